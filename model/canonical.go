@@ -1,0 +1,58 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Canonical sorts the lists whose order carries no meaning, in place, and returns the model. The order of routes,
+// of weighted destinations and of chains has a meaning and stays.
+func (m *Model) Canonical() *Model {
+	slices.SortFunc(m.Meshes, func(a, b Mesh) int { return strings.Compare(a.Name, b.Name) })
+	slices.SortFunc(m.Workloads, func(a, b Workload) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.Services, func(a, b Service) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.Endpoints, func(a, b Endpoint) int {
+		return firstNonZero(a.Workload.Compare(b.Workload), a.Instance.compare(b.Instance))
+	})
+	slices.SortFunc(m.Accesses, func(a, b Access) int { return a.Key.Compare(b.Key) })
+	for i := range m.Workloads {
+		w := &m.Workloads[i]
+		slices.SortFunc(w.Listeners, func(a, b Listener) int {
+			return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), strings.Compare(a.Socket, b.Socket))
+		})
+		slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+	}
+	for i := range m.Routers {
+		slices.SortFunc(m.Routers[i].Ports, func(a, b RouterPort) int {
+			return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+		})
+	}
+	return m
+}
+
+// Compare orders keys by mesh and name.
+func (k Key) Compare(o Key) int {
+	return firstNonZero(strings.Compare(k.Mesh, o.Mesh), strings.Compare(k.Name, o.Name))
+}
+
+func (i Instance) compare(o Instance) int {
+	return firstNonZero(strings.Compare(i.Namespace, o.Namespace), strings.Compare(i.Name, o.Name), strings.Compare(i.UID, o.UID))
+}
+
+// Merge joins fragments into one canonical model. Fragments own their slices no longer.
+func Merge(fragments ...Model) *Model {
+	var m Model
+	for _, f := range fragments {
+		m.Meshes = append(m.Meshes, f.Meshes...)
+		m.Workloads = append(m.Workloads, f.Workloads...)
+		m.Services = append(m.Services, f.Services...)
+		m.Routers = append(m.Routers, f.Routers...)
+		m.Destinations = append(m.Destinations, f.Destinations...)
+		m.Endpoints = append(m.Endpoints, f.Endpoints...)
+		m.Accesses = append(m.Accesses, f.Accesses...)
+	}
+	return m.Canonical()
+}

@@ -1,0 +1,57 @@
+package model
+
+// Code names a kind of finding. It is CamelCase, because it is also the reason of a status condition.
+type Code string
+
+// The codes of findings. Each has a row in Codes, from which docs/findings.md is generated.
+const (
+	CodeNotHonoured       Code = "NotHonoured"
+	CodeNotSupported      Code = "NotSupportedByDriver"
+	CodeReferenceNotFound Code = "ReferenceNotFound"
+	CodeOtherMesh         Code = "ReferenceToOtherMesh"
+	CodeNoMesh            Code = "NoMesh"
+	CodeManyMeshes        Code = "ManyMeshes"
+	CodeMeshMismatch      Code = "MeshMismatch"
+	CodeNameConflict      Code = "NameConflict"
+	CodeSelectorConflict  Code = "SelectorConflict"
+	CodeInvalidField      Code = "InvalidField"
+	CodePortConflict      Code = "PortConflict"
+	CodeNoWeight          Code = "NoWeight"
+	CodeRejected          Code = "RejectedBySidecar"
+)
+
+// CodeInfo is what the documentation says about a code.
+type CodeInfo struct {
+	Code     Code
+	Severity Severity
+	// Meaning says what was found; Remedy what to do about it.
+	Meaning string
+	Remedy  string
+}
+
+// Codes is the table of all codes.
+var Codes = []CodeInfo{
+	{CodeNotHonoured, Warning, "The field is part of the API but Anymesh does not act on it yet.", "Remove the field, or go on without what it asks for; the rest of the object is served."},
+	{CodeNotSupported, Warning, "The sidecar driver of this workload does not support something that the mesh asks of it.", "Choose another driver for the workload, or remove the feature."},
+	{CodeReferenceNotFound, Error, "The object refers to one that does not exist.", "Create the object, or correct namespace and name of the reference. What does not depend on it is served."},
+	{CodeOtherMesh, Error, "The object refers to one that belongs to another mesh.", "Keep objects that refer to each other in namespaces of one mesh."},
+	{CodeNoMesh, Error, "No Mesh selects the namespace of this object.", "Label the namespace so that the namespaceSelector of one Mesh matches it."},
+	{CodeManyMeshes, Error, "Several Meshes select one namespace.", "Change the namespaceSelectors so that they do not overlap."},
+	{CodeMeshMismatch, Error, "The object was designated to a Mesh that is gone or was created anew.", "Delete the object and create it again."},
+	{CodeNameConflict, Error, "Two objects of one kind have the same name within their mesh.", "Give one of them another spec.awsName; the older one is served until then."},
+	{CodeSelectorConflict, Error, "Several VirtualNodes select the same pod.", "Make the podSelectors disjoint; such pods are not admitted."},
+	{CodeInvalidField, Error, "The value of the field cannot be served.", "Correct the value as the text says."},
+	{CodePortConflict, Error, "Two services that one workload may reach need the same port in ways that cannot be told apart.", "Give one of them another port, or remove it from the backends."},
+	{CodeNoWeight, Error, "All weights of a route are 0, so that it has no destination.", "Give at least one target a weight above 0."},
+	{CodeRejected, Error, "A sidecar refused configuration that came from this object.", "Read the text, which is the sidecar's own; the last good configuration stays in place."},
+}
+
+// Severity gives the severity of a code; codes that are not in the table are errors.
+func (c Code) Severity() Severity {
+	for _, info := range Codes {
+		if info.Code == c {
+			return info.Severity
+		}
+	}
+	return Error
+}

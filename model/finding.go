@@ -1,0 +1,54 @@
+package model
+
+import (
+	"cmp"
+	"slices"
+	"strings"
+)
+
+// Severity says how much a finding matters.
+type Severity string
+
+const (
+	// Error means that a part of the object is not served.
+	Error Severity = "Error"
+	// Warning means that the object is served, but not all of what it asks for is honoured.
+	Warning Severity = "Warning"
+	// Info is noteworthy and needs no action.
+	Info Severity = "Info"
+)
+
+// Finding is what is wrong or noteworthy about a user's object. Status conditions, events, webhook answers and
+// lint output are findings shown in different places.
+type Finding struct {
+	Object   ObjectRef `json:"object"`
+	Path     string    `json:"path,omitempty"`
+	Code     Code      `json:"code"`
+	Severity Severity  `json:"severity"`
+	Text     string    `json:"text"`
+}
+
+// NewFinding makes a finding about the field that an origin names, with the severity of its code.
+func NewFinding(at Origin, code Code, text string) Finding {
+	return Finding{Object: at.Object, Path: at.Path, Code: code, Severity: code.Severity(), Text: text}
+}
+
+// String gives one line: severity, code, object, field and text.
+func (f Finding) String() string {
+	var b strings.Builder
+	b.WriteString(string(f.Severity) + " " + string(f.Code) + " " + f.Object.String())
+	if f.Path != "" {
+		b.WriteString(" " + f.Path)
+	}
+	b.WriteString(": " + f.Text)
+	return b.String()
+}
+
+// SortFindings puts findings into canonical order and drops repetitions.
+func SortFindings(fs []Finding) []Finding {
+	slices.SortFunc(fs, func(a, b Finding) int {
+		return firstNonZero(a.Object.Compare(b.Object), strings.Compare(a.Path, b.Path),
+			cmp.Compare(a.Code, b.Code), strings.Compare(a.Text, b.Text))
+	})
+	return slices.Compact(fs)
+}

@@ -1,0 +1,178 @@
+package model
+
+import "net/netip"
+
+// Key names a thing within a mesh. Names of different kinds of things may be equal.
+type Key struct {
+	Mesh string `json:"mesh"`
+	Name string `json:"name"`
+}
+
+// String gives "mesh/name".
+func (k Key) String() string { return k.Mesh + "/" + k.Name }
+
+// Model is all meshes that the objects of all clusters describe. Use Canonical before comparing or hashing one.
+type Model struct {
+	Meshes       []Mesh        `json:"meshes,omitempty"`
+	Workloads    []Workload    `json:"workloads,omitempty"`
+	Services     []Service     `json:"services,omitempty"`
+	Routers      []Router      `json:"routers,omitempty"`
+	Destinations []Destination `json:"destinations,omitempty"`
+	Endpoints    []Endpoint    `json:"endpoints,omitempty"`
+	Accesses     []Access      `json:"accesses,omitempty"`
+}
+
+// Egress says what becomes of traffic to a place that the workload has not declared.
+type Egress string
+
+const (
+	// EgressDeny resets connections to undeclared ports and answers 404 for undeclared hosts on declared HTTP ports.
+	EgressDeny Egress = "Deny"
+	// EgressAllow passes undeclared traffic on, unchanged, to where the application sent it.
+	EgressAllow Egress = "Allow"
+)
+
+// AddressFamily says which IP family is resolved for names and used towards the application.
+type AddressFamily string
+
+const (
+	// AnyFamily prefers IPv6 answers, takes IPv4 otherwise, and talks to the application over IPv4.
+	AnyFamily AddressFamily = ""
+	// IPv4Only ignores IPv6 answers.
+	IPv4Only AddressFamily = "IPv4"
+	// IPv6Only ignores IPv4 answers and talks to the application over IPv6.
+	IPv6Only AddressFamily = "IPv6"
+)
+
+// Mesh is one realm of names, identities and defaults.
+type Mesh struct {
+	Name        string        `json:"name"`
+	TrustDomain string        `json:"trustDomain,omitempty"`
+	Egress      Egress        `json:"egress"`
+	Family      AddressFamily `json:"family,omitempty"`
+	Origin      Origin        `json:"origin,omitzero"`
+}
+
+// Role tells a workload's own sidecar from a proxy that stands alone.
+type Role string
+
+const (
+	// RoleSidecar proxies for one application, both ways.
+	RoleSidecar Role = "Sidecar"
+	// RoleGateway has no application: what arrives is routed to services.
+	RoleGateway Role = "Gateway"
+)
+
+// Workload is a set of equal instances of an application, or of a gateway: what it listens on and what it may reach.
+type Workload struct {
+	Key
+	Role      Role       `json:"role"`
+	Listeners []Listener `json:"listeners,omitempty"`
+	// Backends are the services that this workload may reach, by name.
+	Backends []Backend `json:"backends,omitempty"`
+	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
+	BackendsAll bool   `json:"backendsAll,omitempty"`
+	Origin      Origin `json:"origin,omitzero"`
+}
+
+// Backend is a service that a workload may reach.
+type Backend struct {
+	Service string `json:"service"`
+	Origin  Origin `json:"origin,omitzero"`
+}
+
+// Listener is a socket on which a workload takes connections.
+type Listener struct {
+	Port     uint16   `json:"port,omitempty"`
+	Protocol Protocol `json:"protocol"`
+	// Socket is the file name of a unix listener, which has no port.
+	Socket string `json:"socket,omitempty"`
+	// Peer restricts a UDP listener to one remote address and port; its zero value takes all comers.
+	Peer netip.AddrPort `json:"peer,omitzero"`
+	// Router names the routes that arriving traffic takes. Empty means: hand it to the application on the same port.
+	Router   string   `json:"router,omitempty"`
+	Timeouts Timeouts `json:"timeouts,omitzero"`
+	Origin   Origin   `json:"origin,omitzero"`
+}
+
+// Service is a name that clients dial.
+type Service struct {
+	// Key.Name is the host name, without port.
+	Key
+	// Aliases are further host names with the same meaning.
+	Aliases []string `json:"aliases,omitempty"`
+	// Addresses are virtual addresses by which protocols without a host name find the service.
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Router names the router that answers. Empty is legal: every request is answered "not found".
+	Router string `json:"router,omitempty"`
+	Origin Origin `json:"origin,omitzero"`
+}
+
+// Router is an ordered list of routes, on the ports that clients dial.
+type Router struct {
+	Key
+	Ports []RouterPort `json:"ports,omitempty"`
+	// Routes are tried in this order; the first that matches decides.
+	Routes []Route `json:"routes,omitempty"`
+	Origin Origin  `json:"origin,omitzero"`
+}
+
+// RouterPort is a port that clients dial, and the protocol they speak there.
+type RouterPort struct {
+	Port     uint16   `json:"port"`
+	Protocol Protocol `json:"protocol"`
+	Origin   Origin   `json:"origin,omitzero"`
+}
+
+// Identity is who a workload is, as its certificate says: spiffe://<trust domain>/ns/<namespace>/sa/<account>.
+type Identity struct {
+	TrustDomain string `json:"trustDomain"`
+	Namespace   string `json:"namespace"`
+	Account     string `json:"account"`
+}
+
+// String gives the SPIFFE id.
+func (i Identity) String() string {
+	return "spiffe://" + i.TrustDomain + "/ns/" + i.Namespace + "/sa/" + i.Account
+}
+
+// Endpoint is one running instance of a workload, in any cluster.
+type Endpoint struct {
+	// Workload is the workload that it is an instance of.
+	Workload Key `json:"workload"`
+	// Instance names it: the pod, with its namespace and unique id.
+	Instance Instance `json:"instance"`
+	// Addresses, first the preferred one; at most one of each family.
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	Identity  Identity     `json:"identity,omitzero"`
+	Ready     bool         `json:"ready"`
+	// Weight is the share of this endpoint among its peers, from 1; 0 means 1.
+	Weight   uint32   `json:"weight,omitempty"`
+	Locality Locality `json:"locality,omitzero"`
+}
+
+// Instance is a pod, or whatever else runs a workload.
+type Instance struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+	UID       string `json:"uid"`
+}
+
+// Locality is where an endpoint runs; the zero value is the home cluster.
+type Locality struct {
+	Cluster string `json:"cluster,omitempty"`
+	Zone    string `json:"zone,omitempty"`
+}
+
+// Access permits callers, by identity, to use a workload. A workload that no Access names is open to its mesh.
+type Access struct {
+	Key
+	// Workload is the name of the workload whose callers are restricted.
+	Workload string     `json:"workload"`
+	Sources  []Identity `json:"sources,omitempty"`
+	// Port restricts the permission to one listener; 0 means all.
+	Port uint16 `json:"port,omitempty"`
+	// Matches restricts it to requests that match any of them; none means all.
+	Matches []Match `json:"matches,omitempty"`
+	Origin  Origin  `json:"origin,omitzero"`
+}

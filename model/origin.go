@@ -1,0 +1,63 @@
+package model
+
+import "strings"
+
+// ObjectRef names a user's object. Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
+type ObjectRef struct {
+	Kind      string `json:"kind"`
+	Namespace string `json:"namespace,omitempty"`
+	Name      string `json:"name"`
+	Cluster   string `json:"cluster,omitempty"`
+}
+
+// String gives "Kind namespace/name", with "@cluster" behind it for objects of another cluster.
+func (r ObjectRef) String() string {
+	var b strings.Builder
+	b.WriteString(r.Kind)
+	b.WriteByte(' ')
+	if r.Namespace != "" {
+		b.WriteString(r.Namespace)
+		b.WriteByte('/')
+	}
+	b.WriteString(r.Name)
+	if r.Cluster != "" {
+		b.WriteByte('@')
+		b.WriteString(r.Cluster)
+	}
+	return b.String()
+}
+
+// Compare orders references by cluster, kind, namespace and name.
+func (r ObjectRef) Compare(o ObjectRef) int {
+	return firstNonZero(
+		strings.Compare(r.Cluster, o.Cluster), strings.Compare(r.Kind, o.Kind),
+		strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
+}
+
+// Origin is the provenance of a model item: the object and the field that it came from.
+// It takes no part in content hashes: moving a route within its list changes nothing that a sidecar sees.
+type Origin struct {
+	Object ObjectRef `json:"object,omitzero"`
+	// Path is a field path as the Kubernetes API server prints it: spec.routes[0].httpRoute.match.
+	Path string `json:"path,omitempty"`
+}
+
+// At gives the origin of a field of the same object.
+func (o Origin) At(path string) Origin { return Origin{Object: o.Object, Path: path} }
+
+// String gives the object and, behind it, the field.
+func (o Origin) String() string {
+	if o.Path == "" {
+		return o.Object.String()
+	}
+	return o.Object.String() + " " + o.Path
+}
+
+func firstNonZero(values ...int) int {
+	for _, v := range values {
+		if v != 0 {
+			return v
+		}
+	}
+	return 0
+}
