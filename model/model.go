@@ -46,9 +46,11 @@ const (
 
 // Mesh is one realm of names, identities and defaults.
 type Mesh struct {
-	Name        string        `json:"name"`
-	TrustDomain string        `json:"trustDomain,omitempty"`
-	Egress      Egress        `json:"egress"`
+	Name        string `json:"name"`
+	TrustDomain string `json:"trustDomain,omitempty"`
+	Egress      Egress `json:"egress"`
+	// EgressNames are TLS server names ("*.domain" is a suffix) that pass on port 443 even if Egress denies them.
+	EgressNames []string      `json:"egressNames,omitempty"`
 	Family      AddressFamily `json:"family,omitempty"`
 	Origin      Origin        `json:"origin,omitzero"`
 }

@@ -1,0 +1,128 @@
+package model
+
+import (
+	"maps"
+	"slices"
+)
+
+// Feature names something that a mesh can ask of a sidecar. Drivers declare the set that they honour.
+type Feature string
+
+// Need is a feature that a view uses, and the field that asks for it.
+type Need struct {
+	Feature Feature `json:"feature"`
+	Origin  Origin  `json:"origin,omitzero"`
+}
+
+// AllFeatures lists every feature of the model: the rows of the compatibility matrix.
+func AllFeatures() []Feature {
+	var all []Feature
+	for _, p := range []Protocol{HTTP, HTTP2, GRPC, TCP, UDP, WebSocket, Unix, JSONSocket} {
+		all = append(all, ListenerFeature(p), DestinationFeature(p))
+	}
+	for _, k := range []DiscoveryKind{DiscoverDNS, DiscoverDNSEndpoints, DiscoverInstances, DiscoverStatic} {
+		all = append(all, DiscoveryFeature(k))
+	}
+	for _, k := range []MatchKind{Exact, Prefix, Suffix, Regex, Range, Present} {
+		all = append(all, "route.match.header."+Feature(k), "route.match.query."+Feature(k))
+		if k != Range && k != Present {
+			all = append(all, "route.match.path."+Feature(k))
+		}
+	}
+	for _, c := range []RetryCause{RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCancelled,
+		RetryGRPCDeadlineExceeded, RetryGRPCInternal, RetryGRPCResourceExhausted, RetryGRPCUnavailable} {
+		all = append(all, "route.retry."+Feature(c))
+	}
+	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
+		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
+		"route.timeout", "route.service", "listener.router", "listener.timeout", "egress.Allow", "egress.Deny",
+		"balance.ConsistentHash", "access")
+	slices.Sort(all)
+	return all
+}
+
+// ListenerFeature names the ability to take a protocol's connections.
+func ListenerFeature(p Protocol) Feature { return "listener." + Feature(p) }
+
+// DestinationFeature names the ability to open a protocol's connections.
+func DestinationFeature(p Protocol) Feature { return "destination." + Feature(p) }
+
+// DiscoveryFeature names the ability to find addresses in some way.
+func DiscoveryFeature(k DiscoveryKind) Feature { return "discovery." + Feature(k) }
+
+// Needs lists the features that a view uses, one origin for each, in canonical order.
+func (v *View) Needs() []Need {
+	n := needs{}
+	n.add("egress."+Feature(v.Mesh.Egress), v.Mesh.Origin, true)
+	for _, in := range v.Inbound {
+		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
+		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
+		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
+		n.routes(in.Routes)
+	}
+	for _, out := range v.Outbound {
+		for _, b := range out.Bindings {
+			n.add(ListenerFeature(b.Protocol), b.Origin, true)
+			n.routes(b.Routes)
+		}
+	}
+	for _, d := range v.Destinations {
+		n.add(DestinationFeature(d.Protocol), d.Origin, true)
+		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
+		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
+	}
+	for _, a := range v.Accesses {
+		n.add("access", a.Origin, true)
+	}
+	var out []Need
+	for _, f := range slices.Sorted(maps.Keys(n)) {
+		out = append(out, Need{Feature: f, Origin: n[f]})
+	}
+	return out
+}
+
+type needs map[Feature]Origin
+
+func (n needs) add(f Feature, at Origin, used bool) {
+	if _, known := n[f]; used && !known {
+		n[f] = at
+	}
+}
+
+func (n needs) routes(routes []Route) {
+	for _, r := range routes {
+		m, a := r.Match, r.Action
+		n.add("route.match.path."+Feature(m.Path.Kind), r.Origin, m.Path.Kind != "")
+		n.add("route.match.method", r.Origin, m.Method != "")
+		n.add("route.match.scheme", r.Origin, m.Scheme != "")
+		n.add("route.match.host", r.Origin, len(m.Hosts) > 0)
+		n.add("route.match.predicate", r.Origin, m.Predicate != nil)
+		for _, f := range m.Headers {
+			n.add("route.match.header."+Feature(f.Kind), r.Origin, true)
+		}
+		for _, f := range m.Query {
+			n.add("route.match.query."+Feature(f.Kind), r.Origin, true)
+		}
+		n.add("route.weights", r.Origin, len(a.Destinations) > 1)
+		n.add("route.chain", r.Origin, len(a.Ingress)+len(a.Egress) > 0)
+		n.add("route.service", r.Origin, a.Service != nil)
+		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil))
+		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
+		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})
+		n.add("route.retry.status", r.Origin, len(a.Retry.StatusCodes) > 0)
+		for _, c := range a.Retry.On {
+			n.add("route.retry."+Feature(c), r.Origin, true)
+		}
+	}
+}
+
+// Unsupported gives a finding for each need that is not among the supported features.
+func Unsupported(driver string, needs []Need, supports map[Feature]bool) []Finding {
+	var out []Finding
+	for _, n := range needs {
+		if !supports[n.Feature] {
+			out = append(out, NewFinding(n.Origin, CodeNotSupported, "driver "+driver+" does not support "+string(n.Feature)))
+		}
+	}
+	return SortFindings(out)
+}

@@ -1,0 +1,244 @@
+package model
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Request is a connection or request as the application makes it.
+type Request struct {
+	// Port and Address are what the application dialled; Address may be unknown.
+	Port    uint16     `json:"port"`
+	Address netip.Addr `json:"address,omitzero"`
+	// Protocol is what it speaks there.
+	Protocol Protocol `json:"protocol"`
+	Host     string   `json:"host,omitempty"`
+	// ServerName is the name in a TLS handshake that the application starts itself.
+	ServerName string `json:"serverName,omitempty"`
+	Method     string `json:"method,omitempty"`
+	// Path is the request target, query included.
+	Path    string   `json:"path,omitempty"`
+	Scheme  string   `json:"scheme,omitempty"`
+	Headers []Header `json:"headers,omitempty"`
+	// Source is the caller, for requests that arrive.
+	Source Identity `json:"source,omitzero"`
+	// Metadata is what predicates look at.
+	Metadata map[string]any `json:"metadata,omitempty"`
+}
+
+// Header is one header field; names ignore case.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// EgressNamesPort is the port on which Mesh.EgressNames apply.
+const EgressNamesPort = 443
+
+// Outcome is what becomes of a request.
+type Outcome string
+
+const (
+	// Forwarded goes to one of the decision's targets.
+	Forwarded Outcome = "Forwarded"
+	// ToApplication arrived, and is handed to the application.
+	ToApplication Outcome = "ToApplication"
+	// PassedThrough goes, untouched, to where the application sent it.
+	PassedThrough Outcome = "PassedThrough"
+	// NotFound is answered with status 404.
+	NotFound Outcome = "NotFound"
+	// Refused is reset.
+	Refused Outcome = "Refused"
+	// Denied is answered with status 403, or reset if there are no requests to answer.
+	Denied Outcome = "Denied"
+)
+
+// Decision is what the mesh does with a request, and why.
+type Decision struct {
+	Outcome Outcome `json:"outcome"`
+	Service string  `json:"service,omitempty"`
+	Route   string  `json:"route,omitempty"`
+	// Targets are the destinations that may get it, with their weights above 0.
+	Targets []WeightedDestination `json:"targets,omitempty"`
+	// Chain and Back are the destinations that the stream passes on its way there and back.
+	Chain []string `json:"chain,omitempty"`
+	Back  []string `json:"back,omitempty"`
+	// Request is the request as it leaves.
+	Request  Request  `json:"request,omitzero"`
+	Retry    Retry    `json:"retry,omitzero"`
+	Timeouts Timeouts `json:"timeouts,omitzero"`
+	// Steps tell how the decision came about, first to last.
+	Steps []Step `json:"steps,omitempty"`
+}
+
+// Step is one thing that the interpreter found, and the field that made it so.
+type Step struct {
+	Text   string `json:"text"`
+	Origin Origin `json:"origin,omitzero"`
+}
+
+// Decide says what becomes of a request that the workload's application makes.
+func (v *View) Decide(r Request) Decision {
+	d := Decision{Request: canonicalRequest(r)}
+	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
+	if i < 0 {
+		return v.undeclared(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
+	}
+	binding, requests := v.Outbound[i].find(d.Request)
+	switch {
+	case binding != nil:
+		d.step(binding.Origin, "%s on port %d is service %s", cmpOr(d.Request.Host, r.Address.String()), r.Port, binding.Service)
+		return v.bound(d, *binding)
+	case requests:
+		return v.undeclared(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
+	}
+	return v.undeclared(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
+}
+
+// Accept says what becomes of a request that arrives at the workload.
+func (v *View) Accept(r Request) Decision {
+	d := Decision{Request: canonicalRequest(r)}
+	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
+	if i < 0 {
+		d.step(v.Workload.Origin, "port %d is no listener of the workload", r.Port)
+		d.Outcome = ToApplication
+		return d
+	}
+	in := v.Inbound[i]
+	if !v.permitted(&d) {
+		d.Outcome = Denied
+		return d
+	}
+	if in.Listener.Router != "" {
+		return v.route(d, in.Routes)
+	}
+	d.step(in.Listener.Origin, "listener on port %d hands it to the application", r.Port)
+	d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
+	return d
+}
+
+// permitted applies the accesses: with none, everybody may; otherwise one must name the caller and match.
+func (v *View) permitted(d *Decision) bool {
+	for _, a := range v.Accesses {
+		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
+		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool { return m.Holds(d.Request) })
+		if named && matches {
+			d.step(a.Origin, "%s may call", d.Request.Source)
+			return true
+		}
+	}
+	if len(v.Accesses) > 0 {
+		d.step(v.Workload.Origin, "no access names %s for this request", d.Request.Source)
+	}
+	return len(v.Accesses) == 0
+}
+
+// find gives the binding that a request is for, and whether the port takes requests at all.
+func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
+	for i := range o.Bindings {
+		b := &o.Bindings[i]
+		if b.Protocol.Requests() {
+			requests = true
+			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
+				return b, true
+			}
+		} else if (len(b.Addresses) == 0 || slices.Contains(b.Addresses, r.Address)) && b.Protocol == UDP == (r.Protocol == UDP) {
+			return b, false
+		}
+	}
+	return nil, requests
+}
+
+// serves tells whether a Host header, with or without the port, names the service.
+func (b *Binding) serves(host string, port uint16) bool {
+	host = strings.TrimSuffix(strings.ToLower(host), ":"+strconv.Itoa(int(port)))
+	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
+}
+
+func (v *View) bound(d Decision, b Binding) Decision {
+	d.Service = b.Service
+	return v.route(d, b.Routes)
+}
+
+// route takes the first route that matches.
+func (v *View) route(d Decision, routes []Route) Decision {
+	for _, r := range routes {
+		if !r.Match.Holds(d.Request) {
+			d.step(r.Origin.At(r.Origin.Path), "route %s does not match", r.Name)
+			continue
+		}
+		d.step(r.Origin, "route %s matches", r.Name)
+		d.Route = r.Name
+		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
+		if s := r.Action.Service; s != nil {
+			return v.onwards(d, *s)
+		}
+		d.Outcome = Forwarded
+		d.Chain, d.Back = r.Action.Ingress, r.Action.Egress
+		d.Retry, d.Timeouts = r.Action.Retry, r.Action.Timeouts
+		for _, t := range r.Action.Destinations {
+			if t.Weight > 0 {
+				d.Targets = append(d.Targets, t)
+				d.step(t.Origin, "destination %s has weight %d", t.Destination, t.Weight)
+			}
+		}
+		if len(d.Targets) == 0 {
+			d.step(r.Origin, "route %s has no destination", r.Name)
+			d.Outcome = NotFound
+		}
+		return d
+	}
+	d.step(v.Workload.Origin, "no route matches")
+	d.Outcome = NotFound
+	if !d.Request.Protocol.Requests() {
+		d.Outcome = Refused
+	}
+	return d
+}
+
+// onwards continues with the routes of another service. A gateway's routes are no service's routes, so this cannot go round.
+func (v *View) onwards(d Decision, s ServiceTarget) Decision {
+	for _, o := range v.Outbound {
+		for _, b := range o.Bindings {
+			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {
+				d.step(b.Origin, "it goes on to service %s on port %d", b.Service, o.Port)
+				d.Request.Port = o.Port
+				return v.bound(d, b)
+			}
+		}
+	}
+	d.step(v.Workload.Origin, "service %s has no port %d", s.Service, s.Port)
+	d.Outcome = NotFound
+	return d
+}
+
+// undeclared applies the egress rule of the mesh.
+func (v *View) undeclared(d Decision, otherwise Outcome, why string, at Origin) Decision {
+	d.step(at, "%s", why)
+	d.Outcome = otherwise
+	if v.Mesh.Egress == EgressAllow {
+		d.Outcome = PassedThrough
+	}
+	named := func(pattern string) bool { return hostMatches(pattern, d.Request.ServerName) }
+	if d.Request.Port == EgressNamesPort && slices.ContainsFunc(v.Mesh.EgressNames, named) {
+		d.step(v.Mesh.Origin, "the mesh lets TLS to %s pass", d.Request.ServerName)
+		d.Outcome = PassedThrough
+		return d
+	}
+	d.step(v.Mesh.Origin, "the mesh's egress rule is %s", v.Mesh.Egress)
+	return d
+}
+
+func (d *Decision) step(at Origin, format string, args ...any) {
+	d.Steps = append(d.Steps, Step{Text: fmt.Sprintf(format, args...), Origin: at})
+}
+
+func cmpOr(a, b string) string {
+	if a != "" {
+		return a
+	}
+	return b
+}

@@ -1,0 +1,150 @@
+package model
+
+import (
+	"net/url"
+	"path"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Holds tells whether a canonical request matches.
+func (m Match) Holds(r Request) bool {
+	target, rawQuery, _ := strings.Cut(r.Path, "?")
+	if m.Path.Kind == Prefix {
+		target = r.Path // a prefix may reach into the query, as it does in sidecars
+	}
+	query, _ := url.ParseQuery(rawQuery) // what cannot be parsed is as good as absent
+	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
+		m.Path.holds(target) &&
+		(m.Method == "" || m.Method == r.Method) &&
+		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.Scheme)) &&
+		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.holds(r.header(f.Name)) }) &&
+		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.holds(first(query[f.Name])) }) &&
+		(m.Predicate == nil || m.Predicate.Holds(r.Metadata))
+}
+
+func hostMatches(pattern, host string) bool {
+	host, _, _ = strings.Cut(strings.ToLower(host), ":")
+	pattern = strings.ToLower(pattern)
+	if suffix, ok := strings.CutPrefix(pattern, "*"); ok {
+		return strings.HasSuffix(host, suffix) && len(host) > len(suffix)
+	}
+	return pattern == host
+}
+
+func (m StringMatch) holds(s string) bool {
+	switch m.Kind {
+	case "":
+		return true
+	case Exact:
+		return s == m.Value
+	case Prefix:
+		return strings.HasPrefix(s, m.Value)
+	case Suffix:
+		return strings.HasSuffix(s, m.Value)
+	case Regex:
+		re, err := regexp.Compile(`\A(?:` + m.Value + `)\z`)
+		return err == nil && re.MatchString(s)
+	}
+	return false
+}
+
+// holds compares a field's value; an absent field matches only when the comparison is turned round.
+func (f FieldMatch) holds(value string, present bool) bool {
+	var ok bool
+	switch {
+	case !present:
+	case f.Kind == Present:
+		ok = true
+	case f.Kind == Range:
+		n, err := strconv.ParseInt(value, 10, 64)
+		ok = err == nil && f.Start <= n && n < f.End
+	default:
+		ok = StringMatch{Kind: f.Kind, Value: f.Value}.holds(value)
+	}
+	return ok != f.Invert
+}
+
+// header gives a header's value; several fields of one name are joined by commas, as HTTP has it.
+func (r Request) header(name string) (string, bool) {
+	var values []string
+	for _, h := range r.Headers {
+		if strings.EqualFold(h.Name, name) {
+			values = append(values, h.Value)
+		}
+	}
+	return strings.Join(values, ","), len(values) > 0
+}
+
+func first(values []string) (string, bool) {
+	if len(values) == 0 {
+		return "", false
+	}
+	return values[0], true
+}
+
+// canonicalRequest gives the one form of a request that is matched and forwarded: dot segments resolved, repeated
+// slashes merged, escaped slashes kept. Method and header values stay as they are.
+func canonicalRequest(r Request) Request {
+	if r.Path == "" || r.Path[0] != '/' {
+		return r
+	}
+	target, query, hasQuery := strings.Cut(r.Path, "?")
+	clean := path.Clean(target)
+	if clean != "/" && (strings.HasSuffix(target, "/") || strings.HasSuffix(target, "/.") || strings.HasSuffix(target, "/..")) {
+		clean += "/"
+	}
+	if hasQuery {
+		clean += "?" + query
+	}
+	r.Path = clean
+	return r
+}
+
+// apply rewrites a request that a route with the given path match has matched. A nil Rewrite changes nothing.
+func (w *Rewrite) apply(r Request, matched StringMatch) Request {
+	if w == nil {
+		return r
+	}
+	if w.Host != "" {
+		r.Host = w.Host
+	}
+	target, query, hasQuery := strings.Cut(r.Path, "?")
+	switch {
+	case w.Path != "":
+		target = w.Path
+	case w.PathPrefix != nil && matched.Kind == Prefix:
+		target = *w.PathPrefix + strings.TrimPrefix(target, matched.Value)
+	}
+	if hasQuery {
+		target += "?" + query
+	}
+	r.Path = target
+	for _, set := range w.Metadata {
+		r.Metadata = withMetadata(r.Metadata, strings.FieldsFunc(set.Path, func(c rune) bool { return c == '/' }), set.Value)
+	}
+	return r
+}
+
+// withMetadata sets a value, copying the objects on the way to it and making those that are missing.
+func withMetadata(object map[string]any, steps []string, value any) map[string]any {
+	if len(steps) == 0 {
+		if whole, ok := value.(map[string]any); ok {
+			return whole
+		}
+		return object
+	}
+	out := make(map[string]any, len(object)+1)
+	for k, v := range object {
+		out[k] = v
+	}
+	if len(steps) == 1 {
+		out[steps[0]] = value
+	} else {
+		inner, _ := out[steps[0]].(map[string]any)
+		out[steps[0]] = withMetadata(inner, steps[1:], value)
+	}
+	return out
+}
