@@ -1,0 +1,37 @@
+package v1beta2
+
+import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+// BackendGroupSpec is what is wanted of a BackendGroup.
+type BackendGroupSpec struct {
+	// VirtualServices of the group; name "*" stands for all of a namespace. The JSON name is all lower case.
+	// +optional
+	VirtualServices []VirtualServiceReference `json:"virtualservices,omitempty"`
+	// MeshRef is the Mesh. Read-only, set at admission.
+	// +optional
+	MeshRef *MeshReference `json:"meshRef,omitempty"`
+}
+
+// BackendGroupStatus is empty.
+type BackendGroupStatus struct{}
+
+// BackendGroup is a set of VirtualServices that VirtualNodes list as backends by one name.
+// +kubebuilder:object:root=true
+// +kubebuilder:subresource:status
+// +kubebuilder:resource:categories=all
+// +kubebuilder:pruning:PreserveUnknownFields
+type BackendGroup struct {
+	metav1.TypeMeta   `json:",inline"`
+	metav1.ObjectMeta `json:"metadata,omitempty"`
+
+	Spec   BackendGroupSpec   `json:"spec,omitempty"`
+	Status BackendGroupStatus `json:"status,omitempty"`
+}
+
+// BackendGroupList is a list of BackendGroup.
+// +kubebuilder:object:root=true
+type BackendGroupList struct {
+	metav1.TypeMeta `json:",inline"`
+	metav1.ListMeta `json:"metadata,omitempty"`
+	Items           []BackendGroup `json:"items"`
+}
