@@ -1,0 +1,121 @@
+package sidecar
+
+import (
+	"context"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// probe is a driver that notes what it was given.
+type probe struct {
+	pod      *corev1.Pod
+	handlers int
+}
+
+func (p *probe) Patch(ctx context.Context) error {
+	c := ctx.Value(&InjectorCtxKey).(*InjectorContext)
+	p.pod = c.Pod
+	c.Sidecar = &Spec{Command: []string{"proxy"}}
+	return nil
+}
+
+func (p *probe) Start(ctx context.Context) (HealthProbes, error) {
+	c := ctx.Value(&ControllerCtxKey).(*ControllerContext)
+	p.handlers = len(c.DebugHandlers)
+	return HealthProbes{Liveness: &HealthProbe{Path: "/live", Port: 1, HTTP: true}}, nil
+}
+
+// reset gives each test a registry of its own.
+func reset(t *testing.T) {
+	driversMutex.Lock()
+	defer driversMutex.Unlock()
+	saved, engine := drivers, engineDriver
+	drivers, engineDriver = map[string]Driver{}, nil
+	t.Cleanup(func() { drivers, engineDriver = saved, engine })
+}
+
+func panics(f func()) (message any) {
+	defer func() { message = recover() }()
+	f()
+	return nil
+}
+
+func TestRegisterPanicsOnNilAndTwice(t *testing.T) {
+	reset(t)
+	if got := panics(func() { Register("a", nil) }); got != "sidecar: Register driver is nil" {
+		t.Errorf("nil driver: panic %v", got)
+	}
+	Register("a", &probe{})
+	if got := panics(func() { Register("a", &probe{}) }); got != "sidecar: Register called twice for driver a" {
+		t.Errorf("second driver: panic %v", got)
+	}
+}
+
+func TestInstallDriverListsKnownDrivers(t *testing.T) {
+	reset(t)
+	Register("envoy", &probe{})
+	Register("pipy", &probe{})
+	for _, install := range []func(string) error{InstallDriver, InitDriver} {
+		err := install("envoi")
+		if err == nil || !strings.Contains(err.Error(), `"envoi"`) || !strings.Contains(err.Error(), "envoy, pipy") {
+			t.Errorf("unknown driver: %v", err)
+		}
+		if err := install("envoy"); err != nil {
+			t.Errorf("known driver: %v", err)
+		}
+	}
+}
+
+func TestPatchAndStartNeedAnInstalledDriver(t *testing.T) {
+	reset(t)
+	if err := Patch(t.Context()); err == nil {
+		t.Error("Patch without a driver succeeded")
+	}
+	if _, err := Start(t.Context()); err == nil {
+		t.Error("Start without a driver succeeded")
+	}
+}
+
+// The contexts are built as the contract's examples build them: without a context to wrap.
+func TestContextsReachTheDriver(t *testing.T) {
+	reset(t)
+	p := &probe{}
+	Register("probe", p)
+	if err := InstallDriver("probe"); err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{}
+	injector := InjectorContext{Pod: pod}
+	ctx, cancel := context.WithCancel(&injector)
+	defer cancel()
+	if err := Patch(ctx); err != nil || p.pod != pod || injector.Sidecar.Command[0] != "proxy" {
+		t.Errorf("Patch: %v, pod %p, sidecar %v", err, p.pod, injector.Sidecar)
+	}
+	controller := ControllerContext{DebugHandlers: nil}
+	ctx, cancel = context.WithCancel(&controller)
+	controller.CancelFunc = cancel
+	defer cancel()
+	probes, err := Start(ctx)
+	if err != nil || probes.Liveness.Path != "/live" {
+		t.Errorf("Start: %v, %v", probes, err)
+	}
+	if ctx.Value(&InjectorCtxKey) != nil {
+		t.Error("a controller's context answers for the injector's")
+	}
+}
+
+func TestSettingsOfTheMeshTakePrecedence(t *testing.T) {
+	c := MeshConfig{Sidecar: Settings{SidecarClass: "Pipy", SidecarDrivers: []DriverSettings{
+		{SidecarName: "pipy", SidecarImage: "driver-image", ProxyServerPort: 6060},
+		{SidecarName: "envoy", SidecarImage: "other"},
+	}}}
+	if c.GetSidecarImage() != "driver-image" || c.GetProxyServerPort() != 6060 || c.GetInitContainerImage() != "driver-image" {
+		t.Errorf("settings of the driver: %s %d %s", c.GetSidecarImage(), c.GetProxyServerPort(), c.GetInitContainerImage())
+	}
+	c.Sidecar.SidecarImage, c.Sidecar.SidecarClass = "mesh-image", "envoy"
+	if c.GetSidecarImage() != "mesh-image" || c.GetProxyServerPort() != DefaultProxyServerPort {
+		t.Errorf("settings of the mesh: %s %d", c.GetSidecarImage(), c.GetProxyServerPort())
+	}
+}

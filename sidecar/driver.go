@@ -1,0 +1,57 @@
+package sidecar
+
+import (
+	"context"
+	"time"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// Driver must be implemented by a sidecar driver. Patch is called when a pod is admitted, Start once when the control
+// plane starts.
+type Driver interface {
+	// Patch says what the sidecar needs in the pod of the InjectorContext in ctx. It changes that context's Pod or Sidecar and
+	// nothing else: it has no side effects in the cluster, so that the answer to a dry run is the answer.
+	Patch(ctx context.Context) error
+	// Start begins to serve the driver's sidecars and says how the health of the driver is probed.
+	Start(ctx context.Context) (HealthProbes, error)
+}
+
+// Renderer turns views into configuration that the control plane delivers over xDS. It is a pure function: the same view
+// gives the same bytes.
+type Renderer interface {
+	// Supports lists the features of the model that the sidecar honours. What a view needs beyond it becomes a finding.
+	Supports() map[model.Feature]bool
+	// Render gives the sidecar's resources. Findings say what of the view it could not render.
+	Render(view *model.View) ([]Resource, []model.Finding)
+}
+
+// Resource is one named piece of a sidecar's configuration.
+type Resource struct {
+	// Type is the xDS type URL, Name its name within the type.
+	Type string
+	Name string
+	// Body is the encoded message.
+	Body []byte
+	// Origins are the fields that the resource comes from; a sidecar's complaint about it is reported there.
+	Origins []model.Origin
+}
+
+// HealthProbes says how the health of a sidecar driver is probed. A nil probe always succeeds.
+type HealthProbes struct {
+	Liveness, Readiness, Startup *HealthProbe
+}
+
+// HealthProbe is an endpoint that tells the status of a sidecar driver.
+type HealthProbe struct {
+	// Path is the path of an HTTP probe.
+	Path string
+	// Port is the port on the loopback address of the control plane.
+	Port int32
+	// HTTP asks for a GET of Path that is answered with a status from 200 to 399.
+	HTTP bool
+	// Timeout bounds the probe; zero means one second.
+	Timeout time.Duration
+	// TCPSocket asks for a connection only.
+	TCPSocket bool
+}
