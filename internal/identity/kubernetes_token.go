@@ -1,0 +1,105 @@
+package identity
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	authenticationv1 "k8s.io/api/authentication/v1"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+)
+
+// Audience is what a projected token must be made for. A token for the API
+// server, or for another service, is not accepted.
+const Audience = "anymesh"
+
+// The API server adds these to the review of a token that is bound to a pod.
+const (
+	extraPodName = "authentication.kubernetes.io/pod-name"
+	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+)
+
+// maxToken bounds a bearer token, in bytes; projected tokens have about 1 KiB.
+const maxToken = 16 << 10
+
+// TokenVerifier asks the API server who a bearer token belongs to.
+type TokenVerifier struct {
+	client kubernetes.Interface
+}
+
+// NewTokenVerifier needs create on tokenreviews and get on pods.
+func NewTokenVerifier(client kubernetes.Interface) *TokenVerifier {
+	return &TokenVerifier{client: client}
+}
+
+// Verify returns the pod that the token is bound to. The pod is read from the
+// API server, not from a cache: it must exist with the token's UID, run under
+// the token's service account and not have finished.
+func (v *TokenVerifier) Verify(ctx context.Context, token string) (Claims, error) {
+	claims, err := v.review(ctx, token)
+	if err != nil {
+		return Claims{}, err
+	}
+	pod, err := v.client.CoreV1().Pods(claims.Namespace).Get(ctx, claims.Pod, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		return Claims{}, fmt.Errorf("%w: pod %s/%s does not exist", ErrDenied, claims.Namespace, claims.Pod)
+	}
+	if err != nil {
+		return Claims{}, fmt.Errorf("read pod %s/%s: %w", claims.Namespace, claims.Pod, err)
+	}
+	switch {
+	case string(pod.UID) != claims.PodUID:
+		err = fmt.Errorf("%w: pod %s/%s was replaced by another one of the same name", ErrDenied, claims.Namespace, claims.Pod)
+	case pod.Spec.ServiceAccountName != claims.ServiceAccount:
+		err = fmt.Errorf("%w: pod %s/%s does not run as service account %q", ErrDenied, claims.Namespace, claims.Pod, claims.ServiceAccount)
+	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
+		err = fmt.Errorf("%w: pod %s/%s has finished", ErrDenied, claims.Namespace, claims.Pod)
+	}
+	if err != nil {
+		return Claims{}, err
+	}
+	return claims, nil
+}
+
+func (v *TokenVerifier) review(ctx context.Context, token string) (Claims, error) {
+	if token == "" || len(token) > maxToken {
+		return Claims{}, fmt.Errorf("%w: the bearer token is missing or over %d bytes", ErrUnauthenticated, maxToken)
+	}
+	review, err := v.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
+		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{Audience}},
+	}, metav1.CreateOptions{})
+	if err != nil {
+		return Claims{}, fmt.Errorf("review the token: %w", err)
+	}
+	st := review.Status
+	if !st.Authenticated {
+		// status.error may quote the token's claims, not the token; it is the cluster's text all the same.
+		return Claims{}, fmt.Errorf("%w: the cluster does not accept the token", ErrUnauthenticated)
+	}
+	// An authenticator that ignores audiences answers with none: that is not our audience.
+	if !slices.Contains(st.Audiences, Audience) {
+		return Claims{}, fmt.Errorf("%w: the token is not for audience %q", ErrUnauthenticated, Audience)
+	}
+	return claimsOf(st.User)
+}
+
+func claimsOf(user authenticationv1.UserInfo) (Claims, error) {
+	name, ok := strings.CutPrefix(user.Username, "system:serviceaccount:")
+	namespace, account, found := strings.Cut(name, ":")
+	if !ok || !found {
+		return Claims{}, fmt.Errorf("%w: user %q is not a service account", ErrDenied, user.Username)
+	}
+	pod, uid := user.Extra[extraPodName], user.Extra[extraPodUID]
+	if len(pod) != 1 || len(uid) != 1 {
+		return Claims{}, fmt.Errorf("%w: the token of %q is not bound to a pod, mount a projected token", ErrDenied, user.Username)
+	}
+	c := Claims{Namespace: namespace, ServiceAccount: account, Pod: pod[0], PodUID: uid[0]}
+	if err := c.check(); err != nil {
+		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+	}
+	return c, nil
+}

@@ -1,0 +1,62 @@
+package identity
+
+import (
+	"fmt"
+	"regexp"
+)
+
+// Limits of Kubernetes (RFC 1123) and SPIFFE names, in bytes.
+const (
+	maxLabel       = 63
+	maxSubdomain   = 253
+	maxTrustDomain = 255
+	maxUID         = 64 // upper bound of an X.520 serialNumber
+)
+
+var (
+	label       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	subdomain   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	trustDomain = regexp.MustCompile(`^[a-z0-9._-]+$`) // SPIFFE-ID 2.1
+	podUID      = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+)
+
+func checkName(field, value string, shape *regexp.Regexp, limit int) error {
+	if len(value) > limit {
+		return fmt.Errorf("%s has %d bytes, at most %d are allowed", field, len(value), limit)
+	}
+	if !shape.MatchString(value) {
+		return fmt.Errorf("%s %q is not a valid name", field, value)
+	}
+	return nil
+}
+
+func checkTrustDomain(td string) error {
+	return checkName("trust domain", td, trustDomain, maxTrustDomain)
+}
+
+// Claims are the facts about a pod that a verified token proves, and that go
+// into its certificate. All four are required.
+type Claims struct {
+	Namespace      string
+	ServiceAccount string
+	Pod            string
+	PodUID         string
+}
+
+func (c Claims) check() error {
+	if err := checkName("namespace", c.Namespace, label, maxLabel); err != nil {
+		return err
+	}
+	if err := checkName("service account", c.ServiceAccount, subdomain, maxSubdomain); err != nil {
+		return err
+	}
+	if err := checkName("pod", c.Pod, subdomain, maxSubdomain); err != nil {
+		return err
+	}
+	return checkName("pod UID", c.PodUID, podUID, maxUID)
+}
+
+// ID is the SPIFFE ID of a service account.
+func ID(trustDomain, namespace, serviceAccount string) string {
+	return "spiffe://" + trustDomain + "/ns/" + namespace + "/sa/" + serviceAccount
+}

@@ -1,0 +1,87 @@
+package identity
+
+import (
+	"crypto"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"errors"
+	"fmt"
+	"net/url"
+	"time"
+)
+
+// Issued is a certificate with what is needed to use and to verify it.
+type Issued struct {
+	// CertificatePEM is the leaf, followed by intermediates if there are any.
+	CertificatePEM []byte
+	// RootsPEM is the trust bundle.
+	RootsPEM []byte
+	// NotBefore and NotAfter bound the leaf's validity.
+	NotBefore, NotAfter time.Time
+}
+
+// Sign issues the X.509-SVID of the pod that the claims name, for the public
+// key of the certificate request; nothing else in the request is used. ttl must
+// be positive and is cut to the authority's own lifetime. Errors about the
+// request itself are ErrRequest.
+func (ca *CA) Sign(csrPEM []byte, claims Claims, ttl time.Duration) (*Issued, error) {
+	if err := claims.check(); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	key, err := publicKeyOf(csrPEM)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRequest, err)
+	}
+	leaf, err := ca.issue(&x509.Certificate{
+		Subject: pkix.Name{
+			CommonName:         claims.Pod,
+			SerialNumber:       claims.PodUID,
+			OrganizationalUnit: []string{claims.Namespace},
+		},
+		URIs: []*url.URL{{
+			Scheme: "spiffe", Host: ca.trustDomain,
+			Path: "/ns/" + claims.Namespace + "/sa/" + claims.ServiceAccount,
+		}},
+		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
+	}, key, ttl)
+	if err != nil {
+		return nil, fmt.Errorf("sign for pod %s/%s: %w", claims.Namespace, claims.Pod, err)
+	}
+	return &Issued{
+		CertificatePEM: encodeCertificates(append([]*x509.Certificate{leaf}, ca.chain...)),
+		RootsPEM:       ca.bundle.PEM(),
+		NotBefore:      leaf.NotBefore,
+		NotAfter:       leaf.NotAfter,
+	}, nil
+}
+
+// issue fills in what all leaves share, and signs.
+func (ca *CA) issue(template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
+	now := ca.now()
+	if ttl <= 0 {
+		return nil, fmt.Errorf("a lifetime of %s is not positive", ttl)
+	}
+	template.NotBefore, template.NotAfter = now.Add(-backdate), now.Add(ttl)
+	if template.NotBefore.Before(ca.cert.NotBefore) {
+		template.NotBefore = ca.cert.NotBefore
+	}
+	if template.NotAfter.After(ca.cert.NotAfter) {
+		template.NotAfter = ca.cert.NotAfter
+	}
+	if !template.NotAfter.After(now) {
+		return nil, errors.New("the authority's own certificate has expired, replace it")
+	}
+	serial, err := newSerial()
+	if err != nil {
+		return nil, err
+	}
+	template.SerialNumber = serial
+	template.KeyUsage = x509.KeyUsageDigitalSignature
+	template.BasicConstraintsValid = true
+	der, err := x509.CreateCertificate(rand.Reader, template, ca.cert, key, ca.key)
+	if err != nil {
+		return nil, err
+	}
+	return x509.ParseCertificate(der)
+}
