@@ -1,0 +1,228 @@
+package envoy
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"time"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/structpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+const (
+	controlPlaneCluster = "anymesh"
+	adminCluster        = "admin"
+	// adminSocket is a file, so that nothing but the sidecar's own container reaches the whole of the admin interface.
+	adminSocket = "/run/anymesh/admin.sock"
+	// statsPort gives the readable part of the admin interface to everybody: metrics and readiness.
+	statsPort = 9901
+
+	bootstrapFile = "envoy.json"
+	identityFile  = "identity.json"
+	trustFile     = "trust.json"
+	secretName    = "identity"
+	trustName     = "trust"
+)
+
+// bootstrap says how an Envoy reaches the control plane: over a delta stream, with the certificate that the agent keeps fresh.
+func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bootstrap {
+	return &bootstrapv3.Bootstrap{
+		Node:  &corev3.Node{Id: node, Cluster: node},
+		Admin: &bootstrapv3.Admin{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket, Mode: 0o600}}}},
+		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
+			LdsConfig: overADS(),
+			CdsConfig: overADS(),
+			AdsConfig: &corev3.ApiConfigSource{
+				ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
+				TransportApiVersion:       corev3.ApiVersion_V3,
+				SetNodeOnFirstMessageOnly: true,
+				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: controlPlaneCluster},
+				}}},
+			},
+		},
+		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
+			Clusters:  []*clusterv3.Cluster{controlPlane(host, port), adminInterface()},
+			Listeners: []*listenerv3.Listener{statsListener()},
+		},
+		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
+			Name: "static",
+			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
+				"re2.max_program_size.error_level": structpb.NewNumberValue(1000),
+			}}},
+		}}},
+		StatsConfig: &metricsv3.StatsConfig{StatsTags: []*metricsv3.TagSpecifier{
+			fixedTag("appmesh.mesh", w.Mesh),
+			fixedTag(workloadTag(w), w.Name),
+		}},
+	}
+}
+
+func workloadTag(w model.Workload) string {
+	if w.Role == model.RoleGateway {
+		return "appmesh.virtual_gateway"
+	}
+	return "appmesh.virtual_node"
+}
+
+func fixedTag(name, value string) *metricsv3.TagSpecifier {
+	return &metricsv3.TagSpecifier{TagName: name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: value}}
+}
+
+// controlPlane leads to the ADS server. A dead connection is noticed within half a minute; the last configuration serves on.
+func controlPlane(host string, port uint32) *clusterv3.Cluster {
+	tls := &tlsv3.UpstreamTlsContext{
+		Sni: host,
+		CommonTlsContext: &tlsv3.CommonTlsContext{
+			TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_3, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3},
+			TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{fileSecret(secretName, identityFile)},
+			ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
+				CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
+					DefaultValidationContext: &tlsv3.CertificateValidationContext{
+						MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{
+							SanType: tlsv3.SubjectAltNameMatcher_DNS,
+							Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: host}},
+						}},
+					},
+					ValidationContextSdsSecretConfig: fileSecret(trustName, trustFile),
+				},
+			},
+		},
+	}
+	return &clusterv3.Cluster{
+		Name:                          controlPlaneCluster,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS},
+		ConnectTimeout:                durationpb.New(5 * time.Second),
+		LoadAssignment:                assignment(controlPlaneCluster, host+".", port),
+		TypedExtensionProtocolOptions: protocolOptions(model.GRPC),
+		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
+			KeepaliveTime: wrapperspb.UInt32(10), KeepaliveInterval: wrapperspb.UInt32(5), KeepaliveProbes: wrapperspb.UInt32(3),
+		}},
+		TransportSocket: &corev3.TransportSocket{
+			Name:       "envoy.transport_sockets.tls",
+			ConfigType: &corev3.TransportSocket_TypedConfig{TypedConfig: typedConfig(tls)},
+		},
+	}
+}
+
+// fileSecret reads a secret from a file of the pod, again whenever the agent renews the certificates.
+func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
+	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: &corev3.ConfigSource{
+		ResourceApiVersion: corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_PathConfigSource{PathConfigSource: &corev3.PathConfigSource{
+			Path: sidecar.FilesDir + "/" + file,
+		}},
+	}}
+}
+
+// secrets are the files that tell Envoy where the agent keeps certificate, key and trust bundle.
+func secrets() map[string]*tlsv3.Secret {
+	source := func(file string) *corev3.DataSource {
+		return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: sidecar.CertificatesDir + "/" + file}}
+	}
+	watched := &corev3.WatchedDirectory{Path: sidecar.CertificatesDir}
+	return map[string]*tlsv3.Secret{
+		identityFile: {Name: secretName, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
+			CertificateChain: source("tls.crt"), PrivateKey: source("tls.key"), WatchedDirectory: watched,
+		}}},
+		trustFile: {Name: trustName, Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
+			TrustedCa: source("ca.crt"), WatchedDirectory: watched,
+		}}},
+	}
+}
+
+func adminInterface() *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 adminCluster,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:       durationpb.New(applicationConnectTimeout),
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{ClusterName: adminCluster, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
+				Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket}}},
+			}}}},
+		}}},
+	}
+}
+
+// statsListener answers GET for the paths that scrapers and probes use, and nothing else of the admin interface.
+func statsListener() *listenerv3.Listener {
+	var routes []*routev3.Route
+	for _, path := range []string{"/stats", "/stats/prometheus", "/ready"} {
+		routes = append(routes, &routev3.Route{
+			Name: path,
+			Match: &routev3.RouteMatch{
+				PathSpecifier: &routev3.RouteMatch_Path{Path: path},
+				Headers:       []*routev3.HeaderMatcher{headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: "GET"})},
+			},
+			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}}},
+		})
+	}
+	manager := &hcmv3.HttpConnectionManager{
+		StatPrefix: "stats",
+		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
+			VirtualHosts: []*routev3.VirtualHost{{Name: "stats", Domains: []string{"*"}, Routes: routes}},
+		}},
+		HttpFilters: []*hcmv3.HttpFilter{{
+			Name:       "envoy.filters.http.router",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(&routerv3.Router{})},
+		}},
+	}
+	return &listenerv3.Listener{
+		Name:    "stats",
+		Address: socketAddress("0.0.0.0", statsPort),
+		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
+			Name:       "envoy.filters.network.http_connection_manager",
+			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(manager)},
+		}}}},
+		IgnoreGlobalConnLimit: true,
+	}
+}
+
+// files gives the sidecar's files: the bootstrap, and what it refers to.
+func files(w model.Workload, node, host string, port uint32) (map[string][]byte, error) {
+	out := map[string][]byte{}
+	var err error
+	if out[bootstrapFile], err = encode(bootstrap(w, node, host, port)); err != nil {
+		return nil, err
+	}
+	for name, secret := range secrets() {
+		response := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{typedConfig(secret)}}
+		if out[name], err = encode(response); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
+}
+
+// encode gives compact JSON that is the same in every run.
+func encode(m proto.Message) ([]byte, error) {
+	loose, err := protojson.Marshal(m)
+	if err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", m, err)
+	}
+	var out bytes.Buffer
+	if err := json.Compact(&out, loose); err != nil {
+		return nil, fmt.Errorf("encoding %T: %w", m, err)
+	}
+	return out.Bytes(), nil
+}

@@ -1,0 +1,111 @@
+package envoy
+
+import (
+	"math"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
+	"google.golang.org/protobuf/types/known/anypb"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+const (
+	applicationConnectTimeout = 250 * time.Millisecond
+	connectTimeout            = time.Second
+)
+
+// applicationCluster leads from the sidecar to the application beside it.
+func applicationCluster(mesh model.Mesh, name string, l model.Listener) *clusterv3.Cluster {
+	host := "127.0.0.1"
+	if mesh.Family == model.IPv6Only {
+		host = "::1"
+	}
+	return &clusterv3.Cluster{
+		Name:                          name,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
+		LoadAssignment:                assignment(name, host, uint32(l.Port)),
+		CircuitBreakers:               unlimited(),
+		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
+	}
+}
+
+// destinationCluster leads to a destination. Names are resolved as they are, never with the pod's search domains: they end in a dot.
+func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster {
+	name := egressCluster(d)
+	kind := clusterv3.Cluster_LOGICAL_DNS
+	if d.Discovery.Kind == model.DiscoverDNSEndpoints {
+		kind = clusterv3.Cluster_STRICT_DNS
+	}
+	return &clusterv3.Cluster{
+		Name:                          name,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: kind},
+		ConnectTimeout:                durationpb.New(connectTimeout),
+		DnsLookupFamily:               lookupFamily(mesh.Family),
+		LoadAssignment:                assignment(name, d.Discovery.Hostname+".", uint32(d.Port)),
+		CircuitBreakers:               unlimited(),
+		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
+	}
+}
+
+// originalDestinationCluster leads to where the application was going.
+func originalDestinationCluster(name string) *clusterv3.Cluster {
+	return &clusterv3.Cluster{
+		Name:                 name,
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_ORIGINAL_DST},
+		LbPolicy:             clusterv3.Cluster_CLUSTER_PROVIDED,
+		ConnectTimeout:       durationpb.New(connectTimeout),
+		CircuitBreakers:      unlimited(),
+	}
+}
+
+func lookupFamily(f model.AddressFamily) clusterv3.Cluster_DnsLookupFamily {
+	switch f {
+	case model.IPv4Only:
+		return clusterv3.Cluster_V4_ONLY
+	case model.IPv6Only:
+		return clusterv3.Cluster_V6_ONLY
+	}
+	return clusterv3.Cluster_AUTO
+}
+
+func assignment(cluster, host string, port uint32) *endpointv3.ClusterLoadAssignment {
+	return &endpointv3.ClusterLoadAssignment{
+		ClusterName: cluster,
+		Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(host, port)}},
+		}}}},
+	}
+}
+
+// protocolOptions makes Envoy speak HTTP/2 to destinations that speak it.
+func protocolOptions(p model.Protocol) map[string]*anypb.Any {
+	if !p.Multiplexed() {
+		return nil
+	}
+	return map[string]*anypb.Any{
+		"envoy.extensions.upstreams.http.v3.HttpProtocolOptions": typedConfig(&httpv3.HttpProtocolOptions{
+			UpstreamProtocolOptions: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_{
+				ExplicitHttpConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig{
+					ProtocolConfig: &httpv3.HttpProtocolOptions_ExplicitHttpConfig_Http2ProtocolOptions{
+						Http2ProtocolOptions: &corev3.Http2ProtocolOptions{},
+					},
+				},
+			},
+		}),
+	}
+}
+
+// unlimited lifts Envoy's own limits, which nobody asked for; limits come from the model.
+func unlimited() *clusterv3.CircuitBreakers {
+	limit := wrapperspb.UInt32(math.MaxUint32)
+	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
+		MaxConnections: limit, MaxPendingRequests: limit, MaxRequests: limit, MaxRetries: limit,
+	}}}
+}

@@ -1,0 +1,146 @@
+package envoy
+
+import (
+	"cmp"
+	"net/netip"
+	"slices"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// egress renders the listener for captured connections that the application opens: a filter chain for each port, or, for
+// plain streams whose service has addresses, for each port and address.
+func (r *renderer) egress() {
+	var chains []*listenerv3.FilterChain
+	var origins []model.Origin
+	for _, out := range r.view.Outbound {
+		if name := egressRoutes(out); name != "" {
+			r.add(name, r.egressRouteConfig(name, out), bindingOrigins(out)...)
+			chains = append(chains, &listenerv3.FilterChain{
+				Name:             name,
+				FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(out.Port))},
+				Filters:          []*listenerv3.Filter{httpManager("egress", name)},
+			})
+		}
+		for _, b := range out.Bindings {
+			if b.Protocol == model.TCP && len(b.Routes) > 0 {
+				chains = append(chains, r.streamChain(out.Port, b))
+			}
+		}
+		origins = append(origins, bindingOrigins(out)...)
+	}
+	listener := capturedListener(egressListener, sidecar.OutboundPort, chains)
+	mesh := r.view.Mesh
+	if mesh.Egress == model.EgressAllow {
+		r.add(allowAllCluster(mesh.Name), originalDestinationCluster(allowAllCluster(mesh.Name)), mesh.Origin)
+		listener.DefaultFilterChain = &listenerv3.FilterChain{
+			Name:    "allow-all",
+			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0)},
+		}
+	} else if len(mesh.EgressNames) > 0 && !r.dials(model.EgressNamesPort) {
+		r.add(egressNamesCluster(mesh.Name), originalDestinationCluster(egressNamesCluster(mesh.Name)), mesh.Origin)
+		listener.FilterChains = append(listener.FilterChains, &listenerv3.FilterChain{
+			Name: "egress-names",
+			FilterChainMatch: &listenerv3.FilterChainMatch{
+				DestinationPort: wrapperspb.UInt32(model.EgressNamesPort), ServerNames: mesh.EgressNames, TransportProtocol: "tls",
+			},
+			Filters: []*listenerv3.Filter{tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0)},
+		})
+		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
+	}
+	r.add(egressListener, listener, append(origins, r.view.Workload.Origin)...)
+}
+
+func (r *renderer) dials(port uint16) bool {
+	return slices.ContainsFunc(r.view.Outbound, func(o model.Outbound) bool { return o.Port == port })
+}
+
+// egressRouteConfig gives each service on a port a virtual host. Hosts that no service has are passed on or answered with 404,
+// as the mesh's egress rule says.
+func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.RouteConfiguration {
+	config := &routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: false}
+	for _, b := range out.Bindings {
+		if !b.Protocol.Requests() {
+			continue
+		}
+		config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
+			Name:    b.Service,
+			Domains: domains(b.Hosts, out.Port),
+			Routes:  r.routes(b),
+		})
+	}
+	if r.view.Mesh.Egress == model.EgressAllow {
+		action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)}}
+		setTimeouts(action, model.Timeouts{})
+		config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
+			Name:    "allow-all",
+			Domains: []string{"*"},
+			Routes: []*routev3.Route{{
+				Name:   "allow-all",
+				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+				Action: &routev3.Route_Route{Route: action},
+			}},
+		})
+	}
+	return config
+}
+
+// streamChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart.
+func (r *renderer) streamChain(port uint16, b model.Binding) *listenerv3.FilterChain {
+	chain := &listenerv3.FilterChain{
+		Name:             "tcp_" + b.Service,
+		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(port))},
+	}
+	for _, a := range b.Addresses {
+		chain.FilterChainMatch.PrefixRanges = append(chain.FilterChainMatch.PrefixRanges, hostRange(a))
+	}
+	action := b.Routes[0].Action
+	cluster, weighted := r.targets(action)
+	chain.Filters = []*listenerv3.Filter{tcpProxy("egress", cluster, weighted, action.Timeouts.Idle)}
+	if cluster == "" && len(weighted) == 0 {
+		chain.Filters = nil // Envoy closes connections of a chain without filters
+	}
+	return chain
+}
+
+// weightedTarget is a share of traffic for a cluster.
+type weightedTarget struct {
+	cluster string
+	weight  uint32
+}
+
+// targets gives the clusters of an action: one, or several with weights that are not all 0.
+func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
+	var all []weightedTarget
+	for _, t := range a.Destinations {
+		if d, ok := r.view.Destination(t.Destination); ok && t.Weight > 0 {
+			all = append(all, weightedTarget{egressCluster(d), t.Weight})
+		}
+	}
+	if len(all) == 1 {
+		return all[0].cluster, nil
+	}
+	return "", all
+}
+
+func hostRange(a netip.Addr) *corev3.CidrRange {
+	return &corev3.CidrRange{AddressPrefix: a.String(), PrefixLen: wrapperspb.UInt32(uint32(a.BitLen()))}
+}
+
+func bindingOrigins(o model.Outbound) []model.Origin {
+	var out []model.Origin
+	for _, b := range o.Bindings {
+		out = append(out, b.Origin)
+		for _, route := range b.Routes {
+			out = append(out, route.Origin)
+		}
+	}
+	slices.SortFunc(out, func(a, b model.Origin) int { return cmp.Compare(a.String(), b.String()) })
+	return slices.Compact(out)
+}

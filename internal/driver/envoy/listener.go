@@ -1,0 +1,114 @@
+package envoy
+
+import (
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
+	originaldstv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/original_dst/v3"
+	tlsinspectorv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/listener/tls_inspector/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	tcpproxyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/tcp_proxy/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// capturedListener takes connections that the pod's packet rules redirected, over IPv4 and IPv6, and finds out where they
+// were going.
+func capturedListener(name string, port uint32, chains []*listenerv3.FilterChain) *listenerv3.Listener {
+	return &listenerv3.Listener{
+		Name:                name,
+		Address:             socketAddress("0.0.0.0", port),
+		AdditionalAddresses: []*listenerv3.AdditionalAddress{{Address: socketAddress("::", port)}},
+		FilterChains:        chains,
+		ListenerFilters: []*listenerv3.ListenerFilter{{
+			Name:       "envoy.filters.listener.original_dst",
+			ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: typedConfig(&originaldstv3.OriginalDst{})},
+		}},
+		PerConnectionBufferLimitBytes: wrapperspb.UInt32(1 << 20),
+		TrafficDirection:              direction(name),
+	}
+}
+
+func direction(name string) corev3.TrafficDirection {
+	if name == ingressListener {
+		return corev3.TrafficDirection_INBOUND
+	}
+	return corev3.TrafficDirection_OUTBOUND
+}
+
+func socketAddress(host string, port uint32) *corev3.Address {
+	return &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: host, PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: port},
+	}}}
+}
+
+// tlsInspector reads server names, on one port only: elsewhere it would keep servers that speak first waiting.
+func tlsInspector(port uint32) *listenerv3.ListenerFilter {
+	onPort := &listenerv3.ListenerFilterChainMatchPredicate{Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
+		DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
+	}}
+	return &listenerv3.ListenerFilter{
+		Name:       "envoy.filters.listener.tls_inspector",
+		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: typedConfig(&tlsinspectorv3.TlsInspector{})},
+		FilterDisabled: &listenerv3.ListenerFilterChainMatchPredicate{
+			Rule: &listenerv3.ListenerFilterChainMatchPredicate_NotMatch{NotMatch: onPort},
+		},
+	}
+}
+
+// httpManager routes requests by the named route configuration. Paths are brought into one canonical form before they are
+// matched, and forwarded in that form.
+func httpManager(statPrefix, routes string) *listenerv3.Filter {
+	manager := &hcmv3.HttpConnectionManager{
+		StatPrefix: statPrefix,
+		CodecType:  hcmv3.HttpConnectionManager_AUTO,
+		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
+			RouteConfigName: routes, ConfigSource: overADS(),
+		}},
+		HttpFilters: []*hcmv3.HttpFilter{{
+			Name:       "envoy.filters.http.router",
+			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(&routerv3.Router{})},
+		}},
+		UpgradeConfigs:               []*hcmv3.HttpConnectionManager_UpgradeConfig{{UpgradeType: "websocket"}},
+		NormalizePath:                wrapperspb.Bool(true),
+		MergeSlashes:                 true,
+		PathWithEscapedSlashesAction: hcmv3.HttpConnectionManager_KEEP_UNCHANGED,
+		ServerHeaderTransformation:   hcmv3.HttpConnectionManager_PASS_THROUGH,
+		UseRemoteAddress:             wrapperspb.Bool(false),
+		HttpProtocolOptions:          &corev3.Http1ProtocolOptions{AcceptHttp_10: true},
+	}
+	return &listenerv3.Filter{
+		Name:       "envoy.filters.network.http_connection_manager",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(manager)},
+	}
+}
+
+// tcpProxy carries a stream to one cluster, or to several by weight. Idle 0 means that silence never ends a stream.
+func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration) *listenerv3.Filter {
+	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: durationpb.New(time.Duration(idle))}
+	proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster}
+	if len(weighted) > 0 {
+		clusters := &tcpproxyv3.TcpProxy_WeightedCluster{}
+		for _, t := range weighted {
+			clusters.Clusters = append(clusters.Clusters, &tcpproxyv3.TcpProxy_WeightedCluster_ClusterWeight{Name: t.cluster, Weight: t.weight})
+		}
+		proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_WeightedClusters{WeightedClusters: clusters}
+	}
+	return &listenerv3.Filter{
+		Name:       "envoy.filters.network.tcp_proxy",
+		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(proxy)},
+	}
+}
+
+func overADS() *corev3.ConfigSource {
+	return &corev3.ConfigSource{
+		ResourceApiVersion:    corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		InitialFetchTimeout:   durationpb.New(0),
+	}
+}

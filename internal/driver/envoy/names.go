@@ -1,0 +1,52 @@
+package envoy
+
+import (
+	"fmt"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// The names of resources are those that App Mesh's Envoys had.
+const (
+	ingressListener = "lds_ingress_0.0.0.0_15000"
+	egressListener  = "lds_egress_0.0.0.0_15001"
+)
+
+// NodeID is what the sidecar of a workload calls itself.
+func NodeID(w model.Workload) string {
+	kind := "virtualNode"
+	if w.Role == model.RoleGateway {
+		kind = "virtualGateway"
+	}
+	return fmt.Sprintf("mesh/%s/%s/%s", w.Mesh, kind, w.Name)
+}
+
+func ingressCluster(w model.Workload, l model.Listener) string {
+	return fmt.Sprintf("cds_ingress_%s_%s_%s_%d", w.Mesh, w.Name, l.Protocol, l.Port)
+}
+
+func ingressRoutes(l model.Listener) string {
+	return fmt.Sprintf("rds_ingress_%s_%d", l.Protocol, l.Port)
+}
+
+func egressCluster(d model.Destination) string {
+	if d.Workload == "" {
+		return fmt.Sprintf("cds_egress_%s_%s", d.Mesh, strings.ReplaceAll(d.Name, "/", "_"))
+	}
+	return fmt.Sprintf("cds_egress_%s_%s_%s_%d", d.Mesh, d.Workload, d.Protocol, d.Port)
+}
+
+// egressRoutes names the routes of a port after the protocol of its first service, which is all that App Mesh let share a port.
+func egressRoutes(o model.Outbound) string {
+	for _, b := range o.Bindings {
+		if b.Protocol.Requests() {
+			return fmt.Sprintf("rds_egress_%s_%d", b.Protocol, o.Port)
+		}
+	}
+	return ""
+}
+
+func allowAllCluster(mesh string) string { return "cds_egress_" + mesh + "_mesh-allow-all" }
+
+func egressNamesCluster(mesh string) string { return "cds_egress_" + mesh + "_amazonaws" }

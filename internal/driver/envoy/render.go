@@ -1,0 +1,66 @@
+package envoy
+
+import (
+	"fmt"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/proto"
+	"google.golang.org/protobuf/types/known/anypb"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Driver is the Envoy sidecar driver.
+type Driver struct{}
+
+var _ sidecar.Renderer = Driver{}
+
+// Render gives the listeners, routes and clusters of a workload's sidecars.
+func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{view: v}
+	r.ingress()
+	r.egress()
+	for _, d := range v.Destinations {
+		r.add(egressCluster(d), destinationCluster(v.Mesh, d), d.Origin)
+	}
+	return r.resources, model.SortFindings(r.findings)
+}
+
+// renderer gathers the resources of one view.
+type renderer struct {
+	view      *model.View
+	resources []sidecar.Resource
+	findings  []model.Finding
+}
+
+// add encodes a message deterministically, so that equal content has equal bytes.
+func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err)) // all strings are valid UTF-8 once they were JSON
+	}
+	r.resources = append(r.resources, sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins})
+}
+
+func typeURL(m proto.Message) string {
+	return "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
+}
+
+// Decode gives the message that a resource encodes, for golden files and configuration dumps.
+func Decode(res sidecar.Resource) (proto.Message, error) {
+	return (&anypb.Any{TypeUrl: res.Type, Value: res.Body}).UnmarshalNew()
+}
+
+func typedConfig(m proto.Message) *anypb.Any {
+	a := new(anypb.Any)
+	if err := anypb.MarshalFrom(a, m, proto.MarshalOptions{Deterministic: true}); err != nil {
+		panic(fmt.Sprintf("envoy: %T does not encode: %v", m, err))
+	}
+	return a
+}
+
+// The messages that are rendered here; naming them links their types into the binary for Decode.
+var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{}, &clusterv3.Cluster{}}

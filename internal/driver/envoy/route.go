@@ -1,0 +1,194 @@
+package envoy
+
+import (
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// hostSelectionAttempts is how often a retry looks for an endpoint that it has not tried.
+const hostSelectionAttempts = 5
+
+// retryOn gives Envoy's names for the failures that are worth another try.
+var retryOn = map[model.RetryCause]string{
+	model.RetryConnectFailure:        "connect-failure",
+	model.RetryRefusedStream:         "refused-stream",
+	model.RetryReset:                 "reset",
+	model.RetryGRPCCancelled:         "cancelled",
+	model.RetryGRPCDeadlineExceeded:  "deadline-exceeded",
+	model.RetryGRPCInternal:          "internal",
+	model.RetryGRPCResourceExhausted: "resource-exhausted",
+	model.RetryGRPCUnavailable:       "unavailable",
+}
+
+// domains are the Host headers of a service: its names, with and without the port.
+func domains(hosts []string, port uint16) []string {
+	var out []string
+	for _, h := range hosts {
+		out = append(out, h, fmt.Sprintf("%s:%d", h, port))
+	}
+	return out
+}
+
+// routes renders a binding's routes in their order. A route without destinations answers as if it were not there.
+func (r *renderer) routes(b model.Binding) []*routev3.Route {
+	var out []*routev3.Route
+	for _, route := range b.Routes {
+		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
+		action := &routev3.RouteAction{}
+		switch cluster, weighted := r.targets(route.Action); {
+		case cluster != "":
+			action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: cluster}
+		case len(weighted) > 0:
+			action.ClusterSpecifier = weightedClusters(weighted)
+		default:
+			rendered.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}
+			out = append(out, rendered)
+			continue
+		}
+		setTimeouts(action, route.Action.Timeouts)
+		setRewrite(action, route.Action.Rewrite, route.Match)
+		action.RetryPolicy = retryPolicy(route.Action.Retry)
+		rendered.Action = &routev3.Route_Route{Route: action}
+		out = append(out, rendered)
+	}
+	return out
+}
+
+func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClusters {
+	weighted := &routev3.WeightedCluster{}
+	for _, t := range targets {
+		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{Name: t.cluster, Weight: wrapperspb.UInt32(t.weight)})
+	}
+	return &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
+}
+
+// setTimeouts sets both limits: in Envoy 0 means "no limit", and absence would mean its own defaults.
+func setTimeouts(a *routev3.RouteAction, t model.Timeouts) {
+	a.Timeout = durationpb.New(time.Duration(t.Request))
+	a.IdleTimeout = durationpb.New(time.Duration(t.Idle))
+}
+
+func setRewrite(a *routev3.RouteAction, w *model.Rewrite, m model.Match) {
+	if w == nil {
+		return
+	}
+	if w.Host != "" {
+		a.HostRewriteSpecifier = &routev3.RouteAction_HostRewriteLiteral{HostRewriteLiteral: w.Host}
+	}
+	switch {
+	case w.Path != "":
+		a.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{Pattern: &matcherv3.RegexMatcher{Regex: `^[^?]*`}, Substitution: w.Path}
+	case w.PathPrefix != nil && m.Path.Kind == model.Prefix:
+		a.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{
+			Pattern:      &matcherv3.RegexMatcher{Regex: "^" + regexp.QuoteMeta(m.Path.Value)},
+			Substitution: strings.ReplaceAll(*w.PathPrefix, `\`, `\\`),
+		}
+	}
+}
+
+func retryPolicy(p model.Retry) *routev3.RetryPolicy {
+	if p.Retries == 0 {
+		return nil
+	}
+	var causes []string
+	for _, c := range p.On {
+		causes = append(causes, retryOn[c])
+	}
+	policy := &routev3.RetryPolicy{NumRetries: wrapperspb.UInt32(p.Retries)}
+	for _, code := range p.StatusCodes {
+		policy.RetriableStatusCodes = append(policy.RetriableStatusCodes, uint32(code))
+	}
+	if len(p.StatusCodes) > 0 {
+		causes = append(causes, "retriable-status-codes")
+	}
+	slices.Sort(causes)
+	policy.RetryOn = strings.Join(causes, ",")
+	if p.PerTry > 0 {
+		policy.PerTryTimeout = durationpb.New(time.Duration(p.PerTry))
+	}
+	if p.OtherHost {
+		policy.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
+			Name: "envoy.retry_host_predicates.previous_hosts",
+			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{
+				TypedConfig: typedConfig(&previoushostsv3.PreviousHostsPredicate{}),
+			},
+		}}
+		policy.HostSelectionRetryMaxAttempts = hostSelectionAttempts
+	}
+	return policy
+}
+
+func routeMatch(m model.Match) *routev3.RouteMatch {
+	out := &routev3.RouteMatch{}
+	switch m.Path.Kind {
+	case model.Exact:
+		out.PathSpecifier = &routev3.RouteMatch_Path{Path: m.Path.Value}
+	case model.Regex:
+		out.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
+	case model.Prefix:
+		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: m.Path.Value}
+	default:
+		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
+	}
+	if m.Method != "" {
+		out.Headers = append(out.Headers, headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: m.Method}))
+	}
+	if m.Scheme != "" {
+		out.Headers = append(out.Headers, headerMatcher(model.FieldMatch{Name: ":scheme", Kind: model.Exact, Value: m.Scheme}))
+	}
+	for _, h := range m.Headers {
+		out.Headers = append(out.Headers, headerMatcher(h))
+	}
+	for _, q := range m.Query {
+		out.QueryParameters = append(out.QueryParameters, queryMatcher(q))
+	}
+	return out
+}
+
+func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
+	out := &routev3.HeaderMatcher{Name: f.Name, InvertMatch: f.Invert}
+	switch f.Kind {
+	case model.Present:
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
+	case model.Range:
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: f.Start, End: f.End}}
+	default:
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: stringMatcher(f)}
+		out.TreatMissingHeaderAsEmpty = false
+	}
+	return out
+}
+
+func queryMatcher(f model.FieldMatch) *routev3.QueryParameterMatcher {
+	out := &routev3.QueryParameterMatcher{Name: f.Name}
+	if f.Kind == model.Present {
+		out.QueryParameterMatchSpecifier = &routev3.QueryParameterMatcher_PresentMatch{PresentMatch: true}
+		return out
+	}
+	out.QueryParameterMatchSpecifier = &routev3.QueryParameterMatcher_StringMatch{StringMatch: stringMatcher(f)}
+	return out
+}
+
+func stringMatcher(f model.FieldMatch) *matcherv3.StringMatcher {
+	switch f.Kind {
+	case model.Prefix:
+		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Prefix{Prefix: f.Value}}
+	case model.Suffix:
+		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Suffix{Suffix: f.Value}}
+	case model.Regex:
+		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: f.Value}}}
+	}
+	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: f.Value}}
+}

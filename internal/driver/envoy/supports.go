@@ -1,0 +1,31 @@
+package envoy
+
+import "anymesh.dev/anymesh/model"
+
+// Supports lists the features of the model that Envoy honours through this driver.
+func (Driver) Supports() map[model.Feature]bool {
+	supported := map[model.Feature]bool{
+		"egress.Allow": true, "egress.Deny": true,
+		"listener.timeout": true, "route.timeout": true, "route.weights": true,
+		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
+		"route.rewrite": true,
+	}
+	for _, p := range []model.Protocol{model.HTTP, model.HTTP2, model.GRPC, model.TCP} {
+		supported[model.ListenerFeature(p)] = true
+		supported[model.DestinationFeature(p)] = true
+	}
+	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints} {
+		supported[model.DiscoveryFeature(k)] = true
+	}
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present} {
+		supported["route.match.header."+model.Feature(k)] = true
+		supported["route.match.query."+model.Feature(k)] = k != model.Range
+		if k != model.Suffix {
+			supported["route.match.path."+model.Feature(k)] = true
+		}
+	}
+	for cause := range retryOn {
+		supported["route.retry."+model.Feature(cause)] = true
+	}
+	return supported
+}
