@@ -161,3 +161,12 @@ func parent(ctx context.Context) context.Context {
 	}
 	return ctx
 }
+
+// NodeID is what the sidecars of a workload call themselves. It takes App Mesh's form, which users' dashboards know.
+func NodeID(w model.Workload) string {
+	kind := "virtualNode"
+	if w.Role == model.RoleGateway {
+		kind = "virtualGateway"
+	}
+	return "mesh/" + w.Mesh + "/" + kind + "/" + w.Name
+}

@@ -13,15 +13,6 @@ const (
 	egressListener  = "lds_egress_0.0.0.0_15001"
 )
 
-// NodeID is what the sidecar of a workload calls itself.
-func NodeID(w model.Workload) string {
-	kind := "virtualNode"
-	if w.Role == model.RoleGateway {
-		kind = "virtualGateway"
-	}
-	return fmt.Sprintf("mesh/%s/%s/%s", w.Mesh, kind, w.Name)
-}
-
 func ingressCluster(w model.Workload, l model.Listener) string {
 	return fmt.Sprintf("cds_ingress_%s_%s_%s_%d", w.Mesh, w.Name, l.Protocol, l.Port)
 }

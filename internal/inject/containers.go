@@ -1,0 +1,112 @@
+package inject
+
+import (
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/util/intstr"
+
+	"anymesh.dev/anymesh/sidecar"
+)
+
+const (
+	// captureContainer has the name of App Mesh's, so that a pod that brings its own is left alone.
+	captureContainer = "proxyinit"
+
+	volumeFiles = "anymesh-files"
+	volumeRun   = "anymesh-run"
+	runDir      = "/run/anymesh"
+	tokenDir    = "/var/run/anymesh"
+	tokenFile   = "token"
+	rootFile    = "root.pem"
+	// fileAnnotation is where a file of the sidecar travels with the pod.
+	fileAnnotation = "anymesh.dev/file."
+	tokenLifetime  = 3600
+)
+
+// captureInit programs the pod's packet rules. It runs last of the init containers that run once, so that those before it have
+// plain network.
+func captureInit(image string, pull corev1.PullPolicy, s settings) corev1.Container {
+	root, no := int64(0), false
+	return corev1.Container{
+		Name:            captureContainer,
+		Image:           image,
+		ImagePullPolicy: pull,
+		Command:         []string{"anymesh", "capture"},
+		Env: []corev1.EnvVar{
+			{Name: "APPMESH_START_ENABLED", Value: "1"},
+			{Name: "APPMESH_IGNORE_UID", Value: strconv.Itoa(sidecar.UID)},
+			{Name: "APPMESH_ENVOY_INGRESS_PORT", Value: strconv.Itoa(sidecar.InboundPort)},
+			{Name: "APPMESH_ENVOY_EGRESS_PORT", Value: strconv.Itoa(sidecar.OutboundPort)},
+			{Name: "APPMESH_APP_PORTS", Value: joinInts(s.inboundPorts)},
+			{Name: "APPMESH_EGRESS_IGNORED_IP", Value: strings.Join(s.ignoredIPs, ",")},
+			{Name: "APPMESH_EGRESS_IGNORED_PORTS", Value: joinInts(s.ignoredPorts)},
+			{Name: "APPMESH_ENABLE_IPV6", Value: map[bool]string{true: "1", false: "0"}[s.ipv6]},
+		},
+		SecurityContext: &corev1.SecurityContext{
+			RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
+			Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}, Add: []corev1.Capability{"NET_ADMIN"}},
+		},
+	}
+}
+
+// sidecarContainer makes the driver's container a native sidecar: it starts before the application, which waits until it is
+// ready, and stops after it; jobs complete.
+func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes string) corev1.Container {
+	spec := c.Sidecar
+	out := spec.Container
+	always, uid, yes, no := corev1.ContainerRestartPolicyAlways, int64(sidecar.UID), true, false
+	out.RestartPolicy = &always
+	out.ImagePullPolicy = c.ContainerPullPolicy
+	out.Command = []string{
+		"anymesh", "agent",
+		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token", tokenDir + "/" + tokenFile,
+		"--certificates", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
+		"--ready-url", spec.ReadyURL, "--metrics-url", spec.MetricsURL, "--",
+	}
+	out.Command = append(out.Command, spec.Command...)
+	out.Ports = append(out.Ports, corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
+	out.Env = append(out.Env,
+		corev1.EnvVar{Name: "APPMESH_RESOURCE_ARN", Value: c.Node},
+		corev1.EnvVar{Name: "APPMESH_VIRTUAL_NODE_NAME", Value: c.Node})
+	if probes != "" {
+		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})
+	}
+	out.Env = append(out.Env, s.env...)
+	for name, quantity := range s.resources.Requests {
+		if out.Resources.Requests == nil {
+			out.Resources.Requests = corev1.ResourceList{}
+		}
+		out.Resources.Requests[name] = quantity
+	}
+	if s.resources.Limits != nil {
+		out.Resources.Limits = s.resources.Limits
+	}
+	out.SecurityContext = &corev1.SecurityContext{
+		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
+		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+	}
+	ready := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(sidecar.AgentPort)}}
+	out.StartupProbe = &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
+	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
+	out.VolumeMounts = append(out.VolumeMounts,
+		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
+		corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
+		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
+	for _, m := range s.secretMounts {
+		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path, ReadOnly: true})
+	}
+	for _, m := range s.volumeMounts {
+		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path})
+	}
+	return out
+}
+
+func joinInts(ports []int) string {
+	var out []string
+	for _, p := range ports {
+		out = append(out, strconv.Itoa(p))
+	}
+	return strings.Join(out, ",")
+}

@@ -1,0 +1,159 @@
+package inject
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// settings are what a pod's annotations say about its sidecar.
+type settings struct {
+	inboundPorts []int
+	ignoredPorts []int
+	ignoredIPs   []string
+	ipv6         bool
+	resources    corev1.ResourceRequirements
+	env          []corev1.EnvVar
+	secretMounts []mount
+	volumeMounts []mount
+}
+
+type mount struct{ name, path string }
+
+// The defaults of App Mesh: ssh and the cloud's metadata service go past the sidecar.
+var (
+	defaultIgnoredPorts = []int{22}
+	defaultIgnoredIPs   = []string{"169.254.169.254"}
+)
+
+// settingsOf reads the annotations. Errors name the annotation.
+func settingsOf(pod *corev1.Pod, w model.Workload) (settings, error) {
+	s := settings{ignoredPorts: defaultIgnoredPorts, ignoredIPs: defaultIgnoredIPs, ipv6: true}
+	for _, l := range w.Listeners {
+		if l.Port != 0 {
+			s.inboundPorts = append(s.inboundPorts, int(l.Port))
+		}
+	}
+	read := func(key string, into func(string) error) error {
+		value, ok := pod.Annotations[prefix+key]
+		if !ok {
+			return nil
+		}
+		if err := into(value); err != nil {
+			return fmt.Errorf("annotation %s%s: %w", prefix, key, err)
+		}
+		return nil
+	}
+	for key, into := range map[string]func(string) error{
+		"ports":              intoPorts(&s.inboundPorts),
+		"egressIgnoredPorts": intoPorts(&s.ignoredPorts),
+		"egressIgnoredIPs":   func(v string) error { return intoPrefixes(&s.ignoredIPs, v) },
+		"ipv6":               func(v string) error { s.ipv6 = !strings.EqualFold(v, "disabled"); return nil },
+		"cpuRequest":         intoQuantity(&s.resources.Requests, corev1.ResourceCPU),
+		"memoryRequest":      intoQuantity(&s.resources.Requests, corev1.ResourceMemory),
+		"cpuLimit":           intoQuantity(&s.resources.Limits, corev1.ResourceCPU),
+		"memoryLimit":        intoQuantity(&s.resources.Limits, corev1.ResourceMemory),
+		"secretMounts":       func(v string) error { return intoMounts(&s.secretMounts, v) },
+		"volumeMounts":       func(v string) error { return intoMounts(&s.volumeMounts, v) },
+		"sidecarEnv":         func(v string) error { return intoEnv(&s.env, v) },
+	} {
+		if err := read(key, into); err != nil {
+			return settings{}, err
+		}
+	}
+	return s, read("sidecarEnvJson", func(v string) error { return intoEnvJSON(&s.env, v) })
+}
+
+// list splits at commas and drops blanks.
+func list(value string) []string {
+	var out []string
+	for _, item := range strings.Split(value, ",") {
+		if item = strings.TrimSpace(item); item != "" {
+			out = append(out, item)
+		}
+	}
+	return out
+}
+
+func intoPorts(into *[]int) func(string) error {
+	return func(value string) error {
+		var ports []int
+		for _, item := range list(value) {
+			port, err := strconv.ParseUint(item, 10, 16)
+			if err != nil || port == 0 {
+				return fmt.Errorf("%q is no port from 1 to 65535", item)
+			}
+			ports = append(ports, int(port))
+		}
+		*into = ports
+		return nil
+	}
+}
+
+func intoPrefixes(into *[]string, value string) error {
+	*into = nil
+	for _, item := range list(value) {
+		_, addrErr := netip.ParseAddr(item)
+		if _, err := netip.ParsePrefix(item); err != nil && addrErr != nil {
+			return fmt.Errorf("%q is neither an IP address nor a CIDR range", item)
+		}
+		*into = append(*into, item)
+	}
+	return nil
+}
+
+func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
+	return func(value string) error {
+		quantity, err := resource.ParseQuantity(value)
+		if err != nil {
+			return fmt.Errorf("%q is no quantity: %w", value, err)
+		}
+		if *into == nil {
+			*into = corev1.ResourceList{}
+		}
+		(*into)[name] = quantity
+		return nil
+	}
+}
+
+func intoMounts(into *[]mount, value string) error {
+	for _, item := range list(value) {
+		name, path, ok := strings.Cut(item, ":")
+		if !ok || name == "" || !strings.HasPrefix(path, "/") {
+			return fmt.Errorf("%q is not of the form name:/path", item)
+		}
+		*into = append(*into, mount{strings.TrimSpace(name), strings.TrimSpace(path)})
+	}
+	return nil
+}
+
+func intoEnv(into *[]corev1.EnvVar, value string) error {
+	for _, item := range list(value) {
+		name, v, ok := strings.Cut(item, "=")
+		if !ok || name == "" || strings.Contains(v, "=") {
+			return fmt.Errorf("%q is not of the form NAME=value; use sidecarEnvJson for values with an equals sign", item)
+		}
+		*into = append(*into, corev1.EnvVar{Name: name, Value: v})
+	}
+	return nil
+}
+
+func intoEnvJSON(into *[]corev1.EnvVar, value string) error {
+	var maps []map[string]string
+	if err := json.Unmarshal([]byte(value), &maps); err != nil {
+		return fmt.Errorf("no JSON list of objects with string values: %w", err)
+	}
+	for _, m := range maps {
+		for _, name := range sortedKeys(m) {
+			*into = append(*into, corev1.EnvVar{Name: name, Value: m[name]})
+		}
+	}
+	return nil
+}
