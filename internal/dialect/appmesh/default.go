@@ -1,0 +1,133 @@
+package appmesh
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// Surroundings are what admission of one object looks at besides the object.
+type Surroundings struct {
+	// NamespaceLabels are the labels of the object's namespace.
+	NamespaceLabels map[string]string
+	// Meshes are all Meshes; Gateways all VirtualGateways, needed for GatewayRoutes only.
+	Meshes   []*api.Mesh
+	Gateways []*api.VirtualGateway
+	// IPv6 says that the cluster's addresses are of this family.
+	IPv6 bool
+}
+
+// DefaultCreate fills in, in place, what a new object leaves open: awsName, and the Mesh (and for a GatewayRoute the
+// VirtualGateway) that it will belong to for good. The error is the text of the denial. BackendGroups have no awsName.
+func DefaultCreate(object client.Object, s Surroundings) error {
+	if set := awsNameField(object); set != nil && deref(*set) == "" {
+		*set = new(defaultAWSName(object))
+	}
+	if mesh, is := object.(*api.Mesh); is {
+		defaultFamily(mesh, s.IPv6)
+		return nil
+	}
+	ref := meshRefField(object)
+	if ref == nil {
+		return nil
+	}
+	if *ref != nil {
+		return fmt.Errorf("%s create may not specify read-only field: spec.meshRef", kindOf(object))
+	}
+	route, isRoute := object.(*api.GatewayRoute)
+	if isRoute && route.Spec.VirtualGatewayRef != nil {
+		return errors.New("GatewayRoute create may not specify read-only field: spec.virtualGatewayRef")
+	}
+	mesh, err := MeshFor(object.GetNamespace(), s.NamespaceLabels, s.Meshes)
+	if err != nil {
+		return err
+	}
+	if mesh.DeletionTimestamp != nil {
+		return fmt.Errorf("unable to create new content in mesh %s because it is being terminated", mesh.Name)
+	}
+	*ref = &api.MeshReference{Name: mesh.Name, UID: mesh.UID}
+	if isRoute {
+		return defaultGateway(route, s)
+	}
+	return nil
+}
+
+// DefaultUpdate fills in, in place, what an update may not leave open: the IP family of a Mesh. Nothing else is
+// defaulted on updates.
+func DefaultUpdate(object client.Object, s Surroundings) {
+	if mesh, is := object.(*api.Mesh); is {
+		defaultFamily(mesh, s.IPv6)
+	}
+}
+
+// defaultFamily makes a Mesh's preference the family of the cluster. One that is absent stays absent on IPv4.
+func defaultFamily(mesh *api.Mesh, ipv6 bool) {
+	d := mesh.Spec.MeshServiceDiscovery
+	stated := d != nil && d.IPPreference != nil
+	switch {
+	case ipv6:
+		if d == nil {
+			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{}
+		}
+		mesh.Spec.MeshServiceDiscovery.IPPreference = new(api.IPv6Only)
+	case stated:
+		d.IPPreference = new(api.IPv4Only)
+	}
+}
+
+// MeshFor finds the one Mesh whose namespaceSelector matches a namespace.
+func MeshFor(namespace string, labels map[string]string, meshes []*api.Mesh) (*api.Mesh, error) {
+	var found []*api.Mesh
+	for _, m := range meshes {
+		if selects(m.Spec.NamespaceSelector, labels) {
+			found = append(found, m)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("failed to find matching mesh for namespace: %s, expecting 1 but found 0", namespace)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("found multiple matching meshes for namespace: %s, expecting 1 but found %d: %s",
+		namespace, len(found), strings.Join(sortedNames(found), ","))
+}
+
+// GatewayFor finds the one VirtualGateway, of any namespace, that selects both a GatewayRoute and its namespace.
+func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string, gateways []*api.VirtualGateway) (*api.VirtualGateway, error) {
+	var found []*api.VirtualGateway
+	for _, g := range gateways {
+		byLabels := g.Spec.GatewayRouteSelector
+		if byLabels == nil {
+			byLabels = &metav1.LabelSelector{} // the one selector whose absence means all
+		}
+		if selects(g.Spec.NamespaceSelector, namespaceLabels) && selects(byLabels, route.Labels) {
+			found = append(found, g)
+		}
+	}
+	switch len(found) {
+	case 0:
+		return nil, fmt.Errorf("failed to find matching virtualGateway for gatewayRoute: %s, expecting 1 but found 0", route.Name)
+	case 1:
+		return found[0], nil
+	}
+	return nil, fmt.Errorf("found multiple matching virtualGateways for gatewayRoute: %s, expecting 1 but found %d: %s",
+		route.Name, len(found), strings.Join(sortedNames(found), ","))
+}
+
+func defaultGateway(route *api.GatewayRoute, s Surroundings) error {
+	gateway, err := GatewayFor(route, s.NamespaceLabels, s.Gateways)
+	if err != nil {
+		return err
+	}
+	if ref := gateway.Spec.MeshRef; ref == nil || *ref != *route.Spec.MeshRef {
+		return errors.New("virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create")
+	}
+	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{Namespace: new(gateway.Namespace), Name: gateway.Name, UID: gateway.UID}
+	return nil
+}

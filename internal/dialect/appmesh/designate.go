@@ -1,0 +1,77 @@
+package appmesh
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// Designation is what a pod is in the mesh: at most one of the two, and neither for a pod outside of it.
+type Designation struct {
+	Node    *api.VirtualNode
+	Gateway *api.VirtualGateway
+}
+
+// Designate finds what a pod of a namespace is, among all VirtualNodes and VirtualGateways; those of other namespaces
+// are passed over. A pod under admission has no namespace of its own yet, hence the parameter. The error, for a pod
+// that several select, is the text that admission answers with.
+func Designate(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gateways []*api.VirtualGateway) (Designation, error) {
+	name := namespace + "/" + podName(pod)
+	node, err := onlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualNodes", name)
+	if err != nil {
+		return Designation{}, err
+	}
+	gateway, err := onlyOne(matching(pod, namespace, gateways, func(o *api.VirtualGateway) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualGateways", name)
+	if err != nil {
+		return Designation{}, err
+	}
+	if node != nil && gateway != nil {
+		return Designation{}, fmt.Errorf("found both VirtualNode %s and VirtualGateway %s matching pod %s, expecting one of them; make their podSelectors disjoint",
+			node.Name, gateway.Name, name)
+	}
+	return Designation{Node: node, Gateway: gateway}, nil
+}
+
+// matching lists the objects of a namespace whose selector matches a pod.
+func matching[T metav1.Object](pod *corev1.Pod, namespace string, objects []T, selector func(T) *metav1.LabelSelector) []T {
+	var found []T
+	for _, o := range objects {
+		if o.GetNamespace() == namespace && selects(selector(o), pod.Labels) {
+			found = append(found, o)
+		}
+	}
+	return found
+}
+
+func onlyOne[T metav1.Object](found []T, kinds, pod string) (T, error) {
+	var none T
+	switch len(found) {
+	case 0:
+		return none, nil
+	case 1:
+		return found[0], nil
+	}
+	return none, fmt.Errorf("found multiple matching %s for pod %s: %s", kinds, pod, strings.Join(sortedNames(found), ","))
+}
+
+func sortedNames[T metav1.Object](objects []T) []string {
+	var names []string
+	for _, o := range objects {
+		names = append(names, o.GetName())
+	}
+	slices.Sort(names)
+	return names
+}
+
+// podName is the name of a pod, or what is known of it before the API server has completed it.
+func podName(pod *corev1.Pod) string {
+	if pod.Name == "" {
+		return pod.GenerateName
+	}
+	return pod.Name
+}

@@ -1,0 +1,140 @@
+package appmesh
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+// httpMatch gives the conditions of an HTTP route and the port that it is restricted to. It reports false, with a
+// finding for each fault, when one of them cannot be understood.
+func (t *translator) httpMatch(at model.Origin, m api.HTTPRouteMatch) (out model.Match, port uint16, ok bool) {
+	path, pathOK := t.pathMatch(at, m.Prefix, m.Path)
+	headers, headersOK := t.fieldMatches(at.At(at.Path+".headers"), m.Headers)
+	port, portOK := t.matchPort(at.At(at.Path+".port"), m.Port)
+	out = model.Match{
+		Path: path, Headers: headers, Query: queryMatches(m.QueryParameters),
+		Method: string(deref(m.Method)), Scheme: string(deref(m.Scheme)),
+	}
+	return out, port, pathOK && headersOK && portOK
+}
+
+// grpcMatch does the same for gRPC, where service and method are the path of the request.
+func (t *translator) grpcMatch(at model.Origin, m api.GRPCRouteMatch) (out model.Match, port uint16, ok bool) {
+	headers, headersOK := t.fieldMatches(at.At(at.Path+".metadata"), m.Metadata)
+	port, portOK := t.matchPort(at.At(at.Path+".port"), m.Port)
+	out = model.Match{Headers: headers}
+	service, method := deref(m.ServiceName), deref(m.MethodName)
+	switch {
+	case service != "" && method != "":
+		out.Path = model.StringMatch{Kind: model.Exact, Value: "/" + service + "/" + method}
+	case service != "":
+		out.Path = model.StringMatch{Kind: model.Prefix, Value: "/" + service + "/"}
+	case method != "":
+		t.warn(at.At(at.Path+".methodName"), model.CodeInvalidField, "has no effect without serviceName")
+	}
+	return out, port, headersOK && portOK
+}
+
+func (t *translator) pathMatch(at model.Origin, prefix *string, path *api.PathMatch) (model.StringMatch, bool) {
+	var found []model.StringMatch
+	var where []string
+	if prefix != nil {
+		found, where = append(found, model.StringMatch{Kind: model.Prefix, Value: *prefix}), append(where, ".prefix")
+	}
+	if path != nil && path.Exact != nil {
+		found, where = append(found, model.StringMatch{Kind: model.Exact, Value: *path.Exact}), append(where, ".path.exact")
+	}
+	if path != nil && path.Regex != nil {
+		found, where = append(found, model.StringMatch{Kind: model.Regex, Value: *path.Regex}), append(where, ".path.regex")
+	}
+	if len(found) != 1 {
+		t.report(at, model.CodeInvalidField, "has %d of prefix, path.exact and path.regex; keep exactly one", len(found))
+		return model.StringMatch{}, false
+	}
+	at = at.At(at.Path + where[0])
+	if found[0].Kind == model.Regex {
+		return found[0], t.regex(at, found[0].Value)
+	}
+	if !strings.HasPrefix(found[0].Value, "/") {
+		t.report(at, model.CodeInvalidField, "%q does not begin with /, so that no path can match", found[0].Value)
+		return model.StringMatch{}, false
+	}
+	return found[0], true
+}
+
+// fieldMatches gives the conditions on headers or metadata.
+func (t *translator) fieldMatches(at model.Origin, headers []api.HeaderMatch) (out []model.FieldMatch, ok bool) {
+	ok = true
+	for i, h := range headers {
+		f, good := t.fieldMatch(at.At(fmt.Sprintf("%s[%d]", at.Path, i)), h)
+		out, ok = append(out, f), ok && good
+	}
+	return out, ok
+}
+
+func (t *translator) fieldMatch(at model.Origin, h api.HeaderMatch) (model.FieldMatch, bool) {
+	out := model.FieldMatch{Name: h.Name, Invert: deref(h.Invert)}
+	if h.Match == nil {
+		out.Kind = model.Present
+		return out, true
+	}
+	stated := 0
+	for _, m := range []struct {
+		kind  model.MatchKind
+		value *string
+	}{{model.Exact, h.Match.Exact}, {model.Prefix, h.Match.Prefix}, {model.Suffix, h.Match.Suffix}, {model.Regex, h.Match.Regex}} {
+		if m.value != nil {
+			out.Kind, out.Value = m.kind, *m.value
+			stated++
+		}
+	}
+	if r := h.Match.Range; r != nil {
+		out.Kind, out.Start, out.End = model.Range, r.Start, r.End
+		stated++
+	}
+	at = at.At(at.Path + ".match")
+	switch {
+	case stated != 1:
+		t.report(at, model.CodeInvalidField, "has %d of exact, prefix, suffix, regex and range; keep exactly one", stated)
+		return out, false
+	case out.Kind == model.Regex:
+		return out, t.regex(at.At(at.Path+".regex"), out.Value)
+	case out.Kind == model.Range && out.Start >= out.End:
+		t.report(at.At(at.Path+".range"), model.CodeInvalidField, "no number is at least %d and below %d", out.Start, out.End)
+		return out, false
+	}
+	return out, true
+}
+
+func queryMatches(params []api.QueryParameterMatch) []model.FieldMatch {
+	var out []model.FieldMatch
+	for _, p := range params {
+		f := model.FieldMatch{Name: p.Name, Kind: model.Present}
+		if p.Match != nil && p.Match.Exact != nil {
+			f.Kind, f.Value = model.Exact, *p.Match.Exact
+		}
+		out = append(out, f)
+	}
+	return out
+}
+
+// matchPort gives the port that a route is restricted to; absent or 0 is none.
+func (t *translator) matchPort(at model.Origin, port *int64) (uint16, bool) {
+	if p := deref(port); p < 0 || p > 65535 {
+		t.report(at, model.CodeInvalidField, "%d is not between 0 and 65535", p)
+		return 0, false
+	}
+	return uint16(deref(port)), true
+}
+
+func (t *translator) regex(at model.Origin, expression string) bool {
+	if _, err := regexp.Compile(expression); err != nil {
+		t.report(at, model.CodeInvalidField, "not a regular expression of RE2: %v", err)
+		return false
+	}
+	return true
+}

@@ -1,0 +1,87 @@
+package appmesh
+
+import (
+	"math"
+	"slices"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+// statusCodes are the answers that an event stands for: fixed lists, not whole classes (509 and 409 are no mistake).
+var statusCodes = map[api.HTTPRetryEvent][]uint16{
+	api.RetryServerError:  {500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511},
+	api.RetryGatewayError: {502, 503, 504},
+	api.RetryClientError:  {409},
+}
+
+var grpcCauses = map[api.GRPCRetryEvent]model.RetryCause{
+	api.RetryCancelled:         model.RetryGRPCCancelled,
+	api.RetryDeadlineExceeded:  model.RetryGRPCDeadlineExceeded,
+	api.RetryInternal:          model.RetryGRPCInternal,
+	api.RetryResourceExhausted: model.RetryGRPCResourceExhausted,
+	api.RetryUnavailable:       model.RetryGRPCUnavailable,
+}
+
+// defaultRetry is what a route without a retry policy does: App Mesh added it to all of them.
+func (s Settings) defaultRetry() model.Retry {
+	if s.NoDefaultRetry {
+		return model.Retry{}
+	}
+	return model.Retry{
+		Retries: 2,
+		On: []model.RetryCause{
+			model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable, // in canonical order
+		},
+		StatusCodes: []uint16{503},
+		OtherHost:   true,
+	}
+}
+
+func (s Settings) httpRetry(p *api.HTTPRetryPolicy) model.Retry {
+	if p == nil {
+		return s.defaultRetry()
+	}
+	return statedRetry(api.GRPCRetryPolicy{
+		HTTPRetryEvents: p.HTTPRetryEvents, TCPRetryEvents: p.TCPRetryEvents, MaxRetries: p.MaxRetries, PerRetryTimeout: p.PerRetryTimeout,
+	})
+}
+
+func (s Settings) grpcRetry(p *api.GRPCRetryPolicy) model.Retry {
+	if p == nil {
+		return s.defaultRetry()
+	}
+	return statedRetry(*p)
+}
+
+// statedRetry gives what a policy asks for. No retries is no policy at all, so that equal behaviour is equal content.
+func statedRetry(p api.GRPCRetryPolicy) model.Retry {
+	if p.MaxRetries <= 0 {
+		return model.Retry{}
+	}
+	r := model.Retry{
+		Retries: uint32(min(p.MaxRetries, math.MaxUint32)),
+		PerTry:  duration(p.PerRetryTimeout),
+		On:      []model.RetryCause{model.RetryReset}, // App Mesh retries resets whatever the events are
+	}
+	for _, e := range p.HTTPRetryEvents {
+		r.StatusCodes = append(r.StatusCodes, statusCodes[e]...)
+		if e == api.RetryStreamError {
+			r.On = append(r.On, model.RetryRefusedStream)
+		}
+	}
+	for _, e := range p.TCPRetryEvents {
+		if e == api.RetryConnectionError {
+			r.On = append(r.On, model.RetryConnectFailure)
+		}
+	}
+	for _, e := range p.GRPCRetryEvents {
+		if cause, known := grpcCauses[e]; known {
+			r.On = append(r.On, cause)
+		}
+	}
+	slices.Sort(r.On)
+	slices.Sort(r.StatusCodes)
+	r.On, r.StatusCodes = slices.Compact(r.On), slices.Compact(r.StatusCodes)
+	return r
+}

@@ -1,0 +1,153 @@
+package appmesh
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+// ReasonServed is the reason of a condition when there is nothing to say; every other reason is the code of a finding.
+const ReasonServed = "Served"
+
+// messageFindings is how many findings a condition's message spells out.
+const messageFindings = 8
+
+// Status gives a copy of an object with the status that it should have: a condition that is True unless an error among
+// the findings or a kind that is not served says otherwise, the generation that was looked at, and resource names.
+// Resource names that are there already stay. mesh is the awsName of the object's Mesh, or "" if it has none (see
+// MeshNames). Findings about other objects are passed over. A BackendGroup has no status, and other kinds are no
+// business of this dialect: the copy is unchanged.
+func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
+	out := object.DeepCopyObject().(client.Object)
+	f, ok := statusOf(out)
+	if !ok {
+		return out
+	}
+	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool { return f.Object != originOf(kindOf(object), object).Object })
+	*f.observed = new(object.GetGeneration())
+	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
+	if mesh == "" {
+		return out
+	}
+	arn := arnPrefix + mesh
+	if f.arnType != "" {
+		arn += "/" + f.arnType + "/" + AWSName(object)
+	}
+	if *f.arn == nil || **f.arn == "" {
+		*f.arn = &arn
+	}
+	if router, is := out.(*api.VirtualRouter); is {
+		router.Status.RouteARNs = routeARNs(router, **f.arn)
+	}
+	return out
+}
+
+// statusFields are the parts that the statuses of all kinds have in common.
+type statusFields struct {
+	conditionType, arnType string
+	arn                    **string
+	conditions             *[]api.Condition
+	observed               **int64
+}
+
+func statusOf(object client.Object) (statusFields, bool) {
+	switch o := object.(type) {
+	case *api.Mesh:
+		return statusFields{api.MeshActive, "", &o.Status.MeshARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	case *api.VirtualNode:
+		return statusFields{api.VirtualNodeActive, "virtualNode", &o.Status.VirtualNodeARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	case *api.VirtualService:
+		return statusFields{api.VirtualServiceActive, "virtualService", &o.Status.VirtualServiceARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	case *api.VirtualRouter:
+		return statusFields{api.VirtualRouterActive, "virtualRouter", &o.Status.VirtualRouterARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	case *api.VirtualGateway:
+		return statusFields{api.VirtualGatewayActive, "virtualGateway", &o.Status.VirtualGatewayARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	case *api.GatewayRoute:
+		return statusFields{api.GatewayRouteActive, "gatewayRoute", &o.Status.GatewayRouteARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+	}
+	return statusFields{}, false
+}
+
+// condition sums findings up: the worst decides, and is told first.
+func condition(conditionType string, findings []model.Finding) api.Condition {
+	weight := map[model.Severity]int{model.Error: 0, model.Warning: 1, model.Info: 2}
+	slices.SortStableFunc(findings, func(a, b model.Finding) int { return weight[a.Severity] - weight[b.Severity] })
+	c := api.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: ReasonServed}
+	var texts []string
+	for i, f := range findings {
+		if f.Severity == model.Error || f.Code == model.CodeNotHonoured && f.Path == "spec" {
+			c.Status = corev1.ConditionFalse
+		}
+		if i == 0 {
+			c.Reason = string(f.Code)
+		}
+		if i < messageFindings {
+			texts = append(texts, strings.TrimPrefix(f.Path+": "+f.Text, ": "))
+		}
+	}
+	if more := len(findings) - len(texts); more > 0 {
+		texts = append(texts, fmt.Sprintf("and %d more", more))
+	}
+	c.Message = strings.Join(texts, "; ")
+	return c
+}
+
+// withCondition puts a condition in the place of the one of its type. The transition time moves only with the status.
+func withCondition(conditions []api.Condition, c api.Condition, now time.Time) []api.Condition {
+	i := slices.IndexFunc(conditions, func(o api.Condition) bool { return o.Type == c.Type })
+	if i < 0 {
+		i, conditions = len(conditions), append(conditions, api.Condition{})
+	}
+	c.LastTransitionTime = conditions[i].LastTransitionTime
+	if c.LastTransitionTime == nil || conditions[i].Status != c.Status {
+		c.LastTransitionTime = new(metav1.NewTime(now.Truncate(time.Second)))
+	}
+	conditions[i] = c
+	return conditions
+}
+
+// routeARNs keeps the resource names of routes that are still there and adds those that are missing.
+func routeARNs(router *api.VirtualRouter, routerARN string) map[string]string {
+	var out map[string]string
+	for _, r := range router.Spec.Routes {
+		if out == nil {
+			out = map[string]string{}
+		}
+		out[r.Name] = routerARN + "/route/" + r.Name
+		if known := router.Status.RouteARNs[r.Name]; known != "" {
+			out[r.Name] = known
+		}
+	}
+	return out
+}
+
+// MeshNames gives the awsName of the Mesh of each object that belongs to one, a Mesh to itself.
+func MeshNames(objects []client.Object) map[model.ObjectRef]string {
+	t := &translator{in: newSnapshot(objects)}
+	t.realm()
+	out := map[model.ObjectRef]string{}
+	for _, m := range t.meshes {
+		if m.fault == "" {
+			out[m.origin.Object] = m.name
+		}
+	}
+	for _, o := range objects {
+		ref := meshRefField(o)
+		if ref == nil {
+			continue
+		}
+		at := originOf(kindOf(o), o)
+		if name, ok := t.meshOf(at, *ref); ok {
+			out[at.Object] = name
+		}
+	}
+	return out
+}

@@ -1,0 +1,155 @@
+package appmesh
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+// virtualNode adds the workload that a VirtualNode is, and a destination for each listener that others can reach.
+func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
+	t.unhonoured(m.origin, unhonouredInNode(m.object))
+	w := model.Workload{Key: m.key, Role: model.RoleSidecar, Origin: m.origin}
+	for i, l := range m.object.Spec.Listeners {
+		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
+		port, protocol, ok := t.portMapping(at, l.PortMapping)
+		if !ok {
+			continue
+		}
+		if slices.ContainsFunc(w.Listeners, func(other model.Listener) bool { return other.Port == port }) {
+			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "another listener of this VirtualNode has port %d already", port)
+			continue
+		}
+		w.Listeners = append(w.Listeners, model.Listener{
+			Port: port, Protocol: protocol, Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
+		})
+	}
+	w.Backends = t.backends(m)
+	t.out.Workloads = append(t.out.Workloads, w)
+	t.destinations(m, w.Listeners)
+}
+
+// portMapping checks what the API server checks too, for objects that did not come through one.
+func (t *translator) portMapping(at model.Origin, p api.PortMapping) (uint16, model.Protocol, bool) {
+	protocol := model.Protocol(p.Protocol)
+	switch {
+	case p.Port < 1 || p.Port > 65535:
+		t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "%d is not between 1 and 65535", p.Port)
+	case protocol != model.HTTP && protocol != model.HTTP2 && protocol != model.GRPC && protocol != model.TCP:
+		t.report(at.At(at.Path+".portMapping.protocol"), model.CodeInvalidField, "%q is none of grpc, http, http2, tcp", p.Protocol)
+	default:
+		return uint16(p.Port), protocol, true
+	}
+	return 0, "", false
+}
+
+// listenerTimeouts takes the timeouts for the listener's protocol; those for other protocols have no effect.
+func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, l *api.ListenerTimeout) model.Timeouts {
+	if l == nil {
+		l = &api.ListenerTimeout{}
+	}
+	for _, other := range []struct {
+		protocol model.Protocol
+		set      bool
+	}{{model.HTTP, l.HTTP != nil}, {model.HTTP2, l.HTTP2 != nil}, {model.GRPC, l.GRPC != nil}, {model.TCP, l.TCP != nil}} {
+		if other.set && other.protocol != protocol {
+			t.warn(at.At(at.Path+".timeout."+string(other.protocol)), model.CodeInvalidField, "has no effect: the listener speaks %s", protocol)
+		}
+	}
+	switch protocol {
+	case model.HTTP:
+		return requestTimeouts(l.HTTP)
+	case model.HTTP2:
+		return requestTimeouts(l.HTTP2)
+	case model.GRPC:
+		return requestTimeouts(l.GRPC)
+	}
+	return streamTimeouts(l.TCP)
+}
+
+// backends resolves the services that a VirtualNode may reach. Two references to one service are one backend.
+func (t *translator) backends(m *member[*api.VirtualNode]) []model.Backend {
+	var out []model.Backend
+	written := map[string]int{}
+	for i, b := range m.object.Spec.Backends {
+		at := m.origin.At(fmt.Sprintf("spec.backends[%d].virtualService", i))
+		if key := backendKey(m.object.Namespace, b); key != "" {
+			if first, again := written[key]; again {
+				t.report(at, model.CodeInvalidField, "spec.backends[%d] names the same VirtualService already", first)
+				continue
+			}
+			written[key] = i
+		}
+		vs := b.VirtualService
+		target := resolve(t, &t.services, m.key.Mesh, serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
+		if target == nil || slices.ContainsFunc(out, func(o model.Backend) bool { return o.Service == target.key.Name }) {
+			continue
+		}
+		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
+	}
+	return out
+}
+
+// backendKey is equal for backends that are written alike, with the namespace filled in; "" when nothing is written.
+func backendKey(namespace string, b api.Backend) string {
+	switch vs := b.VirtualService; {
+	case vs.VirtualServiceARN != nil:
+		return *vs.VirtualServiceARN
+	case vs.VirtualServiceRef != nil:
+		if ns := deref(vs.VirtualServiceRef.Namespace); ns != "" {
+			namespace = ns
+		}
+		return namespace + "/" + vs.VirtualServiceRef.Name
+	}
+	return ""
+}
+
+// destinations adds one destination for each listener. Their names are those that users know from proxies' metrics.
+func (t *translator) destinations(m *member[*api.VirtualNode], listeners []model.Listener) {
+	if len(listeners) == 0 {
+		return
+	}
+	found, ok := t.discovery(m)
+	if !ok {
+		return
+	}
+	for _, l := range listeners {
+		d := model.Destination{
+			Key:      model.Key{Mesh: m.key.Mesh, Name: fmt.Sprintf("%s_%s_%d", m.key.Name, l.Protocol, l.Port)},
+			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found, Origin: l.Origin,
+		}
+		t.ports[m.key] = append(t.ports[m.key], nodePort{d, l.Timeouts})
+		t.out.Destinations = append(t.out.Destinations, d)
+	}
+}
+
+// discovery says how others find a VirtualNode. It reports false when they cannot.
+func (t *translator) discovery(m *member[*api.VirtualNode]) (model.Discovery, bool) {
+	sd := m.object.Spec.ServiceDiscovery
+	switch {
+	case sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil:
+		t.report(m.origin.At("spec.serviceDiscovery"), model.CodeInvalidField, "needed by a VirtualNode with listeners: without it nobody can reach them")
+		return model.Discovery{}, false
+	case sd.DNS == nil:
+		return model.Discovery{}, false // awsCloudMap has been reported already
+	}
+	at := m.origin.At("spec.serviceDiscovery.dns.hostname")
+	host := strings.TrimSuffix(sd.DNS.Hostname, ".")
+	if len(host) > 253 || !hostName.MatchString(host) {
+		t.report(at, model.CodeInvalidField, "%q is no host name", sd.DNS.Hostname)
+		return model.Discovery{}, false
+	}
+	kind := model.DiscoverDNS
+	switch deref(sd.DNS.ResponseType) {
+	case api.DNSEndpoints:
+		kind = model.DiscoverDNSEndpoints
+	case api.DNSLoadBalancer, "":
+	default:
+		t.report(m.origin.At("spec.serviceDiscovery.dns.responseType"), model.CodeInvalidField,
+			"%q is neither ENDPOINTS nor LOADBALANCER; LOADBALANCER is served", *sd.DNS.ResponseType)
+	}
+	return model.Discovery{Kind: kind, Hostname: host}, true
+}
