@@ -1,0 +1,13 @@
+{{- define "anymesh.labels" -}}
+app.kubernetes.io/name: anymesh
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+{{- /* The port of the chosen driver: all replicas and sidecars agree on it. */}}
+{{- define "anymesh.proxyServerPort" -}}
+{{- $port := 15128 }}
+{{- range .Values.osm.sidecarDrivers }}
+{{- if and (eq (lower .sidecarName) (lower $.Values.osm.sidecarClass)) .proxyServerPort }}{{ $port = .proxyServerPort }}{{ end }}
+{{- end }}
+{{- $port }}
+{{- end }}

@@ -1,0 +1,126 @@
+package install
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/util/wait"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// fieldManager owns the fields that we apply.
+const fieldManager = "anymesh-install"
+
+// poll is how often we look while we wait for the cluster.
+const poll = 100 * time.Millisecond
+
+// Apply creates or updates the objects in their order and tells of each. Kinds that were defined a moment ago are waited for.
+func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, tell func(string)) error {
+	for _, o := range objects {
+		var last error
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(fieldManager), client.ForceOwnership)
+			return !meta.IsNoMatchError(last), nil
+		})
+		if last == nil {
+			last = err
+		}
+		if last != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), last)
+		}
+		tell(o.GetKind() + " " + o.GetName())
+	}
+	return nil
+}
+
+// WaitReady waits until every Deployment among the objects is rolled out and the API server can ask our webhooks.
+func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, tell func(string)) error {
+	for _, o := range objects {
+		check := map[string]func(context.Context, client.Client, *unstructured.Unstructured) (bool, string){
+			"Deployment":                     rolledOut,
+			"MutatingWebhookConfiguration":   trusted,
+			"ValidatingWebhookConfiguration": trusted,
+		}[o.GetKind()]
+		if check == nil {
+			continue
+		}
+		var why string
+		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (ok bool, _ error) {
+			ok, why = check(ctx, c, o)
+			return ok, nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s %s is not ready: %s: %w", o.GetKind(), o.GetName(), why, err)
+		}
+		tell(o.GetKind() + " " + o.GetName() + " is ready")
+	}
+	return nil
+}
+
+func rolledOut(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, string) {
+	var d appsv1.Deployment
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), &d); err != nil {
+		return false, err.Error()
+	}
+	want := int32(1)
+	if d.Spec.Replicas != nil {
+		want = *d.Spec.Replicas
+	}
+	s := d.Status
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want,
+		fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, want)
+}
+
+// trusted tells whether the control plane has filled in by what the API server trusts it.
+func trusted(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, string) {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(o.GroupVersionKind())
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+		return false, err.Error()
+	}
+	webhooks, _, err := unstructured.NestedSlice(now.Object, "webhooks")
+	if err != nil {
+		return false, err.Error()
+	}
+	for _, w := range webhooks {
+		bundle, _, _ := unstructured.NestedString(w.(map[string]any), "clientConfig", "caBundle")
+		if bundle == "" {
+			return false, "the control plane has not set caBundle yet"
+		}
+	}
+	return true, ""
+}
+
+// Delete removes the objects, last first, and waits until they are gone. With keepCRDs, definitions stay, and with them all
+// objects that users made.
+func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool, tell func(string)) error {
+	objects = slices.Clone(objects)
+	slices.Reverse(objects)
+	for _, o := range objects {
+		if keepCRDs && o.GetKind() == "CustomResourceDefinition" {
+			continue
+		}
+		err := c.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground))
+		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
+			return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+			now := &unstructured.Unstructured{}
+			now.SetGroupVersionKind(o.GroupVersionKind())
+			err := c.Get(ctx, client.ObjectKeyFromObject(o), now)
+			return apierrors.IsNotFound(err) || meta.IsNoMatchError(err), nil
+		})
+		if err != nil {
+			return fmt.Errorf("%s %s does not go away; look at its finalizers: %w", o.GetKind(), o.GetName(), err)
+		}
+		tell(o.GetKind() + " " + o.GetName())
+	}
+	return nil
+}

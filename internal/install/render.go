@@ -1,0 +1,161 @@
+// Package install puts Anymesh into a cluster and takes it out again.
+//
+// In: the Helm chart, the CustomResourceDefinitions and a user's values. Out: manifests, applied by server-side apply, and the wait
+// until they work. What Helm would install and what `anymesh install` installs is the same text.
+package install
+
+import (
+	"fmt"
+	"io/fs"
+	"maps"
+	"slices"
+	"strings"
+
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
+	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/charts"
+)
+
+// Options say what to install.
+type Options struct {
+	// Namespace is where the control plane runs.
+	Namespace string
+	// Values override the chart's; they are checked against its schema.
+	Values map[string]any
+	// SkipCRDs leaves the CustomResourceDefinitions out.
+	SkipCRDs bool
+}
+
+// Manifests gives the objects to install, in the order in which they can be applied: namespace, definitions, the rest.
+func Manifests(o Options) ([]*unstructured.Unstructured, error) {
+	namespace := &unstructured.Unstructured{Object: map[string]any{
+		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.Namespace},
+	}}
+	out := []*unstructured.Unstructured{namespace}
+	if !o.SkipCRDs {
+		definitions, err := definitions()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, definitions...)
+	}
+	rendered, err := renderChart(o)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, rendered...), nil
+}
+
+func definitions() ([]*unstructured.Unstructured, error) {
+	names, err := fs.Glob(crds.Files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range names {
+		text, err := crds.Files.ReadFile(name)
+		if err != nil {
+			return nil, err
+		}
+		objects, err := decode(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+func renderChart(o Options) ([]*unstructured.Unstructured, error) {
+	var files []*archive.BufferedFile
+	err := fs.WalkDir(charts.Anymesh, "anymesh", func(path string, entry fs.DirEntry, err error) error {
+		if err != nil || entry.IsDir() {
+			return err
+		}
+		content, err := fs.ReadFile(charts.Anymesh, path)
+		files = append(files, &archive.BufferedFile{Name: strings.TrimPrefix(path, "anymesh/"), Data: content})
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	chart, err := loader.LoadFiles(files)
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	release := common.ReleaseOptions{Name: "anymesh", Namespace: o.Namespace, Revision: 1, IsInstall: true}
+	values, err := util.ToRenderValues(chart, o.Values, release, common.DefaultCapabilities)
+	if err != nil {
+		return nil, fmt.Errorf("values: %w", err)
+	}
+	texts, err := engine.Render(chart, values)
+	if err != nil {
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		objects, err := decode([]byte(texts[name]))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return out, nil
+}
+
+// rank puts the webhooks last: from then on the API server asks the control plane.
+func rank(o *unstructured.Unstructured) int {
+	switch {
+	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
+		return 2
+	case o.GetKind() == "Deployment":
+		return 1
+	}
+	return 0
+}
+
+// decode splits a file into its documents.
+func decode(text []byte) ([]*unstructured.Unstructured, error) {
+	var out []*unstructured.Unstructured
+	for _, document := range strings.Split("\n"+string(text), "\n---\n") {
+		if strings.TrimSpace(document) == "" {
+			continue
+		}
+		json, err := utilyaml.ToJSON([]byte(document))
+		if err != nil {
+			return nil, err
+		}
+		if string(json) == "null" {
+			continue
+		}
+		object := &unstructured.Unstructured{}
+		if err := object.UnmarshalJSON(json); err != nil {
+			return nil, err
+		}
+		out = append(out, object)
+	}
+	return out, nil
+}
+
+// YAML gives the objects as one stream of documents.
+func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
+	var out strings.Builder
+	for _, o := range objects {
+		text, err := yaml.Marshal(o.Object)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+		out.WriteString("---\n")
+		out.Write(text)
+	}
+	return []byte(out.String()), nil
+}

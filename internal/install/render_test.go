@@ -1,0 +1,107 @@
+package install
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+func render(t *testing.T, o Options) []*unstructured.Unstructured {
+	t.Helper()
+	objects, err := Manifests(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return objects
+}
+
+func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string) *unstructured.Unstructured {
+	t.Helper()
+	for _, o := range objects {
+		if o.GetKind() == kind && o.GetName() == name {
+			return o
+		}
+	}
+	t.Fatalf("no %s %s among the manifests", kind, name)
+	return nil
+}
+
+func TestManifestsComeInTheOrderInWhichTheyApply(t *testing.T) {
+	var last int
+	order := []string{"Namespace", "CustomResourceDefinition", "", "Deployment", "WebhookConfiguration"}
+	for _, o := range render(t, Options{Namespace: "anymesh-system"}) {
+		place := 2
+		for i, kind := range order {
+			if kind != "" && strings.HasSuffix(o.GetKind(), kind) {
+				place = i
+			}
+		}
+		if place < last {
+			t.Errorf("%s %s comes after its time", o.GetKind(), o.GetName())
+		}
+		last = place
+	}
+	if last != 4 {
+		t.Errorf("no webhooks among the manifests")
+	}
+}
+
+func TestManifestsAreTheSameEachTime(t *testing.T) {
+	first, err := YAML(render(t, Options{Namespace: "n"}))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 5 {
+		again, _ := YAML(render(t, Options{Namespace: "n"}))
+		if !bytes.Equal(first, again) {
+			t.Fatal("manifests differ from one rendering to the next")
+		}
+	}
+}
+
+func TestValuesReachTheMeshConfiguration(t *testing.T) {
+	objects := render(t, Options{Namespace: "elsewhere", Values: map[string]any{
+		"osm": map[string]any{"sidecarImage": "mine:1", "sidecarDrivers": []any{map[string]any{"sidecarName": "envoy", "proxyServerPort": 16000}}},
+	}})
+	config := find(t, objects, "ConfigMap", "preset-mesh-config")
+	text, _, _ := unstructured.NestedString(config.Object, "data", "preset-mesh-config.json")
+	if !strings.Contains(text, `"sidecarImage": "mine:1"`) || config.GetNamespace() != "elsewhere" {
+		t.Errorf("configuration in %s: %s", config.GetNamespace(), text)
+	}
+	ports, _, _ := unstructured.NestedSlice(find(t, objects, "Service", "anymesh").Object, "spec", "ports")
+	if port := ports[0].(map[string]any)["port"]; port != int64(16000) {
+		t.Errorf("the service's port for sidecars is %v", port)
+	}
+}
+
+func TestValuesAreChecked(t *testing.T) {
+	for name, values := range map[string]map[string]any{
+		"unknown name":  {"imagee": "x"},
+		"wrong type":    {"replicas": "two"},
+		"out of range":  {"replicas": 0},
+		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
+	} {
+		if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
+			t.Errorf("%s: accepted", name)
+		}
+	}
+}
+
+// Our own pods get only what they need.
+func TestLeastPrivilege(t *testing.T) {
+	for _, o := range render(t, Options{Namespace: "n"}) {
+		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
+		for _, r := range rules {
+			for _, field := range []string{"verbs", "resources", "apiGroups"} {
+				values, _, _ := unstructured.NestedStringSlice(r.(map[string]any), field)
+				for _, v := range values {
+					if v == "*" {
+						t.Errorf("%s %s has a wildcard in %s", o.GetKind(), o.GetName(), field)
+					}
+				}
+			}
+		}
+	}
+}
