@@ -1,0 +1,433 @@
+package xds
+
+import (
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+const runtimeType = "type.googleapis.com/envoy.service.runtime.v3.Runtime"
+
+// bench is one session with a published state and a clock that stands still.
+type bench struct {
+	*testing.T
+	*session
+	published state
+	now       time.Time
+}
+
+func newBench(t *testing.T, resources ...*Resource) *bench {
+	opts := &Options{}
+	opts.setDefaults()
+	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}), published: state{}, now: time.Unix(1e9, 0)}
+	b.publish(resources...)
+	return b
+}
+
+func (b *bench) publish(resources ...*Resource) {
+	for _, ref := range b.published.replace(snapshot(b, resources...)) {
+		b.mark(ref, b.now)
+	}
+}
+
+func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) reaction {
+	b.Helper()
+	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
+	if change != nil {
+		change(req)
+	}
+	did, err := b.handle(req, b.published, b.now)
+	if err != nil {
+		b.Fatal(err)
+	}
+	return did
+}
+
+func (b *bench) subscribe(typeURL string, names ...string) {
+	b.Helper()
+	b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesSubscribe = names })
+}
+
+func (b *bench) ack(r *discoveryv3.DeltaDiscoveryResponse) {
+	b.Helper()
+	did := b.request(r.GetTypeUrl(), func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() })
+	if !did.acked {
+		b.Errorf("the ACK of %s was not understood", brief(r))
+	}
+}
+
+// send is the next response, nil if none is due now.
+func (b *bench) send() *discoveryv3.DeltaDiscoveryResponse {
+	b.Helper()
+	r, _ := b.next(b.published, b.now)
+	if r == nil {
+		return nil
+	}
+	return wire(b, r)
+}
+
+// drain acknowledges responses until none is left, and returns them in brief.
+func (b *bench) drain() string {
+	b.Helper()
+	var all []string
+	for r := b.send(); r != nil; r = b.send() {
+		all = append(all, brief(r))
+		b.ack(r)
+	}
+	return strings.Join(all, "; ")
+}
+
+func (b *bench) want(what, got, want string) {
+	b.Helper()
+	if got != want {
+		b.Errorf("%s:\n got %s\nwant %s", what, got, want)
+	}
+}
+
+func TestWildcard(t *testing.T) {
+	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
+	b.request(ClusterType, nil)
+	b.want("implicit for clusters", b.drain(), "cluster +a +b")
+	b.publish(text(ClusterType, "a", "2"), text(ClusterType, "b", "1"), text(ClusterType, "c", "1"))
+	b.want("only what changed", b.drain(), "cluster +a +c")
+	b.publish(text(ClusterType, "a", "2"))
+	b.want("removals", b.drain(), "cluster -b -c")
+	b.publish(text(ClusterType, "a", "2"))
+	b.want("same again", b.drain(), "")
+	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"*"} })
+	b.publish(text(ClusterType, "a", "3"))
+	b.want("unsubscribed", b.drain(), "")
+
+	b = newBench(t, text(EndpointType, "a", "1"))
+	b.request(EndpointType, nil)
+	b.want("not implicit for endpoints", b.drain(), "endpoint")
+	b.subscribe(EndpointType, "*")
+	b.want("explicit", b.drain(), "endpoint +a")
+}
+
+func TestEmptyWildcardIsAnswered(t *testing.T) {
+	b := newBench(t)
+	b.request(ListenerType, nil)
+	b.want("a client that has nothing waits for a first answer", b.drain(), "listener")
+	b.want("once", b.drain(), "")
+}
+
+func TestNamesOnDemand(t *testing.T) {
+	b := newBench(t, text(RouteType, "a", "1"), text(RouteType, "b", "1"), text(RouteType, "c", "1"))
+	b.subscribe(RouteType, "a", "nowhere")
+	b.want("names that do not exist are said to be removed", b.drain(), "route +a -nowhere")
+	b.subscribe(RouteType, "b")
+	b.want("one more", b.drain(), "route +b")
+	b.subscribe(RouteType, "b")
+	b.want("asked again, sent again: the client may have dropped it", b.drain(), "route +b")
+	b.publish(text(RouteType, "a", "2"), text(RouteType, "b", "1"), text(RouteType, "c", "2"), text(RouteType, "nowhere", "1"))
+	b.want("changes of subscribed names only", b.drain(), "route +a +nowhere")
+	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "never"} })
+	b.publish()
+	b.want("after unsubscribing from a", b.drain(), "route -b -nowhere")
+	b.want("gone once", b.drain(), "")
+}
+
+func TestNameUnderAWildcard(t *testing.T) {
+	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
+	b.subscribe(ClusterType, "*", "a", "x")
+	b.want("both", b.drain(), "cluster +a +b -x")
+	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "x"} })
+	b.want("the client cannot know whether the wildcard has them", b.drain(), "cluster +a; cluster -x")
+}
+
+func TestResume(t *testing.T) {
+	a, c := text(ClusterType, "a", "1"), text(ClusterType, "c", "1")
+	resume := func(versions map[string]string) func(*discoveryv3.DeltaDiscoveryRequest) {
+		return func(r *discoveryv3.DeltaDiscoveryRequest) { r.InitialResourceVersions = versions }
+	}
+	b := newBench(t, a, c)
+	b.request(ClusterType, resume(map[string]string{"a": a.Version, "c": c.Version}))
+	b.want("nothing changed: an answer without resources", b.drain(), "cluster")
+
+	b = newBench(t, a, c)
+	b.request(ClusterType, resume(map[string]string{"a": "older", "gone": "1"}))
+	b.want("the difference", b.drain(), "cluster +a +c; cluster -gone")
+
+	route := text(RouteType, "r", "1")
+	b = newBench(t, route)
+	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesSubscribe = []string{"r"}
+		r.InitialResourceVersions = map[string]string{"r": route.Version, "unwanted": "1"}
+	})
+	b.want("by name", b.drain(), "")
+	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesSubscribe = []string{"r"}
+		r.InitialResourceVersions = map[string]string{"r": route.Version}
+	})
+	b.want("initial versions count in the first request only", b.drain(), "route +r")
+}
+
+func TestNackKeepsGoing(t *testing.T) {
+	b := newBench(t, text(ClusterType, "a", "bad"), text(ClusterType, "b", "1"))
+	b.request(ClusterType, nil)
+	r := b.send()
+	did := b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
+		q.ResponseNonce, q.ErrorDetail = r.GetNonce(), &statuspb.Status{Message: "no such thing"}
+	})
+	if !did.rejected || did.message != "no such thing" || !slices.Equal(did.flight.names, []string{"a", "b"}) {
+		t.Errorf("reaction %+v", did)
+	}
+	b.want("not sent again", b.drain(), "")
+	sub := b.subs[ClusterType].describe()
+	if sub.LastNack == nil || sub.LastNack.Message != "no such thing" || sub.AckedVersion != "" {
+		t.Errorf("status %+v", sub)
+	}
+	b.publish(text(ClusterType, "a", "bad"), text(ClusterType, "b", "2"))
+	b.want("others go on", b.drain(), "cluster +b")
+	b.publish(text(ClusterType, "a", "good"), text(ClusterType, "b", "2"))
+	b.want("mended", b.drain(), "cluster +a")
+	if sub := b.subs[ClusterType].describe(); sub.AckedVersion != sub.SentVersion || sub.AckedVersion == "" {
+		t.Errorf("status %+v", sub)
+	}
+}
+
+func TestNonces(t *testing.T) {
+	b := newBench(t, text(RouteType, "a", "1"))
+	b.subscribe(RouteType, "a")
+	r := b.send()
+	did := b.request(RouteType, func(q *discoveryv3.DeltaDiscoveryRequest) {
+		q.ResponseNonce, q.ResourceNamesSubscribe = "made-up", []string{"b"}
+	})
+	if !did.unknownNonce || did.acked {
+		t.Errorf("made-up nonce: %+v", did)
+	}
+	b.ack(r)
+	b.want("its subscription counts all the same", b.drain(), "route -b")
+	if did := b.request(RouteType, func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() }); !did.unknownNonce {
+		t.Errorf("the same nonce a second time: %+v", did)
+	}
+}
+
+func TestMakeBeforeBreak(t *testing.T) {
+	// Traffic moves from cluster "old" to cluster "new".
+	before := []*Resource{
+		text(ClusterType, "old", ""), text(EndpointType, "old", ""),
+		text(ListenerType, "l", "1"), text(RouteType, "r", "to old"), text(SecretType, "s", "1"), text(runtimeType, "x", "1"),
+	}
+	b := newBench(t, before...)
+	b.request(ClusterType, nil)
+	b.request(ListenerType, nil)
+	b.subscribe(EndpointType, "old", "new")
+	b.subscribe(RouteType, "r")
+	b.subscribe(SecretType, "s")
+	b.subscribe(runtimeType, "x")
+	b.want("start", b.drain(), "secret +s; cluster +old; endpoint +old -new; listener +l; route +r; other +x")
+
+	b.publish(text(ClusterType, "new", ""), text(EndpointType, "new", ""),
+		text(ListenerType, "l", "2"), text(RouteType, "r", "to new"), text(SecretType, "s", "2"), text(runtimeType, "x", "2"))
+	b.want("change", b.drain(),
+		"secret +s; cluster +new; endpoint +new; listener +l; route +r; other +x; cluster -old; endpoint -old")
+}
+
+func TestLaterStepsAwaitAnswers(t *testing.T) {
+	b := newBench(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1"))
+	b.request(ClusterType, nil)
+	b.subscribe(RouteType, "r")
+	first := b.send()
+	b.want("first", brief(first), "cluster +c")
+	if r := b.send(); r != nil {
+		t.Fatalf("%s went out before the clusters were acknowledged", brief(r))
+	}
+	_, wait := b.next(b.published, b.now)
+	if wait != b.opts.AckTimeout {
+		t.Errorf("waits %s, want %s", wait, b.opts.AckTimeout)
+	}
+	b.publish(text(ClusterType, "c", "3"), text(RouteType, "r", "2"))
+	if r := b.send(); r != nil {
+		t.Fatalf("%s went out beside an unanswered response", brief(r))
+	}
+	b.ack(first)
+	b.want("changes merged meanwhile", b.drain(), "cluster +c; route +r")
+
+	b.publish(text(ClusterType, "c", "4"), text(RouteType, "r", "3"))
+	b.send()
+	b.now = b.now.Add(b.opts.AckTimeout)
+	if r := b.send(); r == nil || brief(r) != "route +r" {
+		t.Errorf("a client that never answers gets nothing more: %v", r)
+	}
+}
+
+func TestNothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
+	b := newBench(t)
+	b.subscribe(RouteType, "r")
+	for i := range 100 {
+		b.publish(text(RouteType, "r", strings.Repeat("x", i)))
+		b.now = b.now.Add(b.opts.AckTimeout)
+		if b.send() == nil {
+			t.Fatal("no response")
+		}
+	}
+	if n := len(b.subs[RouteType].flights); n != maxFlights {
+		t.Errorf("%d responses remembered, want %d", n, maxFlights)
+	}
+}
+
+func TestLargeResponsesAreCut(t *testing.T) {
+	var all []*Resource
+	for _, n := range []string{"a", "b", "c", "d", "e"} {
+		all = append(all, text(ClusterType, n, strings.Repeat(n, 1000)))
+	}
+	b := newBench(t, all...)
+	b.opts.ResponseSize = 2500
+	b.request(ClusterType, nil)
+	b.want("two at a time", b.drain(), "cluster +a +b; cluster +c +d; cluster +e")
+	b = newBench(t, all...)
+	b.opts.ResponseSize = 10
+	b.subscribe(ClusterType, "c")
+	b.want("one is never split", b.drain(), "cluster +c")
+}
+
+func TestRequestLimits(t *testing.T) {
+	many := make([]string, 11)
+	versions := map[string]string{}
+	for i := range many {
+		many[i] = strings.Repeat("n", i+1)
+		versions[many[i]] = "1"
+	}
+	for name, c := range map[string]struct {
+		req  *discoveryv3.DeltaDiscoveryRequest
+		want codes.Code
+	}{
+		"no type":       {&discoveryv3.DeltaDiscoveryRequest{}, codes.InvalidArgument},
+		"long type":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: strings.Repeat("t", 65)}, codes.InvalidArgument},
+		"other node":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, Node: &corev3.Node{Id: "red"}}, codes.InvalidArgument},
+		"same node":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, Node: &corev3.Node{Id: "blue"}}, codes.OK},
+		"many names":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: many}, codes.ResourceExhausted},
+		"many versions": {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, InitialResourceVersions: versions}, codes.ResourceExhausted},
+		"as many again": {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: many[:10]}, codes.OK},
+		"long name":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{strings.Repeat("n", 65)}}, codes.InvalidArgument},
+		"empty name":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesUnsubscribe: []string{""}}, codes.InvalidArgument},
+		"no UTF-8":      {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, InitialResourceVersions: map[string]string{"\xff": "1"}}, codes.InvalidArgument},
+		"odd names":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a|b", "%00", "//"}}, codes.OK},
+	} {
+		b := newBench(t)
+		b.opts.NamesPerType, b.opts.NameSize = 10, 64
+		_, err := b.handle(c.req, b.published, b.now)
+		if status.Code(err) != c.want {
+			t.Errorf("%s: %v, want %s", name, err, c.want)
+		}
+	}
+	b := newBench(t)
+	b.opts.TypesPerStream = 2
+	b.request("a", nil)
+	b.request("b", nil)
+	b.request("a", nil)
+	if _, err := b.handle(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}, b.published, b.now); status.Code(err) != codes.ResourceExhausted {
+		t.Errorf("a third type: %v", err)
+	}
+}
+
+// After any sequence of publishes, subscription changes, late answers and
+// reconnects, the client has what is published, restricted to what it wants.
+func TestClientConverges(t *testing.T) {
+	types := []string{ClusterType, EndpointType, ListenerType, RouteType, SecretType, runtimeType}
+	names := []string{"a", "b", "c", "d", "e"}
+	for seed := range uint64(300) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		pick := func(from []string) string { return from[rng.IntN(len(from))] }
+		b := newBench(t)
+		c := newModelClient()
+		var unanswered []*discoveryv3.DeltaDiscoveryResponse
+		answer := func() {
+			for _, r := range unanswered {
+				b.request(r.GetTypeUrl(), func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() })
+			}
+			unanswered = nil
+		}
+		ask := func(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) {
+			_, known := b.subs[typeURL]
+			b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { change(r); c.ask(r, !known) })
+		}
+		for range 60 {
+			typeURL := pick(types)
+			switch rng.IntN(8) {
+			case 0, 1: // a new snapshot, mostly like the old one
+				var all []*Resource
+				for _, ty := range types {
+					for _, n := range names {
+						if r := b.published.get(ty, n); r != nil && rng.IntN(5) > 0 {
+							all = append(all, r)
+						} else if rng.IntN(3) == 0 {
+							all = append(all, text(ty, n, pick(names)))
+						}
+					}
+				}
+				b.publish(all...)
+			case 2, 3:
+				ask(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) {
+					r.ResourceNamesSubscribe = []string{pick(append(names, "*")), pick(names)}
+				})
+			case 4:
+				ask(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) {
+					r.ResourceNamesUnsubscribe = []string{pick(append(names, "*"))}
+				})
+			case 5, 6:
+				if r := b.send(); r != nil {
+					c.apply(r)
+					unanswered = append(unanswered, r)
+				}
+				if rng.IntN(2) == 0 {
+					answer()
+				}
+			case 7: // the stream breaks, unanswered responses with it, and comes back
+				if rng.IntN(3) > 0 {
+					continue
+				}
+				unanswered = nil
+				b.session = newSession(b.opts, b.node)
+				for ty, m := range c.types {
+					req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty, InitialResourceVersions: m.has}
+					for n := range m.names {
+						req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, n)
+					}
+					if m.wildcard {
+						req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, "*")
+					}
+					if len(req.GetResourceNamesSubscribe()) == 0 {
+						delete(c.types, ty) // it wants nothing of this type: it does not ask
+						continue
+					}
+					m.absent = map[string]bool{}
+					if _, err := b.handle(req, b.published, b.now); err != nil {
+						t.Fatal(err)
+					}
+				}
+			}
+		}
+		answer()
+		for r := b.send(); r != nil; r = b.send() {
+			c.apply(r)
+			b.ack(r)
+		}
+		for ty, m := range c.types {
+			want := m.wants(b.published[ty])
+			if len(want) != len(m.has) {
+				t.Fatalf("seed %d, %s: client has %v, want %v", seed, label(ty), m.has, want)
+			}
+			for n, v := range want {
+				if m.has[n] != v {
+					t.Fatalf("seed %d, %s %q: client has %q, want %q", seed, label(ty), n, m.has[n], v)
+				}
+			}
+			for n := range m.names {
+				if _, there := want[n]; !there && !m.absent[n] {
+					t.Fatalf("seed %d, %s: the client was not told that %q does not exist", seed, label(ty), n)
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,159 @@
+package xds
+
+import (
+	"sync"
+	"time"
+)
+
+// group is what is published for one key, with the streams that get it. Its
+// lock guards both, and is never held while anything is sent.
+type group struct {
+	key string
+
+	mu        sync.Mutex
+	published bool // before the first Publish, silence: an empty answer would empty the sidecar
+	closed    bool
+	state     state
+	streams   map[*stream]struct{}
+}
+
+// groups are all keys.
+type groups struct {
+	mu    sync.Mutex
+	byKey map[string]*group
+}
+
+func (g *groups) get(key string) *group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := g.byKey[key]
+	if found == nil {
+		found = &group{key: key, state: state{}, streams: map[*stream]struct{}{}}
+		g.byKey[key] = found
+	}
+	return found
+}
+
+func (g *groups) all() []*group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]*group, 0, len(g.byKey))
+	for _, one := range g.byKey {
+		all = append(all, one)
+	}
+	return all
+}
+
+// forgetIfUnused drops a key that has neither clients nor configuration, so
+// that keys of clients that came and went do not pile up.
+func (g *groups) forgetIfUnused(one *group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if !one.published && len(one.streams) == 0 && g.byKey[one.key] == one {
+		one.closed = true
+		delete(g.byKey, one.key)
+	}
+}
+
+// locked runs f with the group of the key that is current, under its lock.
+func (g *groups) locked(key string, f func(*group)) {
+	for {
+		one := g.get(key)
+		one.mu.Lock()
+		if !one.closed {
+			f(one)
+			one.mu.Unlock()
+			return
+		}
+		one.mu.Unlock()
+	}
+}
+
+// Publish makes the snapshot what the clients of the key have to know, in
+// place of what was published before.
+func (s *Server) Publish(key string, snapshot *Snapshot) {
+	s.groups.locked(key, func(g *group) {
+		first := !g.published
+		g.published = true
+		g.changed(g.state.replace(snapshot), first)
+	})
+}
+
+// Update changes some resources of a key and leaves the others. Its cost grows
+// with the change only. Resources that are removed and changed in one call are
+// changed. It does nothing and returns false before the first Publish of the key.
+func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
+	ok := false
+	s.groups.locked(key, func(g *group) {
+		if ok = g.published; !ok {
+			return
+		}
+		var refs []Ref
+		for _, ref := range removed {
+			if g.state.drop(ref) {
+				refs = append(refs, ref)
+			}
+		}
+		for _, r := range changed {
+			if g.state.put(r) {
+				refs = append(refs, Ref{r.TypeURL, r.Name})
+			}
+		}
+		g.changed(refs, false)
+	})
+	if !ok {
+		s.forgetIfUnused(key)
+	}
+	return ok
+}
+
+func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
+
+// changed tells the streams; wake is for those that waited for the first Publish.
+func (g *group) changed(refs []Ref, wake bool) {
+	now := time.Now()
+	for st := range g.streams {
+		touched := wake
+		for _, ref := range refs {
+			if st.session.mark(ref, now) {
+				touched = true
+			}
+		}
+		if touched {
+			st.wakeUp()
+		}
+	}
+}
+
+// Remove forgets a key. Its clients are disconnected; they keep what they have,
+// and have to be authorised again when they come back.
+func (s *Server) Remove(key string) {
+	g := s.groups.get(key)
+	g.mu.Lock()
+	g.published, g.state = false, state{}
+	for st := range g.streams {
+		st.end(errRemoved)
+	}
+	g.mu.Unlock()
+	s.groups.forgetIfUnused(g)
+}
+
+// Disconnect ends the streams that match says true for, and returns how many.
+// Their clients come back at once, are authorised again, and get only what
+// differs. It is for when a client belongs under another key now.
+func (s *Server) Disconnect(match func(Client) bool) int {
+	n := 0
+	for _, g := range s.groups.all() {
+		g.mu.Lock()
+		for st := range g.streams {
+			if match(st.client()) {
+				st.end(errMoved)
+				n++
+			}
+		}
+		g.mu.Unlock()
+	}
+	return n
+}
