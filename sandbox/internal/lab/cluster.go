@@ -1,0 +1,139 @@
+package lab
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"anymesh.dev/anymesh/sandbox/internal/pki"
+	"anymesh.dev/anymesh/sandbox/internal/plan"
+)
+
+// cluster runs one cluster until ctx ends or one of its components does. It calls ready once.
+func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) error {
+	if err := in.keys(c); err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	stopAPI, err := in.supervise(ctx, cancel, c, "controlplane")
+	if err != nil {
+		return err
+	}
+	defer stopAPI()
+	step := func(name string) { in.events.send(Event{Cluster: c.Name, Step: name}) }
+	step("control plane")
+	check, err := newCheck(in.lab, c)
+	if err != nil {
+		return err
+	}
+	if err := poll(ctx, check.api); err != nil {
+		return err
+	}
+	step("API server")
+	for _, name := range []string{"proxy", "node"} {
+		stop, err := in.supervise(ctx, cancel, c, name)
+		if err != nil {
+			return err
+		}
+		defer stop()
+	}
+	for _, s := range []struct {
+		name string
+		ok   func(context.Context) error
+	}{{"node", check.node}, {"DNS", check.dns}, {"Services", check.services}} {
+		if err := poll(ctx, s.ok); err != nil {
+			return err
+		}
+		step(s.name)
+	}
+	ready()
+	<-ctx.Done()
+	return context.Cause(ctx)
+}
+
+// keys makes the cluster's keys and kubeconfig files.
+func (in *inside) keys(c plan.Cluster) error {
+	dir := in.lab.PKIDir(c)
+	err := pki.Make(dir, pki.Names{
+		APIServerIPs: []net.IP{c.Node4.AsSlice(), c.Node6.AsSlice(), c.APIService().AsSlice(), net.IPv4(127, 0, 0, 1)},
+		NodeName:     c.NodeName(), NodeIPs: []net.IP{c.Node4.AsSlice(), c.Node6.AsSlice()},
+	})
+	if err != nil {
+		return err
+	}
+	inside := fmt.Sprintf("https://%s:%d", c.Node4, plan.APIPort)
+	for user, file := range map[string]string{
+		"kcm": "", "scheduler": "", "kubelet": "", "proxy": "", "dns": "",
+		"admin": filepath.Join(dir, "admin.kubeconfig"),
+	} {
+		if file == "" {
+			file = filepath.Join(dir, user+".kubeconfig")
+		}
+		if err := pki.Kubeconfig(dir, user, c.Name, inside, file); err != nil {
+			return err
+		}
+	}
+	if err := pki.Kubeconfig(dir, "admin", c.Name, inside, in.lab.InsideKubeconfig(c)); err != nil {
+		return err
+	}
+	return pki.Kubeconfig(dir, "admin", c.Name, fmt.Sprintf("https://127.0.0.1:%d", c.HostPort), in.lab.Kubeconfig(c))
+}
+
+// supervise starts a component; if it ends before its time, it cancels with the reason. The answer stops it and waits.
+func (in *inside) supervise(ctx context.Context, cancel context.CancelCauseFunc, c plan.Cluster, name string) (stop func(), err error) {
+	cmd, err := in.component(c, name)
+	if err != nil {
+		return nil, fmt.Errorf("starting %s: %w", name, err)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		err := in.wait(cmd)
+		if ctx.Err() == nil {
+			cancel(fmt.Errorf("%s ended: %v: %s (see %s)", name, err, lastLine(in.logPath(c, name)), in.logPath(c, name)))
+		}
+	}()
+	return func() { stopProcess(cmd, ended) }, nil
+}
+
+// componentGrace is how long a component may take to end after SIGTERM.
+const componentGrace = 4 * time.Second
+
+func stopProcess(cmd *exec.Cmd, ended <-chan struct{}) {
+	_ = cmd.Process.Signal(unix.SIGTERM)
+	select {
+	case <-ended:
+	case <-time.After(componentGrace):
+		_ = cmd.Process.Kill()
+		<-ended
+	}
+}
+
+// poll calls f until it succeeds or ctx ends.
+func poll(ctx context.Context, f func(context.Context) error) error {
+	tick := time.NewTicker(25 * time.Millisecond)
+	defer tick.Stop()
+	for {
+		err := f(ctx)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-tick.C:
+		}
+	}
+}
+
+func lastLine(file string) string {
+	lines := strings.Split(strings.TrimSpace(tail(file, 4096)), "\n")
+	return lines[len(lines)-1]
+}

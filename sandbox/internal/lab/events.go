@@ -1,0 +1,43 @@
+package lab
+
+import (
+	"bufio"
+	"encoding/json"
+	"io"
+	"sync"
+)
+
+// Event is one step of the start, or the reason why there will be no more.
+type Event struct {
+	Cluster string  `json:"cluster,omitempty"`
+	Step    string  `json:"step,omitempty"`
+	After   float64 `json:"after,omitempty"` // seconds since the supervisor started
+	Done    bool    `json:"done,omitempty"`  // the whole lab is ready
+	Err     string  `json:"error,omitempty"`
+}
+
+// Steps are the steps of each cluster, in the order in which they usually come.
+var Steps = []string{"control plane", "API server", "node", "DNS", "Services"}
+
+// eventWriter sends events through a pipe. Its reader may be gone: that stops nothing.
+type eventWriter struct {
+	mu sync.Mutex
+	w  io.Writer
+}
+
+func (e *eventWriter) send(ev Event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	_ = json.NewEncoder(e.w).Encode(ev)
+}
+
+// ReadEvents calls f for each event until the pipe ends.
+func ReadEvents(r io.Reader, f func(Event)) {
+	lines := bufio.NewScanner(r)
+	for lines.Scan() {
+		var ev Event
+		if json.Unmarshal(lines.Bytes(), &ev) == nil {
+			f(ev)
+		}
+	}
+}

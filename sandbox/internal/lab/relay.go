@@ -1,0 +1,31 @@
+package lab
+
+import (
+	"io"
+	"net"
+	"time"
+)
+
+// relay accepts connections of the host and hands them to addr inside. The listener lives in the host's network namespace, the dialled
+// connection in the lab's.
+func relay(l net.Listener, addr string) {
+	for {
+		host, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer host.Close()
+			inside, err := net.DialTimeout("tcp", addr, 5*time.Second)
+			if err != nil {
+				return
+			}
+			defer inside.Close()
+			go func() {
+				_, _ = io.Copy(inside, host)
+				_ = inside.(*net.TCPConn).CloseWrite()
+			}()
+			_, _ = io.Copy(host, inside)
+		}()
+	}
+}

@@ -1,0 +1,203 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"anymesh.dev/anymesh/sandbox/internal/plan"
+)
+
+// Descriptors that the supervisor hands to the inside.
+const (
+	lifelineFD = 3 // ends when the supervisor does
+	eventsFD   = 4
+	controlFD  = 5 // listener for exec
+	firstAPIFD = 6 // one listener a cluster, on the host's loopback
+)
+
+// Supervise runs a lab until ctx ends, then stops it. It reports progress through report and fails if the lab is not ready within timeout
+// or a component ends by itself. The calling goroutine is locked to its thread: the kernel ties the inside's life to it.
+func Supervise(ctx context.Context, lab plan.Lab, timeout time.Duration, report func(Event)) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	held, err := lock(lab.Dir)
+	if err != nil {
+		return err
+	}
+	defer held.Close()
+	s := State{Lab: lab, PID: os.Getpid(), Phase: Starting, Started: time.Now()}
+	listeners, err := prepare(&s.Lab)
+	if err != nil {
+		return err
+	}
+	defer closeAll(listeners)
+	if err := s.write(); err != nil {
+		return err
+	}
+	err = s.run(ctx, timeout, listeners, report)
+	if err != nil {
+		s.Phase, s.Message = Failed, err.Error()
+		report(Event{Err: err.Error()})
+	}
+	return errors.Join(err, s.write())
+}
+
+// prepare makes the folders and listeners of a lab and notes the ports in the plan.
+func prepare(lab *plan.Lab) ([]*os.File, error) {
+	for _, d := range []string{lab.LogDir(), lab.RunDir()} {
+		if err := os.MkdirAll(d, 0o700); err != nil {
+			return nil, err
+		}
+	}
+	control, err := listenControl(lab.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("control socket: %w", err)
+	}
+	files := []*os.File{control}
+	for i := range lab.Clusters {
+		l, err := net.Listen("tcp4", "127.0.0.1:0")
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		lab.Clusters[i].HostPort = l.Addr().(*net.TCPAddr).Port
+		f, err := l.(*net.TCPListener).File()
+		l.Close()
+		if err != nil {
+			closeAll(files)
+			return nil, err
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+func closeAll(files []*os.File) {
+	for _, f := range files {
+		f.Close()
+	}
+}
+
+func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.File, report func(Event)) error {
+	logs, err := os.OpenFile(filepath.Join(s.Lab.LogDir(), "lab.log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer logs.Close()
+	lifeR, lifeW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer lifeW.Close()
+	eventR, eventW, err := os.Pipe()
+	if err != nil {
+		return err
+	}
+	defer eventR.Close()
+	cmd := exec.Command("/proc/self/exe", "inside", "--dir", s.Lab.Dir)
+	cmd.Stdout, cmd.Stderr = logs, logs
+	cmd.ExtraFiles = append([]*os.File{lifeR, eventW}, listeners...)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Pdeathsig:  syscall.SIGKILL,
+		Setsid:     true, // Ctrl-C at a foreground lab is for the supervisor only
+	}
+	if s.Lab.UserNS {
+		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
+	}
+	err = cmd.Start()
+	lifeR.Close()
+	eventW.Close()
+	if err != nil {
+		return fmt.Errorf("starting the inside: %w%s", err, namespaceHint(err))
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if s.Lab.UserNS {
+		err = mapIDs(cmd.Process.Pid)
+	}
+	if err == nil {
+		_, err = lifeW.Write([]byte{'g'}) // go
+	}
+	if err == nil {
+		err = s.watch(ctx, timeout, eventR, ended, report)
+	}
+	return errors.Join(err, stopInside(cmd.Process, ended))
+}
+
+// watch follows the inside until it ends or ctx does.
+func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File, ended chan error, report func(Event)) error {
+	events := make(chan Event)
+	go func() {
+		defer close(events)
+		ReadEvents(from, func(e Event) { events <- e })
+	}()
+	deadline := time.NewTimer(timeout)
+	defer deadline.Stop()
+	waiting := "nothing happened"
+	for {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-deadline.C:
+			return fmt.Errorf("not ready after %s, last step: %s; see %s", timeout, waiting, s.Lab.LogDir())
+		case err := <-ended:
+			ended <- err
+			return fmt.Errorf("the inside ended: %v; see %s", err, filepath.Join(s.Lab.LogDir(), "lab.log"))
+		case e, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			e.After = time.Since(s.Started).Seconds()
+			if e.Err != "" {
+				return errors.New(e.Err)
+			}
+			waiting = e.Cluster + " " + e.Step
+			if e.Done {
+				deadline.Stop()
+				s.Phase, s.ReadyIn = Ready, e.After
+				if err := s.write(); err != nil {
+					return err
+				}
+			}
+			report(e)
+		}
+	}
+}
+
+// stopGrace is how long the inside may take to stop containers and components.
+const stopGrace = 8 * time.Second
+
+func stopInside(p *os.Process, ended chan error) error {
+	_ = p.Signal(unix.SIGTERM)
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(stopGrace):
+	}
+	_ = p.Kill()
+	select {
+	case <-ended:
+		return nil
+	case <-time.After(stopGrace):
+		return errors.New("the inside does not end after SIGKILL")
+	}
+}
+
+func namespaceHint(err error) string {
+	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
+		return "\nThis machine refuses new namespaces. As a user that is not root, look at the settings kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces."
+	}
+	return ""
+}

@@ -1,0 +1,48 @@
+package node
+
+import (
+	"fmt"
+	"path/filepath"
+
+	"github.com/coredns/caddy"
+	"github.com/coredns/coredns/core/dnsserver"
+	_ "github.com/coredns/coredns/plugin/bind" // plugins register themselves
+	_ "github.com/coredns/coredns/plugin/cache"
+	_ "github.com/coredns/coredns/plugin/errors"
+	_ "github.com/coredns/coredns/plugin/kubernetes"
+	_ "github.com/coredns/coredns/plugin/loadbalance"
+	_ "github.com/coredns/coredns/plugin/ready"
+
+	"anymesh.dev/anymesh/sandbox/internal/plan"
+)
+
+// DNSReadyPort is where CoreDNS says on the node's address that it serves (GET /ready).
+const DNSReadyPort = 8181
+
+// corefile is the usual one of Kubernetes, without forwarding: a lab has no outside. Names outside the cluster do not exist.
+const corefile = `.:%[1]d {
+	bind %[2]s
+	errors
+	ready %[2]s:%[3]d
+	kubernetes %[4]s in-addr.arpa ip6.arpa {
+		kubeconfig %[5]s
+		pods insecure
+		ttl 5
+		startup_timeout 100ms
+	}
+	cache 5
+	loadbalance
+}
+`
+
+// startDNS runs CoreDNS on the node's address.
+func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
+	caddy.Quiet, dnsserver.Quiet = true, true
+	config := filepath.Join(lab.PKIDir(c), "dns.kubeconfig")
+	text := fmt.Sprintf(corefile, plan.DNSPort, c.Node4, DNSReadyPort, plan.ClusterDomain, config)
+	instance, err := caddy.Start(caddy.CaddyfileInput{Filepath: "Corefile", Contents: []byte(text), ServerTypeName: "dns"})
+	if err != nil {
+		return nil, fmt.Errorf("CoreDNS: %w", err)
+	}
+	return instance, nil
+}

@@ -1,0 +1,62 @@
+// Package node runs a cluster's node in this process: the kubelet with the sandbox's container runtime, and CoreDNS.
+//
+// In: the lab's plan, the cluster, its keys on disk, image maps. Out: a node that runs Pods until the context ends, and then stops
+// their containers. The calling process must already be in the node's network namespace. kube-proxy has a process of its own: it
+// ends the process on errors.
+package node
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+
+	"anymesh.dev/anymesh/sandbox/internal/imagemap"
+	"anymesh.dev/anymesh/sandbox/internal/plan"
+	"anymesh.dev/anymesh/sandbox/internal/runtime"
+)
+
+// Run blocks until ctx ends.
+func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
+	images, err := imagemap.Load(lab.Images...)
+	if err != nil {
+		return err
+	}
+	cfg, err := clientcmd.BuildConfigFromFlags("", filepath.Join(lab.PKIDir(c), "kubelet.kubeconfig"))
+	if err != nil {
+		return err
+	}
+	cfg.QPS, cfg.Burst = -1, -1
+	client, err := kubernetes.NewForConfig(cfg)
+	if err != nil {
+		return err
+	}
+	rt, err := runtime.New(runtime.Config{
+		Cluster: c, Dir: filepath.Join(lab.ClusterDir(c), "runtime"), Hidden: []string{lab.Dir}, UserNS: lab.UserNS, Images: images,
+	})
+	if err != nil {
+		return err
+	}
+	imageService := runtime.Images{Map: images, Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
+	}}
+	dns, err := startDNS(lab, c)
+	if err != nil {
+		return err
+	}
+	defer dns.Stop()
+	if err := startKubelet(ctx, lab, c, client, rt, imageService); err != nil {
+		return fmt.Errorf("kubelet: %w", err)
+	}
+	<-ctx.Done()
+	rt.StopAll()
+	if err := context.Cause(ctx); !errors.Is(err, context.Canceled) {
+		return err
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package pki
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+)
+
+// Kubeconfig writes a self-contained kubeconfig file: the identity user of the folder dir at the API server URL,
+// under the given cluster name. The file is readable by its owner only.
+func Kubeconfig(dir, user, cluster, url, file string) error {
+	read := func(name string) []byte {
+		b, _ := os.ReadFile(filepath.Join(dir, name))
+		return b
+	}
+	cfg := clientcmdapi.NewConfig()
+	cfg.Clusters[cluster] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: read("ca.crt")}
+	cfg.AuthInfos[cluster+"-"+user] = &clientcmdapi.AuthInfo{ClientCertificateData: read(user + ".crt"), ClientKeyData: read(user + ".key")}
+	cfg.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: cluster + "-" + user, Namespace: "default"}
+	cfg.CurrentContext = cluster
+	if err := clientcmd.WriteToFile(*cfg, file); err != nil {
+		return fmt.Errorf("kubeconfig %s: %w", file, err)
+	}
+	return nil
+}

@@ -1,0 +1,228 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"anymesh.dev/anymesh/sandbox/internal/imagemap"
+)
+
+// container is one container. Fields below mu's mark are guarded by Runtime.mu.
+type container struct {
+	id    string
+	pod   *sandbox
+	cfg   *rt.ContainerConfig
+	image imagemap.Image
+	dir   string
+	logs  *logFile
+	done  chan struct{} // closed when the process has ended and its output is written
+
+	state                      rt.ContainerState
+	created, started, finished time.Time
+	exit                       int32
+	reason                     string
+	proc                       *process
+}
+
+// CreateContainer implements the CRI. It fails if the image stands for nothing and the Pod gives no command.
+func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.ContainerConfig, _ *rt.PodSandboxConfig) (string, error) {
+	pod, err := r.findSandbox(podID)
+	if err != nil {
+		return "", err
+	}
+	name := imageName(cfg.Image)
+	image, known := r.cfg.Images.Find(name)
+	if !known && len(cfg.Command) == 0 {
+		return "", errNoImage(name)
+	}
+	r.mu.Lock()
+	c := &container{id: r.id("ctr"), pod: pod, cfg: cfg, image: image, created: time.Now(), done: make(chan struct{})}
+	r.mu.Unlock()
+	c.dir = filepath.Join(r.cfg.Dir, "containers", c.id)
+	if err := os.MkdirAll(c.dir, 0o755); err != nil {
+		return "", err
+	}
+	if c.logs, err = openLog(filepath.Join(pod.cfg.LogDirectory, cfg.LogPath)); err != nil {
+		return "", err
+	}
+	r.mu.Lock()
+	r.containers[c.id] = c
+	r.mu.Unlock()
+	r.emit(pod, c.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
+	return c.id, nil
+}
+
+// imageName is the name as the user wrote it; the kubelet passes on what the pull answered.
+func imageName(spec *rt.ImageSpec) string {
+	if spec.GetUserSpecifiedImage() != "" {
+		return spec.UserSpecifiedImage
+	}
+	return spec.GetImage()
+}
+
+// StartContainer implements the CRI.
+func (r *Runtime) StartContainer(_ context.Context, id string) error {
+	c, err := r.find(id)
+	if err != nil {
+		return err
+	}
+	p, err := r.start(c)
+	if err != nil {
+		c.logs.Close()
+		r.mu.Lock()
+		c.state, c.started, c.finished = rt.ContainerState_CONTAINER_EXITED, time.Now(), time.Now()
+		c.exit, c.reason = 128, "StartError"
+		r.mu.Unlock()
+		close(c.done)
+		return err
+	}
+	r.mu.Lock()
+	c.state, c.started, c.proc = rt.ContainerState_CONTAINER_RUNNING, time.Now(), p
+	r.mu.Unlock()
+	r.emit(c.pod, id, rt.ContainerEventType_CONTAINER_STARTED_EVENT)
+	go r.await(c, p)
+	return nil
+}
+
+func (r *Runtime) await(c *container, p *process) {
+	code := p.wait()
+	c.logs.Close()
+	r.mu.Lock()
+	c.state, c.finished, c.exit = rt.ContainerState_CONTAINER_EXITED, time.Now(), int32(code)
+	if c.reason = "Completed"; code != 0 {
+		c.reason = "Error"
+	}
+	r.mu.Unlock()
+	close(c.done)
+	r.emit(c.pod, c.id, rt.ContainerEventType_CONTAINER_STOPPED_EVENT)
+}
+
+// StopContainer implements the CRI: the stop signal, then SIGKILL after timeout seconds. All processes of the container end with its first.
+func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) error {
+	c, err := r.find(id)
+	if err != nil {
+		return nil // gone already
+	}
+	r.mu.Lock()
+	p, state := c.proc, c.state
+	r.mu.Unlock()
+	if p == nil || state != rt.ContainerState_CONTAINER_RUNNING {
+		return nil
+	}
+	if timeout > 0 {
+		p.signal(stopSignal(c.cfg.GetStopSignal()))
+		t := time.NewTimer(time.Duration(timeout) * time.Second)
+		defer t.Stop()
+		select {
+		case <-c.done:
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-t.C:
+		}
+	}
+	p.signal(syscall.SIGKILL)
+	select {
+	case <-c.done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// stopSignal maps the CRI's enumeration, whose names are those of the signals; SIGRTMINPLUS5 and the like are numbers from 34.
+func stopSignal(s rt.Signal) syscall.Signal {
+	name := s.String()
+	if sig := unix.SignalNum(name); sig != 0 {
+		return sig
+	}
+	const rtMin, rtMax = 34, 64
+	var n int
+	if _, err := fmt.Sscanf(strings.TrimPrefix(name, "SIGRTMINPLUS"), "%d", &n); err == nil {
+		return syscall.Signal(rtMin + n)
+	}
+	if _, err := fmt.Sscanf(strings.TrimPrefix(name, "SIGRTMAXMINUS"), "%d", &n); err == nil {
+		return syscall.Signal(rtMax - n)
+	}
+	return syscall.SIGTERM
+}
+
+// RemoveContainer implements the CRI.
+func (r *Runtime) RemoveContainer(ctx context.Context, id string) error {
+	c, err := r.find(id)
+	if err != nil {
+		return nil
+	}
+	if err := r.StopContainer(ctx, id, 0); err != nil {
+		return err
+	}
+	c.logs.Close()
+	r.mu.Lock()
+	delete(r.containers, id)
+	r.mu.Unlock()
+	r.emit(c.pod, id, rt.ContainerEventType_CONTAINER_DELETED_EVENT)
+	return os.RemoveAll(c.dir)
+}
+
+func (r *Runtime) find(id string) (*container, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c := r.containers[id]; c != nil {
+		return c, nil
+	}
+	return nil, status.Errorf(codes.NotFound, "no container %q", id)
+}
+
+// ListContainers implements the CRI.
+func (r *Runtime) ListContainers(_ context.Context, f *rt.ContainerFilter) ([]*rt.Container, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var out []*rt.Container
+	for _, c := range r.containers {
+		if f.GetId() != "" && f.Id != c.id || f.GetPodSandboxId() != "" && f.PodSandboxId != c.pod.id ||
+			f.GetState() != nil && f.State.State != c.state || !matches(f.GetLabelSelector(), c.cfg.Labels) {
+			continue
+		}
+		out = append(out, &rt.Container{
+			Id: c.id, PodSandboxId: c.pod.id, Metadata: c.cfg.Metadata, Image: c.cfg.Image, ImageRef: c.cfg.Image.GetImage(), ImageId: c.cfg.Image.GetImage(),
+			State: c.state, CreatedAt: c.created.UnixNano(), Labels: c.cfg.Labels, Annotations: c.cfg.Annotations,
+		})
+	}
+	return out, nil
+}
+
+// ContainerStatus implements the CRI.
+func (r *Runtime) ContainerStatus(_ context.Context, id string, _ bool) (*rt.ContainerStatusResponse, error) {
+	c, err := r.find(id)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return &rt.ContainerStatusResponse{Status: c.status()}, nil
+}
+
+// status describes the container. The caller holds Runtime.mu.
+func (c *container) status() *rt.ContainerStatus {
+	nano := func(t time.Time) int64 {
+		if t.IsZero() {
+			return 0
+		}
+		return t.UnixNano()
+	}
+	return &rt.ContainerStatus{
+		Id: c.id, Metadata: c.cfg.Metadata, State: c.state, CreatedAt: nano(c.created), StartedAt: nano(c.started), FinishedAt: nano(c.finished),
+		ExitCode: c.exit, Reason: c.reason, Image: c.cfg.Image, ImageRef: c.cfg.Image.GetImage(), ImageId: c.cfg.Image.GetImage(),
+		Labels: c.cfg.Labels, Annotations: c.cfg.Annotations, Mounts: c.cfg.Mounts, LogPath: c.logs.path,
+	}
+}

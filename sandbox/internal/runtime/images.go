@@ -1,0 +1,93 @@
+package runtime
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"anymesh.dev/anymesh/sandbox/internal/imagemap"
+)
+
+// Images implements the image half of the CRI over an image map. Nothing is ever downloaded.
+type Images struct {
+	Map *imagemap.Map
+	// Pod finds the Pod that a pull is for: an image without an entry is fine if the Pod says what to run.
+	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
+}
+
+func errNoImage(name string) error {
+	return fmt.Errorf("image %q is not in the sandbox's image map and the container gives no command: add \"images: {%q: {program: /path/to/program}}\" to a file and start the sandbox with --images FILE", name, name)
+}
+
+// ListImages implements the CRI.
+func (i Images) ListImages(context.Context, *rt.ImageFilter) ([]*rt.Image, error) {
+	var out []*rt.Image
+	for _, e := range i.Map.Entries() {
+		out = append(out, describe(e.Name, e.Image))
+	}
+	return out, nil
+}
+
+func describe(name string, img imagemap.Image) *rt.Image {
+	out := &rt.Image{Id: name, RepoTags: []string{name}, Size: 1, Spec: &rt.ImageSpec{Image: name}}
+	if img.User != nil {
+		out.Uid = &rt.Int64Value{Value: *img.User}
+	}
+	return out
+}
+
+// ImageStatus implements the CRI: images of the map are present.
+func (i Images) ImageStatus(_ context.Context, spec *rt.ImageSpec, _ bool) (*rt.ImageStatusResponse, error) {
+	img, ok := i.Map.Find(imageName(spec))
+	if !ok {
+		return &rt.ImageStatusResponse{}, nil
+	}
+	return &rt.ImageStatusResponse{Image: describe(imageName(spec), img)}, nil
+}
+
+// PullImage implements the CRI. It succeeds for images of the map and for those whose every container in the Pod gives a command.
+func (i Images) PullImage(ctx context.Context, spec *rt.ImageSpec, _ *rt.AuthConfig, sb *rt.PodSandboxConfig) (string, error) {
+	name := imageName(spec)
+	if _, ok := i.Map.Find(name); ok {
+		return name, nil
+	}
+	pod, err := i.Pod(ctx, sb.GetMetadata().GetNamespace(), sb.GetMetadata().GetName())
+	if err != nil {
+		return "", fmt.Errorf("image %q: looking at its Pod: %w", name, err)
+	}
+	if !givesCommand(pod, name) {
+		return "", errNoImage(name)
+	}
+	return name, nil
+}
+
+func givesCommand(pod *corev1.Pod, image string) bool {
+	for _, list := range [][]corev1.Container{pod.Spec.InitContainers, pod.Spec.Containers} {
+		for _, c := range list {
+			if c.Image == image && len(c.Command) == 0 {
+				return false
+			}
+		}
+	}
+	for _, c := range pod.Spec.EphemeralContainers {
+		if c.Image == image && len(c.Command) == 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// RemoveImage implements the CRI; the map is the user's.
+func (i Images) RemoveImage(context.Context, *rt.ImageSpec) error { return nil }
+
+// ImageFsInfo implements the CRI.
+func (i Images) ImageFsInfo(context.Context) (*rt.ImageFsInfoResponse, error) {
+	fs := []*rt.FilesystemUsage{{Timestamp: time.Now().UnixNano(), FsId: &rt.FilesystemIdentifier{Mountpoint: "/"}, UsedBytes: &rt.UInt64Value{}, InodesUsed: &rt.UInt64Value{}}}
+	return &rt.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, nil
+}
+
+// Close implements the CRI.
+func (i Images) Close(context.Context) error { return nil }

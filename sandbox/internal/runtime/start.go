@@ -1,0 +1,152 @@
+package runtime
+
+import (
+	"fmt"
+	"path"
+	"path/filepath"
+	"slices"
+
+	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+
+	"anymesh.dev/anymesh/sandbox/internal/jail"
+)
+
+const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+
+// programDir is where an image's program is shown in the container.
+const programDir = "/usr/local/bin"
+
+// start runs the container's first process.
+func (r *Runtime) start(c *container) (*process, error) {
+	spec, err := r.spec(c)
+	if err != nil {
+		return nil, err
+	}
+	spec.InWork = c.dir
+	spec.InRoot = c.image.Root
+	spec.Hidden = r.cfg.Hidden
+	spec.UserXattr = r.cfg.UserNS
+	spec.Mounts = r.mounts(c)
+	spec.ReadOnly = c.cfg.GetLinux().GetSecurityContext().GetReadonlyRootfs()
+	spec.OpenSys = c.cfg.GetLinux().GetSecurityContext().GetPrivileged()
+	pid := c.pod.options().GetPid()
+	if ns := c.cfg.GetLinux().GetSecurityContext().GetNamespaceOptions(); ns != nil {
+		pid = ns.Pid
+	}
+	if pid == rt.NamespaceMode_POD {
+		return nil, fmt.Errorf("shareProcessNamespace: not supported by the sandbox: each container has its own process namespace")
+	}
+	return launch(launchSpec{
+		spec: spec, pod: c.pod, newPIDs: pid != rt.NamespaceMode_NODE,
+		tty: c.cfg.Tty, stdin: c.cfg.Stdin, stdinOnce: c.cfg.StdinOnce, logs: c.logs,
+	})
+}
+
+// spec fills in what is the same for a container's first process and for those that exec starts in it.
+func (r *Runtime) spec(c *container) (*jail.Spec, error) {
+	sec := c.cfg.GetLinux().GetSecurityContext()
+	s := &jail.Spec{
+		Argv: c.argv(), Env: c.env(), Dir: c.cfg.WorkingDir,
+		UID: 0, NoNewPrivs: sec.GetNoNewPrivs(),
+	}
+	if s.Dir == "" {
+		s.Dir = c.image.WorkingDir
+	}
+	switch {
+	case sec.GetRunAsUser() != nil:
+		s.UID = int(sec.RunAsUser.Value)
+	case c.image.User != nil:
+		s.UID = int(*c.image.User)
+	}
+	if sec.GetRunAsUsername() != "" {
+		return nil, fmt.Errorf("user %q: the sandbox knows users by number only", sec.RunAsUsername)
+	}
+	if sec.GetRunAsGroup() != nil {
+		s.GID = int(sec.RunAsGroup.Value)
+	}
+	for _, g := range sec.GetSupplementalGroups() {
+		s.Groups = append(s.Groups, int(g))
+	}
+	caps, err := jail.Capabilities(sec.GetCapabilities().GetAddCapabilities(), sec.GetCapabilities().GetDropCapabilities(), sec.GetPrivileged())
+	if err != nil {
+		return nil, err
+	}
+	s.Capabilities = caps
+	if ambient := sec.GetCapabilities().GetAddAmbientCapabilities(); len(ambient) > 0 {
+		if s.Ambient, err = jail.Capabilities(ambient, []string{"ALL"}, false); err != nil {
+			return nil, err
+		}
+	}
+	return s, nil
+}
+
+// argv follows Kubernetes: command replaces the image's program and args, args replace the image's args.
+func (c *container) argv() []string {
+	if len(c.cfg.Command) > 0 {
+		return slices.Concat(c.cfg.Command, c.cfg.Args)
+	}
+	args := c.image.Args
+	if len(c.cfg.Args) > 0 {
+		args = c.cfg.Args
+	}
+	if c.image.Program == "" { // an image of files only, as "FROM scratch" without ENTRYPOINT
+		return args
+	}
+	return append([]string{path.Join(programDir, filepath.Base(c.image.Program))}, args...)
+}
+
+func (c *container) env() []string {
+	home := "/"
+	if u := c.cfg.GetLinux().GetSecurityContext().GetRunAsUser(); u.GetValue() == 0 && (u != nil || c.image.User == nil || *c.image.User == 0) {
+		home = "/root"
+	}
+	hostname := c.pod.cfg.Hostname
+	env := append([]string{"PATH=" + defaultPath, "HOSTNAME=" + hostname, "HOME=" + home}, c.image.Env...)
+	if c.cfg.Tty {
+		env = append(env, "TERM=xterm")
+	}
+	for _, e := range c.cfg.Envs {
+		env = append(env, e.Key+"="+string(e.Value))
+	}
+	return lastWins(env)
+}
+
+// lastWins drops all but the last definition of each variable, as a shell would see them.
+func lastWins(env []string) []string {
+	at := map[string]int{}
+	var out []string
+	for _, e := range env {
+		name := e
+		for i := range e {
+			if e[i] == '=' {
+				name = e[:i]
+				break
+			}
+		}
+		if i, ok := at[name]; ok {
+			out[i] = e
+			continue
+		}
+		at[name] = len(out)
+		out = append(out, e)
+	}
+	return out
+}
+
+// mounts are the Pod's files, the image's, then the volumes, which may cover both.
+func (r *Runtime) mounts(c *container) []jail.Mount {
+	out := []jail.Mount{
+		{Source: c.pod.file("resolv.conf"), Target: "/etc/resolv.conf"},
+		{Source: c.pod.file("hostname"), Target: "/etc/hostname"},
+	}
+	if c.image.Program != "" {
+		out = append(out, jail.Mount{Source: c.image.Program, Target: path.Join(programDir, filepath.Base(c.image.Program)), ReadOnly: true})
+	}
+	for to, from := range c.image.Files {
+		out = append(out, jail.Mount{Source: from, Target: to, ReadOnly: true})
+	}
+	for _, m := range c.cfg.Mounts {
+		out = append(out, jail.Mount{Source: m.HostPath, Target: m.ContainerPath, ReadOnly: m.Readonly})
+	}
+	return out
+}

@@ -1,0 +1,24 @@
+package runtime
+
+import (
+	"context"
+	"sync"
+)
+
+// stopGrace is how long StopAll lets containers end by themselves, in seconds.
+const stopGrace = 2
+
+// StopAll stops all containers, for the end of the lab.
+func (r *Runtime) StopAll() {
+	r.mu.Lock()
+	var all []*container
+	for _, c := range r.containers {
+		all = append(all, c)
+	}
+	r.mu.Unlock()
+	var wg sync.WaitGroup
+	for _, c := range all {
+		wg.Go(func() { _ = r.StopContainer(context.Background(), c.id, stopGrace) })
+	}
+	wg.Wait()
+}
