@@ -7,8 +7,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
 )
 
 // Designation is what a pod is in the mesh: at most one of the two, and neither for a pod outside of it.
@@ -35,6 +38,23 @@ func Designate(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gate
 			node.Name, gateway.Name, name)
 	}
 	return Designation{Node: node, Gateway: gateway}, nil
+}
+
+// Place finds the workload that a new pod of a namespace will be an instance of, among the objects of a mesh. It
+// reports false for a pod that no VirtualNode selects. The error, for a pod that cannot be placed, is the text that
+// admission answers with.
+func (d Dialect) Place(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
+	t := newTranslator(d.Settings, objects)
+	found, err := Designate(pod, namespace, t.in.nodes, t.in.gateways)
+	if err != nil || found.Node == nil {
+		return model.Key{}, false, err
+	}
+	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
+	m := t.nodes.byObject[id]
+	if m == nil {
+		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why", id, namespace, podName(pod))
+	}
+	return m.key, true, nil
 }
 
 // matching lists the objects of a namespace whose selector matches a pod.

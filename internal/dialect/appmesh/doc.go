@@ -2,7 +2,7 @@
 // objects mean, and what is wrong with them.
 //
 // In come objects as the API server has them: those of the group, and the Namespaces and Pods that their selectors
-// speak of. Out come a model fragment and findings (Translate), what a pod is (Designate, Instances), the answers of
+// speak of. Out come a model fragment and findings (Translate), what a pod is (Designate, Place, Instances), the answers of
 // admission (Default..., Validate...) and the status that each object should have (Status). All of it is pure: nothing
 // is read, written or remembered, no argument is changed, and the order of the objects does not matter.
 package appmesh
@@ -14,7 +14,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -36,16 +35,18 @@ func (s Settings) trustDomain() string {
 	return s.TrustDomain
 }
 
-// Kinds are the kinds that Translate reads. Objects of other kinds are passed over.
-func Kinds() []schema.GroupVersionKind {
-	kinds := []schema.GroupVersionKind{corev1.SchemeGroupVersion.WithKind("Namespace"), corev1.SchemeGroupVersion.WithKind("Pod")}
-	for _, kind := range []string{
-		api.KindMesh, api.KindVirtualNode, api.KindVirtualService, api.KindVirtualRouter,
-		api.KindVirtualGateway, api.KindGatewayRoute, api.KindBackendGroup,
-	} {
-		kinds = append(kinds, api.GroupVersion.WithKind(kind))
+// Dialect is the dialect with its settings.
+type Dialect struct{ Settings }
+
+// Name is the name of the folder.
+func (Dialect) Name() string { return "appmesh" }
+
+// Kinds gives an empty object of each kind that Translate reads. Objects of other kinds are passed over.
+func (Dialect) Kinds() []client.Object {
+	return []client.Object{
+		&corev1.Namespace{}, &corev1.Pod{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{},
+		&api.VirtualGateway{}, &api.GatewayRoute{}, &api.BackendGroup{},
 	}
-	return kinds
 }
 
 // snapshot is the input by kind, each list from the oldest object to the youngest: where two objects want the same

@@ -21,8 +21,8 @@ type selectedNode struct {
 // Instances compiles objects, other than pods, into a function that tells which workload a pod is an instance of, and
 // gives its endpoint. It is what Translate does with each pod, so that an event about one pod costs one call. The
 // function reports false for pods outside the mesh and for pods that have ended.
-func Instances(s Settings, objects []client.Object) func(*corev1.Pod) (model.Endpoint, bool) {
-	t := newTranslator(s, objects)
+func (d Dialect) Instances(objects []client.Object) func(*corev1.Pod) (model.Endpoint, bool) {
+	t := newTranslator(d.Settings, objects)
 	byNamespace := t.selectedNodes()
 	return func(pod *corev1.Pod) (model.Endpoint, bool) {
 		found := matchingNodes(byNamespace, pod)

@@ -2,7 +2,9 @@ package appmesh
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -14,12 +16,19 @@ func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	return err == nil && compiled.Matches(labels.Set(of))
 }
 
-// compile gives a selector ready for use, and a finding when it is not well-formed.
+// compile gives a selector ready for use, and findings when it is not well-formed. The error of compiling names
+// whatever fault it meets first in a map, so it is not fit for a finding.
 func (t *translator) compile(selector *metav1.LabelSelector, at model.Origin) labels.Selector {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		t.report(at, model.CodeInvalidField, "the selector matches nothing: %v", err)
-		return labels.Nothing()
+	if err == nil {
+		return compiled
 	}
-	return compiled
+	faults := validation.ValidateLabelSelector(selector, validation.LabelSelectorValidationOptions{}, field.NewPath(at.Path))
+	for _, f := range faults {
+		t.report(at.At(f.Field), model.CodeInvalidField, "%s; the selector matches nothing", f.ErrorBody())
+	}
+	if len(faults) == 0 {
+		t.report(at, model.CodeInvalidField, "not a label selector; it matches nothing")
+	}
+	return labels.Nothing()
 }

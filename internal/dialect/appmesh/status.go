@@ -50,6 +50,19 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	return out
 }
 
+// Statuses compiles objects and findings into a function that gives each of the objects its Status.
+func (Dialect) Statuses(objects []client.Object, findings []model.Finding) func(client.Object, time.Time) client.Object {
+	meshes := MeshNames(objects)
+	byObject := map[model.ObjectRef][]model.Finding{}
+	for _, f := range findings {
+		byObject[f.Object] = append(byObject[f.Object], f)
+	}
+	return func(o client.Object, now time.Time) client.Object {
+		ref := originOf(kindOf(o), o).Object
+		return Status(o, meshes[ref], byObject[ref], now)
+	}
+}
+
 // statusFields are the parts that the statuses of all kinds have in common.
 type statusFields struct {
 	conditionType, arnType string

@@ -12,8 +12,8 @@ import (
 // Translate turns objects into the part of the model that they mean, in canonical order, and findings about them, in
 // canonical order. There must be at most one object of a kind, namespace and name. A bad object, or a bad part of one,
 // is left out and reported; the rest is served.
-func Translate(s Settings, objects []client.Object) (model.Model, []model.Finding) {
-	t := newTranslator(s, objects)
+func (d Dialect) Translate(objects []client.Object) (model.Model, []model.Finding) {
+	t := newTranslator(d.Settings, objects)
 	for _, m := range t.nodes.served {
 		t.virtualNode(m)
 	}

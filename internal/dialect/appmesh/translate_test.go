@@ -29,7 +29,7 @@ func TestCases(t *testing.T) {
 	for _, path := range caseFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
 			c := readCase(t, path)
-			m, findings := appmesh.Translate(c.settings, c.objects)
+			m, findings := appmesh.Dialect{Settings: c.settings}.Translate(c.objects)
 			got := map[string][]byte{"model.yaml": asYAML(t, m), "findings.txt": asText(findings)}
 			if *update {
 				c.rewrite(t, path, got)
