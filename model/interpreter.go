@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -90,7 +91,7 @@ func (v *View) Decide(r Request) Decision {
 	binding, requests := v.Outbound[i].find(d.Request)
 	switch {
 	case binding != nil:
-		d.step(binding.Origin, "%s on port %d is service %s", cmpOr(d.Request.Host, r.Address.String()), r.Port, binding.Service)
+		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port, binding.Service)
 		return v.bound(d, *binding)
 	case requests:
 		return v.undeclared(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
@@ -234,11 +235,4 @@ func (v *View) undeclared(d Decision, otherwise Outcome, why string, at Origin) 
 
 func (d *Decision) step(at Origin, format string, args ...any) {
 	d.Steps = append(d.Steps, Step{Text: fmt.Sprintf(format, args...), Origin: at})
-}
-
-func cmpOr(a, b string) string {
-	if a != "" {
-		return a
-	}
-	return b
 }

@@ -13,14 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/internal/dialect"
 )
-
-// Dialect is what the flow needs of a dialect: objects become a fragment of the model, and findings about them. It must be
-// a pure function, whatever the order of the objects.
-type Dialect interface {
-	Translate(objects []client.Object) (model.Model, []model.Finding)
-}
 
 // Sink gets each new state, and the one before it (nil at first). Calls do not overlap; a slow sink delays the next state,
 // which then takes more changes together.
@@ -28,7 +22,7 @@ type Sink func(old, now *State)
 
 // Flow turns objects into states. Use New.
 type Flow struct {
-	dialects []Dialect
+	dialects []dialect.Dialect
 	sinks    []Sink
 	log      *slog.Logger
 
@@ -38,6 +32,7 @@ type Flow struct {
 	wake    chan struct{}
 
 	state atomic.Pointer[State]
+	next  chan struct{} // closed when the next state is there; guarded by mu
 }
 
 // ID names an object of any kind.
@@ -48,8 +43,8 @@ type ID struct {
 }
 
 // New makes a flow. Sinks are called in the order given.
-func New(log *slog.Logger, dialects []Dialect, sinks ...Sink) *Flow {
-	return &Flow{dialects: dialects, sinks: sinks, log: log, objects: map[ID]client.Object{}, wake: make(chan struct{}, 1)}
+func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Flow {
+	return &Flow{dialects: dialects, sinks: sinks, log: log, objects: map[ID]client.Object{}, wake: make(chan struct{}, 1), next: make(chan struct{})}
 }
 
 // AddSink adds a sink; call it before Run.
@@ -85,6 +80,23 @@ func (f *Flow) touch() {
 
 // State gives the newest state, nil before the first.
 func (f *Flow) State() *State { return f.state.Load() }
+
+// Await gives the first state, from now on, for which ready is true. The error is that of the context.
+func (f *Flow) Await(ctx context.Context, ready func(*State) bool) (*State, error) {
+	for {
+		f.mu.Lock()
+		next := f.next
+		f.mu.Unlock()
+		if s := f.State(); s != nil && ready(s) {
+			return s, nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		case <-next:
+		}
+	}
+}
 
 // Run makes states until the context ends. It makes the first one at once, so start it when the objects are there.
 func (f *Flow) Run(ctx context.Context) error {
@@ -122,6 +134,10 @@ func (f *Flow) step() {
 	for _, sink := range f.sinks {
 		sink(old, now)
 	}
+	f.mu.Lock()
+	close(f.next)
+	f.next = make(chan struct{})
+	f.mu.Unlock()
 }
 
 func (a ID) compare(b ID) int {

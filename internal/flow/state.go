@@ -5,6 +5,7 @@ import (
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -29,7 +30,7 @@ type View struct {
 
 // Compute makes the state that objects mean. Views that are equal to those of the old state are taken over from it, so that
 // sinks find by a glance what has changed.
-func Compute(dialects []Dialect, objects []client.Object, old *State) *State {
+func Compute(dialects []dialect.Dialect, objects []client.Object, old *State) *State {
 	var fragments []model.Model
 	state := &State{Objects: objects, Views: map[model.Key]*View{}, pods: map[string]model.Key{}}
 	for _, d := range dialects {

@@ -30,6 +30,8 @@ type Webhook struct {
 	SystemNamespace string
 	// SigningURL is where agents get their certificates.
 	SigningURL string
+	// PullPolicy is that of the containers that are added.
+	PullPolicy corev1.PullPolicy
 	// Roots gives the PEM bundle by which agents trust us.
 	Roots func() []byte
 }
@@ -84,7 +86,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace, PodOS: "linux",
 		ProxyUUID: id, ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
 		Configurator: w.Configurator, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
-		OutboundPortExclusionList: s.ignoredPorts, OutboundIPRangeExclusionList: s.ignoredIPs,
+		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: s.ignoredPorts, OutboundIPRangeExclusionList: s.ignoredIPs,
 		DryRun: dryRun, Workload: workload, Node: sidecar.NodeID(workload),
 	}
 	patchCtx, cancel := context.WithCancel(c)

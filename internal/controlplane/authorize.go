@@ -1,0 +1,42 @@
+package controlplane
+
+import (
+	"context"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/xds"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// patience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
+const patience = 3 * time.Second
+
+// authorize finds the workload of a sidecar by the pod that its certificate names. What the sidecar says of itself can only agree
+// with that.
+func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
+	if len(peer.Chain) == 0 {
+		return xds.Grant{}, grpcstatus.Error(codes.Unauthenticated, "no client certificate")
+	}
+	who, err := identity.PeerFromCertificate(peer.Chain[0])
+	if err != nil {
+		return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
+	}
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	state, err := cp.flow.Await(ctx, func(s *flow.State) bool { _, known := s.WorkloadOf(who.PodUID); return known })
+	if err != nil {
+		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
+	}
+	workload, _ := state.WorkloadOf(who.PodUID)
+	if id := node.GetId(); id != "" && id != sidecar.NodeID(workload) {
+		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
+			who.Namespace, who.Pod, sidecar.NodeID(workload), id)
+	}
+	return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
+}

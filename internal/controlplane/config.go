@@ -1,0 +1,55 @@
+package controlplane
+
+import (
+	"encoding/json"
+	"fmt"
+	"log/slog"
+	"os"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/rest"
+
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Config is what a control plane is told at its start. KubeConfig and Namespace are required.
+type Config struct {
+	KubeConfig *rest.Config
+	// Namespace is our own.
+	Namespace string
+	Mesh      *sidecar.MeshConfig
+	// TrustDomain of the identities that we issue.
+	TrustDomain         string
+	CertificateLifetime time.Duration
+	PullPolicy          corev1.PullPolicy
+	// Name of this replica, for the election of the one that writes status.
+	Name string
+	// Addresses to listen on.
+	SigningAddress, WebhookAddress, MetricsAddress, DebugAddress string
+	Log                                                          *slog.Logger
+}
+
+// LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are errors.
+func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, fmt.Errorf("mesh configuration: %w", err)
+	}
+	defer func() { _ = file.Close() }()
+	decoder := json.NewDecoder(file)
+	decoder.DisallowUnknownFields()
+	config := &sidecar.MeshConfig{}
+	if err := decoder.Decode(config); err != nil {
+		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
+	}
+	return config, nil
+}
+
+// service is the DNS name of our Service: with the cluster's domain, as sidecars and agents use it.
+func (c Config) service() string { return "anymesh." + c.Namespace + ".svc.cluster.local" }
+
+// serviceNames are all names under which we are reached; the API server leaves the domain out.
+func (c Config) serviceNames() []string {
+	return []string{c.service(), "anymesh." + c.Namespace + ".svc"}
+}

@@ -1,0 +1,108 @@
+package controlplane
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"time"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	"k8s.io/client-go/tools/events"
+	"k8s.io/client-go/tools/leaderelection"
+	"k8s.io/client-go/tools/leaderelection/resourcelock"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// webhookConfigurations is the name of both configurations by which the API server asks us.
+const webhookConfigurations = "anymesh"
+
+// lead runs work in one replica at a time: in the holder of a Lease. Losing the Lease ends the work, not the replica.
+func (cp *controlPlane) lead(ctx context.Context, work func(context.Context)) error {
+	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, cp.Namespace, "anymesh", cp.kube.CoreV1(), cp.kube.CoordinationV1(),
+		resourcelock.ResourceLockConfig{Identity: cp.Name})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
+		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
+		Callbacks: leaderelection.LeaderCallbacks{
+			OnStartedLeading: work,
+			OnStoppedLeading: func() { cp.Log.Info("this replica no longer writes status") },
+		},
+	})
+	if err != nil {
+		return fmt.Errorf("leader election: %w", err)
+	}
+	for ctx.Err() == nil {
+		elector.Run(ctx)
+	}
+	return nil
+}
+
+// trust tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again
+// empties the field.
+func (cp *controlPlane) trust(ctx context.Context) error {
+	for {
+		if err := cp.trustOnce(ctx); err != nil && ctx.Err() == nil {
+			cp.Log.Warn("the API server does not know our authority yet; it will be tried again", "error", err)
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-time.After(2 * time.Second):
+		}
+	}
+}
+
+func (cp *controlPlane) trustOnce(ctx context.Context) error {
+	bundle := cp.ca.Bundle().PEM()
+	key := client.ObjectKey{Name: webhookConfigurations}
+	var mutating admissionregistrationv1.MutatingWebhookConfiguration
+	if err := cp.client.Get(ctx, key, &mutating); err != nil {
+		return fmt.Errorf("MutatingWebhookConfiguration %s: %w", key.Name, err)
+	}
+	var clients []*admissionregistrationv1.WebhookClientConfig
+	old := mutating.DeepCopy()
+	for i := range mutating.Webhooks {
+		clients = append(clients, &mutating.Webhooks[i].ClientConfig)
+	}
+	if setBundle(clients, bundle) {
+		if err := cp.client.Patch(ctx, &mutating, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("MutatingWebhookConfiguration %s: %w", key.Name, err)
+		}
+	}
+	var validating admissionregistrationv1.ValidatingWebhookConfiguration
+	if err := cp.client.Get(ctx, key, &validating); err != nil {
+		return fmt.Errorf("ValidatingWebhookConfiguration %s: %w", key.Name, err)
+	}
+	clients = nil
+	oldValidating := validating.DeepCopy()
+	for i := range validating.Webhooks {
+		clients = append(clients, &validating.Webhooks[i].ClientConfig)
+	}
+	if setBundle(clients, bundle) {
+		if err := cp.client.Patch(ctx, &validating, client.MergeFromWithOptions(oldValidating, client.MergeFromWithOptimisticLock{})); err != nil {
+			return fmt.Errorf("ValidatingWebhookConfiguration %s: %w", key.Name, err)
+		}
+	}
+	return nil
+}
+
+func setBundle(clients []*admissionregistrationv1.WebhookClientConfig, bundle []byte) (changed bool) {
+	for _, c := range clients {
+		if !bytes.Equal(c.CABundle, bundle) {
+			c.CABundle, changed = bundle, true
+		}
+	}
+	return changed
+}
+
+// recorder sends events, with the repetition of one counted in it.
+func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cp.Log.Warn("events are not recorded", "error", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")
+}

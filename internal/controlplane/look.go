@@ -1,0 +1,96 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// catalog shows drivers the newest state.
+type catalog struct{ flow *flow.Flow }
+
+// View gives the newest view of a workload.
+func (c catalog) View(workload model.Key) (*model.View, bool) {
+	state := c.flow.State()
+	if state == nil || state.Views[workload] == nil {
+		return nil, false
+	}
+	return state.Views[workload].View, true
+}
+
+// Workloads lists the workloads in canonical order.
+func (c catalog) Workloads() []model.Key {
+	state := c.flow.State()
+	if state == nil {
+		return nil
+	}
+	var out []model.Key
+	for _, w := range state.Index.Model.Workloads {
+		out = append(out, w.Key)
+	}
+	return out
+}
+
+func (cp *controlPlane) dumpModel() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		state := cp.flow.State()
+		if state == nil {
+			http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
+			return
+		}
+		writeJSON(w, state.Index.Model)
+	})
+}
+
+func (cp *controlPlane) dumpClients() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.xds.Clients()) })
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(value) // the reader has gone away
+}
+
+// probe asks a driver's health endpoint on the loopback address. No endpoint is good health.
+func probe(ctx context.Context, p *sidecar.HealthProbe) error {
+	if p == nil {
+		return nil
+	}
+	timeout := p.Timeout
+	if timeout == 0 {
+		timeout = time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Port)))
+	if !p.HTTP {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return fmt.Errorf("sidecar driver: %w", err)
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+p.Path, nil)
+	if err != nil {
+		return fmt.Errorf("sidecar driver: %w", err)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return fmt.Errorf("sidecar driver: %w", err)
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < 200 || response.StatusCode >= 400 {
+		return fmt.Errorf("sidecar driver: %s answers %s", p.Path, response.Status)
+	}
+	return nil
+}

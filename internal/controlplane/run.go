@@ -1,0 +1,152 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"golang.org/x/sync/errgroup"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/kubernetes"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/deliver"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/status"
+	"anymesh.dev/anymesh/internal/xds"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// controlPlane is a running control plane.
+type controlPlane struct {
+	Config
+	kube     kubernetes.Interface
+	cache    cache.Cache
+	client   client.Client // reads and writes at the API server, past the cache
+	registry *prometheus.Registry
+
+	ca        *identity.CA
+	serving   *identity.Serving
+	dialect   appmesh.Dialect
+	flow      *flow.Flow
+	deliverer *deliver.Deliverer
+	xds       *xds.Server
+	writer    *status.Writer
+	probes    sidecar.HealthProbes
+	debug     map[string]http.Handler
+}
+
+// Run runs a control plane until the context ends. An error says which part could not start or go on.
+func Run(ctx context.Context, config Config) error {
+	cp, err := build(ctx, config)
+	if err != nil {
+		return err
+	}
+	return cp.run(ctx)
+}
+
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	return scheme, api.AddToScheme(scheme)
+}
+
+func build(ctx context.Context, config Config) (*controlPlane, error) {
+	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}}
+	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	if cp.kube, err = kubernetes.NewForConfig(config.KubeConfig); err != nil {
+		return nil, fmt.Errorf("Kubernetes client: %w", err)
+	}
+	if cp.client, err = client.New(config.KubeConfig, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("Kubernetes client: %w", err)
+	}
+	cp.cache, err = cache.New(config.KubeConfig, cache.Options{
+		Scheme:           scheme,
+		DefaultTransform: cache.TransformStripManagedFields(),
+		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: flow.SlimPod}},
+	})
+	if err != nil {
+		return nil, fmt.Errorf("Kubernetes cache: %w", err)
+	}
+	if cp.ca, err = identity.LoadOrCreateCA(ctx, cp.kube, config.Namespace, config.TrustDomain); err != nil {
+		return nil, fmt.Errorf("certificate authority: %w", err)
+	}
+	if cp.serving, err = cp.ca.IssueServing(config.serviceNames()); err != nil {
+		return nil, fmt.Errorf("our own certificate: %w", err)
+	}
+	return cp, cp.assemble(ctx)
+}
+
+// assemble connects the flow with what it feeds.
+func (cp *controlPlane) assemble(ctx context.Context) error {
+	class := cp.Mesh.GetSidecarClass()
+	cp.dialect = appmesh.Dialect{Settings: appmesh.Settings{TrustDomain: cp.TrustDomain}}
+	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
+	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) { cp.writer.Wake() })
+	cp.writer = status.New(status.Writer{
+		Dialects: []status.Statuser{cp.dialect}, Cache: cp.cache, Client: cp.client, Recorder: cp.recorder(ctx),
+		State: cp.flow.State, Findings: cp.deliverer.Findings, Log: cp.Log,
+	})
+	cp.xds = xds.NewServer(cp.authorize, xds.Options{
+		TLS: cp.serving.MutualTLS(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
+	})
+	cp.deliverer.SetPublisher(cp.xds)
+
+	if err := sidecar.InstallDriver(class); err != nil {
+		return err
+	}
+	started := &sidecar.ControllerContext{
+		Context: ctx, ProxyServerPort: cp.Mesh.GetProxyServerPort(), OsmNamespace: cp.Namespace, KubeConfig: cp.KubeConfig,
+		Configurator: cp.Mesh, MeshCatalog: catalog{cp.flow}, Deliver: cp.deliverer.SetRenderer,
+		DebugHandlers: cp.debug, Stop: make(chan struct{}),
+	}
+	driverCtx, cancel := context.WithCancel(started)
+	started.CancelFunc = cancel
+	context.AfterFunc(ctx, func() { close(started.Stop); cancel() })
+	var err error
+	if cp.probes, err = sidecar.Start(driverCtx); err != nil {
+		return fmt.Errorf("sidecar driver %s: %w", class, err)
+	}
+	return nil
+}
+
+// run starts everything. Sidecars are served only once every object that exists has been seen: half a mesh is worse than
+// the configuration that they have.
+func (cp *controlPlane) run(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return cp.cache.Start(ctx) })
+	group.Go(func() error { return cp.serveMetrics(ctx) })
+	group.Go(func() error { return cp.serveDebug(ctx) })
+	group.Go(func() error { return cp.serveSigning(ctx) })
+	group.Go(func() error { return cp.serveWebhooks(ctx) })
+	group.Go(func() error {
+		if err := flow.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), cp.dialect.Kinds()...); err != nil {
+			return err
+		}
+		return cp.flow.Run(ctx)
+	})
+	group.Go(func() error {
+		if _, err := cp.flow.Await(ctx, func(*flow.State) bool { return true }); err != nil {
+			return nil // we are stopping
+		}
+		return cp.serveXDS(ctx)
+	})
+	group.Go(func() error { return cp.lead(ctx, cp.writer.Run) })
+	group.Go(func() error { return cp.trust(ctx) })
+	return group.Wait()
+}

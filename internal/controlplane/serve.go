@@ -1,0 +1,135 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+
+	"anymesh.dev/anymesh/internal/admission"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/inject"
+)
+
+// maxHeader bounds the header of any request, in bytes.
+const maxHeader = 32 << 10
+
+// serve runs an HTTP server until the context ends, then lets requests finish for a while.
+func serve(ctx context.Context, what, address string, handler http.Handler, config *tls.Config) error {
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("%s: %w", what, err)
+	}
+	if config != nil {
+		config = config.Clone()
+		config.NextProtos = []string{"h2", "http/1.1"}
+		listener = tls.NewListener(listener, config)
+	}
+	server := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+	}
+	stopped := make(chan struct{})
+	context.AfterFunc(ctx, func() {
+		defer close(stopped)
+		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer cancel()
+		_ = server.Shutdown(grace) // what is still open after that is cut off
+	})
+	err = server.Serve(listener)
+	if errors.Is(err, http.ErrServerClosed) {
+		<-stopped
+		return nil
+	}
+	return fmt.Errorf("%s: %w", what, err)
+}
+
+func (cp *controlPlane) serveXDS(ctx context.Context) error {
+	address := fmt.Sprintf(":%d", cp.Mesh.GetProxyServerPort())
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return fmt.Errorf("discovery server: %w", err)
+	}
+	return cp.xds.Serve(ctx, listener)
+}
+
+func (cp *controlPlane) serveSigning(ctx context.Context) error {
+	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube), identity.HandlerOptions{
+		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
+	})
+	return serve(ctx, "signing endpoint", cp.SigningAddress, handler, cp.serving.TLS())
+}
+
+func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
+	ipv6, err := cp.clusterIsIPv6(ctx)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	admission.AppMesh(mux, cp.client, ipv6)
+	_, port, err := net.SplitHostPort(cp.SigningAddress)
+	if err != nil {
+		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
+	}
+	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
+		Designator: designator{cp}, Namespaces: namespaces{cp.client}, Configurator: cp.Mesh, KubeClient: cp.kube,
+		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
+		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
+	}})
+	return serve(ctx, "webhooks", cp.WebhookAddress, mux, cp.serving.TLS())
+}
+
+// clusterIsIPv6 reads the cluster's family off the address of the API server's Service.
+func (cp *controlPlane) clusterIsIPv6(ctx context.Context) (bool, error) {
+	var service corev1.Service
+	if err := cp.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &service); err != nil {
+		return false, fmt.Errorf("the cluster's IP family: %w", err)
+	}
+	ip := net.ParseIP(service.Spec.ClusterIP)
+	return ip != nil && ip.To4() == nil, nil
+}
+
+func (cp *controlPlane) serveMetrics(ctx context.Context) error {
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(cp.registry, promhttp.HandlerOpts{}))
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, probe(r.Context(), cp.probes.Liveness)) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
+		if cp.flow.State() == nil {
+			answer(w, errors.New("the objects of the cluster have not all been seen yet"))
+			return
+		}
+		answer(w, probe(r.Context(), cp.probes.Readiness))
+	})
+	return serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
+}
+
+// serveDebug serves on the loopback address: whoever may port-forward to our pod may look.
+func (cp *controlPlane) serveDebug(ctx context.Context) error {
+	mux := http.NewServeMux()
+	for path, handler := range cp.debug {
+		mux.Handle(path, handler)
+	}
+	mux.Handle("GET /debug/model", cp.dumpModel())
+	mux.Handle("GET /debug/clients", cp.dumpClients())
+	mux.HandleFunc("/debug/pprof/", pprof.Index)
+	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
+	return serve(ctx, "debug server", cp.DebugAddress, mux, nil)
+}
+
+func answer(w http.ResponseWriter, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}
