@@ -129,7 +129,9 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 	if err == nil {
 		_, err = lifeW.Write([]byte{'g'}) // go
 	}
-	if err == nil {
+	if err != nil {
+		lifeW.Close() // it waits for "go" and would not see a signal
+	} else {
 		err = s.watch(ctx, timeout, eventR, ended, report)
 	}
 	return errors.Join(err, stopInside(cmd.Process, ended))

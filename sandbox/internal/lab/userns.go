@@ -27,9 +27,9 @@ func mapIDs(pid int) error {
 		}
 		return nil
 	}
-	me, err := user.Current()
-	if err != nil {
-		return fmt.Errorf("mapping ids: %w", err)
+	me, err := user.LookupId(strconv.Itoa(os.Getuid()))
+	if err != nil { // a user without a name can still have ids
+		me = &user.User{Uid: strconv.Itoa(os.Getuid())}
 	}
 	uids, gids := subordinate("/etc/subuid", me), subordinate("/etc/subgid", me)
 	_, noTool := exec.LookPath("newuidmap")
