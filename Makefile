@@ -1,0 +1,76 @@
+# Anymesh: `make` alone prints what one can do.
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+BIN := $(CURDIR)/bin
+CACHE := $(CURDIR)/.cache
+VERSION ?= 0.1.0-dev
+export PATH := $(BIN):$(PATH)
+
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X anymesh.dev/anymesh/internal/cli.Version=$(VERSION)"
+TOOL := go tool -modfile=tools/go.mod
+
+.PHONY: help
+help: ## print this list
+	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-12s %s\n", $$1, $$2}'
+
+##@ Build
+
+.PHONY: build
+build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
+
+# Go itself knows what is up to date.
+.PHONY: $(BIN)/anymesh $(BIN)/colors
+$(BIN)/anymesh:
+	@echo "building anymesh"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./cmd/anymesh
+$(BIN)/colors:
+	@echo "building the example's program"; CGO_ENABLED=0 go build -trimpath -o $@ ./examples/colors/app
+
+.PHONY: sandbox
+sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
+	@hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox
+
+.PHONY: envoy
+envoy: $(BIN)/envoy ## fetch the Envoy binary
+$(BIN)/envoy: hack/envoy.sh
+	@hack/envoy.sh $(CACHE) $@
+
+.PHONY: packages
+packages: ## install what the sandbox needs of the system's packages
+	@hack/packages.sh
+
+.PHONY: all
+all: build sandbox envoy ## build and fetch everything
+
+##@ Run
+
+.PHONY: demo
+demo: all ## one cluster, four services, shifting weights; ends by itself
+	@go run ./examples/colors/demo --bin $(BIN)
+
+.PHONY: test
+test: all ## all tests: units, cases, sandbox, end to end
+	@hack/test.sh
+
+.PHONY: test-unit
+test-unit: $(BIN)/envoy ## tests that need no cluster
+	@hack/test.sh unit
+
+.PHONY: fuzz
+fuzz: ## every fuzz target for a while (FUZZTIME=30s)
+	@hack/fuzz.sh
+
+##@ Keep
+
+.PHONY: generate
+generate: ## generate code, CRDs and pages again
+	@go generate ./...
+
+.PHONY: lint
+lint: ## formatter, vet and linters
+	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
+	@$(TOOL) golangci-lint run ./...
+	@cd sandbox && go tool -modfile=../tools/go.mod golangci-lint run ./...
+
+.PHONY: clean
+clean: ## remove what was built and fetched
+	rm -rf $(BIN) $(CACHE)

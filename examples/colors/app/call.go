@@ -1,0 +1,106 @@
+package main
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+)
+
+// outcome is what came back from a call. Error is set when nothing did.
+type outcome struct {
+	Status  int    `json:"status,omitempty"`
+	Version string `json:"version,omitempty"`
+	Body    string `json:"body,omitempty"`
+	Error   string `json:"error,omitempty"`
+}
+
+// maxBody bounds what is read of an answer, in bytes.
+const maxBody = 64 << 10
+
+// callOnce makes the call that ?url= names, with the method and headers of its own request whose names begin with "X-Call-".
+// ?times=N repeats it and answers with the number of each outcome by version.
+func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
+	target, err := url.Parse(r.URL.Query().Get("url"))
+	if err != nil || target.Host == "" {
+		http.Error(w, "give ?url=", http.StatusBadRequest)
+		return
+	}
+	times, _ := strconv.Atoi(r.URL.Query().Get("times"))
+	w.Header().Set("Content-Type", "application/json")
+	if times <= 1 {
+		_ = json.NewEncoder(w).Encode(d.try(r, target))
+		return
+	}
+	_ = json.NewEncoder(w).Encode(d.repeat(r, target, times))
+}
+
+// repeat calls with a few callers side by side.
+func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]int {
+	const callers = 8
+	var mu sync.Mutex
+	var wait sync.WaitGroup
+	counts := map[string]int{}
+	work := make(chan struct{}, times)
+	for range times {
+		work <- struct{}{}
+	}
+	close(work)
+	for range callers {
+		wait.Go(func() {
+			for range work {
+				o := d.try(r, target)
+				name := o.Version
+				if o.Error != "" {
+					name = "error: " + o.Error
+				} else if o.Status != http.StatusOK {
+					name = "status " + strconv.Itoa(o.Status)
+				}
+				mu.Lock()
+				counts[name]++
+				mu.Unlock()
+			}
+		})
+	}
+	wait.Wait()
+	return counts
+}
+
+func (d *driver) try(r *http.Request, target *url.URL) outcome {
+	if target.Scheme == "tcp" {
+		name, err := greet(r.Context(), target.Host)
+		if err != nil {
+			return outcome{Error: err.Error()}
+		}
+		return outcome{Status: http.StatusOK, Version: name}
+	}
+	request, err := http.NewRequestWithContext(r.Context(), r.Method, target.String(), nil)
+	if err != nil {
+		return outcome{Error: err.Error()}
+	}
+	for name, values := range r.Header {
+		if len(name) > len(callPrefix) && name[:len(callPrefix)] == callPrefix {
+			request.Header[http.CanonicalHeaderKey(name[len(callPrefix):])] = values
+		}
+	}
+	if host := request.Header.Get("Host"); host != "" {
+		request.Host = host
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return outcome{Error: err.Error()}
+	}
+	defer func() { _ = response.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(response.Body, maxBody))
+	if err != nil {
+		return outcome{Status: response.StatusCode, Error: err.Error()}
+	}
+	var said reply
+	_ = json.Unmarshal(body, &said) // what is no reply has no version
+	return outcome{Status: response.StatusCode, Version: said.Version, Body: string(body)}
+}
+
+// callPrefix marks the headers that are passed on; canonical, as net/http gives names.
+const callPrefix = "X-Call-"

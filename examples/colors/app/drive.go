@@ -1,0 +1,136 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"net/url"
+	"sync"
+	"time"
+)
+
+// Counts are what a driver has seen: how often each version of each service answered. Failures are versions too.
+type Counts map[string]map[string]int64
+
+// drive calls each target at a rate and serves the counts at /counts. POST /counts starts counting anew.
+// GET /call?url=... makes one call and answers with what came back.
+func drive(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("drive", flag.ExitOnError)
+	listen := flags.String("listen", ":8080", "address of the counts")
+	rate := flags.Int("rate", 50, "calls a second to each target; 0 calls nobody")
+	_ = flags.Parse(args)
+	d := &driver{counts: Counts{}, client: &http.Client{Timeout: 20 * time.Second, CheckRedirect: noRedirect}}
+	if *rate > 0 {
+		for _, target := range flags.Args() {
+			u, err := url.Parse(target)
+			if err != nil {
+				return fmt.Errorf("target %q: %w", target, err)
+			}
+			go d.keepCalling(ctx, u, time.Second/time.Duration(*rate))
+		}
+	}
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /counts", d.show)
+	mux.HandleFunc("POST /counts", d.reset)
+	mux.HandleFunc("/call", d.callOnce)
+	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
+	return listenAndServe(ctx, *listen, mux)
+}
+
+func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+
+type driver struct {
+	client *http.Client
+	mu     sync.Mutex
+	counts Counts
+}
+
+func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Duration) {
+	tick := time.NewTicker(every)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			version, err := d.call(ctx, target)
+			if err != nil {
+				version = "failed: " + err.Error()
+			}
+			d.note(target.Host, version)
+		}
+	}
+}
+
+func (d *driver) note(service, version string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.counts[service] == nil {
+		d.counts[service] = map[string]int64{}
+	}
+	d.counts[service][version]++
+}
+
+// call gives the version that answered.
+func (d *driver) call(ctx context.Context, target *url.URL) (string, error) {
+	if target.Scheme == "tcp" {
+		return greet(ctx, target.Host)
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
+	if err != nil {
+		return "", err
+	}
+	response, err := d.client.Do(request)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode != http.StatusOK {
+		return "", fmt.Errorf("status %d", response.StatusCode)
+	}
+	var r reply
+	if err := json.NewDecoder(response.Body).Decode(&r); err != nil {
+		return "", err
+	}
+	return r.Version, nil
+}
+
+// greet reads what a TCP service calls itself, and checks that it listens.
+func greet(ctx context.Context, address string) (string, error) {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprintln(conn, "hello"); err != nil {
+		return "", err
+	}
+	lines := bufio.NewReader(conn)
+	name, err := lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if back, err := lines.ReadString('\n'); err != nil || back != "hello\n" {
+		return "", fmt.Errorf("sent hello, got %q: %w", back, err)
+	}
+	return name[:len(name)-1], nil
+}
+
+func (d *driver) show(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	w.Header().Set("Content-Type", "application/json")
+	_ = json.NewEncoder(w).Encode(d.counts)
+}
+
+func (d *driver) reset(w http.ResponseWriter, r *http.Request) {
+	d.mu.Lock()
+	d.counts = Counts{}
+	d.mu.Unlock()
+	d.show(w, r)
+}

@@ -1,0 +1,122 @@
+package main
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+)
+
+// reply is what a service says about a request.
+type reply struct {
+	Version string      `json:"version"`
+	Pod     string      `json:"pod"`
+	Method  string      `json:"method"`
+	Host    string      `json:"host"`
+	Path    string      `json:"path"`
+	Header  http.Header `json:"header"`
+	// Count is the number of requests for the path that this process has seen.
+	Count int64 `json:"count"`
+}
+
+// serve answers every path, HTTP/1.1 and HTTP/2 without TLS. /status/CODE answers with a code, /delay/DURATION waits first.
+func serve(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("serve", flag.ExitOnError)
+	listen := flags.String("listen", ":8080", "address")
+	version := flags.String("version", "unnamed", "what to call ourselves")
+	_ = flags.Parse(args)
+	pod, _ := os.Hostname()
+	var seen counter
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		count := seen.add(r.URL.Path)
+		w.Header().Set("Content-Type", "application/json")
+		if wait, ok := strings.CutPrefix(r.URL.Path, "/delay/"); ok {
+			if d, err := time.ParseDuration(wait); err == nil {
+				select {
+				case <-time.After(d):
+				case <-r.Context().Done():
+				}
+			}
+		}
+		if code, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
+			if n, err := strconv.Atoi(code); err == nil && n >= 200 && n < 600 {
+				w.WriteHeader(n)
+			}
+		}
+		_ = json.NewEncoder(w).Encode(reply{*version, pod, r.Method, r.Host, r.URL.RequestURI(), r.Header, count})
+	})
+	return listenAndServe(ctx, *listen, handler)
+}
+
+func listenAndServe(ctx context.Context, address string, handler http.Handler) error {
+	server := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	server.Protocols.SetHTTP1(true)
+	server.Protocols.SetUnencryptedHTTP2(true)
+	context.AfterFunc(ctx, func() {
+		grace, cancel := context.WithTimeout(context.Background(), 2*time.Second)
+		defer cancel()
+		_ = server.Shutdown(grace)
+	})
+	if err := server.ListenAndServe(); err != http.ErrServerClosed {
+		return err
+	}
+	return nil
+}
+
+// echo greets, then sends back line by line.
+func echo(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet("echo", flag.ExitOnError)
+	listen := flags.String("listen", ":9000", "address")
+	version := flags.String("version", "unnamed", "what to call ourselves")
+	_ = flags.Parse(args)
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = listener.Close() })
+	for {
+		conn, err := listener.Accept()
+		if err != nil {
+			if ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		go func() {
+			defer func() { _ = conn.Close() }()
+			_, _ = fmt.Fprintf(conn, "%s\n", *version)
+			lines := bufio.NewScanner(conn)
+			for lines.Scan() {
+				if _, err := fmt.Fprintf(conn, "%s\n", lines.Text()); err != nil {
+					return
+				}
+			}
+		}()
+	}
+}
+
+// counter counts by path, for as many paths as a person would ask for.
+type counter struct {
+	mu    sync.Mutex
+	paths map[string]int64
+}
+
+const maxPaths = 1000
+
+func (c *counter) add(path string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.paths == nil || len(c.paths) > maxPaths {
+		c.paths = map[string]int64{}
+	}
+	c.paths[path]++
+	return c.paths[path]
+}

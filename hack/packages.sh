@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Installs the system packages that the sandbox needs and that are not there yet.
+set -euo pipefail
+need=()
+command -v nft >/dev/null || need+=(nftables)
+command -v ip >/dev/null || need+=(iproute2)
+python3 -m pip --version >/dev/null 2>&1 || need+=(python3-pip)
+[ ${#need[@]} -eq 0 ] && exit 0
+if ! command -v apt-get >/dev/null; then
+  echo "please install: ${need[*]}" >&2
+  exit 1
+fi
+sudo=""
+[ "$(id -u)" -eq 0 ] || sudo=sudo
+echo "installing ${need[*]}"
+$sudo apt-get -qq update
+DEBIAN_FRONTEND=noninteractive $sudo apt-get -qq install -y --no-install-recommends "${need[@]}" >/dev/null
