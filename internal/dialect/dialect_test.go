@@ -1,0 +1,36 @@
+package dialect_test
+
+import (
+	"os"
+	"testing"
+
+	"anymesh.dev/anymesh/internal/dialect"
+)
+
+func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
+	seen := map[string]bool{}
+	for _, d := range dialect.All(dialect.Settings{}) {
+		if seen[d.Name()] {
+			t.Errorf("two dialects are called %s", d.Name())
+		}
+		seen[d.Name()] = true
+		if _, err := os.Stat(d.Name() + "/README.md"); err != nil {
+			t.Errorf("dialect %s: %v", d.Name(), err)
+		}
+		if len(d.Kinds()) == 0 {
+			t.Errorf("dialect %s reads nothing", d.Name())
+		}
+		if m, findings := d.Translate(nil); len(m.Meshes) > 0 || len(findings) > 0 {
+			t.Errorf("dialect %s makes something of nothing", d.Name())
+		}
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !seen[e.Name()] {
+			t.Errorf("folder %s is not in the list", e.Name())
+		}
+	}
+}
