@@ -49,8 +49,8 @@ func (Dialect) Kinds() []client.Object {
 	}
 }
 
-// snapshot is the input by kind, each list from the oldest object to the youngest: where two objects want the same
-// thing, the older one keeps it.
+// snapshot is the input by kind. Objects that may want the same thing are listed from the oldest to the youngest, since
+// the older one keeps it.
 type snapshot struct {
 	meshes     []*api.Mesh
 	nodes      []*api.VirtualNode
@@ -91,7 +91,6 @@ func newSnapshot(objects []client.Object) snapshot {
 	slices.SortFunc(s.nodes, byAge)
 	slices.SortFunc(s.services, byAge)
 	slices.SortFunc(s.routers, byAge)
-	slices.SortFunc(s.pods, byAge)
 	return s
 }
 

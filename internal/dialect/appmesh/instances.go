@@ -38,7 +38,6 @@ func (d Dialect) Instances(objects []client.Object) func(*corev1.Pod) (model.End
 func (t *translator) instances() {
 	byNamespace := t.selectedNodes()
 	type pair struct{ older, younger *selectedNode }
-	var pairs []pair
 	shared := map[pair][]string{}
 	for _, pod := range t.in.pods {
 		found := matchingNodes(byNamespace, pod)
@@ -48,15 +47,12 @@ func (t *translator) instances() {
 		t.out.Endpoints = append(t.out.Endpoints, t.endpoint(found[0].key, pod))
 		for _, younger := range found[1:] {
 			p := pair{found[0], younger}
-			if shared[p] == nil {
-				pairs = append(pairs, p)
-			}
 			shared[p] = append(shared[p], pod.Name)
 		}
 	}
-	for _, p := range pairs {
-		slices.Sort(shared[p])
-		pods := abbreviate(shared[p])
+	for p, names := range shared {
+		slices.Sort(names)
+		pods := abbreviate(names)
 		t.warn(p.older.origin.At("spec.podSelector"), model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, p.younger.origin.Object)
 		t.report(p.younger.origin.At("spec.podSelector"), model.CodeSelectorConflict, "pod %s is selected by %s already, which is older and keeps it", pods, p.older.origin.Object)
 	}
