@@ -1,0 +1,298 @@
+package agent
+
+import (
+	"bufio"
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// tokens accepts the one token there is.
+type tokens struct{}
+
+func (tokens) Verify(_ context.Context, token string) (identity.Claims, error) {
+	if token != "good" {
+		return identity.Claims{}, identity.ErrDenied
+	}
+	return identity.Claims{Namespace: "shop", ServiceAccount: "colors", Pod: "blue-1", PodUID: "uid-1"}, nil
+}
+
+// pod is what the agent finds in its pod, with a control plane to talk to.
+type pod struct {
+	dir, signing, listen, admin string
+	ca                          *identity.CA
+}
+
+func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
+	t.Helper()
+	ca, err := identity.NewCA("cluster.local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	serving, err := ca.IssueServing([]string{"anymesh.test"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLS())
+	if err != nil {
+		t.Fatal(err)
+	}
+	srv := httptest.NewUnstartedServer(identity.NewHandler(ca, tokens{}, opts))
+	srv.Listener.Close()
+	srv.Listener = l
+	srv.Start()
+	t.Cleanup(srv.Close)
+	p := &pod{dir: t.TempDir(), ca: ca, signing: "https://" + l.Addr().String(), listen: freeAddress(t), admin: freeAddress(t)}
+	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(ca.Bundle().PEM())} {
+		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(p.certs(), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func (p *pod) certs() string { return filepath.Join(p.dir, "certs") }
+
+// process is a running agent.
+type process struct {
+	cmd  *exec.Cmd
+	mu   sync.Mutex
+	out  []string
+	done chan struct{}
+}
+
+func (p *pod) start(t *testing.T, exitCode string, flags ...string) *process {
+	t.Helper()
+	args := append([]string{
+		"--signing-url", p.signing, "--signing-name", "anymesh.test", "--token", p.dir + "/token", "--roots", p.dir + "/root.pem",
+		"--cert-dir", p.certs(), "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url", "http://" + p.admin + "/metrics",
+	}, flags...)
+	args = append(args, "--", os.Args[0], p.admin, p.certs(), exitCode)
+	r := &process{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
+	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent")
+	pipe, err := r.cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.cmd.Stderr = r.cmd.Stdout
+	if err := r.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	go func() {
+		defer close(r.done)
+		for lines := bufio.NewScanner(pipe); lines.Scan(); {
+			r.mu.Lock()
+			r.out = append(r.out, lines.Text())
+			r.mu.Unlock()
+		}
+		_ = r.cmd.Wait() // the state is looked at
+	}()
+	t.Cleanup(func() { _ = r.cmd.Process.Kill(); <-r.done })
+	return r
+}
+
+func (r *process) said(line string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return slices.ContainsFunc(r.out, func(s string) bool { return strings.Contains(s, line) })
+}
+
+func (r *process) code(t *testing.T) int {
+	t.Helper()
+	select {
+	case <-r.done:
+	case <-time.After(20 * time.Second):
+		t.Fatal("the agent did not end")
+	}
+	return r.cmd.ProcessState.ExitCode()
+}
+
+func status(t *testing.T, url string) (int, string) {
+	t.Helper()
+	resp, err := http.Get(url)
+	if err != nil {
+		return 0, err.Error()
+	}
+	defer resp.Body.Close()
+	body, _ := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body)
+}
+
+func TestLifeOfASidecar(t *testing.T) {
+	p := newPod(t, "good", identity.HandlerOptions{})
+	r := p.start(t, "3", "--on-term-post", "http://"+p.admin+"/drain")
+	eventually(t, "the proxy starts", func() bool { return r.said("started") })
+
+	pair, err := tls.LoadX509KeyPair(p.certs()+"/tls.crt", p.certs()+"/tls.key")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if peer, err := identity.PeerFromCertificate(pair.Leaf); err != nil || peer.Pod != "blue-1" {
+		t.Errorf("certificate of %+v, %v", peer, err)
+	}
+	if code, text := status(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "not ready") {
+		t.Errorf("ready before the proxy is: %d %q", code, text)
+	}
+	r.cmd.Process.Signal(syscall.SIGUSR1) // handed on; the proxy becomes ready by it
+	eventually(t, "ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 200 })
+	if _, text := status(t, "http://"+p.listen+"/metrics"); !strings.Contains(text, "anymesh_agent_certificate_expiry_seconds") ||
+		!strings.Contains(text, "proxy_requests_total 7") {
+		t.Errorf("metrics %q", text)
+	}
+
+	r.cmd.Process.Signal(syscall.SIGTERM)
+	if code := r.code(t); code != 3 {
+		t.Errorf("ended with code %d, the proxy with 3: %q", code, r.out)
+	}
+	if d, s := slices.Index(r.out, "drain"), slices.Index(r.out, "terminated"); d < 0 || s < d {
+		t.Errorf("drained in line %d and stopped in line %d: %q", d, s, r.out)
+	}
+}
+
+func TestStopping(t *testing.T) {
+	t.Run("waits, and is not ready meanwhile", func(t *testing.T) {
+		p := newPod(t, "good", identity.HandlerOptions{})
+		r := p.start(t, "0", "--term-wait", "1h")
+		eventually(t, "the proxy starts", func() bool { return r.said("started") })
+		r.cmd.Process.Signal(syscall.SIGUSR1)
+		eventually(t, "ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 200 })
+		r.cmd.Process.Signal(syscall.SIGTERM)
+		eventually(t, "not ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 503 })
+		if r.said("terminated") {
+			t.Error("the proxy was stopped at once")
+		}
+		r.cmd.Process.Signal(syscall.SIGTERM)
+		if code := r.code(t); code != 0 || !r.said("terminated") {
+			t.Errorf("the second signal: code %d, %q", code, r.out)
+		}
+	})
+	t.Run("before there is a certificate", func(t *testing.T) {
+		p := newPod(t, "good", identity.HandlerOptions{})
+		p.signing = "https://" + freeAddress(t)
+		r := p.start(t, "0")
+		eventually(t, "it tries", func() bool { return r.said("no certificate yet") })
+		if code, text := status(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "waiting for a certificate") {
+			t.Errorf("ready: %d %q", code, text)
+		}
+		r.cmd.Process.Signal(syscall.SIGTERM)
+		if code := r.code(t); code != 0 || r.said("started") {
+			t.Errorf("code %d, %q", code, r.out)
+		}
+	})
+	t.Run("a killed proxy ends the agent", func(t *testing.T) {
+		p := newPod(t, "good", identity.HandlerOptions{})
+		r := p.start(t, "0")
+		eventually(t, "the proxy starts", func() bool { return r.said("started") })
+		syscall.Kill(r.proxy(t), syscall.SIGKILL)
+		if code := r.code(t); code != 128+9 {
+			t.Errorf("code %d", code)
+		}
+	})
+	t.Run("a killed agent takes the proxy with it", func(t *testing.T) {
+		p := newPod(t, "good", identity.HandlerOptions{})
+		r := p.start(t, "0")
+		eventually(t, "the proxy starts", func() bool { return r.said("started") })
+		pid := r.proxy(t)
+		r.cmd.Process.Kill()
+		eventually(t, "the proxy is gone", func() bool {
+			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+			return err != nil || strings.Contains(string(state), ") Z ")
+		})
+	})
+	t.Run("when the token is refused for good", func(t *testing.T) {
+		r := newPod(t, "bad", identity.HandlerOptions{}).start(t, "0")
+		if code := r.code(t); code != 1 || !r.said("PermissionDenied") || r.said("started") {
+			t.Errorf("code %d, %q", code, r.out)
+		}
+	})
+}
+
+// proxy is the child's process id, as it printed it.
+func (r *process) proxy(t *testing.T) int {
+	t.Helper()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, line := range r.out {
+		var pid int
+		if n, _ := fmt.Sscanf(line, "started %d", &pid); n == 1 {
+			return pid
+		}
+	}
+	t.Fatal("the proxy did not say its process id")
+	return 0
+}
+
+// With a lifetime of seconds the certificate is replaced while the proxy runs;
+// whoever reads key and certificate by way of ..data gets a pair each time.
+func TestRenewal(t *testing.T) {
+	p := newPod(t, "good", identity.HandlerOptions{Lifetime: 3 * time.Second})
+	r := p.start(t, "0")
+	eventually(t, "the proxy starts", func() bool { return r.said("started") })
+	seen := map[string]bool{}
+	eventually(t, "a second renewal", func() bool {
+		version, err := os.Readlink(p.certs() + "/..data")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !seen[version] {
+			pair, err := tls.LoadX509KeyPair(p.certs()+"/tls.crt", p.certs()+"/tls.key")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if time.Now().After(pair.Leaf.NotAfter) {
+				t.Error("it had expired")
+			}
+			seen[version] = true
+		}
+		return len(seen) == 3
+	})
+	eventually(t, "old keys are deleted", func() bool {
+		old, err := filepath.Glob(p.certs() + "/" + dataPrefix + "*")
+		return err == nil && len(old) == 1
+	})
+	if r.said("terminated") {
+		t.Error("the proxy was stopped")
+	}
+}
+
+func TestConfigIsChecked(t *testing.T) {
+	good := Config{Command: []string{"x"}, SigningURL: "https://x", TokenPath: "t", RootsPath: "r", CertDir: "c", Listen: ":0"}
+	if err := good.check(); err != nil {
+		t.Fatal(err)
+	}
+	for want, change := range map[string]func(*Config){
+		"command":            func(c *Config) { c.Command = nil },
+		"signing URL":        func(c *Config) { c.SigningURL = "" },
+		"certificate folder": func(c *Config) { c.CertDir = "" },
+		"ready URL":          func(c *Config) { c.ReadyURL = "ftp://x" },
+		"negative":           func(c *Config) { c.TermWait = -1 },
+		"a/livez":            func(c *Config) { c.Probes = map[string]Probe{"a/livez": {}} },
+	} {
+		c := good
+		change(&c)
+		if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("error %v does not name the %s", err, want)
+		}
+	}
+	good.Listen = "256.0.0.1:0"
+	if err := Run(t.Context(), good); err == nil {
+		t.Error("listens on an address that is none")
+	}
+}

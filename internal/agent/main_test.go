@@ -1,0 +1,102 @@
+package agent
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/signal"
+	"strconv"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+)
+
+// The test binary plays the agent and the proxy, too, as real processes.
+func TestMain(m *testing.M) {
+	switch os.Getenv("AGENT_TEST_ROLE") {
+	case "agent":
+		os.Setenv("AGENT_TEST_ROLE", "proxy") // what its child will be
+		cmd := Command()
+		cmd.SetArgs(os.Args[1:])
+		err := cmd.ExecuteContext(context.Background())
+		var exit *ExitError
+		if errors.As(err, &exit) {
+			os.Exit(exit.Code)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			os.Exit(1)
+		}
+		os.Exit(0)
+	case "proxy":
+		proxy(os.Args[1:])
+	}
+	os.Exit(m.Run())
+}
+
+// proxy stands for Envoy: it needs the certificate files at start, has an admin
+// port, and says on stdout what happens to it. Arguments: admin address,
+// certificate folder, exit code on SIGTERM.
+func proxy(args []string) {
+	if len(args) != 3 {
+		os.Exit(99)
+	}
+	for _, f := range []string{"tls.crt", "tls.key", "ca.crt"} {
+		if _, err := os.ReadFile(args[1] + "/" + f); err != nil {
+			fmt.Println("no certificate:", err)
+			os.Exit(98)
+		}
+	}
+	signals := make(chan os.Signal, 8)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGUSR1)
+	l, err := net.Listen("tcp", args[0])
+	if err != nil {
+		fmt.Println(err)
+		os.Exit(97)
+	}
+	var ready atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("/ready", func(w http.ResponseWriter, r *http.Request) {
+		if !ready.Load() {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) { fmt.Println("drain") })
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "proxy_requests_total 7") })
+	go http.Serve(l, mux)
+	fmt.Println("started", os.Getpid())
+	for s := range signals {
+		fmt.Println(s)
+		switch s {
+		case syscall.SIGUSR1:
+			ready.Store(true)
+		case syscall.SIGTERM:
+			code, _ := strconv.Atoi(args[2])
+			os.Exit(code)
+		}
+	}
+}
+
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); !ok(); {
+		if time.Now().After(deadline) {
+			t.Fatalf("never: %s", what)
+		}
+		time.Sleep(2 * time.Millisecond)
+	}
+}
+
+func freeAddress(t testing.TB) string {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	return l.Addr().String()
+}

@@ -1,0 +1,31 @@
+package agent
+
+import (
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+)
+
+type metrics struct {
+	registry     *prometheus.Registry
+	certificates *prometheus.CounterVec // result
+	expiry       prometheus.Gauge
+	probes       *prometheus.CounterVec // kind, result
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		registry: prometheus.NewRegistry(),
+		certificates: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anymesh_agent_certificates_total", Help: "Certificates asked for, by result: ok, failed.",
+		}, []string{"result"}),
+		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "anymesh_agent_certificate_expiry_seconds", Help: "When the current certificate expires, in Unix time.",
+		}),
+		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anymesh_agent_probes_total", Help: "Probes of the app performed for kubelet, by kind and result: ok, failed.",
+		}, []string{"kind", "result"}),
+	}
+	m.registry.MustRegister(m.certificates, m.expiry, m.probes,
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))
+	return m
+}

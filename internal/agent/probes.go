@@ -1,0 +1,121 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// ProbesEnv names the environment variable that holds the app's original
+// probes: a JSON object of "<container>/<livez|readyz|startupz>" to Probe.
+const ProbesEnv = "ANYMESH_PROBES"
+
+// Probe is a container's probe as in the pod's spec, with exactly one of the
+// three actions. Kubernetes' other fields, such as periods, stay with kubelet.
+type Probe struct {
+	HTTPGet        *HTTPGet   `json:"httpGet,omitempty"`
+	TCPSocket      *TCPSocket `json:"tcpSocket,omitempty"`
+	GRPC           *GRPC      `json:"grpc,omitempty"`
+	TimeoutSeconds int        `json:"timeoutSeconds,omitempty"` // 1
+}
+
+// HTTPGet succeeds on a status from 200 to 399.
+type HTTPGet struct {
+	Path        string   `json:"path,omitempty"` // "/"
+	Port        Port     `json:"port"`
+	Host        string   `json:"host,omitempty"`   // the pod itself
+	Scheme      string   `json:"scheme,omitempty"` // HTTP or HTTPS; HTTP
+	HTTPHeaders []Header `json:"httpHeaders,omitempty"`
+}
+
+// Header is one request header.
+type Header struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
+}
+
+// TCPSocket succeeds when a connection opens.
+type TCPSocket struct {
+	Port Port   `json:"port"`
+	Host string `json:"host,omitempty"` // the pod itself
+}
+
+// GRPC succeeds when the health service answers SERVING.
+type GRPC struct {
+	Port    Port   `json:"port"`
+	Service string `json:"service,omitempty"`
+}
+
+// Port is a number, in JSON also as a string of digits. Names of ports must
+// have been resolved before.
+type Port uint16
+
+// UnmarshalJSON implements json.Unmarshaler.
+func (p *Port) UnmarshalJSON(text []byte) error {
+	n, err := strconv.ParseUint(strings.Trim(string(text), `"`), 10, 16)
+	if err != nil || n == 0 {
+		return fmt.Errorf("port %s is not a number from 1 to 65535", text)
+	}
+	*p = Port(n)
+	return nil
+}
+
+func (p *Probe) check() error {
+	n := 0
+	var port Port
+	if p.HTTPGet != nil {
+		n, port = n+1, p.HTTPGet.Port
+		if s := p.HTTPGet.Scheme; s != "" && s != "HTTP" && s != "HTTPS" {
+			return fmt.Errorf("httpGet.scheme %q is neither HTTP nor HTTPS", s)
+		}
+	}
+	if p.TCPSocket != nil {
+		n, port = n+1, p.TCPSocket.Port
+	}
+	if p.GRPC != nil {
+		n, port = n+1, p.GRPC.Port
+	}
+	if n != 1 {
+		return fmt.Errorf("%d of httpGet, tcpSocket and grpc are set, want one", n)
+	}
+	if port == 0 {
+		return errors.New("the port is missing")
+	}
+	if p.TimeoutSeconds < 0 {
+		return fmt.Errorf("timeoutSeconds %d is negative", p.TimeoutSeconds)
+	}
+	return nil
+}
+
+func (p *Probe) timeout() time.Duration {
+	return time.Duration(max(p.TimeoutSeconds, 1)) * time.Second
+}
+
+// ParseProbes reads the value of ProbesEnv; an empty one means no probes.
+func ParseProbes(text string) (map[string]Probe, error) {
+	probes := map[string]Probe{}
+	if text == "" {
+		return probes, nil
+	}
+	d := json.NewDecoder(bytes.NewReader([]byte(text)))
+	if err := d.Decode(&probes); err != nil {
+		return nil, fmt.Errorf("%s: %w", ProbesEnv, err)
+	}
+	if d.More() {
+		return nil, fmt.Errorf("%s: text after the JSON object", ProbesEnv)
+	}
+	for name, p := range probes {
+		container, kind, ok := strings.Cut(name, "/")
+		if !ok || container == "" || kind != "livez" && kind != "readyz" && kind != "startupz" {
+			return nil, fmt.Errorf("%s: key %q is not <container>/<livez|readyz|startupz>", ProbesEnv, name)
+		}
+		if err := p.check(); err != nil {
+			return nil, fmt.Errorf("%s: %q: %w", ProbesEnv, name, err)
+		}
+	}
+	return probes, nil
+}

@@ -1,0 +1,162 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/prometheus/common/expfmt"
+)
+
+const (
+	localTimeout = 2 * time.Second // of the proxy's own URLs
+	maxMetrics   = 64 << 20        // bytes of the proxy's metrics that are handed on
+	maxRequests  = 64              // worked on at once
+)
+
+// localClient talks to the proxy in the same pod.
+func localClient() *http.Client {
+	return &http.Client{
+		Timeout:       localTimeout,
+		Transport:     &http.Transport{DisableKeepAlives: true},
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+}
+
+// serve starts the HTTP server and returns what stops it.
+func (a *agent) serve(l net.Listener) (stop func()) {
+	srv := &http.Server{
+		Handler:           a.handler(),
+		ReadHeaderTimeout: 5 * time.Second,
+		IdleTimeout:       60 * time.Second,
+		MaxHeaderBytes:    16 << 10,
+	}
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		if err := srv.Serve(l); err != http.ErrServerClosed {
+			a.Logger.Error("the probe server ended", "error", err)
+		}
+	}()
+	return func() {
+		_ = srv.Close() // the process is ending
+		<-done
+	}
+}
+
+func (a *agent) handler() http.Handler {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /ready", a.serveReady)
+	mux.HandleFunc("GET /metrics", a.serveMetrics)
+	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
+	slots := make(chan struct{}, maxRequests)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case slots <- struct{}{}:
+			defer func() { <-slots }()
+			mux.ServeHTTP(w, r)
+		default:
+			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
+		}
+	})
+}
+
+func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
+	if err := a.ready(r.Context()); err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	fmt.Fprintln(w, "ready")
+}
+
+func (a *agent) ready(ctx context.Context) error {
+	switch a.phase.get() {
+	case starting:
+		return fmt.Errorf("waiting for a certificate from %s", a.SigningURL)
+	case stopping:
+		return fmt.Errorf("stopping")
+	}
+	if a.ReadyURL == "" {
+		return nil
+	}
+	resp, err := a.get(ctx, a.ReadyURL)
+	if err != nil {
+		return fmt.Errorf("the proxy is not ready: %w", err)
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode != http.StatusOK {
+		return fmt.Errorf("the proxy is not ready: %s answers %s", a.ReadyURL, resp.Status)
+	}
+	return nil
+}
+
+func (a *agent) get(ctx context.Context, url string) (*http.Response, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	return a.client.Do(req)
+}
+
+func (a *agent) post(url string) error {
+	resp, err := a.client.Post(url, "", nil)
+	if err != nil {
+		return err
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode >= 300 {
+		return fmt.Errorf("answer %s", resp.Status)
+	}
+	return nil
+}
+
+func (a *agent) serveProbe(w http.ResponseWriter, r *http.Request) {
+	kind := r.PathValue("kind")
+	p, ok := a.Probes[r.PathValue("container")+"/"+kind]
+	if !ok {
+		http.Error(w, "no such probe", http.StatusNotFound)
+		return
+	}
+	v := a.probe(r.Context(), p, r.UserAgent())
+	result := "ok"
+	if v.status != http.StatusOK {
+		result = "failed"
+	}
+	a.metrics.probes.WithLabelValues(kind, result).Inc() // kind is one of the configured three
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(v.status)
+	_, _ = io.WriteString(w, v.text) // kubelet may have gone
+}
+
+// serveMetrics writes the agent's metrics and then the proxy's, whose names differ.
+func (a *agent) serveMetrics(w http.ResponseWriter, r *http.Request) {
+	format := expfmt.NewFormat(expfmt.TypeTextPlain)
+	families, err := a.metrics.registry.Gather()
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", string(format))
+	encoder := expfmt.NewEncoder(w, format)
+	for _, f := range families {
+		if encoder.Encode(f) != nil {
+			return // the reader has gone
+		}
+	}
+	if a.MetricsURL == "" || a.phase.get() == starting {
+		return
+	}
+	resp, err := a.get(r.Context(), a.MetricsURL)
+	if err != nil {
+		a.Logger.Debug("no metrics of the proxy", "error", err)
+		return
+	}
+	defer resp.Body.Close()
+	if resp.StatusCode == http.StatusOK {
+		_, _ = io.Copy(w, io.LimitReader(resp.Body, maxMetrics)) // either side may have gone
+	}
+}
