@@ -79,7 +79,7 @@ const (
 	// FilesDir is where the files of a Spec are found in the sidecar container.
 	FilesDir = "/etc/anymesh"
 	// CertificatesDir holds tls.crt, tls.key and ca.crt, replaced together as they are renewed. It is memory.
-	CertificatesDir = "/run/anymesh/certs"
+	CertificatesDir = "/run/anymesh"
 	// UID is the user that sidecars run as; its traffic is never captured.
 	UID = 1337
 )

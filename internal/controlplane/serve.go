@@ -8,11 +8,11 @@ import (
 	"net"
 	"net/http"
 	"net/http/pprof"
+	"net/netip"
+	"net/url"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
-	corev1 "k8s.io/api/core/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
 	"anymesh.dev/anymesh/internal/admission"
@@ -70,12 +70,8 @@ func (cp *controlPlane) serveSigning(ctx context.Context) error {
 }
 
 func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
-	ipv6, err := cp.clusterIsIPv6(ctx)
-	if err != nil {
-		return err
-	}
 	mux := http.NewServeMux()
-	admission.AppMesh(mux, cp.client, ipv6)
+	admission.AppMesh(mux, cp.client, cp.clusterIsIPv6())
 	_, port, err := net.SplitHostPort(cp.SigningAddress)
 	if err != nil {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
@@ -88,14 +84,14 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 	return serve(ctx, "webhooks", cp.WebhookAddress, mux, cp.serving.TLS())
 }
 
-// clusterIsIPv6 reads the cluster's family off the address of the API server's Service.
-func (cp *controlPlane) clusterIsIPv6(ctx context.Context) (bool, error) {
-	var service corev1.Service
-	if err := cp.client.Get(ctx, client.ObjectKey{Namespace: "default", Name: "kubernetes"}, &service); err != nil {
-		return false, fmt.Errorf("the cluster's IP family: %w", err)
+// clusterIsIPv6 reads the cluster's family off the address at which pods find the API server.
+func (cp *controlPlane) clusterIsIPv6() bool {
+	u, err := url.Parse(cp.KubeConfig.Host)
+	if err != nil {
+		return false
 	}
-	ip := net.ParseIP(service.Spec.ClusterIP)
-	return ip != nil && ip.To4() == nil, nil
+	ip, err := netip.ParseAddr(u.Hostname())
+	return err == nil && ip.Is6()
 }
 
 func (cp *controlPlane) serveMetrics(ctx context.Context) error {

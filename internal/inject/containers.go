@@ -16,7 +16,6 @@ const (
 
 	volumeFiles = "anymesh-files"
 	volumeRun   = "anymesh-run"
-	runDir      = "/run/anymesh"
 	tokenDir    = "/var/run/anymesh"
 	tokenFile   = "token"
 	rootFile    = "root.pem"
@@ -62,9 +61,15 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 	out.Command = []string{
 		"anymesh", "agent",
 		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token", tokenDir + "/" + tokenFile,
-		"--certificates", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
-		"--ready-url", spec.ReadyURL, "--metrics-url", spec.MetricsURL, "--",
+		"--cert-dir", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
 	}
+	if spec.ReadyURL != "" {
+		out.Command = append(out.Command, "--ready-url", spec.ReadyURL)
+	}
+	if spec.MetricsURL != "" {
+		out.Command = append(out.Command, "--metrics-url", spec.MetricsURL)
+	}
+	out.Command = append(out.Command, "--")
 	out.Command = append(out.Command, spec.Command...)
 	out.Ports = append(out.Ports, corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
 	out.Env = append(out.Env,
@@ -92,7 +97,7 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
 	out.VolumeMounts = append(out.VolumeMounts,
 		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
-		corev1.VolumeMount{Name: volumeRun, MountPath: runDir},
+		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
 		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
 	for _, m := range s.secretMounts {
 		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path, ReadOnly: true})

@@ -33,7 +33,7 @@ const (
 	controlPlaneCluster = "anymesh"
 	adminCluster        = "admin"
 	// adminSocket is a file, so that nothing but the sidecar's own container reaches the whole of the admin interface.
-	adminSocket = "/run/anymesh/admin.sock"
+	adminSocket = sidecar.CertificatesDir + "/admin.sock"
 	// statsPort gives the readable part of the admin interface to everybody: metrics and readiness.
 	statsPort = 9901
 
