@@ -1,0 +1,41 @@
+package capture
+
+import (
+	"fmt"
+	"log/slog"
+	"os"
+
+	"github.com/spf13/cobra"
+)
+
+// Command is "anymesh capture".
+func Command() *cobra.Command {
+	var dryRun bool
+	cmd := &cobra.Command{
+		Use:   "capture",
+		Short: "Send the pod's traffic through its proxy",
+		Long: "Programs packet rules (nftables) in the current network namespace, as the APPMESH_* variables say.\n" +
+			"Earlier rules of the same kind are replaced; " + EnvEnabled + "=0 removes them.",
+		Args:         cobra.NoArgs,
+		SilenceUsage: true,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			config, err := FromEnv(os.LookupEnv)
+			if err != nil {
+				return fmt.Errorf("capture: %w", err)
+			}
+			rules := config.Rules()
+			if dryRun {
+				_, err := fmt.Fprint(cmd.OutOrStdout(), rules)
+				return err
+			}
+			if err := Apply(rules); err != nil {
+				return err
+			}
+			slog.Info("traffic is captured", "enabled", config.Enabled, "inbound", config.AppPorts,
+				"ipv6", config.IPv6 && HasIPv6(), "ignoredPorts", config.IgnoredPorts, "ignoredAddresses", config.IgnoredAddresses)
+			return nil
+		},
+	}
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the rules as nft would list them, and change nothing")
+	return cmd
+}

@@ -1,0 +1,210 @@
+package capture
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"net/netip"
+
+	"github.com/google/nftables"
+	"github.com/google/nftables/binaryutil"
+	"github.com/google/nftables/expr"
+	"golang.org/x/sys/unix"
+)
+
+// HasIPv6 says whether the kernel has IPv6 at all.
+func HasIPv6() bool {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return !errors.Is(err, unix.EAFNOSUPPORT)
+	}
+	_ = unix.Close(fd) // nothing was done with it
+	return true
+}
+
+// Apply puts the rules in place of any earlier ones of ours, in the network
+// namespace of the calling thread, in one transaction: either all of them hold
+// or nothing has changed. It needs CAP_NET_ADMIN. Without IPv6 in the kernel,
+// the rules for it are left out.
+func Apply(rules Rules) error {
+	conn, err := nftables.New()
+	if err != nil {
+		return fmt.Errorf("capture: open netlink: %w", err)
+	}
+	families := []Family{IPv4}
+	if HasIPv6() {
+		families = append(families, IPv6)
+	}
+	for _, f := range families {
+		// Adding what may be there, and deleting it: the way to "delete if exists".
+		conn.DelTable(conn.AddTable(netlinkTable(f)))
+		for _, t := range rules.Tables {
+			if t.Family != f {
+				continue
+			}
+			if err := addTable(conn, t); err != nil {
+				return fmt.Errorf("capture: table %s %s: %w", f, TableName, err)
+			}
+		}
+	}
+	if err := conn.Flush(); err != nil {
+		if errors.Is(err, unix.EPERM) {
+			err = fmt.Errorf("%w (the container needs the capability NET_ADMIN)", err)
+		}
+		return fmt.Errorf("capture: apply the rules: %w", err)
+	}
+	return nil
+}
+
+func netlinkTable(f Family) *nftables.Table {
+	family := nftables.TableFamilyIPv4
+	if f == IPv6 {
+		family = nftables.TableFamilyIPv6
+	}
+	return &nftables.Table{Family: family, Name: TableName}
+}
+
+func addTable(conn *nftables.Conn, t Table) error {
+	table := conn.AddTable(netlinkTable(t.Family))
+	sets := map[string]*nftables.Set{}
+	for _, s := range t.Sets {
+		set := &nftables.Set{Table: table, Name: s.Name, KeyType: nftables.TypeInetService}
+		if s.Ports == nil {
+			set.Interval = true
+			set.KeyType = nftables.TypeIPAddr
+			if t.Family == IPv6 {
+				set.KeyType = nftables.TypeIP6Addr
+			}
+		}
+		if err := conn.AddSet(set, s.elements()); err != nil {
+			return fmt.Errorf("set %s: %w", s.Name, err)
+		}
+		sets[s.Name] = set
+	}
+	add := func(name string, hook *nftables.ChainHook, rules []Rule) {
+		if len(rules) == 0 {
+			return
+		}
+		accept := nftables.ChainPolicyAccept
+		chain := conn.AddChain(&nftables.Chain{
+			Table: table, Name: name, Type: nftables.ChainTypeNAT, Hooknum: hook,
+			Priority: nftables.ChainPriorityNATDest, Policy: &accept,
+		})
+		for _, r := range rules {
+			conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: r.exprs(t.Family, sets)})
+		}
+	}
+	add("inbound", nftables.ChainHookPrerouting, t.Inbound)
+	add("outbound", nftables.ChainHookOutput, t.Outbound)
+	return nil
+}
+
+func (s Set) elements() []nftables.SetElement {
+	var out []nftables.SetElement
+	for _, p := range s.Ports {
+		out = append(out, nftables.SetElement{Key: binaryutil.BigEndian.PutUint16(p)})
+	}
+	for _, p := range s.Addresses {
+		// An interval is its first address and the first one after it, if there is one.
+		out = append(out, nftables.SetElement{Key: p.Addr().AsSlice()})
+		if end := after(p); end.IsValid() {
+			out = append(out, nftables.SetElement{Key: end.AsSlice(), IntervalEnd: true})
+		}
+	}
+	return out
+}
+
+// after is the first address behind a prefix; not valid if the prefix has the last one.
+func after(p netip.Prefix) netip.Addr {
+	b := p.Addr().AsSlice()
+	for bit := p.Bits(); bit < len(b)*8; bit++ {
+		b[bit/8] |= 0x80 >> (bit % 8)
+	}
+	last, _ := netip.AddrFromSlice(b) // as long as an address, since it was one
+	return last.Next()
+}
+
+const (
+	register = 1 // that matches load into
+
+	tcpDestinationPort = 2 // offset in the TCP header
+	ipv4Destination    = 16
+	ipv6Destination    = 24
+)
+
+func (r Rule) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
+	var out []expr.Any
+	if r.needsTCP() {
+		out = append(out, isTCP()...)
+	}
+	for _, m := range r.Matches {
+		out = append(out, m.exprs(family, sets)...)
+	}
+	if r.Redirect == 0 {
+		return append(out, &expr.Verdict{Kind: expr.VerdictReturn})
+	}
+	return append(out,
+		&expr.Immediate{Register: register, Data: binaryutil.BigEndian.PutUint16(r.Redirect)},
+		&expr.Redir{RegisterProtoMin: register, RegisterProtoMax: register, Flags: unix.NF_NAT_RANGE_PROTO_SPECIFIED},
+	)
+}
+
+// needsTCP: a port can only be looked at in a TCP header. nft adds the same.
+func (r Rule) needsTCP() bool {
+	for _, m := range r.Matches {
+		if m.Kind == DestinationPort {
+			return true
+		}
+	}
+	return false
+}
+
+func isTCP() []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{unix.IPPROTO_TCP}},
+	}
+}
+
+func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
+	owner := func(key expr.MetaKey) []expr.Any {
+		return []expr.Any{
+			&expr.Meta{Key: key, Register: register},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: binaryutil.NativeEndian.PutUint32(m.ID)},
+		}
+	}
+	in := func(base expr.PayloadBase, offset, size uint32) []expr.Any {
+		set := sets[m.Set]
+		return []expr.Any{
+			&expr.Payload{DestRegister: register, Base: base, Offset: offset, Len: size},
+			&expr.Lookup{SourceRegister: register, SetName: set.Name, SetID: set.ID},
+		}
+	}
+	local := binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)
+	switch m.Kind {
+	case TCP:
+		return isTCP()
+	case SocketUID:
+		return owner(expr.MetaKeySKUID)
+	case SocketGID:
+		return owner(expr.MetaKeySKGID)
+	case SourceElsewhere:
+		return []expr.Any{
+			&expr.Fib{Register: register, FlagSADDR: true, ResultADDRTYPE: true},
+			&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: local},
+		}
+	case DestinationHere:
+		return []expr.Any{
+			&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
+			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: local},
+		}
+	case DestinationPort:
+		return in(expr.PayloadBaseTransportHeader, tcpDestinationPort, 2)
+	case DestinationAddress:
+		if family == IPv6 {
+			return in(expr.PayloadBaseNetworkHeader, ipv6Destination, 16)
+		}
+		return in(expr.PayloadBaseNetworkHeader, ipv4Destination, 4)
+	}
+	panic(fmt.Sprintf("capture: kind %d of match has no expression", m.Kind))
+}

@@ -1,0 +1,200 @@
+package capture
+
+import (
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// TableName is the table's name in both families.
+const TableName = "anymesh"
+
+// Family of addresses, as nft writes it.
+type Family string
+
+// The families.
+const (
+	IPv4 Family = "ip"
+	IPv6 Family = "ip6"
+)
+
+// Rules is what has to be in the kernel: a table for each family that is
+// captured. A family without one has to have no table of ours.
+type Rules struct {
+	Tables []Table
+}
+
+// Table is one family's rules.
+type Table struct {
+	Family   Family
+	Sets     []Set
+	Inbound  []Rule // at prerouting
+	Outbound []Rule // at output
+}
+
+// Set is a named set of ports or of addresses.
+type Set struct {
+	Name      string
+	Ports     []uint16
+	Addresses []netip.Prefix
+}
+
+// Rule applies when all its matches do. It redirects to a port of this host,
+// or, if that is 0, leaves the packet alone.
+type Rule struct {
+	Matches  []Match
+	Redirect uint16
+}
+
+// Match is one condition on a packet, or on the socket it comes from.
+type Match struct {
+	Kind Kind
+	ID   uint32 // for SocketUID and SocketGID
+	Set  string // for DestinationPort and DestinationAddress
+}
+
+// Kind of a match.
+type Kind int
+
+// The kinds.
+const (
+	TCP Kind = iota
+	SocketUID
+	SocketGID
+	SourceElsewhere    // the source is not an address of this host
+	DestinationHere    // the destination is an address of this host
+	DestinationPort    // is in a set
+	DestinationAddress // is in a set
+)
+
+const (
+	appPortsSet         = "app_ports"
+	ignoredPortsSet     = "ignored_ports"
+	ignoredAddressesSet = "ignored_addresses"
+)
+
+// Rules works out what the configuration means.
+func (c Config) Rules() Rules {
+	if !c.Enabled {
+		return Rules{}
+	}
+	r := Rules{Tables: []Table{c.table(IPv4)}}
+	if c.IPv6 {
+		r.Tables = append(r.Tables, c.table(IPv6))
+	}
+	return r
+}
+
+func (c Config) table(family Family) Table {
+	t := Table{Family: family}
+	if len(c.AppPorts) > 0 {
+		t.Sets = append(t.Sets, Set{Name: appPortsSet, Ports: c.AppPorts})
+		t.Inbound = []Rule{{
+			Matches:  []Match{{Kind: SourceElsewhere}, {Kind: DestinationPort, Set: appPortsSet}},
+			Redirect: c.IngressPort,
+		}}
+	}
+	leave := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
+	if c.UID != nil {
+		leave(Match{Kind: SocketUID, ID: *c.UID})
+	}
+	if c.GID != nil {
+		leave(Match{Kind: SocketGID, ID: *c.GID})
+	}
+	leave(Match{Kind: DestinationHere})
+	if len(c.IgnoredPorts) > 0 {
+		t.Sets = append(t.Sets, Set{Name: ignoredPortsSet, Ports: c.IgnoredPorts})
+		leave(Match{Kind: DestinationPort, Set: ignoredPortsSet})
+	}
+	if own := ofFamily(c.IgnoredAddresses, family); len(own) > 0 {
+		t.Sets = append(t.Sets, Set{Name: ignoredAddressesSet, Addresses: own})
+		leave(Match{Kind: DestinationAddress, Set: ignoredAddressesSet})
+	}
+	t.Outbound = append(t.Outbound, Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort})
+	return t
+}
+
+func ofFamily(all []netip.Prefix, family Family) []netip.Prefix {
+	var own []netip.Prefix
+	for _, p := range all {
+		if p.Addr().Is4() == (family == IPv4) {
+			own = append(own, p)
+		}
+	}
+	return own
+}
+
+// String is the text that "nft -f" would apply to the same effect.
+func (r Rules) String() string {
+	var b strings.Builder
+	for _, f := range []Family{IPv4, IPv6} {
+		fmt.Fprintf(&b, "table %s %s\ndelete table %s %s\n", f, TableName, f, TableName)
+	}
+	for _, t := range r.Tables {
+		t.write(&b)
+	}
+	return b.String()
+}
+
+func (t Table) write(b *strings.Builder) {
+	fmt.Fprintf(b, "table %s %s {\n", t.Family, TableName)
+	for _, s := range t.Sets {
+		fmt.Fprintf(b, "\tset %s {\n\t\t%s\n\t}\n", s.Name, s.text(t.Family))
+	}
+	if len(t.Inbound) > 0 {
+		writeChain(b, t.Family, "inbound", "prerouting", t.Inbound)
+	}
+	writeChain(b, t.Family, "outbound", "output", t.Outbound)
+	b.WriteString("}\n")
+}
+
+func (s Set) text(family Family) string {
+	var elements []string
+	for _, p := range s.Ports {
+		elements = append(elements, fmt.Sprint(p))
+	}
+	for _, a := range s.Addresses {
+		elements = append(elements, a.String())
+	}
+	kind := "type inet_service"
+	if s.Ports == nil {
+		kind = map[Family]string{IPv4: "type ipv4_addr", IPv6: "type ipv6_addr"}[family] + "; flags interval"
+	}
+	return kind + "; elements = { " + strings.Join(elements, ", ") + " }"
+}
+
+func writeChain(b *strings.Builder, family Family, name, hook string, rules []Rule) {
+	fmt.Fprintf(b, "\tchain %s {\n\t\ttype nat hook %s priority -100; policy accept;\n", name, hook)
+	for _, r := range rules {
+		b.WriteString("\t\t")
+		for _, m := range r.Matches {
+			b.WriteString(m.text(family) + " ")
+		}
+		if r.Redirect == 0 {
+			b.WriteString("return\n")
+		} else {
+			fmt.Fprintf(b, "redirect to :%d\n", r.Redirect)
+		}
+	}
+	b.WriteString("\t}\n")
+}
+
+func (m Match) text(family Family) string {
+	switch m.Kind {
+	case TCP:
+		return "meta l4proto tcp"
+	case SocketUID:
+		return fmt.Sprintf("meta skuid %d", m.ID)
+	case SocketGID:
+		return fmt.Sprintf("meta skgid %d", m.ID)
+	case SourceElsewhere:
+		return "fib saddr type != local"
+	case DestinationHere:
+		return "fib daddr type local"
+	case DestinationPort:
+		return "tcp dport @" + m.Set
+	case DestinationAddress:
+		return fmt.Sprintf("%s daddr @%s", family, m.Set)
+	}
+	panic(fmt.Sprintf("capture: kind %d of match has no text", m.Kind))
+}
