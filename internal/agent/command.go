@@ -35,7 +35,7 @@ func Command() *cobra.Command {
 	f := cmd.Flags()
 	f.StringVar(&cfg.SigningURL, "signing-url", "https://anymesh.anymesh-system.svc:15010", "signing server's URL")
 	f.StringVar(&cfg.SigningName, "signing-name", "", "DNS name the signing server proves (default the URL's host)")
-	f.StringVar(&cfg.TokenPath, "token", "/var/run/anymesh/token", "file of the projected token")
+	f.StringVar(&cfg.TokenPath, "token", "/var/run/secrets/anymesh.dev/token", "file of the projected token")
 	f.StringVar(&cfg.RootsPath, "roots", "/etc/anymesh/root.pem", "file of the trust bundle")
 	f.StringVar(&cfg.CertDir, "cert-dir", "/run/anymesh/certs", "folder for tls.crt, tls.key and ca.crt")
 	f.StringVar(&cfg.Listen, "listen", ":15020", "address for probes and metrics")
