@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sys/unix"
 
 	"anymesh.dev/anymesh/sandbox/internal/controlplane"
 	"anymesh.dev/anymesh/sandbox/internal/lab"
@@ -40,6 +41,9 @@ func internalCommands(p *place) []*cobra.Command {
 				c, err := s.Lab.Cluster(cluster)
 				if err != nil {
 					return err
+				}
+				if err := unix.Sethostname([]byte(c.NodeName())); err != nil {
+					return fmt.Errorf("host name: %w", err)
 				}
 				if name == "proxy" { // it handles no signals: let them end it
 					return run(cmd.Context(), s.Lab, c)

@@ -150,6 +150,7 @@ func (in *inside) component(c plan.Cluster, name string) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe", name, "--dir", in.lab.Dir, "--cluster", c.Name)
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS} // for the node's own host name
 	return cmd, in.start(c.Name, cmd)
 }
 

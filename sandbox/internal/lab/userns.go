@@ -62,11 +62,16 @@ func mapSelf(pid int) error {
 	return nil
 }
 
-// identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves.
+// identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves. It leaves out the last of all
+// ids, because a map with every id is how the kubelet recognises that it is not in a user namespace.
 func identity(all string) []byte {
+	const every = "4294967295"
 	var b strings.Builder
 	for line := range strings.Lines(all) {
 		if f := strings.Fields(line); len(f) == 3 {
+			if f[2] == every {
+				f[2] = "4294967294"
+			}
 			fmt.Fprintf(&b, "%s %s %s\n", f[0], f[0], f[2])
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
+	criclient "k8s.io/cri-client/pkg"
 	"k8s.io/cri-streaming/pkg/streaming/remotecommand"
 	utilexec "k8s.io/utils/exec"
 
@@ -43,7 +44,7 @@ func (r *Runtime) PortForward(_ context.Context, q *rt.PortForwardRequest) (*rt.
 }
 
 // ExecSync implements the CRI: exec probes and lifecycle hooks. A process that outlives the timeout is killed and the call
-// fails with DeadlineExceeded; one that fails gives an error with its exit status.
+// fails with ErrCommandTimedOut, which a probe counts as a failure; one that fails gives an error with its exit status.
 func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string, timeout time.Duration) (stdout, stderr []byte, err error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
@@ -53,7 +54,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string, timeou
 	var out, errOut limited
 	code, err := r.exec(ctx, id, argv, launchSpec{out: &out, err: &errOut}, nil)
 	if errors.Is(err, context.DeadlineExceeded) {
-		return nil, nil, status.Errorf(codes.DeadlineExceeded, "command %q timed out after %s", argv, timeout)
+		return nil, nil, fmt.Errorf("%w: %q after %s", criclient.ErrCommandTimedOut, argv, timeout)
 	}
 	if err != nil {
 		return nil, nil, err

@@ -1,0 +1,193 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+// The command line refuses what would hurt, and says why.
+func TestMistakesAreTold(t *testing.T) {
+	for _, test := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"up", "--images", mapFile}, "already runs"},
+		{[]string{"up", "--clusters=99"}, "--clusters=99"},
+		{[]string{"up", "--name=Bad_Name"}, "lab name"},
+		{[]string{"up", "--images=/no/such/file"}, "image map"},
+		{[]string{"exec", "--cluster=c9", "--", "true"}, `no cluster "c9"`},
+	} {
+		if _, err := shared.run(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+			t.Errorf("%v: want an error with %q, got %v", test.args, test.want, err)
+		}
+	}
+	elsewhere := &labUnderTest{dir: t.TempDir()}
+	if _, err := elsewhere.run("status"); err == nil || !strings.Contains(err.Error(), "no sandbox") {
+		t.Errorf("status of nothing: %v", err)
+	}
+}
+
+func TestStatusAndImages(t *testing.T) {
+	if shared.status.Phase != "Ready" || len(shared.status.Clusters) != 2 || shared.status.Clusters[0].API != "ok" {
+		t.Errorf("status %+v", shared.status)
+	}
+	out, err := shared.run("images", "--output=json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var images []struct{ Name, Source string }
+	if err := json.Unmarshal([]byte(out), &images); err != nil || len(images) != 2 {
+		t.Errorf("%v: %s", err, out)
+	}
+}
+
+// exec runs a command in the node's network with the caller's streams and gives its exit status.
+func TestExecOnNode(t *testing.T) {
+	out, err := shared.run("exec", "--cluster", "c2", "--", "sh", "-c", "ip -o -4 addr show eth0; exit 5")
+	if !strings.Contains(out, "10.39.2.2/24") {
+		t.Errorf("got %q", out)
+	}
+	if err == nil || !strings.Contains(err.Error(), "exit status 5") {
+		t.Errorf("want exit status 5: %v", err)
+	}
+}
+
+// A lab that is killed leaves no process, mount or network device; "down" removes its files; the place can be used again.
+func TestKillLeavesNothing(t *testing.T) {
+	lab := &labUnderTest{dir: filepath.Join(scratch, "killed")}
+	links := hostLinks(t)
+	if out, err := lab.up(); err != nil {
+		t.Fatal(err, out)
+	}
+	defer lab.run("down")
+	if err := lab.connect(); err != nil {
+		t.Fatal(err)
+	}
+	c := lab.clusters[0]
+	mark := "31536777"
+	c.ready(t, c.namespace(t), pod("sleeps", shell("sleeps", "setsid sleep "+mark+" & sleep 31536000")))
+	eventually(t, "the Pod's process", func(context.Context) error {
+		return wantf(strings.Contains(hostProcesses(t), mark), "it does not run")
+	})
+	inside := namespacesOf(t, lab.dir)
+	if len(inside) == 0 {
+		t.Fatal("no namespaces of the lab were found")
+	}
+	if err := syscall.Kill(lab.status.PID, syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "everything to be gone", func(context.Context) error {
+		if ps := hostProcesses(t); strings.Contains(ps, mark) || strings.Contains(ps, lab.dir) {
+			return errors.New("processes are left: " + ps)
+		}
+		if left := stillThere(t, inside); len(left) > 0 {
+			return errors.New("namespaces are left: " + strings.Join(left, " "))
+		}
+		return wantf(hostLinks(t) == links, "network devices: %s", hostLinks(t))
+	})
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil || strings.Contains(string(mounts), lab.dir) {
+		t.Errorf("mounts are left: %s %v", mounts, err)
+	}
+	if out, err := lab.run("status"); err == nil || !strings.Contains(out, "Dead") {
+		t.Errorf("status: %q %v", out, err)
+	}
+	if _, err := lab.run("down"); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Stat(lab.dir); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state folder is left: %v", err)
+	}
+}
+
+func hostLinks(t *testing.T) string {
+	t.Helper()
+	entries, err := os.ReadDir("/sys/class/net")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// namespacesOf gives the network and PID namespaces of all processes that belong to the lab: its own components and what they started.
+func namespacesOf(t *testing.T, dir string) map[string]bool {
+	t.Helper()
+	mine := map[string]bool{}
+	own := map[string]bool{}
+	for _, kind := range []string{"net", "pid", "mnt"} {
+		link, err := os.Readlink("/proc/self/ns/" + kind)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own[link] = true
+	}
+	procs, _ := filepath.Glob("/proc/[0-9]*")
+	for _, p := range procs {
+		cmdline, _ := os.ReadFile(p + "/cmdline")
+		if !strings.Contains(string(cmdline), dir) && !strings.Contains(string(cmdline), "31536777") {
+			continue
+		}
+		for _, kind := range []string{"net", "pid", "mnt"} {
+			if link, err := os.Readlink(p + "/ns/" + kind); err == nil && !own[link] {
+				mine[link] = true
+			}
+		}
+	}
+	return mine
+}
+
+func stillThere(t *testing.T, namespaces map[string]bool) []string {
+	t.Helper()
+	var left []string
+	links, _ := filepath.Glob("/proc/[0-9]*/ns/*")
+	for _, l := range links {
+		if link, err := os.Readlink(l); err == nil && namespaces[link] {
+			left = append(left, link)
+		}
+	}
+	return left
+}
+
+// Without root's powers a lab runs in a user namespace and its Pods work all the same.
+func TestUserNamespace(t *testing.T) {
+	lab := &labUnderTest{dir: filepath.Join(scratch, "userns")}
+	if out, err := lab.up("--userns"); err != nil {
+		t.Fatal(err, out)
+	}
+	defer lab.run("down")
+	if err := lab.connect(); err != nil {
+		t.Fatal(err)
+	}
+	c := lab.clusters[0]
+	ns := c.namespace(t)
+	box := shell("box", "id -u; touch /etc/x && echo wrote; cat /data/a; grep '^CapEff' /proc/self/status")
+	box.VolumeMounts = []corev1.VolumeMount{mount("data", "/data")}
+	p := pod("box", box)
+	prepare := shell("prepare", "echo data > /data/a")
+	prepare.VolumeMounts = box.VolumeMounts
+	p.Spec.InitContainers = append(p.Spec.InitContainers, prepare)
+	p.Spec.Volumes = append(p.Spec.Volumes, volume("data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))
+	if got := c.succeeded(t, ns, p); got != "0\nwrote\ndata\nCapEff:\t00000000a80425fb\n" {
+		t.Errorf("got %q", got)
+	}
+	served := c.ready(t, ns, pod("app", app("app")))
+	if got := c.mustAsk(t, served, "get", "url", podURL(served.Status.PodIPs[1].IP, "peer")); got == "" {
+		t.Error("no answer over IPv6")
+	}
+	if got := c.kubectl(t, "-n", ns, "exec", "app", "--", "hostname"); got != "app\n" {
+		t.Errorf("got %q", got)
+	}
+}
