@@ -16,7 +16,7 @@ const (
 
 	volumeFiles = "anymesh-files"
 	volumeRun   = "anymesh-run"
-	tokenDir    = "/var/run/anymesh"
+	tokenDir    = "/var/run/secrets/anymesh.dev"
 	tokenFile   = "token"
 	rootFile    = "root.pem"
 	// fileAnnotation is where a file of the sidecar travels with the pod.

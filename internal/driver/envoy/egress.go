@@ -54,6 +54,10 @@ func (r *renderer) egress() {
 		})
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
 	}
+	if len(listener.FilterChains) == 0 && listener.DefaultFilterChain == nil {
+		// A listener needs a chain; one without filters closes every connection.
+		listener.DefaultFilterChain = &listenerv3.FilterChain{Name: "nothing-declared"}
+	}
 	r.add(egressListener, listener, append(origins, r.view.Workload.Origin)...)
 }
 

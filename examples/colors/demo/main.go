@@ -1,0 +1,92 @@
+// Command demo shows Anymesh at work: it starts a cluster, installs Anymesh, deploys the colors example from its App Mesh manifests,
+// prints who answers while the weights of a route change, and cleans up. It ends with an error if a request failed or the
+// traffic did not follow the weights.
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"syscall"
+	"time"
+)
+
+func main() {
+	bin := flag.String("bin", "bin", "folder of the programs")
+	folder := flag.String("example", "examples/colors", "folder of the manifests")
+	keep := flag.Bool("keep", false, "leave the cluster running at the end")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	d := &demo{bin: absolute(*bin), folder: *folder, keep: *keep, start: time.Now(), live: isTerminal(os.Stdout)}
+	err := d.run(ctx)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "demo:", err)
+		os.Exit(1)
+	}
+}
+
+func absolute(path string) string {
+	if full, err := filepath.Abs(path); err == nil {
+		return full
+	}
+	return path
+}
+
+// phase is a pair of weights, and how long we look at them.
+type phase struct {
+	red, blue int
+	look      time.Duration
+}
+
+var phases = []phase{{3, 1, 6 * time.Second}, {1, 1, 6 * time.Second}, {1, 9, 6 * time.Second}}
+
+type demo struct {
+	bin, folder string
+	keep, live  bool
+	start       time.Time
+	kubeconfig  string
+}
+
+func (d *demo) run(ctx context.Context) (err error) {
+	d.say("starting a cluster")
+	if err := d.up(ctx); err != nil {
+		return err
+	}
+	if !d.keep {
+		defer func() {
+			d.say("removing the cluster")
+			if downErr := d.anymesh(context.WithoutCancel(ctx), "sandbox", "down", "--name", name); err == nil {
+				err = downErr
+			}
+			if err == nil {
+				d.say("done")
+			}
+		}()
+	}
+	d.say("installing Anymesh")
+	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig); err != nil {
+		return err
+	}
+	d.say("deploying the example: front calls color (red and blue), tally and store")
+	if err := d.deploy(ctx); err != nil {
+		return err
+	}
+	for _, p := range phases {
+		if err := d.show(ctx, p); err != nil {
+			return err
+		}
+	}
+	if d.keep {
+		fmt.Printf("\nThe cluster goes on. Look at it with\n  export KUBECONFIG=%s\nand remove it with\n  anymesh sandbox down --name %s\n", d.kubeconfig, name)
+	}
+	return nil
+}
+
+// say prints a step and the time that it was reached.
+func (d *demo) say(what string) {
+	fmt.Printf("%s%5.1fs%s  %s\n", d.colour(dim), time.Since(d.start).Seconds(), d.colour(plain), what)
+}
