@@ -86,7 +86,7 @@ func (p *pod) start(t *testing.T, exitCode string, flags ...string) *process {
 	}, flags...)
 	args = append(args, "--", os.Args[0], p.admin, p.certs(), exitCode)
 	r := &process{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
-	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent")
+	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent", "GORACE=atexit_sleep_ms=0")
 	pipe, err := r.cmd.StdoutPipe()
 	if err != nil {
 		t.Fatal(err)

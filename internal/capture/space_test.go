@@ -189,7 +189,7 @@ func (s *space) askAs(uid, gid uint32, address string) (answer string) {
 	s.must(func() error {
 		// By way of /proc, since the binary's folder is closed to others.
 		cmd := exec.Command("/proc/self/exe")
-		cmd.Env = []string{"CAPTURE_TEST_DIAL=" + address}
+		cmd.Env = []string{"CAPTURE_TEST_DIAL=" + address, "GORACE=atexit_sleep_ms=0"}
 		cmd.Dir = "/"
 		cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: uid, Gid: gid, NoSetGroups: true}}
 		out, err := cmd.CombinedOutput()

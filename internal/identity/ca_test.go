@@ -2,17 +2,12 @@ package identity
 
 import (
 	"crypto"
-	"crypto/dsa" //nolint:staticcheck // only its type is of interest: it must be refused
 	"crypto/ecdsa"
-	"crypto/ed25519"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/rsa"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
-	"errors"
 	"math/big"
 	"net/url"
 	"strings"
@@ -133,58 +128,6 @@ func TestOnlyThePublicKeyOfARequestCounts(t *testing.T) {
 	}
 	if !key.PublicKey.Equal(leaf.PublicKey) {
 		t.Error("the certificate has another key")
-	}
-}
-
-func TestRequestLimits(t *testing.T) {
-	p224, _ := ecdsa.GenerateKey(elliptic.P224(), rand.Reader)
-	p384, _ := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	rsa2048, _ := rsa.GenerateKey(rand.Reader, 2048)
-	_, edwards, _ := ed25519.GenerateKey(rand.Reader)
-	t.Setenv("GODEBUG", "rsa1024min=0")
-	rsa1024, err := rsa.GenerateKey(rand.Reader, 1024)
-	if err != nil {
-		t.Fatal(err)
-	}
-	good := request(t, newKey(t), &x509.CertificateRequest{})
-	block, _ := pem.Decode(good)
-	forged := append([]byte(nil), block.Bytes...)
-	forged[len(forged)-1] ^= 1
-
-	for name, c := range map[string]struct {
-		csr  []byte
-		want string // "" is accepted
-	}{
-		"P-256":               {good, ""},
-		"P-384":               {request(t, p384, &x509.CertificateRequest{}), ""},
-		"Ed25519":             {request(t, edwards, &x509.CertificateRequest{}), ""},
-		"RSA 2048":            {request(t, rsa2048, &x509.CertificateRequest{}), ""},
-		"RSA 1024":            {request(t, rsa1024, &x509.CertificateRequest{}), "1024 bits"},
-		"P-224":               {request(t, p224, &x509.CertificateRequest{}), "P-224"},
-		"broken signature":    {EncodeRequest(forged), "possession"},
-		"not PEM":             {[]byte("hello"), "not PEM"},
-		"empty":               {nil, "not PEM"},
-		"a certificate":       {testCA(t).CertificatePEM(), "CERTIFICATE"},
-		"two requests":        {append(append([]byte(nil), good...), good...), "more than one"},
-		"too large":           {append(append([]byte(nil), good...), make([]byte, MaxRequestSize)...), "at most"},
-		"PEM of nothing":      {EncodeRequest(nil), "certificate request"},
-		"PEM of random bytes": {EncodeRequest([]byte{1, 2, 3}), "certificate request"},
-	} {
-		_, err := testCA(t).Sign(c.csr, blue, time.Hour)
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.want != "" && !errors.Is(err, ErrRequest):
-			t.Errorf("%s: got %v, want ErrRequest", name, err)
-		case c.want != "" && !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: error %q does not say %q", name, err, c.want)
-		}
-	}
-	if checkKey(&dsa.PublicKey{}) == nil {
-		t.Error("a DSA key was accepted")
-	}
-	if checkKey(&rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(1), 9000), E: 3}) == nil {
-		t.Error("an RSA key of 9001 bits was accepted")
 	}
 }
 
@@ -311,68 +254,5 @@ func TestAnIntermediateSendsItsChain(t *testing.T) {
 	td := spiffeid.RequireTrustDomainFromString("cluster.local")
 	if _, _, err := x509svid.Verify(chain, x509bundle.FromX509Authorities(td, ca.Bundle().Roots())); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestServingCertificateIsRenewedAndIsNoWorkload(t *testing.T) {
-	now := time.Now()
-	ca, err := newCA("cluster.local", func() time.Time { return now })
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := ca.IssueServing([]string{"anymesh.anymesh-system.svc"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	get := func() *tls.Certificate {
-		cert, err := s.GetCertificate(&tls.ClientHelloInfo{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return cert
-	}
-	first := get()
-	now = now.Add(15 * time.Hour)
-	if get() != first {
-		t.Error("renewed before two thirds of the lifetime")
-	}
-	now = now.Add(2 * time.Hour)
-	second := get()
-	if second == first {
-		t.Error("not renewed after two thirds of the lifetime")
-	}
-	opts := x509.VerifyOptions{Roots: ca.Bundle().Pool(), DNSName: "anymesh.anymesh-system.svc", CurrentTime: now}
-	if _, err := second.Leaf.Verify(opts); err != nil {
-		t.Error(err)
-	}
-	opts = x509.VerifyOptions{Roots: ca.Bundle().Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
-	if _, err := second.Leaf.Verify(opts); err == nil {
-		t.Error("good for clients, too")
-	}
-	if _, err := PeerFromCertificate(second.Leaf); err == nil {
-		t.Error("it passes as a workload")
-	}
-	if _, err := ca.IssueServing(nil); err == nil {
-		t.Error("issued without a name")
-	}
-}
-
-func TestBundlesOverlap(t *testing.T) {
-	a, b := testCA(t), testCA(t)
-	both := a.Bundle().Union(b.Bundle(), a.Bundle())
-	if len(both.Roots()) != 2 {
-		t.Fatalf("%d roots, want 2", len(both.Roots()))
-	}
-	if string(both.PEM()) != string(b.Bundle().Union(a.Bundle()).PEM()) {
-		t.Error("order matters")
-	}
-	parsed, err := ParseBundle(both.PEM())
-	if err != nil || string(parsed.PEM()) != string(both.PEM()) {
-		t.Errorf("not read back: %v", err)
-	}
-	for _, bad := range []string{"", "rubbish", string(both.PEM()) + "rubbish"} {
-		if _, err := ParseBundle([]byte(bad)); err == nil {
-			t.Errorf("%.20q was accepted", bad)
-		}
 	}
 }

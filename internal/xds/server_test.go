@@ -4,8 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"sync"
@@ -15,10 +13,7 @@ import (
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/testutil"
 	"go.uber.org/goleak"
-	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -154,129 +149,6 @@ func TestOnlyTheAuthorisedGetAnything(t *testing.T) {
 	}
 }
 
-func TestStreamsEnd(t *testing.T) {
-	connected := func(t *testing.T, r *running, c *client) {
-		c.subscribe(ClusterType)
-		eventually(t, "connected", func() bool { return len(r.Clients()) == 1 && len(c.received()) > 0 })
-	}
-	t.Run("when the key is removed", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
-		c := r.connect(t, "blue")
-		connected(t, r, c)
-		r.Remove("blue")
-		if err := c.end(); status.Code(err) != codes.Unavailable {
-			t.Error(err)
-		}
-		eventually(t, "the key is forgotten", func() bool { return len(r.groups.all()) == 0 })
-	})
-	t.Run("when it is told to", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
-		c := r.connect(t, "blue")
-		connected(t, r, c)
-		if n := r.Disconnect(func(c Client) bool { return c.Identity == "red" }); n != 0 {
-			t.Errorf("%d streams of red", n)
-		}
-		if n := r.Disconnect(func(c Client) bool { return c.Identity == "blue" }); n != 1 {
-			t.Errorf("%d streams of blue", n)
-		}
-		if err := c.end(); status.Code(err) != codes.Unavailable {
-			t.Error(err)
-		}
-	})
-	t.Run("when the certificate expires", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
-		c := r.connectWith(t, r.ca.leaf(t, "blue", 3*time.Second))
-		connected(t, r, c)
-		if err := c.end(); status.Code(err) != codes.Unauthenticated {
-			t.Error(err)
-		}
-	})
-	t.Run("when the node changes", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
-		c := r.connect(t, "blue")
-		connected(t, r, c)
-		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
-		if err := c.end(); status.Code(err) != codes.InvalidArgument {
-			t.Error(err)
-		}
-	})
-	t.Run("when nothing is asked", func(t *testing.T) {
-		r := start(t, byName, Options{FirstRequestTimeout: 10 * time.Millisecond})
-		if err := r.connect(t, "blue").end(); err == nil {
-			t.Error("no error")
-		}
-	})
-	t.Run("when the node is large", func(t *testing.T) {
-		r := start(t, byName, Options{NodeSize: 100})
-		c := r.connect(t, "blue")
-		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: strings.Repeat("x", 100)}})
-		if err := c.end(); status.Code(err) != codes.InvalidArgument {
-			t.Error(err)
-		}
-	})
-	t.Run("when the protocol is the other one", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour))
-		s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Recv(); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "DELTA_GRPC") {
-			t.Error(err)
-		}
-	})
-}
-
-func TestStreamsPerIdentity(t *testing.T) {
-	r := start(t, byName, Options{StreamsPerIdentity: 2})
-	r.Publish("blue", snapshot(t))
-	var all []*client
-	for range 2 {
-		c := r.connect(t, "blue")
-		c.subscribe(ClusterType)
-		all = append(all, c)
-	}
-	eventually(t, "two", func() bool { return len(r.Clients()) == 2 })
-	third := r.connect(t, "blue")
-	third.subscribe(ClusterType)
-	if err := third.end(); status.Code(err) != codes.ResourceExhausted {
-		t.Error(err)
-	}
-	all[0].conn.Close()
-	eventually(t, "one", func() bool { return len(r.Clients()) == 1 })
-	fourth := r.connect(t, "blue")
-	fourth.subscribe(ClusterType)
-	eventually(t, "two again", func() bool { return len(r.Clients()) == 2 })
-}
-
-func TestSlowClientIsCutAndOthersAreNot(t *testing.T) {
-	reg := prometheus.NewRegistry()
-	r := start(t, byName, Options{SendTimeout: 100 * time.Millisecond, Registerer: reg})
-	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))))
-	good := r.connect(t, "blue")
-	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
-	slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	// It subscribes to several, and never calls Recv: gRPC then stops reading at the window.
-	for _, ty := range []string{ClusterType, ListenerType, RouteType} {
-		if err := slow.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty}); err != nil {
-			t.Fatal(err)
-		}
-	}
-	good.conn.Connect()
-	eventually(t, "the slow one is cut", func() bool { return testutil.ToFloat64(r.metrics.ended.WithLabelValues("slow")) == 1 })
-	eventually(t, "it is gone", func() bool { return len(r.Clients()) == 0 })
-	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")))
-	good.subscribe(ClusterType)
-	eventually(t, "the other one is served", func() bool { return len(good.has(ClusterType)) == 1 })
-}
-
 type heard struct {
 	mu  sync.Mutex
 	all []string
@@ -310,66 +182,5 @@ func TestObserverHearsAnswers(t *testing.T) {
 	eventually(t, "both answers", func() bool { return slices.Equal(h.list(), want) })
 	if n := r.Clients()[0].Types[0].LastNack; n == nil || n.Message != "cluster bad: no endpoints" {
 		t.Errorf("status %+v", n)
-	}
-}
-
-// Several clients of several keys, subscribing at random while other goroutines
-// publish: in the end each has what is published for it.
-func TestClientsConvergeOverTheNetwork(t *testing.T) {
-	r := start(t, byName, Options{StreamsPerIdentity: 100})
-	types := []string{ClusterType, EndpointType, ListenerType, RouteType}
-	keys := []string{"blue", "red"}
-	var clients []*client
-	var wg sync.WaitGroup
-	for i := range 6 {
-		c := r.connect(t, keys[i%2])
-		clients = append(clients, c)
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(i), 2))
-			for range 60 {
-				req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: types[rng.IntN(4)]}
-				for range rng.IntN(3) {
-					req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, string(rune('a'+rng.IntN(8))))
-				}
-				if rng.IntN(3) == 0 {
-					req.ResourceNamesUnsubscribe = append(req.ResourceNamesUnsubscribe, string(rune('a'+rng.IntN(8))))
-				}
-				c.ask(req)
-			}
-		})
-	}
-	for k, key := range keys {
-		wg.Go(func() {
-			rng := rand.New(rand.NewPCG(uint64(k), 3))
-			for range 100 {
-				var all []*Resource
-				for _, ty := range types {
-					for n := range 8 {
-						if rng.IntN(2) == 0 {
-							all = append(all, text(ty, string(rune('a'+n)), fmt.Sprint(rng.IntN(3))))
-						}
-					}
-				}
-				s, err := NewSnapshot(all...)
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				r.Publish(key, s)
-			}
-		})
-	}
-	wg.Wait()
-	for i, c := range clients {
-		for _, ty := range types {
-			eventually(t, fmt.Sprintf("client %d has what it wants of %s", i, label(ty)), func() bool {
-				g := r.groups.get(keys[i%2])
-				g.mu.Lock()
-				c.mu.Lock()
-				defer g.mu.Unlock()
-				defer c.mu.Unlock()
-				return maps.Equal(c.model.of(ty).wants(g.state[ty]), c.model.of(ty).has)
-			})
-		}
 	}
 }

@@ -1,7 +1,6 @@
 package xds
 
 import (
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -10,8 +9,6 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
-	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 )
 
 const runtimeType = "type.googleapis.com/envoy.service.runtime.v3.Runtime"
@@ -273,161 +270,5 @@ func TestNothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
 	}
 	if n := len(b.subs[RouteType].flights); n != maxFlights {
 		t.Errorf("%d responses remembered, want %d", n, maxFlights)
-	}
-}
-
-func TestLargeResponsesAreCut(t *testing.T) {
-	var all []*Resource
-	for _, n := range []string{"a", "b", "c", "d", "e"} {
-		all = append(all, text(ClusterType, n, strings.Repeat(n, 1000)))
-	}
-	b := newBench(t, all...)
-	b.opts.ResponseSize = 2500
-	b.request(ClusterType, nil)
-	b.want("two at a time", b.drain(), "cluster +a +b; cluster +c +d; cluster +e")
-	b = newBench(t, all...)
-	b.opts.ResponseSize = 10
-	b.subscribe(ClusterType, "c")
-	b.want("one is never split", b.drain(), "cluster +c")
-}
-
-func TestRequestLimits(t *testing.T) {
-	many := make([]string, 11)
-	versions := map[string]string{}
-	for i := range many {
-		many[i] = strings.Repeat("n", i+1)
-		versions[many[i]] = "1"
-	}
-	for name, c := range map[string]struct {
-		req  *discoveryv3.DeltaDiscoveryRequest
-		want codes.Code
-	}{
-		"no type":       {&discoveryv3.DeltaDiscoveryRequest{}, codes.InvalidArgument},
-		"long type":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: strings.Repeat("t", 65)}, codes.InvalidArgument},
-		"other node":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, Node: &corev3.Node{Id: "red"}}, codes.InvalidArgument},
-		"same node":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, Node: &corev3.Node{Id: "blue"}}, codes.OK},
-		"many names":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: many}, codes.ResourceExhausted},
-		"many versions": {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, InitialResourceVersions: versions}, codes.ResourceExhausted},
-		"as many again": {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: many[:10]}, codes.OK},
-		"long name":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{strings.Repeat("n", 65)}}, codes.InvalidArgument},
-		"empty name":    {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesUnsubscribe: []string{""}}, codes.InvalidArgument},
-		"no UTF-8":      {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, InitialResourceVersions: map[string]string{"\xff": "1"}}, codes.InvalidArgument},
-		"odd names":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a|b", "%00", "//"}}, codes.OK},
-	} {
-		b := newBench(t)
-		b.opts.NamesPerType, b.opts.NameSize = 10, 64
-		_, err := b.handle(c.req, b.published, b.now)
-		if status.Code(err) != c.want {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
-		}
-	}
-	b := newBench(t)
-	b.opts.TypesPerStream = 2
-	b.request("a", nil)
-	b.request("b", nil)
-	b.request("a", nil)
-	if _, err := b.handle(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}, b.published, b.now); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a third type: %v", err)
-	}
-}
-
-// After any sequence of publishes, subscription changes, late answers and
-// reconnects, the client has what is published, restricted to what it wants.
-func TestClientConverges(t *testing.T) {
-	types := []string{ClusterType, EndpointType, ListenerType, RouteType, SecretType, runtimeType}
-	names := []string{"a", "b", "c", "d", "e"}
-	for seed := range uint64(300) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		pick := func(from []string) string { return from[rng.IntN(len(from))] }
-		b := newBench(t)
-		c := newModelClient()
-		var unanswered []*discoveryv3.DeltaDiscoveryResponse
-		answer := func() {
-			for _, r := range unanswered {
-				b.request(r.GetTypeUrl(), func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() })
-			}
-			unanswered = nil
-		}
-		ask := func(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) {
-			_, known := b.subs[typeURL]
-			b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { change(r); c.ask(r, !known) })
-		}
-		for range 60 {
-			typeURL := pick(types)
-			switch rng.IntN(8) {
-			case 0, 1: // a new snapshot, mostly like the old one
-				var all []*Resource
-				for _, ty := range types {
-					for _, n := range names {
-						if r := b.published.get(ty, n); r != nil && rng.IntN(5) > 0 {
-							all = append(all, r)
-						} else if rng.IntN(3) == 0 {
-							all = append(all, text(ty, n, pick(names)))
-						}
-					}
-				}
-				b.publish(all...)
-			case 2, 3:
-				ask(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) {
-					r.ResourceNamesSubscribe = []string{pick(append(names, "*")), pick(names)}
-				})
-			case 4:
-				ask(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) {
-					r.ResourceNamesUnsubscribe = []string{pick(append(names, "*"))}
-				})
-			case 5, 6:
-				if r := b.send(); r != nil {
-					c.apply(r)
-					unanswered = append(unanswered, r)
-				}
-				if rng.IntN(2) == 0 {
-					answer()
-				}
-			case 7: // the stream breaks, unanswered responses with it, and comes back
-				if rng.IntN(3) > 0 {
-					continue
-				}
-				unanswered = nil
-				b.session = newSession(b.opts, b.node)
-				for ty, m := range c.types {
-					req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty, InitialResourceVersions: m.has}
-					for n := range m.names {
-						req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, n)
-					}
-					if m.wildcard {
-						req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, "*")
-					}
-					if len(req.GetResourceNamesSubscribe()) == 0 {
-						delete(c.types, ty) // it wants nothing of this type: it does not ask
-						continue
-					}
-					m.absent = map[string]bool{}
-					if _, err := b.handle(req, b.published, b.now); err != nil {
-						t.Fatal(err)
-					}
-				}
-			}
-		}
-		answer()
-		for r := b.send(); r != nil; r = b.send() {
-			c.apply(r)
-			b.ack(r)
-		}
-		for ty, m := range c.types {
-			want := m.wants(b.published[ty])
-			if len(want) != len(m.has) {
-				t.Fatalf("seed %d, %s: client has %v, want %v", seed, label(ty), m.has, want)
-			}
-			for n, v := range want {
-				if m.has[n] != v {
-					t.Fatalf("seed %d, %s %q: client has %q, want %q", seed, label(ty), n, m.has[n], v)
-				}
-			}
-			for n := range m.names {
-				if _, there := want[n]; !there && !m.absent[n] {
-					t.Fatalf("seed %d, %s: the client was not told that %q does not exist", seed, label(ty), n)
-				}
-			}
-		}
 	}
 }

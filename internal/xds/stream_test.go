@@ -1,0 +1,138 @@
+package xds
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+func TestStreamsEnd(t *testing.T) {
+	connected := func(t *testing.T, r *running, c *client) {
+		c.subscribe(ClusterType)
+		eventually(t, "connected", func() bool { return len(r.Clients()) == 1 && len(c.received()) > 0 })
+	}
+	t.Run("when the key is removed", func(t *testing.T) {
+		r := start(t, byName, Options{})
+		r.Publish("blue", snapshot(t))
+		c := r.connect(t, "blue")
+		connected(t, r, c)
+		r.Remove("blue")
+		if err := c.end(); status.Code(err) != codes.Unavailable {
+			t.Error(err)
+		}
+		eventually(t, "the key is forgotten", func() bool { return len(r.groups.all()) == 0 })
+	})
+	t.Run("when it is told to", func(t *testing.T) {
+		r := start(t, byName, Options{})
+		r.Publish("blue", snapshot(t))
+		c := r.connect(t, "blue")
+		connected(t, r, c)
+		if n := r.Disconnect(func(c Client) bool { return c.Identity == "red" }); n != 0 {
+			t.Errorf("%d streams of red", n)
+		}
+		if n := r.Disconnect(func(c Client) bool { return c.Identity == "blue" }); n != 1 {
+			t.Errorf("%d streams of blue", n)
+		}
+		if err := c.end(); status.Code(err) != codes.Unavailable {
+			t.Error(err)
+		}
+	})
+	t.Run("when the certificate expires", func(t *testing.T) {
+		r := start(t, byName, Options{})
+		r.Publish("blue", snapshot(t))
+		c := r.connectWith(t, r.ca.leaf(t, "blue", 3*time.Second))
+		connected(t, r, c)
+		if err := c.end(); status.Code(err) != codes.Unauthenticated {
+			t.Error(err)
+		}
+	})
+	t.Run("when the node changes", func(t *testing.T) {
+		r := start(t, byName, Options{})
+		r.Publish("blue", snapshot(t))
+		c := r.connect(t, "blue")
+		connected(t, r, c)
+		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
+		if err := c.end(); status.Code(err) != codes.InvalidArgument {
+			t.Error(err)
+		}
+	})
+	t.Run("when nothing is asked", func(t *testing.T) {
+		r := start(t, byName, Options{FirstRequestTimeout: 10 * time.Millisecond})
+		if err := r.connect(t, "blue").end(); err == nil {
+			t.Error("no error")
+		}
+	})
+	t.Run("when the node is large", func(t *testing.T) {
+		r := start(t, byName, Options{NodeSize: 100})
+		c := r.connect(t, "blue")
+		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: strings.Repeat("x", 100)}})
+		if err := c.end(); status.Code(err) != codes.InvalidArgument {
+			t.Error(err)
+		}
+	})
+	t.Run("when the protocol is the other one", func(t *testing.T) {
+		r := start(t, byName, Options{})
+		conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour))
+		s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.Recv(); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "DELTA_GRPC") {
+			t.Error(err)
+		}
+	})
+}
+
+func TestStreamsPerIdentity(t *testing.T) {
+	r := start(t, byName, Options{StreamsPerIdentity: 2})
+	r.Publish("blue", snapshot(t))
+	var all []*client
+	for range 2 {
+		c := r.connect(t, "blue")
+		c.subscribe(ClusterType)
+		all = append(all, c)
+	}
+	eventually(t, "two", func() bool { return len(r.Clients()) == 2 })
+	third := r.connect(t, "blue")
+	third.subscribe(ClusterType)
+	if err := third.end(); status.Code(err) != codes.ResourceExhausted {
+		t.Error(err)
+	}
+	all[0].conn.Close()
+	eventually(t, "one", func() bool { return len(r.Clients()) == 1 })
+	fourth := r.connect(t, "blue")
+	fourth.subscribe(ClusterType)
+	eventually(t, "two again", func() bool { return len(r.Clients()) == 2 })
+}
+
+func TestSlowClientIsCutAndOthersAreNot(t *testing.T) {
+	reg := prometheus.NewRegistry()
+	r := start(t, byName, Options{SendTimeout: 100 * time.Millisecond, Registerer: reg})
+	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))))
+	good := r.connect(t, "blue")
+	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
+	slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	// It subscribes to several, and never calls Recv: gRPC then stops reading at the window.
+	for _, ty := range []string{ClusterType, ListenerType, RouteType} {
+		if err := slow.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	good.conn.Connect()
+	eventually(t, "the slow one is cut", func() bool { return testutil.ToFloat64(r.metrics.ended.WithLabelValues("slow")) == 1 })
+	eventually(t, "it is gone", func() bool { return len(r.Clients()) == 0 })
+	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")))
+	good.subscribe(ClusterType)
+	eventually(t, "the other one is served", func() bool { return len(good.has(ClusterType)) == 1 })
+}
