@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +20,7 @@ import (
 // labUnderTest drives one sandbox through its command line.
 type labUnderTest struct {
 	dir      string
+	prefix   []string // a command that runs the sandbox as somebody else
 	status   status
 	clusters []*cluster
 }
@@ -44,7 +46,8 @@ type cluster struct {
 }
 
 func (l *labUnderTest) run(args ...string) (string, error) {
-	return command(sandboxBin, append([]string{"--dir", l.dir}, args...)...)
+	line := slices.Concat(l.prefix, []string{sandboxBin, "--dir", l.dir}, args)
+	return command(line[0], line[1:]...)
 }
 
 func (l *labUnderTest) up(args ...string) (string, error) {

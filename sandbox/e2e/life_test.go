@@ -161,9 +161,25 @@ func stillThere(t *testing.T, namespaces map[string]bool) []string {
 	return left
 }
 
-// Without root's powers a lab runs in a user namespace and its Pods work all the same.
+// In a user namespace Pods work all the same: with root's powers, and as a user who has one id only.
 func TestUserNamespace(t *testing.T) {
-	lab := &labUnderTest{dir: filepath.Join(scratch, "userns")}
+	t.Run("root", func(t *testing.T) {
+		testUserNamespace(t, &labUnderTest{dir: filepath.Join(scratch, "userns")})
+	})
+	t.Run("nobody", func(t *testing.T) {
+		const nobody = 65534
+		home := filepath.Join(scratch, "home")
+		if os.Getuid() != 0 {
+			t.Skip("only root can become somebody else")
+		}
+		if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody), os.Chmod(scratch, 0o755)); err != nil {
+			t.Fatal(err)
+		}
+		testUserNamespace(t, &labUnderTest{dir: filepath.Join(home, "lab"), prefix: []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}})
+	})
+}
+
+func testUserNamespace(t *testing.T, lab *labUnderTest) {
 	if out, err := lab.up("--userns"); err != nil {
 		t.Fatal(err, out)
 	}
@@ -173,10 +189,10 @@ func TestUserNamespace(t *testing.T) {
 	}
 	c := lab.clusters[0]
 	ns := c.namespace(t)
-	box := shell("box", "id -u; touch /etc/x && echo wrote; cat /data/a; grep '^CapEff' /proc/self/status")
-	box.VolumeMounts = []corev1.VolumeMount{mount("data", "/data")}
+	box := shell("box", "id -u; touch /etc/x && echo wrote; cat /mnt/not/there/a; grep '^CapEff' /proc/self/status")
+	box.VolumeMounts = []corev1.VolumeMount{mount("data", "/mnt/not/there")}
 	p := pod("box", box)
-	prepare := shell("prepare", "echo data > /data/a")
+	prepare := shell("prepare", "echo data > /mnt/not/there/a")
 	prepare.VolumeMounts = box.VolumeMounts
 	p.Spec.InitContainers = append(p.Spec.InitContainers, prepare)
 	p.Spec.Volumes = append(p.Spec.Volumes, volume("data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))

@@ -151,6 +151,31 @@ func TestUnknownImage(t *testing.T) {
 	}
 }
 
+// What the sandbox cannot do it refuses, in words that say so.
+func TestUnsupported(t *testing.T) {
+	c := shared.clusters[0]
+	ns := c.namespace(t)
+	hostPort := pod("hostport", app("app"))
+	hostPort.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
+	shared := pod("shared", app("app"))
+	shared.Spec.ShareProcessNamespace = new(true)
+	for want, p := range map[string]*corev1.Pod{"hostPort 8080: not supported": hostPort, "shareProcessNamespace: not supported": shared} {
+		c.create(t, ns, p)
+		eventually(t, want, func(ctx context.Context) error {
+			events, err := c.client.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + p.Name})
+			if err != nil {
+				return err
+			}
+			for _, e := range events.Items {
+				if strings.Contains(e.Message, want) {
+					return nil
+				}
+			}
+			return fmt.Errorf("%d events, none of them says so", len(events.Items))
+		})
+	}
+}
+
 // An image without a program brings user, folder and files; the Pod's args and env win over the image's.
 func TestImageMap(t *testing.T) {
 	c := shared.clusters[0]
@@ -175,9 +200,9 @@ func TestImageMap(t *testing.T) {
 func TestManyPods(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)
-	const n = 10
+	const n = 20
 	for i := range n {
-		c.create(t, ns, pod(fmt.Sprintf("p%d", i), app("app")))
+		c.create(t, ns, pod(fmt.Sprintf("p%d", i), shell("sleeps", "exec sleep 1000")))
 	}
 	ips := map[string]bool{}
 	for i := range n {

@@ -107,11 +107,15 @@ func lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
-		f.Close()
-		return nil, fmt.Errorf("a sandbox already runs in %s: use another --name, or \"down\" first", dir)
+	// Those who only look hold the lock for a moment.
+	for range 20 {
+		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
+			return f, nil
+		}
+		time.Sleep(10 * time.Millisecond)
 	}
-	return f, nil
+	f.Close()
+	return nil, fmt.Errorf("a sandbox already runs in %s: use another --name, or \"down\" first", dir)
 }
 
 // Clean removes what a lab leaves in its folder, and the folder if nothing else is in it. The lab must be dead.

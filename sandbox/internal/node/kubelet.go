@@ -102,7 +102,7 @@ func configure(k *kubeletconfig.KubeletConfiguration, lab plan.Lab, c plan.Clust
 	k.LocalStorageCapacityIsolation, k.EvictionHard = false, map[string]string{}
 	k.MakeIPTablesUtilChains = false
 	k.MaxPods = maxPods
-	k.SerializeImagePulls = false
+	k.SerializeImagePulls, k.RegistryPullQPS = false, 0 // a pull is a look into a map
 	k.NodeStatusUpdateFrequency = metav1.Duration{Duration: 5 * time.Second}
 	k.SyncFrequency = metav1.Duration{Duration: 10 * time.Second} // also how soon a changed ConfigMap shows in a volume
 	k.EventRecordQPS = 0

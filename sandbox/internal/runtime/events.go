@@ -16,7 +16,7 @@ type events struct {
 
 // refreshPeriod is how often each Pod's state is told again. The kubelet does not act on a Pod before it has heard of it after its last
 // action, and would otherwise wait up to 5 s for that.
-const refreshPeriod = 100 * time.Millisecond
+const refreshPeriod = 200 * time.Millisecond
 
 // GetContainerEvents implements the CRI: it feeds the channel until ctx ends.
 func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerEventResponse, connected func(rt.RuntimeService_GetContainerEventsClient)) error {
@@ -48,9 +48,16 @@ func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
 		e.ContainersStatuses = append(e.ContainersStatuses, c.status())
 	}
 	r.mu.Unlock()
-	select {
-	case r.events.to <- e:
-	default: // the kubelet is busy; the next refresh tells it
+	r.events.to <- e
+}
+
+// retell repeats a Pod's state without making the kubelet act: that is what it does about "created". A busy kubelet is left alone.
+func (r *Runtime) retell(s *sandbox) {
+	r.events.mu.Lock()
+	busy := len(r.events.to) > cap(r.events.to)/2
+	r.events.mu.Unlock()
+	if !busy {
+		r.emit(s, s.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
 	}
 }
 
@@ -63,8 +70,7 @@ func (r *Runtime) refresh() {
 		}
 		r.mu.Unlock()
 		for _, s := range pods {
-			// "Created" updates what the kubelet knows without making it act.
-			r.emit(s, s.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
+			r.retell(s)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package runtime
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/netip"
 	"os"
@@ -53,6 +54,14 @@ func (r *Runtime) RunPodSandbox(_ context.Context, cfg *rt.PodSandboxConfig, _ s
 }
 
 func (r *Runtime) setUp(s *sandbox) error {
+	for _, p := range s.cfg.PortMappings {
+		if p.HostPort != 0 && !s.hostNetwork() {
+			return fmt.Errorf("hostPort %d: not supported by the sandbox: use a Service of type NodePort", p.HostPort)
+		}
+	}
+	if s.options().GetPid() == rt.NamespaceMode_POD {
+		return errors.New("shareProcessNamespace: not supported by the sandbox: each container has its own process namespace")
+	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
 	}

@@ -33,9 +33,6 @@ func (r *Runtime) start(c *container) (*process, error) {
 	if ns := c.cfg.GetLinux().GetSecurityContext().GetNamespaceOptions(); ns != nil {
 		pid = ns.Pid
 	}
-	if pid == rt.NamespaceMode_POD {
-		return nil, fmt.Errorf("shareProcessNamespace: not supported by the sandbox: each container has its own process namespace")
-	}
 	return launch(launchSpec{
 		spec: spec, pod: c.pod, newPIDs: pid != rt.NamespaceMode_NODE,
 		tty: c.cfg.Tty, stdin: c.cfg.Stdin, stdinOnce: c.cfg.StdinOnce, logs: c.logs,
