@@ -1,0 +1,89 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+)
+
+const podManifest = `
+apiVersion: v1
+kind: Pod
+metadata: {namespace: %s, name: %s, labels: {app: %s}}
+spec:
+  %s
+  terminationGracePeriodSeconds: 1
+  containers: [{name: app, image: anymesh.dev/colors, args: [serve]}]
+`
+
+func containersOf(t *testing.T, pod string) []string {
+	t.Helper()
+	var p corev1.Pod
+	if err := json.Unmarshal([]byte(pod), &p); err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, c := range append(p.Spec.InitContainers, p.Spec.Containers...) {
+		names = append(names, c.Name)
+	}
+	return names
+}
+
+// A dry run answers with the pod that would be, and nothing is written by it.
+func TestDryRunWritesNothing(t *testing.T) {
+	everything := func() string {
+		return run(t, "get", "configmaps,secrets,serviceaccounts,pods,services,leases", "-n", "colors", "-o", "name") +
+			run(t, "get", "secrets,configmaps", "-n", "anymesh-system", "-o", "name")
+	}
+	before := everything()
+	out, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "dry", "tally", ""), "create", "--dry-run=server", "-o", "json", "-f", "-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := containersOf(t, out), []string{"proxyinit", "envoy", "app"}; !slices.Equal(got, want) {
+		t.Errorf("containers of the pod that would be: %v, want %v", got, want)
+	}
+	if after := everything(); after != before {
+		t.Errorf("the dry run changed the cluster:\n%s\nbefore:\n%s", after, before)
+	}
+}
+
+// Pods that no VirtualNode selects, or several, are answered in the words that App Mesh had.
+func TestPodsWithoutAPlaceAreRefused(t *testing.T) {
+	_, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "stray", "nothing", ""), "create", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "sidecarInject enabled but no matching VirtualNode or VirtualGateway found") {
+		t.Errorf("a pod that nothing selects: %v", err)
+	}
+	apply(t, `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: tally-too}
+spec: {podSelector: {matchLabels: {app: tally}}}
+`)
+	_, err = kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "torn", "tally", ""), "create", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod colors/torn: tally,tally-too") {
+		t.Errorf("a pod that two select: %v", err)
+	}
+}
+
+// Pods of the host's network, of namespaces that are not labelled, and our own are left as they are.
+func TestPodsThatAreLeftAlone(t *testing.T) {
+	for name, manifest := range map[string]string{
+		"hostNetwork":       fmt.Sprintf(podManifest, "colors", "host", "tally", "hostNetwork: true"),
+		"another namespace": fmt.Sprintf(podManifest, "default", "elsewhere", "tally", ""),
+		"our own":           fmt.Sprintf(podManifest, "anymesh-system", "own", "tally", ""),
+	} {
+		out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "json", "-f", "-")
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if got := containersOf(t, out); !slices.Equal(got, []string{"app"}) {
+			t.Errorf("%s: containers %v", name, got)
+		}
+	}
+}

@@ -1,0 +1,223 @@
+// Package e2e tests Anymesh as its users run it: on a real Kubernetes, with the real Envoy, through kubectl and client-go.
+//
+// One cluster serves all tests. It has Anymesh and the colors example, whose front calls nobody on its own: tests make it
+// call. The programs are taken from the folder that ANYMESH_BIN names, or from bin.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+const root = "../.."
+
+// lab is the cluster that the tests share.
+var lab struct {
+	bin, name, kubeconfig string
+	config                *rest.Config
+	kube                  *kubernetes.Clientset
+}
+
+func TestMain(m *testing.M) {
+	flag.Parse()
+	code, err := runAll(m)
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "e2e:", err)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+func runAll(m *testing.M) (code int, err error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	lab.bin = os.Getenv("ANYMESH_BIN")
+	if lab.bin == "" {
+		lab.bin = filepath.Join(root, "bin")
+	}
+	if lab.bin, err = filepath.Abs(lab.bin); err != nil {
+		return 1, err
+	}
+	lab.name = fmt.Sprintf("e2e-%d", os.Getpid())
+	defer func() {
+		if _, downErr := anymesh(context.Background(), "sandbox", "down", "--name", lab.name); err == nil {
+			err = downErr
+		}
+	}()
+	if err := up(ctx); err != nil {
+		return 1, err
+	}
+	return m.Run(), nil
+}
+
+// up brings the cluster, Anymesh and the example to life.
+func up(ctx context.Context) error {
+	out, err := anymesh(ctx, "sandbox", "up", "--name", lab.name, "--output", "json", "--images", filepath.Join(root, "examples/images.yaml"))
+	if err != nil {
+		return err
+	}
+	var answer struct {
+		Clusters []struct{ Kubeconfig string }
+	}
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
+		return fmt.Errorf("sandbox up answered %q: %w", out, err)
+	}
+	lab.kubeconfig = answer.Clusters[0].Kubeconfig
+	if lab.config, err = clientcmd.BuildConfigFromFlags("", lab.kubeconfig); err != nil {
+		return err
+	}
+	if lab.kube, err = kubernetes.NewForConfig(lab.config); err != nil {
+		return err
+	}
+	if _, err := anymesh(ctx, "install", "--kubeconfig", lab.kubeconfig); err != nil {
+		return err
+	}
+	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {
+		text, err := os.ReadFile(filepath.Join(root, "examples/colors", file+".yaml"))
+		if err != nil {
+			return err
+		}
+		quiet := strings.ReplaceAll(string(text), "--rate=100", "--rate=0")
+		if _, err := kubectlInput(ctx, quiet, "apply", "-f", "-"); err != nil {
+			return err
+		}
+	}
+	_, err = kubectl(ctx, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=90s")
+	if err != nil {
+		pods, _ := kubectl(ctx, "-n", "colors", "get", "pods", "-o", "wide")
+		return fmt.Errorf("%w\n%s", err, pods)
+	}
+	return nil
+}
+
+func anymesh(ctx context.Context, args ...string) (string, error) {
+	return command(ctx, "", filepath.Join(lab.bin, "anymesh"), args...)
+}
+
+// kubectl is the one that the sandbox carries.
+func kubectl(ctx context.Context, args ...string) (string, error) {
+	return kubectlInput(ctx, "", args...)
+}
+
+func kubectlInput(ctx context.Context, input string, args ...string) (string, error) {
+	return command(ctx, input, filepath.Join(lab.bin, "anymesh"), append([]string{"sandbox", "kubectl", "--name", lab.name, "--"}, args...)...)
+}
+
+// command runs a program and gives what it printed; the error holds its complaints.
+func command(ctx context.Context, input, program string, args ...string) (string, error) {
+	c := exec.CommandContext(ctx, program, args...)
+	c.Stdin = strings.NewReader(input)
+	var out, complaints bytes.Buffer
+	c.Stdout, c.Stderr = &out, &complaints
+	if err := c.Run(); err != nil {
+		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, complaints.String())
+	}
+	return out.String(), nil
+}
+
+// eventually polls until check gives nil, and fails with its last error.
+func eventually(t *testing.T, within time.Duration, what string, check func() error) {
+	t.Helper()
+	deadline := time.Now().Add(within)
+	for {
+		err := check()
+		if err == nil {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("%s: not within %v: %v", what, within, err)
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+}
+
+// apply applies manifests and deletes them when the test ends.
+func apply(t *testing.T, manifests string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if _, err := kubectlInput(context.Background(), manifests, "delete", "--ignore-not-found", "--wait=true", "--timeout=60s", "-f", "-"); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := kubectlInput(t.Context(), manifests, "apply", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// run is kubectl that has to succeed.
+func run(t *testing.T, args ...string) string {
+	t.Helper()
+	out, err := kubectl(t.Context(), args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// outcome is what a caller got.
+type outcome struct {
+	Status         int
+	Version, Error string
+	Body           string
+}
+
+// callFrom makes the pod behind a Service of namespace colors call a URL.
+func callFrom(ctx context.Context, service, target string) (outcome, error) {
+	var o outcome
+	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
+		SubResource("proxy").Suffix("call").Param("url", target).DoRaw(ctx)
+	if err != nil {
+		return o, fmt.Errorf("asking %s to call %s: %w", service, target, err)
+	}
+	return o, json.Unmarshal(raw, &o)
+}
+
+// callsFrom makes many calls and counts the outcomes.
+func callsFrom(t *testing.T, service, target string, times int) map[string]int {
+	t.Helper()
+	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
+		SubResource("proxy").Suffix("call").Param("url", target).Param("times", fmt.Sprint(times)).DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	if err := json.Unmarshal(raw, &counts); err != nil {
+		t.Fatal(err)
+	}
+	return counts
+}
+
+// want checks an outcome with a predicate.
+func want(o outcome, err error, ok bool, wish string) error {
+	if err != nil {
+		return err
+	}
+	if !ok {
+		return fmt.Errorf("want %s, got status %d, version %q, error %q, body %.200q", wish, o.Status, o.Version, o.Error, o.Body)
+	}
+	return nil
+}
+
+var errAccepted = errors.New("it was accepted")
+
+func hostPort(host string, port int) string {
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	return (&url.URL{Scheme: "http", Host: fmt.Sprintf("%s:%d", host, port), Path: "/"}).String()
+}

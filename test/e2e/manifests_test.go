@@ -1,0 +1,54 @@
+package e2e
+
+import (
+	"context"
+	"testing"
+)
+
+// outsideManifests run a server that is in no mesh.
+const outsideManifests = `
+apiVersion: v1
+kind: Namespace
+metadata: {name: outside}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: outside, name: outside}
+spec:
+  selector: {app: outside}
+  ipFamilyPolicy: PreferDualStack
+  ports:
+    - {name: a, port: 8080}
+    - {name: b, port: 7070}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: outside, name: outside}
+spec:
+  selector: {matchLabels: {app: outside}}
+  template:
+    metadata: {labels: {app: outside}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: a
+          image: anymesh.dev/colors
+          args: [serve, --listen=:8080, --version=outside]
+          readinessProbe: {httpGet: {path: /, port: 8080}, periodSeconds: 1}
+        - name: b
+          image: anymesh.dev/colors
+          args: [serve, --listen=:7070, --version=outside]
+          readinessProbe: {httpGet: {path: /, port: 7070}, periodSeconds: 1}
+        - name: caller
+          image: anymesh.dev/colors
+          args: [drive, --listen=:6060, --rate=0]
+          readinessProbe: {httpGet: {path: /healthz, port: 6060}, periodSeconds: 1}
+`
+
+func waitReady(t *testing.T, namespace, what string) {
+	t.Helper()
+	run(t, "-n", namespace, "rollout", "status", what, "--timeout=60s")
+}
+
+// contextOf outlives the test for what its cleanup does.
+func contextOf(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }

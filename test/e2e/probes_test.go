@@ -1,0 +1,90 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// probedManifests run pods of the mesh whose probes all go to a captured port. "good" is well; "failing" answers its liveness
+// probe with 500; nobody listens where "silent" is probed, although the sidecar accepts every connection there.
+const probedManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: probed}
+spec:
+  podSelector: {matchLabels: {app: probed}}
+  listeners:
+    - {portMapping: {port: 8080, protocol: http}}
+    - {portMapping: {port: 8082, protocol: http2}}
+  serviceDiscovery: {dns: {hostname: probed.colors.svc.cluster.local}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: colors, name: good, labels: {app: probed}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: anymesh.dev/colors
+      args: [serve]
+      ports: [{name: web, containerPort: 8080}]
+      startupProbe: {httpGet: {path: /start, port: web}, periodSeconds: 1}
+      livenessProbe: {tcpSocket: {port: web}, periodSeconds: 1}
+      readinessProbe: {httpGet: {path: /ready, port: 8080, httpHeaders: [{name: X-Probe, value: kubelet}]}, periodSeconds: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: colors, name: failing, labels: {app: probed}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: anymesh.dev/colors
+      args: [serve]
+      livenessProbe: {httpGet: {path: /status/500, port: 8080}, periodSeconds: 1, failureThreshold: 1}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: colors, name: silent, labels: {app: probed}}
+spec:
+  terminationGracePeriodSeconds: 1
+  containers:
+    - name: app
+      image: anymesh.dev/colors
+      args: [serve]
+      readinessProbe: {tcpSocket: {port: 8082}, periodSeconds: 1}
+`
+
+// Kubelet's probes see the application, not the sidecar in front of it.
+func TestProbesReachTheApplication(t *testing.T) {
+	apply(t, probedManifests)
+	status := func(pod, path string) string {
+		return strings.TrimSpace(run(t, "-n", "colors", "get", "pod", pod, "-o", "jsonpath={"+path+"}"))
+	}
+	const ready = `.status.conditions[?(@.type=="Ready")].status`
+	const restarts = `.status.containerStatuses[0].restartCount`
+	eventually(t, 30*time.Second, "good is ready", func() error {
+		if got := status("good", ready); got != "True" {
+			return fmt.Errorf("Ready is %q", got)
+		}
+		return nil
+	})
+	eventually(t, 30*time.Second, "failing is restarted", func() error {
+		if got := status("failing", restarts); got == "0" || got == "" {
+			return fmt.Errorf("restarts: %q", got)
+		}
+		return nil
+	})
+	eventually(t, 30*time.Second, "silent runs and is not ready", func() error {
+		events := run(t, "-n", "colors", "get", "events", "--field-selector", "involvedObject.name=silent,reason=Unhealthy", "-o", "jsonpath={.items[*].message}")
+		if !strings.Contains(events, "Readiness probe failed") || status("silent", ready) != "False" {
+			return fmt.Errorf("Ready is %q, events: %q", status("silent", ready), events)
+		}
+		return nil
+	})
+	if got := status("good", restarts); got != "0" {
+		t.Errorf("good was restarted %s times", got)
+	}
+}

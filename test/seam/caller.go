@@ -1,0 +1,193 @@
+package seam
+
+import (
+	"context"
+	"crypto/tls"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/types/known/emptypb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// patience is how long an answer may take. Nothing that a case does takes as long.
+const patience = 20 * time.Second
+
+// Seen is what a client saw.
+type Seen struct {
+	Got
+	// Answer is the HTTP status, or the name of the gRPC status.
+	Answer string
+	// Refused: the connection ended before there was a byte of an answer.
+	Refused bool
+}
+
+// caller sends one line's requests. Requests of HTTP/1.1 and 2 share a connection, as applications do it.
+type caller struct {
+	line Line
+	// to is the address to dial, dial how.
+	to   netip.AddrPort
+	dial func(ctx context.Context, address string) (net.Conn, error)
+
+	http http.RoundTripper
+	sent int
+}
+
+func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (net.Conn, error)) *caller {
+	c := &caller{line: l, to: to, dial: dial}
+	reach := func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, to.String()) }
+	c.http = &http.Transport{DialContext: reach, DisableCompression: true}
+	if l.Request.Protocol == model.HTTP2 {
+		c.http = &http2.Transport{AllowHTTP: true, DisableCompression: true, // without TLS, whatever the scheme says
+			DialTLSContext: func(ctx context.Context, network, address string, _ *tls.Config) (net.Conn, error) {
+				return reach(ctx, network, address)
+			}}
+	}
+	return c
+}
+
+// send makes one request.
+func (c *caller) send(ctx context.Context) (Seen, error) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	c.sent++
+	var seen Seen
+	var err error
+	switch c.line.Request.Protocol {
+	case model.TCP:
+		seen, err = c.stream(ctx)
+	case model.GRPC:
+		seen, err = c.call(ctx)
+	default:
+		seen, err = c.request(ctx)
+	}
+	if cut(err) {
+		return Seen{Refused: true}, nil
+	}
+	return seen, err
+}
+
+// cut tells whether a connection was closed or reset by the other side.
+func cut(err error) bool {
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
+}
+
+func (c *caller) id() string { return fmt.Sprintf("%d-%d", c.line.Number, c.sent) }
+
+func (c *caller) script() string {
+	var words []string
+	for _, a := range c.line.Answers {
+		switch {
+		case a.Reset:
+			words = append(words, "reset")
+		case a.After > 0:
+			words = append(words, a.After.String())
+		default:
+			words = append(words, a.Status)
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+func (c *caller) request(ctx context.Context) (Seen, error) {
+	r := c.line.Request
+	u, err := url.Parse(r.Scheme + "://" + c.to.String() + r.Path)
+	if err != nil {
+		return Seen{}, err
+	}
+	request := (&http.Request{Method: r.Method, URL: u, Host: r.Host, Header: http.Header{}}).WithContext(ctx)
+	for _, h := range r.Headers {
+		request.Header.Add(h.Name, h.Value)
+	}
+	request.Header.Set(idHeader, c.id())
+	request.Header.Set(scriptHeader, c.script())
+	response, err := c.http.RoundTrip(request)
+	if err != nil {
+		return Seen{}, err
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		return Seen{}, err
+	}
+	seen := Seen{Answer: strconv.Itoa(response.StatusCode)}
+	return seen, decodeGot(response.Header.Get(gotHeader), &seen.Got)
+}
+
+func (c *caller) call(ctx context.Context) (Seen, error) {
+	r := c.line.Request
+	conn, err := grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(r.Host), grpc.WithDisableRetry(),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.dial))
+	if err != nil {
+		return Seen{}, err
+	}
+	defer conn.Close()
+	for _, h := range r.Headers {
+		ctx = metadata.AppendToOutgoingContext(ctx, h.Name, h.Value)
+	}
+	ctx = metadata.AppendToOutgoingContext(ctx, idHeader, c.id(), scriptHeader, c.script())
+	var trailer metadata.MD
+	err = conn.Invoke(ctx, r.Path, &emptypb.Empty{}, &emptypb.Empty{}, grpc.Trailer(&trailer))
+	seen := Seen{Answer: "ok"}
+	if s, _ := status.FromError(err); err != nil {
+		seen.Answer = fmt.Sprintf("%s (%s)", s.Code(), s.Message())
+		for name, code := range grpcCodes {
+			if uint32(code) == uint32(s.Code()) {
+				seen.Answer = name
+			}
+		}
+		if strings.Contains(s.Message(), "EOF") || strings.Contains(s.Message(), "reset by peer") {
+			return Seen{Refused: true}, nil
+		}
+	}
+	if got := trailer.Get(gotHeader); len(got) > 0 {
+		return seen, decodeGot(got[0], &seen.Got)
+	}
+	return seen, nil
+}
+
+// stream waits for the server to speak.
+func (c *caller) stream(ctx context.Context) (Seen, error) {
+	conn, err := c.dial(ctx, c.to.String())
+	if err != nil {
+		return Seen{}, err
+	}
+	defer conn.Close()
+	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
+		return Seen{}, err
+	}
+	if name := c.line.Request.ServerName; name != "" {
+		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true}) // whoever answers, it says who it is
+	}
+	text, err := io.ReadAll(conn)
+	if err != nil {
+		return Seen{}, err
+	}
+	if len(text) == 0 {
+		return Seen{Refused: true}, nil
+	}
+	var seen Seen
+	return seen, decodeGot(string(text), &seen.Got)
+}
+
+func decodeGot(text string, into *Got) error {
+	if text == "" {
+		return nil // the answer is the sidecar's own
+	}
+	return json.Unmarshal([]byte(text), into)
+}

@@ -1,0 +1,146 @@
+package seam
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+	"strconv"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// deviations is how far a share may be from what is expected, in standard deviations: chance alone goes as far once in a
+// million runs.
+const deviations = 5
+
+// observe sends a line's requests and says where what happens is not what was decided.
+func (p *pod) observe(ctx context.Context, l Line) []string {
+	d := l.decide(p.view)
+	c := p.caller(l)
+	times := requests(d)
+	count := map[string]int{}
+	for range times {
+		seen, err := c.send(ctx)
+		if err != nil {
+			return []string{err.Error()}
+		}
+		if wrong := l.compare(d, seen); len(wrong) > 0 {
+			return wrong
+		}
+		count[seen.Who]++
+	}
+	if len(d.Targets) < 2 {
+		return nil
+	}
+	return shares(d.Targets, count, times)
+}
+
+// requests is how many requests show the decision: enough to see each destination, if there are several.
+func requests(d model.Decision) int {
+	if len(d.Targets) < 2 {
+		return 1
+	}
+	n := 400
+	for _, t := range d.Targets {
+		n = max(n, int(14/share(d.Targets, t))) // none is missed by chance: e^-14
+	}
+	return n
+}
+
+func share(all []model.WeightedDestination, t model.WeightedDestination) float64 {
+	var sum float64
+	for _, other := range all {
+		sum += float64(other.Weight)
+	}
+	return float64(t.Weight) / sum
+}
+
+func shares(targets []model.WeightedDestination, count map[string]int, n int) []string {
+	var wrong []string
+	for _, t := range targets {
+		p := share(targets, t)
+		mean, spread := p*float64(n), deviations*math.Sqrt(p*(1-p)*float64(n))
+		if have := float64(count[t.Destination]); have == 0 || math.Abs(have-mean) > spread {
+			wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %s, want %.0f ± %.0f", count[t.Destination], n, t.Destination, mean, spread))
+		}
+		delete(count, t.Destination)
+	}
+	for _, who := range slices.Sorted(maps.Keys(count)) {
+		wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %q, want none", count[who], n, who))
+	}
+	return wrong
+}
+
+// compare says where what a client saw differs from a decision.
+func (l Line) compare(d model.Decision, seen Seen) []string {
+	var wrong []string
+	differ := func(what, have, want string) {
+		if have != want {
+			wrong = append(wrong, fmt.Sprintf("Envoy: %s is %q, want %q", what, have, want))
+		}
+	}
+	if differ("the end", ending(seen), ending(l.ending(d))); len(wrong) > 0 {
+		return wrong
+	}
+	if seen.Refused {
+		return nil
+	}
+	if !l.Request.Protocol.Requests() {
+		if d.Outcome == model.PassedThrough {
+			differ("the address", seen.At, l.dialled())
+		}
+		return wrong
+	}
+	tries, status := foresee(d, l)
+	differ("the answer", seen.Answer, status)
+	if seen.Who == "" {
+		return wrong
+	}
+	differ("the path", seen.Path, d.Request.Path)
+	differ("the method", seen.Method, d.Request.Method)
+	differ("the host", seen.Host, d.Request.Host)
+	differ("the number of tries", strconv.Itoa(seen.Tries), strconv.Itoa(tries))
+	switch d.Outcome {
+	case model.PassedThrough:
+		differ("the address", seen.At, l.dialled())
+	case model.Forwarded:
+		if !slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool { return t.Destination == seen.Who }) {
+			wrong = append(wrong, fmt.Sprintf("Envoy: it goes to %s, want %s", seen.Who, outcome(d)))
+		}
+	}
+	return wrong
+}
+
+func (l Line) dialled() string { return fmt.Sprintf("%s:%d", l.Request.Address, l.Request.Port) }
+
+// ending is what kind of an end a request came to.
+func ending(s Seen) string {
+	switch {
+	case s.Refused:
+		return refused
+	case s.Who == "":
+		return "an answer of the sidecar's own"
+	case s.Who == "world":
+		return passed
+	case s.Who == application:
+		return application
+	}
+	return "an answer of a destination"
+}
+
+// ending is what a client is to see of a decision.
+func (l Line) ending(d model.Decision) Seen {
+	switch d.Outcome {
+	case model.Refused:
+		return Seen{Refused: true}
+	case model.PassedThrough:
+		return Seen{Got: Got{Who: "world"}}
+	case model.ToApplication:
+		return Seen{Got: Got{Who: application}}
+	case model.Forwarded:
+		return Seen{Got: Got{Who: outcome(d)}}
+	}
+	return Seen{}
+}
