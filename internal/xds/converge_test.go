@@ -10,6 +10,15 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
+func published(s state, typeURL, name string) *Resource {
+	if t := s[typeURL]; t != nil {
+		if n, ok := t.numbers[name]; ok {
+			return t.slots[n].resource
+		}
+	}
+	return nil
+}
+
 // After any sequence of publishes, subscription changes, late answers and
 // reconnects, the client has what is published, restricted to what it wants.
 func TestClientConverges(t *testing.T) {
@@ -38,7 +47,7 @@ func TestClientConverges(t *testing.T) {
 				var all []*Resource
 				for _, ty := range types {
 					for _, n := range names {
-						if r := b.published.get(ty, n); r != nil && rng.IntN(5) > 0 {
+						if r := published(b.published, ty, n); r != nil && rng.IntN(5) > 0 {
 							all = append(all, r)
 						} else if rng.IntN(3) == 0 {
 							all = append(all, text(ty, n, pick(names)))
@@ -67,6 +76,7 @@ func TestClientConverges(t *testing.T) {
 					continue
 				}
 				unanswered = nil
+				b.session.close(b.published)
 				b.session = newSession(b.opts, b.node)
 				for ty, m := range c.types {
 					req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty, InitialResourceVersions: m.has}

@@ -16,7 +16,7 @@
 // into which changes merge while an earlier response awaits its ACK. There is
 // no queue, and a client that does not read is cut off.
 //
-// The protocol is in session.go, subscription.go and order.go, without I/O;
+// The protocol is in session.go, subscription.go, order.go and table.go, without I/O;
 // stream.go, grpc.go and credentials.go are its rim. Rules are those of the
 // "xDS REST and gRPC protocol" page of Envoy's documentation.
 package xds

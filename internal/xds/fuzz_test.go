@@ -55,12 +55,12 @@ func FuzzRequests(f *testing.F) {
 				}
 				resources = dedup(resources)
 			}
-			for _, ref := range published.replace(snapshot(t, resources...)) {
-				s.mark(ref, now)
+			for _, c := range published.replace(snapshot(t, resources...)) {
+				s.mark(c, now)
 			}
 			for sent := 0; ; sent++ {
 				now = now.Add(opts.AckTimeout) // nobody answers
-				r, _ := s.next(published, now)
+				r, _ := s.next(now)
 				if r == nil {
 					break
 				}

@@ -74,14 +74,14 @@ func (c *modelClient) apply(r *discoveryv3.DeltaDiscoveryResponse) {
 }
 
 // wants is the published state restricted to the subscription.
-func (m *modelType) wants(published *typeState) map[string]string {
+func (m *modelType) wants(published *table) map[string]string {
 	want := map[string]string{}
 	if published == nil {
 		return want
 	}
-	for name, r := range published.resources {
-		if m.wildcard || m.names[name] {
-			want[name] = r.Version
+	for _, s := range published.slots {
+		if s.resource != nil && (m.wildcard || m.names[s.name]) {
+			want[s.name] = s.resource.Version
 		}
 	}
 	return want

@@ -31,6 +31,7 @@ type Resource struct {
 	Version string
 
 	digest uint64 // of the same hash, for the sum over a type
+	stamp  uint64 // of the version
 	wire   []byte // field "resources" of a DeltaDiscoveryResponse, tag and length included
 	body   []byte // the message within wire
 }
@@ -61,6 +62,7 @@ func newResource(name, typeURL string, body []byte) *Resource {
 		Version: base64.RawURLEncoding.EncodeToString(sum[:16]),
 		digest:  binary.BigEndian.Uint64(sum[16:24]),
 	}
+	r.stamp = stamp(r.Version)
 	r.wire = r.encode(body)
 	r.body = r.wire[len(r.wire)-len(body):]
 	return r

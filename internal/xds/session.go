@@ -1,7 +1,7 @@
 package xds
 
 import (
-	"maps"
+	"cmp"
 	"slices"
 	"strconv"
 	"time"
@@ -20,7 +20,8 @@ type session struct {
 	opts   *Options
 	node   *corev3.Node // of the first request
 	subs   map[string]*subscription
-	serial uint64 // of the last nonce
+	order  []*subscription // by step, then type
+	serial uint64          // of the last nonce
 }
 
 func newSession(opts *Options, node *corev3.Node) *session {
@@ -51,10 +52,14 @@ func (s *session) handle(req *discoveryv3.DeltaDiscoveryRequest, published state
 		if len(s.subs) == s.opts.TypesPerStream {
 			return none, status.Errorf(codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.TypesPerStream)
 		}
-		sub = newSubscription(req.GetTypeUrl())
+		sub = newSubscription(req.GetTypeUrl(), published.of(req.GetTypeUrl()))
 		s.subs[sub.typeURL] = sub
+		s.order = append(s.order, sub)
+		slices.SortFunc(s.order, func(a, b *subscription) int {
+			return cmp.Or(cmp.Compare(stepOf(a.typeURL), stepOf(b.typeURL)), cmp.Compare(a.typeURL, b.typeURL))
+		})
 	}
-	s.subscribe(sub, req, !known, published, now)
+	sub.request(req, !known, now)
 	if max(sub.named, len(req.GetInitialResourceVersions())) > s.opts.NamesPerType {
 		return none, status.Errorf(codes.ResourceExhausted, "more than %d names of type %s", s.opts.NamesPerType, sub.typeURL)
 	}
@@ -89,30 +94,31 @@ func (s *session) checkRequest(req *discoveryv3.DeltaDiscoveryRequest) error {
 	return nil
 }
 
-func (s *session) subscribe(sub *subscription, req *discoveryv3.DeltaDiscoveryRequest, first bool, published state, now time.Time) {
+// request takes in the subscription changes of a request.
+func (s *subscription) request(req *discoveryv3.DeltaDiscoveryRequest, first bool, now time.Time) {
 	if first {
-		sub.owed = len(req.GetResourceNamesSubscribe()) == 0
-		if sub.owed && wildcardByDefault(sub.typeURL) {
-			sub.setWildcard(published[sub.typeURL], now)
+		s.owed = len(req.GetResourceNamesSubscribe()) == 0
+		if s.owed && wildcardByDefault(s.typeURL) {
+			s.setWildcard(now)
 		}
 	}
 	for _, name := range req.GetResourceNamesUnsubscribe() {
 		if name == "*" {
-			sub.dropWildcard()
+			s.dropWildcard()
 		} else {
-			sub.unsubscribe(name, now)
+			s.unsubscribe(name, now)
 		}
 	}
 	for _, name := range req.GetResourceNamesSubscribe() {
 		if name == "*" {
-			sub.setWildcard(published[sub.typeURL], now)
+			s.setWildcard(now)
 		} else {
-			sub.subscribe(name, now)
+			s.subscribe(name, now)
 		}
 	}
 	if first { // the field means nothing later on
 		for name, version := range req.GetInitialResourceVersions() {
-			sub.resume(name, version, now)
+			s.resume(name, version, now)
 		}
 	}
 }
@@ -146,57 +152,60 @@ func truncate(s string, limit int) string {
 }
 
 // mark notes that a resource changed, and says whether the client cares.
-func (s *session) mark(ref Ref, now time.Time) bool {
-	sub := s.subs[ref.TypeURL]
-	return sub != nil && sub.mark(ref.Name, now)
+func (s *session) mark(c change, now time.Time) bool {
+	sub := s.subs[c.typeURL]
+	return sub != nil && sub.mark(c.number, now)
+}
+
+// close lets go of what the session holds in the published state.
+func (s *session) close(published state) {
+	for _, sub := range s.order {
+		sub.close()
+		published.release(sub.typeURL)
+	}
+	s.subs, s.order = map[string]*subscription{}, nil
 }
 
 // next returns the response to send now. If there is one to send that has to
 // wait for an answer, it returns how long at most; zero means nothing to do.
-func (s *session) next(published state, now time.Time) (*response, time.Duration) {
-	if !s.pending() {
-		return nil, 0
+func (s *session) next(now time.Time) (*response, time.Duration) {
+	var held time.Duration // by responses of the step at, which others of that step need not await
+	at := steps
+	for _, sub := range s.order {
+		st := stepOf(sub.typeURL)
+		if st > at {
+			return nil, held
+		}
+		todo := sub.settle()
+		if len(todo) == 0 && !sub.owed {
+			continue
+		}
+		wait := s.blocked(st, sub, now)
+		if wait == 0 {
+			return s.respond(sub, todo, now), 0
+		}
+		held, at = max(held, wait), st
 	}
-	work := make([][]*subscription, steps)
-	names := make(map[*subscription][]string, len(s.subs))
-	for _, typeURL := range slices.Sorted(maps.Keys(s.subs)) {
-		sub := s.subs[typeURL]
-		if names[sub] = sub.settle(published); len(names[sub]) > 0 || sub.owed {
-			work[stepOf(typeURL)] = append(work[stepOf(typeURL)], sub)
-		}
-		if len(sub.gone) > 0 {
-			work[removalStepOf(typeURL)] = append(work[removalStepOf(typeURL)], sub)
-		}
+	if held > 0 {
+		return nil, held
 	}
-	for st, subs := range work {
-		for _, sub := range subs {
-			if wait := s.blocked(step(st), sub, now); wait > 0 {
-				return nil, wait
-			}
-			todo := names[sub]
-			if step(st) != stepOf(sub.typeURL) {
-				todo = sub.leaving()
-			}
-			return s.respond(sub, todo, published, now), 0
+	for _, sub := range s.order { // clusters come before endpoints here, too
+		if len(sub.gone) == 0 {
+			continue
 		}
+		if wait := s.blocked(removalStepOf(sub.typeURL), sub, now); wait > 0 {
+			return nil, wait
+		}
+		return s.respond(sub, sub.leaving(), now), 0
 	}
 	return nil, 0
-}
-
-func (s *session) pending() bool {
-	for _, sub := range s.subs {
-		if sub.owed || len(sub.dirty) > 0 || len(sub.gone) > 0 {
-			return true
-		}
-	}
-	return false
 }
 
 // blocked is how long a step has to wait for answers to its own type's and all
 // earlier steps' responses.
 func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
-	for _, other := range s.subs {
+	for _, other := range s.order {
 		if other != sub && stepOf(other.typeURL) >= st {
 			continue
 		}
@@ -207,10 +216,10 @@ func (s *session) blocked(st step, sub *subscription, now time.Time) time.Durati
 	return longest
 }
 
-func (s *session) respond(sub *subscription, names []string, published state, now time.Time) *response {
+func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *response {
 	s.serial++
-	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: published.version(sub.typeURL)}
-	sub.take(names, published, s.opts.ResponseSize, out)
+	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: sub.table.version()}
+	sub.take(todo, s.opts.ResponseSize, out)
 	sub.owed = false
 	sent := make([]string, 0, len(out.changed))
 	for _, r := range out.changed {

@@ -30,8 +30,8 @@ func newBench(t *testing.T, resources ...*Resource) *bench {
 }
 
 func (b *bench) publish(resources ...*Resource) {
-	for _, ref := range b.published.replace(snapshot(b, resources...)) {
-		b.mark(ref, b.now)
+	for _, c := range b.published.replace(snapshot(b, resources...)) {
+		b.mark(c, b.now)
 	}
 }
 
@@ -64,7 +64,7 @@ func (b *bench) ack(r *discoveryv3.DeltaDiscoveryResponse) {
 // send is the next response, nil if none is due now.
 func (b *bench) send() *discoveryv3.DeltaDiscoveryResponse {
 	b.Helper()
-	r, _ := b.next(b.published, b.now)
+	r, _ := b.next(b.now)
 	if r == nil {
 		return nil
 	}
@@ -239,7 +239,7 @@ func TestLaterStepsAwaitAnswers(t *testing.T) {
 	if r := b.send(); r != nil {
 		t.Fatalf("%s went out before the clusters were acknowledged", brief(r))
 	}
-	_, wait := b.next(b.published, b.now)
+	_, wait := b.next(b.now)
 	if wait != b.opts.AckTimeout {
 		t.Errorf("waits %s, want %s", wait, b.opts.AckTimeout)
 	}

@@ -72,7 +72,7 @@ func (s *subscription) describe() ClientType {
 		Pending: len(s.dirty) + len(s.gone), Unanswered: len(s.flights), LastNack: s.nack,
 	}
 	for _, e := range s.entries {
-		if e.version != "" {
+		if e&entryHeld != 0 {
 			t.Resources++
 		}
 	}

@@ -90,18 +90,18 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
 		if ok = g.published; !ok {
 			return
 		}
-		var refs []Ref
+		var all []change
 		for _, ref := range removed {
-			if g.state.drop(ref) {
-				refs = append(refs, ref)
+			if c, did := g.state.drop(ref); did {
+				all = append(all, c)
 			}
 		}
 		for _, r := range changed {
-			if g.state.put(r) {
-				refs = append(refs, Ref{r.TypeURL, r.Name})
+			if c, did := g.state.put(r); did {
+				all = append(all, c)
 			}
 		}
-		g.changed(refs, false)
+		g.changed(all, false)
 	})
 	if !ok {
 		s.forgetIfUnused(key)
@@ -112,12 +112,12 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
 func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
 
 // changed tells the streams; wake is for those that waited for the first Publish.
-func (g *group) changed(refs []Ref, wake bool) {
+func (g *group) changed(all []change, wake bool) {
 	now := time.Now()
 	for st := range g.streams {
 		touched := wake
-		for _, ref := range refs {
-			if st.session.mark(ref, now) {
+		for _, c := range all {
+			if st.session.mark(c, now) {
 				touched = true
 			}
 		}
@@ -132,7 +132,8 @@ func (g *group) changed(refs []Ref, wake bool) {
 func (s *Server) Remove(key string) {
 	g := s.groups.get(key)
 	g.mu.Lock()
-	g.published, g.state = false, state{}
+	g.published = false
+	g.state.replace(&Snapshot{}) // in place: the streams that are ending refer to it
 	for st := range g.streams {
 		st.end(errRemoved)
 	}

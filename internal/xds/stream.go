@@ -32,6 +32,7 @@ type stream struct {
 	// Guarded by the group's lock.
 	session *session
 	over    error // why the stream has to end
+	left    bool  // it has ended; a late request changes nothing
 }
 
 // DeltaAggregatedResources serves one client until either side ends it.
@@ -102,6 +103,8 @@ func (st *stream) join(key string) {
 func (st *stream) leave() {
 	st.group.mu.Lock()
 	delete(st.group.streams, st)
+	st.left = true
+	st.session.close(st.group.state)
 	st.group.mu.Unlock()
 	st.server.groups.forgetIfUnused(st.group)
 	st.server.metrics.clients.Dec()
@@ -145,6 +148,10 @@ func (st *stream) read(conn deltaStream) {
 func (st *stream) receive(req *discoveryv3.DeltaDiscoveryRequest) error {
 	now := time.Now()
 	st.group.mu.Lock()
+	if st.left {
+		st.group.mu.Unlock()
+		return nil
+	}
 	did, err := st.session.handle(req, st.group.state, now)
 	st.group.mu.Unlock()
 	if err != nil {
@@ -176,7 +183,7 @@ func (st *stream) next() (*response, time.Duration, error) {
 	if st.over != nil || !st.group.published {
 		return nil, 0, st.over
 	}
-	out, wait := st.session.next(st.group.state, time.Now())
+	out, wait := st.session.next(time.Now())
 	return out, wait, nil
 }
 

@@ -2,18 +2,20 @@ package xds
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
 // subscription is what one client wants of one type, what it has, and what of
-// that may be out of date.
+// that may be out of date. Names are their numbers in the table.
 type subscription struct {
 	typeURL  string
+	table    *table
 	wildcard bool
-	entries  map[string]entry    // names the client asked for or was sent
+	entries  []entry             // by number; the zero entry is none
 	named    int                 // entries asked for by name
-	dirty    map[string]struct{} // to be compared with what is published
-	gone     map[string]struct{} // to be removed once nothing refers to them any more
+	dirty    map[uint32]struct{} // to be compared with what is published
+	gone     map[uint32]struct{} // to be removed once nothing refers to them any more
 	owed     bool                // a response is due even if it is empty
 	since    time.Time           // of the oldest change not yet sent
 	flights  []flight            // responses without an answer yet, oldest first
@@ -22,12 +24,22 @@ type subscription struct {
 	nack                      *Nack
 }
 
-// entry is what the client knows about a name.
-type entry struct {
-	version string // that the client has, "" if none
-	named   bool   // asked for by name, not only by wildcard
-	told    bool   // the client heard that there is none
-}
+// entry is what the client knows about a name: flags, and the stamp of the
+// version that it has.
+type entry uint64
+
+const (
+	entryNamed  entry = 1 << 63 // asked for by name, not only by wildcard
+	entryTold   entry = 1 << 62 // named, and the client heard that there is none
+	entryHeld   entry = 1 << 61 // the client has it, in the version of the stamp
+	versionBits       = 1<<61 - 1
+
+	// entryStale is held in a version that no resource has: the client gets the
+	// resource, or its removal.
+	entryStale = entryHeld
+)
+
+func holds(r *Resource) entry { return entryHeld | entry(r.stamp) }
 
 // flight is a response that the client has not answered.
 type flight struct {
@@ -41,144 +53,181 @@ type flight struct {
 // maxFlights bounds what is remembered about a client that never answers.
 const maxFlights = 8
 
-func newSubscription(typeURL string) *subscription {
-	return &subscription{typeURL: typeURL, entries: map[string]entry{}}
+func newSubscription(typeURL string, t *table) *subscription {
+	t.users++
+	return &subscription{typeURL: typeURL, table: t}
+}
+
+func (s *subscription) entry(n uint32) entry {
+	if int(n) < len(s.entries) {
+		return s.entries[n]
+	}
+	return 0
+}
+
+// set replaces an entry, and keeps count.
+func (s *subscription) set(n uint32, e entry) {
+	if int(n) >= len(s.entries) {
+		// As many as the table has: it is published before it is asked for.
+		s.entries = append(s.entries, make([]entry, len(s.table.slots)-len(s.entries))...)
+	}
+	old := s.entries[n]
+	s.entries[n] = e
+	if old&entryNamed != 0 {
+		s.named--
+	}
+	if e&entryNamed != 0 {
+		s.named++
+	}
+	switch {
+	case old == 0 && e != 0:
+		s.table.slots[n].refs++
+	case old != 0 && e == 0:
+		s.table.slots[n].refs--
+		s.table.tidy(n)
+	}
+}
+
+// forget drops all that is known about a name.
+func (s *subscription) forget(n uint32) {
+	delete(s.dirty, n)
+	delete(s.gone, n)
+	s.set(n, 0)
+}
+
+func (s *subscription) close() {
+	for n, e := range s.entries {
+		if e != 0 {
+			s.set(uint32(n), 0)
+		}
+	}
 }
 
 // subscribe adds a name. The client gets an answer for it in any case, even if
 // it was sent this version before: it may have dropped it meanwhile.
 func (s *subscription) subscribe(name string, now time.Time) {
-	e := s.entries[name]
-	if !e.named {
-		s.named++
-	}
-	s.entries[name] = entry{named: true}
-	s.mark(name, now)
+	n := s.table.number(name)
+	s.set(n, entryNamed)
+	s.mark(n, now)
 }
 
 // resume notes a version that the client brought along from an earlier stream.
 func (s *subscription) resume(name, version string, now time.Time) {
-	e, known := s.entries[name]
-	if !known && !s.wildcard {
+	n, known := s.table.numbers[name]
+	if !s.wildcard && (!known || s.entry(n) == 0) {
 		return // it has it, but does not want it
 	}
-	e.version = version
-	s.entries[name] = e
-	s.mark(name, now)
+	n = s.table.number(name)
+	s.set(n, s.entry(n)&entryNamed|entryHeld|entry(stamp(version)))
+	s.mark(n, now)
 }
 
 // unsubscribe takes back a name. If the wildcard still covers it, the client
 // gets an answer, since it cannot know whether it does.
 func (s *subscription) unsubscribe(name string, now time.Time) {
-	e, ok := s.entries[name]
-	if !ok || !e.named {
+	n, known := s.table.numbers[name]
+	if !known || s.entry(n)&entryNamed == 0 {
 		return
 	}
-	s.named--
 	if !s.wildcard {
-		s.forget(name)
+		s.forget(n)
 		return
 	}
-	s.entries[name] = entry{version: stale}
-	s.mark(name, now)
+	s.set(n, entryStale)
+	s.mark(n, now)
 }
 
-// stale is a version that no resource has: the client gets the resource, or its removal.
-const stale = "stale"
-
-// setWildcard turns on the interest in all names, of which these are published.
-func (s *subscription) setWildcard(published *typeState, now time.Time) {
+// setWildcard turns on the interest in all names.
+func (s *subscription) setWildcard(now time.Time) {
 	s.wildcard, s.owed = true, true
-	for name, e := range s.entries {
-		if !e.named {
-			s.entries[name] = entry{version: stale} // asked again: sent again
-			s.mark(name, now)
+	for i := range s.table.slots {
+		n := uint32(i)
+		if e := s.entry(n); e != 0 && e&entryNamed == 0 {
+			s.set(n, entryStale) // asked again: sent again
 		}
-	}
-	if published != nil {
-		for name := range published.resources {
-			s.mark(name, now)
-		}
+		s.mark(n, now)
 	}
 }
 
 // dropWildcard leaves the names that were asked for.
 func (s *subscription) dropWildcard() {
 	s.wildcard = false
-	for name, e := range s.entries {
-		if !e.named {
-			s.forget(name)
+	for i, e := range s.entries {
+		if e&entryNamed == 0 {
+			s.forget(uint32(i))
 		}
 	}
-	for name := range s.dirty {
-		if _, ok := s.entries[name]; !ok {
-			delete(s.dirty, name)
+	for n := range s.dirty {
+		if s.entry(n) == 0 {
+			delete(s.dirty, n)
 		}
 	}
-}
-
-func (s *subscription) forget(name string) {
-	delete(s.entries, name)
-	delete(s.dirty, name)
-	delete(s.gone, name)
 }
 
 // mark notes that a name may have changed, and says whether the client cares.
-func (s *subscription) mark(name string, now time.Time) bool {
-	if _, known := s.entries[name]; !known && !s.wildcard {
+func (s *subscription) mark(n uint32, now time.Time) bool {
+	if !s.wildcard && s.entry(n) == 0 {
 		return false
 	}
 	if len(s.dirty) == 0 {
-		s.since, s.dirty = now, map[string]struct{}{} // a new map, since maps do not shrink
+		s.since, s.dirty = now, map[uint32]struct{}{} // a new map, since maps do not shrink
 	}
-	s.dirty[name] = struct{}{}
+	s.dirty[n] = struct{}{}
 	return true
 }
 
 // settle compares the dirty names with what is published: what is the same
-// needs nothing, what has to go waits in gone. It returns the names that need a
-// place in a response of the type's own step, sorted.
-func (s *subscription) settle(published state) []string {
+// needs nothing, what has to go waits in gone. It returns what needs a place in
+// a response of the type's own step, ordered by name.
+func (s *subscription) settle() []uint32 {
+	if len(s.dirty) == 0 {
+		return nil
+	}
 	deferred := removalStepOf(s.typeURL) != stepOf(s.typeURL)
-	var names []string
-	for name := range s.dirty {
-		e, known := s.entries[name]
-		r := published.get(s.typeURL, name)
-		delete(s.gone, name)
+	todo := make([]uint32, 0, len(s.dirty))
+	for n := range s.dirty {
+		e, r := s.entry(n), s.table.slots[n].resource
+		delete(s.gone, n)
 		switch {
-		case r != nil && r.Version != e.version:
-			names = append(names, name)
-		case r == nil && e.version != "" && deferred:
-			if len(s.gone) == 0 {
-				s.gone = map[string]struct{}{}
+		case r != nil && e&^entryNamed != holds(r):
+			todo = append(todo, n)
+		case r == nil && e&entryHeld != 0 && deferred:
+			if s.gone == nil {
+				s.gone = map[uint32]struct{}{}
 			}
-			s.gone[name] = struct{}{}
-			delete(s.dirty, name)
-		case r == nil && (e.version != "" || known && e.named && !e.told):
-			names = append(names, name)
+			s.gone[n] = struct{}{}
+			delete(s.dirty, n)
+		case r == nil && (e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0):
+			todo = append(todo, n)
 		default:
-			delete(s.dirty, name)
+			delete(s.dirty, n)
 		}
 	}
-	slices.Sort(names)
-	return names
+	s.sort(todo)
+	return todo
 }
 
-// leaving returns the names to remove in the last steps, sorted.
-func (s *subscription) leaving() []string {
-	names := make([]string, 0, len(s.gone))
-	for name := range s.gone {
-		names = append(names, name)
+// leaving returns what to remove in the last steps, ordered by name.
+func (s *subscription) leaving() []uint32 {
+	todo := make([]uint32, 0, len(s.gone))
+	for n := range s.gone {
+		todo = append(todo, n)
 	}
-	slices.Sort(names)
-	return names
+	s.sort(todo)
+	return todo
+}
+
+func (s *subscription) sort(numbers []uint32) {
+	slices.SortFunc(numbers, func(a, b uint32) int {
+		return strings.Compare(s.table.slots[a].name, s.table.slots[b].name)
+	})
 }
 
 // take puts names into a response until it has limit bytes, and notes them as sent.
-func (s *subscription) take(names []string, published state, limit int, out *response) {
+func (s *subscription) take(todo []uint32, limit int, out *response) {
 	size := 0
-	for _, name := range names {
-		r := published.get(s.typeURL, name)
+	for _, n := range todo {
+		r, name := s.table.slots[n].resource, s.table.slots[n].name
 		if r == nil {
 			size += len(name) + 4
 		} else {
@@ -187,21 +236,20 @@ func (s *subscription) take(names []string, published state, limit int, out *res
 		if size > limit && len(out.changed)+len(out.removed) > 0 {
 			return // the rest stays dirty
 		}
-		e := s.entries[name]
-		if r != nil {
-			e.version, e.told = r.Version, false
-			s.entries[name] = e
+		delete(s.dirty, n)
+		delete(s.gone, n)
+		named := s.entry(n) & entryNamed
+		switch {
+		case r != nil:
 			out.changed = append(out.changed, r)
-		} else {
+			s.set(n, named|holds(r))
+		case named != 0:
 			out.removed = append(out.removed, name)
-			if e.named {
-				s.entries[name] = entry{named: true, told: true}
-			} else {
-				delete(s.entries, name)
-			}
+			s.set(n, entryNamed|entryTold)
+		default:
+			out.removed = append(out.removed, name)
+			s.set(n, 0)
 		}
-		delete(s.dirty, name)
-		delete(s.gone, name)
 	}
 	if len(s.dirty) == 0 {
 		s.dirty = nil
