@@ -12,13 +12,17 @@ import (
 // Kubeconfig writes a self-contained kubeconfig file: the identity user of the folder dir at the API server URL,
 // under the given cluster name. The file is readable by its owner only.
 func Kubeconfig(dir, user, cluster, url, file string) error {
-	read := func(name string) []byte {
-		b, _ := os.ReadFile(filepath.Join(dir, name))
-		return b
+	var data [3][]byte
+	for i, name := range []string{"ca.crt", user + ".crt", user + ".key"} {
+		b, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			return fmt.Errorf("kubeconfig %s: %w", file, err)
+		}
+		data[i] = b
 	}
 	cfg := clientcmdapi.NewConfig()
-	cfg.Clusters[cluster] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: read("ca.crt")}
-	cfg.AuthInfos[cluster+"-"+user] = &clientcmdapi.AuthInfo{ClientCertificateData: read(user + ".crt"), ClientKeyData: read(user + ".key")}
+	cfg.Clusters[cluster] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: data[0]}
+	cfg.AuthInfos[cluster+"-"+user] = &clientcmdapi.AuthInfo{ClientCertificateData: data[1], ClientKeyData: data[2]}
 	cfg.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: cluster + "-" + user, Namespace: "default"}
 	cfg.CurrentContext = cluster
 	if err := clientcmd.WriteToFile(*cfg, file); err != nil {

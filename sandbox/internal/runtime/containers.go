@@ -140,18 +140,20 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 	}
 }
 
-// stopSignal maps the CRI's enumeration, whose names are those of the signals; SIGRTMINPLUS5 and the like are numbers from 34.
+// stopSignal maps the CRI's enumeration, whose names are those of the signals. The real-time ones are counted from both ends.
 func stopSignal(s rt.Signal) syscall.Signal {
+	const rtMin, rtMax = 34, 64
 	name := s.String()
 	if sig := unix.SignalNum(name); sig != 0 {
 		return sig
 	}
-	const rtMin, rtMax = 34, 64
-	var n int
-	if _, err := fmt.Sscanf(strings.TrimPrefix(name, "SIGRTMINPLUS"), "%d", &n); err == nil {
+	n := 0
+	if rest, ok := strings.CutPrefix(name, "SIGRTMIN"); ok {
+		_, _ = fmt.Sscanf(rest, "PLUS%d", &n)
 		return syscall.Signal(rtMin + n)
 	}
-	if _, err := fmt.Sscanf(strings.TrimPrefix(name, "SIGRTMAXMINUS"), "%d", &n); err == nil {
+	if rest, ok := strings.CutPrefix(name, "SIGRTMAX"); ok {
+		_, _ = fmt.Sscanf(rest, "MINUS%d", &n)
 		return syscall.Signal(rtMax - n)
 	}
 	return syscall.SIGTERM
