@@ -31,7 +31,7 @@ func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
 	times, _ := strconv.Atoi(r.URL.Query().Get("times"))
 	w.Header().Set("Content-Type", "application/json")
 	if times <= 1 {
-		_ = json.NewEncoder(w).Encode(d.try(r, target))
+		_ = json.NewEncoder(w).Encode(d.try(d.once, r, target))
 		return
 	}
 	_ = json.NewEncoder(w).Encode(d.repeat(r, target, times))
@@ -51,7 +51,7 @@ func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]
 	for range callers {
 		wait.Go(func() {
 			for range work {
-				o := d.try(r, target)
+				o := d.try(d.client, r, target)
 				name := o.Version
 				if o.Error != "" {
 					name = "error: " + o.Error
@@ -68,7 +68,7 @@ func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]
 	return counts
 }
 
-func (d *driver) try(r *http.Request, target *url.URL) outcome {
+func (d *driver) try(client *http.Client, r *http.Request, target *url.URL) outcome {
 	if target.Scheme == "tcp" {
 		name, err := greet(r.Context(), target.Host)
 		if err != nil {
@@ -88,7 +88,7 @@ func (d *driver) try(r *http.Request, target *url.URL) outcome {
 	if host := request.Header.Get("Host"); host != "" {
 		request.Host = host
 	}
-	response, err := d.client.Do(request)
+	response, err := client.Do(request)
 	if err != nil {
 		return outcome{Error: err.Error()}
 	}

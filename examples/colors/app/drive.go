@@ -23,7 +23,7 @@ func drive(ctx context.Context, args []string) error {
 	listen := flags.String("listen", ":8080", "address of the counts")
 	rate := flags.Int("rate", 50, "calls a second to each target; 0 calls nobody")
 	_ = flags.Parse(args)
-	d := &driver{counts: Counts{}, client: &http.Client{Timeout: 20 * time.Second, CheckRedirect: noRedirect}}
+	d := &driver{counts: Counts{}, client: newClient(http.DefaultTransport), once: newClient(&http.Transport{DisableKeepAlives: true})}
 	if *rate > 0 {
 		for _, target := range flags.Args() {
 			u, err := url.Parse(target)
@@ -41,12 +41,17 @@ func drive(ctx context.Context, args []string) error {
 	return listenAndServe(ctx, *listen, mux)
 }
 
-func noRedirect(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+// newClient shows redirects as they are.
+func newClient(transport http.RoundTripper) *http.Client {
+	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+	return &http.Client{Transport: transport, Timeout: 20 * time.Second, CheckRedirect: last}
+}
 
 type driver struct {
-	client *http.Client
-	mu     sync.Mutex
-	counts Counts
+	// client keeps connections open; once opens one for each call, so that the call meets the rules of its time.
+	client, once *http.Client
+	mu           sync.Mutex
+	counts       Counts
 }
 
 func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Duration) {

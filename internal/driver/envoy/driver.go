@@ -4,12 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
 	"anymesh.dev/anymesh/sidecar"
 )
+
+// drainSeconds is how long connections outlive the rules that they were made under; App Mesh's default.
+const drainSeconds = 20
 
 // Name is the sidecarClass of this driver.
 const Name = "envoy"
@@ -42,7 +46,7 @@ func (Driver) Patch(ctx context.Context) error {
 		},
 		Command: []string{
 			"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level", injector.Configurator.GetSidecarLogLevel(),
-			"--concurrency", "2", "--disable-hot-restart",
+			"--concurrency", "2", "--disable-hot-restart", "--drain-time-s", strconv.Itoa(drainSeconds),
 		},
 		Files:      content,
 		ReadyURL:   fmt.Sprintf("http://127.0.0.1:%d/ready", statsPort),
