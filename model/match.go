@@ -1,7 +1,6 @@
 package model
 
 import (
-	"net/url"
 	"path"
 	"regexp"
 	"slices"
@@ -11,17 +10,16 @@ import (
 
 // Holds tells whether a canonical request matches.
 func (m Match) Holds(r Request) bool {
-	target, rawQuery, _ := strings.Cut(r.Path, "?")
+	target, query, _ := strings.Cut(r.Path, "?")
 	if m.Path.Kind == Prefix {
 		target = r.Path // a prefix may reach into the query, as it does in sidecars
 	}
-	query, _ := url.ParseQuery(rawQuery) // what cannot be parsed is as good as absent
 	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
 		m.Path.holds(target) &&
 		(m.Method == "" || m.Method == r.Method) &&
 		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.Scheme)) &&
 		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.holds(r.header(f.Name)) }) &&
-		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.holds(first(query[f.Name])) }) &&
+		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.holds(queryParameter(query, f.Name)) }) &&
 		(m.Predicate == nil || m.Predicate.Holds(r.Metadata))
 }
 
@@ -51,13 +49,13 @@ func (m StringMatch) holds(s string) bool {
 	return false
 }
 
-// holds compares a field's value; an absent field matches only when the comparison is turned round.
+// holds compares a field's value. An absent field matches only when the comparison is turned round; it then counts as empty.
 func (f FieldMatch) holds(value string, present bool) bool {
 	var ok bool
 	switch {
-	case !present:
 	case f.Kind == Present:
-		ok = true
+		ok = present
+	case !present && !f.Invert:
 	case f.Kind == Range:
 		n, err := strconv.ParseInt(value, 10, 64)
 		ok = err == nil && f.Start <= n && n < f.End
@@ -78,11 +76,14 @@ func (r Request) header(name string) (string, bool) {
 	return strings.Join(values, ","), len(values) > 0
 }
 
-func first(values []string) (string, bool) {
-	if len(values) == 0 {
-		return "", false
+// queryParameter gives the first value of a parameter as it stands in the URL, escapes and all.
+func queryParameter(query, name string) (string, bool) {
+	for part := range strings.SplitSeq(query, "&") {
+		if key, value, _ := strings.Cut(part, "="); key == name && part != "" {
+			return value, true
+		}
 	}
-	return values[0], true
+	return "", false
 }
 
 // canonicalRequest gives the one form of a request that is matched and forwarded: dot segments resolved, repeated

@@ -43,7 +43,8 @@ const (
 	Present MatchKind = "Present"
 )
 
-// FieldMatch compares a header (names ignore case) or a query parameter (names do not).
+// FieldMatch compares a header (names ignore case; several fields of a name are one value, joined by commas) or a query parameter
+// (names do not; the first of a name counts, and values are compared without decoding them).
 type FieldMatch struct {
 	Name  string    `json:"name"`
 	Kind  MatchKind `json:"kind"`
@@ -51,7 +52,7 @@ type FieldMatch struct {
 	// Start and End bound a Range of decimal integers: Start <= value < End.
 	Start int64 `json:"start,omitempty"`
 	End   int64 `json:"end,omitempty"`
-	// Invert turns the comparison round; an absent field then matches.
+	// Invert turns the comparison round; an absent field then counts as empty, so that it usually matches.
 	Invert bool `json:"invert,omitempty"`
 }
 
