@@ -69,6 +69,8 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 			Name: "static",
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
 				"re2.max_program_size.error_level": structpb.NewNumberValue(1000),
+				// Several fields of a name are one value, as HTTP has it; Envoy 1.39 began to match them one by one.
+				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 			}}},
 		}}},
 		StatsConfig: &metricsv3.StatsConfig{StatsTags: []*metricsv3.TagSpecifier{

@@ -166,8 +166,9 @@ func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: f.Start, End: f.End}}
 	default:
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: stringMatcher(f)}
-		out.TreatMissingHeaderAsEmpty = false
 	}
+	// Without it, Envoy takes an absent header for a mismatch, also when the comparison is turned round.
+	out.TreatMissingHeaderAsEmpty = f.Invert && f.Kind != model.Present
 	return out
 }
 
