@@ -20,9 +20,9 @@ func (Driver) Supports() map[model.Feature]bool {
 	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present} {
 		supported["route.match.header."+model.Feature(k)] = true
 		supported["route.match.query."+model.Feature(k)] = k != model.Range
-		if k != model.Suffix {
-			supported["route.match.path."+model.Feature(k)] = true
-		}
+	}
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Regex} {
+		supported["route.match.path."+model.Feature(k)] = true
 	}
 	for cause := range retryOn {
 		supported["route.retry."+model.Feature(cause)] = true

@@ -1,0 +1,7 @@
+// Package docs holds the documentation that is generated from tables in the code: findings.md and drivers.md.
+//
+// In: the table of finding codes, the features of the model and what each driver supports. Out: pages that cannot be out of date,
+// since a test compares them.
+package docs
+
+//go:generate go run ./generate

@@ -1,0 +1,31 @@
+package docs
+
+import (
+	"os"
+	"testing"
+
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/model"
+)
+
+func TestPagesAreUpToDate(t *testing.T) {
+	for name, want := range Pages() {
+		got, err := os.ReadFile(name)
+		if err != nil || string(got) != want {
+			t.Errorf("%s is not what the code says (%v); run: make generate", name, err)
+		}
+	}
+}
+
+// A driver cannot claim what the model does not know.
+func TestDriversSupportOnlyFeaturesOfTheModel(t *testing.T) {
+	known := map[model.Feature]bool{}
+	for _, f := range model.AllFeatures() {
+		known[f] = true
+	}
+	for f := range (envoy.Driver{}).Supports() {
+		if !known[f] {
+			t.Errorf("envoy supports %q, which is no feature of the model", f)
+		}
+	}
+}
