@@ -106,7 +106,7 @@ func (n needs) routes(routes []Route) {
 		n.add("route.weights", r.Origin, len(a.Destinations) > 1)
 		n.add("route.chain", r.Origin, len(a.Ingress)+len(a.Egress) > 0)
 		n.add("route.service", r.Origin, a.Service != nil)
-		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil))
+		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil || len(a.Rewrite.Headers) > 0))
 		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})
 		n.add("route.retry.status", r.Origin, len(a.Retry.StatusCodes) > 0)

@@ -123,6 +123,12 @@ func (w *Rewrite) apply(r Request, matched StringMatch) Request {
 		target += "?" + query
 	}
 	r.Path = target
+	if len(w.Headers) > 0 {
+		replaced := func(h Header) bool {
+			return slices.ContainsFunc(w.Headers, func(n Header) bool { return strings.EqualFold(n.Name, h.Name) })
+		}
+		r.Headers = append(slices.DeleteFunc(slices.Clone(r.Headers), replaced), w.Headers...)
+	}
 	for _, set := range w.Metadata {
 		r.Metadata = withMetadata(r.Metadata, strings.FieldsFunc(set.Path, func(c rune) bool { return c == '/' }), set.Value)
 	}

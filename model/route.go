@@ -90,6 +90,8 @@ type Rewrite struct {
 	// Path replaces the whole path; PathPrefix replaces the prefix that matched.
 	Path       string  `json:"path,omitempty"`
 	PathPrefix *string `json:"pathPrefix,omitempty"`
+	// Headers are set, in place of what the request has under these names.
+	Headers []Header `json:"headers,omitempty"`
 	// Metadata sets values in the connection's metadata (l7mp): path -> JSON value.
 	Metadata []MetadataSet `json:"metadata,omitempty"`
 }

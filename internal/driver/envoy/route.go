@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -59,6 +60,7 @@ func (r *renderer) routes(b model.Binding) []*routev3.Route {
 		}
 		setTimeouts(action, route.Action.Timeouts)
 		setRewrite(action, route.Action.Rewrite, route.Match)
+		rendered.RequestHeadersToAdd = setHeaders(route.Action.Rewrite)
 		action.RetryPolicy = retryPolicy(route.Action.Retry)
 		rendered.Action = &routev3.Route_Route{Route: action}
 		out = append(out, rendered)
@@ -96,6 +98,21 @@ func setRewrite(a *routev3.RouteAction, w *model.Rewrite, m model.Match) {
 			Substitution: strings.ReplaceAll(*w.PathPrefix, `\`, `\\`),
 		}
 	}
+}
+
+func setHeaders(w *model.Rewrite) []*corev3.HeaderValueOption {
+	if w == nil {
+		return nil
+	}
+	var out []*corev3.HeaderValueOption
+	for _, h := range w.Headers {
+		out = append(out, &corev3.HeaderValueOption{
+			// Envoy expands %...% in values; ours are constants.
+			Header:       &corev3.HeaderValue{Key: h.Name, Value: strings.ReplaceAll(h.Value, "%", "%%")},
+			AppendAction: corev3.HeaderValueOption_OVERWRITE_IF_EXISTS_OR_ADD,
+		})
+	}
+	return out
 }
 
 func retryPolicy(p model.Retry) *routev3.RetryPolicy {
