@@ -9,6 +9,9 @@ import (
 	"path/filepath"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
 // NameVariable tells how users call this program ("anymesh sandbox"), for help texts.
@@ -45,9 +48,12 @@ func newRoot() *cobra.Command {
 		name = "sandbox"
 	}
 	p := &place{}
+	// Kubernetes' packages put flags there, and cobra would show them as ours.
+	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
 	root := &cobra.Command{
-		Use:   name,
-		Short: "Real Kubernetes clusters on this machine, without Docker",
+		Use:     name,
+		Version: "Kubernetes " + plan.KubernetesVersion,
+		Short:   "Real Kubernetes clusters on this machine, without Docker",
 		Long: `Runs real Kubernetes clusters on this machine: no Docker, no virtual machines, no root needed.
 Pods are processes in network namespaces of their own; clusters reach each other's Pods.`,
 		SilenceUsage: true, SilenceErrors: true,
@@ -58,6 +64,7 @@ Pods are processes in network namespaces of their own; clusters reach each other
 	root.PersistentFlags().StringVar(&p.dir, "dir", "", "state folder (default $XDG_STATE_HOME/anymesh/sandbox/NAME)")
 	root.AddCommand(upCommand(p), statusCommand(p), downCommand(p), kubectlCommand(p), execCommand(p), shellCommand(p), imagesCommand(p))
 	root.AddCommand(internalCommands(p)...)
+	root.CompletionOptions.HiddenDefaultCmd = true
 	return root
 }
 

@@ -106,7 +106,10 @@ func (f *upFlags) inForeground(ctx context.Context, l plan.Lab) error {
 		}
 	})
 	show.end()
-	return errors.Join(err, printErr, lab.Clean(l.Dir))
+	if err != nil {
+		return err // which names the logs: keep them
+	}
+	return errors.Join(printErr, lab.Clean(l.Dir))
 }
 
 // detached starts the supervisor in a session of its own and follows its progress.
