@@ -150,7 +150,15 @@ func TestLifeOfASidecar(t *testing.T) {
 	if code, text := status(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "not ready") {
 		t.Errorf("ready before the proxy is: %d %q", code, text)
 	}
+	held := make(chan int, 1) // a question that waits is answered once, when the answer is yes
+	go func() {
+		code, _ := status(t, "http://"+p.listen+"/ready?wait=10s")
+		held <- code
+	}()
 	r.cmd.Process.Signal(syscall.SIGUSR1) // handed on; the proxy becomes ready by it
+	if code := <-held; code != 200 {
+		t.Errorf("a question that waits is answered with %d", code)
+	}
 	eventually(t, "ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 200 })
 	if _, text := status(t, "http://"+p.listen+"/metrics"); !strings.Contains(text, "anymesh_agent_certificate_expiry_seconds") ||
 		!strings.Contains(text, "proxy_requests_total 7") {

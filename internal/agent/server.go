@@ -15,6 +15,8 @@ const (
 	localTimeout = 2 * time.Second // of the proxy's own URLs
 	maxMetrics   = 64 << 20        // bytes of the proxy's metrics that are handed on
 	maxRequests  = 64              // worked on at once
+	maxReadyWait = 10 * time.Second
+	readyPoll    = 20 * time.Millisecond
 )
 
 // localClient talks to the proxy in the same pod.
@@ -64,8 +66,20 @@ func (a *agent) handler() http.Handler {
 	})
 }
 
+// serveReady answers at once or, with ?wait=DURATION, as soon as the proxy is ready: kubelet asks once a second at most, and
+// the whole pod waits for its first good answer.
 func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
-	if err := a.ready(r.Context()); err != nil {
+	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // nonsense is no wait
+	deadline := time.Now().Add(min(wait, maxReadyWait))
+	err := a.ready(r.Context())
+	for err != nil && time.Now().Before(deadline) && r.Context().Err() == nil {
+		select {
+		case <-r.Context().Done():
+		case <-time.After(readyPoll):
+			err = a.ready(r.Context())
+		}
+	}
+	if err != nil {
 		http.Error(w, err.Error(), http.StatusServiceUnavailable)
 		return
 	}

@@ -92,9 +92,12 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
 		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
-	ready := corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(sidecar.AgentPort)}}
-	out.StartupProbe = &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
-	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready, PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
+	ready := func(path string) corev1.ProbeHandler {
+		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecar.AgentPort)}}
+	}
+	// The agent holds the first question until it can say yes: the application starts the moment the sidecar is ready.
+	out.StartupProbe = &corev1.Probe{ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
+	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
 	out.VolumeMounts = append(out.VolumeMounts,
 		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
 		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
