@@ -67,7 +67,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grpc.MaxConcurrentStreams(uint32(s.opts.StreamsPerIdentity)),
 		grpc.ConnectionTimeout(20*time.Second),
 		grpc.ReadBufferSize(readBuffer),
-		grpc.SharedWriteBuffer(true),
 		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)

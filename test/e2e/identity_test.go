@@ -10,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -144,7 +145,7 @@ func discover(t *testing.T, address string, certificates []tls.Certificate, node
 	err = stream.Send(&discoveryv3.DeltaDiscoveryRequest{
 		Node: &corev3.Node{Id: node}, TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener",
 	})
-	if err != nil && err != io.EOF {
+	if err != nil && !errors.Is(err, io.EOF) {
 		return 0, err
 	}
 	response, err := stream.Recv()

@@ -8,7 +8,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -212,8 +211,6 @@ func want(o outcome, err error, ok bool, wish string) error {
 	}
 	return nil
 }
-
-var errAccepted = errors.New("it was accepted")
 
 func hostPort(host string, port int) string {
 	if strings.Contains(host, ":") {
