@@ -49,8 +49,10 @@ const (
 	ToApplication Outcome = "ToApplication"
 	// PassedThrough goes, untouched, to where the application sent it.
 	PassedThrough Outcome = "PassedThrough"
-	// NotFound is answered with status 404.
+	// NotFound is answered with status 404, a gRPC call with UNIMPLEMENTED.
 	NotFound Outcome = "NotFound"
+	// Malformed is answered with status 400: the path has no canonical form.
+	Malformed Outcome = "Malformed"
 	// Refused is reset.
 	Refused Outcome = "Refused"
 	// Denied is answered with status 403, or reset if there are no requests to answer.
@@ -67,7 +69,7 @@ type Decision struct {
 	// Chain and Back are the destinations that the stream passes on its way there and back.
 	Chain []string `json:"chain,omitempty"`
 	Back  []string `json:"back,omitempty"`
-	// Request is the request as it leaves.
+	// Request is the request as it leaves. Only what is taken for a request is changed; streams are not looked into.
 	Request  Request  `json:"request,omitzero"`
 	Retry    Retry    `json:"retry,omitzero"`
 	Timeouts Timeouts `json:"timeouts,omitzero"`
@@ -83,13 +85,15 @@ type Step struct {
 
 // Decide says what becomes of a request that the workload's application makes.
 func (v *View) Decide(r Request) Decision {
-	d := Decision{Request: canonicalRequest(r)}
+	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
 	if i < 0 {
 		return v.undeclared(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
 	}
-	binding, requests := v.Outbound[i].find(d.Request)
+	binding, requests := v.Outbound[i].find(r)
 	switch {
+	case requests && !d.canonical():
+		return d
 	case binding != nil:
 		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port, binding.Service)
 		return v.bound(d, *binding)
@@ -101,7 +105,7 @@ func (v *View) Decide(r Request) Decision {
 
 // Accept says what becomes of a request that arrives at the workload.
 func (v *View) Accept(r Request) Decision {
-	d := Decision{Request: canonicalRequest(r)}
+	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
 	if i < 0 {
 		d.step(v.Workload.Origin, "port %d is no listener of the workload", r.Port)
@@ -109,12 +113,15 @@ func (v *View) Accept(r Request) Decision {
 		return d
 	}
 	in := v.Inbound[i]
+	if in.Listener.Protocol.Requests() && !d.canonical() {
+		return d
+	}
 	if !v.permitted(&d) {
 		d.Outcome = Denied
 		return d
 	}
 	if in.Listener.Router != "" {
-		return v.route(d, in.Routes)
+		return v.route(d, in.Routes, in.Listener.Protocol)
 	}
 	d.step(in.Listener.Origin, "listener on port %d hands it to the application", r.Port)
 	d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
@@ -161,11 +168,15 @@ func (b *Binding) serves(host string, port uint16) bool {
 
 func (v *View) bound(d Decision, b Binding) Decision {
 	d.Service = b.Service
-	return v.route(d, b.Routes)
+	return v.route(d, b.Routes, b.Protocol)
 }
 
-// route takes the first route that matches.
-func (v *View) route(d Decision, routes []Route) Decision {
+// route takes the first route that matches. What leads nowhere is told so, or closed if it is a stream.
+func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
+	nowhere := NotFound
+	if !p.Requests() {
+		nowhere = Refused
+	}
 	for _, r := range routes {
 		if !r.Match.Holds(d.Request) {
 			d.step(r.Origin.At(r.Origin.Path), "route %s does not match", r.Name)
@@ -188,15 +199,12 @@ func (v *View) route(d Decision, routes []Route) Decision {
 		}
 		if len(d.Targets) == 0 {
 			d.step(r.Origin, "route %s has no destination", r.Name)
-			d.Outcome = NotFound
+			d.Outcome = nowhere
 		}
 		return d
 	}
 	d.step(v.Workload.Origin, "no route matches")
-	d.Outcome = NotFound
-	if !d.Request.Protocol.Requests() {
-		d.Outcome = Refused
-	}
+	d.Outcome = nowhere
 	return d
 }
 
@@ -231,6 +239,18 @@ func (v *View) undeclared(d Decision, otherwise Outcome, why string, at Origin) 
 	}
 	d.step(v.Mesh.Origin, "the mesh's egress rule is %s", v.Mesh.Egress)
 	return d
+}
+
+// canonical brings the request into the form that is matched and forwarded, and reports false if there is none.
+func (d *Decision) canonical() bool {
+	path, ok := canonicalPath(d.Request.Path)
+	if !ok {
+		d.step(Origin{}, "path %q has no canonical form", d.Request.Path)
+		d.Outcome = Malformed
+		return false
+	}
+	d.Request.Path = path
+	return true
 }
 
 func (d *Decision) step(at Origin, format string, args ...any) {

@@ -1,7 +1,6 @@
 package model
 
 import (
-	"path"
 	"regexp"
 	"slices"
 	"strconv"
@@ -84,24 +83,6 @@ func queryParameter(query, name string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// canonicalRequest gives the one form of a request that is matched and forwarded: dot segments resolved, repeated
-// slashes merged, escaped slashes kept. Method and header values stay as they are.
-func canonicalRequest(r Request) Request {
-	if r.Path == "" || r.Path[0] != '/' {
-		return r
-	}
-	target, query, hasQuery := strings.Cut(r.Path, "?")
-	clean := path.Clean(target)
-	if clean != "/" && (strings.HasSuffix(target, "/") || strings.HasSuffix(target, "/.") || strings.HasSuffix(target, "/..")) {
-		clean += "/"
-	}
-	if hasQuery {
-		clean += "?" + query
-	}
-	r.Path = clean
-	return r
 }
 
 // apply rewrites a request that a route with the given path match has matched. A nil Rewrite changes nothing.

@@ -107,9 +107,10 @@ func (c *caller) script() string {
 
 func (c *caller) request(ctx context.Context) (Seen, error) {
 	r := c.line.Request
-	u, err := url.Parse(r.Scheme + "://" + c.to.String() + r.Path)
-	if err != nil {
-		return Seen{}, err
+	path, query, _ := strings.Cut(r.Path, "?")
+	u := &url.URL{Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query}
+	if !strings.HasPrefix(path, "//") {
+		u.Opaque = path // as it stands, however odd
 	}
 	request := (&http.Request{Method: r.Method, URL: u, Host: r.Host, Header: http.Header{}}).WithContext(ctx)
 	for _, h := range r.Headers {

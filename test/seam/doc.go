@@ -21,6 +21,6 @@
 // a broken connection, or 200 after some time; the last one stays for all further tries.
 //
 // Behind "=>" come, separated by semicolons: destinations and their weights, "application", "passed" (to where it was going),
-// "404" (the sidecar's own; UNIMPLEMENTED for gRPC) or "refused" (closed without a byte); "as /path" and "host name" if the request
+// "404" and "400" (the sidecar's own; UNIMPLEMENTED and INTERNAL for gRPC) or "refused" (closed without a byte); "as /path" and "host name" if the request
 // leaves with others; and what else the case is about: "route name", "3 tries", "answer 200", "timeout 2s", "idle 1m0s".
 package seam

@@ -32,6 +32,7 @@ const (
 	notFound    = "404"
 	refused     = "refused"
 	denied      = "403"
+	malformed   = "400"
 )
 
 func parseExpectation(text string) (Expectation, error) {
@@ -92,6 +93,8 @@ func outcome(d model.Decision) string {
 		return refused
 	case model.Denied:
 		return denied
+	case model.Malformed:
+		return malformed
 	}
 	var targets []string
 	for _, t := range d.Targets {

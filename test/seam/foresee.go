@@ -22,8 +22,11 @@ func foresee(d model.Decision, l Line) (tries int, status string) {
 		}
 		return http
 	}
-	if d.Outcome == model.NotFound {
+	switch d.Outcome {
+	case model.NotFound:
 		return 0, own("404", "unimplemented")
+	case model.Malformed:
+		return 0, own("400", "internal")
 	}
 	var spent time.Duration
 	for try := 1; ; try++ {

@@ -1,0 +1,93 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// canonicalPath gives the one form of a request target that is matched and forwarded, so that no spelling of a path gets past a
+// route: backslashes are slashes, characters are escaped if they must be and not if they need not, then dot segments are resolved
+// (RFC 3986, 6.2.2), then slashes that repeat are merged. Segments may carry parameters ("..;x" is a dot segment). Escaped slashes
+// stay escaped, and the query stays as it is. It reports false for what has no such form: an escaped NUL, or bytes that no URL has.
+func canonicalPath(target string) (string, bool) {
+	if target == "" || target[0] != '/' {
+		return target, true
+	}
+	if strings.ContainsFunc(target, func(c rune) bool { return c <= ' ' || c >= 0x7f || c == '#' }) {
+		return "", false
+	}
+	path, query, hasQuery := strings.Cut(target, "?")
+	path, ok := escape(path)
+	if !ok {
+		return "", false
+	}
+	path = mergeSlashes(resolveDots(path))
+	if hasQuery {
+		path += "?" + query
+	}
+	return path, true
+}
+
+// escape undoes escapes of letters, digits and "-._~", unless they would complete a broken escape before them, and escapes those
+// ASCII characters that URLs have only so. It reports false when there is an escaped NUL.
+func escape(path string) (string, bool) {
+	var out []byte
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c == '%' && i+2 < len(path) {
+			n, err := strconv.ParseUint(path[i+1:i+3], 16, 8)
+			switch {
+			case err == nil && n == 0:
+				return "", false
+			case err == nil && unreserved(byte(n)) && !slices.Contains(out[max(0, len(out)-2):], '%'):
+				c = byte(n)
+				i += 2
+			}
+		}
+		switch {
+		case c == '\\':
+			out = append(out, '/')
+		case strings.IndexByte("\"<>^`{|}", c) >= 0:
+			out = fmt.Appendf(out, "%%%02X", c)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out), true
+}
+
+func unreserved(c byte) bool {
+	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || strings.IndexByte("-._~", c) >= 0
+}
+
+// resolveDots removes "." segments, and ".." segments together with the one before, which may be empty.
+func resolveDots(path string) string {
+	segments := strings.Split(path[1:], "/")
+	var out []string
+	for i, segment := range segments {
+		bare, _, _ := strings.Cut(segment, ";")
+		if bare != "." && bare != ".." {
+			out = append(out, segment)
+			continue
+		}
+		if bare == ".." && len(out) > 0 {
+			out = out[:len(out)-1]
+		}
+		if i == len(segments)-1 {
+			out = append(out, "") // "/a/." is a folder, "/a/"
+		}
+	}
+	return "/" + strings.Join(out, "/")
+}
+
+func mergeSlashes(path string) string {
+	var out strings.Builder
+	for i := range len(path) {
+		if path[i] != '/' || i == 0 || path[i-1] != '/' {
+			out.WriteByte(path[i])
+		}
+	}
+	return out.String()
+}
