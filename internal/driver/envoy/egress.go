@@ -29,7 +29,7 @@ func (r *renderer) egress() {
 			})
 		}
 		for _, b := range out.Bindings {
-			if b.Protocol == model.TCP && len(b.Routes) > 0 {
+			if b.Protocol == model.TCP {
 				chains = append(chains, r.streamChain(out.Port, b))
 			}
 		}
@@ -95,7 +95,8 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 	return config
 }
 
-// streamChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart.
+// streamChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart. A
+// service without any closes connections, also in a mesh where unknown ones pass.
 func (r *renderer) streamChain(port uint16, b model.Binding) *listenerv3.FilterChain {
 	chain := &listenerv3.FilterChain{
 		Name:             "tcp_" + b.Service,
@@ -104,7 +105,10 @@ func (r *renderer) streamChain(port uint16, b model.Binding) *listenerv3.FilterC
 	for _, a := range b.Addresses {
 		chain.FilterChainMatch.PrefixRanges = append(chain.FilterChainMatch.PrefixRanges, hostRange(a))
 	}
-	action := b.Routes[0].Action
+	var action model.Action
+	if len(b.Routes) > 0 {
+		action = b.Routes[0].Action
+	}
 	cluster, weighted := r.targets(action)
 	chain.Filters = []*listenerv3.Filter{tcpProxy("egress", cluster, weighted, action.Timeouts.Idle)}
 	if cluster == "" && len(weighted) == 0 {
