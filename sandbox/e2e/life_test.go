@@ -61,6 +61,36 @@ func TestExecOnNode(t *testing.T) {
 	}
 }
 
+// Orphans of a command are buried by the lab's first process.
+func TestOrphansAreBuried(t *testing.T) {
+	const mark = "0.31536"
+	if _, err := shared.run("exec", "--", "sh", "-c", "(sleep "+mark+" &) ; (sleep "+mark+" &)"); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, "no zombies", func(context.Context) error {
+		out, err := command("ps", "-eww", "-o", "pid,ppid,stat,args")
+		if err != nil {
+			return err
+		}
+		first := ""
+		for line := range strings.Lines(out) {
+			if strings.Contains(line, "inside --dir "+shared.dir) {
+				first = strings.Fields(line)[0]
+			}
+		}
+		if first == "" {
+			return errors.New("the lab's first process was not found:\n" + out)
+		}
+		for line := range strings.Lines(out) {
+			f := strings.Fields(line)
+			if f[1] == first && (strings.HasPrefix(f[2], "Z") || strings.Contains(line, mark)) {
+				return errors.New("still there: " + line)
+			}
+		}
+		return nil
+	})
+}
+
 // A lab that is killed leaves no process, mount or network device; "down" removes its files; the place can be used again.
 func TestKillLeavesNothing(t *testing.T) {
 	lab := &labUnderTest{dir: filepath.Join(scratch, "killed")}

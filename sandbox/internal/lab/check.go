@@ -41,6 +41,11 @@ func (c *check) api(ctx context.Context) error {
 	return err
 }
 
+func (c *check) registered(ctx context.Context) error {
+	_, err := c.client.CoreV1().Nodes().Get(ctx, c.cluster.NodeName(), metav1.GetOptions{})
+	return err
+}
+
 // node wants the node Ready and the default ServiceAccount there: without it no Pod can be made.
 func (c *check) node(ctx context.Context) error {
 	n, err := c.client.CoreV1().Nodes().Get(ctx, c.cluster.NodeName(), metav1.GetOptions{})

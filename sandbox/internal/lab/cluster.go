@@ -37,13 +37,20 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 		return err
 	}
 	step("API server")
-	for _, name := range []string{"proxy", "node"} {
-		stop, err := in.supervise(ctx, cancel, c, name)
-		if err != nil {
-			return err
-		}
-		defer stop()
+	stopNode, err := in.supervise(ctx, cancel, c, "node")
+	if err != nil {
+		return err
 	}
+	defer stopNode()
+	// kube-proxy asks for its Node, and asks again only after a second, two, four.
+	if err := poll(ctx, check.registered); err != nil {
+		return err
+	}
+	stopProxy, err := in.supervise(ctx, cancel, c, "proxy")
+	if err != nil {
+		return err
+	}
+	defer stopProxy()
 	for _, s := range []struct {
 		name string
 		ok   func(context.Context) error

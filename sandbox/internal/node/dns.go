@@ -12,6 +12,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 	_ "github.com/coredns/coredns/plugin/ready"
+	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
@@ -44,5 +45,7 @@ func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CoreDNS: %w", err)
 	}
+	// The plugin takes over the log of all Kubernetes packages and drops what their lines are about.
+	klog.ClearLogger()
 	return instance, nil
 }
