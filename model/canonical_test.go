@@ -1,0 +1,113 @@
+package model_test
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// TestMergeDoesNotDependOnOrder cuts a model into fragments at random, shuffles every list whose order carries no meaning, and
+// merges them again.
+func TestMergeDoesNotDependOnOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	want := model.Merge(large())
+	for range 100 {
+		fragments := make([]model.Model, 1+random.IntN(4))
+		for _, kind := range lists(new(large())) {
+			for i := range kind.Len() {
+				into := lists(&fragments[random.IntN(len(fragments))])
+				at := slices.IndexFunc(into, func(v reflect.Value) bool { return v.Type() == kind.Type() })
+				into[at].Set(reflect.Append(into[at], kind.Index(i)))
+			}
+		}
+		for i := range fragments {
+			scramble(random, &fragments[i])
+		}
+		if got := model.Merge(fragments...); !reflect.DeepEqual(got, want) {
+			t.Fatalf("another order, another model:\ngot  %+v\nwant %+v", got, want)
+		}
+	}
+}
+
+func TestCanonicalTwiceIsCanonicalOnce(t *testing.T) {
+	once := model.Merge(large())
+	hash := model.Hash(once)
+	if model.Hash(once.Canonical()) != hash {
+		t.Error("a canonical model changed when it was made canonical")
+	}
+}
+
+// The order of routes and of the chains of an action decides what happens to traffic.
+func TestCanonicalKeepsOrderThatMeansSomething(t *testing.T) {
+	routes := []model.Route{
+		{Name: "z", Action: model.Action{Ingress: []string{"second", "first"}, Egress: []string{"b", "a"},
+			Destinations: []model.WeightedDestination{{Destination: "z"}, {Destination: "a"}}}},
+		{Name: "a"},
+	}
+	m := model.Model{Routers: []model.Router{{Routes: slices.Clone(routes)}}}
+	if got := m.Canonical().Routers[0].Routes; !reflect.DeepEqual(got, routes) {
+		t.Errorf("routes were reordered: %+v", got)
+	}
+}
+
+func TestMergeOfNothing(t *testing.T) {
+	if got := model.Merge(); !reflect.DeepEqual(got, &model.Model{}) {
+		t.Errorf("nothing merged gives %+v", got)
+	}
+}
+
+// large has several of everything, and names that differ in one part only.
+func large() model.Model {
+	var m model.Model
+	for _, mesh := range []string{"m", "n"} {
+		m.Meshes = append(m.Meshes, model.Mesh{Name: mesh})
+		for i := range 4 {
+			key := model.Key{Mesh: mesh, Name: fmt.Sprintf("x%d", i)}
+			m.Workloads = append(m.Workloads, model.Workload{
+				Key:       key,
+				Listeners: []model.Listener{{Port: 80, Protocol: model.HTTP}, {Port: 80, Protocol: model.TCP}, {Port: 81, Protocol: model.HTTP}, {Socket: "/b"}, {Socket: "/a"}},
+				Backends:  []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
+			})
+			m.Services = append(m.Services, model.Service{Key: key})
+			m.Routers = append(m.Routers, model.Router{Key: key, Ports: []model.RouterPort{{Port: 1}, {Port: 2, Protocol: model.TCP}, {Port: 2, Protocol: model.UDP}}})
+			m.Destinations = append(m.Destinations, model.Destination{Key: key})
+			m.Accesses = append(m.Accesses, model.Access{Key: key})
+			for _, uid := range []string{"1", "2"} {
+				m.Endpoints = append(m.Endpoints, model.Endpoint{
+					Workload: key, Instance: model.Instance{Namespace: "ns", Name: "pod", UID: uid},
+					Addresses: []netip.Addr{netip.MustParseAddr("fd00::1"), netip.MustParseAddr("10.0.0.1")},
+				})
+			}
+		}
+	}
+	return m
+}
+
+// lists gives the lists of a model.
+func lists(m *model.Model) []reflect.Value {
+	v := reflect.ValueOf(m).Elem()
+	var out []reflect.Value
+	for i := range v.NumField() {
+		out = append(out, v.Field(i))
+	}
+	return out
+}
+
+func scramble(random *rand.Rand, m *model.Model) {
+	shuffle := func(v reflect.Value) { random.Shuffle(v.Len(), reflect.Swapper(v.Interface())) }
+	for _, list := range lists(m) {
+		shuffle(list)
+	}
+	for i := range m.Workloads {
+		shuffle(reflect.ValueOf(m.Workloads[i].Listeners))
+		shuffle(reflect.ValueOf(m.Workloads[i].Backends))
+	}
+	for i := range m.Routers {
+		shuffle(reflect.ValueOf(m.Routers[i].Ports))
+	}
+}

@@ -1,0 +1,92 @@
+package model_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+)
+
+func featureNames(needs []model.Need) []string {
+	var out []string
+	for _, n := range needs {
+		out = append(out, string(n.Feature))
+	}
+	return out
+}
+
+func TestNeedsOfAView(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	want := []string{
+		"destination.grpc", "destination.http", "destination.tcp", "discovery.DNS", "egress.Deny",
+		"listener.grpc", "listener.http", "listener.tcp", "listener.timeout",
+		"route.chain", "route.match.method", "route.match.path.Exact", "route.match.path.Prefix",
+		"route.rewrite", "route.timeout", "route.weights",
+	}
+	if got := featureNames(front.Needs()); !slices.Equal(got, want) {
+		t.Errorf("the front needs\n%v\nwant\n%v", got, want)
+	}
+}
+
+// TestEveryNeedIsAFeature lets a view ask for everything at once: what it then needs is the table of features, apart from
+// alternatives.
+func TestEveryNeedIsAFeature(t *testing.T) {
+	known := model.AllFeatures()
+	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) {
+		t.Error("the table of features is not in order, or says something twice")
+	}
+	v := model.View{
+		Mesh:    model.Mesh{Egress: model.EgressAllow},
+		Inbound: []model.Inbound{{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}}}},
+		Destinations: []model.Destination{
+			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
+		},
+		Accesses: []model.Access{{}},
+	}
+	all := model.Route{
+		Match: model.Match{
+			Hosts: []string{"h"}, Path: model.StringMatch{Kind: model.Suffix}, Method: "GET", Scheme: "http",
+			Headers: []model.FieldMatch{{Kind: model.Range}}, Query: []model.FieldMatch{{Kind: model.Present}}, Predicate: &model.Predicate{},
+		},
+		Action: model.Action{
+			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{}, Ingress: []string{"i"},
+			Rewrite: &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
+			Retry:   model.Retry{On: []model.RetryCause{model.RetryReset}, StatusCodes: []uint16{503}}, Timeouts: model.Timeouts{Request: 1},
+		},
+	}
+	v.Inbound[0].Routes = []model.Route{all}
+	got := v.Needs()
+	for _, n := range got {
+		if !slices.Contains(known, n.Feature) {
+			t.Errorf("%s is needed, and no feature of the model", n.Feature)
+		}
+	}
+	for _, f := range known {
+		alternative := strings.HasPrefix(string(f), "listener.") || strings.HasPrefix(string(f), "destination.") || strings.HasPrefix(string(f), "discovery.") ||
+			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
+		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {
+			t.Errorf("no view can need %s", f)
+		}
+	}
+}
+
+// The first field that asks for a feature is the one that is named.
+func TestUnsupportedNamesTheField(t *testing.T) {
+	at := func(path string) model.Origin {
+		return model.Origin{Object: model.ObjectRef{Kind: "VirtualRouter", Namespace: "n", Name: "r"}, Path: path}
+	}
+	v := model.View{Mesh: model.Mesh{Egress: model.EgressDeny}, Outbound: []model.Outbound{{Bindings: []model.Binding{{Protocol: model.HTTP, Routes: []model.Route{
+		{Match: model.Match{Method: "GET"}, Origin: at("spec.routes[0]")}, {Match: model.Match{Method: "GET"}, Origin: at("spec.routes[1]")},
+	}}}}}}
+	supports := map[model.Feature]bool{"listener.http": true, "egress.Deny": true}
+	findings := model.Unsupported("pipy", v.Needs(), supports)
+	if len(findings) != 1 || findings[0].Code != model.CodeNotSupported || findings[0].Path != "spec.routes[0]" ||
+		!strings.Contains(findings[0].Text, "pipy") || !strings.Contains(findings[0].Text, "route.match.method") {
+		t.Errorf("findings: %v", findings)
+	}
+	supports["route.match.method"] = true
+	if findings := model.Unsupported("pipy", v.Needs(), supports); len(findings) != 0 {
+		t.Errorf("everything is supported, and still: %v", findings)
+	}
+}

@@ -1,0 +1,219 @@
+package model_test
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// shop is a mesh of a front that may reach two web services and a database, and of what these are.
+func shop() model.Model {
+	key := func(name string) model.Key { return model.Key{Mesh: "m", Name: name} }
+	to := func(name string, weight uint32) model.WeightedDestination {
+		return model.WeightedDestination{Destination: name, Weight: weight}
+	}
+	destination := func(name string, p model.Protocol) model.Destination {
+		return model.Destination{Key: key(name), Workload: name, Port: 80, Protocol: p, Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: name + ".example"}}
+	}
+	return model.Model{
+		Meshes: []model.Mesh{{Name: "m", Egress: model.EgressDeny, EgressNames: []string{"*.amazonaws.com"}}},
+		Workloads: []model.Workload{
+			{Key: key("front"), Role: model.RoleSidecar, Listeners: []model.Listener{{Port: 8080, Protocol: model.HTTP, Timeouts: model.Timeouts{Idle: 1}}},
+				Backends: []model.Backend{{Service: "cart.example"}, {Service: "items.example"}, {Service: "db.example"}}},
+			{Key: key("cart"), Role: model.RoleSidecar},
+		},
+		Services: []model.Service{
+			{Key: key("cart.example"), Aliases: []string{"Cart"}, Router: "cart"},
+			{Key: key("items.example"), Router: "items"},
+			{Key: key("db.example"), Router: "db", Addresses: []netip.Addr{netip.MustParseAddr("10.9.0.1")}},
+		},
+		Routers: []model.Router{
+			{Key: key("cart"), Ports: []model.RouterPort{{Port: 80, Protocol: model.HTTP}}, Routes: []model.Route{
+				{Name: "secret", Protocol: model.HTTP, Match: model.Match{Path: model.StringMatch{Kind: model.Prefix, Value: "/secret"}}, Action: model.Action{Destinations: []model.WeightedDestination{to("gone", 1)}}},
+				{Name: "old", Protocol: model.HTTP, Match: model.Match{Path: model.StringMatch{Kind: model.Prefix, Value: "/old/"}}, Action: model.Action{
+					Destinations: []model.WeightedDestination{to("cart-v1", 1)}, Rewrite: &model.Rewrite{Host: "v1.example", PathPrefix: new("/")}}},
+				{Name: "fixed", Protocol: model.HTTP, Match: model.Match{Path: model.StringMatch{Kind: model.Exact, Value: "/here"}}, Action: model.Action{
+					Destinations: []model.WeightedDestination{to("cart-v1", 1)}, Rewrite: &model.Rewrite{Path: "/there"}}},
+				{Name: "all", Protocol: model.HTTP, Action: model.Action{
+					Destinations: []model.WeightedDestination{to("cart-v1", 90), to("cart-v2", 10), to("idle", 0)},
+					Retry:        model.Retry{Retries: 2}, Timeouts: model.Timeouts{Request: 5}}},
+			}},
+			{Key: key("items"), Ports: []model.RouterPort{{Port: 80, Protocol: model.HTTP}, {Port: 90, Protocol: model.GRPC}}, Routes: []model.Route{
+				{Name: "web", Protocol: model.HTTP, Port: 80, Match: model.Match{Method: "GET"}, Action: model.Action{Destinations: []model.WeightedDestination{to("items-web", 1)}}},
+				{Name: "calls", Protocol: model.GRPC, Action: model.Action{Destinations: []model.WeightedDestination{to("items-calls", 1)}}},
+			}},
+			{Key: key("db"), Ports: []model.RouterPort{{Port: 5432, Protocol: model.TCP}}, Routes: []model.Route{
+				{Name: "rows", Protocol: model.TCP, Action: model.Action{
+					Destinations: []model.WeightedDestination{to("db", 1)}, Ingress: []string{"audit", "encrypt"}, Egress: []string{"decrypt"}}},
+			}},
+		},
+		Destinations: []model.Destination{
+			destination("cart-v1", model.HTTP), destination("cart-v2", model.HTTP), destination("idle", model.HTTP), destination("items-web", model.HTTP),
+			destination("items-calls", model.GRPC), destination("db", model.TCP), destination("audit", model.TCP), destination("encrypt", model.TCP), destination("decrypt", model.TCP),
+		},
+	}
+}
+
+func viewOf(t *testing.T, m model.Model, workload string) model.View {
+	t.Helper()
+	v, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: workload})
+	if !ok {
+		t.Fatalf("there is no view of %s", workload)
+	}
+	return v
+}
+
+func targets(d model.Decision) string {
+	var out []string
+	for _, t := range d.Targets {
+		out = append(out, t.Destination)
+	}
+	return strings.Join(out, " ")
+}
+
+func TestDecide(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	for _, c := range []struct {
+		text    string
+		request model.Request
+		outcome model.Outcome
+		route   string
+		targets string
+	}{
+		{"a service by its name", model.Request{Port: 80, Host: "items.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"with the port", model.Request{Port: 80, Host: "items.example:80", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"with another port", model.Request{Port: 80, Host: "items.example:81", Method: "GET", Path: "/"}, model.NotFound, "", ""},
+		{"names ignore case", model.Request{Port: 80, Host: "ITEMS.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"by an alias", model.Request{Port: 80, Host: "cart", Path: "/"}, model.Forwarded, "all", "cart-v1 cart-v2"},
+		{"weight 0 gets nothing", model.Request{Port: 80, Host: "cart.example", Path: "/x"}, model.Forwarded, "all", "cart-v1 cart-v2"},
+		{"the first route that matches", model.Request{Port: 80, Host: "cart.example", Path: "/old/x"}, model.Forwarded, "old", "cart-v1"},
+		{"a route whose destination is gone", model.Request{Port: 80, Host: "cart.example", Path: "/secret"}, model.NotFound, "secret", ""},
+		{"no route", model.Request{Port: 80, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, "", ""},
+		{"no such host", model.Request{Port: 80, Host: "other.example", Path: "/"}, model.NotFound, "", ""},
+		{"no such port", model.Request{Port: 81, Host: "cart.example", Path: "/"}, model.Refused, "", ""},
+		{"another port of a service", model.Request{Port: 90, Protocol: model.GRPC, Host: "items.example", Method: "POST", Path: "/pkg.Svc/M"}, model.Forwarded, "calls", "items-calls"},
+		{"a stream by its address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")}, model.Forwarded, "rows", "db"},
+		{"a stream to another address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.2")}, model.Refused, "", ""},
+	} {
+		if c.request.Protocol == "" {
+			c.request.Protocol = model.HTTP
+		}
+		d := front.Decide(c.request)
+		if d.Outcome != c.outcome || d.Route != c.route || targets(d) != c.targets {
+			t.Errorf("%s: %s by route %q to %q, want %s by %q to %q\n%+v", c.text, d.Outcome, d.Route, targets(d), c.outcome, c.route, c.targets, d.Steps)
+		}
+		if len(d.Steps) == 0 {
+			t.Errorf("%s: the decision does not say how it came about", c.text)
+		}
+	}
+}
+
+func TestWhatIsNotDeclared(t *testing.T) {
+	allow := shop()
+	allow.Meshes[0].Egress = model.EgressAllow
+	for _, c := range []struct {
+		text        string
+		request     model.Request
+		deny, allow model.Outcome
+	}{
+		{"a port that no backend has", model.Request{Port: 9, Protocol: model.TCP}, model.Refused, model.PassedThrough},
+		{"a host that no backend has", model.Request{Port: 80, Protocol: model.HTTP, Host: "x", Path: "/"}, model.NotFound, model.PassedThrough},
+		{"an address that no backend has", model.Request{Port: 5432, Protocol: model.TCP}, model.Refused, model.PassedThrough},
+		{"a declared host without a route is not undeclared", model.Request{Port: 80, Protocol: model.HTTP, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, model.NotFound},
+		{"a name that the mesh lets pass", model.Request{Port: 443, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.PassedThrough, model.PassedThrough},
+		{"that name in capitals", model.Request{Port: 443, Protocol: model.TCP, ServerName: "S3.AMAZONAWS.COM"}, model.PassedThrough, model.PassedThrough},
+		{"that name on another port", model.Request{Port: 444, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.Refused, model.PassedThrough},
+		{"a name that only ends alike", model.Request{Port: 443, Protocol: model.TCP, ServerName: "notamazonaws.com"}, model.Refused, model.PassedThrough},
+	} {
+		for egress, want := range map[*model.Model]model.Outcome{new(shop()): c.deny, &allow: c.allow} {
+			front := viewOf(t, *egress, "front")
+			if d := front.Decide(c.request); d.Outcome != want {
+				t.Errorf("%s, egress %s: %s, want %s", c.text, egress.Meshes[0].Egress, d.Outcome, want)
+			}
+		}
+	}
+}
+
+func TestRewrite(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	for path, want := range map[string][2]string{
+		"/old/a/b?q=/old/": {"v1.example", "/a/b?q=/old/"}, // the query is not touched
+		"/old/":            {"v1.example", "/"},
+		"/here?q":          {"cart.example", "/there?q"},
+		"/plain":           {"cart.example", "/plain"},
+	} {
+		d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: path})
+		if got := [2]string{d.Request.Host, d.Request.Path}; got != want {
+			t.Errorf("%s leaves as %v, want %v", path, got, want)
+		}
+	}
+}
+
+// What is asked of one request must not be seen by the next.
+func TestRewriteOfMetadataLeavesTheOriginalAlone(t *testing.T) {
+	m := shop()
+	m.Routers[2].Routes[0].Action.Rewrite = &model.Rewrite{Metadata: []model.MetadataSet{
+		{Path: "/labels/zone", Value: "b"}, {Path: "new/deep/", Value: 1.0}, {Path: "/plain/below", Value: true},
+	}}
+	before := map[string]any{"labels": map[string]any{"zone": "a", "app": "x"}, "plain": "text"}
+	front := viewOf(t, m, "front")
+	d := front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1"), Metadata: before})
+	want := map[string]any{
+		"labels": map[string]any{"zone": "b", "app": "x"}, "new": map[string]any{"deep": 1.0}, "plain": map[string]any{"below": true},
+	}
+	if model.Hash(d.Request.Metadata) != model.Hash(want) {
+		t.Errorf("metadata leave as %v, want %v", d.Request.Metadata, want)
+	}
+	if before["labels"].(map[string]any)["zone"] != "a" || before["plain"] != "text" || len(before) != 2 {
+		t.Errorf("the metadata of the connection itself changed: %v", before)
+	}
+}
+
+func TestDecisionCarriesWhatTheRouteSays(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: "/"})
+	if d.Service != "cart.example" || d.Retry.Retries != 2 || d.Timeouts.Request != 5 || d.Targets[0].Weight != 90 {
+		t.Errorf("%+v", d)
+	}
+	d = front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")})
+	if !slices.Equal(d.Chain, []string{"audit", "encrypt"}) || !slices.Equal(d.Back, []string{"decrypt"}) {
+		t.Errorf("there by %v, back by %v", d.Chain, d.Back)
+	}
+}
+
+func TestAccept(t *testing.T) {
+	alice, bob := model.Identity{TrustDomain: "t", Namespace: "n", Account: "alice"}, model.Identity{TrustDomain: "t", Namespace: "n", Account: "bob"}
+	open := shop()
+	closed := shop()
+	closed.Accesses = []model.Access{
+		{Key: model.Key{Mesh: "m", Name: "read"}, Workload: "front", Sources: []model.Identity{alice}, Matches: []model.Match{{Method: "GET"}, {Method: "HEAD"}}},
+		{Key: model.Key{Mesh: "m", Name: "port"}, Workload: "front", Sources: []model.Identity{bob}, Port: 9999},
+		{Key: model.Key{Mesh: "m", Name: "other"}, Workload: "cart", Sources: []model.Identity{bob}},
+	}
+	for _, c := range []struct {
+		text    string
+		mesh    model.Model
+		request model.Request
+		want    model.Outcome
+	}{
+		{"without accesses, everybody", open, model.Request{Port: 8080, Source: bob}, model.ToApplication},
+		{"even nobody", open, model.Request{Port: 8080}, model.ToApplication},
+		{"a port without a listener is not the mesh's", closed, model.Request{Port: 1, Source: bob}, model.ToApplication},
+		{"who is named, for what is named", closed, model.Request{Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
+		{"who is named, for something else", closed, model.Request{Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
+		{"who is named for another port", closed, model.Request{Port: 8080, Source: bob, Method: "GET"}, model.Denied},
+		{"who has no certificate", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
+	} {
+		front := viewOf(t, c.mesh, "front")
+		if d := front.Accept(c.request); d.Outcome != c.want {
+			t.Errorf("%s: %s, want %s", c.text, d.Outcome, c.want)
+		}
+	}
+	front := viewOf(t, open, "front")
+	if d := front.Accept(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
+		t.Errorf("the listener's timeouts do not reach the decision: %+v", d.Timeouts)
+	}
+}

@@ -1,0 +1,92 @@
+package model_test
+
+import (
+	"encoding/json"
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// metadata is that of an HTTP connection, as l7mp's manual shows it.
+const metadata = `{
+  "HTTP": {"method": "GET", "url": {"path": "/a/b?q=1", "port": 8080}, "headers": {"host": "example.com", "x": "Word"}},
+  "list": ["a", {"k": 1}], "null": null, "yes": true, "empty": ""
+}`
+
+func TestPredicates(t *testing.T) {
+	var connection map[string]any
+	if err := json.Unmarshal([]byte(metadata), &connection); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		predicate string
+		want      bool
+	}{
+		{`{"op": "test", "path": "/HTTP/method", "value": "GET"}`, true},
+		{`{"op": "test", "path": "HTTP/method/", "value": "GET"}`, true}, // slashes at the ends do not count
+		{`{"op": "test", "path": "/HTTP/method", "value": "get"}`, false},
+		{`{"op": "test", "path": "/HTTP/method", "value": "get", "ignoreCase": true}`, true},
+		{`{"op": "test", "path": "/HTTP/url/port", "value": 8080}`, true},
+		{`{"op": "test", "path": "/list", "value": ["a", {"k": 1}]}`, true}, // deep equality
+		{`{"op": "test", "path": "/list", "value": ["a", {"k": 2}]}`, false},
+		{`{"op": "test", "path": "/yes", "value": true}`, true},
+		{`{"op": "test", "path": "/none", "value": "x"}`, false},
+		{`{"op": "test", "path": "/HTTP/method/further", "value": "GET"}`, false}, // there is nothing below a string
+
+		{`{"op": "defined", "path": "/HTTP/headers/host"}`, true},
+		{`{"op": "defined", "path": "/null"}`, true}, // null is a value
+		{`{"op": "defined", "path": "/HTTP/headers/none"}`, false},
+		{`{"op": "undefined", "path": "/HTTP/headers/none"}`, true},
+		{`{"op": "undefined", "path": "/HTTP"}`, false},
+
+		{`{"op": "contains", "path": "/HTTP/url/path", "value": "b?q"}`, true},
+		{`{"op": "contains", "path": "/HTTP/headers/x", "value": "OR", "ignoreCase": true}`, true},
+		{`{"op": "contains", "path": "/HTTP/url/port", "value": "80"}`, false}, // no string, no error
+		{`{"op": "contains", "path": "/none", "value": "a"}`, false},
+		{`{"op": "starts", "path": "/HTTP/url/path", "value": "/a"}`, true},
+		{`{"op": "starts", "path": "/HTTP/url/path", "value": "a"}`, false},
+		{`{"op": "ends", "path": "/HTTP/headers/host", "value": ".com"}`, true},
+		{`{"op": "ends", "path": "/HTTP/headers/host", "value": "example.co"}`, false},
+		{`{"op": "ends", "path": "/empty", "value": ""}`, true},
+
+		{`{"op": "matches", "path": "/HTTP/url/path", "value": "b.q"}`, true}, // anywhere in the string
+		{`{"op": "matches", "path": "/HTTP/url/path", "value": "^b"}`, false},
+		{`{"op": "matches", "path": "/HTTP/url/path", "value": "("}`, false},
+		{`{"op": "matches", "path": "/HTTP/url/port", "value": ".*"}`, false},
+
+		{`{"op": "in", "path": "/HTTP/method", "value": ["PUT", "GET"]}`, true},
+		{`{"op": "in", "path": "/HTTP/method", "value": ["PUT"]}`, false},
+		{`{"op": "in", "path": "/HTTP/method", "value": "GET"}`, false}, // needs a list
+		{`{"op": "less", "path": "/HTTP/url/port", "value": 8081}`, true},
+		{`{"op": "less", "path": "/HTTP/url/port", "value": 8080}`, false}, // strictly
+		{`{"op": "more", "path": "/HTTP/url/port", "value": 8079}`, true},
+		{`{"op": "more", "path": "/HTTP/method", "value": 1}`, false},
+		{`{"op": "more", "path": "/HTTP/url/port", "value": "1"}`, false},
+
+		{`{"op": "and", "apply": [{"op": "defined", "path": "/yes"}, {"op": "defined", "path": "/null"}]}`, true},
+		{`{"op": "and", "apply": [{"op": "defined", "path": "/yes"}, {"op": "defined", "path": "/none"}]}`, false},
+		{`{"op": "and"}`, true},
+		{`{"op": "or", "apply": [{"op": "defined", "path": "/none"}, {"op": "defined", "path": "/yes"}]}`, true},
+		{`{"op": "or", "apply": [{"op": "defined", "path": "/none"}]}`, false},
+		{`{"op": "or"}`, true},
+		{`{"op": "not", "apply": [{"op": "defined", "path": "/none"}]}`, true},
+		{`{"op": "not", "apply": [{"op": "defined", "path": "/none"}, {"op": "defined", "path": "/yes"}]}`, false}, // none of them
+
+		{`{"op": "sounds-like", "path": "/yes", "value": true}`, false},
+		{`{}`, false},
+	} {
+		var p model.Predicate
+		if err := json.Unmarshal([]byte(c.predicate), &p); err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Holds(connection); got != c.want {
+			t.Errorf("%s: %v", c.predicate, got)
+		}
+	}
+}
+
+func TestPredicatesOnNothing(t *testing.T) {
+	if (model.Predicate{Op: "defined", Path: "/a"}).Holds(nil) || !(model.Predicate{Op: "undefined", Path: "/a"}).Holds(nil) {
+		t.Error("without metadata, something is defined")
+	}
+}

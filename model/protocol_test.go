@@ -1,0 +1,34 @@
+package model_test
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/model"
+)
+
+func TestDurationsReadAsText(t *testing.T) {
+	text, err := json.Marshal(model.Timeouts{Request: model.Duration(1500 * time.Millisecond)})
+	if err != nil || string(text) != `{"request":"1.5s"}` {
+		t.Errorf("timeouts read %s (%v); no limit is left out", text, err)
+	}
+	var got model.Timeouts
+	if err := json.Unmarshal([]byte(`{"idle": "2m"}`), &got); err != nil || got.Idle != model.Duration(2*time.Minute) {
+		t.Errorf("read back: %+v (%v)", got, err)
+	}
+	if err := json.Unmarshal([]byte(`{"idle": "soon"}`), &got); err == nil {
+		t.Error("\"soon\" is a duration")
+	}
+}
+
+func TestProtocols(t *testing.T) {
+	for p, want := range map[model.Protocol][2]bool{
+		model.HTTP: {true, false}, model.HTTP2: {true, true}, model.GRPC: {true, true}, model.WebSocket: {true, false},
+		model.TCP: {}, model.UDP: {}, model.Unix: {}, model.JSONSocket: {},
+	} {
+		if got := [2]bool{p.Requests(), p.Multiplexed()}; got != want {
+			t.Errorf("%s: requests and multiplexed are %v", p, got)
+		}
+	}
+}

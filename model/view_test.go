@@ -1,0 +1,113 @@
+package model_test
+
+import (
+	"net/netip"
+	"strings"
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+)
+
+func TestViewHoldsWhatTheWorkloadReaches(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	var ports []uint16
+	for _, o := range front.Outbound {
+		ports = append(ports, o.Port)
+	}
+	if len(ports) != 3 || ports[0] != 80 || ports[1] != 90 || ports[2] != 5432 {
+		t.Errorf("ports %v", ports)
+	}
+	if len(front.Destinations) != 9 {
+		t.Errorf("%d destinations: those of all routes and chains, each once", len(front.Destinations))
+	}
+	if _, ok := front.Destination("gone"); ok {
+		t.Error("a destination that does not exist is in the view")
+	}
+	if cart := viewOf(t, shop(), "cart"); len(cart.Outbound)+len(cart.Destinations)+len(cart.Inbound) != 0 {
+		t.Errorf("a workload without backends and listeners sees %+v", cart)
+	}
+}
+
+func TestViewOfEverything(t *testing.T) {
+	m := shop()
+	m.Workloads[1].BackendsAll = true
+	m.Services = append(m.Services, model.Service{Key: model.Key{Mesh: "other", Name: "cart.example"}, Router: "cart"})
+	all, front := viewOf(t, m, "cart"), viewOf(t, m, "front")
+	if model.Hash(all.Outbound) != model.Hash(front.Outbound) {
+		t.Errorf("who may reach everything sees\n%+v\nwho has everything for a backend\n%+v", all.Outbound, front.Outbound)
+	}
+}
+
+func TestViewWithoutItsMesh(t *testing.T) {
+	m := shop()
+	m.Meshes = nil
+	if _, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: "front"}); ok {
+		t.Error("there is a view of a workload without a mesh")
+	}
+	if _, _, ok := model.NewView(model.NewIndex(model.Merge(shop())), model.Key{Mesh: "m", Name: "nobody"}); ok {
+		t.Error("there is a view of a workload that does not exist")
+	}
+}
+
+// Endpoints travel with the view only if a destination is found by them.
+func TestViewHasEndpointsOfInstances(t *testing.T) {
+	m := shop()
+	for _, name := range []string{"cart-v1", "cart-v2"} {
+		m.Endpoints = append(m.Endpoints, model.Endpoint{Workload: model.Key{Mesh: "m", Name: name}, Instance: model.Instance{Name: "pod of " + name}})
+	}
+	if v := viewOf(t, m, "front"); len(v.Endpoints) != 0 {
+		t.Errorf("names are resolved, and still the view has endpoints: %+v", v.Endpoints)
+	}
+	m.Destinations[0].Discovery = model.Discovery{Kind: model.DiscoverInstances}
+	if v := viewOf(t, m, "front"); len(v.Endpoints) != 1 || v.Endpoints[0].Instance.Name != "pod of cart-v1" {
+		t.Errorf("endpoints: %+v", v.Endpoints)
+	}
+}
+
+// Requests name their host, so any number of services can share a port. Streams can be told apart by the address they go to.
+func TestServicesOnOnePort(t *testing.T) {
+	at := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }
+	type service struct {
+		protocol  model.Protocol
+		addresses []netip.Addr
+	}
+	for _, c := range []struct {
+		text  string
+		a, b  service
+		clash bool
+	}{
+		{"two of HTTP", service{model.HTTP, nil}, service{model.HTTP, nil}, false},
+		{"HTTP and gRPC", service{model.HTTP, nil}, service{model.GRPC, nil}, false},
+		{"two of TCP without addresses", service{model.TCP, nil}, service{model.TCP, nil}, true},
+		{"two of TCP with addresses", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.2")}, false},
+		{"two of TCP, one with an address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, nil}, true},
+		{"TCP without an address, and HTTP", service{model.TCP, nil}, service{model.HTTP, nil}, true},
+		{"HTTP, and TCP without an address", service{model.HTTP, nil}, service{model.TCP, nil}, true},
+		{"TCP with an address, and HTTP", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, nil}, false},
+		{"TCP and UDP are ports of their own", service{model.TCP, nil}, service{model.UDP, nil}, false},
+		{"two of UDP", service{model.UDP, nil}, service{model.UDP, nil}, true},
+	} {
+		key := func(name string) model.Key { return model.Key{Mesh: "m", Name: name} }
+		m := model.Model{
+			Meshes: []model.Mesh{{Name: "m"}},
+			Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
+				{Service: "a"}, {Service: "b", Origin: model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
+			}}},
+			Services: []model.Service{{Key: key("a"), Router: "a", Addresses: c.a.addresses}, {Key: key("b"), Router: "b", Addresses: c.b.addresses}},
+			Routers: []model.Router{
+				{Key: key("a"), Ports: []model.RouterPort{{Port: 7, Protocol: c.a.protocol}}}, {Key: key("b"), Ports: []model.RouterPort{{Port: 7, Protocol: c.b.protocol}}},
+			},
+		}
+		view, findings, _ := model.NewView(model.NewIndex(model.Merge(m)), key("w"))
+		if c.clash != (len(findings) == 1) || c.clash != (len(view.Outbound[0].Bindings) == 1) {
+			t.Errorf("%s: findings %v, bindings %+v", c.text, findings, view.Outbound[0].Bindings)
+			continue
+		}
+		if c.clash && (findings[0].Code != model.CodePortConflict || findings[0].Path != "spec.backends[1]" || !strings.Contains(findings[0].Text, "port 7")) {
+			t.Errorf("%s: %s", c.text, findings[0])
+		}
+		if view.Outbound[0].Bindings[0].Service != "a" {
+			t.Errorf("%s: the first one does not stay", c.text)
+		}
+	}
+}
