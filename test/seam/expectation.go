@@ -75,8 +75,8 @@ func (l Line) expect(d model.Decision) Expectation {
 	e[timeout] = time.Duration(d.Timeouts.Request).String()
 	e[idle] = time.Duration(d.Timeouts.Idle).String()
 	if l.Request.Protocol.Requests() {
-		n, status := foresee(d, l)
-		e[tries], e[replied] = strconv.Itoa(n), status
+		end := foresee(d, l)
+		e[tries], e[replied] = strconv.Itoa(end.tries), end.status
 	}
 	return e
 }

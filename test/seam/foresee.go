@@ -13,20 +13,28 @@ var grpcCodes = map[string]int{
 	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
 }
 
-// foresee says how often a request is tried, and what the client gets, when the destination answers by the line's script and
-// the mesh does what was decided.
-func foresee(d model.Decision, l Line) (tries int, status string) {
-	own := func(http, grpc string) string { // an answer that the sidecar makes
+// end is how a request ends.
+type end struct {
+	// tries is how often the request is sent on.
+	tries int
+	// status is what the client gets; own tells that the sidecar says so, and not who it was sent to.
+	status string
+	own    bool
+}
+
+// foresee says how a request ends when the destination answers by the line's script and the mesh does what was decided.
+func foresee(d model.Decision, l Line) end {
+	own := func(tries int, http, grpc string) end { // an answer that the sidecar makes
 		if l.Request.Protocol == model.GRPC {
-			return grpc
+			return end{tries, grpc, true}
 		}
-		return http
+		return end{tries, http, true}
 	}
 	switch d.Outcome {
 	case model.NotFound:
-		return 0, own("404", "unimplemented")
+		return own(0, "404", "unimplemented")
 	case model.Malformed:
-		return 0, own("400", "internal")
+		return own(0, "400", "internal")
 	}
 	var spent time.Duration
 	for try := 1; ; try++ {
@@ -37,14 +45,15 @@ func foresee(d model.Decision, l Line) (tries int, status string) {
 			a.After = perTry
 		}
 		spent += a.After
+		e := end{try, a.Status, false}
 		again := false
 		switch {
 		case limit > 0 && spent > limit:
-			return try, own("504", "deadline-exceeded")
+			return own(try, "504", "unavailable")
 		case late:
-			a.Status, again = own("504", "deadline-exceeded"), slices.Contains(d.Retry.On, model.RetryReset)
+			e, again = own(try, "504", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
 		case a.Reset:
-			a.Status, again = own("503", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
+			e, again = own(try, "503", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
 		case l.Request.Protocol == model.GRPC:
 			again = a.Status != "ok" && slices.Contains(d.Retry.On, model.RetryCause(a.Status))
 		default:
@@ -52,7 +61,7 @@ func foresee(d model.Decision, l Line) (tries int, status string) {
 			again = slices.Contains(d.Retry.StatusCodes, uint16(code))
 		}
 		if !again || uint32(try) > d.Retry.Retries {
-			return try, a.Status
+			return e
 		}
 	}
 }

@@ -22,6 +22,7 @@ type pod struct {
 	world *space
 	view  *model.View
 	lines []Line
+	tally *tally
 }
 
 // enter makes this process a pod with the sidecar of a workload, and everything that the lines need around it. The process
@@ -34,7 +35,7 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pod{world: world, view: view, lines: lines}
+	p := &pod{world: world, view: view, lines: lines, tally: &tally{tries: map[string]int{}}}
 	names, err := p.destinations(m.State.Index.Model.Destinations)
 	if err != nil {
 		return nil, nil, err
@@ -65,7 +66,7 @@ func (p *pod) destinations(all []model.Destination) (map[string]netip.Addr, erro
 			next = next.Next()
 			names[name] = next
 		}
-		if err := listen(netip.AddrPortFrom(names[name], d.Port), d.Name, d.Protocol); err != nil {
+		if err := p.listen(netip.AddrPortFrom(names[name], d.Port), d.Name, d.Protocol); err != nil {
 			return nil, err
 		}
 	}
@@ -78,14 +79,14 @@ func (p *pod) application() error {
 	for _, in := range p.view.Inbound {
 		l := in.Listener
 		known[l.Port] = true
-		if err := listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application, l.Protocol); err != nil {
+		if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application, l.Protocol); err != nil {
 			return err
 		}
 	}
 	for _, l := range p.lines {
 		if l.Into && !known[l.Request.Port] {
 			known[l.Request.Port] = true
-			if err := listen(netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port), application, l.Request.Protocol); err != nil {
+			if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port), application, l.Request.Protocol); err != nil {
 				return err
 			}
 		}
@@ -114,19 +115,19 @@ func (p *pod) outside() error {
 			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on port %d", l.Number, other, protocol, port)
 		}
 		speaks[port] = protocol
-		if err := listen(netip.AddrPortFrom(netip.IPv4Unspecified(), port), "world", protocol); err != nil {
+		if err := p.listen(netip.AddrPortFrom(netip.IPv4Unspecified(), port), "world", protocol); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func listen(at netip.AddrPort, who string, p model.Protocol) error {
+func (p *pod) listen(at netip.AddrPort, who string, protocol model.Protocol) error {
 	l, err := net.Listen("tcp4", at.String())
 	if err != nil {
 		return fmt.Errorf("%s: %w", who, err)
 	}
-	serve(l, who, p)
+	p.tally.serve(l, who, protocol)
 	return nil
 }
 

@@ -40,21 +40,36 @@ type Got struct {
 	Method string
 	Path   string
 	Host   string
-	// Tries is how often the request came.
-	Tries int
 }
 
-// server plays a destination, the application or the world outside.
-type server struct {
-	who string
-
+// tally counts how often each request came to a server.
+type tally struct {
 	mu    sync.Mutex
 	tries map[string]int
 }
 
+func (t *tally) add(id string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.tries[id]++
+	return t.tries[id]
+}
+
+func (t *tally) of(id string) int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.tries[id]
+}
+
+// server plays a destination, the application or the world outside.
+type server struct {
+	who   string
+	tally *tally
+}
+
 // serve answers on a listener in a protocol.
-func serve(l net.Listener, who string, p model.Protocol) {
-	s := &server{who: who, tries: map[string]int{}}
+func (t *tally) serve(l net.Listener, who string, p model.Protocol) {
+	s := &server{who: who, tally: t}
 	switch p {
 	case model.TCP:
 		go s.greet(l)
@@ -87,7 +102,7 @@ func (s *server) greet(l net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_ = json.NewEncoder(conn).Encode(Got{Who: s.who, At: conn.LocalAddr().String(), Tries: 1}) // the client notices
+			_ = json.NewEncoder(conn).Encode(Got{Who: s.who, At: conn.LocalAddr().String()}) // the client notices
 		}()
 	}
 }
@@ -95,13 +110,13 @@ func (s *server) greet(l net.Listener) {
 // ServeHTTP answers as the request's script says.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	got := Got{Who: s.who, At: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host, Tries: s.count(r.Header.Get(idHeader))}
+	got := Got{Who: s.who, At: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host}
 	script, err := parseAnswers(r.Header.Get(scriptHeader))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusTeapot)
 		return
 	}
-	a := answer(script, got.Tries, model.HTTP)
+	a := answer(script, s.tally.add(r.Header.Get(idHeader)), model.HTTP)
 	if a.Reset {
 		panic(http.ErrAbortHandler)
 	}
@@ -124,12 +139,12 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 		}
 		return ""
 	}
-	got := Got{Who: s.who, Method: http.MethodPost, Path: method, Host: value(":authority"), Tries: s.count(value(idHeader))}
+	got := Got{Who: s.who, Method: http.MethodPost, Path: method, Host: value(":authority")}
 	script, err := parseAnswers(value(scriptHeader))
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	a := answer(script, got.Tries, model.GRPC)
+	a := answer(script, s.tally.add(value(idHeader)), model.GRPC)
 	if a.Reset {
 		return status.Error(codes.InvalidArgument, "a gRPC server cannot break a connection at will")
 	}
@@ -142,13 +157,6 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 		return status.Error(codes.Code(code), "as the script says")
 	}
 	return stream.SendMsg(&emptypb.Empty{})
-}
-
-func (s *server) count(id string) int {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.tries[id]++
-	return s.tries[id]
 }
 
 // wait says whether the caller is still there afterwards.
