@@ -1,0 +1,151 @@
+package house
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "anymesh.dev/anymesh/"
+
+// rule says which of our packages one of them, or one group, may import.
+type rule struct {
+	pkg     string
+	imports []string
+}
+
+// mayImport says which of our packages each of our packages may import; tests may import more. "x/..." stands for x and all below it.
+// Packages are listed from the middle to the rim: one may only name those above it, which the test checks too.
+var mayImport = []rule{
+	{"model", nil},
+	{"api/...", []string{"api/..."}},
+	{"charts", nil},
+	{"sidecar", []string{"model"}},
+	{"internal/identity", nil},
+	{"internal/xds", nil},
+	{"internal/capture", nil},
+	{"internal/agent", []string{"internal/identity"}},
+	{"internal/dialect/...", []string{"api/...", "model"}},
+	{"internal/dialect", []string{"model", "internal/dialect/..."}},
+	{"internal/driver/...", []string{"model", "sidecar"}},
+	{"internal/flow", []string{"model", "internal/dialect"}},
+	{"internal/deliver", []string{"model", "sidecar", "internal/flow", "internal/xds"}},
+	{"internal/status", []string{"model", "internal/flow"}},
+	{"internal/inject", []string{"model", "sidecar"}},
+	{"internal/admission", []string{"api/...", "internal/dialect/..."}},
+	{"internal/install", []string{"api/...", "charts"}},
+	{"internal/controlplane", []string{
+		"api/...", "model", "sidecar", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",
+		"internal/flow", "internal/deliver", "internal/status", "internal/inject", "internal/admission",
+	}},
+	{"internal/cli", []string{"internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity"}},
+	{"cmd/anymesh", []string{"internal/cli", "internal/driver/..."}},
+}
+
+// free are folders that may import what they like: programs about the product, not parts of it.
+var free = []string{"docs/...", "examples/...", "test/...", "hack/..."}
+
+// pkg is what the go command says about a package.
+type pkg struct {
+	ImportPath   string
+	Standard     bool
+	Doc          string
+	Imports      []string
+	GoFiles      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for i, r := range mayImport {
+		for _, other := range r.imports {
+			if !slices.ContainsFunc(mayImport[:i], func(above rule) bool { return above.pkg == other }) && other != r.pkg {
+				t.Errorf("the table lets %s import %s, which does not stand above it", r.pkg, other)
+			}
+		}
+	}
+	for _, p := range list(t, "./...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if covers(free, name) {
+			continue
+		}
+		r, ok := ruleOf(name)
+		if !ok {
+			t.Errorf("package %s is not in the table: say what it may import", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, isOurs := strings.CutPrefix(imported, module)
+			if isOurs && !covers(r.imports, ours) {
+				t.Errorf("%s imports %s, and may import only %v", name, ours, r.imports)
+			}
+		}
+	}
+}
+
+// ruleOf finds the rule of a package: its own, else that of its group.
+func ruleOf(name string) (rule, bool) {
+	i := slices.IndexFunc(mayImport, func(r rule) bool { return r.pkg == name })
+	if i < 0 {
+		i = slices.IndexFunc(mayImport, func(r rule) bool { return covers([]string{r.pkg}, name) })
+	}
+	if i < 0 {
+		return rule{}, false
+	}
+	return mayImport[i], true
+}
+
+// A dialect that knew a driver, or the reverse, would break the promise that either can be exchanged.
+func TestDialectsAndDriversDoNotKnowEachOther(t *testing.T) {
+	for folder, forbidden := range map[string]string{"internal/dialect/...": "internal/driver/", "internal/driver/...": "internal/dialect"} {
+		for _, p := range list(t, "-deps", "./"+folder) {
+			if strings.HasPrefix(p.ImportPath, module+forbidden) {
+				t.Errorf("%s needs %s", folder, p.ImportPath)
+			}
+		}
+	}
+}
+
+func TestModelNeedsTheStandardLibraryOnly(t *testing.T) {
+	for _, p := range list(t, "-deps", "./model") {
+		if !p.Standard && p.ImportPath != module+"model" {
+			t.Errorf("model needs %s", p.ImportPath)
+		}
+	}
+}
+
+func covers(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		root, all := strings.CutSuffix(p, "/...")
+		return name == root || all && strings.HasPrefix(name, root+"/")
+	})
+}
+
+// list asks the go command about packages of this module.
+func list(t *testing.T, arguments ...string) []pkg {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Doc,Imports,GoFiles,TestGoFiles,XTestGoFiles"}, arguments...)...)
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("%v: %s", command, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
