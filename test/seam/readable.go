@@ -3,12 +3,13 @@ package seam
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"go.yaml.in/yaml/v3"
 )
 
 // lineWidth is how long a map or list may be to be written in one line.
-const lineWidth = 110
+const lineWidth = 125
 
 // readable turns JSON into YAML for people: keys in the order they have, what is short in one line, and where a part of
 // the model comes from as one string.
@@ -19,6 +20,7 @@ func readable(text []byte) ([]byte, error) {
 	}
 	restyle(&doc)
 	doc.Content[0].Style = 0
+	repeat(&doc, map[string][]*yaml.Node{})
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -45,6 +47,28 @@ func restyle(n *yaml.Node) int {
 		n.Style = yaml.FlowStyle
 	}
 	return length
+}
+
+// repeat writes policies that come again as references to the first one of their kind.
+func repeat(n *yaml.Node, seen map[string][]*yaml.Node) {
+	for i, child := range n.Content {
+		if n.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains([]string{"retry", "retryPolicy", "circuitBreakers"}, n.Content[i-1].Value) {
+			kind := n.Content[i-1].Value
+			same := func(o *yaml.Node) bool { return equal(o, child) }
+			if j := slices.IndexFunc(seen[kind], same); j >= 0 {
+				first := seen[kind][j]
+				first.Anchor = fmt.Sprintf("%s%d", kind, j+1)
+				*child = yaml.Node{Kind: yaml.AliasNode, Alias: first, Value: first.Anchor}
+				continue
+			}
+			seen[kind] = append(seen[kind], child)
+		}
+		repeat(child, seen)
+	}
+}
+
+func equal(a, b *yaml.Node) bool {
+	return a.Kind == b.Kind && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, equal)
 }
 
 // origin gives "Kind namespace/name field" of a model.Origin.
