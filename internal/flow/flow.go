@@ -124,6 +124,10 @@ func (f *Flow) step() {
 	}
 	changed := f.changed
 	f.changed = time.Time{}
+	select {
+	case <-f.wake: // for changes that are in already
+	default:
+	}
 	f.mu.Unlock()
 
 	old := f.state.Load()
