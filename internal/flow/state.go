@@ -1,6 +1,7 @@
 package flow
 
 import (
+	"reflect"
 	"time"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -22,7 +23,7 @@ type State struct {
 	pods map[string]model.Key
 }
 
-// View is a workload's view with its content hash: equal hash, equal view.
+// View is a workload's view with its content hash: equal hash, equal view, but for the fields that it comes from.
 type View struct {
 	*model.View
 	Hash string
@@ -54,9 +55,11 @@ func Compute(dialects []dialect.Dialect, objects []client.Object, old *State) *S
 	return state
 }
 
+// reuse gives the old view if the fresh one says the same and comes from the same fields: findings name those, and the hash leaves
+// them out.
 func (s *State) reuse(key model.Key, fresh *View) *View {
 	if s != nil {
-		if known := s.Views[key]; known != nil && known.Hash == fresh.Hash {
+		if known := s.Views[key]; known != nil && known.Hash == fresh.Hash && reflect.DeepEqual(known.View, fresh.View) {
 			return known
 		}
 	}
