@@ -94,6 +94,7 @@ func TestChangesAreTakenTogether(t *testing.T) {
 		})
 		f.Set(ID{Name: "m"}, mesh())
 		run(t, f)
+		synctest.Wait()
 		for i := range 100 {
 			f.Set(ID{Name: "n" + strconv.Itoa(i)}, node("n"+strconv.Itoa(i)))
 		}

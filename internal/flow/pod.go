@@ -37,7 +37,7 @@ func SlimPod(object any) (any, error) {
 func podMatters(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) || old.Status.Phase != now.Status.Phase ||
 		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
-		!slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||
+		old.Status.PodIP != now.Status.PodIP || !slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||
 		!slices.EqualFunc(old.Status.Conditions, now.Status.Conditions, func(a, b corev1.PodCondition) bool {
 			return a.Type == b.Type && a.Status == b.Status
 		})
