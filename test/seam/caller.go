@@ -13,11 +13,13 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -85,6 +87,9 @@ func (c *caller) send(ctx context.Context) (Seen, error) {
 
 // cut tells whether a connection was closed or reset by the other side.
 func cut(err error) bool {
+	if err != nil && strings.Contains(err.Error(), "server closed idle connection") {
+		return true // before the request was written; the error has no name
+	}
 	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
@@ -132,8 +137,13 @@ func (c *caller) request(ctx context.Context) (Seen, error) {
 
 func (c *caller) call(ctx context.Context) (Seen, error) {
 	r := c.line.Request
+	var received atomic.Int64
 	conn, err := grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(r.Host), grpc.WithDisableRetry(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.dial))
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			conn, err := c.dial(ctx, address)
+			return counted{conn, &received}, err
+		}))
 	if err != nil {
 		return Seen{}, err
 	}
@@ -152,7 +162,7 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 				seen.Answer = name
 			}
 		}
-		if strings.Contains(s.Message(), "EOF") || strings.Contains(s.Message(), "reset by peer") {
+		if s.Code() == codes.Unavailable && received.Load() == 0 {
 			return Seen{Refused: true}, nil
 		}
 	}
@@ -160,6 +170,18 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 		return seen, decodeGot(got[0], &seen.Got)
 	}
 	return seen, nil
+}
+
+// counted counts the bytes that come.
+type counted struct {
+	net.Conn
+	received *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Add(int64(n))
+	return n, err
 }
 
 // stream waits for the server to speak.

@@ -13,8 +13,8 @@ import (
 // resolver is the address of the pod's name server.
 const resolver = "127.0.0.53"
 
-// serveNames answers for fully qualified names with one IPv4 address each, and makes this mount namespace ask here.
-func serveNames(dir string, names map[string]netip.Addr) error {
+// serveNames answers for fully qualified names with their IPv4 addresses, and makes this mount namespace ask here.
+func serveNames(dir string, names map[string][]netip.Addr) error {
 	conf := filepath.Join(dir, "resolv.conf")
 	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
 		return err
@@ -45,7 +45,7 @@ func serveNames(dir string, names map[string]netip.Addr) error {
 	return nil
 }
 
-func resolve(query []byte, names map[string]netip.Addr) ([]byte, error) {
+func resolve(query []byte, names map[string][]netip.Addr) ([]byte, error) {
 	var m dnsmessage.Message
 	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
 		return nil, err
@@ -55,15 +55,17 @@ func resolve(query []byte, names map[string]netip.Addr) ([]byte, error) {
 		Header:    dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired, RecursionAvailable: true},
 		Questions: m.Questions,
 	}
-	address, known := names[q.Name.String()]
+	addresses, known := names[q.Name.String()]
 	switch {
 	case !known:
 		m.RCode = dnsmessage.RCodeNameError
 	case q.Type == dnsmessage.TypeA:
-		m.Answers = []dnsmessage.Resource{{
-			Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 300},
-			Body:   &dnsmessage.AResource{A: address.As4()},
-		}}
+		for _, a := range addresses {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 300},
+				Body:   &dnsmessage.AResource{A: a.As4()},
+			})
+		}
 	}
 	return m.Pack()
 }

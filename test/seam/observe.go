@@ -19,8 +19,8 @@ const deviations = 5
 func (p *pod) observe(ctx context.Context, l Line) []string {
 	d := l.decide(p.view)
 	c := p.caller(l)
-	times := requests(d)
-	count := map[string]int{}
+	times := p.requests(d)
+	count, at := map[string]int{}, map[string]int{}
 	for range times {
 		seen, err := c.send(ctx)
 		if err != nil {
@@ -30,16 +30,23 @@ func (p *pod) observe(ctx context.Context, l Line) []string {
 			return wrong
 		}
 		count[seen.Who]++
+		at[seen.At]++
 	}
-	if len(d.Targets) < 2 {
+	switch {
+	case p.balanced(d) && len(at) < endpoints:
+		return []string{fmt.Sprintf("Envoy: %d requests go to %v, want all %d addresses of the name", times, at, endpoints)}
+	case len(d.Targets) < 2:
 		return nil
 	}
 	return shares(d.Targets, count, times)
 }
 
 // requests is how many requests show the decision: enough to see each destination, if there are several.
-func requests(d model.Decision) int {
-	if len(d.Targets) < 2 {
+func (p *pod) requests(d model.Decision) int {
+	switch {
+	case p.balanced(d):
+		return 20
+	case len(d.Targets) < 2:
 		return 1
 	}
 	n := 400
@@ -47,6 +54,15 @@ func requests(d model.Decision) int {
 		n = max(n, int(14/share(d.Targets, t))) // none is missed by chance: e^-14
 	}
 	return n
+}
+
+// balanced tells whether each address of the only destination is to be used.
+func (p *pod) balanced(d model.Decision) bool {
+	if len(d.Targets) != 1 {
+		return false
+	}
+	to, _ := p.view.Destination(d.Targets[0].Destination)
+	return to.Discovery.Kind == model.DiscoverDNSEndpoints
 }
 
 func share(all []model.WeightedDestination, t model.WeightedDestination) float64 {

@@ -56,18 +56,23 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 	return p, d, err
 }
 
-// destinations gives each host name an address on which all destinations of that name answer. It returns the names.
-func (p *pod) destinations(all []model.Destination) (map[string]netip.Addr, error) {
-	names := map[string]netip.Addr{}
+// endpoints is how many addresses a host name has.
+const endpoints = 2
+
+// destinations gives each host name its addresses, on all of which the destinations of that name answer. It returns the names.
+func (p *pod) destinations(all []model.Destination) (map[string][]netip.Addr, error) {
+	names := map[string][]netip.Addr{}
 	next := netip.MustParsePrefix(destinations).Addr()
 	for _, d := range all {
 		name := d.Discovery.Hostname + "."
-		if !names[name].IsValid() {
+		for len(names[name]) < endpoints {
 			next = next.Next()
-			names[name] = next
+			names[name] = append(names[name], next)
 		}
-		if err := p.listen(netip.AddrPortFrom(names[name], d.Port), d.Name, d.Protocol); err != nil {
-			return nil, err
+		for _, address := range names[name] {
+			if err := p.listen(netip.AddrPortFrom(address, d.Port), d.Name, d.Protocol); err != nil {
+				return nil, err
+			}
 		}
 	}
 	return names, nil

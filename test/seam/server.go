@@ -19,6 +19,7 @@ import (
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/metadata"
+	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/types/known/emptypb"
 
@@ -123,7 +124,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if !wait(r.Context(), a.After) {
 		return
 	}
-	text, _ := json.Marshal(got) // plain strings and numbers
+	text, _ := json.Marshal(got) // plain strings
 	w.Header().Set(gotHeader, string(text))
 	code, _ := strconv.Atoi(a.Status) // it was parsed before
 	w.WriteHeader(code)
@@ -151,7 +152,10 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 	if !wait(stream.Context(), a.After) {
 		return status.FromContextError(stream.Context().Err()).Err()
 	}
-	text, _ := json.Marshal(got) // plain strings and numbers
+	if from, ok := peer.FromContext(stream.Context()); ok && from.LocalAddr != nil {
+		got.At = from.LocalAddr.String()
+	}
+	text, _ := json.Marshal(got) // plain strings
 	stream.SetTrailer(metadata.Pairs(gotHeader, string(text)))
 	if code := grpcCodes[a.Status]; code != 0 {
 		return status.Error(codes.Code(code), "as the script says")
