@@ -20,7 +20,8 @@ run() {
 units=$(go list ./... | grep -v /test/e2e)
 run "units and cases" go test -race $units
 if [ "$what" = all ]; then
-  run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -timeout 15m ./...
+  # The flags of the build, or all of Kubernetes is compiled again.
+  run "sandbox" env CGO_ENABLED=0 SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -trimpath -count=1 -timeout 15m ./...
   run "end to end" go test -count=1 -timeout 20m ./test/e2e/...
 fi
 printf '\nwhat ran\n'
