@@ -3,6 +3,7 @@ package deliver
 import (
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 
 	"anymesh.dev/anymesh/internal/flow"
@@ -28,25 +29,28 @@ type Deliverer struct {
 
 	mu       sync.Mutex
 	renderer sidecar.Renderer
-	rendered map[string]rendering      // by workload
-	refused  map[refusal]model.Finding // by workload, resource and origin
+	rendered map[string]rendering // by workload
+	refused  map[refusal]string   // what sidecars say, while they have nothing better
 }
 
 // rendering is what became of a view.
 type rendering struct {
-	origins  map[xds.Ref][]model.Origin
+	// resources are those that were published last.
+	resources map[xds.Ref]published
+	// owner is where a resource is reported that comes from no field.
+	owner    model.Origin
 	findings []model.Finding
 }
 
-type refusal struct {
-	workload string
-	ref      xds.Ref
-	origin   model.Origin
+// published is what must be known of a resource to report about it.
+type published struct {
+	version string
+	origins []model.Origin
 }
 
 // New makes a deliverer for the sidecars of one driver. It delivers nothing until SetRenderer.
 func New(log *slog.Logger, driver string, changed func()) *Deliverer {
-	return &Deliverer{driver: driver, log: log, changed: changed, rendered: map[string]rendering{}, refused: map[refusal]model.Finding{}}
+	return &Deliverer{driver: driver, log: log, changed: changed, rendered: map[string]rendering{}, refused: map[refusal]string{}}
 }
 
 // SetPublisher says where configuration goes; call it before the first state.
@@ -83,28 +87,43 @@ func (d *Deliverer) Deliver(old, now *flow.State) {
 		}
 		d.move(now)
 	}
+	d.forgetRefusals()
 }
 
+// publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
 func (d *Deliverer) publish(key string, view *flow.View) error {
 	resources, findings := d.renderer.Render(view.View)
-	findings = append(findings, model.Unsupported(d.driver, view.Needs(), d.renderer.Supports())...)
-	next := rendering{origins: map[xds.Ref][]model.Origin{}, findings: findings}
+	snapshot, known, err := encode(resources)
+	if err != nil {
+		err = fmt.Errorf("workload %s: %w", key, err)
+		failed := model.NewFinding(view.Workload.Origin, model.CodeNotSupported,
+			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.driver, err))
+		failed.Severity = model.Error
+		d.rendered[key] = rendering{resources: d.rendered[key].resources, owner: view.Workload.Origin, findings: []model.Finding{failed}}
+		return err
+	}
+	d.rendered[key] = rendering{
+		resources: known, owner: view.Workload.Origin,
+		findings: slices.Concat(findings, model.Unsupported(d.driver, view.Needs(), d.renderer.Supports())),
+	}
+	d.publisher.Publish(key, snapshot)
+	return nil
+}
+
+// encode makes a snapshot of resources.
+func encode(resources []sidecar.Resource) (*xds.Snapshot, map[xds.Ref]published, error) {
+	known := map[xds.Ref]published{}
 	var encoded []*xds.Resource
 	for _, r := range resources {
 		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
 		if err != nil {
-			return fmt.Errorf("workload %s: %w", key, err)
+			return nil, nil, err
 		}
 		encoded = append(encoded, e)
-		next.origins[xds.Ref{TypeURL: r.Type, Name: r.Name}] = r.Origins
+		known[xds.Ref{TypeURL: r.Type, Name: r.Name}] = published{version: e.Version, origins: r.Origins}
 	}
 	snapshot, err := xds.NewSnapshot(encoded...)
-	if err != nil {
-		return fmt.Errorf("workload %s: %w", key, err)
-	}
-	d.rendered[key] = next
-	d.publisher.Publish(key, snapshot)
-	return nil
+	return snapshot, known, err
 }
 
 // move sends sidecars away whose pod is an instance of another workload now; they come back and are placed anew.
@@ -113,49 +132,4 @@ func (d *Deliverer) move(now *flow.State) {
 		w, known := now.WorkloadOf(c.Identity)
 		return known && w.Key.String() != c.Key
 	})
-}
-
-// Findings gives what is wrong between views and sidecars, in canonical order.
-func (d *Deliverer) Findings() []model.Finding {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	var out []model.Finding
-	for _, r := range d.rendered {
-		out = append(out, r.findings...)
-	}
-	for _, f := range d.refused {
-		out = append(out, f)
-	}
-	return model.SortFindings(out)
-}
-
-// Rejected notes that a sidecar refused resources: a finding about each field that they come from.
-func (d *Deliverer) Rejected(key, typeURL string, names []string, message string) {
-	d.log.Warn("a sidecar refused configuration", "workload", key, "type", typeURL, "resources", names, "error", message)
-	d.mu.Lock()
-	for _, name := range names {
-		ref := xds.Ref{TypeURL: typeURL, Name: name}
-		for _, origin := range d.rendered[key].origins[ref] {
-			d.refused[refusal{key, ref, origin}] = model.NewFinding(origin, model.CodeRejected,
-				fmt.Sprintf("the sidecars of workload %s refuse %s: %s", key, name, message))
-		}
-	}
-	d.mu.Unlock()
-	d.changed()
-}
-
-// Acked takes back what was said about the resources of a type that a sidecar has now accepted.
-func (d *Deliverer) Acked(key, typeURL, _ string) {
-	d.mu.Lock()
-	before := len(d.refused)
-	for r := range d.refused {
-		if r.workload == key && r.ref.TypeURL == typeURL {
-			delete(d.refused, r)
-		}
-	}
-	mended := len(d.refused) != before
-	d.mu.Unlock()
-	if mended {
-		d.changed()
-	}
 }

@@ -1,0 +1,84 @@
+package deliver_test
+
+import (
+	"strings"
+	"testing"
+)
+
+const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: the sidecars of workload m/front_a refuse " + toBack + ": no"
+
+func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
+	f := newFixture(t)
+	f.Deliver(nil, compute(t, shop, nil))
+	f.Rejected(front.String(), clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
+	if got := texts(f.Findings()); got != refused {
+		t.Errorf("findings:\n%s\nwant\n%s", got, refused)
+	}
+	if f.changed != 1 {
+		t.Errorf("the change was told %d times", f.changed)
+	}
+	f.Rejected(front.String(), clusters, []string{toBack}, "no")
+	if f.changed != 1 {
+		t.Error("a sidecar that repeats itself wakes everybody up")
+	}
+	f.Rejected("m/nobody", clusters, []string{toBack}, "no")
+	if len(f.Findings()) != 1 || f.changed != 1 {
+		t.Error("a workload that does not exist refuses something")
+	}
+}
+
+func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
+	f := newFixture(t)
+	f.Deliver(nil, compute(t, shop, nil))
+	f.Rejected(front.String(), clusters, []string{toBack}, "no")
+	f.Acked(front.String(), listeners, "1")
+	f.Acked(back.String(), clusters, "1")
+	if len(f.Findings()) != 1 || f.changed != 1 {
+		t.Error("another type, or another workload, took the refusal back")
+	}
+	f.Acked(front.String(), clusters, "1")
+	if len(f.Findings()) != 0 || f.changed != 2 {
+		t.Errorf("accepted, and still: %s", texts(f.Findings()))
+	}
+	f.Acked(front.String(), clusters, "1")
+	if f.changed != 2 {
+		t.Error("every acceptance wakes everybody up")
+	}
+}
+
+// Without a sidecar that could still accept, nobody else would take the refusal back.
+func TestARefusalEndsWithItsCause(t *testing.T) {
+	documents := strings.Split(shop, "\n---\n")
+	for name, now := range map[string]string{
+		"the workload is gone": documents[0],
+		"the backend is gone":  strings.Replace(shop, ", backends: [{virtualService: {virtualServiceRef: {name: back}}}]", "", 1),
+		"the resource changed": strings.Replace(shop, "back.example", "elsewhere.example", 1),
+	} {
+		f := newFixture(t)
+		before := compute(t, shop, nil)
+		f.Deliver(nil, before)
+		f.Rejected(front.String(), clusters, []string{toBack}, "no")
+		f.Deliver(before, compute(t, now, before))
+		if got := f.Findings(); len(got) != 0 {
+			t.Errorf("%s: %s", name, texts(got))
+		}
+	}
+}
+
+// The same resource may come from another field than before.
+func TestARefusalFollowsItsField(t *testing.T) {
+	f := newFixture(t)
+	before := compute(t, shop, nil)
+	f.Deliver(nil, before)
+	f.Rejected(front.String(), clusters, []string{toBack}, "no")
+	moved := compute(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1), before)
+	if moved.Views[front] == nil || moved.Views[back] == nil {
+		t.Fatal("the case does not do what it should")
+	}
+	f.Deliver(before, moved)
+	for _, finding := range f.Findings() {
+		if finding.Object.Name == "back" {
+			t.Errorf("an object that is gone is told: %s", finding)
+		}
+	}
+}
