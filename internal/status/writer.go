@@ -8,6 +8,7 @@ import (
 	"cmp"
 	"context"
 	"log/slog"
+	"slices"
 	"time"
 
 	"golang.org/x/time/rate"
@@ -89,7 +90,7 @@ func (w *Writer) pass(ctx context.Context, limiter *rate.Limiter) (again bool) {
 	if state == nil {
 		return false
 	}
-	findings := model.SortFindings(append(w.Findings(), state.Findings...))
+	findings := model.SortFindings(slices.Concat(w.Findings(), state.Findings))
 	for _, d := range w.Dialects {
 		statusOf := d.Statuses(state.Objects, findings)
 		for _, o := range state.Objects {
