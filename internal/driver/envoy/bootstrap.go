@@ -68,7 +68,7 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
 			Name: "static",
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-				"re2.max_program_size.error_level": structpb.NewNumberValue(1000),
+				"re2.max_program_size.error_level": structpb.NewNumberValue(maxExpression),
 				// Several fields of a name are one value, as HTTP has it; Envoy 1.39 began to match them one by one.
 				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 			}}},

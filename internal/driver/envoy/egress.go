@@ -134,7 +134,7 @@ func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
 	if len(all) == 1 {
 		return all[0].cluster, nil
 	}
-	return "", all
+	return "", scaled(all)
 }
 
 func hostRange(a netip.Addr) *corev3.CidrRange {

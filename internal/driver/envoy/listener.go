@@ -1,8 +1,6 @@
 package envoy
 
 import (
-	"time"
-
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
@@ -90,7 +88,7 @@ func httpManager(statPrefix, routes string) *listenerv3.Filter {
 
 // tcpProxy carries a stream to one cluster, or to several by weight. Idle 0 means that silence never ends a stream.
 func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration) *listenerv3.Filter {
-	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: durationpb.New(time.Duration(idle))}
+	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle)}
 	proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster}
 	if len(weighted) > 0 {
 		clusters := &tcpproxyv3.TcpProxy_WeightedCluster{}

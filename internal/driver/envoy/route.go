@@ -5,14 +5,12 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	previoushostsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/retry/host/previous_hosts/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
-	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -42,30 +40,42 @@ func domains(hosts []string, port uint16) []string {
 	return out
 }
 
-// routes renders a binding's routes in their order. A route without destinations answers as if it were not there.
+// routes renders a binding's routes in their order. A route without destinations answers as if it were not there; one that Envoy
+// would refuse is left out, since Envoy would refuse all the others with it.
 func (r *renderer) routes(b model.Binding) []*routev3.Route {
 	var out []*routev3.Route
 	for _, route := range b.Routes {
-		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
-		action := &routev3.RouteAction{}
-		switch cluster, weighted := r.targets(route.Action); {
-		case cluster != "":
-			action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: cluster}
-		case len(weighted) > 0:
-			action.ClusterSpecifier = weightedClusters(weighted)
-		default:
-			rendered.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}
-			out = append(out, rendered)
+		if fault := matchFault(route.Match); fault != "" {
+			r.leaveOut(route, fault)
 			continue
 		}
-		setTimeouts(action, route.Action.Timeouts)
-		setRewrite(action, route.Action.Rewrite, route.Match)
-		rendered.RequestHeadersToAdd = setHeaders(route.Action.Rewrite)
-		action.RetryPolicy = retryPolicy(route.Action.Retry)
-		rendered.Action = &routev3.Route_Route{Route: action}
+		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
+		r.setAction(rendered, route)
+		if err := rendered.Validate(); err != nil {
+			r.leaveOut(route, innermost(err))
+			continue
+		}
 		out = append(out, rendered)
 	}
 	return out
+}
+
+func (r *renderer) setAction(rendered *routev3.Route, route model.Route) {
+	action := &routev3.RouteAction{}
+	switch cluster, weighted := r.targets(route.Action); {
+	case cluster != "":
+		action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: cluster}
+	case len(weighted) > 0:
+		action.ClusterSpecifier = weightedClusters(weighted)
+	default:
+		rendered.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}
+		return
+	}
+	setTimeouts(action, route.Action.Timeouts)
+	setRewrite(action, route.Action.Rewrite, route.Match)
+	rendered.RequestHeadersToAdd = setHeaders(route.Action.Rewrite)
+	action.RetryPolicy = retryPolicy(route.Action.Retry)
+	rendered.Action = &routev3.Route_Route{Route: action}
 }
 
 func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClusters {
@@ -78,8 +88,8 @@ func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClu
 
 // setTimeouts sets both limits: in Envoy 0 means "no limit", and absence would mean its own defaults.
 func setTimeouts(a *routev3.RouteAction, t model.Timeouts) {
-	a.Timeout = durationpb.New(time.Duration(t.Request))
-	a.IdleTimeout = durationpb.New(time.Duration(t.Idle))
+	a.Timeout = duration(t.Request)
+	a.IdleTimeout = duration(t.Idle)
 }
 
 func setRewrite(a *routev3.RouteAction, w *model.Rewrite, m model.Match) {
@@ -133,7 +143,7 @@ func retryPolicy(p model.Retry) *routev3.RetryPolicy {
 	slices.Sort(causes)
 	policy.RetryOn = strings.Join(causes, ",")
 	if p.PerTry > 0 {
-		policy.PerTryTimeout = durationpb.New(time.Duration(p.PerTry))
+		policy.PerTryTimeout = duration(p.PerTry)
 	}
 	if p.OtherHost {
 		policy.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
