@@ -10,9 +10,6 @@ import (
 // Holds tells whether a canonical request matches.
 func (m Match) Holds(r Request) bool {
 	target, query, _ := strings.Cut(r.Path, "?")
-	if m.Path.Kind == Prefix {
-		target = r.Path // a prefix may reach into the query, as it does in sidecars
-	}
 	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
 		m.Path.holds(target) &&
 		(m.Method == "" || m.Method == r.Method) &&

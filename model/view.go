@@ -125,10 +125,13 @@ func (b *viewBuilder) addService(backend Backend) {
 			out = &Outbound{Port: p.Port}
 			b.ports[p.Port] = out
 		}
-		if other, clash := out.clash(binding); clash {
+		if slices.ContainsFunc(out.Bindings, func(o Binding) bool { return o.Service == binding.Service && o.Protocol == binding.Protocol }) {
+			continue // several routes of a gateway lead to it
+		}
+		if other, why := out.clash(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
-				"%s (%s) on port %d cannot be told from %s (%s), which has no address of its own; it is left out",
-				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol)))
+				"%s (%s) on port %d cannot be told from %s (%s), which %s; it is left out",
+				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
 			continue
 		}
 		binding.Routes = b.routes(router, p.Port, p.Protocol)
@@ -139,21 +142,24 @@ func (b *viewBuilder) addService(backend Backend) {
 	}
 }
 
-// clash finds a binding that traffic for the new one could not be told from. Requests carry a host name; plain streams
-// can only be told apart by the address that was dialled.
-func (o *Outbound) clash(b Binding) (Binding, bool) {
+// clash finds a binding that traffic for the new one could not be told from, and says why. Requests carry a host name, whose
+// case does not count; plain streams can only be told apart by the address that was dialled.
+func (o *Outbound) clash(b Binding) (other Binding, why string) {
 	for _, other := range o.Bindings {
 		if b.Protocol.Requests() && other.Protocol.Requests() {
+			if slices.ContainsFunc(b.Hosts, func(h string) bool { return other.serves(h, o.Port) }) {
+				return other, "has the same host name"
+			}
 			continue
 		}
 		if b.Protocol == UDP != (other.Protocol == UDP) {
 			continue
 		}
 		if !b.Protocol.Requests() && len(b.Addresses) == 0 || !other.Protocol.Requests() && len(other.Addresses) == 0 {
-			return other, true
+			return other, "has no address of its own"
 		}
 	}
-	return Binding{}, false
+	return Binding{}, ""
 }
 
 // routes picks the routes of a router that apply on a port and notes the destinations they lead to. Targets without
