@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/tls"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -14,12 +13,10 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
-	"syscall"
 	"time"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/credentials/insecure"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/status"
@@ -49,11 +46,13 @@ type caller struct {
 
 	http http.RoundTripper
 	sent int
+	// connections and received count what came of dialling, since the last request began.
+	connections, received atomic.Int64
 }
 
 func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (net.Conn, error)) *caller {
 	c := &caller{line: l, to: to, dial: dial}
-	reach := func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx, to.String()) }
+	reach := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx, to.String()) }
 	c.http = &http.Transport{DialContext: reach, DisableCompression: true}
 	if l.Request.Protocol == model.HTTP2 {
 		c.http = &http2.Transport{AllowHTTP: true, DisableCompression: true, // without TLS, whatever the scheme says
@@ -64,11 +63,34 @@ func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (ne
 	return c
 }
 
-// send makes one request.
+func (c *caller) connect(ctx context.Context, address string) (net.Conn, error) {
+	conn, err := c.dial(ctx, address)
+	if err != nil {
+		return nil, err
+	}
+	c.connections.Add(1)
+	return counted{conn, &c.received}, nil
+}
+
+// counted counts the bytes that come.
+type counted struct {
+	net.Conn
+	received *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Add(int64(n))
+	return n, err
+}
+
+// send makes one request. It is refused when there is a connection that ends without a byte.
 func (c *caller) send(ctx context.Context) (Seen, error) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	c.sent++
+	c.connections.Store(0)
+	c.received.Store(0)
 	var seen Seen
 	var err error
 	switch c.line.Request.Protocol {
@@ -79,18 +101,10 @@ func (c *caller) send(ctx context.Context) (Seen, error) {
 	default:
 		seen, err = c.request(ctx)
 	}
-	if cut(err) {
+	if err != nil && ctx.Err() == nil && c.connections.Load() > 0 && c.received.Load() == 0 {
 		return Seen{Refused: true}, nil
 	}
 	return seen, err
-}
-
-// cut tells whether a connection was closed or reset by the other side.
-func cut(err error) bool {
-	if err != nil && strings.Contains(err.Error(), "server closed idle connection") {
-		return true // before the request was written; the error has no name
-	}
-	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, syscall.ECONNRESET) || errors.Is(err, syscall.EPIPE)
 }
 
 func (c *caller) id() string { return fmt.Sprintf("%d-%d", c.line.Number, c.sent) }
@@ -113,7 +127,7 @@ func (c *caller) script() string {
 func (c *caller) request(ctx context.Context) (Seen, error) {
 	r := c.line.Request
 	path, query, _ := strings.Cut(r.Path, "?")
-	u := &url.URL{Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query}
+	u := &url.URL{Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query, ForceQuery: strings.HasSuffix(r.Path, "?")}
 	if !strings.HasPrefix(path, "//") {
 		u.Opaque = path // as it stands, however odd
 	}
@@ -137,13 +151,8 @@ func (c *caller) request(ctx context.Context) (Seen, error) {
 
 func (c *caller) call(ctx context.Context) (Seen, error) {
 	r := c.line.Request
-	var received atomic.Int64
 	conn, err := grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(r.Host), grpc.WithDisableRetry(),
-		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
-			conn, err := c.dial(ctx, address)
-			return counted{conn, &received}, err
-		}))
+		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.connect))
 	if err != nil {
 		return Seen{}, err
 	}
@@ -162,8 +171,8 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 				seen.Answer = name
 			}
 		}
-		if s.Code() == codes.Unavailable && received.Load() == 0 {
-			return Seen{Refused: true}, nil
+		if c.received.Load() == 0 {
+			return Seen{}, err
 		}
 	}
 	if got := trailer.Get(gotHeader); len(got) > 0 {
@@ -172,21 +181,9 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 	return seen, nil
 }
 
-// counted counts the bytes that come.
-type counted struct {
-	net.Conn
-	received *atomic.Int64
-}
-
-func (c counted) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.received.Add(int64(n))
-	return n, err
-}
-
 // stream waits for the server to speak.
 func (c *caller) stream(ctx context.Context) (Seen, error) {
-	conn, err := c.dial(ctx, c.to.String())
+	conn, err := c.connect(ctx, c.to.String())
 	if err != nil {
 		return Seen{}, err
 	}
@@ -202,7 +199,7 @@ func (c *caller) stream(ctx context.Context) (Seen, error) {
 		return Seen{}, err
 	}
 	if len(text) == 0 {
-		return Seen{Refused: true}, nil
+		return Seen{}, io.ErrUnexpectedEOF
 	}
 	var seen Seen
 	return seen, decodeGot(string(text), &seen.Got)
