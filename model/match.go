@@ -13,7 +13,7 @@ func (m Match) Holds(r Request) bool {
 	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
 		m.Path.holds(target) &&
 		(m.Method == "" || m.Method == r.Method) &&
-		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.Scheme)) &&
+		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.scheme())) &&
 		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.holds(r.header(f.Name)) }) &&
 		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.holds(queryParameter(query, f.Name)) }) &&
 		(m.Predicate == nil || m.Predicate.Holds(r.Metadata))
@@ -70,6 +70,15 @@ func (r Request) header(name string) (string, bool) {
 		}
 	}
 	return strings.Join(values, ","), len(values) > 0
+}
+
+// scheme is what the request says about itself. HTTP/1.1 has no place for it but the header by which proxies in front tell it.
+func (r Request) scheme() string {
+	said, _ := r.header("x-forwarded-proto")
+	if r.Protocol == HTTP && (strings.EqualFold(said, "http") || strings.EqualFold(said, "https")) {
+		return said
+	}
+	return r.Scheme
 }
 
 // queryParameter gives the first value of a parameter as it stands in the URL, escapes and all.
