@@ -10,7 +10,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/model"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated sections of the cases")
@@ -147,5 +146,3 @@ func TestEnvoy(t *testing.T) {
 		}
 	}
 }
-
-var _ = model.Key{}
