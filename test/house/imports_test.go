@@ -42,7 +42,19 @@ var mayImport = []rule{
 		"api/...", "model", "sidecar", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",
 		"internal/flow", "internal/deliver", "internal/status", "internal/inject", "internal/admission",
 	}},
-	{"internal/cli", []string{"internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity"}},
+	{"internal/console", nil},
+	{"internal/manifest", []string{"api/...", "model"}},
+	{"internal/lint", []string{"api/...", "model", "sidecar", "internal/dialect", "internal/dialect/...", "internal/flow", "internal/manifest", "internal/console"}},
+	{"internal/explain", []string{"model", "internal/flow", "internal/console"}},
+	{"internal/describe", []string{"model", "internal/flow", "internal/console"}},
+	{"internal/graph", []string{"model", "internal/flow", "internal/console"}},
+	{"internal/inspect", []string{"model", "sidecar", "internal/xds", "internal/console"}},
+	{"internal/check", []string{"api/...", "model", "internal/identity", "internal/install", "internal/xds", "internal/flow", "internal/console"}},
+	{"internal/cli", []string{
+		"api/...", "model", "sidecar", "internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity",
+		"internal/console", "internal/manifest", "internal/lint", "internal/explain", "internal/describe", "internal/graph", "internal/inspect",
+		"internal/check", "internal/dialect", "internal/dialect/...", "internal/flow", "internal/xds",
+	}},
 	{"cmd/anymesh", []string{"internal/cli", "internal/driver/..."}},
 }
 

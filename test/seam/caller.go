@@ -55,10 +55,13 @@ func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (ne
 	reach := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx, to.String()) }
 	c.http = &http.Transport{DialContext: reach, DisableCompression: true}
 	if l.Request.Protocol == model.HTTP2 {
-		c.http = &http2.Transport{AllowHTTP: true, DisableCompression: true, // without TLS, whatever the scheme says
+		//nolint:staticcheck // net/http itself cannot say "https" without TLS
+		c.http = &http2.Transport{
+			AllowHTTP: true, DisableCompression: true,
 			DialTLSContext: func(ctx context.Context, network, address string, _ *tls.Config) (net.Conn, error) {
 				return reach(ctx, network, address)
-			}}
+			},
+		}
 	}
 	return c
 }

@@ -46,7 +46,7 @@ func foresee(d model.Decision, l Line) end {
 		}
 		spent += a.After
 		e := end{try, a.Status, false}
-		again := false
+		var again bool
 		switch {
 		case limit > 0 && spent > limit:
 			return own(try, "504", "unavailable")

@@ -19,12 +19,12 @@ func serveNames(dir string, names map[string][]netip.Addr) error {
 	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
 		return err
 	}
-	real, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	path, err := filepath.EvalSymlinks("/etc/resolv.conf")
 	if err != nil {
 		return err
 	}
-	if err := unix.Mount(conf, real, "", unix.MS_BIND, ""); err != nil {
-		return &os.PathError{Op: "mount", Path: real, Err: err}
+	if err := unix.Mount(conf, path, "", unix.MS_BIND, ""); err != nil {
+		return &os.PathError{Op: "mount", Path: path, Err: err}
 	}
 	conn, err := net.ListenPacket("udp4", resolver+":53")
 	if err != nil {
