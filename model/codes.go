@@ -18,6 +18,13 @@ const (
 	CodePortConflict      Code = "PortConflict"
 	CodeNoWeight          Code = "NoWeight"
 	CodeRejected          Code = "RejectedBySidecar"
+
+	// What only files can have: an API server does not take it.
+	CodeUnreadable   Code = "Unreadable"
+	CodeUnknownField Code = "UnknownField"
+	CodeSchema       Code = "SchemaViolation"
+	CodeRefused      Code = "RefusedAtAdmission"
+	CodeDuplicate    Code = "DuplicateObject"
 )
 
 // CodeInfo is what the documentation says about a code.
@@ -44,6 +51,11 @@ var Codes = []CodeInfo{
 	{CodePortConflict, Error, "Two services that one workload may reach need the same port in ways that cannot be told apart.", "Give one of them another port, or remove it from the backends."},
 	{CodeNoWeight, Error, "All weights of a route are 0, so that it has no destination.", "Give at least one target a weight above 0."},
 	{CodeRejected, Error, "A sidecar refused configuration that came from this object.", "Read the text, which is the sidecar's own; the last good configuration stays in place."},
+	{CodeUnreadable, Error, "The document is no YAML, or no object of a kind that there is.", "Correct the document as the text says."},
+	{CodeUnknownField, Error, "The API has no such field, or the document gives it twice. An API server refuses it, or drops it in silence.", "Correct the name or the place of the field; look for wrong indentation."},
+	{CodeSchema, Error, "The value breaks the schema of its CustomResourceDefinition; an API server refuses the object.", "Give a value that the text allows."},
+	{CodeRefused, Error, "Admission refuses the object.", "Correct what the text names."},
+	{CodeDuplicate, Error, "Two documents describe one object; which of them holds depends on the order in which they are applied.", "Remove one of them."},
 }
 
 // Severity gives the severity of a code; codes that are not in the table are errors.

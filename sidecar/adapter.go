@@ -40,6 +40,15 @@ func Drivers() []string {
 	return slices.Sorted(maps.Keys(drivers))
 }
 
+// RendererOf gives the renderer of a registered driver. It reports false for a name that is not known, and for a driver that does
+// not render.
+func RendererOf(name string) (Renderer, bool) {
+	driversMutex.RLock()
+	defer driversMutex.RUnlock()
+	renderer, ok := drivers[name].(Renderer)
+	return renderer, ok
+}
+
 // InstallDriver chooses the driver that Patch and Start use. An unknown name is an error that lists the known ones.
 func InstallDriver(driverName string) error {
 	driversMutex.Lock()

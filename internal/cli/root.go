@@ -74,7 +74,9 @@ func Root() *cobra.Command {
 	root.AddGroup(
 		&cobra.Group{ID: "people", Title: "For people:"},
 		&cobra.Group{ID: "cluster", Title: "What runs in the cluster:"})
-	for _, c := range []*cobra.Command{installCommand(), uninstallCommand(), sandboxCommand()} {
+	for _, c := range []*cobra.Command{
+		installCommand(), uninstallCommand(), lintCommand(), sandboxCommand(),
+	} {
 		c.GroupID = "people"
 		root.AddCommand(c)
 	}

@@ -1,0 +1,77 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/lint"
+	"anymesh.dev/anymesh/internal/manifest"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+func lintCommand() *cobra.Command {
+	var files []string
+	var output, driver string
+	var strict bool
+	o := lint.Options{}
+	c := &cobra.Command{
+		Use:   "lint -f FILE|FOLDER|- ...",
+		Short: "Say what is wrong with manifests, without a cluster",
+		Long: "Say what is wrong with manifests, without a cluster: unknown fields, broken schemas, what admission refuses, references that lead\n" +
+			"nowhere, and whatever else would show in the status of the objects. Each finding has a code; docs/findings.md explains them.\n\n" +
+			"Exit code 0 means that there are no errors, 1 that there are, 2 that the command was used wrongly.",
+		Example: "  anymesh lint -f manifests/\n  helm template . | anymesh lint -f -\n  anymesh lint -f mesh.yaml --strict --output sarif > findings.sarif",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := console.CheckFormat(output, "text", "json", "sarif"); err != nil {
+				return exitError{2, err}
+			}
+			if len(files) == 0 {
+				return exitError{2, fmt.Errorf("say what to read: -f FILE, -f FOLDER or -f - for standard input")}
+			}
+			var known bool
+			if o.Renderer, known = sidecar.RendererOf(driver); !known {
+				return exitError{2, fmt.Errorf("--driver %q: there is none of this name; there are %v", driver, sidecar.Drivers())}
+			}
+			o.Driver = driver
+			documents, faults, err := manifest.Read(files, c.InOrStdin())
+			if err != nil {
+				return exitError{2, err}
+			}
+			report, err := lint.Run(documents, faults, o)
+			if err != nil {
+				return err
+			}
+			out := c.OutOrStdout()
+			switch output {
+			case "json":
+				err = console.JSON(out, report)
+			case "sarif":
+				err = console.JSON(out, report.SARIF(Version))
+			default:
+				err = report.Text(out, console.StyleFor(out))
+			}
+			if err == nil && (report.Count(model.Error) > 0 || strict && report.Count(model.Warning) > 0) {
+				return exitError{code: 1}
+			}
+			return err
+		},
+	}
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
+	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
+	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects that do not name one")
+	c.Flags().StringVar(&driver, "driver", "envoy", "sidecar driver whose abilities count")
+	return c
+}
+
+// noArguments is cobra.NoArgs with the exit code of wrong usage.
+func noArguments(c *cobra.Command, args []string) error {
+	if err := cobra.NoArgs(c, args); err != nil {
+		return exitError{2, fmt.Errorf("%w\n\n%s", err, c.UsageString())}
+	}
+	return nil
+}

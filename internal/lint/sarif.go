@@ -1,0 +1,100 @@
+package lint
+
+import (
+	"path/filepath"
+	"slices"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// The part of SARIF 2.1.0 (OASIS, 2020) that forges read to show findings beside the lines they are about.
+type (
+	sarifLog struct {
+		Schema  string     `json:"$schema"`
+		Version string     `json:"version"`
+		Runs    []sarifRun `json:"runs"`
+	}
+	sarifRun struct {
+		Tool    sarifTool     `json:"tool"`
+		Results []sarifResult `json:"results"`
+	}
+	sarifTool struct {
+		Driver sarifDriver `json:"driver"`
+	}
+	sarifDriver struct {
+		Name    string      `json:"name"`
+		Version string      `json:"version,omitempty"`
+		Rules   []sarifRule `json:"rules"`
+	}
+	sarifRule struct {
+		ID            string       `json:"id"`
+		Short         sarifText    `json:"shortDescription"`
+		Help          sarifText    `json:"help"`
+		Configuration sarifDefault `json:"defaultConfiguration"`
+	}
+	sarifDefault struct {
+		Level string `json:"level"`
+	}
+	sarifText struct {
+		Text string `json:"text"`
+	}
+	sarifResult struct {
+		RuleID    string          `json:"ruleId"`
+		RuleIndex int             `json:"ruleIndex"`
+		Level     string          `json:"level"`
+		Message   sarifText       `json:"message"`
+		Locations []sarifLocation `json:"locations,omitempty"`
+	}
+	sarifLocation struct {
+		Physical *sarifPhysical `json:"physicalLocation,omitempty"`
+		Logical  []sarifLogical `json:"logicalLocations,omitempty"`
+	}
+	sarifPhysical struct {
+		Artifact sarifArtifact `json:"artifactLocation"`
+		Region   sarifRegion   `json:"region"`
+	}
+	sarifArtifact struct {
+		URI string `json:"uri"`
+	}
+	sarifRegion struct {
+		StartLine int `json:"startLine"`
+	}
+	sarifLogical struct {
+		Name string `json:"fullyQualifiedName"`
+	}
+)
+
+// SARIF gives the report in the form that code scanning understands.
+func (r *Report) SARIF(version string) any {
+	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "anymesh", Version: version}}, Results: []sarifResult{}}
+	for _, c := range model.Codes {
+		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
+			ID: string(c.Code), Short: sarifText{c.Meaning}, Help: sarifText{c.Remedy}, Configuration: sarifDefault{level(c.Severity)},
+		})
+	}
+	for _, f := range r.Findings {
+		at := f.Object.String()
+		if f.Path != "" {
+			at += " " + f.Path
+		}
+		location := sarifLocation{Logical: []sarifLogical{{at}}}
+		if f.File != "" {
+			location.Physical = &sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{f.Line}}
+		}
+		run.Results = append(run.Results, sarifResult{
+			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{at + ": " + f.Text}, Locations: []sarifLocation{location},
+			RuleIndex: slices.IndexFunc(model.Codes, func(c model.CodeInfo) bool { return c.Code == f.Code }),
+		})
+	}
+	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+func level(s model.Severity) string {
+	switch s {
+	case model.Error:
+		return "error"
+	case model.Warning:
+		return "warning"
+	}
+	return "note"
+}

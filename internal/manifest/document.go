@@ -1,0 +1,183 @@
+package manifest
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kyaml "sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// Document is one object in a file.
+type Document struct {
+	File string
+	// Line is that of the object's first field, from 1.
+	Line int
+	GVK  schema.GroupVersionKind
+	// Ref names the object; its namespace is what the document says, which may be nothing.
+	Ref model.ObjectRef
+	// JSON is the object as an API server would be sent it.
+	JSON []byte
+
+	node   *yaml.Node
+	offset int // of the node's lines in the file
+}
+
+// head is what every object has.
+type head struct {
+	APIVersion string `json:"apiVersion"`
+	Kind       string `json:"kind"`
+	Metadata   struct {
+		Name      string `json:"name"`
+		Namespace string `json:"namespace"`
+	} `json:"metadata"`
+	Items []json.RawMessage `json:"items"`
+}
+
+// parse reads one YAML document, which is nothing, an object, or a list of objects.
+func parse(file string, first int, text []byte) ([]*Document, []Fault) {
+	d := &Document{File: file, Line: first, offset: first - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
+	var root yaml.Node
+	if err := yaml.Unmarshal(text, &root); err != nil {
+		d.Line = first + max(lineIn(err)-1, 0)
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no YAML: %s", strip(err))}
+	}
+	if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
+		return nil, nil
+	}
+	d.node = root.Content[0]
+	d.Line = d.offset + d.node.Line
+	body, err := kyaml.YAMLToJSON(text)
+	if err != nil {
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no YAML: %s", strip(err))}
+	}
+	return d.objects(body)
+}
+
+// objects gives the document itself or, of a list, those in it.
+func (d *Document) objects(body []byte) ([]*Document, []Fault) {
+	var h head
+	if err := json.Unmarshal(body, &h); err != nil {
+		return nil, []Fault{d.fault(pathIn(err), model.CodeUnreadable, "this is no object of Kubernetes: %s", mismatch(err))}
+	}
+	if h.APIVersion == "" || h.Kind == "" {
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no object of Kubernetes: apiVersion or kind is missing")}
+	}
+	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
+		var all []*Document
+		var faults []Fault
+		items := child(d.node, "items")
+		for i, item := range h.Items {
+			node := items
+			if items != nil && i < len(items.Content) {
+				node = items.Content[i]
+			}
+			inner := &Document{File: d.File, Line: d.Line, offset: d.offset, node: node, Ref: d.Ref}
+			if node != nil {
+				inner.Line = d.offset + node.Line
+			}
+			found, wrong := inner.objects(item)
+			all, faults = append(all, found...), append(faults, wrong...)
+		}
+		return all, faults
+	}
+	d.JSON = body
+	d.GVK = schema.FromAPIVersionAndKind(h.APIVersion, h.Kind)
+	d.Ref = model.ObjectRef{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+	return []*Document{d}, d.repeated(d.node, "")
+}
+
+// repeated tells of fields that are given twice; the last one is taken, as API servers do.
+func (d *Document) repeated(node *yaml.Node, path string) []Fault {
+	var out []Fault
+	switch {
+	case node == nil:
+	case node.Kind == yaml.SequenceNode:
+		for i, item := range node.Content {
+			out = append(out, d.repeated(item, fmt.Sprintf("%s[%d]", path, i))...)
+		}
+	case node.Kind == yaml.MappingNode:
+		seen := map[string]int{}
+		for i := 0; i+1 < len(node.Content); i += 2 {
+			key := node.Content[i]
+			inner := strings.TrimPrefix(path+"."+key.Value, ".")
+			if first := seen[key.Value]; first > 0 {
+				out = append(out, d.fault(inner, model.CodeUnknownField, "the field is given twice, in lines %d and %d", first, d.offset+key.Line))
+			}
+			seen[key.Value] = d.offset + key.Line
+			out = append(out, d.repeated(node.Content[i+1], inner)...)
+		}
+	}
+	return out
+}
+
+func (d *Document) fault(path string, code model.Code, format string, args ...any) Fault {
+	return Fault{Document: d, Finding: model.NewFinding(model.Origin{Object: d.Ref, Path: path}, code, fmt.Sprintf(format, args...))}
+}
+
+var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
+
+// LineOf gives the line of a field, or of the innermost thing around it that is written down. The path is one that the API server would
+// print: spec.routes[0].match.
+func (d *Document) LineOf(path string) int {
+	node, line := d.node, d.Line
+	for _, s := range step.FindAllString(path, -1) {
+		var next *yaml.Node
+		if index, err := strconv.Atoi(strings.Trim(s, "[]")); err == nil && node != nil && node.Kind == yaml.SequenceNode {
+			if index < len(node.Content) {
+				next = node.Content[index]
+				line = d.offset + next.Line
+			}
+		} else if key, value := field(node, strings.Trim(s, "[]")); value != nil {
+			next, line = value, d.offset+key.Line
+		}
+		if next == nil {
+			break
+		}
+		node = next
+	}
+	return line
+}
+
+// field finds a member of a mapping.
+func field(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if node == nil || node.Kind != yaml.MappingNode {
+		return nil, nil
+	}
+	for i := 0; i+1 < len(node.Content); i += 2 {
+		if node.Content[i].Value == name {
+			return node.Content[i], node.Content[i+1]
+		}
+	}
+	return nil, nil
+}
+
+func child(node *yaml.Node, name string) *yaml.Node {
+	_, value := field(node, name)
+	return value
+}
+
+var lineNumber = regexp.MustCompile(`line (\d+)`)
+
+func lineIn(err error) int {
+	if m := lineNumber.FindStringSubmatch(err.Error()); m != nil {
+		n, _ := strconv.Atoi(m[1])
+		return n
+	}
+	return 1
+}
+
+// strip takes away what the parser says about itself, and lines, which are those of the document and not of the file.
+func strip(err error) string {
+	text := err.Error()
+	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:", "\n"} {
+		text = strings.TrimPrefix(text, prefix)
+	}
+	return strings.TrimSpace(regexp.MustCompile(`line \d+: `).ReplaceAllString(text, ""))
+}

@@ -1,0 +1,143 @@
+package manifest
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+var kinds = []client.Object{&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}, &corev1.Pod{}}
+
+func decode(t *testing.T, text string) (*Set, []*Document) {
+	t.Helper()
+	documents, faults, err := Read([]string{Stdin}, strings.NewReader(text))
+	if err != nil || len(faults) > 0 {
+		t.Fatal(err, faults)
+	}
+	set, err := Decode(documents, kinds, "here")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return set, documents
+}
+
+func TestFoldersAreReadToTheirBottom(t *testing.T) {
+	folder := t.TempDir()
+	for _, name := range []string{"b.yaml", "a/c.yml", "a/d.json", ".git/e.yaml", "notes.txt"} {
+		path := filepath.Join(folder, name)
+		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(path, []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	documents, _, err := Read([]string{folder, filepath.Join(folder, "notes.txt")}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var files []string
+	for _, d := range documents {
+		name, err := filepath.Rel(folder, d.File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, name)
+	}
+	if want := []string{"a/c.yml", "a/d.json", "b.yaml", "notes.txt"}; !slices.Equal(files, want) {
+		t.Errorf("got %v, want %v", files, want)
+	}
+	if _, _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
+		t.Error("a file that is not there was read")
+	}
+}
+
+func TestLinesOfFields(t *testing.T) {
+	_, documents := decode(t, `# nothing but a comment
+---
+# comment
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: front}
+spec:
+  listeners:
+    - portMapping:
+        port: 1
+    - portMapping:
+        port: 2
+--- {apiVersion: v1, kind: List, items: [
+  {apiVersion: v1, kind: ConfigMap, metadata: {name: x}}]}
+`)
+	if len(documents) != 2 {
+		t.Fatalf("%d documents", len(documents))
+	}
+	for path, want := range map[string]int{
+		"": 4, "spec.listeners[1].portMapping.port": 12, "spec.listeners[0].portMapping": 9, "spec.listeners[1].timeout.http": 11, "spec.listeners[7]": 8,
+		"spec.awsName": 7, "status": 4,
+	} {
+		if got := documents[0].LineOf(path); got != want {
+			t.Errorf("%q is in line %d, want %d", path, got, want)
+		}
+	}
+	if got := documents[1].LineOf("metadata.name"); got != 14 {
+		t.Errorf("in a list: line %d", got)
+	}
+}
+
+func TestWorkloadsCountAsPods(t *testing.T) {
+	set, _ := decode(t, `
+{apiVersion: apps/v1, kind: Deployment, metadata: {name: front}, spec: {template: {metadata: {labels: {app: front}}, spec: {serviceAccountName: f}}}}
+---
+{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, namespace: jobs}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: job}}}}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: front}}
+`)
+	var got []string
+	for _, o := range set.Objects {
+		pod := o.(*corev1.Pod)
+		got = append(got, pod.Namespace+"/"+pod.Name+" "+pod.Labels["app"]+" "+pod.Spec.ServiceAccountName)
+	}
+	if want := []string{"here/front front f", "jobs/nightly job "}; !slices.Equal(got, want) {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if set.Read != 2 || set.Passed["Service"] != 1 {
+		t.Errorf("read %d, passed over %v", set.Read, set.Passed)
+	}
+}
+
+// One Mesh is taken to be meant; a selector that names a namespace is not bent.
+func TestMissingNamespaces(t *testing.T) {
+	for selector, assumed := range map[string]bool{
+		`{}`:                       true,
+		`{matchLabels: {mesh: m}}`: true,
+		`{matchExpressions: [{key: a, operator: In, values: [x]}, {key: b, operator: Exists}, {key: c, operator: DoesNotExist}]}`: true,
+		`{matchLabels: {kubernetes.io/metadata.name: there}}`:                                                                     false,
+		`null`: false,
+	} {
+		set, _ := decode(t, `
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: `+selector+`}}
+---
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: front}}
+`)
+		set.Complete()
+		mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
+		if got := len(set.Assumptions) == 1; got != assumed {
+			t.Errorf("%s: assumptions %v", selector, set.Assumptions)
+		}
+		if _, matches := satisfy(mesh.Spec.NamespaceSelector, namespace.Labels); matches != assumed || namespace.Name != "here" {
+			t.Errorf("%s: %+v", selector, namespace.ObjectMeta)
+		}
+	}
+	set, _ := decode(t, `{apiVersion: v1, kind: Namespace, metadata: {name: x}}`)
+	set.Complete()
+	if set.Objects[0].GetLabels()[corev1.LabelMetadataName] != "x" {
+		t.Error("a Namespace lacks its name's label")
+	}
+}

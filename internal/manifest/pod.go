@@ -1,0 +1,49 @@
+package manifest
+
+import (
+	"encoding/json"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// workload is the part of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs that tells of their pods.
+type workload struct {
+	Spec struct {
+		Template    *corev1.PodTemplateSpec `json:"template"`
+		JobTemplate *struct {
+			Spec struct {
+				Template *corev1.PodTemplateSpec `json:"template"`
+			} `json:"spec"`
+		} `json:"jobTemplate"`
+	} `json:"spec"`
+}
+
+// podOf gives the pod that a workload's template describes, under the workload's name.
+func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
+	if d.GVK.Group != "apps" && d.GVK.Group != "batch" {
+		return nil, false
+	}
+	var w workload
+	if err := json.Unmarshal(d.JSON, &w); err != nil {
+		return nil, false
+	}
+	template := w.Spec.Template
+	if w.Spec.JobTemplate != nil {
+		template = w.Spec.JobTemplate.Spec.Template
+	}
+	if template == nil {
+		return nil, false
+	}
+	if d.Ref.Namespace != "" {
+		namespace = d.Ref.Namespace
+	}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: d.Ref.Name, Namespace: namespace, UID: types.UID(d.GVK.Kind + " " + namespace + "/" + d.Ref.Name),
+			Labels: template.Labels, Annotations: template.Annotations,
+		},
+		Spec: corev1.PodSpec{ServiceAccountName: template.Spec.ServiceAccountName, HostNetwork: template.Spec.HostNetwork},
+	}, true
+}

@@ -1,0 +1,102 @@
+package manifest
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// Stdin is the name that stands for standard input.
+const Stdin = "-"
+
+// extensions are those of files that are read from folders. Files that are named are read whatever they are called.
+var extensions = []string{".yaml", ".yml", ".json"}
+
+// Fault is a finding about a document.
+type Fault struct {
+	Document *Document
+	model.Finding
+}
+
+// Read reads the documents of files and folders, which are searched to their bottom, in the order of the names. An error says that
+// a file cannot be read; what is wrong inside of one is a fault.
+func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
+	var documents []*Document
+	var faults []Fault
+	add := func(name string, text []byte) {
+		found, wrong := split(name, text)
+		documents, faults = append(documents, found...), append(faults, wrong...)
+	}
+	for _, name := range names {
+		if name == Stdin {
+			text, err := io.ReadAll(in)
+			if err != nil {
+				return nil, nil, fmt.Errorf("reading standard input: %w", err)
+			}
+			add("stdin", text)
+			continue
+		}
+		files, err := list(name)
+		if err != nil {
+			return nil, nil, fmt.Errorf("reading manifests: %w", err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				return nil, nil, fmt.Errorf("reading manifests: %w", err)
+			}
+			add(file, text)
+		}
+	}
+	return documents, faults, nil
+}
+
+// list gives the files below a folder, or the file itself. Folders whose name begins with a dot are left out.
+func list(name string) ([]string, error) {
+	info, err := os.Stat(name)
+	if err != nil || !info.IsDir() {
+		return []string{name}, err
+	}
+	var files []string
+	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case entry.IsDir() && path != name && strings.HasPrefix(entry.Name(), "."):
+			return fs.SkipDir
+		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
+			files = append(files, path)
+		}
+		return nil
+	})
+	return files, err
+}
+
+// split cuts a file at its document markers.
+func split(file string, text []byte) (documents []*Document, faults []Fault) {
+	first, line := 1, 0
+	var current [][]byte
+	flush := func() {
+		found, wrong := parse(file, first, bytes.Join(current, []byte("\n")))
+		documents, faults = append(documents, found...), append(faults, wrong...)
+		current = nil
+	}
+	for content := range bytes.SplitSeq(text, []byte("\n")) {
+		line++
+		if rest, marked := bytes.CutPrefix(content, []byte("---")); marked && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
+			flush()
+			first = line
+			content = append([]byte("   "), rest...) // what follows the marker belongs to the document
+		}
+		current = append(current, content)
+	}
+	flush()
+	return documents, faults
+}
