@@ -103,7 +103,7 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
 		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
 	for _, m := range s.secretMounts {
-		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path, ReadOnly: true})
+		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: secretVolume(m.name), MountPath: m.path, ReadOnly: true})
 	}
 	for _, m := range s.volumeMounts {
 		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path})

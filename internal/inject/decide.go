@@ -55,7 +55,8 @@ const errNoWorkload = "sidecarInject enabled but no matching VirtualNode or Virt
 
 // decide finds the workload of a pod. It reports false for a pod that is to be left as it is.
 func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (model.Workload, bool, error) {
-	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork {
+	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
+	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork || windows {
 		return model.Workload{}, false, nil
 	}
 	labels, err := w.Namespaces.Labels(ctx, pod.Namespace)

@@ -41,34 +41,47 @@ func settingsOf(pod *corev1.Pod, w model.Workload) (settings, error) {
 			s.inboundPorts = append(s.inboundPorts, int(l.Port))
 		}
 	}
-	read := func(key string, into func(string) error) error {
-		value, ok := pod.Annotations[prefix+key]
-		if !ok {
-			return nil
-		}
-		if err := into(value); err != nil {
-			return fmt.Errorf("annotation %s%s: %w", prefix, key, err)
-		}
-		return nil
-	}
-	for key, into := range map[string]func(string) error{
-		"ports":              intoPorts(&s.inboundPorts),
-		"egressIgnoredPorts": intoPorts(&s.ignoredPorts),
-		"egressIgnoredIPs":   func(v string) error { return intoPrefixes(&s.ignoredIPs, v) },
-		"ipv6":               func(v string) error { s.ipv6 = !strings.EqualFold(v, "disabled"); return nil },
-		"cpuRequest":         intoQuantity(&s.resources.Requests, corev1.ResourceCPU),
-		"memoryRequest":      intoQuantity(&s.resources.Requests, corev1.ResourceMemory),
-		"cpuLimit":           intoQuantity(&s.resources.Limits, corev1.ResourceCPU),
-		"memoryLimit":        intoQuantity(&s.resources.Limits, corev1.ResourceMemory),
-		"secretMounts":       func(v string) error { return intoMounts(&s.secretMounts, v) },
-		"volumeMounts":       func(v string) error { return intoMounts(&s.volumeMounts, v) },
-		"sidecarEnv":         func(v string) error { return intoEnv(&s.env, v) },
+	for _, a := range []struct {
+		key  string
+		into func(string) error
+	}{
+		{"ports", intoPorts(&s.inboundPorts)},
+		{"egressIgnoredPorts", intoPorts(&s.ignoredPorts)},
+		{"egressIgnoredIPs", func(v string) error { return intoPrefixes(&s.ignoredIPs, v) }},
+		{"ipv6", func(v string) error { s.ipv6 = !strings.EqualFold(v, "disabled"); return nil }},
+		{"cpuRequest", intoQuantity(&s.resources.Requests, corev1.ResourceCPU)},
+		{"memoryRequest", intoQuantity(&s.resources.Requests, corev1.ResourceMemory)},
+		{"cpuLimit", intoQuantity(&s.resources.Limits, corev1.ResourceCPU)},
+		{"memoryLimit", intoQuantity(&s.resources.Limits, corev1.ResourceMemory)},
+		{"secretMounts", func(v string) error { return intoMounts(&s.secretMounts, v) }},
+		{"volumeMounts", func(v string) error { return intoMounts(&s.volumeMounts, v) }},
+		{"sidecarEnv", func(v string) error { return intoEnv(&s.env, v) }},
+		{"sidecarEnvJson", func(v string) error { return intoEnvJSON(&s.env, v) }},
 	} {
-		if err := read(key, into); err != nil {
-			return settings{}, err
+		value, ok := pod.Annotations[prefix+a.key]
+		if !ok {
+			continue
+		}
+		if err := a.into(value); err != nil {
+			return settings{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
 	}
-	return s, read("sidecarEnvJson", func(v string) error { return intoEnvJSON(&s.env, v) })
+	return s, nil
+}
+
+// notHonoured warns of annotations that App Mesh acted on and we do not.
+func notHonoured(pod *corev1.Pod) []string {
+	var out []string
+	for _, a := range []struct{ key, value, text string }{
+		{"appmeshCNI", "enabled", "an init container sets the pod's packet rules, not a CNI plugin"},
+		{"preview", "enabled", "there is no preview channel"},
+		{"xrayAgentConfigMount", "", "there is no X-Ray agent in the pod"},
+	} {
+		if value, ok := pod.Annotations[prefix+a.key]; ok && (a.value == "" || strings.EqualFold(value, a.value)) {
+			out = append(out, fmt.Sprintf("annotation %s%s is not honoured: %s", prefix, a.key, a.text))
+		}
+	}
+	return out
 }
 
 // list splits at commas and drops blanks.
@@ -126,10 +139,11 @@ func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(stri
 func intoMounts(into *[]mount, value string) error {
 	for _, item := range list(value) {
 		name, path, ok := strings.Cut(item, ":")
+		name, path = strings.TrimSpace(name), strings.TrimSpace(path)
 		if !ok || name == "" || !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("%q is not of the form name:/path", item)
 		}
-		*into = append(*into, mount{strings.TrimSpace(name), strings.TrimSpace(path)})
+		*into = append(*into, mount{name, path})
 	}
 	return nil
 }
@@ -137,6 +151,7 @@ func intoMounts(into *[]mount, value string) error {
 func intoEnv(into *[]corev1.EnvVar, value string) error {
 	for _, item := range list(value) {
 		name, v, ok := strings.Cut(item, "=")
+		name, v = strings.TrimSpace(name), strings.TrimSpace(v)
 		if !ok || name == "" || strings.Contains(v, "=") {
 			return fmt.Errorf("%q is not of the form NAME=value; use sidecarEnvJson for values with an equals sign", item)
 		}

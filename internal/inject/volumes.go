@@ -1,6 +1,10 @@
 package inject
 
 import (
+	"fmt"
+	"slices"
+	"strings"
+
 	corev1 "k8s.io/api/core/v1"
 )
 
@@ -28,7 +32,7 @@ func addFiles(pod *corev1.Pod, files map[string][]byte) {
 }
 
 // addVolumes gives the sidecar its token, memory for keys, and the volumes that annotations ask for.
-func addVolumes(pod *corev1.Pod, s settings) {
+func addVolumes(pod *corev1.Pod, s settings) error {
 	lifetime := int64(tokenLifetime)
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{Name: volumeRun, VolumeSource: corev1.VolumeSource{
@@ -40,8 +44,49 @@ func addVolumes(pod *corev1.Pod, s settings) {
 			}}},
 		}}})
 	for _, m := range s.secretMounts {
-		pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: m.name, VolumeSource: corev1.VolumeSource{
-			Secret: &corev1.SecretVolumeSource{SecretName: m.name},
-		}})
+		if err := addSecret(pod, m.name); err != nil {
+			return fmt.Errorf("annotation %ssecretMounts: %w", prefix, err)
+		}
 	}
+	for _, m := range s.volumeMounts {
+		if volumeOf(pod, m.name) == nil {
+			return fmt.Errorf("annotation %svolumeMounts: the pod has no volume %q", prefix, m.name)
+		}
+	}
+	return nil
+}
+
+// addSecret makes a secret a volume of the pod, unless it is one already.
+func addSecret(pod *corev1.Pod, secret string) error {
+	volume := secretVolume(secret)
+	if v := volumeOf(pod, volume); v != nil {
+		if v.Secret == nil || v.Secret.SecretName != secret {
+			return fmt.Errorf("the pod has a volume %q of its own, which is not the secret %q; give it another name", volume, secret)
+		}
+		return nil
+	}
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volume, VolumeSource: corev1.VolumeSource{
+		Secret: &corev1.SecretVolumeSource{SecretName: secret},
+	}})
+	return nil
+}
+
+// secretVolume names the volume after the secret, as App Mesh did. Names of volumes are shorter than those of secrets, and have no dots.
+func secretVolume(secret string) string {
+	name := strings.ReplaceAll(secret, ".", "-")
+	if len(name) > maxVolumeName {
+		name = strings.TrimRight(name[:maxVolumeName], "-")
+	}
+	return name
+}
+
+// maxVolumeName is Kubernetes' limit, in bytes.
+const maxVolumeName = 63
+
+func volumeOf(pod *corev1.Pod, name string) *corev1.Volume {
+	i := slices.IndexFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &pod.Spec.Volumes[i]
 }

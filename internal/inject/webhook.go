@@ -11,8 +11,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"gomodules.xyz/jsonpatch/v2"
-
+	"anymesh.dev/anymesh/internal/rawpatch"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -52,24 +51,16 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if !inject {
 		return admission.Allowed("left as it is")
 	}
-	before, err := json.Marshal(&pod)
-	if err != nil {
-		return admission.Errored(500, err)
-	}
+	before := pod.DeepCopy()
 	dryRun := req.DryRun != nil && *req.DryRun
 	if err := w.inject(ctx, &pod, workload, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
-	after, err := json.Marshal(&pod)
+	patches, err := rawpatch.Of(req.Object.Raw, before, &pod)
 	if err != nil {
 		return admission.Errored(500, err)
 	}
-	// The difference of what we understand of the pod: fields that we do not know stay as they are.
-	patches, err := jsonpatch.CreatePatch(before, after)
-	if err != nil {
-		return admission.Errored(500, err)
-	}
-	return admission.Patched("is an instance of "+sidecar.NodeID(workload), patches...)
+	return admission.Patched("is an instance of "+sidecar.NodeID(workload), patches...).WithWarnings(notHonoured(before)...)
 }
 
 // inject makes the pod an instance of the workload. A second call changes nothing.
@@ -109,7 +100,9 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		files[name] = content
 	}
 	addFiles(pod, files)
-	addVolumes(pod, s)
+	if err := addVolumes(pod, s); err != nil {
+		return err
+	}
 	if !hasContainer(pod, captureContainer) {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(w.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, s))
 	}

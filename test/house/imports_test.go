@@ -28,6 +28,7 @@ var mayImport = []rule{
 	{"internal/identity", nil},
 	{"internal/xds", nil},
 	{"internal/capture", nil},
+	{"internal/rawpatch", nil},
 	{"internal/agent", []string{"internal/identity"}},
 	{"internal/dialect/...", []string{"api/...", "model"}},
 	{"internal/dialect", []string{"model", "internal/dialect/..."}},
@@ -35,8 +36,8 @@ var mayImport = []rule{
 	{"internal/flow", []string{"model", "internal/dialect"}},
 	{"internal/deliver", []string{"model", "sidecar", "internal/flow", "internal/xds"}},
 	{"internal/status", []string{"model", "internal/flow"}},
-	{"internal/inject", []string{"model", "sidecar"}},
-	{"internal/admission", []string{"api/...", "internal/dialect/..."}},
+	{"internal/inject", []string{"model", "sidecar", "internal/rawpatch"}},
+	{"internal/admission", []string{"api/...", "internal/dialect/...", "internal/rawpatch"}},
 	{"internal/install", []string{"api/...", "charts"}},
 	{"internal/controlplane", []string{
 		"api/...", "model", "sidecar", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",

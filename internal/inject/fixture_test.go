@@ -1,0 +1,125 @@
+package inject
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"testing"
+
+	jsonpatch "github.com/evanphx/json-patch/v5"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// small is a driver that asks for little, so that one sees what the injector does.
+type small struct{}
+
+func (small) Patch(ctx context.Context) error {
+	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
+	if !ok {
+		return errors.New("no injector context")
+	}
+	injector.Sidecar = &sidecar.Spec{
+		Container: corev1.Container{Name: "envoy", Image: injector.Configurator.GetSidecarImage()},
+		Command:   []string{"proxy", "--node", injector.Node},
+		Files:     map[string][]byte{"proxy.json": []byte(`{"node": "` + injector.Node + `"}`)},
+		ReadyURL:  "http://127.0.0.1:9901/ready",
+	}
+	return nil
+}
+
+func (small) Start(context.Context) (sidecar.HealthProbes, error) { return sidecar.HealthProbes{}, nil }
+
+func init() {
+	sidecar.Register("small", small{})
+	if err := sidecar.InstallDriver("small"); err != nil {
+		panic(err)
+	}
+}
+
+// place puts pods into a namespace with labels, and makes them instances of a workload, or of none.
+type place struct {
+	labels   map[string]string
+	workload *model.Workload
+	err      error
+}
+
+func (p place) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
+
+func (p place) Designate(context.Context, *corev1.Pod) (model.Workload, bool, error) {
+	if p.workload == nil {
+		return model.Workload{}, false, p.err
+	}
+	return *p.workload, true, p.err
+}
+
+// front listens on port 8080.
+func front() *model.Workload {
+	return &model.Workload{
+		Key: model.Key{Mesh: "shop", Name: "front_a"}, Role: model.RoleSidecar,
+		Listeners: []model.Listener{{Port: 8080, Protocol: model.HTTP}},
+	}
+}
+
+func newWebhook(p place) *Webhook {
+	return &Webhook{
+		Designator: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
+		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1"}},
+		Roots:        func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
+	}
+}
+
+// request asks for a pod to be created in namespace a.
+func request(raw []byte) admission.Request {
+	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
+		UID: types.UID("6f1d"), Namespace: "a", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},
+	}}
+}
+
+// admitted gives the pod as the API server will have it.
+func admitted(t testing.TB, raw []byte, response admission.Response) []byte {
+	t.Helper()
+	if !response.Allowed {
+		t.Fatalf("refused: %s", response.Result.Message)
+	}
+	if len(response.Patches) == 0 {
+		return raw
+	}
+	text, err := json.Marshal(response.Patches)
+	if err != nil {
+		t.Fatal(err)
+	}
+	patch, err := jsonpatch.DecodePatch(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := patch.Apply(raw)
+	if err != nil {
+		t.Fatalf("the patch does not apply: %v\n%s", err, text)
+	}
+	return out
+}
+
+func asJSON(t testing.TB, text string) []byte {
+	t.Helper()
+	out, err := yaml.YAMLToJSONStrict([]byte(text))
+	if err != nil {
+		t.Fatalf("%v in\n%s", err, text)
+	}
+	return out
+}
+
+// plain is a pod without anything special.
+const plain = `
+apiVersion: v1
+kind: Pod
+metadata: {name: front-1, labels: {app: front}}
+spec: {containers: [{name: app, image: "app:1", ports: [{containerPort: 8080}]}]}
+`

@@ -1,0 +1,230 @@
+package inject
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	admissionv1 "k8s.io/api/admission/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	"sigs.k8s.io/yaml"
+)
+
+// The API server asks again when other webhooks have changed the pod after us.
+func TestASecondCallChangesNothing(t *testing.T) {
+	w := newWebhook(place{workload: front()})
+	raw := asJSON(t, plain)
+	once := admitted(t, raw, w.Handle(t.Context(), request(raw)))
+	for _, uid := range []string{"6f1d", "another"} {
+		r := request(once)
+		r.UID = types.UID(uid)
+		if again := w.Handle(t.Context(), r); len(again.Patches) != 0 || !again.Allowed {
+			t.Errorf("request %s, the second time: %v", uid, again)
+		}
+	}
+}
+
+// What is answered to a dry run is what would be answered.
+func TestDryRunGetsTheSameAnswer(t *testing.T) {
+	w := newWebhook(place{workload: front()})
+	raw := asJSON(t, plain)
+	real, dry := request(raw), request(raw)
+	dry.DryRun = new(true)
+	a, b := admitted(t, raw, w.Handle(t.Context(), real)), admitted(t, raw, w.Handle(t.Context(), dry))
+	if !bytes.Equal(a, b) {
+		t.Errorf("really\n%s\ndry\n%s", a, b)
+	}
+}
+
+// An API server may be newer than we are.
+func TestFieldsThatWeDoNotKnowStay(t *testing.T) {
+	raw := asJSON(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: front-1, new: {deep: [1, 2]}, labels: null, annotations: {a: b}}
+spec:
+  new: 1
+  volumes: []
+  initContainers: [{name: helper, new: 2, restartPolicy: Always, readinessProbe: {tcpSocket: {port: 8080}, new: 3}}]
+  containers: [{name: app, image: "app:1", new: 4, livenessProbe: {httpGet: {path: /, port: 8080, new: 5}}}]
+status: null
+`)
+	out := admitted(t, raw, newWebhook(place{workload: front()}).Handle(t.Context(), request(raw)))
+	var pod struct {
+		Metadata struct {
+			New struct{ Deep []int }
+		}
+		Spec struct {
+			New                        int
+			InitContainers, Containers []struct {
+				Name           string
+				New            int
+				ReadinessProbe struct{ New int }
+			}
+		}
+	}
+	if err := json.Unmarshal(out, &pod); err != nil {
+		t.Fatal(err)
+	}
+	s := pod.Spec
+	if len(pod.Metadata.New.Deep) != 2 || s.New != 1 || s.InitContainers[0].New != 2 || s.InitContainers[0].ReadinessProbe.New != 3 || s.Containers[0].New != 4 {
+		t.Errorf("fields are gone:\n%s", out)
+	}
+	if len(s.InitContainers) != 3 {
+		t.Errorf("%d init containers", len(s.InitContainers))
+	}
+}
+
+func TestErrorsNameTheAnnotation(t *testing.T) {
+	for key, value := range map[string]string{
+		"ports": "80,http", "egressIgnoredPorts": "65536", "egressIgnoredIPs": "10.0.0.300", "cpuRequest": "much", "memoryRequest": "1Gib",
+		"cpuLimit": "1 core", "memoryLimit": "lots", "secretMounts": "tls", "volumeMounts": "missing:/x", "sidecarEnv": "A=b=c", "sidecarEnvJson": `{"A": "b"}`,
+	} {
+		raw := asJSON(t, plain)
+		raw = bytes.Replace(raw, []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+		r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw))
+		if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") || !strings.Contains(r.Result.Message, "pod front-1") {
+			t.Errorf("%s: %q is answered with %+v", key, value, r.Result)
+		}
+	}
+	for key, value := range map[string]string{"ports": "", "egressIgnoredIPs": " ", "secretMounts": ",", "sidecarEnv": "A=", "sidecarEnvJson": "[]"} {
+		raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+		if r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
+			t.Errorf("%s: %q is refused: %s", key, value, r.Result.Message)
+		}
+	}
+}
+
+// With several mistakes, the answer is the same each time.
+func TestAnswersAreTheSameEachTime(t *testing.T) {
+	raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`),
+		[]byte(`"metadata":{"annotations":{"appmesh.k8s.aws/ports":"x","appmesh.k8s.aws/cpuLimit":"x","appmesh.k8s.aws/secretMounts":"x","appmesh.k8s.aws/sidecarEnv":"x"},`), 1)
+	w := newWebhook(place{workload: front()})
+	first := w.Handle(t.Context(), request(raw)).Result.Message
+	for range 20 {
+		if again := w.Handle(t.Context(), request(raw)).Result.Message; again != first {
+			t.Fatalf("first %q, then %q", first, again)
+		}
+	}
+}
+
+func TestWhyAPodCannotBePlacedIsAnswered(t *testing.T) {
+	raw := asJSON(t, plain)
+	r := newWebhook(place{err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y")}).Handle(t.Context(), request(raw))
+	if r.Allowed || !strings.Contains(r.Result.Message, "x,y") {
+		t.Errorf("%+v", r)
+	}
+}
+
+func quoted(t *testing.T, s string) string {
+	t.Helper()
+	text, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+// review is what the API server posts.
+func review(t testing.TB, object []byte) []byte {
+	t.Helper()
+	text, err := json.Marshal(map[string]any{
+		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
+		"request": map[string]any{
+			"uid": "6f1d", "namespace": "a", "operation": "CREATE", "object": json.RawMessage(object),
+			"kind": map[string]any{"version": "v1", "kind": "Pod"}, "resource": map[string]any{"version": "v1", "resource": "pods"},
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+func post(t testing.TB, body []byte) *httptest.ResponseRecorder {
+	t.Helper()
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mutate-v1-pod", bytes.NewReader(body))
+	request.Header.Set("Content-Type", "application/json")
+	recorder := httptest.NewRecorder()
+	(&admission.Webhook{Handler: newWebhook(place{workload: front()})}).ServeHTTP(recorder, request)
+	return recorder
+}
+
+// FuzzWebhook posts anything: there is always an answer, and what is allowed reads as a pod after its patch.
+func FuzzWebhook(f *testing.F) {
+	good := review(f, asJSON(f, plain))
+	f.Add(good)
+	f.Add([]byte(`{}`))
+	f.Add([]byte(`{"request": {"uid": "x", "object": null}}`))
+	f.Add(bytes.Replace(good, []byte(`"spec":{`), []byte(`"spec":{"hostNetwork":true,"spec":{},`), 1))
+	f.Add(bytes.Replace(good, []byte(`"app"`), []byte(`"\ud800"`), 1))
+	f.Fuzz(func(t *testing.T, body []byte) {
+		recorder := post(t, body)
+		var answer admissionv1.AdmissionReview
+		if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
+			t.Fatalf("status %d, no answer: %v\n%s", recorder.Code, err, recorder.Body)
+		}
+		if !answer.Response.Allowed && (answer.Response.Result == nil || answer.Response.Result.Message == "") {
+			t.Error("a refusal does not say why")
+		}
+	})
+}
+
+// FuzzPod puts anything into a pod.
+func FuzzPod(f *testing.F) {
+	for _, text := range []string{plain, `{metadata: {annotations: {appmesh.k8s.aws/ports: "1,2"}}}`, `{spec: {initContainers: [null, {name: proxyinit}], volumes: [null]}}`} {
+		f.Add(asJSON(f, text))
+	}
+	f.Fuzz(func(t *testing.T, raw []byte) {
+		var object map[string]any
+		if json.Unmarshal(raw, &object) != nil || object == nil {
+			return
+		}
+		r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw))
+		if !r.Allowed {
+			return
+		}
+		out := admitted(t, raw, r)
+		if len(r.Patches) == 0 {
+			return
+		}
+		if again := newWebhook(place{workload: front()}).Handle(t.Context(), request(out)); len(again.Patches) != 0 {
+			text, _ := yaml.JSONToYAML(out)
+			t.Errorf("a second call changes\n%s\nby %v", text, again.Patches)
+		}
+	})
+}
+
+func TestReviewsOverHTTP(t *testing.T) {
+	for name, c := range map[string]struct {
+		body    string
+		allowed bool
+	}{
+		"a pod":         {string(review(t, asJSON(t, plain))), true},
+		"nothing":       {"", false},
+		"no JSON":       {"<html>", false},
+		"no request":    {`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, false},
+		"another kind":  {`{"apiVersion": "v1", "kind": "Pod"}`, false},
+		"no object":     {strings.Replace(string(review(t, []byte("null"))), `"object":null,`, "", 1), false},
+		"null":          {string(review(t, []byte("null"))), false},
+		"a list":        {string(review(t, []byte("[]"))), false},
+		"a wrong field": {string(review(t, []byte(`{"spec": {"containers": "none"}}`))), false},
+		"very deep":     {string(review(t, []byte(`{"spec": {"new": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)+`}}`))), true},
+	} {
+		recorder := post(t, []byte(c.body))
+		var answer admissionv1.AdmissionReview
+		if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
+			t.Errorf("%s: no answer: %v: %s", name, err, recorder.Body)
+			continue
+		}
+		if answer.Response.Allowed != c.allowed {
+			t.Errorf("%s: allowed %v: %+v", name, answer.Response.Allowed, answer.Response.Result)
+		}
+	}
+}
