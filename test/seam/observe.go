@@ -15,10 +15,23 @@ import (
 // million runs.
 const deviations = 5
 
+// patient is how often a line that plays with time may go wrong: on a busy machine others' time runs out, too.
+const patient = 3
+
 // observe sends a line's requests and says where what happens is not what was decided.
 func (p *pod) observe(ctx context.Context, l Line) []string {
-	d := l.decide(p.view)
+	timed := slices.ContainsFunc(l.Answers, func(a Answer) bool { return a.After > 0 })
 	c := p.caller(l)
+	for attempt := 1; ; attempt++ {
+		wrong := p.once(ctx, l, c)
+		if len(wrong) == 0 || !timed || attempt == patient {
+			return wrong
+		}
+	}
+}
+
+func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
+	d := l.decide(p.view)
 	times := p.requests(d)
 	count, at := map[string]int{}, map[string]int{}
 	for range times {
