@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -48,8 +49,10 @@ func TestVolumes(t *testing.T) {
 	`)
 	onlyA := mount("config", "/etc/one")
 	onlyA.SubPath = "a"
-	read.VolumeMounts = append(write.VolumeMounts, mount("config", "/config"), mount("secret", "/secret"), mount("all", "/all"), mount("podinfo", "/podinfo"), onlyA,
-		corev1.VolumeMount{Name: "config", MountPath: "/old", SubPath: "b"})
+	read.VolumeMounts = slices.Concat(write.VolumeMounts, []corev1.VolumeMount{
+		mount("config", "/config"), mount("secret", "/secret"), mount("all", "/all"), mount("podinfo", "/podinfo"), onlyA,
+		{Name: "config", MountPath: "/old", SubPath: "b"},
+	})
 	read.Env = []corev1.EnvVar{
 		{Name: "ENV_CONFIG", ValueFrom: &corev1.EnvVarSource{ConfigMapKeyRef: &corev1.ConfigMapKeySelector{LocalObjectReference: ref("config"), Key: "b"}}},
 		{Name: "ENV_POD", ValueFrom: &corev1.EnvVarSource{FieldRef: &corev1.ObjectFieldSelector{FieldPath: "metadata.name"}}},

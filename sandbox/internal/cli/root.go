@@ -4,6 +4,7 @@
 package cli
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -28,15 +29,15 @@ func Main(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
 	err := root.Execute()
-	switch err := err.(type) {
-	case nil:
+	if err == nil {
 		return 0
-	case exitStatus:
-		return int(err)
-	default:
-		fmt.Fprintf(os.Stderr, "%s: %v\n", root.Use, err)
-		return 1
 	}
+	var status exitStatus
+	if errors.As(err, &status) {
+		return int(status)
+	}
+	fmt.Fprintf(os.Stderr, "%s: %v\n", root.Use, err)
+	return 1
 }
 
 // place is where a lab is found: its name and, unless it lies elsewhere, no folder.

@@ -163,7 +163,7 @@ func (f *upFlags) detached(l plan.Lab) error {
 	if failure != nil {
 		return failure
 	}
-	return fmt.Errorf("the supervisor ended early: %v; see %s", err, logs.Name())
+	return fmt.Errorf("the supervisor ended early: %w; see %s", err, logs.Name())
 }
 
 func (f *upFlags) print(dir string) error {

@@ -1,6 +1,7 @@
 package jail
 
 import (
+	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +28,7 @@ func dropPrivileges(s *Spec) error {
 			continue
 		}
 		// EINVAL: the kernel does not know that capability, so all that exist are done.
-		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); err == unix.EINVAL {
+		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); errors.Is(err, unix.EINVAL) {
 			break
 		} else if err != nil {
 			return fmt.Errorf("dropping capability %d: %w", c, err)
@@ -39,7 +40,7 @@ func dropPrivileges(s *Spec) error {
 		}
 	}
 	// A user namespace with a single id refuses setgroups(2) altogether; having no groups to set, we need not care.
-	if err := unix.Setgroups(s.Groups); err != nil && (len(s.Groups) > 0 || err != unix.EPERM) {
+	if err := unix.Setgroups(s.Groups); err != nil && (len(s.Groups) > 0 || !errors.Is(err, unix.EPERM)) {
 		return fmt.Errorf("supplemental groups %v: %w", s.Groups, idRange(err))
 	}
 	if err := unix.Setresgid(s.GID, s.GID, s.GID); err != nil {
@@ -80,7 +81,7 @@ func dropPrivileges(s *Spec) error {
 
 // idRange explains the error that a user namespace gives for ids which it does not map.
 func idRange(err error) error {
-	if err == unix.EINVAL {
+	if errors.Is(err, unix.EINVAL) {
 		return fmt.Errorf("%w: this id is not mapped here; without root, a sandbox has only the ids that /etc/subuid and /etc/subgid give to its user (package uidmap)", err)
 	}
 	return err

@@ -104,7 +104,7 @@ func (in *inside) supervise(ctx context.Context, cancel context.CancelCauseFunc,
 		defer close(ended)
 		err := in.wait(cmd)
 		if ctx.Err() == nil {
-			cancel(fmt.Errorf("%s ended: %v: %s (see %s)", name, err, lastLine(in.logPath(c, name)), in.logPath(c, name)))
+			cancel(fmt.Errorf("%s ended: %w: %s (see %s)", name, err, lastLine(in.logPath(c, name)), in.logPath(c, name)))
 		}
 	}()
 	return func() { stopProcess(cmd, ended) }, nil

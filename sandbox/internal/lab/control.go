@@ -69,8 +69,8 @@ func Exec(ctx context.Context, dir string, c Command, stdin, stdout, stderr *os.
 	if err != nil {
 		return 0, fmt.Errorf("reaching the sandbox: %w", err)
 	}
-	defer conn.Close()
-	defer context.AfterFunc(ctx, func() { conn.Close() })()
+	defer func() { _ = conn.Close() }()
+	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
 	b, err := json.Marshal(c)
 	if err != nil {
 		return 0, err
@@ -101,7 +101,7 @@ func (in *inside) serveControl(ctx context.Context) {
 			return
 		}
 		go func() {
-			defer conn.Close()
+			defer func() { _ = conn.Close() }()
 			code, err := in.serveExec(ctx, conn.(*net.UnixConn))
 			a := answer{Exit: code}
 			if err != nil {
@@ -167,7 +167,7 @@ func (in *inside) serveExec(ctx context.Context, conn *net.UnixConn) (int, error
 func receive(oob []byte) ([]*os.File, error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(msgs) != 1 {
-		return nil, fmt.Errorf("no standard streams were sent: %v", err)
+		return nil, fmt.Errorf("no standard streams were sent: %w", err)
 	}
 	fds, err := unix.ParseUnixRights(&msgs[0])
 	if err != nil {

@@ -27,7 +27,7 @@ func Inside(dir string) error {
 	if os.Getenv(insideStage) == "" {
 		// Wait for "go". In a user namespace we have no capabilities until we are executed again with our ids mapped.
 		if n, err := life.Read(make([]byte, 1)); n != 1 {
-			return fmt.Errorf("the supervisor is gone: %v", err)
+			return fmt.Errorf("the supervisor is gone: %w", err)
 		}
 		env := append(os.Environ(), insideStage+"=2")
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {

@@ -155,7 +155,7 @@ func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File,
 			return fmt.Errorf("not ready after %s, last step: %s; see %s", timeout, waiting, s.Lab.LogDir())
 		case err := <-ended:
 			ended <- err
-			return fmt.Errorf("the inside ended: %v; see %s", err, filepath.Join(s.Lab.LogDir(), "lab.log"))
+			return fmt.Errorf("the inside ended: %w; see %s", err, filepath.Join(s.Lab.LogDir(), "lab.log"))
 		case e, ok := <-events:
 			if !ok {
 				events = nil
@@ -184,13 +184,13 @@ const stopGrace = 8 * time.Second
 func stopInside(p *os.Process, ended chan error) error {
 	_ = p.Signal(unix.SIGTERM)
 	select {
-	case <-ended:
+	case <-ended: //nolint:errcheck // how it ended does not matter any more
 		return nil
 	case <-time.After(stopGrace):
 	}
 	_ = p.Kill()
 	select {
-	case <-ended:
+	case <-ended: //nolint:errcheck // how it ended does not matter any more
 		return nil
 	case <-time.After(stopGrace):
 		return errors.New("the inside does not end after SIGKILL")

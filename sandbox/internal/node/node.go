@@ -49,7 +49,7 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer dns.Stop()
+	defer func() { _ = dns.Stop() }() // we are ending
 	if err := startKubelet(ctx, lab, c, client, rt, imageService); err != nil {
 		return fmt.Errorf("kubelet: %w", err)
 	}

@@ -14,6 +14,7 @@ import (
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 	"k8s.io/cri-streaming/pkg/streaming"
+	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/sandbox/internal/imagemap"
 	"anymesh.dev/anymesh/sandbox/internal/plan"
@@ -54,7 +55,11 @@ func New(cfg Config) (*Runtime, error) {
 		return nil, fmt.Errorf("container runtime: streaming server: %w", err)
 	}
 	r.streams = s
-	go s.Start(true)
+	go func() {
+		if err := s.Start(true); err != nil {
+			klog.ErrorS(err, "exec, attach and port-forward have stopped working")
+		}
+	}()
 	go r.refresh()
 	return r, nil
 }
