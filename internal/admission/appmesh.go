@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 
-	"gomodules.xyz/jsonpatch/v2"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -15,6 +14,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/rawpatch"
 )
 
 // paths give the end of the URL for each kind, as App Mesh had them.
@@ -43,13 +43,13 @@ func AppMesh(mux *http.ServeMux, reader client.Reader, ipv6 bool) {
 }
 
 func mutate(ctx context.Context, reader client.Reader, ipv6 bool, object client.Object, req admission.Request) admission.Response {
+	if req.Operation == admissionv1.Delete {
+		return admission.Allowed("")
+	}
 	if err := decode(req.Object.Raw, object, req.Namespace); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
 	}
-	before, err := json.Marshal(object)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
-	}
+	before := object.DeepCopyObject()
 	around, err := surroundings(ctx, reader, ipv6, req)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
@@ -61,12 +61,7 @@ func mutate(ctx context.Context, reader client.Reader, ipv6 bool, object client.
 	} else {
 		appmesh.DefaultUpdate(object, around)
 	}
-	after, err := json.Marshal(object)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
-	}
-	// The difference of what we understand: fields that we do not know stay as they are.
-	patches, err := jsonpatch.CreatePatch(before, after)
+	patches, err := rawpatch.Of(req.Object.Raw, before, object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
@@ -74,6 +69,9 @@ func mutate(ctx context.Context, reader client.Reader, ipv6 bool, object client.
 }
 
 func validate(empty func() client.Object, req admission.Request) admission.Response {
+	if req.Operation == admissionv1.Delete {
+		return admission.Allowed("")
+	}
 	object := empty()
 	if err := decode(req.Object.Raw, object, req.Namespace); err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
