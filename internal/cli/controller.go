@@ -56,6 +56,8 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&meshConfig, "mesh-config", "/etc/anymesh/preset-mesh-config.json", "file with the mesh-wide configuration")
 	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of the identities that are issued")
 	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime, "lifetime of a sidecar's certificate")
+	f.BoolVar(&config.Dialects.AppMesh.NoDefaultRetry, "no-default-retry", false, "App Mesh: do not retry where routes state no retry policy")
+	f.BoolVar(&config.Dialects.AppMesh.NoAWSEgress, "no-aws-egress", false, "App Mesh: let DROP_ALL stop TLS to *.amazonaws.com too")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the containers that are added to pods")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")

@@ -2,7 +2,9 @@ package controlplane
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"time"
@@ -10,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -23,6 +26,8 @@ type Config struct {
 	TrustDomain         string
 	CertificateLifetime time.Duration
 	PullPolicy          corev1.PullPolicy
+	// Dialects are the settings of the dialects; their trust domain is the one above.
+	Dialects dialect.Settings
 	// Name of this replica, for the election of the one that writes status.
 	Name string
 	// Addresses to listen on.
@@ -42,6 +47,9 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	config := &sidecar.MeshConfig{}
 	if err := decoder.Decode(config); err != nil {
 		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
+	}
+	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("mesh configuration %s: there is more than one JSON document", path)
 	}
 	return config, nil
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
@@ -43,6 +44,7 @@ type controlPlane struct {
 	writer    *status.Writer
 	probes    sidecar.HealthProbes
 	debug     map[string]http.Handler
+	patience  time.Duration
 }
 
 // Run runs a control plane until the context ends. An error says which part could not start or go on.
@@ -63,7 +65,7 @@ func newScheme() (*runtime.Scheme, error) {
 }
 
 func build(ctx context.Context, config Config) (*controlPlane, error) {
-	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}}
+	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, patience: defaultPatience}
 	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scheme, err := newScheme()
 	if err != nil {
@@ -95,7 +97,8 @@ func build(ctx context.Context, config Config) (*controlPlane, error) {
 // assemble connects the flow with what it feeds.
 func (cp *controlPlane) assemble(ctx context.Context) error {
 	class := cp.Mesh.GetSidecarClass()
-	cp.dialect = appmesh.Dialect{Settings: appmesh.Settings{TrustDomain: cp.TrustDomain}}
+	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
+	cp.dialect.TrustDomain = cp.TrustDomain
 	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
 	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) { cp.writer.Wake() })
 	cp.writer = status.New(status.Writer{

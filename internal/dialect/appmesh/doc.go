@@ -26,6 +26,8 @@ type Settings struct {
 	TrustDomain string
 	// NoDefaultRetry turns off the retries of routes that state no retry policy.
 	NoDefaultRetry bool
+	// NoAWSEgress resets TLS connections to *.amazonaws.com too where the egress filter is DROP_ALL.
+	NoAWSEgress bool
 }
 
 func (s Settings) trustDomain() string {

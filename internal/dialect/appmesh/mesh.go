@@ -55,6 +55,9 @@ func (t *translator) mesh(m *meshMember) model.Mesh {
 			t.report(m.origin.At("spec.egressFilter.type"), model.CodeInvalidField, "%q is neither ALLOW_ALL nor DROP_ALL; DROP_ALL is served", f.Type)
 		}
 	}
+	if out.Egress == model.EgressDeny && !t.settings.NoAWSEgress {
+		out.EgressNames = []string{"*.amazonaws.com"} // as App Mesh had it, so that applications go on calling AWS
+	}
 	if d := m.object.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil {
 		switch *d.IPPreference {
 		case api.IPv4Only:
