@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// patience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
-const patience = 3 * time.Second
+// defaultPatience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
+const defaultPatience = 3 * time.Second
 
 // authorize finds the workload of a sidecar by the pod that its certificate names. What the sidecar says of itself can only agree
 // with that.
@@ -27,7 +27,7 @@ func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *core
 	if err != nil {
 		return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
 	}
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, cp.patience)
 	defer cancel()
 	state, err := cp.flow.Await(ctx, func(s *flow.State) bool { _, known := s.WorkloadOf(who.PodUID); return known })
 	if err != nil {

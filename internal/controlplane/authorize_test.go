@@ -1,0 +1,172 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"log/slog"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	grpcstatus "google.golang.org/grpc/status"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/xds"
+)
+
+// newPlane has mesh m with workload front_a, and no pods.
+func newPlane() *controlPlane {
+	f := flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
+	f.Set(flow.ID{Name: "m"}, &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
+	f.Set(flow.ID{Name: "front"}, frontNode())
+	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience}
+}
+
+func frontNode() *api.VirtualNode {
+	return &api.VirtualNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "front"},
+		Spec:       api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "front"}}},
+	}
+}
+
+func (cp *controlPlane) addPod(app, uid string) {
+	cp.flow.Set(flow.ID{Name: uid}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+		Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app},
+	}})
+}
+
+// start runs the flow until the end of the test's bubble.
+func (cp *controlPlane) start(t *testing.T) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- cp.flow.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		<-done
+	})
+	synctest.Wait()
+}
+
+// peer has a certificate of our authority for a pod.
+func peer(t *testing.T, ca *identity.CA, pod, uid string) xds.Peer {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: pod, PodUID: uid}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	block, _ := pem.Decode(issued.CertificatePEM)
+	leaf, err := x509.ParseCertificate(block.Bytes)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return xds.Peer{Chain: []*x509.Certificate{leaf}, Address: "10.0.0.1:1"}
+}
+
+func newCA(t *testing.T) *identity.CA {
+	t.Helper()
+	ca, err := identity.NewCA("cluster.local")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ca
+}
+
+// The certificate decides; what a sidecar says of itself can only agree.
+func TestAuthorize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca, cp := newCA(t), newPlane()
+		cp.addPod("front", "uid-1")
+		cp.start(t)
+		known, unknown := peer(t, ca, "front-1", "uid-1"), peer(t, ca, "front-1", "uid-2")
+		serving, err := ca.IssueServing([]string{"anymesh.a.svc"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := serving.GetCertificate(nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range []struct {
+			text string
+			peer xds.Peer
+			node *corev3.Node
+			code codes.Code
+			says string
+		}{
+			{"its own node id", known, &corev3.Node{Id: "mesh/m/virtualNode/front_a"}, codes.OK, ""},
+			{"no node id", known, &corev3.Node{}, codes.OK, ""},
+			{"no node", known, nil, codes.OK, ""},
+			{"the node id of another", known, &corev3.Node{Id: "mesh/m/virtualNode/back_a"}, codes.PermissionDenied, "is an instance of mesh/m/virtualNode/front_a, not of mesh/m/virtualNode/back_a"},
+			{"a gateway of that name", known, &corev3.Node{Id: "mesh/m/virtualGateway/front_a"}, codes.PermissionDenied, "not of"},
+			{"a pod of that name that is gone", unknown, nil, codes.PermissionDenied, "pod a/front-1 is no instance of any workload"},
+			{"no certificate", xds.Peer{Address: "10.0.0.1:1"}, nil, codes.Unauthenticated, "no client certificate"},
+			{"a certificate that is no workload's", xds.Peer{Chain: []*x509.Certificate{own.Leaf}}, nil, codes.PermissionDenied, "peer certificate"},
+		} {
+			grant, err := cp.authorize(t.Context(), c.peer, c.node)
+			if grpcstatus.Code(err) != c.code || c.code != codes.OK && !strings.Contains(err.Error(), c.says) {
+				t.Errorf("%s: %v", c.text, err)
+			}
+			want := xds.Grant{}
+			if c.code == codes.OK {
+				want = xds.Grant{Key: "m/front_a", Identity: "uid-1"}
+			}
+			if grant != want {
+				t.Errorf("%s: granted %+v", c.text, grant)
+			}
+		}
+	})
+}
+
+// A sidecar may be there before the watch has told us of its pod.
+func TestAuthorizeWaitsForThePod(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp, who := newPlane(), peer(t, newCA(t), "front-1", "uid-1")
+		cp.start(t)
+		answer := make(chan error, 1)
+		go func() {
+			_, err := cp.authorize(t.Context(), who, nil)
+			answer <- err
+		}()
+		time.Sleep(cp.patience / 2) // of the bubble's time
+		cp.addPod("front", "uid-1")
+		if err := <-answer; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func TestAuthorizeDoesNotWaitForEver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp, who := newPlane(), peer(t, newCA(t), "front-1", "uid-1")
+		cp.start(t)
+		cp.patience = time.Minute
+		before := time.Now()
+		_, err := cp.authorize(t.Context(), who, nil)
+		if grpcstatus.Code(err) != codes.PermissionDenied || time.Since(before) != time.Minute {
+			t.Errorf("after %s: %v", time.Since(before), err)
+		}
+	})
+}

@@ -1,0 +1,50 @@
+package controlplane
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+func TestLoadMeshConfig(t *testing.T) {
+	load := func(text string) error {
+		path := filepath.Join(t.TempDir(), "config.json")
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := LoadMeshConfig(path)
+		if err != nil && !strings.Contains(err.Error(), path) {
+			t.Errorf("the error does not name the file: %v", err)
+		}
+		return err
+	}
+	for text, want := range map[string]string{
+		`{}`: "",
+		`{"sidecar": {"sidecarClass": "envoy", "sidecarDrivers": [{"sidecarName": "envoy", "proxyServerPort": 15128}]}}` + "\n": "",
+		``:                                      "EOF",
+		`[]`:                                    "cannot unmarshal",
+		`{"sidecar": {"sidecarClas": "envoy"}}`: `unknown field "sidecarClas"`,
+		`{"traffic": {}}`:                       `unknown field "traffic"`,
+		`{"sidecar": {"sidecarImage": 7}}`:      "cannot unmarshal",
+		`{"sidecar": {}} {"sidecar": {}}`:       "more than one",
+		`{"sidecar": {}} and so on`:             "more than one",
+		`{"sidecar": {"sidecarImage": "a"}`:     "EOF",
+		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`: "cannot unmarshal",
+	} {
+		err := load(text)
+		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%s: %v, want %q", text, err, want)
+		}
+	}
+	if _, err := LoadMeshConfig(filepath.Join(t.TempDir(), "none")); err == nil {
+		t.Error("a file that does not exist was read")
+	}
+}
+
+func TestNamesOfOurService(t *testing.T) {
+	c := Config{Namespace: "mesh"}
+	if got := strings.Join(c.serviceNames(), " "); got != "anymesh.mesh.svc.cluster.local anymesh.mesh.svc" {
+		t.Errorf("we are called %s", got)
+	}
+}
