@@ -10,15 +10,26 @@ import (
 
 // restConfig finds the cluster as kubectl does; inside a pod, by its service account.
 func restConfig(kubeconfig string) (*rest.Config, error) {
+	config, _, err := clusterConfig(kubeconfig, "")
+	return config, err
+}
+
+// clusterConfig is restConfig for a context of the kubeconfig, with the context's namespace.
+func clusterConfig(kubeconfig, kubecontext string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	config, err := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, nil).ClientConfig()
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubecontext})
+	config, err := loader.ClientConfig()
 	if err != nil {
-		return nil, fmt.Errorf("finding the cluster: %w; set --kubeconfig or KUBECONFIG", err)
+		return nil, "", fmt.Errorf("finding the cluster: %w; set --kubeconfig or KUBECONFIG", err)
+	}
+	namespace, _, err := loader.Namespace()
+	if err != nil {
+		return nil, "", fmt.Errorf("finding the cluster: %w", err)
 	}
 	config.QPS, config.Burst = clientQPS, clientBurst
 	config.UserAgent = "anymesh/" + Version
-	return config, nil
+	return config, namespace, nil
 }
 
 func kubeClient(kubeconfig string) (client.Client, error) {

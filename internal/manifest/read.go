@@ -58,18 +58,19 @@ func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
 	return documents, faults, nil
 }
 
-// list gives the files below a folder, or the file itself. Folders whose name begins with a dot are left out.
+// list gives the files below a folder, which is followed if it is a link, or the file itself. Folders whose name begins with a dot are
+// left out.
 func list(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
 		return []string{name}, err
 	}
 	var files []string
-	err = filepath.WalkDir(name, func(path string, entry fs.DirEntry, err error) error {
+	err = filepath.WalkDir(strings.TrimSuffix(name, "/")+"/", func(path string, entry fs.DirEntry, err error) error {
 		switch {
 		case err != nil:
 			return err
-		case entry.IsDir() && path != name && strings.HasPrefix(entry.Name(), "."):
+		case entry.IsDir() && len(path) > len(name)+1 && strings.HasPrefix(entry.Name(), "."):
 			return fs.SkipDir
 		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
 			files = append(files, path)

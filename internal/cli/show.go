@@ -1,0 +1,22 @@
+package cli
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"anymesh.dev/anymesh/internal/console"
+)
+
+// show writes an answer in the format that was asked for. Notes go where they are in nobody's way.
+func show(c *cobra.Command, output string, answer any, notes []string, text func(io.Writer, console.Style) error) error {
+	style := console.StyleFor(c.ErrOrStderr())
+	for _, note := range notes {
+		_, _ = fmt.Fprintln(c.ErrOrStderr(), style.Dim("note: "+note))
+	}
+	if output == "json" {
+		return console.JSON(c.OutOrStdout(), answer)
+	}
+	return text(c.OutOrStdout(), console.StyleFor(c.OutOrStdout()))
+}
