@@ -75,7 +75,7 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "people", Title: "For people:"},
 		&cobra.Group{ID: "cluster", Title: "What runs in the cluster:"})
 	for _, c := range []*cobra.Command{
-		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), sandboxCommand(),
+		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), sandboxCommand(),
 	} {
 		c.GroupID = "people"
 		root.AddCommand(c)
@@ -84,9 +84,7 @@ func Root() *cobra.Command {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}
-	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
-		return exitError{2, fmt.Errorf("%w\n\n%s", err, c.UsageString())}
-	})
+	strict(root)
 	return root
 }
 
