@@ -1,0 +1,215 @@
+// Package describe says what things are in the mesh.
+//
+// In: a state of the mesh and a workload, a service or a mesh of it. Out: what it listens on, what it may reach and who may reach it,
+// with the object and field behind each, and the findings about it.
+package describe
+
+import (
+	"slices"
+
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/lookup"
+	"anymesh.dev/anymesh/internal/words"
+	"anymesh.dev/anymesh/model"
+)
+
+// Workload is what a workload is in the mesh.
+type Workload struct {
+	lookup.Workload
+	Egress    model.Egress     `json:"egress"`
+	Inbound   []Port           `json:"inbound,omitempty"`
+	Instances []model.Endpoint `json:"instances,omitempty"`
+	Reaches   []Port           `json:"reaches,omitempty"`
+	ReachedBy []Caller         `json:"reachedBy,omitempty"`
+	Findings  []model.Finding  `json:"findings,omitempty"`
+}
+
+// Port is a port that somebody listens on, or that a service is dialled on.
+type Port struct {
+	Service  string         `json:"service,omitempty"`
+	Port     uint16         `json:"port"`
+	Protocol model.Protocol `json:"protocol"`
+	// Timeouts are in words, and empty where routes have their own.
+	Timeouts string       `json:"timeouts,omitempty"`
+	Routes   []Route      `json:"routes,omitempty"`
+	Origin   model.Origin `json:"origin"`
+}
+
+// Route is a route in words.
+type Route struct {
+	Name     string       `json:"name"`
+	Match    string       `json:"match"`
+	Targets  []Target     `json:"targets,omitempty"`
+	Retries  string       `json:"retries"`
+	Timeouts string       `json:"timeouts"`
+	Origin   model.Origin `json:"origin"`
+}
+
+// Target is a destination of a route with its share of the traffic, a percentage.
+type Target struct {
+	Destination string          `json:"destination"`
+	Object      model.ObjectRef `json:"object"`
+	Port        uint16          `json:"port,omitempty"`
+	Share       string          `json:"share"`
+}
+
+// Caller is a workload that may reach something, and by which service and route.
+type Caller struct {
+	Workload model.Key       `json:"workload"`
+	Object   model.ObjectRef `json:"object"`
+	Service  string          `json:"service"`
+	Port     uint16          `json:"port"`
+	Route    string          `json:"route,omitempty"`
+	Share    string          `json:"share,omitempty"`
+}
+
+// OfWorkload describes a workload.
+func OfWorkload(s *flow.State, w lookup.Workload) Workload {
+	view := s.Views[w.Key]
+	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key)}
+	about := map[model.ObjectRef]bool{w.Origin.Object: true}
+	for _, in := range view.Inbound {
+		p := Port{Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin, Routes: routes(s, view.Mesh.Name, in.Routes)}
+		if in.Listener.Router == "" {
+			p.Timeouts = timeouts(in.Listener.Protocol, in.Listener.Timeouts)
+		}
+		out.Inbound = append(out.Inbound, p)
+	}
+	for _, o := range view.Outbound {
+		for _, b := range o.Bindings {
+			out.Reaches = append(out.Reaches, Port{
+				Service: b.Service, Port: o.Port, Protocol: b.Protocol, Origin: b.Origin, Routes: routes(s, view.Mesh.Name, b.Routes),
+			})
+		}
+	}
+	mine := func(d model.Destination) bool { return d.Workload == w.Name }
+	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool { return d != nil && mine(*d) })
+	out.Findings = findings(s, about)
+	return out
+}
+
+// Service is what a service is.
+type Service struct {
+	model.Service
+	Ports     []Port          `json:"ports,omitempty"`
+	ReachedBy []Caller        `json:"reachedBy,omitempty"`
+	Findings  []model.Finding `json:"findings,omitempty"`
+}
+
+// OfService describes a service.
+func OfService(s *flow.State, service model.Service) Service {
+	out := Service{Service: service}
+	about := map[model.ObjectRef]bool{service.Origin.Object: true}
+	for _, router := range s.Index.Model.Routers {
+		if router.Mesh != service.Mesh || router.Name != service.Router {
+			continue
+		}
+		about[router.Origin.Object] = true
+		for _, p := range router.Ports {
+			var own []model.Route
+			for _, r := range router.Routes {
+				if r.Protocol == p.Protocol && (r.Port == 0 || r.Port == p.Port) {
+					own = append(own, r)
+				}
+			}
+			out.Ports = append(out.Ports, Port{Port: p.Port, Protocol: p.Protocol, Origin: p.Origin, Routes: routes(s, service.Mesh, own)})
+		}
+	}
+	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool { return d == nil && b.Service == service.Name })
+	out.Findings = findings(s, about)
+	return out
+}
+
+// Mesh is what a mesh consists of.
+type Mesh struct {
+	model.Mesh
+	Workloads []Member        `json:"workloads,omitempty"`
+	Services  []Member        `json:"services,omitempty"`
+	Findings  []model.Finding `json:"findings,omitempty"`
+}
+
+// Member is a workload or a service of a mesh.
+type Member struct {
+	Name   string          `json:"name"`
+	Object model.ObjectRef `json:"object"`
+	// Listens are the ports with their protocols.
+	Listens []string `json:"listens,omitempty"`
+	// Ready and Instances count a workload's pods.
+	Ready     int `json:"ready,omitempty"`
+	Instances int `json:"instances,omitempty"`
+}
+
+// OfMesh describes a mesh. Its findings are those of everything in it.
+func OfMesh(s *flow.State, mesh model.Mesh) Mesh {
+	out := Mesh{Mesh: mesh}
+	about := map[model.ObjectRef]bool{mesh.Origin.Object: true}
+	m := s.Index.Model
+	for _, w := range m.Workloads {
+		if w.Mesh != mesh.Name {
+			continue
+		}
+		about[w.Origin.Object] = true
+		member := Member{Name: w.Name, Object: w.Origin.Object}
+		for _, l := range w.Listeners {
+			member.Listens = append(member.Listens, portName(l.Port, l.Protocol))
+		}
+		for _, e := range s.Index.Endpoints(w.Key) {
+			member.Instances++
+			if e.Ready {
+				member.Ready++
+			}
+		}
+		out.Workloads = append(out.Workloads, member)
+	}
+	for _, service := range m.Services {
+		if service.Mesh != mesh.Name {
+			continue
+		}
+		about[service.Origin.Object] = true
+		member := Member{Name: service.Name, Object: service.Origin.Object}
+		for _, r := range m.Routers {
+			if r.Mesh == mesh.Name && r.Name == service.Router {
+				about[r.Origin.Object] = true
+				for _, p := range r.Ports {
+					member.Listens = append(member.Listens, portName(p.Port, p.Protocol))
+				}
+			}
+		}
+		out.Services = append(out.Services, member)
+	}
+	out.Findings = findings(s, about)
+	return out
+}
+
+// routes puts routes into words.
+func routes(s *flow.State, mesh string, all []model.Route) []Route {
+	var out []Route
+	for _, r := range all {
+		route := Route{Name: r.Name, Match: words.Match(r.Match), Timeouts: timeouts(r.Protocol, r.Action.Timeouts), Origin: r.Origin}
+		if r.Protocol.Requests() {
+			route.Retries = words.Retry(r.Action.Retry)
+		}
+		var total uint32
+		for _, t := range r.Action.Destinations {
+			total += t.Weight
+		}
+		for _, t := range r.Action.Destinations {
+			target := Target{Destination: t.Destination, Object: t.Origin.Object, Share: words.Share(t.Weight, total)}
+			if d, ok := destination(s, mesh, t.Destination); ok {
+				target.Port, target.Object = d.Port, d.Origin.Object
+			}
+			route.Targets = append(route.Targets, target)
+		}
+		out = append(out, route)
+	}
+	return out
+}
+
+func destination(s *flow.State, mesh, name string) (model.Destination, bool) {
+	all := s.Index.Model.Destinations
+	i, ok := slices.BinarySearchFunc(all, model.Key{Mesh: mesh, Name: name}, func(d model.Destination, k model.Key) int { return d.Compare(k) })
+	if !ok {
+		return model.Destination{}, false
+	}
+	return all[i], true
+}
