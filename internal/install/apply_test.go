@@ -1,0 +1,193 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+func object(apiVersion, kind, name string) *unstructured.Unstructured {
+	o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": apiVersion, "kind": kind}}
+	o.SetName(name)
+	if kind == "Deployment" || kind == "ConfigMap" {
+		o.SetNamespace("n")
+	}
+	return o
+}
+
+// small is what an installation consists of, in its order.
+func small() []*unstructured.Unstructured {
+	return []*unstructured.Unstructured{
+		object("v1", "Namespace", "n"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "meshes.x"), object("v1", "ConfigMap", "c"),
+	}
+}
+
+func applied(t *testing.T, c client.Client, o *unstructured.Unstructured) bool {
+	t.Helper()
+	err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy())
+	if err != nil && !apierrors.IsNotFound(err) {
+		t.Fatal(err)
+	}
+	return err == nil
+}
+
+func newCluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWatch {
+	scheme := runtime.NewScheme()
+	if err := errors.Join(clientgoscheme.AddToScheme(scheme), apiextensionsv1.AddToScheme(scheme)); err != nil {
+		panic(err)
+	}
+	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+}
+
+func TestApplyTwiceIsApplyOnce(t *testing.T) {
+	c := newCluster(interceptor.Funcs{})
+	for range 2 {
+		var told []string
+		if err := Apply(t.Context(), c, small(), func(what string) { told = append(told, what) }); err != nil {
+			t.Fatal(err)
+		}
+		if want := []string{"Namespace n", "CustomResourceDefinition meshes.x", "ConfigMap c"}; !slices.Equal(told, want) {
+			t.Errorf("told was %q", told)
+		}
+	}
+	for _, o := range small() {
+		if !applied(t, c, o) {
+			t.Errorf("%s %s is not there", o.GetKind(), o.GetName())
+		}
+	}
+}
+
+// A kind is served only some time after its definition was accepted.
+func TestApplyWaitsForKindsToBeServed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		tries := 0
+		c := newCluster(interceptor.Funcs{Apply: func(ctx context.Context, under client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+			if tries++; tries < 5 {
+				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Mesh"}}
+			}
+			return under.Apply(ctx, o, opts...)
+		}})
+		if err := Apply(t.Context(), c, small()[:1], func(string) {}); err != nil || tries != 5 {
+			t.Errorf("after %d tries: %v", tries, err)
+		}
+		tries = -1 << 30
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		if err := Apply(ctx, c, small()[:1], func(string) {}); err == nil || !strings.Contains(err.Error(), "applying Namespace n") {
+			t.Errorf("a kind that is never served: %v", err)
+		}
+	})
+}
+
+func TestApplyStopsAtTheFirstError(t *testing.T) {
+	c := newCluster(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+		return errors.New("forbidden")
+	}})
+	told := 0
+	err := Apply(t.Context(), c, small(), func(string) { told++ })
+	if err == nil || err.Error() != "applying Namespace n: forbidden" || told != 0 {
+		t.Errorf("told %d times: %v", told, err)
+	}
+}
+
+func TestWaitReadySaysWhatItWaitsFor(t *testing.T) {
+	rolled := func(generation, observed int64, updated, available, all int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{}
+		d.Name, d.Namespace, d.Generation, d.Spec.Replicas = "d", "n", generation, new(int32(2))
+		d.Status = appsv1.DeploymentStatus{ObservedGeneration: observed, UpdatedReplicas: updated, AvailableReplicas: available, Replicas: all}
+		return d
+	}
+	webhooks := func(bundles ...string) client.Object {
+		o := object("admissionregistration.k8s.io/v1", "MutatingWebhookConfiguration", "w")
+		var list []any
+		for i, b := range bundles {
+			list = append(list, map[string]any{"name": fmt.Sprint(i), "clientConfig": map[string]any{"caBundle": b}})
+		}
+		if err := unstructured.SetNestedSlice(o.Object, list, "webhooks"); err != nil {
+			t.Fatal(err)
+		}
+		return o
+	}
+	for _, c := range []struct {
+		text, says string
+		object     client.Object
+	}{
+		{"rolled out", "", rolled(3, 3, 2, 2, 2)},
+		{"not seen yet", "Deployment d is not ready: 2 of 2 replicas are available", rolled(4, 3, 2, 2, 2)},
+		{"one is not available", "Deployment d is not ready: 1 of 2 replicas are available", rolled(3, 3, 2, 1, 2)},
+		{"an old one is still there", "is not ready", rolled(3, 3, 2, 2, 3)},
+		{"one is of before", "is not ready", rolled(3, 3, 1, 2, 2)},
+		{"trusted", "", webhooks("QQ==", "QQ==")},
+		{"not trusted by all", "MutatingWebhookConfiguration w is not ready: the control plane has not set caBundle yet", webhooks("QQ==", "")},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			kind := "Deployment"
+			if _, is := c.object.(*appsv1.Deployment); !is {
+				kind = "MutatingWebhookConfiguration"
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
+			if kind != "Deployment" {
+				wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
+			}
+			told := 0
+			err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object), []*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { told++ })
+			if c.says == "" && (err != nil || told != 1) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || told != 0) {
+				t.Errorf("%s: told %d times: %v", c.text, told, err)
+			}
+		})
+	}
+}
+
+func TestDeleteGoesBackwardsAndKeepsDefinitions(t *testing.T) {
+	c := newCluster(interceptor.Funcs{})
+	if err := Apply(t.Context(), c, small(), func(string) {}); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	tell := func(what string) { told = append(told, what) }
+	objects := small()
+	if err := Delete(t.Context(), c, objects, true, tell); err != nil {
+		t.Fatal(err)
+	}
+	if want := []string{"ConfigMap c", "Namespace n"}; !slices.Equal(told, want) || !applied(t, c, objects[1]) {
+		t.Errorf("told was %q", told)
+	}
+	if objects[0].GetKind() != "Namespace" {
+		t.Error("the caller's list was turned round")
+	}
+	if err := Delete(t.Context(), c, objects, false, tell); err != nil || applied(t, c, objects[1]) {
+		t.Errorf("what is gone already, and the definitions: %v", err)
+	}
+}
+
+func TestDeleteTellsWhatStaysBehind(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		stuck := object("v1", "ConfigMap", "c")
+		stuck.SetFinalizers([]string{"somebody/else"})
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		defer cancel()
+		err := Delete(ctx, newCluster(interceptor.Funcs{}, stuck), small(), true, func(string) {})
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap c does not go away; look at its finalizers") {
+			t.Errorf("%v", err)
+		}
+	})
+}
