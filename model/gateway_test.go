@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"testing"
 
 	"anymesh.dev/anymesh/model"
@@ -58,5 +59,25 @@ func TestGatewayReachesWhatItsRoutesName(t *testing.T) {
 	}
 	if _, ok := door.Destination("db"); ok {
 		t.Error("the database is in the view of a gateway that has no route to it")
+	}
+}
+
+// Two routes to one service are two ways to it, not two services.
+func TestSeveralRoutesToOneService(t *testing.T) {
+	m := gateway()
+	routes := &m.Routers[len(m.Routers)-1].Routes
+	again := (*routes)[0]
+	again.Name = "again"
+	*routes = append(*routes, again)
+	door := viewOf(t, m, "door")
+	seen := map[string]bool{}
+	for _, o := range door.Outbound {
+		for _, b := range o.Bindings {
+			key := fmt.Sprint(b.Service, o.Port)
+			if seen[key] {
+				t.Errorf("service %s is on port %d twice", b.Service, o.Port)
+			}
+			seen[key] = true
+		}
 	}
 }
