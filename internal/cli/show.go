@@ -11,12 +11,16 @@ import (
 
 // show writes an answer in the format that was asked for. Notes go where they are in nobody's way.
 func show(c *cobra.Command, output string, answer any, notes []string, text func(io.Writer, console.Style) error) error {
-	style := console.StyleFor(c.ErrOrStderr())
-	for _, note := range notes {
-		_, _ = fmt.Fprintln(c.ErrOrStderr(), style.Dim("note: "+note))
-	}
+	tell(c, notes)
 	if output == "json" {
 		return console.JSON(c.OutOrStdout(), answer)
 	}
 	return text(c.OutOrStdout(), console.StyleFor(c.OutOrStdout()))
+}
+
+func tell(c *cobra.Command, notes []string) {
+	style := console.StyleFor(c.ErrOrStderr())
+	for _, note := range notes {
+		_, _ = fmt.Fprintln(c.ErrOrStderr(), style.Dim("note: "+note))
+	}
 }

@@ -1,0 +1,53 @@
+package cli
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/graph"
+)
+
+func graphCommand() *cobra.Command {
+	var s source
+	var output, mesh string
+	c := &cobra.Command{
+		Use:     "graph",
+		Short:   "Draw the mesh: who may reach which service, and where services lead",
+		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
+		Args:    noArguments,
+		RunE: func(c *cobra.Command, _ []string) error {
+			if err := console.CheckFormat(output, "text", "dot", "svg", "json"); err != nil {
+				return exitError{2, err}
+			}
+			state, notes, err := s.state(c.Context(), c.InOrStdin())
+			if err != nil {
+				return err
+			}
+			meshes := graph.Of(state)
+			if mesh != "" {
+				meshes = slices.DeleteFunc(meshes, func(m graph.Mesh) bool { return m.Name != mesh })
+				if len(meshes) == 0 {
+					return fmt.Errorf("there is no mesh %q that is served", mesh)
+				}
+			}
+			out := c.OutOrStdout()
+			tell(c, notes)
+			switch output {
+			case "dot":
+				return graph.DOT(out, meshes)
+			case "svg":
+				return graph.SVG(out, meshes)
+			case "json":
+				return console.JSON(out, meshes)
+			}
+			return graph.Text(out, console.StyleFor(out), meshes)
+		},
+	}
+	s.add(c)
+	c.Flags().StringVarP(&output, "output", "o", "text", "text, dot, svg or json")
+	c.Flags().StringVar(&mesh, "mesh", "", "draw this mesh only")
+	return c
+}

@@ -1,0 +1,45 @@
+package graph
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// DOT writes meshes in the language of Graphviz, a cluster each.
+func DOT(w io.Writer, meshes []Mesh) error {
+	var b strings.Builder
+	b.WriteString("digraph anymesh {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
+	for i, m := range meshes {
+		id := func(node string) string { return strconv.Quote(m.Name + "/" + node) }
+		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s;\n", i, strconv.Quote("mesh "+m.Name))
+		for _, n := range m.Nodes {
+			label := n.Name
+			if len(n.Ports) > 0 {
+				label += "\n" + strings.Join(n.Ports, ", ")
+			}
+			shape := map[Kind]string{Service: "shape=box, style=rounded", Gateway: "shape=house", Address: "shape=note"}[n.Kind]
+			if shape == "" {
+				shape = "shape=box"
+			}
+			if n.Worst == model.Error {
+				shape += ", color=red"
+			}
+			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape, strconv.Quote(n.Object.String()))
+		}
+		for _, e := range m.Edges {
+			fmt.Fprintf(&b, "    %s -> %s", id(e.From), id(e.To))
+			if label := e.Label(); label != "" {
+				fmt.Fprintf(&b, " [label=%s]", strconv.Quote(label))
+			}
+			b.WriteString(";\n")
+		}
+		b.WriteString("  }\n")
+	}
+	b.WriteString("}\n")
+	_, err := io.WriteString(w, b.String())
+	return err
+}
