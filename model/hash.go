@@ -39,13 +39,15 @@ func writeValue(h hash.Hash, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Invalid:
 		writeInt(h, -1)
-	case reflect.Pointer, reflect.Interface:
+	case reflect.Pointer:
 		if v.IsNil() {
 			writeInt(h, -1)
 			return
 		}
 		writeInt(h, 1)
 		writeValue(h, v.Elem())
+	case reflect.Interface:
+		writeAny(h, v.Elem())
 	case reflect.Struct:
 		for i := range v.NumField() {
 			writeValue(h, v.Field(i))
@@ -79,6 +81,21 @@ func writeValue(h hash.Hash, v reflect.Value) {
 		writeBytes(h, fmt.Appendf(nil, "%g", v.Float()))
 	default:
 		panic("model: cannot hash a " + v.Kind().String())
+	}
+}
+
+// writeAny feeds a JSON value, preceded by its type: "1" is not 1, and 1 is not true. All numbers are of one type, as in JSON.
+func writeAny(h hash.Hash, v reflect.Value) {
+	switch {
+	case !v.IsValid():
+		writeBytes(h, []byte("null"))
+	case v.CanInt():
+		writeAny(h, reflect.ValueOf(float64(v.Int())))
+	case v.CanUint():
+		writeAny(h, reflect.ValueOf(float64(v.Uint())))
+	default:
+		writeBytes(h, []byte(v.Kind().String()))
+		writeValue(h, v)
 	}
 }
 

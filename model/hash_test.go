@@ -79,6 +79,8 @@ func TestNeighboursDoNotRunTogether(t *testing.T) {
 		"list and list":    {model.Action{Ingress: []string{"a"}}, model.Action{Egress: []string{"a"}}},
 		"one item and two": {model.Service{Aliases: []string{"ab"}}, model.Service{Aliases: []string{"a", "b"}}},
 		"nil and empty":    {model.Rewrite{}, model.Rewrite{PathPrefix: new("")}},
+		"text and number":  {model.MetadataSet{Value: "1"}, model.MetadataSet{Value: 1.0}},
+		"truth and number": {model.MetadataSet{Value: true}, model.MetadataSet{Value: 1}},
 		"keys of a map":    {map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "d", "c": "b"}},
 	} {
 		if model.Hash(pair[0]) == model.Hash(pair[1]) {

@@ -27,6 +27,9 @@ func TestPredicates(t *testing.T) {
 		{`{"op": "test", "path": "/HTTP/method", "value": "get"}`, false},
 		{`{"op": "test", "path": "/HTTP/method", "value": "get", "ignoreCase": true}`, true},
 		{`{"op": "test", "path": "/HTTP/url/port", "value": 8080}`, true},
+		{`{"op": "test", "path": "/HTTP/url/port", "value": "8080"}`, false}, // a string is no number
+		{`{"op": "test", "path": "/yes", "value": 1}`, false},
+		{`{"op": "in", "path": "/HTTP/url/port", "value": ["8080"]}`, false},
 		{`{"op": "test", "path": "/list", "value": ["a", {"k": 1}]}`, true}, // deep equality
 		{`{"op": "test", "path": "/list", "value": ["a", {"k": 2}]}`, false},
 		{`{"op": "test", "path": "/yes", "value": true}`, true},
