@@ -75,7 +75,8 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "people", Title: "For people:"},
 		&cobra.Group{ID: "cluster", Title: "What runs in the cluster:"})
 	for _, c := range []*cobra.Command{
-		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(), sandboxCommand(),
+		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
+		proxyCommand(), sandboxCommand(),
 	} {
 		c.GroupID = "people"
 		root.AddCommand(c)

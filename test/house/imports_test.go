@@ -51,7 +51,7 @@ var mayImport = []rule{
 	{"internal/explain", []string{"model", "internal/flow", "internal/console", "internal/lookup", "internal/words"}},
 	{"internal/describe", []string{"model", "internal/flow", "internal/console", "internal/lookup", "internal/words"}},
 	{"internal/graph", []string{"model", "internal/flow", "internal/console", "internal/words"}},
-	{"internal/inspect", []string{"model", "sidecar", "internal/xds", "internal/console", "internal/words"}},
+	{"internal/inspect", []string{"internal/xds", "internal/console", "internal/words"}},
 	{"internal/check", []string{"api/...", "model", "internal/identity", "internal/install", "internal/xds", "internal/flow", "internal/console"}},
 	{"internal/cli", []string{
 		"api/...", "model", "sidecar", "internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity",

@@ -1,0 +1,96 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/portforward"
+	"k8s.io/client-go/transport/spdy"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// debugPort is that of the control plane's debug server, on the loopback address of its pod.
+const debugPort = 9091
+
+// largestDump bounds what is read from a debug server, in bytes.
+const largestDump = 256 << 20
+
+// controlPlanes finds the running pods of the control plane.
+func controlPlanes(ctx context.Context, kube client.Client, namespace string) ([]corev1.Pod, error) {
+	var pods corev1.PodList
+	if err := kube.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "anymesh"}); err != nil {
+		return nil, fmt.Errorf("finding the control plane: %w", err)
+	}
+	var running []corev1.Pod
+	for _, p := range pods.Items {
+		if p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil {
+			running = append(running, p)
+		}
+	}
+	if len(running) == 0 {
+		return nil, fmt.Errorf("no control plane runs in namespace %s; set --system-namespace, or see anymesh check", namespace)
+	}
+	return running, nil
+}
+
+// askDebug asks the debug server of a pod, through the API server as kubectl port-forward does.
+func askDebug(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
+	body, err := tunnel(ctx, config, pod, path)
+	if err != nil {
+		return nil, fmt.Errorf("asking control plane %s/%s: %w", pod.Namespace, pod.Name, err)
+	}
+	return body, nil
+}
+
+func tunnel(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
+	kube, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return nil, err
+	}
+	transport, upgrader, err := spdy.RoundTripperFor(config)
+	if err != nil {
+		return nil, err
+	}
+	u := kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
+	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
+	stop, ready := make(chan struct{}), make(chan struct{})
+	defer close(stop)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", debugPort)}, stop, ready, io.Discard, io.Discard)
+	if err != nil {
+		return nil, err
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- forwarder.ForwardPorts() }()
+	select {
+	case <-ready:
+	case err := <-failed:
+		return nil, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
+	ports, err := forwarder.GetPorts()
+	if err != nil {
+		return nil, err
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, fmt.Sprintf("http://127.0.0.1:%d%s", ports[0].Local, path), nil)
+	if err != nil {
+		return nil, err
+	}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}
+	answer, err := client.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	body, err := io.ReadAll(io.LimitReader(answer.Body, largestDump))
+	if err == nil && answer.StatusCode != http.StatusOK {
+		err = errors.New(string(body))
+	}
+	return body, err
+}
