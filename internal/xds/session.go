@@ -20,8 +20,9 @@ type session struct {
 	opts   *Options
 	node   *corev3.Node // of the first request
 	subs   map[string]*subscription
-	order  []*subscription // by step, then type
-	serial uint64          // of the last nonce
+	order  []*subscription     // by step, then type
+	serial uint64              // of the last nonce
+	cold   map[string]struct{} // clusters sent before the client has asked for endpoints
 }
 
 func newSession(opts *Options, node *corev3.Node) *session {
@@ -60,6 +61,12 @@ func (s *session) handle(req *discoveryv3.DeltaDiscoveryRequest, published state
 		})
 	}
 	sub.request(req, !known, now)
+	if !known && sub.typeURL == EndpointType {
+		for name := range s.cold {
+			sub.again(name, now)
+		}
+		s.cold = nil
+	}
 	if max(sub.named, len(req.GetInitialResourceVersions())) > s.opts.NamesPerType {
 		return none, status.Errorf(codes.ResourceExhausted, "more than %d names of type %s", s.opts.NamesPerType, sub.typeURL)
 	}
@@ -225,9 +232,30 @@ func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *resp
 	for _, r := range out.changed {
 		sent = append(sent, r.Name)
 	}
+	if sub.typeURL == ClusterType {
+		s.warm(sent, now)
+	}
 	sub.sentVersion = out.version
 	sub.launch(flight{nonce: out.nonce, version: out.version, names: sent, changed: sub.since, sent: now})
 	return out
+}
+
+// warm has the endpoints of clusters sent again: a client that gets a cluster in a new version waits for its endpoints, and, since
+// it is subscribed to them already, does not ask. Those who have yet to ask for endpoints may ask as if they had them.
+func (s *session) warm(clusters []string, now time.Time) {
+	endpoints := s.subs[EndpointType]
+	if endpoints == nil {
+		if s.cold == nil {
+			s.cold = map[string]struct{}{}
+		}
+		for _, name := range clusters {
+			s.cold[name] = struct{}{}
+		}
+		return
+	}
+	for _, name := range clusters {
+		endpoints.again(name, now)
+	}
 }
 
 // nodeSize is the encoded size of a node, in bytes.

@@ -122,6 +122,16 @@ func (s *subscription) resume(name, version string, now time.Time) {
 	s.mark(n, now)
 }
 
+// again has a resource sent even though the client has it in this version.
+func (s *subscription) again(name string, now time.Time) {
+	n, known := s.table.numbers[name]
+	if !known || s.entry(n)&entryHeld == 0 {
+		return
+	}
+	s.set(n, s.entry(n)&entryNamed|entryStale)
+	s.mark(n, now)
+}
+
 // unsubscribe takes back a name. If the wildcard still covers it, the client
 // gets an answer, since it cannot know whether it does.
 func (s *subscription) unsubscribe(name string, now time.Time) {

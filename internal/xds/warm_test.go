@@ -1,0 +1,48 @@
+package xds
+
+import (
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+)
+
+// A client that gets a cluster in a new version waits for endpoints that it has already: it gets them again, and no others.
+func TestEndpointsOfAChangedClusterAreSentAgain(t *testing.T) {
+	old := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1"), text(EndpointType, "b", "1")}
+	now := append([]*Resource{text(ClusterType, "a", "2")}, old[1:]...)
+	t.Run("on a stream", func(t *testing.T) {
+		b := newBench(t, old...)
+		b.subscribe(ClusterType)
+		b.subscribe(EndpointType, "a", "b")
+		b.drain()
+		b.publish(now...)
+		if got, want := b.drain(), "cluster +a; endpoint +a"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+		b.publish(now...)
+		if got := b.drain(); got != "" {
+			t.Errorf("nothing changed, and it gets %s", got)
+		}
+	})
+	resumed := func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.InitialResourceVersions = map[string]string{}
+		for _, one := range old {
+			if one.TypeURL == r.TypeUrl {
+				r.InitialResourceVersions[one.Name] = one.Version
+			}
+		}
+		if r.TypeUrl == EndpointType {
+			r.ResourceNamesSubscribe = []string{"a", "b"}
+		}
+	}
+	t.Run("changed while the client was away", func(t *testing.T) {
+		b := newBench(t, now...)
+		b.request(ClusterType, resumed)
+		first := b.send()
+		b.request(EndpointType, resumed)
+		b.ack(first)
+		if got, want := brief(first)+"; "+b.drain(), "cluster +a; endpoint +a"; got != want {
+			t.Errorf("got %s, want %s", got, want)
+		}
+	})
+}
