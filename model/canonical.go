@@ -14,9 +14,10 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Services, func(a, b Service) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(m.Endpoints, func(a, b Endpoint) int {
-		return firstNonZero(a.Workload.Compare(b.Workload), a.Instance.compare(b.Instance))
-	})
+	slices.SortFunc(m.Endpoints, Endpoint.compare)
+	for i := range m.Endpoints {
+		slices.Sort(m.Endpoints[i].Groups)
+	}
 	slices.SortFunc(m.Accesses, func(a, b Access) int { return a.Key.Compare(b.Key) })
 	for i := range m.Workloads {
 		w := &m.Workloads[i]
@@ -36,6 +37,10 @@ func (m *Model) Canonical() *Model {
 // Compare orders keys by mesh and name.
 func (k Key) Compare(o Key) int {
 	return firstNonZero(strings.Compare(k.Mesh, o.Mesh), strings.Compare(k.Name, o.Name))
+}
+
+func (e Endpoint) compare(o Endpoint) int {
+	return firstNonZero(e.Workload.Compare(o.Workload), e.Instance.compare(o.Instance))
 }
 
 func (i Instance) compare(o Instance) int {

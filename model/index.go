@@ -8,7 +8,8 @@ type Index struct {
 	services     map[Key]*Service
 	routers      map[Key]*Router
 	destinations map[Key]*Destination
-	endpoints    map[Key][]Endpoint
+	endpoints    map[Key][]Endpoint // by workload
+	groups       map[Key][]Endpoint // by mesh and name of the group
 	accesses     map[Key][]Access
 }
 
@@ -22,6 +23,7 @@ func NewIndex(m *Model) *Index {
 		routers:      make(map[Key]*Router, len(m.Routers)),
 		destinations: make(map[Key]*Destination, len(m.Destinations)),
 		endpoints:    make(map[Key][]Endpoint),
+		groups:       make(map[Key][]Endpoint),
 		accesses:     make(map[Key][]Access),
 	}
 	for i := range m.Meshes {
@@ -41,6 +43,10 @@ func NewIndex(m *Model) *Index {
 	}
 	for _, e := range m.Endpoints {
 		ix.endpoints[e.Workload] = append(ix.endpoints[e.Workload], e)
+		for _, group := range e.Groups {
+			key := Key{e.Workload.Mesh, group}
+			ix.groups[key] = append(ix.groups[key], e)
+		}
 	}
 	for _, a := range m.Accesses {
 		key := Key{a.Mesh, a.Workload}
@@ -60,3 +66,11 @@ func (ix *Index) Workload(key Key) (Workload, bool) {
 
 // Endpoints gives the running instances of a workload.
 func (ix *Index) Endpoints(workload Key) []Endpoint { return ix.endpoints[workload] }
+
+// Reached gives the endpoints of a destination that is found by instances, ready or not, in canonical order.
+func (ix *Index) Reached(d Destination) []Endpoint {
+	if d.Discovery.Group == "" {
+		return ix.endpoints[Key{d.Mesh, d.Workload}]
+	}
+	return ix.groups[Key{d.Mesh, d.Discovery.Group}]
+}

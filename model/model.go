@@ -148,6 +148,9 @@ type Endpoint struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 	Identity  Identity     `json:"identity,omitzero"`
 	Ready     bool         `json:"ready"`
+	// Groups are the groups of endpoints that this one belongs to besides its workload, in canonical order. They are what
+	// registries and label selectors come down to: a dialect works out who belongs where.
+	Groups []string `json:"groups,omitempty"`
 	// Weight is the share of this endpoint among its peers, from 1; 0 means 1.
 	Weight   uint32   `json:"weight,omitempty"`
 	Locality Locality `json:"locality,omitzero"`

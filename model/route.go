@@ -153,7 +153,7 @@ const (
 	DiscoverDNS DiscoveryKind = "DNS"
 	// DiscoverDNSEndpoints resolves a name and takes each of its addresses as an endpoint to balance over.
 	DiscoverDNSEndpoints DiscoveryKind = "DNSEndpoints"
-	// DiscoverInstances takes the endpoints of the workload.
+	// DiscoverInstances takes the endpoints of a group, which may be instances of several workloads.
 	DiscoverInstances DiscoveryKind = "Instances"
 	// DiscoverStatic takes the addresses that are written down.
 	DiscoverStatic DiscoveryKind = "Static"
@@ -164,6 +164,9 @@ type Discovery struct {
 	Kind DiscoveryKind `json:"kind"`
 	// Hostname is a fully qualified name, without trailing dot, for the DNS kinds.
 	Hostname string `json:"hostname,omitempty"`
+	// Group names the endpoints for DiscoverInstances: those that have it among their Groups. Empty: the instances of the
+	// destination's workload.
+	Group string `json:"group,omitempty"`
 	// Addresses are host:port pairs or socket files, for DiscoverStatic.
 	Addresses []StaticAddress `json:"addresses,omitempty"`
 }

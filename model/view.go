@@ -19,7 +19,7 @@ type View struct {
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Destinations are those that the routes above lead to.
 	Destinations []Destination `json:"destinations,omitempty"`
-	// Endpoints are those of destinations that are found by instances.
+	// Endpoints are the ready ones of destinations that are found by instances, each once.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 	// Accesses restrict who may call this workload.
 	Accesses []Access `json:"accesses,omitempty"`
@@ -58,7 +58,7 @@ func NewView(ix *Index, key Key) (View, []Finding, bool) {
 		return View{}, nil, false
 	}
 	v := View{Mesh: *mesh, Workload: *w, Accesses: ix.accesses[key]}
-	b := viewBuilder{ix: ix, mesh: key.Mesh, ports: map[uint16]*Outbound{}, destinations: map[string]bool{}}
+	b := viewBuilder{ix: ix, mesh: key.Mesh, ports: map[uint16]*Outbound{}, destinations: map[string]bool{}, known: map[Instance]bool{}}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
 		if router := ix.routers[Key{key.Mesh, l.Router}]; router != nil {
@@ -76,9 +76,11 @@ func NewView(ix *Index, key Key) (View, []Finding, bool) {
 		d := ix.destinations[Key{key.Mesh, name}]
 		v.Destinations = append(v.Destinations, *d)
 		if d.Discovery.Kind == DiscoverInstances {
-			v.Endpoints = append(v.Endpoints, ix.endpoints[Key{key.Mesh, d.Workload}]...)
+			b.addEndpoints(*d)
 		}
 	}
+	v.Endpoints = b.endpoints
+	slices.SortFunc(v.Endpoints, Endpoint.compare)
 	return v, SortFindings(b.findings), true
 }
 
@@ -103,7 +105,20 @@ type viewBuilder struct {
 	mesh         string
 	ports        map[uint16]*Outbound
 	destinations map[string]bool
+	endpoints    []Endpoint
+	known        map[Instance]bool
 	findings     []Finding
+}
+
+// addEndpoints notes what a destination leads to, unless another one does so already. What is not ready is left out: it gets no
+// traffic, and a view is not to change when it comes or goes.
+func (b *viewBuilder) addEndpoints(d Destination) {
+	for _, e := range b.ix.Reached(d) {
+		if e.Ready && !b.known[e.Instance] {
+			b.known[e.Instance] = true
+			b.endpoints = append(b.endpoints, e)
+		}
+	}
 }
 
 func (b *viewBuilder) addService(backend Backend) {
@@ -196,4 +211,15 @@ func (v *View) Destination(name string) (Destination, bool) {
 		return Destination{}, false
 	}
 	return v.Destinations[i], true
+}
+
+// Reached gives the endpoints of a destination that is found by instances, in canonical order.
+func (v *View) Reached(d Destination) []Endpoint {
+	var out []Endpoint
+	for _, e := range v.Endpoints {
+		if g := d.Discovery.Group; g == "" && e.Workload.Name == d.Workload || g != "" && slices.Contains(e.Groups, g) {
+			out = append(out, e)
+		}
+	}
+	return out
 }

@@ -102,7 +102,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
 	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) { cp.writer.Wake() })
 	cp.writer = status.New(status.Writer{
-		Dialects: []status.Statuser{cp.dialect}, Cache: cp.cache, Client: cp.client, Recorder: cp.recorder(ctx),
+		Dialects: []status.Statuser{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: cp.recorder(ctx),
 		State: cp.flow.State, Findings: cp.deliverer.Findings, Log: cp.Log,
 	})
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{

@@ -22,12 +22,13 @@ func SlimPod(object any) (any, error) {
 		},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: pod.Spec.ServiceAccountName, NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork,
+			ReadinessGates: pod.Spec.ReadinessGates,
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady {
-			slim.Status.Conditions = []corev1.PodCondition{{Type: c.Type, Status: c.Status}}
+		if c.Type == corev1.PodReady || slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: c.Type}) {
+			slim.Status.Conditions = append(slim.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
 		}
 	}
 	return slim, nil

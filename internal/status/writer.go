@@ -1,7 +1,8 @@
 // Package status tells users what became of their objects.
 //
 // In: the objects, and the findings about them. Out: the status of each object, written when it is not what it should be, by one
-// writer for the whole control plane, one object after the other, at a bounded rate; and an event when a condition becomes False.
+// writer for the whole control plane, one object after the other, at a bounded rate; an event when a condition becomes False; and the
+// conditions of pods whose readiness would wait for a registry that is no more.
 package status
 
 import (
@@ -40,6 +41,8 @@ type Statuser interface {
 // Writer writes statuses. All fields are required.
 type Writer struct {
 	Dialects []Statuser
+	// Gates are the readiness gates of pods that nobody but us opens any more: their conditions are kept True.
+	Gates []corev1.PodConditionType
 	// Cache reads objects as they are now; Client writes.
 	Cache    client.Reader
 	Client   client.Client
@@ -91,6 +94,14 @@ func (w *Writer) pass(ctx context.Context, limiter *rate.Limiter) (again bool) {
 		return false
 	}
 	findings := model.SortFindings(slices.Concat(w.Findings(), state.Findings))
+	for _, o := range state.Objects {
+		if pod, ok := o.(*corev1.Pod); ok {
+			if err := w.openGates(ctx, limiter, pod); err != nil && ctx.Err() == nil {
+				w.Log.Warn("a readiness gate is not opened; it will be tried again", "namespace", pod.Namespace, "pod", pod.Name, "error", err)
+				again = true
+			}
+		}
+	}
 	for _, d := range w.Dialects {
 		statusOf := d.Statuses(state.Objects, findings)
 		for _, o := range state.Objects {
@@ -113,6 +124,9 @@ func (w *Writer) write(ctx context.Context, limiter *rate.Limiter, o client.Obje
 	now := o.DeepCopyObject().(client.Object)
 	if err := w.Cache.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 		return client.IgnoreNotFound(err)
+	}
+	if now.GetDeletionTimestamp() != nil {
+		return nil // it means nothing any more, and says so itself
 	}
 	if now.GetUID() != o.GetUID() || now.GetGeneration() != o.GetGeneration() {
 		return nil // a newer state is on its way

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"net/netip"
 	"slices"
 	"strconv"
 
@@ -39,6 +40,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		if err != nil {
 			return []string{err.Error()}
 		}
+		p.recognise(d, &seen)
 		if wrong := l.compare(d, seen, p.tally.of(c.id())); len(wrong) > 0 {
 			return wrong
 		}
@@ -46,8 +48,8 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		at[seen.At]++
 	}
 	switch {
-	case p.balanced(d) && len(at) < endpoints:
-		return []string{fmt.Sprintf("Envoy: %d requests go to %v, want all %d addresses of the name", times, at, endpoints)}
+	case len(at) < p.addresses(d):
+		return []string{fmt.Sprintf("Envoy: %d requests go to %v, want all %d addresses", times, at, p.addresses(d))}
 	case len(d.Targets) < 2:
 		return nil
 	}
@@ -57,7 +59,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 // requests is how many requests show the decision: enough to see each destination, if there are several.
 func (p *pod) requests(d model.Decision) int {
 	switch {
-	case p.balanced(d):
+	case p.addresses(d) > 1:
 		return 20
 	case len(d.Targets) < 2:
 		return 1
@@ -69,13 +71,39 @@ func (p *pod) requests(d model.Decision) int {
 	return n
 }
 
-// balanced tells whether each address of the only destination is to be used.
-func (p *pod) balanced(d model.Decision) bool {
-	if len(d.Targets) != 1 {
-		return false
+// addresses is how many addresses of the only destination are to be used.
+func (p *pod) addresses(d model.Decision) int {
+	if d.Outcome != model.Forwarded || len(d.Targets) != 1 {
+		return 0
 	}
 	to, _ := p.view.Destination(d.Targets[0].Destination)
-	return to.Discovery.Kind == model.DiscoverDNSEndpoints
+	switch to.Discovery.Kind {
+	case model.DiscoverDNSEndpoints:
+		return endpoints
+	case model.DiscoverInstances:
+		return len(p.view.Reached(to))
+	}
+	return 1
+}
+
+// recognise names the target that a pod answered for: the first that leads to the pod's address.
+func (p *pod) recognise(d model.Decision, seen *Seen) {
+	if seen.Who != instance {
+		return
+	}
+	at, err := netip.ParseAddrPort(seen.At)
+	if err != nil {
+		return
+	}
+	for _, t := range d.Targets {
+		to, _ := p.view.Destination(t.Destination)
+		for _, e := range p.view.Reached(to) {
+			if to.Port == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
+				seen.Who = t.Destination
+				return
+			}
+		}
+	}
 }
 
 func share(all []model.WeightedDestination, t model.WeightedDestination) float64 {

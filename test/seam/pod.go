@@ -36,7 +36,7 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 		return nil, nil, err
 	}
 	p := &pod{world: world, view: view, lines: lines, tally: &tally{tries: map[string]int{}}}
-	names, err := p.destinations(m.State.Index.Model.Destinations)
+	names, err := p.destinations(m.State.Index)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -59,11 +59,24 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 // endpoints is how many addresses a host name has.
 const endpoints = 2
 
-// destinations gives each host name its addresses, on all of which the destinations of that name answer. It returns the names.
-func (p *pod) destinations(all []model.Destination) (map[string][]netip.Addr, error) {
+// instance is who answers at the address of a pod that the case has. Which destination it is for, the address says.
+const instance = "instance"
+
+// destinations gives each host name its addresses, on all of which the destinations of that name answer, and has the pods that the
+// case shows answer on theirs. It returns the names.
+func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	names := map[string][]netip.Addr{}
+	instances := map[netip.AddrPort]model.Protocol{}
 	next := netip.MustParsePrefix(destinations).Addr()
-	for _, d := range all {
+	for _, d := range ix.Model.Destinations {
+		if d.Discovery.Kind == model.DiscoverInstances {
+			for _, e := range ix.Reached(d) {
+				for _, address := range e.Addresses {
+					instances[netip.AddrPortFrom(address, d.Port)] = d.Protocol
+				}
+			}
+			continue
+		}
 		name := d.Discovery.Hostname + "."
 		for len(names[name]) < endpoints {
 			next = next.Next()
@@ -73,6 +86,11 @@ func (p *pod) destinations(all []model.Destination) (map[string][]netip.Addr, er
 			if err := p.listen(netip.AddrPortFrom(address, d.Port), d.Name, d.Protocol); err != nil {
 				return nil, err
 			}
+		}
+	}
+	for at, protocol := range instances {
+		if err := p.listen(at, instance, protocol); err != nil {
+			return nil, fmt.Errorf("pods of cases have addresses in %s: %w", destinations, err)
 		}
 	}
 	return names, nil

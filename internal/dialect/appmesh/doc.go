@@ -68,6 +68,9 @@ type snapshot struct {
 func newSnapshot(objects []client.Object) snapshot {
 	s := snapshot{namespaces: map[string]*corev1.Namespace{}}
 	for _, object := range objects {
+		if leaving(object) {
+			continue
+		}
 		switch o := object.(type) {
 		case *api.Mesh:
 			s.meshes = append(s.meshes, o)
@@ -94,6 +97,16 @@ func newSnapshot(objects []client.Object) snapshot {
 	slices.SortFunc(s.services, byAge)
 	slices.SortFunc(s.routers, byAge)
 	return s
+}
+
+// leaving tells whether an object means nothing any more although it is still there, kept by a finalizer. A Mesh goes on until its
+// members are gone, and pods and namespaces until they are.
+func leaving(o client.Object) bool {
+	switch o.(type) {
+	case *api.Mesh, *corev1.Pod, *corev1.Namespace:
+		return false
+	}
+	return o.GetDeletionTimestamp() != nil
 }
 
 // byAge orders objects from old to young, and by name when they are of one age. The API server keeps whole seconds.

@@ -29,7 +29,7 @@ func (d Dialect) Instances(objects []client.Object) func(*corev1.Pod) (model.End
 		if len(found) == 0 || ended(pod) {
 			return model.Endpoint{}, false
 		}
-		return t.endpoint(found[0].key, pod), true
+		return t.endpoint(found[0].member, pod), true
 	}
 }
 
@@ -44,7 +44,7 @@ func (t *translator) instances() {
 		if len(found) == 0 || ended(pod) {
 			continue
 		}
-		t.out.Endpoints = append(t.out.Endpoints, t.endpoint(found[0].key, pod))
+		t.out.Endpoints = append(t.out.Endpoints, t.endpoint(found[0].member, pod))
 		for _, younger := range found[1:] {
 			p := pair{found[0], younger}
 			shared[p] = append(shared[p], pod.Name)
@@ -83,17 +83,18 @@ func ended(pod *corev1.Pod) bool {
 
 // endpoint gives what is known of a pod. One without an address yet is listed too: its sidecar asks for its
 // configuration before the API server has heard of the address.
-func (t *translator) endpoint(workload model.Key, pod *corev1.Pod) model.Endpoint {
+func (t *translator) endpoint(m *member[*api.VirtualNode], pod *corev1.Pod) model.Endpoint {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
 	}
 	return model.Endpoint{
-		Workload:  workload,
+		Workload:  m.key,
 		Instance:  model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
 		Addresses: addresses(pod),
 		Identity:  model.Identity{TrustDomain: t.settings.trustDomain(), Namespace: pod.Namespace, Account: account},
 		Ready:     ready(pod),
+		Groups:    t.registry.groupsOf(m, pod),
 	}
 }
 

@@ -40,6 +40,8 @@ type translator struct {
 	ports map[model.Key][]nodePort
 	// nodeRouters notes which VirtualNodes have a router of their own already, by name of the workload.
 	nodeRouters map[model.Key]string
+	// registry stands in for AWS Cloud Map.
+	registry registry
 
 	out      model.Model
 	findings []model.Finding
@@ -49,6 +51,7 @@ func newTranslator(s Settings, objects []client.Object) *translator {
 	t := &translator{settings: s, in: newSnapshot(objects), ports: map[model.Key][]nodePort{}, nodeRouters: map[model.Key]string{}}
 	t.realm()
 	t.nodes = join(t, api.KindVirtualNode, t.in.nodes)
+	t.registry = newRegistry(t.nodes.served)
 	t.services = join(t, api.KindVirtualService, t.in.services)
 	t.routers = join(t, api.KindVirtualRouter, t.in.routers)
 	return t

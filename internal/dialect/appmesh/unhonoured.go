@@ -31,7 +31,6 @@ func unhonouredInNode(o *api.VirtualNode) []ask {
 		{"spec.backendDefaults.clientPolicy.tls", o.Spec.BackendDefaults != nil && asksTLS(o.Spec.BackendDefaults.ClientPolicy)},
 		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
 		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
-		{"spec.serviceDiscovery.awsCloudMap", o.Spec.ServiceDiscovery != nil && o.Spec.ServiceDiscovery.AWSCloudMap != nil},
 	}
 	for i, l := range o.Spec.Listeners {
 		path := fmt.Sprintf("spec.listeners[%d].", i)

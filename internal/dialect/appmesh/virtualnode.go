@@ -134,7 +134,9 @@ func (t *translator) discovery(m *member[*api.VirtualNode]) (model.Discovery, bo
 		t.report(m.origin.At("spec.serviceDiscovery"), model.CodeInvalidField, "needed by a VirtualNode with listeners: without it nobody can reach them")
 		return model.Discovery{}, false
 	case sd.DNS == nil:
-		return model.Discovery{}, false // awsCloudMap has been reported already
+		return t.discoverCloudMap(m)
+	case sd.AWSCloudMap != nil:
+		t.warn(m.origin.At("spec.serviceDiscovery.awsCloudMap"), model.CodeInvalidField, "has no effect: serviceDiscovery.dns is given too")
 	}
 	at := m.origin.At("spec.serviceDiscovery.dns.hostname")
 	host := strings.TrimSuffix(sd.DNS.Hostname, ".")

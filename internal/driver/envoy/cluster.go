@@ -39,6 +39,16 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 // destinationCluster leads to a destination. Names are resolved as they are, never with the pod's search domains: they end in a dot.
 func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster {
 	name := egressCluster(d)
+	if d.Discovery.Kind == model.DiscoverInstances {
+		return &clusterv3.Cluster{
+			Name:                          name,
+			ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+			EdsClusterConfig:              &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()},
+			ConnectTimeout:                durationpb.New(connectTimeout),
+			CircuitBreakers:               unlimited(),
+			TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
+		}
+	}
 	kind := clusterv3.Cluster_LOGICAL_DNS
 	if d.Discovery.Kind == model.DiscoverDNSEndpoints {
 		kind = clusterv3.Cluster_STRICT_DNS

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	"google.golang.org/protobuf/proto"
@@ -18,13 +19,16 @@ type Driver struct{}
 
 var _ sidecar.Renderer = Driver{}
 
-// Render gives the listeners, routes and clusters of a workload's sidecars.
+// Render gives the listeners, routes, clusters and endpoints of a workload's sidecars.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.ingress()
 	r.egress()
 	for _, d := range v.Destinations {
 		r.add(egressCluster(d), destinationCluster(v.Mesh, d), d.Origin)
+		if d.Discovery.Kind == model.DiscoverInstances {
+			r.add(egressCluster(d), instances(v, d), d.Origin)
+		}
 	}
 	return r.resources, model.SortFindings(r.findings)
 }
@@ -63,4 +67,5 @@ func typedConfig(m proto.Message) *anypb.Any {
 }
 
 // The messages that are rendered here; naming them links their types into the binary for Decode.
-var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{}, &clusterv3.Cluster{}}
+var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{}, &clusterv3.Cluster{},
+	&endpointv3.ClusterLoadAssignment{}}

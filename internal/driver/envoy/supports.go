@@ -14,7 +14,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		supported[model.ListenerFeature(p)] = true
 		supported[model.DestinationFeature(p)] = true
 	}
-	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints} {
+	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints, model.DiscoverInstances} {
 		supported[model.DiscoveryFeature(k)] = true
 	}
 	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present} {

@@ -1,0 +1,44 @@
+package envoy
+
+import (
+	"net/netip"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// instances lists the endpoints of a destination, in the order of the view. It has the name of the destination's cluster, and is a
+// resource of its own: pods that come and go change nothing else. Without an endpoint it is empty, and requests are answered 503.
+func instances(v *model.View, d model.Destination) *endpointv3.ClusterLoadAssignment {
+	var all []*endpointv3.LbEndpoint
+	for _, e := range v.Reached(d) {
+		address, ok := preferred(v.Mesh.Family, e.Addresses)
+		if !ok {
+			continue
+		}
+		one := &endpointv3.LbEndpoint{
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(address.String(), uint32(d.Port))}},
+		}
+		if e.Weight > 0 {
+			one.LoadBalancingWeight = wrapperspb.UInt32(e.Weight)
+		}
+		all = append(all, one)
+	}
+	out := &endpointv3.ClusterLoadAssignment{ClusterName: egressCluster(d)}
+	if len(all) > 0 {
+		out.Endpoints = []*endpointv3.LocalityLbEndpoints{{LbEndpoints: all}}
+	}
+	return out
+}
+
+// preferred picks the address of an endpoint that the mesh wants to be used, and reports false if there is none.
+func preferred(f model.AddressFamily, all []netip.Addr) (netip.Addr, bool) {
+	for _, a := range all {
+		if f == model.AnyFamily || a.Is4() == (f == model.IPv4Only) {
+			return a, true
+		}
+	}
+	return netip.Addr{}, false
+}
