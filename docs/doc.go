@@ -1,6 +1,7 @@
-// Package docs holds the documentation that is generated from tables in the code: findings.md and drivers.md.
+// Package docs holds the documentation that is generated from tables in the code: findings.md, check.md and drivers.md.
 //
-// In: the table of finding codes, the features of the model and what each driver supports. Out: pages that cannot be out of date,
+// In: the tables of finding codes and of checks, the features of the model and what each driver supports. Out: pages that cannot be out of
+// date,
 // since a test compares them.
 package docs
 

@@ -36,12 +36,13 @@ var mayImport = []rule{
 	{"internal/flow", []string{"model", "internal/dialect"}},
 	{"internal/deliver", []string{"model", "sidecar", "internal/flow", "internal/xds"}},
 	{"internal/status", []string{"model", "internal/flow"}},
+	{"internal/release", []string{"api/..."}},
 	{"internal/inject", []string{"model", "sidecar", "internal/rawpatch"}},
 	{"internal/admission", []string{"api/...", "internal/dialect/...", "internal/rawpatch"}},
 	{"internal/install", []string{"api/...", "charts"}},
 	{"internal/controlplane", []string{
 		"api/...", "model", "sidecar", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",
-		"internal/flow", "internal/deliver", "internal/status", "internal/inject", "internal/admission",
+		"internal/flow", "internal/deliver", "internal/status", "internal/release", "internal/inject", "internal/admission",
 	}},
 	{"internal/console", nil},
 	{"internal/manifest", []string{"api/...", "model"}},
@@ -52,7 +53,7 @@ var mayImport = []rule{
 	{"internal/describe", []string{"model", "internal/flow", "internal/console", "internal/lookup", "internal/words"}},
 	{"internal/graph", []string{"model", "internal/flow", "internal/console", "internal/words"}},
 	{"internal/inspect", []string{"internal/xds", "internal/console", "internal/words"}},
-	{"internal/check", []string{"api/...", "model", "internal/identity", "internal/install", "internal/xds", "internal/flow", "internal/console"}},
+	{"internal/check", []string{"api/...", "model", "internal/install", "internal/xds", "internal/flow", "internal/inspect", "internal/console"}},
 	{"internal/cli", []string{
 		"api/...", "model", "sidecar", "internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity",
 		"internal/console", "internal/manifest", "internal/lint", "internal/explain", "internal/describe", "internal/graph", "internal/inspect",

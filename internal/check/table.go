@@ -1,0 +1,38 @@
+package check
+
+import "strings"
+
+// Table is every check, in the order in which they run.
+var Table = []Check{
+	{"APIServerReachable", "the API server answers", "The API server cannot be reached, or does not let you in.",
+		"Check the kubeconfig (--kubeconfig, --context, KUBECONFIG), the network and your credentials.", Always, "", apiServer},
+	{"NativeSidecars", "the API server knows native sidecars (1.29 or newer)", "Sidecars run as init containers that restart, which older clusters do not know: pods would not start.",
+		"Upgrade Kubernetes to 1.29 or newer.", Always, "APIServerReachable", nativeSidecars},
+	{"InstallPermissions", "you may install", "Your user lacks rights that anymesh install needs.",
+		"Have a cluster administrator install Anymesh, or grant the rights that the text names.", Before, "APIServerReachable", permissions},
+	{"NoOtherController", "no other App Mesh controller is in the way", "Webhooks of another controller act on App Mesh's objects too; both would fill in their fields.",
+		"Remove the other controller and its webhook configurations first. Its CustomResourceDefinitions, and your objects, can stay.", Always, "APIServerReachable", otherController},
+	{"CRDsCompatible", "CustomResourceDefinitions that are there can be updated", "CustomResourceDefinitions of the same names store versions that Anymesh does not know.",
+		"Migrate the objects to the version that the text names, then remove the other versions from status.storedVersions.", Before, "APIServerReachable", compatible},
+	{"CRDsInstalled", "the CustomResourceDefinitions are those of this version", "A CustomResourceDefinition is missing, not accepted by the API server, or not that of this version of anymesh: fields may be dropped.",
+		"Run anymesh install, or apply the files of api/crds.", After, "APIServerReachable", installed},
+	{"ControlPlaneReady", "the control plane is ready", "The control plane is not deployed, or not all of its pods are ready: new pods are refused, and changes do not reach sidecars.",
+		"Run anymesh install; look at the pods and the log of deployment anymesh in its namespace.", After, "APIServerReachable", ready},
+	{"CertificatesValid", "certificates are valid", "The authority by which the API server and sidecars trust the control plane is not valid now, or not for long.",
+		"Check the clocks. Delete the Secret anymesh-ca and restart the control plane and all meshed pods to get a new authority.", After, "ControlPlaneReady", certificates},
+	{"WebhooksTrusted", "the API server trusts the webhooks", "A webhook configuration is missing or has no caBundle: the API server cannot ask the control plane.",
+		"Wait for some seconds: the control plane fills it in. If it stays so, look at its log; run anymesh install.", After, "ControlPlaneReady", trusted},
+	{"WebhooksAnswer", "the webhooks answer", "A Mesh that was created for a trial, without storing it, was not given its defaults: objects and pods of the mesh are refused, or are stored without defaults.",
+		"Read the text. Often a network policy or firewall keeps the API server from port 9443 of the control plane.", After, "WebhooksTrusted", webhooks},
+	{"PodsInjected", "pods of the mesh have sidecars", "Pods that VirtualNodes select run without a sidecar: their traffic is not that of the mesh.",
+		"Label the namespace appmesh.k8s.aws/sidecarInjectorWebhook: enabled and restart the pods; those that existed before their VirtualNode need a restart too.", After, "ControlPlaneReady", injected},
+	{"SidecarsConnected", "sidecars are connected", "Running sidecars are not connected to a control plane: they keep their configuration and do not hear of changes.",
+		"Look at the log of the pod's sidecar container: it says why the control plane is not reached or refuses it.", After, "ControlPlaneReady", connected},
+	{"SidecarsInSync", "sidecars have the newest configuration", "Sidecars refuse their configuration, or do not answer.",
+		"Run anymesh proxy status. A refusal is a finding (RejectedBySidecar) in the status of the object that it comes from.", After, "SidecarsConnected", synced},
+	{"ObjectsServed", "objects are served as they are written", "Objects have findings: a part of them is not served, or something that they ask for is not honoured.",
+		"Run anymesh lint on the manifests, or look at the conditions of the objects; docs/findings.md explains each code.", After, "CRDsInstalled", served},
+}
+
+// anchor is the name of a check's section on the page.
+func anchor(c Code) string { return strings.ToLower(string(c)) }
