@@ -32,6 +32,7 @@ func Command() *cobra.Command {
 			return Run(cmd.Context(), cfg)
 		},
 	}
+	cmd.AddCommand(drainCommand())
 	f := cmd.Flags()
 	f.StringVar(&cfg.SigningURL, "signing-url", "https://anymesh.anymesh-system.svc:15010", "signing server's URL")
 	f.StringVar(&cfg.SigningName, "signing-name", "", "DNS name the signing server proves (default the URL's host)")

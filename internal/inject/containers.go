@@ -98,6 +98,10 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 	// The agent holds the first question until it can say yes: the application starts the moment the sidecar is ready.
 	out.StartupProbe = &corev1.Probe{ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
 	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
+	if len(spec.Drain) > 0 {
+		// Kubelet runs it at once when the pod is told to stop; the sidecar itself is told when the application has ended.
+		out.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: spec.Drain}}}
+	}
 	out.VolumeMounts = append(out.VolumeMounts,
 		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
 		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},

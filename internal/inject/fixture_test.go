@@ -31,6 +31,7 @@ func (small) Patch(ctx context.Context) error {
 		Command:   []string{"proxy", "--node", injector.Node},
 		Files:     map[string][]byte{"proxy.json": []byte(`{"node": "` + injector.Node + `"}`)},
 		ReadyURL:  "http://127.0.0.1:9901/ready",
+		Drain:     []string{"proxy", "leave"},
 	}
 	return nil
 }

@@ -23,6 +23,7 @@ type settings struct {
 	env          []corev1.EnvVar
 	secretMounts []mount
 	volumeMounts []mount
+	preStopDelay int64 // seconds
 }
 
 type mount struct{ name, path string }
@@ -35,7 +36,7 @@ var (
 
 // settingsOf reads the annotations. Errors name the annotation.
 func settingsOf(pod *corev1.Pod, w model.Workload) (settings, error) {
-	s := settings{ignoredPorts: defaultIgnoredPorts, ignoredIPs: defaultIgnoredIPs, ipv6: true}
+	s := settings{ignoredPorts: defaultIgnoredPorts, ignoredIPs: defaultIgnoredIPs, ipv6: true, preStopDelay: defaultPreStopDelay}
 	for _, l := range w.Listeners {
 		if l.Port != 0 {
 			s.inboundPorts = append(s.inboundPorts, int(l.Port))
@@ -64,6 +65,12 @@ func settingsOf(pod *corev1.Pod, w model.Workload) (settings, error) {
 		}
 		if err := a.into(value); err != nil {
 			return settings{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
+		}
+	}
+	if value, ok := pod.Annotations[preStopDelayKey]; ok {
+		var err error
+		if s.preStopDelay, err = secondsOf(value); err != nil {
+			return settings{}, fmt.Errorf("annotation %s: %w", preStopDelayKey, err)
 		}
 	}
 	return s, nil

@@ -95,6 +95,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
+	delayStop(pod, s)
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {
 		files[name] = content

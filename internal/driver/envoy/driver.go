@@ -48,7 +48,9 @@ func (Driver) Patch(ctx context.Context) error {
 			"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level", injector.Configurator.GetSidecarLogLevel(),
 			"--concurrency", "2", "--disable-hot-restart", "--drain-time-s", strconv.Itoa(drainSeconds),
 		},
-		Files:      content,
+		Files: content,
+		// From then on Envoy closes each connection with its next answer, and goes on taking new ones.
+		Drain:      []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
 		ReadyURL:   fmt.Sprintf("http://127.0.0.1:%d/ready", statsPort),
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", statsPort),
 	}
