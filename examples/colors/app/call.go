@@ -17,6 +17,17 @@ type outcome struct {
 	Error   string `json:"error,omitempty"`
 }
 
+// name is what an outcome counts as: the version that answered, or what went wrong.
+func (o outcome) name() string {
+	switch {
+	case o.Error != "":
+		return "error: " + o.Error
+	case o.Status != http.StatusOK:
+		return "status " + strconv.Itoa(o.Status)
+	}
+	return o.Version
+}
+
 // maxBody bounds what is read of an answer, in bytes.
 const maxBody = 64 << 10
 
@@ -51,13 +62,7 @@ func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]
 	for range callers {
 		wait.Go(func() {
 			for range work {
-				o := d.try(d.client, r, target)
-				name := o.Version
-				if o.Error != "" {
-					name = "error: " + o.Error
-				} else if o.Status != http.StatusOK {
-					name = "status " + strconv.Itoa(o.Status)
-				}
+				name := d.try(d.client, r, target).name()
 				mu.Lock()
 				counts[name]++
 				mu.Unlock()

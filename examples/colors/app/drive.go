@@ -17,7 +17,7 @@ import (
 type Counts map[string]map[string]int64
 
 // drive calls each target at a rate and serves the counts at /counts. POST /counts starts counting anew.
-// GET /call?url=... makes one call and answers with what came back.
+// GET /call?url=... makes one call and answers with what came back. PUT /steady begins a load that DELETE /steady ends and counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address of the counts")
@@ -37,6 +37,8 @@ func drive(ctx context.Context, args []string) error {
 	mux.HandleFunc("GET /counts", d.show)
 	mux.HandleFunc("POST /counts", d.reset)
 	mux.HandleFunc("/call", d.callOnce)
+	mux.HandleFunc("PUT /steady", d.startSteady)
+	mux.HandleFunc("DELETE /steady", d.stopSteady)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	return listenAndServe(ctx, *listen, mux)
 }
@@ -52,6 +54,7 @@ type driver struct {
 	client, once *http.Client
 	mu           sync.Mutex
 	counts       Counts
+	steady       *steady // nil when there is none
 }
 
 func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Duration) {

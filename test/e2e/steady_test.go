@@ -1,0 +1,275 @@
+package e2e
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
+)
+
+// steadyRate is the number of calls a second that front makes while things change.
+const steadyRate = 100
+
+// underSteadyLoad has front call color while change runs. Every call has to be answered by red or by blue.
+func underSteadyLoad(t *testing.T, change func()) {
+	t.Helper()
+	client := lab.kube.CoreV1().RESTClient()
+	path := []string{"namespaces", "colors", "services", "front:8080", "proxy", "steady"}
+	if _, err := client.Put().AbsPath(append([]string{"api", "v1"}, path...)...).
+		Param("url", colorURL).Param("rate", fmt.Sprint(steadyRate)).DoRaw(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	began := time.Now()
+	stop := func(ctx context.Context) (counts map[string]int, err error) {
+		raw, err := client.Delete().AbsPath(append([]string{"api", "v1"}, path...)...).DoRaw(ctx)
+		if err != nil {
+			return nil, err
+		}
+		return counts, json.Unmarshal(raw, &counts)
+	}
+	stopped := false
+	defer func() {
+		if !stopped { // change gave up
+			_, _ = stop(contextOf(t))
+		}
+	}()
+	change()
+	stopped = true
+	counts, err := stop(contextOf(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%v under load: %v", time.Since(began).Round(time.Second), counts)
+	for outcome, n := range counts {
+		if outcome != "red" && outcome != "blue" {
+			t.Errorf("%d calls: %s", n, outcome)
+		}
+	}
+	if counts["red"]+counts["blue"] < steadyRate {
+		t.Errorf("there was hardly any load: %v", counts)
+	}
+}
+
+func appMesh(t *testing.T, resource, namespace string) dynamic.ResourceInterface {
+	t.Helper()
+	client, err := dynamic.NewForConfig(lab.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return client.Resource(schema.GroupVersionResource{Group: "appmesh.k8s.aws", Version: "v1beta2", Resource: resource}).Namespace(namespace)
+}
+
+// routesOf gives the n-th of the routers that color has during the test: weights and timeouts differ in all of them, every other
+// one has more routes than the one before, of every kind of condition. The last route always takes what is left.
+func routesOf(n int) string {
+	target := func(red, blue int) string {
+		return fmt.Sprintf(`"action":{"weightedTargets":[{"virtualNodeRef":{"name":"color-red"},"weight":%d},{"virtualNodeRef":{"name":"color-blue"},"weight":%d}]}`, red, blue)
+	}
+	const retry = `"retryPolicy":{"maxRetries":2,"perRetryTimeout":{"unit":"s","value":2},"httpRetryEvents":["server-error","gateway-error"],"tcpRetryEvents":["connection-error"]}`
+	var routes []string
+	extra := []string{
+		`{"prefix":"/","headers":[{"name":"user-agent","match":{"prefix":"Go"}}]}`,
+		`{"prefix":"/","headers":[{"name":"x-shade","match":{"exact":"dark"},"invert":true}]}`,
+		`{"prefix":"/","method":"GET"}`,
+		`{"path":{"regex":"/|/[a-z]+"}}`,
+		`{"prefix":"/","queryParameters":[{"name":"shade"}]}`,
+	}
+	if n%2 == 1 {
+		for i := range n%len(extra) + 1 {
+			routes = append(routes, fmt.Sprintf(`{"name":"extra-%d","priority":%d,"httpRoute":{"match":%s,%s,%s}}`,
+				i, (n+i)%7, extra[i], target((n+i)%4, 1), retry))
+		}
+	}
+	routes = append(routes, fmt.Sprintf(`{"name":"color","httpRoute":{"match":{"prefix":"/"},%s,%s,"timeout":{"perRequest":{"unit":"s","value":%d}}}}`,
+		target(3, n%4+1), retry, 5+n%10))
+	return `{"spec":{"routes":[` + strings.Join(routes, ",") + `]}}`
+}
+
+// A hundred edits of a router, in bursts, fail no request.
+func TestRouteEditsLoseNothing(t *testing.T) {
+	routers := appMesh(t, "virtualrouters", "colors")
+	before, err := routers.Get(t.Context(), "color", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes, _, _ := unstructured.NestedSlice(before.Object, "spec", "routes")
+	t.Cleanup(func() {
+		old, _ := json.Marshal(map[string]any{"spec": map[string]any{"routes": routes}})
+		if _, err := routers.Patch(contextOf(t), "color", types.MergePatchType, old, metav1.PatchOptions{}); err != nil {
+			t.Error(err)
+		}
+	})
+	const burst = 8
+	underSteadyLoad(t, func() {
+		for n := range 100 {
+			edited, err := routers.Patch(t.Context(), "color", types.MergePatchType, []byte(routesOf(n)), metav1.PatchOptions{})
+			if err != nil {
+				t.Fatalf("edit %d: %v", n, err)
+			}
+			if n%burst != burst-1 {
+				continue
+			}
+			eventually(t, 10*time.Second, fmt.Sprintf("edit %d is served", n), func() error {
+				return served(t, routers, "color", edited.GetGeneration())
+			})
+		}
+	})
+}
+
+// served checks that a generation of an object was seen and is well.
+func served(t *testing.T, in dynamic.ResourceInterface, name string, generation int64) error {
+	t.Helper()
+	o, err := in.Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if seen < generation || len(conditions) == 0 {
+		return fmt.Errorf("generation %d is seen, want %d", seen, generation)
+	}
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["status"] != "True" {
+			return fmt.Errorf("condition %v", c)
+		}
+	}
+	return nil
+}
+
+// Twenty pods of color are replaced, by rolling restarts and by deleting them one by one, and no request fails.
+func TestReplacedPodsLoseNothing(t *testing.T) {
+	both := []string{"color-red", "color-blue"}
+	settled := func() {
+		for _, name := range both {
+			waitReady(t, "colors", "deployment/"+name)
+		}
+	}
+	t.Cleanup(func() {
+		for _, name := range both {
+			if _, err := kubectl(contextOf(t), "-n", "colors", "scale", "deployment", name, "--replicas=1"); err != nil {
+				t.Error(err)
+			}
+			if _, err := kubectl(contextOf(t), "-n", "colors", "rollout", "status", "deployment/"+name, "--timeout=60s"); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for _, name := range both {
+		run(t, "-n", "colors", "scale", "deployment", name, "--replicas=2")
+	}
+	settled()
+	underSteadyLoad(t, func() {
+		for range 3 {
+			run(t, "-n", "colors", "rollout", "restart", "deployment/color-red", "deployment/color-blue")
+			settled()
+		}
+		for range 4 {
+			for _, version := range []string{"red", "blue"} {
+				pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "version=" + version})
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, pod := range pods.Items {
+					if pod.DeletionTimestamp != nil {
+						continue
+					}
+					if err := lab.kube.CoreV1().Pods("colors").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+						t.Fatal(err)
+					}
+					break
+				}
+			}
+			settled()
+		}
+	})
+}
+
+// brokenManifests are wrong in one way each, next to color and in its place.
+const brokenManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualRouter
+metadata: {namespace: colors, name: bad-expression}
+spec:
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  routes:
+    - name: bad
+      httpRoute:
+        match: {path: {regex: "/(unclosed"}}
+        action: {weightedTargets: [{virtualNodeRef: {name: color-red}, weight: 1}]}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualRouter
+metadata: {namespace: colors, name: bad-reference}
+spec:
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  routes:
+    - name: bad
+      httpRoute:
+        match: {prefix: /}
+        action: {weightedTargets: [{virtualNodeRef: {name: nobody}, weight: 1}]}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {namespace: colors, name: bad-name}
+spec:
+  awsName: color.colors.svc.cluster.local
+  provider: {virtualRouter: {virtualRouterRef: {name: bad-expression}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: bad-node}
+spec:
+  awsName: color-red_colors
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: nowhere.colors.svc.cluster.local}}
+`
+
+// Broken objects come and go, each says what is wrong with it, and nobody else notices.
+func TestBrokenObjectsLoseNothing(t *testing.T) {
+	reasons := map[string]string{
+		"virtualrouters/bad-expression": "InvalidField",
+		"virtualrouters/bad-reference":  "ReferenceNotFound",
+		"virtualservices/bad-name":      "NameConflict",
+		"virtualnodes/bad-node":         "NameConflict",
+	}
+	underSteadyLoad(t, func() {
+		for round := range 3 {
+			if _, err := kubectlInput(t.Context(), brokenManifests, "apply", "-f", "-"); err != nil {
+				t.Fatal(err)
+			}
+			for object, reason := range reasons {
+				resource, name, _ := strings.Cut(object, "/")
+				eventually(t, 10*time.Second, fmt.Sprintf("round %d: %s says %s", round, object, reason), func() error {
+					return says(t, resource, "colors", name, "False", reason)
+				})
+			}
+			if _, err := kubectlInput(t.Context(), brokenManifests, "delete", "--wait=true", "-f", "-"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+// says checks that an object has a condition with a status and a reason.
+func says(t *testing.T, resource, namespace, name, status, reason string) error {
+	t.Helper()
+	o, err := appMesh(t, resource, namespace).Get(t.Context(), name, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	for _, c := range conditions {
+		if c := c.(map[string]any); c["status"] == status && c["reason"] == reason {
+			return nil
+		}
+	}
+	return fmt.Errorf("want a condition %s because of %s, got %v", status, reason, conditions)
+}
