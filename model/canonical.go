@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -19,6 +20,16 @@ func (m *Model) Canonical() *Model {
 		slices.Sort(m.Endpoints[i].Groups)
 	}
 	slices.SortFunc(m.Accesses, func(a, b Access) int { return a.Key.Compare(b.Key) })
+	for i := range m.Meshes {
+		slices.Sort(m.Meshes[i].EgressNames)
+	}
+	for i := range m.Services {
+		slices.Sort(m.Services[i].Aliases)
+		slices.SortFunc(m.Services[i].Addresses, netip.Addr.Compare)
+	}
+	for i := range m.Accesses {
+		slices.SortFunc(m.Accesses[i].Sources, func(a, b Identity) int { return strings.Compare(a.String(), b.String()) })
+	}
 	for i := range m.Workloads {
 		w := &m.Workloads[i]
 		slices.SortFunc(w.Listeners, func(a, b Listener) int {

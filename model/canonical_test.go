@@ -65,7 +65,7 @@ func TestMergeOfNothing(t *testing.T) {
 func large() model.Model {
 	var m model.Model
 	for _, mesh := range []string{"m", "n"} {
-		m.Meshes = append(m.Meshes, model.Mesh{Name: mesh})
+		m.Meshes = append(m.Meshes, model.Mesh{Name: mesh, EgressNames: []string{"a", "b", "c"}})
 		for i := range 4 {
 			key := model.Key{Mesh: mesh, Name: fmt.Sprintf("x%d", i)}
 			m.Workloads = append(m.Workloads, model.Workload{
@@ -73,10 +73,11 @@ func large() model.Model {
 				Listeners: []model.Listener{{Port: 80, Protocol: model.HTTP}, {Port: 80, Protocol: model.TCP}, {Port: 81, Protocol: model.HTTP}, {Socket: "/b"}, {Socket: "/a"}},
 				Backends:  []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
 			})
-			m.Services = append(m.Services, model.Service{Key: key})
+			m.Services = append(m.Services, model.Service{Key: key, Aliases: []string{"a", "b", "c"},
+				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}})
 			m.Routers = append(m.Routers, model.Router{Key: key, Ports: []model.RouterPort{{Port: 1}, {Port: 2, Protocol: model.TCP}, {Port: 2, Protocol: model.UDP}}})
 			m.Destinations = append(m.Destinations, model.Destination{Key: key})
-			m.Accesses = append(m.Accesses, model.Access{Key: key})
+			m.Accesses = append(m.Accesses, model.Access{Key: key, Sources: []model.Identity{{Account: "a"}, {Account: "b"}}})
 			for _, uid := range []string{"1", "2"} {
 				m.Endpoints = append(m.Endpoints, model.Endpoint{
 					Workload: key, Instance: model.Instance{Namespace: "ns", Name: "pod", UID: uid},
@@ -102,6 +103,16 @@ func scramble(random *rand.Rand, m *model.Model) {
 	shuffle := func(v reflect.Value) { random.Shuffle(v.Len(), reflect.Swapper(v.Interface())) }
 	for _, list := range lists(m) {
 		shuffle(list)
+	}
+	for i := range m.Meshes {
+		shuffle(reflect.ValueOf(m.Meshes[i].EgressNames))
+	}
+	for i := range m.Services {
+		shuffle(reflect.ValueOf(m.Services[i].Aliases))
+		shuffle(reflect.ValueOf(m.Services[i].Addresses))
+	}
+	for i := range m.Accesses {
+		shuffle(reflect.ValueOf(m.Accesses[i].Sources))
 	}
 	for i := range m.Workloads {
 		shuffle(reflect.ValueOf(m.Workloads[i].Listeners))

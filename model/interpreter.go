@@ -208,8 +208,14 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 	return d
 }
 
-// onwards continues with the routes of another service. A gateway's routes are no service's routes, so this cannot go round.
+// onwards continues with the routes of a service. Only what arrives at a listener may go on: routes of services lead to
+// destinations, so that this cannot go round.
 func (v *View) onwards(d Decision, s ServiceTarget) Decision {
+	if d.Service != "" {
+		d.step(v.Workload.Origin, "the routes of service %s cannot lead on to service %s", d.Service, s.Service)
+		d.Outcome = NotFound
+		return d
+	}
 	for _, o := range v.Outbound {
 		for _, b := range o.Bindings {
 			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {

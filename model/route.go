@@ -60,7 +60,7 @@ type FieldMatch struct {
 type Action struct {
 	// Destinations share the traffic in proportion to their weights, which need not add up to 100.
 	Destinations []WeightedDestination `json:"destinations,omitempty"`
-	// Service hands the request to the routes of a service, on a port of its router (gateways).
+	// Service hands the request to the routes of a service, on a port of its router. Only routes of listeners may do so (gateways).
 	Service *ServiceTarget `json:"service,omitempty"`
 	// Ingress and Egress are the chains of destinations that a stream passes on its way there and back (l7mp).
 	Ingress []string `json:"ingress,omitempty"`

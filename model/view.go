@@ -63,6 +63,11 @@ func NewView(ix *Index, key Key) (View, []Finding, bool) {
 		in := Inbound{Listener: l}
 		if router := ix.routers[Key{key.Mesh, l.Router}]; router != nil {
 			in.Routes = b.routes(router, l.Port, l.Protocol)
+			for _, r := range in.Routes {
+				if s := r.Action.Service; s != nil {
+					b.addService(Backend{Service: s.Service, Origin: r.Origin})
+				}
+			}
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
@@ -195,9 +200,6 @@ func (b *viewBuilder) routes(router *Router, port uint16, protocol Protocol) []R
 			if b.ix.destinations[Key{b.mesh, name}] != nil {
 				b.destinations[name] = true
 			}
-		}
-		if s := r.Action.Service; s != nil {
-			b.addService(Backend{Service: s.Service, Origin: r.Origin})
 		}
 		out = append(out, r)
 	}
