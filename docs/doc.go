@@ -1,8 +1,7 @@
 // Package docs holds the documentation that is generated from tables in the code: findings.md, check.md and drivers.md.
 //
 // In: the tables of finding codes and of checks, the features of the model and what each driver supports. Out: pages that cannot be out of
-// date,
-// since a test compares them.
+// date, since a test compares them.
 package docs
 
 //go:generate go run ./generate

@@ -126,11 +126,11 @@ func (r *Result) judge(check Check, ctx context.Context, c *Cluster) {
 	r.Meaning, r.Remedy, r.Page = check.Meaning, check.Remedy, "docs/check.md#"+anchor(check.Code)
 }
 
-// Failures counts the checks that failed.
-func Failures(all []Result) int {
+// Count counts the checks that ended in a way.
+func Count(all []Result, s Status) int {
 	n := 0
 	for _, r := range all {
-		if r.Status == Failed {
+		if r.Status == s {
 			n++
 		}
 	}

@@ -15,6 +15,7 @@ import (
 	"testing"
 	"time"
 
+	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,7 +73,7 @@ func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
 	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed"}; !slices.Equal(got, want) || len(began) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if Failures(results) != 1 || results[0].Page != "docs/check.md#a" || results[0].Remedy != "r" {
+	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != "docs/check.md#a" || results[0].Remedy != "r" {
 		t.Errorf("results: %+v", results)
 	}
 }
@@ -187,6 +188,22 @@ func TestSidecarsThatAreBehind(t *testing.T) {
 	}
 	if _, err := behind([]inspect.Sidecar{fine}); err != nil {
 		t.Error(err)
+	}
+}
+
+func TestDeploymentsAreReady(t *testing.T) {
+	deployment := func(want *int32, available int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: want}, Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "i"}}
+		return d
+	}
+	if remark, err := judgeDeployment(deployment(nil, 1)); err != nil || remark != "1 of 1 replicas, image i" {
+		t.Errorf("%q, %v", remark, err)
+	}
+	for _, d := range []*appsv1.Deployment{deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0)} {
+		if _, err := judgeDeployment(d); err == nil {
+			t.Errorf("%d of %v is ready", d.Status.AvailableReplicas, d.Spec.Replicas)
+		}
 	}
 }
 

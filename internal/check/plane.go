@@ -31,9 +31,16 @@ func ready(ctx context.Context, c *Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	return judgeDeployment(&d)
+}
+
+func judgeDeployment(d *appsv1.Deployment) (string, error) {
 	want := int32(1)
 	if d.Spec.Replicas != nil {
 		want = *d.Spec.Replicas
+	}
+	if want == 0 {
+		return "", fmt.Errorf("Deployment %s is scaled to 0 replicas", d.Name)
 	}
 	if s := d.Status; s.AvailableReplicas < want || s.UpdatedReplicas < want || s.ObservedGeneration < d.Generation {
 		return "", fmt.Errorf("%d of %d replicas are available, %d are of the newest version", s.AvailableReplicas, want, s.UpdatedReplicas)

@@ -50,11 +50,11 @@ func checkCommand() *cobra.Command {
 				p = progress{out: io.Discard}
 			}
 			results := check.Run(ctx, cluster, stage, p.begin, p.done)
-			failures := check.Failures(results)
+			failures := check.Count(results, check.Failed)
 			if output == "json" {
 				err = console.JSON(out, results)
 			} else {
-				p.sum(failures)
+				p.sum(failures, check.Count(results, check.Warned))
 			}
 			if err == nil && failures > 0 {
 				return exitError{code: 1}
@@ -143,10 +143,13 @@ func (p progress) done(r check.Result) {
 	}
 }
 
-func (p progress) sum(failures int) {
-	if failures == 0 {
-		_, _ = fmt.Fprintln(p.out, "\n"+p.style.Green("all is well"))
-		return
+func (p progress) sum(failures, warnings int) {
+	text := p.style.Green("all is well")
+	switch {
+	case failures > 0:
+		text = p.style.Red(console.Count(failures, "check failed", "checks failed"))
+	case warnings > 0:
+		text = p.style.Yellow("nothing failed; " + console.Count(warnings, "warning", "warnings"))
 	}
-	_, _ = fmt.Fprintln(p.out, "\n"+p.style.Red(console.Count(failures, "check failed", "checks failed")))
+	_, _ = fmt.Fprintln(p.out, "\n"+text)
 }

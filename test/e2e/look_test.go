@@ -1,0 +1,138 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"encoding/xml"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// look runs a verb on the cluster and gives what it prints, and its exit code.
+func look(t *testing.T, args ...string) (out string, code int) {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "anymesh"), append(args, "--kubeconfig", lab.kubeconfig)...)
+	var printed, complaints bytes.Buffer
+	c.Stdout, c.Stderr = &printed, &complaints
+	err := c.Run()
+	var exit *exec.ExitError
+	switch {
+	case errors.As(err, &exit):
+		code = exit.ExitCode()
+	case err != nil:
+		t.Fatal(err)
+	}
+	return printed.String() + complaints.String(), code
+}
+
+// shows checks that a verb ends well and prints some texts.
+func shows(t *testing.T, texts []string, args ...string) {
+	t.Helper()
+	out, code := look(t, args...)
+	for _, text := range texts {
+		if !strings.Contains(out, text) || code != 0 {
+			t.Errorf("anymesh %s: exit code %d; want %q in\n%s", strings.Join(args, " "), code, text, out)
+		}
+	}
+}
+
+// What the interpreter says of the cluster's objects is what calls get.
+func TestExplainAgreesWithTheSidecar(t *testing.T) {
+	shows(t, []string{"75.0%", "color-red_colors", "VirtualRouter colors/color spec.routes[0].httpRoute", "1 of 1 instance is ready", "request 10s"},
+		"explain", "--from", "colors/front", colorURL)
+	out, code := look(t, "explain", "--from", "front", "-n", "colors", "http://color-red.colors.svc.cluster.local:8080/")
+	if code != 1 || !strings.Contains(out, "answers 404") {
+		t.Errorf("exit code %d: %s", code, out)
+	}
+	o, err := callFrom(t.Context(), "front", "http://color-red.colors.svc.cluster.local:8080/")
+	if err := want(o, err, o.Status == 404, "404"); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDescribeKnowsPods(t *testing.T) {
+	pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o", "jsonpath={.items[0].metadata.name}"))
+	shows(t, []string{"is an instance of VirtualNode colors/front", "store.colors.svc.cluster.local:9000 tcp", "spiffe://cluster.local/ns/colors/sa/default"},
+		"describe", "pod", pod, "-n", "colors")
+	shows(t, []string{"VirtualNode colors/front", "color.colors.svc.cluster.local:8080"}, "describe", "service", "color", "-n", "colors")
+}
+
+func TestGraphOfTheCluster(t *testing.T) {
+	shows(t, []string{"└─ front_colors", "75% color-red_colors"}, "graph", "--mesh", "colors")
+	svg, code := look(t, "graph", "--output", "svg")
+	decoder := xml.NewDecoder(strings.NewReader(svg))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil || code != 0 {
+			t.Fatalf("exit code %d, %v", code, err)
+		}
+	}
+}
+
+func TestProxyTellsSidecars(t *testing.T) {
+	eventually(t, 10*time.Second, "all sidecars of colors in sync", func() error {
+		out, code := look(t, "proxy", "status", "--output", "json")
+		var all []struct {
+			Key, Pod string
+			Types    []struct{ SentVersion, AckedVersion string }
+		}
+		if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 {
+			return fmt.Errorf("exit code %d, %w: %s", code, err, out)
+		}
+		workloads := map[string]bool{}
+		for _, s := range all {
+			for _, of := range s.Types {
+				if of.SentVersion == of.AckedVersion && strings.HasPrefix(s.Pod, "colors/") {
+					workloads[s.Key] = true
+				}
+			}
+		}
+		if len(workloads) < 5 {
+			return fmt.Errorf("only %v", workloads)
+		}
+		return nil
+	})
+	shows(t, []string{"colors/front_colors", "synced"}, "proxy", "status")
+	shows(t, []string{"listener lds_egress_0.0.0.0_15001", "75.0% cds_egress_colors_color-red_colors_http_8080", "path begins with /"},
+		"proxy", "config", "front", "-n", "colors")
+}
+
+func TestCheckFindsAllWell(t *testing.T) {
+	shows(t, []string{"✓ you may install", "all is well"}, "check", "--pre")
+	eventually(t, 15*time.Second, "all checks pass", func() error {
+		if out, code := look(t, "check"); code != 0 || !strings.Contains(out, "✓ the webhooks answer") {
+			return fmt.Errorf("exit code %d: %s", code, out)
+		}
+		return nil
+	})
+}
+
+// Without a cluster there is one failure, and the rest is not even tried.
+func TestCheckWithoutACluster(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "kubeconfig")
+	text := `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]}`
+	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out, err := anymesh(t.Context(), "check", "--output", "json", "--kubeconfig", file)
+	var results []struct{ Code, Status, Remedy string }
+	if jsonErr := json.Unmarshal([]byte(out), &results); err == nil || jsonErr != nil || len(results) == 0 {
+		t.Fatalf("%v, %v: %s", err, jsonErr, out)
+	}
+	if r := results[0]; r.Code != "APIServerReachable" || r.Status != "failed" || r.Remedy == "" {
+		t.Errorf("first: %+v", r)
+	}
+	for _, r := range results[1:] {
+		if r.Status != "skipped" {
+			t.Errorf("%s is %s", r.Code, r.Status)
+		}
+	}
+}
