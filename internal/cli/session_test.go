@@ -96,3 +96,21 @@ func words(command string) []string {
 	}
 	return out
 }
+
+// What the README shows is what the program prints.
+func TestReadmeIsTrue(t *testing.T) {
+	t.Chdir("../..")
+	text, err := os.ReadFile("README.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	blocks := regexp.MustCompile("(?s)```\n(\\$ anymesh .*?)```").FindAllStringSubmatch(string(text), -1)
+	if len(blocks) == 0 {
+		t.Error("the README shows nothing")
+	}
+	for _, b := range blocks {
+		if got := play(t, b[1]); got != b[1] {
+			t.Errorf("got\n%s\nwant\n%s", got, b[1])
+		}
+	}
+}
