@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
@@ -37,6 +38,23 @@ func (cp *controlPlane) lead(ctx context.Context, work func(context.Context)) er
 		elector.Run(ctx)
 	}
 	return nil
+}
+
+// write is the work of the one replica that writes: what became of objects, and the end of those that are being deleted.
+func (cp *controlPlane) write(ctx context.Context) {
+	var both sync.WaitGroup
+	both.Go(func() { cp.writer.Run(ctx) })
+	both.Go(func() { cp.releaser.Run(ctx) })
+	both.Wait()
+}
+
+// objects are those of the newest state, nil before the first.
+func (cp *controlPlane) objects() []client.Object {
+	state := cp.flow.State()
+	if state == nil {
+		return nil
+	}
+	return state.Objects
 }
 
 // trust tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again

@@ -22,6 +22,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/flow"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/release"
 	"anymesh.dev/anymesh/internal/status"
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/sidecar"
@@ -42,6 +43,7 @@ type controlPlane struct {
 	deliverer *deliver.Deliverer
 	xds       *xds.Server
 	writer    *status.Writer
+	releaser  *release.Releaser
 	probes    sidecar.HealthProbes
 	debug     map[string]http.Handler
 	patience  time.Duration
@@ -100,9 +102,14 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
 	cp.dialect.TrustDomain = cp.TrustDomain
 	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
-	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) { cp.writer.Wake() })
+	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) {
+		cp.writer.Wake()
+		cp.releaser.Wake()
+	})
+	recorder := cp.recorder(ctx)
+	cp.releaser = release.New(release.Releaser{Objects: cp.objects, Client: cp.client, Recorder: recorder, Log: cp.Log})
 	cp.writer = status.New(status.Writer{
-		Dialects: []status.Statuser{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: cp.recorder(ctx),
+		Dialects: []status.Statuser{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
 		State: cp.flow.State, Findings: cp.deliverer.Findings, Log: cp.Log,
 	})
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{
@@ -149,7 +156,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		}
 		return cp.serveXDS(ctx)
 	})
-	group.Go(func() error { return cp.lead(ctx, cp.writer.Run) })
+	group.Go(func() error { return cp.lead(ctx, cp.write) })
 	group.Go(func() error { return cp.trust(ctx) })
 	return group.Wait()
 }

@@ -119,7 +119,7 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	m := t.meshes[i]
 	if m.object.UID != ref.UID {
 		t.report(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
-			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q", ref.Name, ref.UID, m.object.UID)
+			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q; delete the object and create it again without spec.meshRef", ref.Name, ref.UID, m.object.UID)
 		return "", false
 	}
 	return t.servedMesh(at.At("spec.meshRef"), m)
