@@ -1,0 +1,104 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// poolManifests are a service that is found through awsCloudMap. Its pods have the readiness gate that App Mesh gave them, and answer
+// with their own name. The Service is there for its name alone.
+const poolManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {namespace: colors, name: pool}
+spec:
+  awsName: pool.colors.svc.cluster.local
+  provider: {virtualNode: {virtualNodeRef: {name: pool}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: pool}
+spec:
+  podSelector: {matchLabels: {app: pool}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {awsCloudMap: {namespaceName: colors.local, serviceName: pool}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: colors, name: pool}
+spec:
+  selector: {app: nobody}
+  ports: [{port: 8080}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: colors, name: pool}
+spec:
+  selector: {matchLabels: {app: pool}}
+  template:
+    metadata: {labels: {app: pool}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      readinessGates: [{conditionType: conditions.appmesh.k8s.aws/aws-cloudmap-healthy}]
+      containers:
+        - name: app
+          image: anymesh.dev/colors
+          args: [serve, --listen=:8080, --version=$(POD)]
+          env: [{name: POD, valueFrom: {fieldRef: {fieldPath: metadata.name}}}]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+`
+
+const poolURL = "http://pool.colors.svc.cluster.local:8080/"
+
+// Pods behind awsCloudMap become ready though nobody else opens their gate, get traffic as they come, and lose none as they go.
+func TestCloudMapFollowsPods(t *testing.T) {
+	apply(t, poolManifests)
+	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
+	patchBackends(t, `[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"pool"}}}}]`)
+	waitReady(t, "colors", "deployment/pool")
+	run(t, "-n", "colors", "scale", "deployment/pool", "--replicas=3")
+	waitReady(t, "colors", "deployment/pool")
+	eventually(t, 20*time.Second, "answers of all three pods", func() error {
+		counts := callsFrom(t, "front", poolURL, 60)
+		if len(counts) != 3 || len(failures(counts)) > 0 {
+			return fmt.Errorf("answers: %v", counts)
+		}
+		return nil
+	})
+
+	gone := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o", "jsonpath={.items[*].metadata.name}"))[0]
+	done := make(chan map[string]int)
+	go func() { done <- callsFrom(t, "front", poolURL, 6000) }()
+	run(t, "-n", "colors", "delete", "pod", gone)
+	if lost := failures(<-done); len(lost) > 0 {
+		t.Errorf("while a pod went away: %v", lost)
+	}
+	waitReady(t, "colors", "deployment/pool")
+	eventually(t, 20*time.Second, "answers of the three pods that are there", func() error {
+		counts := callsFrom(t, "front", poolURL, 60)
+		if len(counts) != 3 || counts[gone] > 0 || len(failures(counts)) > 0 {
+			return fmt.Errorf("answers: %v", counts)
+		}
+		return nil
+	})
+}
+
+// failures are the outcomes that are no pod's answer.
+func failures(counts map[string]int) map[string]int {
+	out := map[string]int{}
+	for outcome, n := range counts {
+		if !strings.HasPrefix(outcome, "pool-") {
+			out[outcome] = n
+		}
+	}
+	return out
+}
+
+func patchBackends(t *testing.T, patch string) {
+	t.Helper()
+	if _, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=json", "-p", patch); err != nil {
+		t.Error(err)
+	}
+}
