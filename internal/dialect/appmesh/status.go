@@ -2,6 +2,7 @@ package appmesh
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -34,6 +35,7 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool { return f.Object != originOf(kindOf(object), object).Object })
 	*f.observed = new(object.GetGeneration())
 	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
+	withdrawARNs(f.arn, out)
 	if mesh == "" {
 		return out
 	}
@@ -48,6 +50,19 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 		router.Status.RouteARNs = routeARNs(router, **f.arn)
 	}
 	return out
+}
+
+// withdrawARNs takes back the resource names that we gave: they follow the object's mesh. Those that others gave stay.
+func withdrawARNs(arn **string, object client.Object) {
+	if *arn != nil && strings.HasPrefix(**arn, arnPrefix) {
+		*arn = nil
+	}
+	if router, is := object.(*api.VirtualRouter); is {
+		maps.DeleteFunc(router.Status.RouteARNs, func(_, known string) bool { return strings.HasPrefix(known, arnPrefix) })
+		if len(router.Status.RouteARNs) == 0 {
+			router.Status.RouteARNs = nil
+		}
+	}
 }
 
 // Statuses compiles objects and findings into a function that gives each of the objects its Status.

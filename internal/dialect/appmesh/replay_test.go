@@ -1,0 +1,75 @@
+package appmesh_test
+
+import (
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/model"
+)
+
+// outcome is all that users and sidecars see of objects: the model, the findings, and each object's status.
+type outcome struct {
+	Model    model.Model
+	Findings []model.Finding
+	Statuses map[string]client.Object
+}
+
+func outcomeOf(t *testing.T, d appmesh.Dialect, objects []client.Object) string {
+	m, findings := d.Translate(objects)
+	status := d.Statuses(objects, findings)
+	out := outcome{m, findings, map[string]client.Object{}}
+	for _, o := range objects {
+		out.Statuses[o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetNamespace()+"/"+o.GetName()] = status(o, someTime)
+	}
+	return string(asYAML(t, out))
+}
+
+// In whatever order the same objects were created, the model, the findings and the statuses are the same in the end.
+func TestStatusesDoNotDependOnOrder(t *testing.T) {
+	random := rand.New(rand.NewPCG(5, 6))
+	for _, path := range caseFiles(t) {
+		c := readCase(t, path)
+		d := appmesh.Dialect{Settings: c.settings}
+		want := outcomeOf(t, d, c.objects)
+		for range 20 {
+			random.Shuffle(len(c.objects), func(i, j int) { c.objects[i], c.objects[j] = c.objects[j], c.objects[i] })
+			if diff := cmp.Diff(want, outcomeOf(t, d, c.objects)); diff != "" {
+				t.Fatalf("%s (-want +got):\n%s", path, diff)
+			}
+		}
+	}
+}
+
+// An object that is deleted and created again ends where it was, and so does everything around it. A dialect has no memory, so
+// this is what is left of the promise: the way through the state without the object leaves no trace in any status.
+func TestDeletedAndCreatedAgain(t *testing.T) {
+	for _, path := range caseFiles(t) {
+		c := readCase(t, path)
+		d := appmesh.Dialect{Settings: c.settings}
+		settled := settle(d, c.objects)
+		want := outcomeOf(t, d, settled)
+		for i := range settled {
+			without := settle(d, slices.Delete(slices.Clone(settled), i, i+1))
+			again := settle(d, slices.Insert(without, i, c.objects[i]))
+			if diff := cmp.Diff(want, outcomeOf(t, d, again)); diff != "" {
+				t.Errorf("%s without %s (-want +got):\n%s", path, settled[i].GetName(), diff)
+			}
+		}
+	}
+}
+
+// settle writes the statuses into the objects, as the control plane does.
+func settle(d appmesh.Dialect, objects []client.Object) []client.Object {
+	_, findings := d.Translate(objects)
+	status := d.Statuses(objects, findings)
+	var out []client.Object
+	for _, o := range objects {
+		out = append(out, status(o, someTime))
+	}
+	return out
+}
