@@ -183,10 +183,10 @@ func TestSidecarsThatAreBehind(t *testing.T) {
 	nack := &xds.Nack{Names: []string{"cds_x"}, Message: "bad"}
 	late := inspect.Sidecar{Pod: "demo/a", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
 	fine := inspect.Sidecar{Pod: "demo/b", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
-	if _, err := behind([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: refused cds_x: bad" {
+	if err := behind([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: refused cds_x: bad" {
 		t.Errorf("got %v", err)
 	}
-	if _, err := behind([]inspect.Sidecar{fine}); err != nil {
+	if err := behind([]inspect.Sidecar{fine}); err != nil {
 		t.Error(err)
 	}
 }

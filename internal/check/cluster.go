@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -190,7 +191,7 @@ func definitions(ctx context.Context, c *Cluster, fault func(want, have *apiexte
 		}
 	}
 	if len(faults) > 0 {
-		return "", fmt.Errorf("%s", strings.Join(faults, "; "))
+		return "", errors.New(strings.Join(faults, "; "))
 	}
 	return fmt.Sprintf("%d kinds", len(all)), nil
 }

@@ -2,6 +2,7 @@ package check
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -91,9 +92,8 @@ func synced(ctx context.Context, c *Cluster) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		remark, err := behind(all)
-		if err == nil || inspect.Refuses(all) || time.Now().After(deadline) {
-			return remark, err
+		if err := behind(all); err == nil || inspect.Refuses(all) || time.Now().After(deadline) {
+			return "", err
 		}
 		select {
 		case <-ctx.Done():
@@ -104,7 +104,7 @@ func synced(ctx context.Context, c *Cluster) (string, error) {
 }
 
 // behind finds sidecars that are not up to date.
-func behind(all []inspect.Sidecar) (string, error) {
+func behind(all []inspect.Sidecar) error {
 	var late []string
 	for _, sidecar := range all {
 		i := slices.IndexFunc(sidecar.Types, func(t xds.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
@@ -119,9 +119,9 @@ func behind(all []inspect.Sidecar) (string, error) {
 		late = append(late, text)
 	}
 	if len(late) > 0 {
-		return "", fmt.Errorf("%s", strings.Join(late, "; "))
+		return errors.New(strings.Join(late, "; "))
 	}
-	return "", nil
+	return nil
 }
 
 func served(ctx context.Context, c *Cluster) (string, error) {

@@ -158,7 +158,7 @@ func (o *outline) targets(cluster string, weighted weightedClusters) string {
 }
 
 func (r envoyRoute) matches() string {
-	text := ""
+	var text string
 	switch m := r.Match; {
 	case m.Path != "":
 		text = "path is " + m.Path

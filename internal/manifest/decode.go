@@ -2,7 +2,9 @@ package manifest
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -31,7 +33,7 @@ type Set struct {
 	Assumptions []string
 }
 
-// Scheme gives the kinds that can be read.
+// Scheme gives the kinds that can be read. The caller may add others.
 func Scheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -40,9 +42,12 @@ func Scheme() (*runtime.Scheme, error) {
 	return scheme, api.AddToScheme(scheme)
 }
 
+// shared is the scheme for decoding, which nobody changes.
+var shared = sync.OnceValues(Scheme)
+
 // Decode turns documents into objects of the given kinds. Objects without a namespace get the given one, if their kind has namespaces.
 func Decode(documents []*Document, kinds []client.Object, namespace string) (*Set, error) {
-	scheme, err := Scheme()
+	scheme, err := shared()
 	if err != nil {
 		return nil, err
 	}
@@ -109,7 +114,8 @@ func (d *decoder) object(document *Document) {
 	}
 	for _, fault := range strict {
 		path := ""
-		if f, ok := fault.(strictjson.FieldError); ok {
+		var f strictjson.FieldError
+		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
 		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, "%s has no such field; an API server refuses or drops it", document.GVK.Kind))
@@ -137,14 +143,16 @@ func namespaced(kind string) bool { return kind != api.KindMesh && kind != "Name
 
 // pathIn finds the field of a value of the wrong type.
 func pathIn(err error) string {
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
 		return wrong.Field
 	}
 	return ""
 }
 
 func mismatch(err error) string {
-	if wrong, ok := err.(*json.UnmarshalTypeError); ok {
+	var wrong *json.UnmarshalTypeError
+	if errors.As(err, &wrong) {
 		return fmt.Sprintf("the value is a %s where a %s is wanted", wrong.Value, wrong.Type)
 	}
 	return err.Error()

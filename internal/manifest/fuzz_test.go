@@ -1,0 +1,31 @@
+package manifest
+
+import (
+	"bytes"
+	"testing"
+)
+
+// Whatever is in a file, reading it ends, and lines are lines of the file.
+func FuzzRead(f *testing.F) {
+	f.Add([]byte("a: 1\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: x}}]}\n"))
+	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNode\nmetadata: {name: n}\nspec: {listeners: [{portMapping: {port: x}}, 1], listeners: 2}\n"))
+	f.Add([]byte("--- &a [*a]\n---\n? [a]\n: b\n"))
+	f.Add([]byte("apiVersion: apps/v1\nkind: Deployment\nspec: {template: 1}\n"))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		documents, faults, err := Read([]string{Stdin}, bytes.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := Decode(documents, kinds, "here")
+		if err != nil {
+			t.Fatal(err)
+		}
+		set.Complete()
+		lines := bytes.Count(text, []byte("\n")) + 1
+		for _, fault := range append(faults, set.Faults...) {
+			if n := fault.Document.LineOf(fault.Path); n < 1 || n > lines {
+				t.Errorf("%s is in line %d of %d", fault.Finding, n, lines)
+			}
+		}
+	})
+}
