@@ -1,0 +1,43 @@
+package appmesh_test
+
+import (
+	"strings"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+)
+
+// An object that a finalizer keeps while it is being deleted means nothing any more, and who refers to it is told. A Mesh goes on until
+// its members are gone.
+func TestObjectsThatAreBeingDeleted(t *testing.T) {
+	const objects = `
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: front, namespace: a}
+spec: {backends: [{virtualService: {virtualServiceRef: {name: s}}}]}
+---
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualService, metadata: {name: s, namespace: a}}
+`
+	for _, c := range []struct {
+		deleted                               int
+		meshes, workloads, services, findings int
+	}{{-1, 1, 2, 1, 0}, {0, 1, 2, 1, 0}, {1, 1, 1, 1, 0}, {2, 1, 2, 0, 1}} {
+		all := decode(t, []byte(objects+"---\n{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}\n"))
+		if c.deleted >= 0 {
+			all[c.deleted].SetDeletionTimestamp(new(metav1.Unix(1, 0)))
+		}
+		m, findings := appmesh.Dialect{}.Translate(all)
+		if len(m.Meshes) != c.meshes || len(m.Workloads) != c.workloads || len(m.Services) != c.services || len(findings) != c.findings {
+			t.Errorf("object %d is being deleted: %d meshes, %d workloads, %d services, findings: %s", c.deleted, len(m.Meshes), len(m.Workloads), len(m.Services), asText(findings))
+		}
+		for _, f := range findings {
+			if !strings.Contains(f.String(), "a/front spec.backends[0]") {
+				t.Errorf("finding %s", f)
+			}
+		}
+	}
+}

@@ -1,0 +1,68 @@
+package envoy
+
+import (
+	"bytes"
+	"net/netip"
+	"testing"
+
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+
+	"anymesh.dev/anymesh/model"
+)
+
+func poolView(f model.AddressFamily, addresses ...[]netip.Addr) *model.View {
+	v := &model.View{
+		Mesh: model.Mesh{Name: "m", Egress: model.EgressDeny, Family: f}, Workload: model.Workload{Key: model.Key{Mesh: "m", Name: "front"}},
+		Destinations: []model.Destination{{
+			Key: model.Key{Mesh: "m", Name: "pool_http_8080"}, Workload: "pool", Port: 8080, Protocol: model.HTTP,
+			Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: "g"},
+		}},
+	}
+	for _, a := range addresses {
+		v.Endpoints = append(v.Endpoints, model.Endpoint{Addresses: a, Ready: true, Groups: []string{"g"}})
+	}
+	return v
+}
+
+// A pod more or less changes the list of endpoints and no other resource.
+func TestEndpointsAreAResourceOfTheirOwn(t *testing.T) {
+	one := netip.MustParseAddr("10.0.0.1")
+	before, _ := Driver{}.Render(poolView(model.AnyFamily))
+	after, _ := Driver{}.Render(poolView(model.AnyFamily, []netip.Addr{one}))
+	if len(before) != len(after) {
+		t.Fatalf("%d resources became %d", len(before), len(after))
+	}
+	changed := 0
+	for i := range before {
+		if !bytes.Equal(before[i].Body, after[i].Body) {
+			changed++
+			if before[i].Type != typeURL(&endpointv3.ClusterLoadAssignment{}) {
+				t.Errorf("%s %s changes", before[i].Type, before[i].Name)
+			}
+		}
+	}
+	if changed != 1 {
+		t.Errorf("%d resources change", changed)
+	}
+}
+
+// The mesh's family decides which address of a pod is used; a pod without one of the family is left out.
+func TestAddressesOfEndpoints(t *testing.T) {
+	four, six := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
+	for _, c := range []struct {
+		family model.AddressFamily
+		all    []netip.Addr
+		want   string
+	}{
+		{model.AnyFamily, []netip.Addr{six, four}, "fd00::1"}, {model.IPv4Only, []netip.Addr{six, four}, "10.0.0.1"},
+		{model.IPv6Only, []netip.Addr{four, six}, "fd00::1"}, {model.IPv6Only, []netip.Addr{four}, ""}, {model.AnyFamily, nil, ""},
+	} {
+		v, got := poolView(c.family, c.all), ""
+		for _, e := range instances(v, v.Destinations[0]).Endpoints {
+			got += e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address
+		}
+		if got != c.want {
+			t.Errorf("%q of %v: %q, want %q", c.family, c.all, got, c.want)
+		}
+	}
+}
