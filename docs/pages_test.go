@@ -9,7 +9,11 @@ import (
 )
 
 func TestPagesAreUpToDate(t *testing.T) {
-	for name, want := range Pages() {
+	pages, err := Pages()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range pages {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {
 			t.Errorf("%s is not what the code says (%v); run: make generate", name, err)

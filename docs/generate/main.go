@@ -9,10 +9,21 @@ import (
 )
 
 func main() {
-	for name, text := range docs.Pages() {
+	if err := write(); err != nil {
+		fmt.Fprintln(os.Stderr, "docs:", err)
+		os.Exit(1)
+	}
+}
+
+func write() error {
+	pages, err := docs.Pages()
+	if err != nil {
+		return err
+	}
+	for name, text := range pages {
 		if err := os.WriteFile(name, []byte(text), 0o644); err != nil {
-			fmt.Fprintln(os.Stderr, "docs:", err)
-			os.Exit(1)
+			return err
 		}
 	}
+	return nil
 }

@@ -1,0 +1,135 @@
+package fields
+
+import (
+	"fmt"
+	"maps"
+	"regexp"
+	"slices"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Outcome is what becomes of a field that is set. All false and empty means that nothing does.
+type Outcome struct {
+	// Drivers are those whose sidecars get another configuration.
+	Drivers []string
+	// Model says that the mesh means something else, Admission that the API server answers something else.
+	Model, Admission bool
+	// Codes are those of the findings that come up.
+	Codes []model.Code
+}
+
+// Silent says that nothing becomes of a field.
+func (o Outcome) Silent() bool { return !o.Model && !o.Admission && len(o.Codes) == 0 }
+
+// NotHonoured says that the field's owner is told that nothing becomes of it.
+func (o Outcome) NotHonoured() bool { return slices.Contains(o.Codes, model.CodeNotHonoured) }
+
+// Probe sets a field of an object of the world to different values, and tells what differs. drivers are by name.
+func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
+	var seen []sight
+	path := f.Path()
+	values := valuesOf(path, f.steps[len(f.steps)-1].schema)
+	variants := []func(map[string]any){}
+	if !f.steps[len(f.steps)-1].required {
+		variants = append(variants, func(o map[string]any) { f.place(o, nil) })
+	}
+	for _, v := range values {
+		variants = append(variants, func(o map[string]any) { f.place(o, v) })
+	}
+	for _, change := range variants {
+		s, err := look(f.Kind, change, drivers)
+		if err != nil {
+			return Outcome{}, fmt.Errorf("%s %s: %w", f.Kind, path, err)
+		}
+		seen = append(seen, s)
+	}
+	var out Outcome
+	byDriver, codes := map[string]bool{}, map[model.Code]bool{}
+	for _, s := range seen {
+		out.Model = out.Model || s.model != seen[0].model
+		out.Admission = out.Admission || s.admission != seen[0].admission
+		for name := range drivers {
+			byDriver[name] = byDriver[name] || s.rendered[name] != seen[0].rendered[name]
+		}
+		for text, told := range s.findings {
+			always := !slices.ContainsFunc(seen, func(other sight) bool { _, ok := other.findings[text]; return !ok })
+			// That a part of a spec is not honoured is said once, of all its fields.
+			if !always || told.Code == model.CodeNotHonoured && contains(told.Path, path) {
+				codes[told.Code] = true
+			}
+		}
+	}
+	for name, differs := range byDriver {
+		if differs {
+			out.Drivers = append(out.Drivers, name)
+		}
+	}
+	slices.Sort(out.Drivers)
+	out.Codes = slices.Sorted(maps.Keys(codes))
+	return out, nil
+}
+
+var index = regexp.MustCompile(`\[\d*\]`)
+
+// contains says whether a path leads to a field or to something that it is a part of.
+func contains(path, field string) bool {
+	return strings.HasPrefix(index.ReplaceAllString(field, "")+".", index.ReplaceAllString(path, "")+".")
+}
+
+// sight is what is to be seen of a world.
+type sight struct {
+	model, admission string
+	rendered         map[string]string
+	findings         map[string]model.Finding // by text
+}
+
+// look changes the object called target of a kind, or the only one of it, and looks at the world.
+func look(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (sight, error) {
+	s := sight{rendered: map[string]string{}, findings: map[string]model.Finding{}}
+	all, err := inhabitants()
+	if err != nil {
+		return s, err
+	}
+	var objects []client.Object
+	var target client.Object
+	for _, o := range all {
+		if o.kind == kind && (o.typed.GetName() == "target" || kind == "Mesh") {
+			if target, err = decode(o.text, change); err != nil {
+				return s, err
+			}
+			o.typed = target
+		}
+		objects = append(objects, o.typed)
+	}
+	if err := appmesh.ValidateCreate(target); err != nil {
+		s.admission = err.Error()
+	}
+	state := flow.Compute(dialect.All(dialect.Settings{}), objects, nil)
+	findings := slices.Clone(state.Findings)
+	s.model = model.Hash(state.Index.Model)
+	for name, driver := range drivers {
+		var hashes []string
+		for _, key := range slices.SortedFunc(maps.Keys(state.Views), func(a, b model.Key) int { return strings.Compare(a.String(), b.String()) }) {
+			resources, told := driver.Render(state.Views[key].View)
+			findings = slices.Concat(findings, told, model.Unsupported(name, state.Views[key].Needs(), driver.Supports()))
+			for _, r := range resources {
+				hashes = append(hashes, r.Name, model.Hash(r.Body))
+			}
+		}
+		s.rendered[name] = strings.Join(hashes, " ")
+	}
+	for _, f := range findings {
+		if f.Object == (model.ObjectRef{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}) {
+			s.findings[f.String()] = f
+		}
+	}
+	return s, nil
+}

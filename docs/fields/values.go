@@ -1,0 +1,79 @@
+package fields
+
+import (
+	"encoding/json"
+	"strings"
+)
+
+// known are legal values of fields whose schema says too little, by the end of the path; the longest end that fits counts.
+var known = map[string][]any{
+	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"}, "path.exact": {"/a", "/b"},
+	"Ref.name": {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"m", "gone"}, "meshRef.uid": {"uid-m", "uid-gone"},
+	"virtualNodeARN":    {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_other"},
+	"virtualRouterARN":  {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_other"},
+	"virtualServiceARN": {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.other"},
+	"port":              {8080, 8081, 8083}, "values": {[]any{"v"}, []any{"w"}}, "key": {"k", "l"},
+	"matchLabels": {map[string]any{"k": "v"}, map[string]any{"k": "w"}}, "operator": {"In", "NotIn"},
+	"tls.mode": {"STRICT", "PERMISSIVE", "DISABLED"}, "maxRetries": {2, 3}, "range.start": {1, 2}, "range.end": {100, 200},
+	"idle.value": {3, 4}, "perRequest.value": {3, 4}, "perRetryTimeout.value": {3, 4}, "namespaceName": {"n", "o"}, "serviceName": {"s", "t"},
+}
+
+// valuesOf gives legal values of a field, at least two where there are.
+func valuesOf(path string, s *schema) []any {
+	best := ""
+	for end := range known {
+		if strings.HasSuffix(path, end) && len(end) > len(best) {
+			best = end
+		}
+	}
+	if best != "" {
+		return known[best]
+	}
+	var out []any
+	for _, e := range s.Enum {
+		var v any
+		if json.Unmarshal(e.Raw, &v) == nil {
+			out = append(out, v)
+		}
+	}
+	if len(out) > 0 {
+		return out
+	}
+	switch s.Type {
+	case "boolean":
+		return []any{true, false}
+	case "integer":
+		low := int64(1)
+		if s.Minimum != nil {
+			low = int64(*s.Minimum)
+		}
+		return []any{low, low + 1, low + 2}
+	case "array":
+		for _, item := range valuesOf(path+"[]", s.Items.Schema) {
+			out = append(out, []any{item})
+		}
+		return out
+	case "object":
+		return []any{map[string]any{}, map[string]any{"k": "v"}}
+	}
+	return []any{"aaa", "bbb"}
+}
+
+// least gives the smallest legal value.
+func least(path string, s *schema) any {
+	switch {
+	case s.Type == "object" && len(s.Properties) > 0:
+		out := map[string]any{}
+		for _, name := range s.Required {
+			p := s.Properties[name]
+			out[name] = least(path+"."+name, &p)
+		}
+		if strings.HasSuffix(path, "matchExpressions[]") {
+			out["values"] = []any{"v"} // which the operators that are tried need
+		}
+		return out
+	case s.Type == "array" && s.Items != nil && len(s.Items.Schema.Properties) > 0:
+		return []any{least(path, s.Items.Schema)}
+	}
+	return valuesOf(path, s)[0]
+}

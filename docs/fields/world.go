@@ -1,0 +1,67 @@
+package fields
+
+import (
+	"bytes"
+	_ "embed" // the world
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+//go:embed world.yaml
+var world []byte
+
+// inhabitant is an object of the world; nobody changes it.
+type inhabitant struct {
+	kind  string
+	text  []byte
+	typed client.Object
+}
+
+var inhabitants = sync.OnceValues(func() ([]inhabitant, error) {
+	var out []inhabitant
+	for _, text := range bytes.Split(world, []byte("\n---\n")) {
+		typed, err := decode(text, func(map[string]any) {})
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, inhabitant{typed.GetObjectKind().GroupVersionKind().Kind, text, typed})
+	}
+	return out, nil
+})
+
+var scheme = sync.OnceValues(func() (*runtime.Scheme, error) {
+	s := runtime.NewScheme()
+	if err := corev1.AddToScheme(s); err != nil {
+		return nil, err
+	}
+	return s, api.AddToScheme(s)
+})
+
+// decode reads an object that was changed, strictly, as the API server does.
+func decode(text []byte, change func(map[string]any)) (client.Object, error) {
+	var o map[string]any
+	if err := yaml.Unmarshal(text, &o); err != nil {
+		return nil, err
+	}
+	change(o)
+	kinds, err := scheme()
+	if err != nil {
+		return nil, err
+	}
+	typed, err := kinds.New((&unstructured.Unstructured{Object: o}).GroupVersionKind())
+	if err != nil {
+		return nil, err
+	}
+	changed, err := yaml.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return typed.(client.Object), yaml.UnmarshalStrict(changed, typed)
+}
