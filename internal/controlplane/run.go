@@ -109,7 +109,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	recorder := cp.recorder(ctx)
 	cp.releaser = release.New(release.Releaser{Objects: cp.objects, Client: cp.client, Recorder: recorder, Log: cp.Log})
 	cp.writer = status.New(status.Writer{
-		Dialects: []status.Statuser{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
+		Dialects: []status.StatusMaker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
 		State: cp.flow.State, Findings: cp.deliverer.Findings, Log: cp.Log,
 	})
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{

@@ -1,7 +1,7 @@
 package identity
 
 import (
-	"crypto/dsa" //nolint:staticcheck // only its type is of interest: it must be refused
+	"crypto/dsa" // only its type is of interest: it must be refused
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"

@@ -51,7 +51,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
 	c.Writer = New(Writer{
-		Dialects: []Statuser{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Dialects: []StatusMaker{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		State: func() *flow.State { return c.state(t) }, Findings: func() []model.Finding { return c.extra },
 		Log: slog.New(slog.DiscardHandler),
 	})

@@ -33,14 +33,14 @@ const (
 	retryAfter = time.Second
 )
 
-// Statuser gives the status that objects should have.
-type Statuser interface {
+// StatusMaker gives the status that objects should have.
+type StatusMaker interface {
 	Statuses(objects []client.Object, findings []model.Finding) func(client.Object, time.Time) client.Object
 }
 
 // Writer writes statuses. All fields are required.
 type Writer struct {
-	Dialects []Statuser
+	Dialects []StatusMaker
 	// Gates are the readiness gates of pods that nobody but us opens any more: their conditions are kept True.
 	Gates []corev1.PodConditionType
 	// Cache reads objects as they are now; Client writes.

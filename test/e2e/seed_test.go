@@ -220,7 +220,7 @@ spec: {podSelector: {matchLabels: {app: my-app-node}}}
 	eventually(t, 10*time.Second, "a pod that both select is refused", func() error {
 		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
 		if err == nil || !strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod my-app-ns/torn: my-app-node,my-app-node-too") {
-			return fmt.Errorf("answer: %v", err)
+			return fmt.Errorf("answer: %w", err)
 		}
 		return nil
 	})
