@@ -107,7 +107,7 @@ func TestRouteEditsLoseNothing(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	const burst = 8
+	const burst = 10
 	underSteadyLoad(t, func() {
 		for n := range 100 {
 			edited, err := routers.Patch(t.Context(), "color", types.MergePatchType, []byte(routesOf(n)), metav1.PatchOptions{})
