@@ -79,7 +79,7 @@ func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
 }
 
 func TestOldServersAreRefused(t *testing.T) {
-	for version, fine := range map[string]bool{"v1.28.15": false, "v1.29.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false} {
+	for version, fine := range map[string]bool{"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false} {
 		if err := oldServer(version); (err == nil) != fine {
 			t.Errorf("%s: %v", version, err)
 		}

@@ -43,13 +43,13 @@ func nativeSidecars(_ context.Context, c *Cluster) (string, error) {
 	return "", oldServer(v.GitVersion)
 }
 
-// oldServer gives an error for versions whose pods know no sidecars: the feature is on by default from 1.29.
+// oldServer gives an error for versions whose pods know no sidecars: the feature is on by default from 1.29, the sleep before a container stops from 1.30.
 func oldServer(gitVersion string) error {
 	v, err := version.ParseGeneric(gitVersion)
 	if err != nil {
 		return warn("the version %q of the API server is not understood", gitVersion)
 	}
-	if v.LessThan(version.MustParseGeneric("1.29")) {
+	if v.LessThan(version.MustParseGeneric("1.30")) {
 		return fmt.Errorf("the API server has version %s", gitVersion)
 	}
 	return nil

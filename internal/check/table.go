@@ -6,8 +6,8 @@ import "strings"
 var Table = []Check{
 	{"APIServerReachable", "the API server answers", "The API server cannot be reached, or does not let you in.",
 		"Check the kubeconfig (--kubeconfig, --context, KUBECONFIG), the network and your credentials.", Always, "", apiServer},
-	{"NativeSidecars", "the API server knows native sidecars (1.29 or newer)", "Sidecars run as init containers that restart, which older clusters do not know: pods would not start.",
-		"Upgrade Kubernetes to 1.29 or newer.", Always, "APIServerReachable", nativeSidecars},
+	{"NativeSidecars", "the API server knows native sidecars (1.30 or newer)", "Sidecars run as init containers that restart, which older clusters do not know: pods would not start. The pause before applications stop needs 1.30.",
+		"Upgrade Kubernetes to 1.30 or newer.", Always, "APIServerReachable", nativeSidecars},
 	{"InstallPermissions", "you may install", "Your user lacks rights that anymesh install needs.",
 		"Have a cluster administrator install Anymesh, or grant the rights that the text names.", Before, "APIServerReachable", permissions},
 	{"NoOtherController", "no other App Mesh controller is in the way", "Webhooks of another controller act on App Mesh's objects too; both would fill in their fields.",
