@@ -60,9 +60,13 @@ func TestMigration(t *testing.T) {
 	m.copies()
 	m.deleteInBadOrder()
 	m.follow(back)
-	if pods := m.must("-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].spec.initContainers[*].name}"); strings.Contains(pods, "envoy") {
-		t.Errorf("after the way back there are sidecars: %s", pods)
-	}
+	m.eventually("pods with sidecars have ended", func() error {
+		pods := m.must("-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")
+		if strings.Contains(pods, "envoy") {
+			return fmt.Errorf("sidecars: %s", pods)
+		}
+		return nil
+	})
 }
 
 // deleteInBadOrder deletes the Mesh first, and what others refer to before them. Nothing hangs, and the Mesh says for whom it waits.
