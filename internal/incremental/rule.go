@@ -1,0 +1,32 @@
+package incremental
+
+import "fmt"
+
+// Each adds a rule: f is evaluated for each key of the source that has entries, and again when these or what f has read change.
+// Rules are added before the first fact. The name is for messages to programmers.
+func Each[K comparable, V any](g *Graph, name string, source *Relation[K, V], f func(t *Task, key K, values []V)) {
+	rank := len(g.rules)
+	if source.emitter >= rank || len(source.slots) > 0 {
+		panic(fmt.Sprintf("incremental: rule %s comes after the facts of relation %s", name, source.name))
+	}
+	g.rules = append(g.rules, rule{name})
+	g.queue = append(g.queue, nil)
+	source.reader = min(source.reader, rank)
+	cells := map[K]*cell{}
+	source.sources = append(source.sources, func(key K) {
+		c := cells[key]
+		if c == nil {
+			c = &cell{rank: rank, evaluate: func(t *Task) bool {
+				values := source.Look(key)
+				if len(values) == 0 {
+					delete(cells, key)
+					return false
+				}
+				f(t, key, values)
+				return true
+			}}
+			cells[key] = c
+		}
+		g.enqueue(c)
+	})
+}
