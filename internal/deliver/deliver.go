@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"time"
 
 	"anymesh.dev/anymesh/internal/flow"
 	"anymesh.dev/anymesh/internal/xds"
@@ -14,7 +15,7 @@ import (
 
 // Publisher is what the discovery server does with configuration.
 type Publisher interface {
-	Publish(key string, snapshot *xds.Snapshot)
+	Publish(key string, snapshot *xds.Snapshot, since time.Time)
 	Remove(key string)
 	Disconnect(match func(xds.Client) bool) int
 }
@@ -30,7 +31,7 @@ type Deliverer struct {
 	mu       sync.Mutex
 	renderer sidecar.Renderer
 	rendered map[string]rendering // by workload
-	refused  map[refusal]string   // what sidecars say, while they have nothing better
+	refused  refusals
 }
 
 // rendering is what became of a view.
@@ -50,7 +51,7 @@ type published struct {
 
 // New makes a deliverer for the sidecars of one driver. It delivers nothing until SetRenderer.
 func New(log *slog.Logger, driver string, changed func()) *Deliverer {
-	return &Deliverer{driver: driver, log: log, changed: changed, rendered: map[string]rendering{}, refused: map[refusal]string{}}
+	return &Deliverer{driver: driver, log: log, changed: changed, rendered: map[string]rendering{}, refused: refusals{}}
 }
 
 // SetPublisher says where configuration goes; call it before the first state.
@@ -74,7 +75,7 @@ func (d *Deliverer) Deliver(old, now *flow.State) {
 		if old != nil && old.Views[key] == view {
 			continue
 		}
-		if err := d.publish(key.String(), view); err != nil {
+		if err := d.publish(key.String(), view, now.Changed); err != nil {
 			d.log.Error("view is not delivered; sidecars keep what they have", "workload", key, "error", err)
 		}
 	}
@@ -91,7 +92,7 @@ func (d *Deliverer) Deliver(old, now *flow.State) {
 }
 
 // publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
-func (d *Deliverer) publish(key string, view *flow.View) error {
+func (d *Deliverer) publish(key string, view *flow.View, since time.Time) error {
 	resources, findings := d.renderer.Render(view.View)
 	snapshot, known, err := encode(resources)
 	if err != nil {
@@ -106,7 +107,7 @@ func (d *Deliverer) publish(key string, view *flow.View) error {
 		resources: known, owner: view.Workload.Origin,
 		findings: slices.Concat(findings, model.Unsupported(d.driver, view.Needs(), d.renderer.Supports())),
 	}
-	d.publisher.Publish(key, snapshot)
+	d.publisher.Publish(key, snapshot, since)
 	return nil
 }
 

@@ -2,6 +2,8 @@ package deliver
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/model"
@@ -14,6 +16,40 @@ type refusal struct {
 	version  string
 }
 
+// refusals are what connected sidecars refuse: who, and in which words.
+type refusals map[refusal]map[string]string
+
+// add says whether anything is told that was not told before.
+func (all refusals) add(r refusal, identity, message string) bool {
+	before := all.messages(r)
+	if all[r] == nil {
+		all[r] = map[string]string{}
+	}
+	all[r][identity] = message
+	return !slices.Equal(before, all.messages(r))
+}
+
+// drop takes back what a sidecar said about what matches, and says whether nobody else says it.
+func (all refusals) drop(identity string, matches func(refusal) bool) bool {
+	news := false
+	for r, by := range all {
+		if _, told := by[identity]; !told || !matches(r) {
+			continue
+		}
+		before := all.messages(r)
+		if delete(by, identity); len(by) == 0 {
+			delete(all, r)
+		}
+		news = news || !slices.Equal(before, all.messages(r))
+	}
+	return news
+}
+
+// messages are the different words in which a resource is refused, in canonical order.
+func (all refusals) messages(r refusal) []string {
+	return slices.Compact(slices.Sorted(maps.Values(all[r])))
+}
+
 // Findings gives what is wrong between views and sidecars, in canonical order.
 func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
@@ -22,10 +58,12 @@ func (d *Deliverer) Findings() []model.Finding {
 	for _, r := range d.rendered {
 		out = append(out, r.findings...)
 	}
-	for r, message := range d.refused {
-		for _, origin := range d.originsOf(r) {
-			out = append(out, model.NewFinding(origin, model.CodeRejected,
-				fmt.Sprintf("the sidecars of workload %s refuse %s: %s", r.workload, r.ref.Name, message)))
+	for r := range d.refused {
+		for _, message := range d.refused.messages(r) {
+			for _, origin := range d.originsOf(r) {
+				out = append(out, model.NewFinding(origin, model.CodeRejected,
+					fmt.Sprintf("the sidecars of workload %s refuse %s: %s", r.workload, r.ref.Name, message)))
+			}
 		}
 	}
 	return model.SortFindings(out)
@@ -40,18 +78,15 @@ func (d *Deliverer) originsOf(r refusal) []model.Origin {
 	return []model.Origin{rendered.owner}
 }
 
-// Rejected notes that a sidecar refused resources: a finding about each field that they come from.
-func (d *Deliverer) Rejected(key, typeURL string, names []string, message string) {
-	d.log.Warn("a sidecar refused configuration", "workload", key, "type", typeURL, "resources", names, "error", message)
+// Rejected implements xds.Observer: a finding about each field that the refused resources come from.
+func (d *Deliverer) Rejected(key, identity, typeURL string, names []string, message string) {
+	d.log.Warn("a sidecar refused configuration", "workload", key, "client", identity, "type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
 	news := false
 	for _, name := range names {
 		ref := xds.Ref{TypeURL: typeURL, Name: name}
-		resource, known := d.rendered[key].resources[ref]
-		r := refusal{key, ref, resource.version}
-		if before, told := d.refused[r]; known && (!told || before != message) {
-			d.refused[r] = message
-			news = true
+		if resource, known := d.rendered[key].resources[ref]; known {
+			news = d.refused.add(refusal{key, ref, resource.version}, identity, message) || news
 		}
 	}
 	d.mu.Unlock()
@@ -60,18 +95,21 @@ func (d *Deliverer) Rejected(key, typeURL string, names []string, message string
 	}
 }
 
-// Acked takes back what was said about the resources of a type that a sidecar has now accepted.
-func (d *Deliverer) Acked(key, typeURL, _ string) {
+// Acked implements xds.Observer: it takes back what this sidecar refused of the type. What others refuse stays.
+func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
+	d.takeBack(identity, func(r refusal) bool { return r.workload == key && r.ref.TypeURL == typeURL })
+}
+
+// Gone implements xds.Observer: a sidecar that is not there refuses nothing.
+func (d *Deliverer) Gone(key, identity string) {
+	d.takeBack(identity, func(r refusal) bool { return r.workload == key })
+}
+
+func (d *Deliverer) takeBack(identity string, matches func(refusal) bool) {
 	d.mu.Lock()
-	before := len(d.refused)
-	for r := range d.refused {
-		if r.workload == key && r.ref.TypeURL == typeURL {
-			delete(d.refused, r)
-		}
-	}
-	mended := len(d.refused) != before
+	news := d.refused.drop(identity, matches)
 	d.mu.Unlock()
-	if mended {
+	if news {
 		d.changed()
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -98,9 +99,9 @@ func (p *publisher) note(call string) {
 	p.calls = append(p.calls, call)
 }
 
-func (p *publisher) Publish(key string, s *xds.Snapshot) {
+func (p *publisher) Publish(key string, s *xds.Snapshot, since time.Time) {
 	p.note("publish " + key)
-	p.Server.Publish(key, s)
+	p.Server.Publish(key, s, since)
 }
 
 func (p *publisher) Remove(key string) {

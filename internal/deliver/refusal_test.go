@@ -10,18 +10,18 @@ const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: t
 func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 	f := newFixture(t)
 	f.Deliver(nil, compute(t, shop, nil))
-	f.Rejected(front.String(), clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
+	f.Rejected(front.String(), "p1", clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
 	if got := texts(f.Findings()); got != refused {
 		t.Errorf("findings:\n%s\nwant\n%s", got, refused)
 	}
 	if f.changed != 1 {
 		t.Errorf("the change was told %d times", f.changed)
 	}
-	f.Rejected(front.String(), clusters, []string{toBack}, "no")
+	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
 	if f.changed != 1 {
 		t.Error("a sidecar that repeats itself wakes everybody up")
 	}
-	f.Rejected("m/nobody", clusters, []string{toBack}, "no")
+	f.Rejected("m/nobody", "p1", clusters, []string{toBack}, "no")
 	if len(f.Findings()) != 1 || f.changed != 1 {
 		t.Error("a workload that does not exist refuses something")
 	}
@@ -30,19 +30,46 @@ func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 	f := newFixture(t)
 	f.Deliver(nil, compute(t, shop, nil))
-	f.Rejected(front.String(), clusters, []string{toBack}, "no")
-	f.Acked(front.String(), listeners, "1")
-	f.Acked(back.String(), clusters, "1")
+	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Acked(front.String(), "p1", listeners, "1")
+	f.Acked(back.String(), "p1", clusters, "1")
 	if len(f.Findings()) != 1 || f.changed != 1 {
 		t.Error("another type, or another workload, took the refusal back")
 	}
-	f.Acked(front.String(), clusters, "1")
+	f.Acked(front.String(), "p1", clusters, "1")
 	if len(f.Findings()) != 0 || f.changed != 2 {
 		t.Errorf("accepted, and still: %s", texts(f.Findings()))
 	}
-	f.Acked(front.String(), clusters, "1")
+	f.Acked(front.String(), "p1", clusters, "1")
 	if f.changed != 2 {
 		t.Error("every acceptance wakes everybody up")
+	}
+}
+
+func TestEverySidecarIsHeard(t *testing.T) {
+	f := newFixture(t)
+	f.Deliver(nil, compute(t, shop, nil))
+	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Rejected(front.String(), "p2", clusters, []string{toBack}, "no")
+	if got := texts(f.Findings()); got != refused || f.changed != 1 {
+		t.Errorf("two say the same; changed %d times:\n%s", f.changed, got)
+	}
+	f.Rejected(front.String(), "p3", clusters, []string{toBack}, "never")
+	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
+		t.Errorf("a third says something else; changed %d times:\n%s", f.changed, texts(got))
+	}
+	f.Acked(front.String(), "p1", clusters, "1")
+	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
+		t.Errorf("one accepts what another refuses; changed %d times:\n%s", f.changed, texts(got))
+	}
+	f.Gone(front.String(), "p3")
+	if got := texts(f.Findings()); got != refused || f.changed != 3 {
+		t.Errorf("one that refused is gone; changed %d times:\n%s", f.changed, got)
+	}
+	f.Gone(back.String(), "p2")
+	f.Gone(front.String(), "p2")
+	if got := f.Findings(); len(got) != 0 || f.changed != 4 {
+		t.Errorf("all are gone; changed %d times:\n%s", f.changed, texts(got))
 	}
 }
 
@@ -57,7 +84,7 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 		f := newFixture(t)
 		before := compute(t, shop, nil)
 		f.Deliver(nil, before)
-		f.Rejected(front.String(), clusters, []string{toBack}, "no")
+		f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
 		f.Deliver(before, compute(t, now, before))
 		if got := f.Findings(); len(got) != 0 {
 			t.Errorf("%s: %s", name, texts(got))
@@ -70,7 +97,7 @@ func TestARefusalFollowsItsField(t *testing.T) {
 	f := newFixture(t)
 	before := compute(t, shop, nil)
 	f.Deliver(nil, before)
-	f.Rejected(front.String(), clusters, []string{toBack}, "no")
+	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
 	moved := compute(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1), before)
 	if moved.Views[front] == nil || moved.Views[back] == nil {
 		t.Fatal("the case does not do what it should")

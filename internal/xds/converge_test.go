@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"sync"
 	"testing"
+	"time"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
@@ -163,7 +164,7 @@ func TestClientsConvergeOverTheNetwork(t *testing.T) {
 					t.Error(err)
 					return
 				}
-				r.Publish(key, s)
+				r.Publish(key, s, time.Time{})
 			}
 		})
 	}

@@ -73,17 +73,23 @@ func setDefault[T int | time.Duration](field *T, value T) {
 	}
 }
 
-// Observer hears what clients make of their configuration. It is called from
-// the stream's goroutine and must not block.
+// Observer hears what clients make of their configuration. The identity is the
+// one of the Grant. Calls about one key come one after the other, in the order
+// of what they tell, from the streams' goroutines; they must not block.
 type Observer interface {
-	// Acked: the client accepted all of the type up to the version.
-	Acked(key, typeURL, version string)
-	// Rejected: the client refused a response with these resources, and why. It
-	// keeps what it had; a resource is sent again when its content changes.
-	Rejected(key, typeURL string, names []string, message string)
+	// Acked: of all that the client was sent of the type, up to the version, it
+	// refuses nothing.
+	Acked(key, identity, typeURL, version string)
+	// Rejected: the client refused a response with these resources, and why; none
+	// are named if all were replaced meanwhile. It keeps what it had; a resource
+	// is sent again when its content changes.
+	Rejected(key, identity, typeURL string, names []string, message string)
+	// Gone: the last stream of the client ended. What it refused says nothing any more.
+	Gone(key, identity string)
 }
 
 type nobody struct{}
 
-func (nobody) Acked(string, string, string)              {}
-func (nobody) Rejected(string, string, []string, string) {}
+func (nobody) Acked(string, string, string, string)              {}
+func (nobody) Rejected(string, string, string, []string, string) {}
+func (nobody) Gone(string, string)                               {}

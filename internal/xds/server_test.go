@@ -57,13 +57,13 @@ func TestResourceIsOnTheWireWhatItSays(t *testing.T) {
 
 func TestServe(t *testing.T) {
 	r := start(t, byName, Options{})
-	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1")))
-	r.Publish("red", snapshot(t, text(ClusterType, "other's", "1")))
+	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1")), time.Time{})
+	r.Publish("red", snapshot(t, text(ClusterType, "other's", "1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return len(c.has(ClusterType)) == 1 && len(c.has(RouteType)) == 1 })
-	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}}) {
+	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}}, time.Time{}) {
 		t.Error("no update")
 	}
 	eventually(t, "the change", func() bool { return len(c.has(ClusterType)) == 2 && len(c.has(RouteType)) == 0 })
@@ -80,7 +80,7 @@ func TestServe(t *testing.T) {
 
 func TestSilenceBeforeTheFirstPublish(t *testing.T) {
 	r := start(t, byName, Options{})
-	if r.Update("blue", []*Resource{text(ClusterType, "c", "1")}, nil) {
+	if r.Update("blue", []*Resource{text(ClusterType, "c", "1")}, nil, time.Time{}) {
 		t.Error("updated what was never published")
 	}
 	c := r.connect(t, "blue")
@@ -90,15 +90,15 @@ func TestSilenceBeforeTheFirstPublish(t *testing.T) {
 	if got := c.received(); len(got) != 0 {
 		t.Errorf("received %q", got)
 	}
-	r.Publish("blue", snapshot(t))
+	r.Publish("blue", snapshot(t), time.Time{})
 	eventually(t, "the empty answers", func() bool { return slices.Equal(c.received(), []string{"cluster", "route -r"}) })
 }
 
 func TestRestartSendsNothingAgain(t *testing.T) {
 	resources := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1")}
 	one, two := start(t, byName, Options{}), start(t, byName, Options{})
-	one.Publish("blue", snapshot(t, resources...))
-	two.Publish("blue", snapshot(t, resources...))
+	one.Publish("blue", snapshot(t, resources...), time.Time{})
+	two.Publish("blue", snapshot(t, resources...), time.Time{})
 	c := one.connect(t, "blue")
 	c.subscribe(ClusterType)
 	c.subscribe(EndpointType, "a")
@@ -130,7 +130,7 @@ func TestOnlyTheAuthorisedGetAnything(t *testing.T) {
 		}
 		return Grant{Key: "blue", Identity: "blue"}, nil
 	}, Options{})
-	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1")))
+	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1")), time.Time{})
 	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable, "nobody": codes.Unauthenticated} {
 		c := r.connect(t, "blue")
 		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: id}})
@@ -160,15 +160,16 @@ func (h *heard) list() []string {
 	defer h.mu.Unlock()
 	return slices.Clone(h.all)
 }
-func (h *heard) Acked(key, typeURL, version string) { h.add("ack " + key + " " + label(typeURL)) }
-func (h *heard) Rejected(key, typeURL string, names []string, message string) {
+func (h *heard) Acked(key, _, typeURL, version string) { h.add("ack " + key + " " + label(typeURL)) }
+func (h *heard) Gone(key, identity string)             { h.add("gone " + key + " " + identity) }
+func (h *heard) Rejected(key, _, typeURL string, names []string, message string) {
 	h.add(fmt.Sprintf("nack %s %s %q: %s", key, label(typeURL), names, message))
 }
 
 func TestObserverHearsAnswers(t *testing.T) {
 	h := &heard{}
 	r := start(t, byName, Options{Observer: h})
-	r.Publish("blue", snapshot(t, text(ClusterType, "bad", "1"), text(ListenerType, "l", "1")))
+	r.Publish("blue", snapshot(t, text(ClusterType, "bad", "1"), text(ListenerType, "l", "1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.reject = func(resp *discoveryv3.DeltaDiscoveryResponse) string {
 		if slices.ContainsFunc(resp.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == "bad" }) {
@@ -180,7 +181,10 @@ func TestObserverHearsAnswers(t *testing.T) {
 	c.subscribe(ListenerType)
 	want := []string{`nack blue cluster ["bad"]: cluster bad: no endpoints`, "ack blue listener"}
 	eventually(t, "both answers", func() bool { return slices.Equal(h.list(), want) })
-	if n := r.Clients()[0].Types[0].LastNack; n == nil || n.Message != "cluster bad: no endpoints" {
+	nack := r.Clients()[0].Types[0].LastNack
+	c.conn.Close()
+	eventually(t, "its end", func() bool { return slices.Equal(h.list(), append(want, "gone blue blue")) })
+	if n := nack; n == nil || n.Message != "cluster bad: no endpoints" {
 		t.Errorf("status %+v", n)
 	}
 }

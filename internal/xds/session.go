@@ -2,6 +2,7 @@ package xds
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
@@ -34,6 +35,7 @@ type reaction struct {
 	acked, rejected, unknownNonce bool
 	flight                        flight
 	message                       string
+	refuses                       []string // names of resources that it refuses, in the version that is published
 }
 
 // maxMessage bounds what is kept of a client's error text, in bytes.
@@ -141,11 +143,39 @@ func (s *subscription) answered(req *discoveryv3.DeltaDiscoveryRequest, now time
 	}
 	if req.GetErrorDetail() == nil {
 		s.ackedVersion = f.version
-		return reaction{acked: true, flight: f}
+		for _, r := range f.resources {
+			delete(s.refused, r.Name)
+		}
+		return reaction{acked: true, flight: f, refuses: s.refusals()}
 	}
 	message := truncate(req.GetErrorDetail().GetMessage(), maxMessage)
-	s.nack = &Nack{Time: now, Names: f.names, Message: message}
-	return reaction{rejected: true, flight: f, message: message}
+	s.nack = &Nack{Time: now, Names: names(f.resources), Message: message}
+	for _, r := range f.resources {
+		if s.refused == nil {
+			s.refused = map[string]string{}
+		}
+		s.refused[r.Name] = r.Version
+	}
+	return reaction{rejected: true, flight: f, message: message, refuses: s.refusals()}
+}
+
+// refusals forgets what was refused and is published no more, and returns the rest.
+func (s *subscription) refusals() []string {
+	for name, version := range s.refused {
+		n, known := s.table.numbers[name]
+		if !known || s.table.slots[n].resource == nil || s.table.slots[n].resource.Version != version {
+			delete(s.refused, name)
+		}
+	}
+	return slices.Sorted(maps.Keys(s.refused))
+}
+
+func names(of []*Resource) []string {
+	var all []string
+	for _, r := range of {
+		all = append(all, r.Name)
+	}
+	return all
 }
 
 func truncate(s string, limit int) string {
@@ -159,9 +189,9 @@ func truncate(s string, limit int) string {
 }
 
 // mark notes that a resource changed, and says whether the client cares.
-func (s *session) mark(c change, now time.Time) bool {
+func (s *session) mark(c change, since time.Time) bool {
 	sub := s.subs[c.typeURL]
-	return sub != nil && sub.mark(c.number, now)
+	return sub != nil && sub.mark(c.number, since)
 }
 
 // close lets go of what the session holds in the published state.
@@ -228,33 +258,29 @@ func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *resp
 	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: sub.table.version()}
 	sub.take(todo, s.opts.ResponseSize, out)
 	sub.owed = false
-	sent := make([]string, 0, len(out.changed))
-	for _, r := range out.changed {
-		sent = append(sent, r.Name)
-	}
 	if sub.typeURL == ClusterType {
-		s.warm(sent, now)
+		s.warm(out.changed, now)
 	}
 	sub.sentVersion = out.version
-	sub.launch(flight{nonce: out.nonce, version: out.version, names: sent, changed: sub.since, sent: now})
+	sub.launch(flight{nonce: out.nonce, version: out.version, resources: out.changed, changed: sub.since, sent: now})
 	return out
 }
 
 // warm has the endpoints of clusters sent again: a client that gets a cluster in a new version waits for its endpoints, and, since
 // it is subscribed to them already, does not ask. Those who have yet to ask for endpoints may ask as if they had them.
-func (s *session) warm(clusters []string, now time.Time) {
+func (s *session) warm(clusters []*Resource, now time.Time) {
 	endpoints := s.subs[EndpointType]
 	if endpoints == nil {
 		if s.cold == nil {
 			s.cold = map[string]struct{}{}
 		}
-		for _, name := range clusters {
-			s.cold[name] = struct{}{}
+		for _, c := range clusters {
+			s.cold[c.Name] = struct{}{}
 		}
 		return
 	}
-	for _, name := range clusters {
-		endpoints.again(name, now)
+	for _, c := range clusters {
+		endpoints.again(c.Name, now)
 	}
 }
 

@@ -175,7 +175,7 @@ func TestNackKeepsGoing(t *testing.T) {
 	did := b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
 		q.ResponseNonce, q.ErrorDetail = r.GetNonce(), &statuspb.Status{Message: "no such thing"}
 	})
-	if !did.rejected || did.message != "no such thing" || !slices.Equal(did.flight.names, []string{"a", "b"}) {
+	if !did.rejected || did.message != "no such thing" || !slices.Equal(did.refuses, []string{"a", "b"}) {
 		t.Errorf("reaction %+v", did)
 	}
 	b.want("not sent again", b.drain(), "")

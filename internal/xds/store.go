@@ -15,6 +15,10 @@ type group struct {
 	closed    bool
 	state     state
 	streams   map[*stream]struct{}
+
+	// telling is held while the observer is told, so that it hears things in
+	// their order. It is taken before mu, and never by those who publish.
+	telling sync.Mutex
 }
 
 // groups are all keys.
@@ -72,19 +76,21 @@ func (g *groups) locked(key string, f func(*group)) {
 }
 
 // Publish makes the snapshot what the clients of the key have to know, in
-// place of what was published before.
-func (s *Server) Publish(key string, snapshot *Snapshot) {
+// place of what was published before. The time until their ACKs is counted from
+// since, when the event came in that made the change; zero is now.
+func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	s.groups.locked(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		g.changed(g.state.replace(snapshot), first)
+		g.changed(g.state.replace(snapshot), first, since)
 	})
 }
 
 // Update changes some resources of a key and leaves the others. Its cost grows
 // with the change only. Resources that are removed and changed in one call are
 // changed. It does nothing and returns false before the first Publish of the key.
-func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
+// The time until ACKs is counted from since, as with Publish.
+func (s *Server) Update(key string, changed []*Resource, removed []Ref, since time.Time) bool {
 	ok := false
 	s.groups.locked(key, func(g *group) {
 		if ok = g.published; !ok {
@@ -101,7 +107,7 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
 				all = append(all, c)
 			}
 		}
-		g.changed(all, false)
+		g.changed(all, false, since)
 	})
 	if !ok {
 		s.forgetIfUnused(key)
@@ -112,12 +118,14 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref) bool {
 func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
 
 // changed tells the streams; wake is for those that waited for the first Publish.
-func (g *group) changed(all []change, wake bool) {
-	now := time.Now()
+func (g *group) changed(all []change, wake bool, since time.Time) {
+	if since.IsZero() {
+		since = time.Now()
+	}
 	for st := range g.streams {
 		touched := wake
 		for _, c := range all {
-			if st.session.mark(c, now) {
+			if st.session.mark(c, since) {
 				touched = true
 			}
 		}

@@ -101,11 +101,20 @@ func (st *stream) join(key string) {
 }
 
 func (st *stream) leave() {
+	st.group.telling.Lock()
 	st.group.mu.Lock()
 	delete(st.group.streams, st)
 	st.left = true
 	st.session.close(st.group.state)
+	last := true
+	for other := range st.group.streams {
+		last = last && other.identity != st.identity
+	}
 	st.group.mu.Unlock()
+	if last {
+		st.server.opts.Observer.Gone(st.group.key, st.identity)
+	}
+	st.group.telling.Unlock()
 	st.server.groups.forgetIfUnused(st.group)
 	st.server.metrics.clients.Dec()
 }
@@ -147,6 +156,8 @@ func (st *stream) read(conn deltaStream) {
 
 func (st *stream) receive(req *discoveryv3.DeltaDiscoveryRequest) error {
 	now := time.Now()
+	st.group.telling.Lock()
+	defer st.group.telling.Unlock()
 	st.group.mu.Lock()
 	if st.left {
 		st.group.mu.Unlock()
@@ -164,12 +175,14 @@ func (st *stream) receive(req *discoveryv3.DeltaDiscoveryRequest) error {
 	case did.acked:
 		m.answers.WithLabelValues(kind, "ack").Inc()
 		m.latency.Observe(now.Sub(did.flight.changed).Seconds())
-		observer.Acked(st.group.key, req.GetTypeUrl(), did.flight.version)
+		if len(did.refuses) == 0 {
+			observer.Acked(st.group.key, st.identity, req.GetTypeUrl(), did.flight.version)
+		}
 	case did.rejected:
 		m.answers.WithLabelValues(kind, "nack").Inc()
 		st.server.opts.Logger.Warn("configuration rejected", "key", st.group.key, "client", st.identity,
-			"type", kind, "resources", len(did.flight.names), "message", did.message)
-		observer.Rejected(st.group.key, req.GetTypeUrl(), did.flight.names, did.message)
+			"type", kind, "resources", len(did.flight.resources), "message", did.message)
+		observer.Rejected(st.group.key, st.identity, req.GetTypeUrl(), did.refuses, did.message)
 	case did.unknownNonce:
 		m.answers.WithLabelValues(kind, "unknown").Inc()
 	}

@@ -21,7 +21,7 @@ func TestStreamsEnd(t *testing.T) {
 	}
 	t.Run("when the key is removed", func(t *testing.T) {
 		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
+		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
 		r.Remove("blue")
@@ -32,7 +32,7 @@ func TestStreamsEnd(t *testing.T) {
 	})
 	t.Run("when it is told to", func(t *testing.T) {
 		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
+		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
 		if n := r.Disconnect(func(c Client) bool { return c.Identity == "red" }); n != 0 {
@@ -47,7 +47,7 @@ func TestStreamsEnd(t *testing.T) {
 	})
 	t.Run("when the certificate expires", func(t *testing.T) {
 		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
+		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connectWith(t, r.ca.leaf(t, "blue", 3*time.Second))
 		connected(t, r, c)
 		if err := c.end(); status.Code(err) != codes.Unauthenticated {
@@ -56,7 +56,7 @@ func TestStreamsEnd(t *testing.T) {
 	})
 	t.Run("when the node changes", func(t *testing.T) {
 		r := start(t, byName, Options{})
-		r.Publish("blue", snapshot(t))
+		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
 		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
@@ -93,7 +93,7 @@ func TestStreamsEnd(t *testing.T) {
 
 func TestStreamsPerIdentity(t *testing.T) {
 	r := start(t, byName, Options{StreamsPerIdentity: 2})
-	r.Publish("blue", snapshot(t))
+	r.Publish("blue", snapshot(t), time.Time{})
 	var all []*client
 	for range 2 {
 		c := r.connect(t, "blue")
@@ -116,7 +116,7 @@ func TestStreamsPerIdentity(t *testing.T) {
 func TestSlowClientIsCutAndOthersAreNot(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	r := start(t, byName, Options{SendTimeout: 100 * time.Millisecond, Registerer: reg})
-	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))))
+	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))), time.Time{})
 	good := r.connect(t, "blue")
 	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
 	slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
@@ -132,7 +132,7 @@ func TestSlowClientIsCutAndOthersAreNot(t *testing.T) {
 	good.conn.Connect()
 	eventually(t, "the slow one is cut", func() bool { return testutil.ToFloat64(r.metrics.ended.WithLabelValues("slow")) == 1 })
 	eventually(t, "it is gone", func() bool { return len(r.Clients()) == 0 })
-	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")))
+	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")), time.Time{})
 	good.subscribe(ClusterType)
 	eventually(t, "the other one is served", func() bool { return len(good.has(ClusterType)) == 1 })
 }

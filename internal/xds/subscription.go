@@ -22,6 +22,7 @@ type subscription struct {
 
 	sentVersion, ackedVersion string
 	nack                      *Nack
+	refused                   map[string]string // version by name, of what the client refused and was not sent anew
 }
 
 // entry is what the client knows about a name: flags, and the stamp of the
@@ -43,11 +44,11 @@ func holds(r *Resource) entry { return entryHeld | entry(r.stamp) }
 
 // flight is a response that the client has not answered.
 type flight struct {
-	nonce   string
-	version string
-	names   []string // of the resources in it
-	changed time.Time
-	sent    time.Time
+	nonce     string
+	version   string
+	resources []*Resource // changed by it
+	changed   time.Time   // when the oldest change in it came in
+	sent      time.Time
 }
 
 // maxFlights bounds what is remembered about a client that never answers.
@@ -175,12 +176,14 @@ func (s *subscription) dropWildcard() {
 }
 
 // mark notes that a name may have changed, and says whether the client cares.
-func (s *subscription) mark(n uint32, now time.Time) bool {
+func (s *subscription) mark(n uint32, since time.Time) bool {
 	if !s.wildcard && s.entry(n) == 0 {
 		return false
 	}
 	if len(s.dirty) == 0 {
-		s.since, s.dirty = now, map[uint32]struct{}{} // a new map, since maps do not shrink
+		s.since, s.dirty = since, map[uint32]struct{}{} // a new map, since maps do not shrink
+	} else if since.Before(s.since) {
+		s.since = since
 	}
 	s.dirty[n] = struct{}{}
 	return true

@@ -50,10 +50,13 @@ type discovery struct {
 }
 
 // Acked implements xds.Observer.
-func (d *discovery) Acked(string, string, string) {}
+func (d *discovery) Acked(string, string, string, string) {}
+
+// Gone implements xds.Observer.
+func (d *discovery) Gone(string, string) {}
 
 // Rejected implements xds.Observer.
-func (d *discovery) Rejected(_, typeURL string, names []string, message string) {
+func (d *discovery) Rejected(_, _, typeURL string, names []string, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refusals = append(d.refusals, fmt.Sprintf("Envoy refuses %s %s: %s", typeURL, strings.Join(names, ", "), message))
@@ -86,7 +89,7 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	s := xds.NewServer(func(_ context.Context, _ xds.Peer, n *corev3.Node) (xds.Grant, error) {
 		return xds.Grant{Key: n.GetId(), Identity: n.GetId()}, nil
 	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)})
-	s.Publish(node, snapshot)
+	s.Publish(node, snapshot, time.Time{})
 	go func() { _ = s.Serve(ctx, l) }() // until the process ends
 	return uint32(l.Addr().(*net.TCPAddr).Port), nil
 }
