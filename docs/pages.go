@@ -18,11 +18,16 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	refused, err := admission()
+	if err != nil {
+		return nil, err
+	}
 	return map[string]string{
-		"appmesh.md":  fieldByField,
-		"findings.md": findings(),
-		"check.md":    checkNotice + check.Page(),
-		"drivers.md":  drivers(all),
+		"admission.md": refused,
+		"appmesh.md":   fieldByField,
+		"findings.md":  findings(),
+		"check.md":     checkNotice + check.Page(),
+		"drivers.md":   drivers(all),
 	}, nil
 }
 

@@ -1,6 +1,7 @@
 package lint
 
 import (
+	"errors"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -49,7 +50,11 @@ func admit(set *manifest.Set) ([]client.Object, []model.Finding) {
 			continue
 		}
 		refuse := func(err error) {
-			if err != nil {
+			var refusal *appmesh.Refusal
+			switch {
+			case errors.As(err, &refusal): // in its own words, field by field
+				refused = append(refused, refusal.Findings...)
+			case err != nil:
 				refused = append(refused, model.NewFinding(model.Origin{Object: ref}, model.CodeRefused, err.Error()))
 			}
 		}

@@ -87,3 +87,29 @@ func TestPodsThatAreLeftAlone(t *testing.T) {
 		}
 	}
 }
+
+// What no mesh could carry is refused with the field's path, on creation and on updates; references to what is not there are not.
+func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
+	router := func(match, node string) string {
+		return fmt.Sprintf(`
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualRouter
+metadata: {namespace: colors, name: refused}
+spec:
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  routes:
+    - name: r
+      httpRoute:
+        match: {%s}
+        action: {weightedTargets: [{virtualNodeRef: {name: %s}, weight: 1}]}
+`, match, node)
+	}
+	const bad, want = `path: {regex: "/(unclosed"}`, "spec.routes[0].httpRoute.match.path.regex: not a regular expression"
+	if _, err := kubectlInput(t.Context(), router(bad, "color-red"), "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("creation is answered with %v, want %s", err, want)
+	}
+	apply(t, router("prefix: /", "nobody"))
+	if _, err := kubectlInput(t.Context(), router(bad, "nobody"), "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("an update is answered with %v, want %s", err, want)
+	}
+}

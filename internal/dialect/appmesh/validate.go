@@ -9,12 +9,19 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// ValidateCreate gives the denial of a new object that no version of the API has taken, or nil. It is no stricter than
-// the released API: whatever else is wrong is a finding and shows in the object's status.
-func ValidateCreate(object client.Object) error { return validate(object) }
+// ValidateCreate gives the denial of a new object, or nil: one that no version of the API has taken, in the words of the released
+// controller, or one that no mesh could carry as it is written, a *Refusal. Whatever depends on other objects, or is served although
+// not all of it is honoured, is taken and shows in the object's status.
+func ValidateCreate(object client.Object) error {
+	if err := validate(object); err != nil {
+		return err
+	}
+	return refuse(faults(object))
+}
 
 // ValidateUpdate gives the denial of an update, or nil. Both objects are of one kind. Where the spec stays as it is,
-// so does the verdict: finalizers can be taken off objects that would not be admitted any more.
+// so does the verdict: finalizers can be taken off objects that would not be admitted any more. A spec that could not be carried
+// before may be changed as long as no fault is added: mending one of two is progress.
 func ValidateUpdate(before, after client.Object) error {
 	if kindOf(before) != kindOf(after) {
 		return fmt.Errorf("a %s cannot become a %s", kindOf(before), kindOf(after))
@@ -25,7 +32,10 @@ func ValidateUpdate(before, after client.Object) error {
 	if equality.Semantic.DeepEqual(specOf(before), specOf(after)) {
 		return nil
 	}
-	return validate(after)
+	if err := validate(after); err != nil {
+		return err
+	}
+	return refuse(added(faults(before), faults(after)))
 }
 
 func validate(object client.Object) error {
@@ -76,14 +86,14 @@ func validateNode(o *api.VirtualNode) error {
 		return fmt.Errorf("VirtualNode-%s: spec.serviceDiscovery is needed when spec.listeners is given", o.Name)
 	}
 	seen := map[string]bool{}
-	for _, b := range o.Spec.Backends {
+	for i, b := range o.Spec.Backends {
 		key := backendKey(o.Namespace, b)
 		if key != "" && seen[key] {
 			what := "VirtualServiceReferences"
 			if b.VirtualService.VirtualServiceARN != nil {
 				what = "VirtualServiceReferenceARNs"
 			}
-			return fmt.Errorf("VirtualNode-%s has duplicate %s %s; list each backend once", o.Name, what, key)
+			return fmt.Errorf("VirtualNode-%s has duplicate %s %s; list each backend once: spec.backends[%d].virtualService", o.Name, what, key, i)
 		}
 		seen[key] = true
 	}
@@ -100,7 +110,7 @@ func validateRouter(o *api.VirtualRouter) error {
 	seen := map[string]bool{}
 	for i, r := range o.Spec.Routes {
 		if seen[r.Name] {
-			return fmt.Errorf("VirtualRouter-%s has duplicate route entries for %s", o.Name, r.Name)
+			return fmt.Errorf("VirtualRouter-%s has duplicate route entries for %s; give each route a name of its own: spec.routes[%d].name", o.Name, r.Name, i)
 		}
 		seen[r.Name] = true
 		for _, kind := range []struct {

@@ -47,9 +47,9 @@ func TestCreateRules(t *testing.T) {
 			`{backends: [{virtualService: {virtualServiceRef: {name: a-b, namespace: c}}}, {virtualService: {virtualServiceRef: {name: a, namespace: b-c}}}]}`,
 		},
 		"node: duplicate ARNs": {
-			"VirtualNode", `{backends: [{virtualService: {virtualServiceARN: "arn:a"}}, {virtualService: {virtualServiceARN: "arn:a"}}]}`,
-			"VirtualNode-x has duplicate VirtualServiceReferenceARNs arn:a",
-			`{backends: [{virtualService: {virtualServiceARN: "arn:a"}}, {virtualService: {virtualServiceARN: "arn:b"}}]}`,
+			"VirtualNode", `{backends: [{virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a"}}, {virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a"}}]}`,
+			"VirtualNode-x has duplicate VirtualServiceReferenceARNs arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a",
+			`{backends: [{virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a"}}, {virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/b"}}]}`,
 		},
 		"node: one pool": {
 			"VirtualNode", `{` + dns + `, listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {http: {maxConnections: 1}, tcp: {maxConnections: 1}}}]}`,
@@ -74,7 +74,7 @@ func TestCreateRules(t *testing.T) {
 		},
 		"router: gRPC is not looked at": {
 			"VirtualRouter", `{routes: [{name: a, httpRoute: {match: {path: {exact: /, regex: /}}, ` + to + `}}]}`, "exactly one of exact and regex",
-			`{routes: [{name: a, grpcRoute: {match: {methodName: m}, ` + to + `}}, {name: b}]}`,
+			`{routes: [{name: a, grpcRoute: {match: {methodName: m}, ` + to + `}}, {name: b, tcpRoute: {` + to + `}}]}`,
 		},
 		"gateway: one pool": {
 			"VirtualGateway", `{listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {http: {maxConnections: 1}, http2: {maxRequests: 1}}}]}`,
@@ -173,7 +173,7 @@ func TestUpdateRules(t *testing.T) {
 			`{virtualGatewayRef: {name: g, uid: u}, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}}`,
 		},
 		"group":                 {"BackendGroup", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: n1, uid: u}}`, "BackendGroup update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, virtualservices: [{name: "*"}]}`},
-		"rules of new objects":  {"VirtualRouter", `{}`, `{routes: [{name: a}, {name: a}]}`, "duplicate route entries", `{routes: [{name: a}, {name: b}]}`},
+		"rules of new objects":  {"VirtualRouter", `{}`, `{routes: [{name: a}, {name: a}]}`, "duplicate route entries", `{routes: [{name: a, tcpRoute: {action: {}}}, {name: b, tcpRoute: {action: {}}}]}`},
 		"a spec that stays bad": {"VirtualRouter", `{routes: [{name: a}, {name: a}]}`, `{routes: [{name: a}, {name: a}, {name: b}]}`, "duplicate route entries", `{routes: [{name: a}, {name: a}]}`},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -1,0 +1,139 @@
+package docs
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+)
+
+// rule is something that admission refuses, with the smallest spec that is refused and one next to it that is taken.
+type rule struct {
+	kind string
+	// field is where the fault is, as the answer names it.
+	field, refused, taken string
+}
+
+const (
+	httpListener = `listeners: [{portMapping: {port: 80, protocol: http}}]`
+	toNode       = `action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}`
+	serviceARN   = `"arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/s.a"`
+	nodeARN      = `"arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualNode/node_a"`
+	routerARN    = `"arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualRouter/r_a"`
+)
+
+// httpMatch and grpcMatch are routers with one route that has a condition.
+func httpMatch(match string) string {
+	return `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {` + match + `}, ` + toNode + `}}]}`
+}
+
+func grpcMatch(match string) string {
+	return `{listeners: [{portMapping: {port: 80, protocol: grpc}}], routes: [{name: r, grpcRoute: {match: {` + match + `}, ` + toNode + `}}]}`
+}
+
+func target(target string) string {
+	return `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {prefix: /}, action: {weightedTargets: [{` + target + `, weight: 1}]}}}]}`
+}
+
+// carriedByNobody are the faults beyond the released controller's rules, which admission finds by translating the object alone.
+var carriedByNobody = []rule{
+	{"Mesh", "spec.awsName", `{awsName: my mesh}`, `{awsName: my-mesh}`},
+	{"Mesh", "spec.namespaceSelector.matchExpressions[0].values", `{namespaceSelector: {matchExpressions: [{key: mesh, operator: In}]}}`, `{namespaceSelector: {matchExpressions: [{key: mesh, operator: In, values: [m]}]}}`},
+	{"VirtualNode", "spec.awsName", `{awsName: a.b}`, `{awsName: a_b}`},
+	{"VirtualNode", "spec.podSelector.matchExpressions[0].operator", `{podSelector: {matchExpressions: [{key: app, operator: Is}]}}`, `{podSelector: {matchExpressions: [{key: app, operator: Exists}]}}`},
+	{"VirtualNode", "spec.listeners[1].portMapping.port", `{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 80, protocol: grpc}}], serviceDiscovery: {dns: {hostname: node.a}}}`,
+		`{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 81, protocol: grpc}}], serviceDiscovery: {dns: {hostname: node.a}}}`},
+	{"VirtualNode", "spec.serviceDiscovery.dns.hostname", `{` + httpListener + `, serviceDiscovery: {dns: {hostname: "node.a:80"}}}`, `{` + httpListener + `, serviceDiscovery: {dns: {hostname: node.a}}}`},
+	{"VirtualNode", "spec.backends[0].virtualService", `{backends: [{virtualService: {}}]}`, `{backends: [{virtualService: {virtualServiceRef: {name: s}}}]}`},
+	{"VirtualNode", "spec.backends[0].virtualService.virtualServiceARN", `{backends: [{virtualService: {virtualServiceARN: s.a}}]}`, `{backends: [{virtualService: {virtualServiceARN: ` + serviceARN + `}}]}`},
+	{"VirtualService", "spec.awsName", `{awsName: "http://s"}`, `{awsName: s.example.com}`},
+	{"VirtualService", "spec.provider", `{provider: {virtualNode: {virtualNodeRef: {name: node}}, virtualRouter: {virtualRouterRef: {name: r}}}}`, `{provider: {virtualNode: {virtualNodeRef: {name: node}}}}`},
+	{"VirtualService", "spec.provider.virtualRouter", `{provider: {virtualRouter: {}}}`, `{provider: {virtualRouter: {virtualRouterARN: ` + routerARN + `}}}`},
+	{"VirtualService", "spec.provider.virtualNode.virtualNodeARN", `{provider: {virtualNode: {virtualNodeARN: ` + routerARN + `}}}`, `{provider: {virtualNode: {virtualNodeARN: ` + nodeARN + `}}}`},
+	{"VirtualRouter", "spec.awsName", `{awsName: a/b}`, `{awsName: a-b}`},
+	{"VirtualRouter", "spec.listeners[1].portMapping.port", `{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 80, protocol: http}}]}`, `{` + httpListener + `}`},
+	{"VirtualRouter", "spec.routes[0]", `{routes: [{name: r}]}`, `{routes: [{name: r, tcpRoute: {` + toNode + `}}]}`},
+	{"VirtualRouter", "spec.routes[0]", `{routes: [{name: r, tcpRoute: {` + toNode + `}, httpRoute: {match: {prefix: /}, ` + toNode + `}}]}`, `{routes: [{name: r, httpRoute: {match: {prefix: /}, ` + toNode + `}}]}`},
+	{"VirtualRouter", "spec.routes[0].grpcRoute", `{` + httpListener + `, routes: [{name: r, grpcRoute: {match: {}, ` + toNode + `}}]}`, grpcMatch(``)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.port", httpMatch(`prefix: /, port: 81`), httpMatch(`prefix: /, port: 80`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.port", httpMatch(`prefix: /, port: 70000`), httpMatch(`prefix: /, port: 0`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.prefix", httpMatch(`prefix: paint`), httpMatch(`prefix: /paint`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.path.exact", httpMatch(`path: {exact: paint}`), httpMatch(`path: {exact: /paint}`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.path.regex", httpMatch(`path: {regex: "/(paint"}`), httpMatch(`path: {regex: "/(paint)"}`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.headers[0].match", httpMatch(`prefix: /, headers: [{name: h, match: {}}]`), httpMatch(`prefix: /, headers: [{name: h}]`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.headers[0].match", httpMatch(`prefix: /, headers: [{name: h, match: {exact: a, prefix: b}}]`), httpMatch(`prefix: /, headers: [{name: h, match: {exact: a}}]`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.headers[0].match.regex", httpMatch(`prefix: /, headers: [{name: h, match: {regex: "a{2,1}"}}]`), httpMatch(`prefix: /, headers: [{name: h, match: {regex: "a{1,2}"}}]`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.headers[0].match.range", httpMatch(`prefix: /, headers: [{name: h, match: {range: {start: 2, end: 2}}}]`), httpMatch(`prefix: /, headers: [{name: h, match: {range: {start: 2, end: 3}}}]`)},
+	{"VirtualRouter", "spec.routes[0].grpcRoute.match.metadata[0].match", grpcMatch(`metadata: [{name: h, match: {}}]`), grpcMatch(`metadata: [{name: h, match: {suffix: a}}]`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.action.weightedTargets[0]", `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {prefix: /}, action: {weightedTargets: [{weight: 1}]}}}]}`, target(`virtualNodeRef: {name: node}`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeARN", target(`virtualNodeARN: ` + serviceARN), target(`virtualNodeARN: ` + nodeARN)},
+}
+
+const admissionIntro = notice0 + `the rules are in docs/admission.go, the answers are the code's. -->
+
+# What admission refuses
+
+The API server refuses what breaks the schema of a CustomResourceDefinition. Beyond that, the control plane's webhooks refuse
+
+1. what the released App Mesh controller refused, in its words: changes of what is immutable, objects that no Mesh or several would take,
+   route names and backends that are given twice, listeners without service discovery, several connection pools on one listener, and the
+   rules of GatewayRoutes; see [validate.go](../internal/dialect/appmesh/validate.go) and its tests, which have a pair for each;
+2. what no mesh could carry as it is written, whatever other objects there are: the table below.
+
+Everything else is taken and answered in the object's status, with a [finding](findings/README.md): references to objects that are not there
+(yet), conflicts with others, fields that are not honoured. An App Mesh object that worked is never refused.
+
+An update is refused when it adds a fault to the spec. One that leaves the spec alone, or only mends, is taken, so that labels, finalizers
+and statuses of adopted objects can always be written.
+
+` + "`anymesh lint -f manifests/`" + ` gives the same answers without a cluster.
+
+The fields are those of the tests (docs/admission.go), which have for each a spec that is refused and its neighbour that is taken.
+
+| kind | field | the answer |
+|---|---|---|
+`
+
+const notice0 = "<!-- Generated by `make generate`; "
+
+// admission gives the page of what is refused.
+func admission() (string, error) {
+	var b strings.Builder
+	b.WriteString(admissionIntro)
+	cell := strings.NewReplacer("|", `\|`, "<", `\<`, "\n", " ")
+	for _, r := range carriedByNobody {
+		object, err := r.object(r.refused)
+		if err != nil {
+			return "", err
+		}
+		var refusal *appmesh.Refusal
+		if err := appmesh.ValidateCreate(object); !errors.As(err, &refusal) {
+			return "", fmt.Errorf("%s %s is answered with %v", r.kind, r.refused, err)
+		}
+		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.kind, r.field, cell.Replace(refusal.Findings[0].Text))
+	}
+	return b.String(), nil
+}
+
+var emptyObjects = map[string]func() client.Object{
+	"Mesh":           func() client.Object { return &api.Mesh{} },
+	"VirtualNode":    func() client.Object { return &api.VirtualNode{} },
+	"VirtualService": func() client.Object { return &api.VirtualService{} },
+	"VirtualRouter":  func() client.Object { return &api.VirtualRouter{} },
+}
+
+// object gives an object of the rule's kind with a spec.
+func (r rule) object(spec string) (client.Object, error) {
+	text, err := yaml.YAMLToJSONStrict([]byte(`{metadata: {name: x, namespace: a}, spec: ` + spec + `}`))
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", spec, err)
+	}
+	o := emptyObjects[r.kind]()
+	return o, json.Unmarshal(text, o)
+}
