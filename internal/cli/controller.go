@@ -56,6 +56,7 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&meshConfig, "mesh-config", "/etc/anymesh/preset-mesh-config.json", "file with the mesh-wide configuration")
 	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of the identities that are issued")
 	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime, "lifetime of a sidecar's certificate")
+	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the mesh's root certificate, which is replaced in time; at least ten times that of certificates")
 	f.BoolVar(&config.Dialects.AppMesh.NoDefaultRetry, "no-default-retry", false, "App Mesh: do not retry where routes state no retry policy")
 	f.BoolVar(&config.Dialects.AppMesh.NoAWSEgress, "no-aws-egress", false, "App Mesh: let DROP_ALL stop TLS to *.amazonaws.com too")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the containers that are added to pods")

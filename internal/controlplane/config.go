@@ -23,9 +23,10 @@ type Config struct {
 	Namespace string
 	Mesh      *sidecar.MeshConfig
 	// TrustDomain of the identities that we issue.
-	TrustDomain         string
-	CertificateLifetime time.Duration
-	PullPolicy          corev1.PullPolicy
+	TrustDomain string
+	// CertificateLifetime of sidecars and of our own servers, RootLifetime of the root that signs them.
+	CertificateLifetime, RootLifetime time.Duration
+	PullPolicy                        corev1.PullPolicy
 	// Dialects are the settings of the dialects; their trust domain is the one above.
 	Dialects dialect.Settings
 	// Name of this replica, for the election of the one that writes status.

@@ -36,7 +36,8 @@ type controlPlane struct {
 	client   client.Client // reads and writes at the API server, past the cache
 	registry *prometheus.Registry
 
-	ca        *identity.CA
+	ca        authority
+	keeper    *identity.Keeper
 	serving   *identity.Serving
 	dialect   appmesh.Dialect
 	flow      *flow.Flow
@@ -87,12 +88,14 @@ func build(ctx context.Context, config Config) (*controlPlane, error) {
 	if err != nil {
 		return nil, fmt.Errorf("Kubernetes cache: %w", err)
 	}
-	if cp.ca, err = identity.LoadOrCreateCA(ctx, cp.kube, config.Namespace, config.TrustDomain); err != nil {
+	if cp.keeper, err = identity.OpenKeeper(ctx, cp.kube, config.keeperOptions(cp.registry)); err != nil {
 		return nil, fmt.Errorf("certificate authority: %w", err)
 	}
-	if cp.serving, err = cp.ca.IssueServing(config.serviceNames()); err != nil {
+	cp.ca = cp.keeper
+	if cp.serving, err = identity.NewServing(cp.ca, config.serviceNames(), config.CertificateLifetime); err != nil {
 		return nil, fmt.Errorf("our own certificate: %w", err)
 	}
+	cp.measureServing()
 	return cp, cp.assemble(ctx)
 }
 
@@ -158,5 +161,6 @@ func (cp *controlPlane) run(ctx context.Context) error {
 	})
 	group.Go(func() error { return cp.lead(ctx, cp.write) })
 	group.Go(func() error { return cp.trust(ctx) })
+	group.Go(func() error { return cp.keeper.Run(ctx) })
 	return group.Wait()
 }

@@ -59,7 +59,7 @@ func (cp *controlPlane) serveXDS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)
 	}
-	return cp.xds.Serve(ctx, listener)
+	return cp.xds.Serve(ctx, identity.EndWithCertificate(listener))
 }
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
@@ -116,6 +116,7 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	}
 	mux.Handle("GET /debug/model", cp.dumpModel())
 	mux.Handle("GET /debug/clients", cp.dumpClients())
+	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("/debug/pprof/", pprof.Index)
 	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)

@@ -58,6 +58,11 @@ func (b *Bundle) Union(others ...*Bundle) *Bundle {
 	return NewBundle(all...)
 }
 
+// without is the bundle without one root.
+func (b *Bundle) without(root *x509.Certificate) *Bundle {
+	return NewBundle(slices.DeleteFunc(b.Roots(), root.Equal)...)
+}
+
 // PEM is the canonical text: equal bundles have equal bytes.
 func (b *Bundle) PEM() []byte { return encodeCertificates(b.roots) }
 

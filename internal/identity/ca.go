@@ -3,22 +3,16 @@ package identity
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/x509"
-	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
 	"fmt"
-	"math/big"
-	"net/url"
 	"time"
 )
 
 const (
-	// RootLifetime is how long a new self-signed root is valid.
-	RootLifetime = 10 * 365 * 24 * time.Hour
+	// RootLifetime is how long a new self-signed root is valid, unless told otherwise.
+	RootLifetime = 365 * 24 * time.Hour
 	// DefaultLifetime is how long a workload certificate is valid.
 	DefaultLifetime = 24 * time.Hour
 
@@ -29,13 +23,21 @@ const (
 // ErrRequest marks a certificate request that its sender has to change.
 var ErrRequest = errors.New("bad certificate request")
 
-// CA is the mesh's certificate authority. It holds a signing key, so a value is
-// never printed or marshalled except by KeyPEM. It is safe for concurrent use.
+// errExpired marks an authority whose certificate has expired; nothing that it signed is valid any more.
+var errExpired = errors.New("it has expired")
+
+// Authority gives the CA of the moment, which changes when the root is rotated. Keep the Authority, not the CA.
+type Authority interface{ Current() *CA }
+
+// CA is the mesh's certificate authority at one moment: it does not change once
+// made. It holds a signing key, so a value is never printed or marshalled except
+// by KeyPEM. It is safe for concurrent use.
 type CA struct {
 	trustDomain string
 	key         crypto.Signer
 	cert        *x509.Certificate   // the issuer
 	chain       []*x509.Certificate // issuer and up, without self-signed roots: sent after each leaf
+	cross       []*x509.Certificate // the issuer's key, vouched for by roots before it: sent after our own serving certificates
 	bundle      *Bundle
 	now         func() time.Time
 }
@@ -45,37 +47,11 @@ type CA struct {
 func NewCA(trustDomain string) (*CA, error) { return newCA(trustDomain, time.Now) }
 
 func newCA(trustDomain string, now func() time.Time) (*CA, error) {
-	if err := checkTrustDomain(trustDomain); err != nil {
-		return nil, fmt.Errorf("new authority: %w", err)
-	}
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	root, err := newRoot(trustDomain, RootLifetime, now())
 	if err != nil {
-		return nil, fmt.Errorf("new authority: %w", err)
+		return nil, err
 	}
-	serial, err := newSerial()
-	if err != nil {
-		return nil, fmt.Errorf("new authority: %w", err)
-	}
-	template := &x509.Certificate{
-		SerialNumber:          serial,
-		Subject:               pkix.Name{CommonName: "Anymesh root of " + trustDomain, Organization: []string{"Anymesh"}},
-		URIs:                  []*url.URL{{Scheme: "spiffe", Host: trustDomain}}, // X509-SVID 3.1: an authority's ID has no path
-		NotBefore:             now().Add(-backdate),
-		NotAfter:              now().Add(RootLifetime),
-		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
-		BasicConstraintsValid: true,
-		IsCA:                  true,
-		MaxPathLenZero:        true, // it signs leaves only
-	}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
-	if err != nil {
-		return nil, fmt.Errorf("new authority: %w", err)
-	}
-	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		return nil, fmt.Errorf("new authority: %w", err)
-	}
-	return &CA{trustDomain: trustDomain, key: key, cert: cert, bundle: NewBundle(cert), now: now}, nil
+	return &CA{trustDomain: trustDomain, key: root.key, cert: root.cert, bundle: NewBundle(root.cert), now: now}, nil
 }
 
 // LoadCA reads an authority: the issuer's certificate followed by its
@@ -100,7 +76,7 @@ func loadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte, now func() tim
 	if err != nil {
 		return nil, fmt.Errorf("authority's key: %w", err)
 	}
-	if pub, ok := key.Public().(interface{ Equal(crypto.PublicKey) bool }); !ok || !pub.Equal(certs[0].PublicKey) {
+	if !belongs(key, certs[0]) {
 		return nil, errors.New("authority's key: it does not belong to the certificate")
 	}
 	ca := &CA{trustDomain: trustDomain, key: key, cert: certs[0], now: now}
@@ -127,6 +103,9 @@ func loadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte, now func() tim
 	if c := ca.cert; !c.IsCA || c.KeyUsage&x509.KeyUsageCertSign == 0 {
 		return nil, fmt.Errorf("authority's certificate: %s may not sign certificates", c.Subject)
 	}
+	if now().After(ca.cert.NotAfter) {
+		return nil, fmt.Errorf("authority's certificate: %w on %s", errExpired, ca.cert.NotAfter.UTC().Format(time.RFC3339))
+	}
 	_, err = ca.cert.Verify(x509.VerifyOptions{
 		Roots: ca.bundle.Pool(), Intermediates: above, CurrentTime: now(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
@@ -136,6 +115,15 @@ func loadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte, now func() tim
 	}
 	return ca, nil
 }
+
+// Current is the CA itself: one that never changes is its own Authority.
+func (ca *CA) Current() *CA { return ca }
+
+// String names the authority without its key, whatever the verb.
+func (ca *CA) String() string { return "authority of " + ca.trustDomain }
+
+// GoString is String.
+func (ca *CA) GoString() string { return ca.String() }
 
 // TrustDomain is the SPIFFE trust domain the authority speaks for.
 func (ca *CA) TrustDomain() string { return ca.trustDomain }
@@ -153,7 +141,11 @@ func (ca *CA) CertificatePEM() []byte {
 
 // KeyPEM is the private key as LoadCA reads it. It is a secret: store it, never log it.
 func (ca *CA) KeyPEM() ([]byte, error) {
-	der, err := x509.MarshalPKCS8PrivateKey(ca.key)
+	return encodeKey(ca.key)
+}
+
+func encodeKey(key crypto.Signer) ([]byte, error) {
+	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
 		return nil, fmt.Errorf("authority's key: %w", err)
 	}
@@ -183,13 +175,4 @@ func parseKey(text []byte) (crypto.Signer, error) {
 		return nil, err
 	}
 	return signer, nil
-}
-
-// newSerial is positive and has 127 random bits (RFC 5280 4.1.2.2: at most 20 octets).
-func newSerial() (*big.Int, error) {
-	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 127))
-	if err != nil {
-		return nil, err
-	}
-	return n.Add(n, big.NewInt(1)), nil
 }

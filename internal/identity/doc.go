@@ -14,7 +14,12 @@
 // account apart. Of a certificate request only the public key is used: all the
 // rest is decided by the token. Private keys of workloads never come here.
 //
-// The authority itself is pure (ca.go, csr.go, peer.go, bundle.go); what talks
-// to Kubernetes is in kubernetes_secret.go and kubernetes_token.go, what talks
-// HTTP in handler.go and client.go.
+// The root is rotated in two phases, each of which lasts longer than a
+// certificate (rotate.go): first everybody learns the new root while the old one
+// signs, then the new one signs while the old one is still trusted. A Keeper
+// holds the state of that in a Secret that all replicas share.
+//
+// The authority itself is pure (ca.go, root.go, rotate.go, csr.go, peer.go,
+// bundle.go); what talks to Kubernetes is in keeper.go, kubernetes_secret.go and
+// kubernetes_token.go, what talks HTTP in handler.go and client.go.
 package identity

@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -35,10 +36,10 @@ type HandlerOptions struct {
 	Lifetime        time.Duration         // of certificates; DefaultLifetime
 	SourcePerSecond float64               // requests of one source address, sustained; 5
 	SourceBurst     int                   // requests of one source address at once; 50
-	PodPerSecond    float64               // certificates of one pod, sustained; 0.1
+	PodPerSecond    float64               // certificates of one pod, sustained; four in a Lifetime, 0.1 at least
 	PodBurst        int                   // certificates of one pod at once; 10
 	InFlight        int                   // requests worked on at once, the rest is sent away; 64
-	Registerer      prometheus.Registerer // where anymesh_identity_requests_total goes; nowhere
+	Registerer      prometheus.Registerer // where the metrics go; nowhere
 	Logger          *slog.Logger          // slog.Default()
 }
 
@@ -46,7 +47,7 @@ func (o *HandlerOptions) setDefaults() {
 	setDefault(&o.Lifetime, DefaultLifetime)
 	setDefault(&o.SourcePerSecond, 5)
 	setDefault(&o.SourceBurst, 50)
-	setDefault(&o.PodPerSecond, 0.1)
+	setDefault(&o.PodPerSecond, max(0.1, 4/o.Lifetime.Seconds()))
 	setDefault(&o.PodBurst, 10)
 	setDefault(&o.InFlight, 64)
 	if o.Logger == nil {
@@ -73,6 +74,7 @@ type failure struct {
 	Message string `json:"message"`
 
 	status int
+	reason Reason // the code, unless there is something more exact
 }
 
 func (f *failure) Error() string { return f.Code + ": " + f.Message }
@@ -81,13 +83,15 @@ func (f *failure) Error() string { return f.Code + ": " + f.Message }
 const readTimeout = 10 * time.Second
 
 type handler struct {
-	ca       *CA
-	verifier Verifier
-	opts     HandlerOptions
-	sources  *limiter
-	pods     *limiter
-	slots    chan struct{}
-	requests *prometheus.CounterVec
+	authority Authority
+	verifier  Verifier
+	opts      HandlerOptions
+	sources   *limiter
+	pods      *limiter
+	slots     chan struct{}
+	requests  *prometheus.CounterVec
+	issued    prometheus.Counter
+	refused   *prometheus.CounterVec
 }
 
 // NewHandler is the signing endpoint, to be served over TLS:
@@ -98,20 +102,27 @@ type handler struct {
 //
 // It answers {"certificate","roots","expires"}, or {"code","message"} with a
 // 4xx or 5xx status; 429 and 503 carry Retry-After and are worth a retry.
-func NewHandler(ca *CA, verifier Verifier, opts HandlerOptions) http.Handler {
+func NewHandler(authority Authority, verifier Verifier, opts HandlerOptions) http.Handler {
 	opts.setDefaults()
+	now := authority.Current().now
 	h := &handler{
-		ca: ca, verifier: verifier, opts: opts,
-		sources: newLimiter(opts.SourcePerSecond, opts.SourceBurst, ca.now),
-		pods:    newLimiter(opts.PodPerSecond, opts.PodBurst, ca.now),
+		authority: authority, verifier: verifier, opts: opts,
+		sources: newLimiter(opts.SourcePerSecond, opts.SourceBurst, now),
+		pods:    newLimiter(opts.PodPerSecond, opts.PodBurst, now),
 		slots:   make(chan struct{}, opts.InFlight),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_identity_requests_total",
 			Help: "Requests to the signing endpoint, by result code.",
 		}, []string{"code"}),
+		issued: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "anymesh_identity_issued_total", Help: "Certificates issued to workloads.",
+		}),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anymesh_identity_refused_total", Help: "Requests to the signing endpoint that got no certificate, by reason.",
+		}, []string{"reason"}),
 	}
 	if opts.Registerer != nil {
-		opts.Registerer.MustRegister(h.requests)
+		opts.Registerer.MustRegister(h.requests, h.issued, h.refused)
 	}
 	return h
 }
@@ -122,6 +133,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	if err == nil {
 		h.requests.WithLabelValues("OK").Inc()
+		h.issued.Inc()
 		h.write(w, http.StatusOK, answer{
 			Certificate: string(issued.CertificatePEM), Roots: string(issued.RootsPEM), Expires: issued.NotAfter,
 		})
@@ -133,6 +145,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.opts.Logger.Error("certificate not issued", "error", err)
 	}
 	h.requests.WithLabelValues(f.Code).Inc()
+	h.refused.WithLabelValues(string(cmp.Or(f.reason, Reason(f.Code)))).Inc()
 	if f.status == http.StatusTooManyRequests || f.status == http.StatusServiceUnavailable {
 		w.Header().Set("Retry-After", "1")
 	}
@@ -160,7 +173,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 	token, ok := bearer(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return nil, fail(http.StatusUnauthorized, "Unauthenticated", "send the projected token as Authorization: Bearer")
+		return nil, failFor(TokenMissing, http.StatusUnauthorized, "Unauthenticated", "send the projected token as Authorization: Bearer")
 	}
 	select {
 	case h.slots <- struct{}{}:
@@ -183,11 +196,15 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 
 func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued, error) {
 	claims, err := h.verifier.Verify(ctx, token)
+	var why Reason
+	if r := new(refusal); errors.As(err, &r) {
+		why = r.reason
+	}
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		return nil, fail(http.StatusUnauthorized, "Unauthenticated", err.Error())
+		return nil, failFor(why, http.StatusUnauthorized, "Unauthenticated", err.Error())
 	case errors.Is(err, ErrDenied):
-		return nil, fail(http.StatusForbidden, "PermissionDenied", err.Error())
+		return nil, failFor(why, http.StatusForbidden, "PermissionDenied", err.Error())
 	case err != nil:
 		h.opts.Logger.Warn("token not verified", "error", err)
 		return nil, fail(http.StatusServiceUnavailable, "Unavailable", "the cluster could not be asked about the token")
@@ -195,7 +212,7 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 	if !h.pods.allow(claims.PodUID) {
 		return nil, fail(http.StatusTooManyRequests, "TooManyRequests", "too many certificates for pod "+claims.Namespace+"/"+claims.Pod)
 	}
-	issued, err := h.ca.Sign(csr, claims, h.opts.Lifetime)
+	issued, err := h.authority.Current().Sign(csr, claims, h.opts.Lifetime)
 	if errors.Is(err, ErrRequest) {
 		return nil, fail(http.StatusBadRequest, "InvalidRequest", err.Error())
 	}
@@ -207,8 +224,10 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 	return issued, nil
 }
 
-func fail(status int, code, message string) *failure {
-	return &failure{Code: code, Message: message, status: status}
+func fail(status int, code, message string) *failure { return failFor("", status, code, message) }
+
+func failFor(reason Reason, status int, code, message string) *failure {
+	return &failure{Code: code, Message: message, status: status, reason: reason}
 }
 
 // bearer accepts exactly one Authorization header; the scheme's case does not matter (RFC 9110 11.1).

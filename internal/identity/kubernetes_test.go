@@ -22,7 +22,7 @@ func TestReplicasAgreeOnOneAuthority(t *testing.T) {
 	bundles := make([]string, 8)
 	for i := range bundles {
 		wg.Go(func() {
-			ca, err := LoadOrCreateCA(context.Background(), client, "anymesh-system", "cluster.local")
+			ca, err := OpenKeeper(context.Background(), client, KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -48,7 +48,7 @@ func TestAnUnusableSecretIsNamedAndKept(t *testing.T) {
 		"authority's certificate": {"tls.crt": []byte("x"), "tls.key": []byte("y")},
 	} {
 		client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "anymesh-system", Name: CASecret}, Data: data})
-		_, err := LoadOrCreateCA(t.Context(), client, "anymesh-system", "cluster.local")
+		_, err := OpenKeeper(t.Context(), client, KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
 		if err == nil || !strings.Contains(err.Error(), "anymesh-system/"+CASecret) || !strings.Contains(err.Error(), name) {
 			t.Errorf("error %v does not name the Secret and %s", err, name)
 		}

@@ -21,6 +21,7 @@ const Audience = "anymesh"
 const (
 	extraPodName = "authentication.kubernetes.io/pod-name"
 	extraPodUID  = "authentication.kubernetes.io/pod-uid"
+	extraNode    = "authentication.kubernetes.io/node-name" // where kubelet asked for it (Kubernetes 1.29 and newer)
 )
 
 // maxToken bounds a bearer token, in bytes; projected tokens have about 1 KiB.
@@ -38,26 +39,28 @@ func NewTokenVerifier(client kubernetes.Interface) *TokenVerifier {
 
 // Verify returns the pod that the token is bound to. The pod is read from the
 // API server, not from a cache: it must exist with the token's UID, run under
-// the token's service account and not have finished.
+// the token's service account and on its node, and not have finished.
 func (v *TokenVerifier) Verify(ctx context.Context, token string) (Claims, error) {
-	claims, err := v.review(ctx, token)
+	claims, node, err := v.review(ctx, token)
 	if err != nil {
 		return Claims{}, err
 	}
 	pod, err := v.client.CoreV1().Pods(claims.Namespace).Get(ctx, claims.Pod, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
-		return Claims{}, fmt.Errorf("%w: pod %s/%s does not exist", ErrDenied, claims.Namespace, claims.Pod)
+		return Claims{}, refuse(ErrDenied, PodNotFound, "pod %s/%s does not exist", claims.Namespace, claims.Pod)
 	}
 	if err != nil {
 		return Claims{}, fmt.Errorf("read pod %s/%s: %w", claims.Namespace, claims.Pod, err)
 	}
 	switch {
 	case string(pod.UID) != claims.PodUID:
-		err = fmt.Errorf("%w: pod %s/%s was replaced by another one of the same name", ErrDenied, claims.Namespace, claims.Pod)
+		err = refuse(ErrDenied, PodReplaced, "pod %s/%s was replaced by another one of the same name", claims.Namespace, claims.Pod)
 	case pod.Spec.ServiceAccountName != claims.ServiceAccount:
-		err = fmt.Errorf("%w: pod %s/%s does not run as service account %q", ErrDenied, claims.Namespace, claims.Pod, claims.ServiceAccount)
+		err = refuse(ErrDenied, AccountMismatch, "pod %s/%s does not run as service account %q", claims.Namespace, claims.Pod, claims.ServiceAccount)
+	case node != "" && pod.Spec.NodeName != node:
+		err = refuse(ErrDenied, NodeMismatch, "pod %s/%s does not run on node %q, for which the token was made", claims.Namespace, claims.Pod, node)
 	case pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed:
-		err = fmt.Errorf("%w: pod %s/%s has finished", ErrDenied, claims.Namespace, claims.Pod)
+		err = refuse(ErrDenied, PodFinished, "pod %s/%s has finished", claims.Namespace, claims.Pod)
 	}
 	if err != nil {
 		return Claims{}, err
@@ -65,41 +68,45 @@ func (v *TokenVerifier) Verify(ctx context.Context, token string) (Claims, error
 	return claims, nil
 }
 
-func (v *TokenVerifier) review(ctx context.Context, token string) (Claims, error) {
+// review gives what the token proves, and the node that it was made for, if it names one.
+func (v *TokenVerifier) review(ctx context.Context, token string) (claims Claims, node string, err error) {
 	if token == "" || len(token) > maxToken {
-		return Claims{}, fmt.Errorf("%w: the bearer token is missing or over %d bytes", ErrUnauthenticated, maxToken)
+		return Claims{}, "", refuse(ErrUnauthenticated, TokenMissing, "the bearer token is missing or over %d bytes", maxToken)
 	}
 	review, err := v.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{Audience}},
 	}, metav1.CreateOptions{})
 	if err != nil {
-		return Claims{}, fmt.Errorf("review the token: %w", err)
+		return Claims{}, "", fmt.Errorf("review the token: %w", err)
 	}
 	st := review.Status
 	if !st.Authenticated {
 		// status.error may quote the token's claims, not the token; it is the cluster's text all the same.
-		return Claims{}, fmt.Errorf("%w: the cluster does not accept the token", ErrUnauthenticated)
+		return Claims{}, "", refuse(ErrUnauthenticated, TokenNotAccepted, "the cluster does not accept the token")
 	}
 	// An authenticator that ignores audiences answers with none: that is not our audience.
 	if !slices.Contains(st.Audiences, Audience) {
-		return Claims{}, fmt.Errorf("%w: the token is not for audience %q", ErrUnauthenticated, Audience)
+		return Claims{}, "", refuse(ErrUnauthenticated, ForeignAudience, "the token is not for audience %q", Audience)
 	}
 	return claimsOf(st.User)
 }
 
-func claimsOf(user authenticationv1.UserInfo) (Claims, error) {
+func claimsOf(user authenticationv1.UserInfo) (claims Claims, node string, err error) {
 	name, ok := strings.CutPrefix(user.Username, "system:serviceaccount:")
 	namespace, account, found := strings.Cut(name, ":")
 	if !ok || !found {
-		return Claims{}, fmt.Errorf("%w: user %q is not a service account", ErrDenied, user.Username)
+		return Claims{}, "", refuse(ErrDenied, NotServiceAccount, "user %q is not a service account", user.Username)
 	}
 	pod, uid := user.Extra[extraPodName], user.Extra[extraPodUID]
 	if len(pod) != 1 || len(uid) != 1 {
-		return Claims{}, fmt.Errorf("%w: the token of %q is not bound to a pod, mount a projected token", ErrDenied, user.Username)
+		return Claims{}, "", refuse(ErrDenied, NotBoundToPod, "the token of %q is not bound to a pod, mount a projected token", user.Username)
 	}
 	c := Claims{Namespace: namespace, ServiceAccount: account, Pod: pod[0], PodUID: uid[0]}
 	if err := c.check(); err != nil {
-		return Claims{}, fmt.Errorf("%w: %w", ErrDenied, err)
+		return Claims{}, "", refuse(ErrDenied, InvalidNames, "%v", err)
 	}
-	return c, nil
+	if names := user.Extra[extraNode]; len(names) == 1 {
+		node = names[0]
+	}
+	return c, node, nil
 }

@@ -13,24 +13,25 @@ import (
 	"time"
 )
 
-// Serving is the control plane's own TLS certificate, renewed from the
-// authority before it expires. It is safe for concurrent use.
+// Serving is the control plane's own TLS certificate. The first handshake after
+// two thirds of its life, or after the authority has changed, makes a new one.
+// It is safe for concurrent use.
 type Serving struct {
-	ca       *CA
-	dnsNames []string
-	ttl      time.Duration
+	authority Authority
+	dnsNames  []string
+	ttl       time.Duration
 
-	mu    sync.Mutex
-	cert  *tls.Certificate
-	renew time.Time
+	mu     sync.Mutex
+	cert   *tls.Certificate
+	issuer *CA
+	renew  time.Time
 }
 
-// IssueServing makes a serving certificate for the given DNS names, at least
-// one, valid for DefaultLifetime and renewed at two thirds of it by the first
-// handshake after that. It carries no SPIFFE ID and is good for servers only,
-// so it can never pass as a workload.
-func (ca *CA) IssueServing(dnsNames []string) (*Serving, error) {
-	s := &Serving{ca: ca, dnsNames: dnsNames, ttl: DefaultLifetime}
+// NewServing makes a serving certificate for the given DNS names, at least
+// one, valid for ttl. It carries no SPIFFE ID and is good for servers only, so
+// it can never pass as a workload.
+func NewServing(authority Authority, dnsNames []string, ttl time.Duration) (*Serving, error) {
+	s := &Serving{authority: authority, dnsNames: dnsNames, ttl: ttl}
 	if len(dnsNames) == 0 {
 		return nil, errors.New("serving certificate: no DNS name given")
 	}
@@ -38,6 +39,18 @@ func (ca *CA) IssueServing(dnsNames []string) (*Serving, error) {
 		return nil, err
 	}
 	return s, nil
+}
+
+// IssueServing is NewServing for an authority that does not change, with DefaultLifetime.
+func (ca *CA) IssueServing(dnsNames []string) (*Serving, error) {
+	return NewServing(ca, dnsNames, DefaultLifetime)
+}
+
+// NotAfter is when the certificate that is served now expires.
+func (s *Serving) NotAfter() time.Time {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.cert.Leaf.NotAfter
 }
 
 // GetCertificate is for tls.Config.GetCertificate.
@@ -50,47 +63,74 @@ func (s *Serving) TLS() *tls.Config {
 }
 
 // MutualTLS is TLS that also demands a client certificate which the
-// authority's bundle verifies.
+// authority's bundle verifies: the bundle of the moment, at each handshake.
+// Sessions are not resumed, so that who is at the other end was always verified
+// now. Behind EndWithCertificate, a connection ends with the client's certificate.
 func (s *Serving) MutualTLS() *tls.Config {
-	c := s.TLS()
-	c.ClientAuth = tls.RequireAndVerifyClientCert
-	c.ClientCAs = s.ca.Bundle().Pool()
-	return c
+	each := s.TLS()
+	each.ClientAuth = tls.RequireAndVerifyClientCert
+	each.SessionTicketsDisabled = true
+	all := each.Clone()
+	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
+		c := each.Clone()
+		c.ClientCAs = s.authority.Current().Bundle().Pool()
+		if conn, ok := hello.Conn.(*endingConn); ok {
+			c.VerifyConnection = func(st tls.ConnectionState) error {
+				conn.endAt(firstExpiry(st.VerifiedChains))
+				return nil
+			}
+		}
+		return c, nil
+	}
+	return all
+}
+
+func firstExpiry(chains [][]*x509.Certificate) time.Time {
+	var first time.Time
+	for _, chain := range chains[:min(len(chains), 1)] {
+		for _, c := range chain {
+			if first.IsZero() || c.NotAfter.Before(first) {
+				first = c.NotAfter
+			}
+		}
+	}
+	return first
 }
 
 func (s *Serving) current() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	now := s.ca.now()
-	if s.cert != nil && now.Before(s.renew) {
+	ca := s.authority.Current()
+	now := ca.now()
+	if s.cert != nil && s.issuer == ca && now.Before(s.renew) {
 		return s.cert, nil
 	}
-	cert, err := s.issue()
+	cert, err := issueServing(ca, s.dnsNames, s.ttl)
 	if err != nil {
 		if s.cert != nil && now.Before(s.cert.Leaf.NotAfter) {
 			return s.cert, nil // still good; the next handshake tries again
 		}
 		return nil, fmt.Errorf("serving certificate for %s: %w", s.dnsNames[0], err)
 	}
-	s.cert, s.renew = cert, RenewAt(now, cert.Leaf.NotAfter)
+	s.cert, s.issuer, s.renew = cert, ca, RenewAt(now, cert.Leaf.NotAfter)
 	return cert, nil
 }
 
-func (s *Serving) issue() (*tls.Certificate, error) {
+func issueServing(ca *CA, dnsNames []string, ttl time.Duration) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	leaf, err := s.ca.issue(&x509.Certificate{
+	leaf, err := ca.issue(&x509.Certificate{
 		Subject:     pkix.Name{Organization: []string{"Anymesh"}},
-		DNSNames:    s.dnsNames,
+		DNSNames:    dnsNames,
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
-	}, key.Public(), s.ttl)
+	}, key.Public(), ttl)
 	if err != nil {
 		return nil, err
 	}
 	out := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
-	for _, c := range s.ca.chain {
+	for _, c := range append(ca.chain[:len(ca.chain):len(ca.chain)], ca.cross...) {
 		out.Certificate = append(out.Certificate, c.Raw)
 	}
 	return out, nil

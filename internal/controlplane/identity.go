@@ -1,0 +1,35 @@
+package controlplane
+
+import (
+	"net/http"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// authority is who signs, and whom the mesh trusts: of the moment, since the root is rotated.
+type authority interface {
+	Current() *identity.CA
+	Bundle() *identity.Bundle
+}
+
+// keeperOptions say how our authority is kept.
+func (c Config) keeperOptions(metrics prometheus.Registerer) identity.KeeperOptions {
+	return identity.KeeperOptions{
+		Namespace: c.Namespace, TrustDomain: c.TrustDomain, Lifetime: c.CertificateLifetime, RootLifetime: c.RootLifetime,
+		Registerer: metrics, Logger: c.Log,
+	}
+}
+
+// dumpIdentity tells the roots and how far their rotation is, and no key.
+func (cp *controlPlane) dumpIdentity() http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.keeper.Status()) })
+}
+
+// measureServing tells when our own certificate expires.
+func (cp *controlPlane) measureServing() {
+	cp.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+		Name: "anymesh_identity_serving_expiry_timestamp_seconds", Help: "When the control plane's own certificate expires, in Unix time.",
+	}, func() float64 { return float64(cp.serving.NotAfter().Unix()) }))
+}
