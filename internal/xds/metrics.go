@@ -10,6 +10,7 @@ type metrics struct {
 	responses *prometheus.CounterVec // type
 	resources *prometheus.CounterVec // type, change
 	bytes     *prometheus.CounterVec // type
+	shared    *prometheus.CounterVec // type
 	answers   *prometheus.CounterVec // type, result
 	refused   *prometheus.CounterVec // reason
 	ended     *prometheus.CounterVec // reason
@@ -27,6 +28,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		responses: counter("responses_total", "Responses sent.", "type"),
 		resources: counter("resources_total", "Resources in responses, by change: updated or removed.", "type", "change"),
 		bytes:     counter("sent_bytes_total", "Bytes of responses sent, before compression and TLS.", "type"),
+		shared:    counter("shared_bytes_total", "Bytes of resources sent that were not encoded for it: another client got the same copy before.", "type"),
 		answers:   counter("answers_total", "Clients' answers: ack, nack, or unknown for a nonce that is not awaited.", "type", "result"),
 		refused:   counter("refused_total", "Streams refused, by reason: denied, streams, request.", "reason"),
 		ended:     counter("ended_total", "Streams ended by the server, by reason: slow, silent, expired, removed, request.", "reason"),
@@ -37,7 +39,7 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.clients, m.responses, m.resources, m.bytes, m.answers, m.refused, m.ended, m.latency)
+		reg.MustRegister(m.clients, m.responses, m.resources, m.bytes, m.shared, m.answers, m.refused, m.ended, m.latency)
 	}
 	return m
 }
@@ -48,4 +50,11 @@ func (m *metrics) sent(r *response, size int) {
 	m.resources.WithLabelValues(kind, "updated").Add(float64(len(r.changed)))
 	m.resources.WithLabelValues(kind, "removed").Add(float64(len(r.removed)))
 	m.bytes.WithLabelValues(kind).Add(float64(size))
+	shared := 0
+	for _, c := range r.changed {
+		if c.written.Load() || c.written.Swap(true) {
+			shared += len(c.wire)
+		}
+	}
+	m.shared.WithLabelValues(kind).Add(float64(shared))
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
@@ -34,9 +35,12 @@ type Resource struct {
 	stamp  uint64 // of the version
 	wire   []byte // field "resources" of a DeltaDiscoveryResponse, tag and length included
 	body   []byte // the message within wire
+
+	written atomic.Bool // to a client at least once
 }
 
-// NewResource encodes a message under a name that must not be empty.
+// NewResource encodes a message under a name that must not be empty. Equal
+// resources are one and the same for as long as anyone has them.
 func NewResource(name string, message proto.Message) (*Resource, error) {
 	if name == "" {
 		return nil, fmt.Errorf("resource %s: the name is empty", message.ProtoReflect().Descriptor().FullName())
@@ -56,7 +60,12 @@ func newResource(name, typeURL string, body []byte) *Resource {
 		h.Write(size[:]) // without it, bytes could move from one part to the next
 		h.Write(part)
 	}
-	sum := h.Sum(nil)
+	var sum [sha256.Size]byte
+	h.Sum(sum[:0])
+	return shared.intern(sum, func() *Resource { return encodeResource(name, typeURL, body, sum) })
+}
+
+func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *Resource {
 	r := &Resource{
 		TypeURL: typeURL, Name: name,
 		Version: base64.RawURLEncoding.EncodeToString(sum[:16]),
@@ -96,7 +105,8 @@ func appendString(b []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
 }
 
-// EncodedResource takes a message that is encoded already. Name and type must not be empty; the bytes must not change any more.
+// EncodedResource takes a message that is encoded already; its bytes are copied, if nobody has an equal resource. Name and type
+// must not be empty.
 func EncodedResource(typeURL, name string, body []byte) (*Resource, error) {
 	if name == "" || typeURL == "" {
 		return nil, fmt.Errorf("resource %q of type %q: name or type is empty", name, typeURL)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -19,7 +20,13 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
+func TestMain(m *testing.M) {
+	if os.Getenv(serverVariable) != "" {
+		serveInProcess()
+		return
+	}
+	goleak.VerifyTestMain(m)
+}
 
 func TestResourceIsOnTheWireWhatItSays(t *testing.T) {
 	want := &clusterv3.Cluster{Name: "blue", AltStatName: "b"}

@@ -1,0 +1,207 @@
+package xds
+
+import (
+	"bufio"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"runtime"
+	"runtime/debug"
+	"runtime/pprof"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
+)
+
+// serverVariable makes the test binary a server: what a server costs is measured in a process of its own.
+const serverVariable = "ANYMESH_XDS_SERVER"
+
+const services = 1000
+
+func service(i int) string { return "service-" + strconv.Itoa(i) + ".shop.svc.cluster.local:8080" }
+
+func realCluster(i int) *Resource {
+	r, err := NewResource(service(i), &clusterv3.Cluster{
+		Name: service(i), ConnectTimeout: durationpb.New(time.Second),
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: &corev3.ConfigSource{
+			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
+		}},
+	})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+func realEndpoints(i, round int) *Resource {
+	address := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+		Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(1024 + round%60000)},
+	}}}
+	r, err := NewResource(service(i), &endpointv3.ClusterLoadAssignment{ClusterName: service(i), Endpoints: []*endpointv3.LocalityLbEndpoints{{
+		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}},
+	}}})
+	if err != nil {
+		panic(err)
+	}
+	return r
+}
+
+// serveInProcess is the server side of a benchmark: it takes orders on its input and answers each with one line.
+func serveInProcess() {
+	pair, err := tls.LoadX509KeyPair(os.Getenv(serverVariable)+".crt", os.Getenv(serverVariable)+".key")
+	die(err)
+	root, err := os.ReadFile(os.Getenv(serverVariable) + ".root")
+	die(err)
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(root)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	die(err)
+	s := NewServer(byName, Options{Logger: quiet(), TLS: &tls.Config{
+		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
+	}})
+	var all []*Resource
+	for i := range services {
+		all = append(all, realCluster(i), realEndpoints(i, 0))
+	}
+	snapshot, err := NewSnapshot(all...)
+	die(err)
+	keys := 0
+	go func() { die(s.Serve(background, l)) }()
+	fmt.Println(l.Addr())
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		order := strings.Fields(in.Text())
+		switch order[0] {
+		case "keys": // publish the same for so many workloads
+			keys, _ = strconv.Atoi(order[1])
+			for k := range keys {
+				s.Publish("w"+strconv.Itoa(k), snapshot, time.Time{})
+			}
+			fmt.Println("ok")
+		case "change": // one endpoint, for all of them
+			round, _ := strconv.Atoi(order[1])
+			r := realEndpoints(round%services, 1+round)
+			since := time.Now()
+			for k := range keys {
+				s.Update("w"+strconv.Itoa(k), []*Resource{r}, nil, since)
+			}
+			fmt.Println("ok")
+		case "memory": // heap and stacks in use, and resident, in bytes
+			runtime.GC()
+			debug.FreeOSMemory()
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Println(m.HeapInuse+m.StackInuse, resident(), m.HeapAlloc, m.StackInuse, runtime.NumGoroutine())
+		case "cpu": // used so far, in microseconds
+			var u syscall.Rusage
+			die(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+			fmt.Println((u.Utime.Nano()+u.Stime.Nano())/1000, u.Nvcsw)
+		case "heap":
+			f, err := os.Create(order[1])
+			die(err)
+			runtime.GC()
+			die(pprof.WriteHeapProfile(f))
+			f.Close()
+			fmt.Println("ok")
+		case "profile":
+			f, err := os.Create(order[1])
+			die(err)
+			die(pprof.StartCPUProfile(f))
+			fmt.Println("ok")
+		case "stop":
+			pprof.StopCPUProfile()
+			fmt.Println("ok")
+		}
+	}
+}
+
+func resident() int {
+	text, err := os.ReadFile("/proc/self/statm")
+	die(err)
+	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
+	die(err)
+	return pages * os.Getpagesize()
+}
+
+func die(err error) {
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+}
+
+// process is a server that runs beside the test.
+type process struct {
+	running
+	testing.TB
+	in  *os.File
+	out *bufio.Scanner
+}
+
+func startProcess(t testing.TB) *process {
+	t.Helper()
+	p := &process{TB: t, running: running{ca: newAuthority(t)}}
+	prefix := t.TempDir() + "/server"
+	leaf := p.ca.leaf(t, "anymesh", time.Hour)
+	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for suffix, block := range map[string]*pem.Block{
+		".crt": {Type: "CERTIFICATE", Bytes: leaf.Certificate[0]}, ".key": {Type: "PRIVATE KEY", Bytes: key}, ".root": {Type: "CERTIFICATE", Bytes: p.ca.cert.Raw},
+	} {
+		if err := os.WriteFile(prefix+suffix, pem.EncodeToMemory(block), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	in, toServer, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), serverVariable+"="+prefix)
+	cmd.Stdin, cmd.Stderr = in, os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	in.Close()
+	p.in, p.out = toServer, bufio.NewScanner(out)
+	t.Cleanup(func() { toServer.Close(); cmd.Wait() })
+	p.addr = p.answer()[0]
+	return p
+}
+
+func (p *process) answer() []string {
+	p.Helper()
+	if !p.out.Scan() {
+		p.Fatal("the server is gone")
+	}
+	return strings.Fields(p.out.Text())
+}
+
+// order sends a line and returns the numbers of the answer.
+func (p *process) order(line string) []float64 {
+	p.Helper()
+	fmt.Fprintln(p.in, line)
+	var all []float64
+	for _, word := range p.answer() {
+		n, _ := strconv.ParseFloat(word, 64)
+		all = append(all, n)
+	}
+	return all
+}
