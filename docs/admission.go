@@ -86,7 +86,7 @@ The API server refuses what breaks the schema of a CustomResourceDefinition. Bey
    rules of GatewayRoutes; see [validate.go](../internal/dialect/appmesh/validate.go) and its tests, which have a pair for each;
 2. what no mesh could carry as it is written, whatever other objects there are: the table below.
 
-Everything else is taken and answered in the object's status, with a [finding](findings/README.md): references to objects that are not there
+Everything else is taken and answered in the object's status, with a [finding](findings.md): references to objects that are not there
 (yet), conflicts with others, fields that are not honoured. An App Mesh object that worked is never refused.
 
 An update is refused when it adds a fault to the spec. One that leaves the spec alone, or only mends, is taken, so that labels, finalizers

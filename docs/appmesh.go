@@ -58,7 +58,7 @@ func appMesh(drivers map[string]sidecar.Renderer) (string, error) {
 func becomes(o fields.Outcome) string {
 	switch {
 	case o.NotHonoured():
-		return "– [NotHonoured](findings.md#nothonoured)"
+		return "– [NotHonoured](findings/NotHonoured.md)"
 	case len(o.Drivers) > 0:
 		return strings.Join(o.Drivers, ", ")
 	case o.Model || o.Admission:
@@ -68,7 +68,7 @@ func becomes(o fields.Outcome) string {
 	}
 	var codes []string
 	for _, c := range o.Codes {
-		codes = append(codes, fmt.Sprintf("[%s](findings.md#%s)", c, strings.ToLower(string(c))))
+		codes = append(codes, fmt.Sprintf("[%s](%s)", c, codePage(c)))
 	}
 	return "– " + strings.Join(codes, ", ")
 }

@@ -1,5 +1,5 @@
-// Package docs holds the documentation that is generated from tables in the code: appmesh.md, check.md,
-// drivers.md and findings.md.
+// Package docs holds the documentation that is generated from tables in the code: admission.md, appmesh.md,
+// check.md, drivers.md, findings.md and a page for each code in findings/.
 //
 // In: the tables of finding codes and of checks, the features of the model and what each driver supports. Out: pages that cannot be out of
 // date, since a test compares them.

@@ -31,7 +31,7 @@ var Table = []Check{
 	{"SidecarsInSync", "sidecars have the newest configuration", "Sidecars refuse their configuration, or do not answer.",
 		"Run anymesh proxy status. A refusal is a finding (RejectedBySidecar) in the status of the object that it comes from.", After, "SidecarsConnected", synced},
 	{"ObjectsServed", "objects are served as they are written", "Objects have findings: a part of them is not served, or something that they ask for is not honoured.",
-		"Run anymesh lint on the manifests, or look at the conditions of the objects; docs/findings.md explains each code.", After, "CRDsInstalled", served},
+		"Run anymesh lint on the manifests, or look at the conditions of the objects; anymesh lint --explain CODE says what to do about each code.", After, "CRDsInstalled", served},
 }
 
 // anchor is the name of a check's section on the page.

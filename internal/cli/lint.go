@@ -2,9 +2,12 @@ package cli
 
 import (
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
+	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/console"
 	"anymesh.dev/anymesh/internal/lint"
 	"anymesh.dev/anymesh/internal/manifest"
@@ -14,20 +17,30 @@ import (
 
 func lintCommand() *cobra.Command {
 	var files []string
-	var output, driver string
+	var output, driver, code string
 	var strict bool
 	o := lint.Options{}
 	c := &cobra.Command{
 		Use:   "lint -f FILE|FOLDER|- ...",
 		Short: "Say what is wrong with manifests, without a cluster",
 		Long: "Say what is wrong with manifests, without a cluster: unknown fields, broken schemas, what admission refuses, references that lead\n" +
-			"nowhere, and whatever else would show in the status of the objects. Each finding has a code; docs/findings.md explains them.\n\n" +
+			"nowhere, and whatever else would show in the status of the objects. Each finding has a code; --explain CODE shows its page, which\n" +
+			"is in docs/findings too.\n\n" +
 			"Exit code 0 means that there are no errors, 1 that there are, 2 that the command was used wrongly.",
-		Example: "  anymesh lint -f manifests/\n  helm template . | anymesh lint -f -\n  anymesh lint -f mesh.yaml --strict --output sarif > findings.sarif",
-		Args:    noArguments,
+		Example: "  anymesh lint -f manifests/\n  helm template . | anymesh lint -f -\n  anymesh lint -f mesh.yaml --strict --output sarif > findings.sarif\n" +
+			"  anymesh lint --explain InvalidField",
+		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := console.CheckFormat(output, "text", "json", "sarif"); err != nil {
 				return exitError{2, err}
+			}
+			if code != "" {
+				page, known := findings.Page(code)
+				if !known {
+					return exitError{2, fmt.Errorf("--explain %q: there is no such code; there are %s", code, strings.Join(findings.Codes(), ", "))}
+				}
+				_, err := io.WriteString(c.OutOrStdout(), page)
+				return err
 			}
 			if len(files) == 0 {
 				return exitError{2, fmt.Errorf("say what to read: -f FILE, -f FOLDER or -f - for standard input")}
@@ -62,6 +75,7 @@ func lintCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	c.Flags().StringVar(&code, "explain", "", "show the page of a finding's code: cause, example, and what to do")
 	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
 	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects that do not name one")
 	c.Flags().StringVar(&driver, "driver", "envoy", "sidecar driver whose abilities count")

@@ -129,7 +129,10 @@ func TestSARIFNamesRulesAndPlaces(t *testing.T) {
 			Tool struct {
 				Driver struct {
 					Name, Version string
-					Rules         []struct{ ID string }
+					Rules         []struct {
+						ID   string
+						Help struct{ Text, Markdown string }
+					}
 				}
 			}
 			Results []struct {
@@ -155,6 +158,11 @@ func TestSARIFNamesRulesAndPlaces(t *testing.T) {
 	run := log.Runs[0]
 	if len(run.Results) != 1 || len(run.Tool.Driver.Rules) != len(model.Codes) {
 		t.Fatalf("want one result and all rules: %s", text)
+	}
+	for _, rule := range run.Tool.Driver.Rules {
+		if rule.Help.Text == "" || !strings.Contains(rule.Help.Markdown, "# "+rule.ID+"\n") {
+			t.Errorf("rule %s has no page: %+v", rule.ID, rule.Help)
+		}
 	}
 	r := run.Results[0]
 	if r.RuleID != "UnknownField" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" || !strings.Contains(r.Message.Text, "spec.egress") {

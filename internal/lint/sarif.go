@@ -4,6 +4,7 @@ import (
 	"path/filepath"
 	"slices"
 
+	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -37,6 +38,8 @@ type (
 	}
 	sarifText struct {
 		Text string `json:"text"`
+		// Markdown is what forges show in place of Text.
+		Markdown string `json:"markdown,omitempty"`
 	}
 	sarifResult struct {
 		RuleID    string          `json:"ruleId"`
@@ -68,8 +71,9 @@ type (
 func (r *Report) SARIF(version string) any {
 	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "anymesh", Version: version}}, Results: []sarifResult{}}
 	for _, c := range model.Codes {
+		page, _ := findings.Page(string(c.Code)) // a test sees to it that there is one
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: string(c.Code), Short: sarifText{c.Meaning}, Help: sarifText{c.Remedy}, Configuration: sarifDefault{level(c.Severity)},
+			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page}, Configuration: sarifDefault{level(c.Severity)},
 		})
 	}
 	for _, f := range r.Findings {
@@ -82,7 +86,7 @@ func (r *Report) SARIF(version string) any {
 			location.Physical = &sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{f.Line}}
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{at + ": " + f.Text}, Locations: []sarifLocation{location},
+			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{Text: at + ": " + f.Text}, Locations: []sarifLocation{location},
 			RuleIndex: slices.IndexFunc(model.Codes, func(c model.CodeInfo) bool { return c.Code == f.Code }),
 		})
 	}

@@ -27,6 +27,9 @@ func (r *Report) Text(w io.Writer, s console.Style) error {
 	for _, a := range r.Assumptions {
 		b.WriteString(s.Dim("note: "+a) + "\n")
 	}
+	if len(r.Findings) > 0 {
+		b.WriteString(s.Dim("note: anymesh lint --explain CODE says what to do") + "\n")
+	}
 	if len(r.Findings)+len(r.Assumptions) > 0 {
 		b.WriteString("\n")
 	}

@@ -1,0 +1,132 @@
+package docs
+
+import (
+	"embed"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/txtar"
+
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/lint"
+	"anymesh.dev/anymesh/internal/manifest"
+	"anymesh.dev/anymesh/model"
+)
+
+// examples has a file for each code: why it comes up, as the comment; example.yaml, that has the finding; mended.yaml, that has it
+// no more. What only a running mesh can find has said.txt instead of them, a line as users see it.
+//
+//go:embed findings/examples/*.txtar
+var examples embed.FS
+
+const codesNotice = notice0 + "the text is in model/codes.go and docs/findings/examples. -->\n\n"
+
+// codesIndex gives the index of all codes.
+func codesIndex() string {
+	var b strings.Builder
+	b.WriteString(codesNotice + "# Findings\n\nA finding says what is wrong or noteworthy about an object. Its code is the reason of the object's condition and of the\n" +
+		"event about it. An **Error** means that a part of the object is not served, a **Warning** that something it asks for is\nnot honoured; the rest of the mesh goes on in either case.\n\n" +
+		"Each code has a page, with an example. `anymesh lint --explain CODE` shows it in a terminal.\n\n")
+	b.WriteString("| code | severity | meaning |\n|---|---|---|\n")
+	for _, c := range model.Codes {
+		fmt.Fprintf(&b, "| [%s](%s) | %s | %s |\n", c.Code, codePage(c.Code), c.Severity, c.Meaning)
+	}
+	return b.String()
+}
+
+// codePage gives the file of a code's page.
+func codePage(c model.Code) string { return "findings/" + string(c) + ".md" }
+
+// example is what there is to show about a code.
+type example struct{ cause, before, after, said string }
+
+func exampleOf(code model.Code) (example, error) {
+	name := "findings/examples/" + string(code) + ".txtar"
+	text, err := examples.ReadFile(name)
+	if err != nil {
+		return example{}, fmt.Errorf("every code needs an example: %w", err)
+	}
+	archive := txtar.Parse(text)
+	e := example{cause: strings.TrimSpace(string(archive.Comment))}
+	for _, f := range archive.Files {
+		switch f.Name {
+		case "example.yaml":
+			e.before = string(f.Data)
+		case "mended.yaml":
+			e.after = string(f.Data)
+		case "said.txt":
+			e.said = string(f.Data)
+		}
+	}
+	if e.said != "" {
+		return e, nil
+	}
+	if e.said, err = said(code, e.before); err == nil && e.said == "" {
+		err = fmt.Errorf("%s: nothing is said about the example", name)
+	}
+	return e, err
+}
+
+// said gives the lines with a code that lint has about a file.
+func said(code model.Code, text string) (string, error) {
+	documents, faults, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+	if err != nil {
+		return "", err
+	}
+	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: envoy.Name, Renderer: envoy.Driver{}})
+	if err != nil {
+		return "", err
+	}
+	report.Findings = slices.DeleteFunc(report.Findings, func(f lint.Located) bool { return f.Code != code })
+	var b strings.Builder
+	for _, f := range report.Findings {
+		if f.File != "" {
+			fmt.Fprintf(&b, "example.yaml:%d: ", f.Line)
+		}
+		b.WriteString(strings.ReplaceAll(f.String(), "Document stdin", "Document example.yaml") + "\n")
+	}
+	return b.String(), nil
+}
+
+// codePages gives the page of each code, by file name.
+func codePages() (map[string]string, error) {
+	out := map[string]string{}
+	for _, c := range model.Codes {
+		e, err := exampleOf(c.Code)
+		if err != nil {
+			return nil, err
+		}
+		var b strings.Builder
+		fmt.Fprintf(&b, "%s# %s\n\n%s. %s\n\n## Cause\n\n%s\n\n## Example\n\n", codesNotice, c.Code, c.Severity, c.Meaning, e.cause)
+		if e.before != "" {
+			b.WriteString("```yaml\n" + e.before + "```\n\n`anymesh lint -f example.yaml` says\n\n")
+		}
+		b.WriteString("```\n" + e.said + "```\n\n## What to do\n\n" + c.Remedy + "\n")
+		if e.after != "" {
+			b.WriteString("\n```diff\n" + difference(e.before, e.after) + "```\n")
+		}
+		b.WriteString("\n[All codes](../findings.md)\n")
+		out[codePage(c.Code)] = b.String()
+	}
+	return out, nil
+}
+
+// difference shows what two texts do not have in common at their beginnings and ends, as lines that go and lines that come.
+func difference(before, after string) string {
+	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
+	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
+		a, b = a[1:], b[1:]
+	}
+	for len(a) > 0 && len(b) > 0 && a[len(a)-1] == b[len(b)-1] {
+		a, b = a[:len(a)-1], b[:len(b)-1]
+	}
+	var out strings.Builder
+	for _, line := range a {
+		out.WriteString("-" + line)
+	}
+	for _, line := range b {
+		out.WriteString("+" + line)
+	}
+	return out.String()
+}
