@@ -13,10 +13,11 @@ import (
 //go:embed *.md
 var pages embed.FS
 
-// Page gives the page of a code. It reports false for a code that there is not.
+// Page gives the page of a code, without the notice that it is generated. It reports false for a code that there is not.
 func Page(code string) (string, bool) {
 	text, err := pages.ReadFile(code + ".md")
-	return string(text), err == nil
+	_, page, _ := strings.Cut(string(text), "-->\n\n")
+	return page, err == nil
 }
 
 // Codes gives all codes that have a page, in alphabetical order.

@@ -24,17 +24,15 @@ const (
 )
 
 // Decide says what becomes of an object's finalizers, among all objects: those that it is to keep, and, if it has to wait, for whom.
-// A Mesh waits while it has members, as it did with App Mesh, so that nobody takes the mesh from under them; everything else is let
-// go at once, whatever refers to it.
+// A Mesh waits while it has members and a VirtualGateway while it has GatewayRoutes, as they did with App Mesh, so that nobody takes
+// them from under those; everything else is let go at once, whatever refers to it.
 func Decide(o client.Object, all []client.Object) (keep []string, waits string) {
 	have := o.GetFinalizers()
 	if o.GetDeletionTimestamp() == nil || !slices.ContainsFunc(have, ours) {
 		return have, ""
 	}
-	if mesh, is := o.(*api.Mesh); is {
-		if members := membersOf(mesh, all); len(members) > 0 {
-			return have, "waits until its members are deleted: " + abbreviate(members)
-		}
+	if members := membersOf(o, all); len(members) > 0 {
+		return have, "waits until its members are deleted: " + abbreviate(members)
 	}
 	return slices.DeleteFunc(slices.Clone(have), ours), ""
 }
@@ -47,17 +45,38 @@ func ours(finalizer string) bool {
 	return false
 }
 
-// membersOf lists the objects that belong to a Mesh by name and uid. BackendGroups never counted.
-func membersOf(mesh *api.Mesh, all []client.Object) []string {
+// membersOf lists the objects that belong to a Mesh or a VirtualGateway, by name and uid. BackendGroups never counted, and other kinds
+// have no members.
+func membersOf(owner client.Object, all []client.Object) []string {
 	var out []string
 	for _, o := range all {
-		kind, ref := membership(o)
-		if ref != nil && ref.Name == mesh.Name && ref.UID == mesh.UID {
+		kind, belongs := "", false
+		switch owner := owner.(type) {
+		case *api.Mesh:
+			var ref *api.MeshReference
+			kind, ref = membership(o)
+			belongs = ref != nil && ref.Name == owner.Name && ref.UID == owner.UID
+		case *api.VirtualGateway:
+			route, is := o.(*api.GatewayRoute)
+			kind, belongs = api.KindGatewayRoute, is && attached(route, owner)
+		default:
+			return nil
+		}
+		if belongs {
 			out = append(out, fmt.Sprintf("%s %s/%s", kind, o.GetNamespace(), o.GetName()))
 		}
 	}
 	slices.Sort(out)
 	return out
+}
+
+// attached tells whether admission gave a GatewayRoute to a VirtualGateway; without a namespace, the route's own is meant.
+func attached(route *api.GatewayRoute, gateway *api.VirtualGateway) bool {
+	ref := route.Spec.VirtualGatewayRef
+	if ref == nil || ref.Name != gateway.Name || ref.UID != gateway.UID {
+		return false
+	}
+	return ref.Namespace == nil && route.Namespace == gateway.Namespace || ref.Namespace != nil && *ref.Namespace == gateway.Namespace
 }
 
 func membership(o client.Object) (kind string, ref *api.MeshReference) {

@@ -44,6 +44,14 @@ func TestDecide(t *testing.T) {
 	stranger := node("stranger", &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "of an earlier m"}}, false)
 	group := &api.BackendGroup{ObjectMeta: meta("g", false)}
 	group.Spec.MeshRef = &api.MeshReference{Name: "m", UID: going.UID}
+	door := &api.VirtualGateway{ObjectMeta: meta("g", true, gatewayMembers, appMeshResources)}
+	route := func(uid types.UID, namespace *string) *api.GatewayRoute {
+		r := &api.GatewayRoute{ObjectMeta: meta("r", false)}
+		r.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{Namespace: namespace, Name: "g", UID: uid}
+		return r
+	}
+	gone := route("uid of g", nil)
+	gone.ObjectMeta = meta("r", true, appMeshResources)
 	for _, c := range []struct {
 		text   string
 		object client.Object
@@ -56,8 +64,10 @@ func TestDecide(t *testing.T) {
 		{"a Mesh with a member", going, []client.Object{node("n", going, false)}, going.Finalizers, "waits until its members are deleted: VirtualNode a/n"},
 		{"a Mesh with a member that is going", going, []client.Object{node("n", going, true, foreign)}, going.Finalizers, "VirtualNode a/n"},
 		{"a member, before its Mesh", node("n", alive, true, appMeshResources, cloudMapResources), []client.Object{alive}, nil, ""},
-		{"a gateway, before its routes", &api.VirtualGateway{ObjectMeta: meta("g", true, gatewayMembers, appMeshResources)},
-			[]client.Object{&api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
+		{"a gateway with a route", door, []client.Object{route("uid of g", new("a"))}, door.Finalizers, "waits until its members are deleted: GatewayRoute a/r"},
+		{"a gateway with a route that names no namespace", door, []client.Object{route("uid of g", nil)}, door.Finalizers, "GatewayRoute a/r"},
+		{"a gateway with routes of others", door, []client.Object{route("of an earlier g", new("a")), route("uid of g", new("b")), &api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
+		{"a route, before its gateway", gone, []client.Object{door}, nil, ""},
 		{"finalizers of others", node("n", alive, true, foreign), nil, []string{foreign}, ""},
 	} {
 		keep, waits := Decide(c.object, append(c.others, c.object))

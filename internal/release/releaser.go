@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// ReasonPending is the reason of the event about a Mesh that waits, as App Mesh had it.
+	// ReasonPending is the reason of the event about a Mesh or a VirtualGateway that waits, as App Mesh had it.
 	ReasonPending = "PendingMembersDeletion"
-	// remindAfter is how often a Mesh that waits says so.
+	// remindAfter is how often an object that waits says so.
 	remindAfter = time.Minute
 	// retryAfter is the pause after a write that failed.
 	retryAfter = time.Second

@@ -22,10 +22,11 @@ type Surroundings struct {
 	IPv6 bool
 }
 
-// DefaultCreate fills in, in place, what a new object leaves open: awsName, and the Mesh (and for a GatewayRoute the
+// DefaultCreate fills in, in place, what a new object leaves open: awsName, unless the object has no name yet, and the Mesh (and for a GatewayRoute the
 // VirtualGateway) that it will belong to for good. The error is the text of the denial. BackendGroups have no awsName.
 func DefaultCreate(object client.Object, s Surroundings) error {
-	if set := awsNameField(object); set != nil && deref(*set) == "" {
+	// A name that the API server has yet to make is not part of another: readers fill in such an awsName, see AWSName.
+	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
 		*set = new(defaultAWSName(object))
 	}
 	if mesh, is := object.(*api.Mesh); is {

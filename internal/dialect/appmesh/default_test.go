@@ -141,3 +141,41 @@ func TestUpdateFillsInNothingElse(t *testing.T) {
 		t.Errorf("got %+v, want the object as it was", node.Spec)
 	}
 }
+
+// TestNamesThatTheAPIServerMakes: with generateName the name is not known yet, and half a name would be the same for all.
+func TestNamesThatTheAPIServerMakes(t *testing.T) {
+	for want, o := range map[string]client.Object{
+		"x-7k2vq":    &api.Mesh{},
+		"x-7k2vq_ns": &api.VirtualNode{},
+		"x-7k2vq.ns": &api.VirtualService{},
+	} {
+		o.SetNamespace("ns")
+		o.SetGenerateName("x-")
+		if err := appmesh.DefaultCreate(o, surroundings()); err != nil {
+			t.Fatal(err)
+		}
+		if name := awsName(o); name != nil {
+			t.Errorf("%T: awsName is %q before there is a name", o, *name)
+		}
+		o.SetName("x-7k2vq") // as the API server does after admission
+		if got := appmesh.AWSName(o); got != want {
+			t.Errorf("%T is read as %q, want %q", o, got, want)
+		}
+	}
+	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "x-"}, Spec: api.VirtualNodeSpec{AWSName: new("mine")}}
+	if err := appmesh.DefaultCreate(node, surroundings()); err != nil || *node.Spec.AWSName != "mine" {
+		t.Errorf("a name that was given: %v %v", node.Spec.AWSName, err)
+	}
+}
+
+func awsName(o client.Object) *string {
+	switch o := o.(type) {
+	case *api.Mesh:
+		return o.Spec.AWSName
+	case *api.VirtualNode:
+		return o.Spec.AWSName
+	case *api.VirtualService:
+		return o.Spec.AWSName
+	}
+	return nil
+}
