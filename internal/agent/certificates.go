@@ -11,15 +11,20 @@ import (
 	"fmt"
 	mathrand "math/rand/v2"
 	"os"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// retryRenewal is the pause after the server refused a renewal for good. The
-// old certificate serves until it expires, and refusals can be mended.
-const retryRenewal = 30 * time.Second
+// maxRetry bounds the pause after the server refused a renewal for good, and
+// minRetry how often it is asked then. The old certificate serves until it
+// expires, and refusals can be mended.
+const minRetry, maxRetry = time.Second, 30 * time.Second
+
+// rootsFile is the trust bundle beside the certificate.
+const rootsFile = "ca.crt"
 
 // obtain makes a new key, gets a certificate for it and writes the files.
 func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
@@ -46,7 +51,7 @@ func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
 		return nil, fmt.Errorf("agent: certificate from %s: %w", a.SigningURL, err)
 	}
 	if err := writeFiles(a.CertDir, map[string][]byte{
-		"tls.crt": issued.CertificatePEM, "tls.key": keyPEM, "ca.crt": issued.RootsPEM,
+		"tls.crt": issued.CertificatePEM, "tls.key": keyPEM, rootsFile: issued.RootsPEM,
 	}); err != nil {
 		return nil, fmt.Errorf("agent: write certificate: %w", err)
 	}
@@ -90,14 +95,24 @@ func (a *agent) signer() *identity.Client {
 			text, err := os.ReadFile(a.TokenPath)
 			return strings.TrimSpace(string(text)), err
 		},
-		Roots: func() (*identity.Bundle, error) {
-			text, err := os.ReadFile(a.RootsPath)
-			if err != nil {
-				return nil, err
-			}
-			return identity.ParseBundle(text)
-		},
+		Roots: a.roots,
 	}
+}
+
+// roots are those that came with the last certificate, which may be of an agent
+// before us in this pod. What the pod was told when it was made is for the start:
+// its roots may have been retired since.
+func (a *agent) roots() (*identity.Bundle, error) {
+	if text, err := os.ReadFile(filepath.Join(a.CertDir, rootsFile)); err == nil {
+		if newest, err := identity.ParseBundle(text); err == nil {
+			return newest, nil
+		}
+	}
+	text, err := os.ReadFile(a.RootsPath)
+	if err != nil {
+		return nil, err
+	}
+	return identity.ParseBundle(text)
 }
 
 // renew replaces the certificate in time, until the context ends.
@@ -116,7 +131,7 @@ func (a *agent) renew(ctx context.Context, issued *identity.Issued) {
 		case ctx.Err() != nil:
 			return
 		default:
-			at = time.Now().Add(retryRenewal)
+			at = time.Now().Add(min(max(time.Until(issued.NotAfter)/10, minRetry), maxRetry))
 			a.Logger.Error("certificate not renewed", "validUntil", issued.NotAfter, "retryAt", at, "error", err)
 		}
 	}
