@@ -76,7 +76,7 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "cluster", Title: "What runs in the cluster:"})
 	for _, c := range []*cobra.Command{
 		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
-		proxyCommand(), checkCommand(), sandboxCommand(),
+		proxyCommand(), identityCommand(), checkCommand(), sandboxCommand(),
 	} {
 		c.GroupID = "people"
 		root.AddCommand(c)
