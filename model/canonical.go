@@ -15,34 +15,59 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Services, func(a, b Service) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
-	slices.SortFunc(m.Endpoints, Endpoint.compare)
-	for i := range m.Endpoints {
-		slices.Sort(m.Endpoints[i].Groups)
-	}
+	slices.SortFunc(m.Endpoints, Endpoint.Compare)
 	slices.SortFunc(m.Accesses, func(a, b Access) int { return a.Key.Compare(b.Key) })
 	for i := range m.Meshes {
-		slices.Sort(m.Meshes[i].EgressNames)
-	}
-	for i := range m.Services {
-		slices.Sort(m.Services[i].Aliases)
-		slices.SortFunc(m.Services[i].Addresses, netip.Addr.Compare)
-	}
-	for i := range m.Accesses {
-		slices.SortFunc(m.Accesses[i].Sources, func(a, b Identity) int { return strings.Compare(a.String(), b.String()) })
+		m.Meshes[i].Canonical()
 	}
 	for i := range m.Workloads {
-		w := &m.Workloads[i]
-		slices.SortFunc(w.Listeners, func(a, b Listener) int {
-			return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), strings.Compare(a.Socket, b.Socket))
-		})
-		slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+		m.Workloads[i].Canonical()
+	}
+	for i := range m.Services {
+		m.Services[i].Canonical()
 	}
 	for i := range m.Routers {
-		slices.SortFunc(m.Routers[i].Ports, func(a, b RouterPort) int {
-			return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
-		})
+		m.Routers[i].Canonical()
+	}
+	for i := range m.Endpoints {
+		m.Endpoints[i].Canonical()
+	}
+	for i := range m.Accesses {
+		m.Accesses[i].Canonical()
 	}
 	return m
+}
+
+// Canonical sorts the lists within, as that of a model does.
+func (m *Mesh) Canonical() { slices.Sort(m.EgressNames) }
+
+// Canonical sorts the lists within, as that of a model does.
+func (w *Workload) Canonical() {
+	slices.SortFunc(w.Listeners, func(a, b Listener) int {
+		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), strings.Compare(a.Socket, b.Socket))
+	})
+	slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+}
+
+// Canonical sorts the lists within, as that of a model does.
+func (s *Service) Canonical() {
+	slices.Sort(s.Aliases)
+	slices.SortFunc(s.Addresses, netip.Addr.Compare)
+}
+
+// Canonical sorts the lists within, as that of a model does.
+func (r *Router) Canonical() {
+	slices.SortFunc(r.Ports, func(a, b RouterPort) int {
+		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
+	})
+}
+
+// Canonical sorts the lists within, as that of a model does.
+func (e *Endpoint) Canonical() { slices.Sort(e.Groups) }
+
+// Canonical sorts the lists within, as that of a model does.
+func (a *Access) Canonical() {
+	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
 }
 
 // Compare orders keys by mesh and name.
@@ -50,7 +75,8 @@ func (k Key) Compare(o Key) int {
 	return firstNonZero(strings.Compare(k.Mesh, o.Mesh), strings.Compare(k.Name, o.Name))
 }
 
-func (e Endpoint) compare(o Endpoint) int {
+// Compare orders endpoints by workload and instance.
+func (e Endpoint) Compare(o Endpoint) int {
 	return firstNonZero(e.Workload.Compare(o.Workload), e.Instance.compare(o.Instance))
 }
 

@@ -46,9 +46,12 @@ func (f Finding) String() string {
 
 // SortFindings puts findings into canonical order and drops repetitions.
 func SortFindings(fs []Finding) []Finding {
-	slices.SortFunc(fs, func(a, b Finding) int {
-		return firstNonZero(a.Object.Compare(b.Object), strings.Compare(a.Path, b.Path),
-			cmp.Compare(a.Code, b.Code), strings.Compare(a.Text, b.Text))
-	})
+	slices.SortFunc(fs, Finding.Compare)
 	return slices.Compact(fs)
+}
+
+// Compare orders findings by object, field, code and text.
+func (f Finding) Compare(o Finding) int {
+	return firstNonZero(f.Object.Compare(o.Object), strings.Compare(f.Path, o.Path),
+		cmp.Compare(f.Code, o.Code), strings.Compare(f.Text, o.Text), cmp.Compare(f.Severity, o.Severity))
 }

@@ -1,5 +1,7 @@
 package model
 
+import "slices"
+
 // Index finds the items of a model by key. It shares the model's memory; treat both as read-only.
 type Index struct {
 	Model        *Model
@@ -55,22 +57,54 @@ func NewIndex(m *Model) *Index {
 	return ix
 }
 
+// Mesh finds a mesh.
+func (ix *Index) Mesh(name string) (Mesh, bool) { return found(ix.meshes[name]) }
+
 // Workload finds a workload.
-func (ix *Index) Workload(key Key) (Workload, bool) {
-	w, ok := ix.workloads[key]
-	if !ok {
-		return Workload{}, false
-	}
-	return *w, true
+func (ix *Index) Workload(key Key) (Workload, bool) { return found(ix.workloads[key]) }
+
+// Service finds a service.
+func (ix *Index) Service(key Key) (Service, bool) { return found(ix.services[key]) }
+
+// Services lists the services of a mesh by name.
+func (ix *Index) Services(mesh string) []Service {
+	return slices.DeleteFunc(slices.Clone(ix.Model.Services), func(s Service) bool { return s.Mesh != mesh })
 }
+
+// Router finds a router.
+func (ix *Index) Router(key Key) (Router, bool) { return found(ix.routers[key]) }
+
+// Destination finds a destination.
+func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
+
+// Accesses restrict who may call a workload.
+func (ix *Index) Accesses(workload Key) []Access { return ix.accesses[workload] }
 
 // Endpoints gives the running instances of a workload.
 func (ix *Index) Endpoints(workload Key) []Endpoint { return ix.endpoints[workload] }
 
-// Reached gives the endpoints of a destination that is found by instances, ready or not, in canonical order.
-func (ix *Index) Reached(d Destination) []Endpoint {
-	if d.Discovery.Group == "" {
-		return ix.endpoints[Key{d.Mesh, d.Workload}]
+// Reach gives what a destination leads to. It reports false for one that is not there.
+func (ix *Index) Reach(destination Key) (Reach, bool) {
+	d, ok := ix.Destination(destination)
+	if !ok {
+		return Reach{}, false
 	}
-	return ix.groups[Key{d.Mesh, d.Discovery.Group}]
+	mesh, ok := ix.Mesh(d.Mesh)
+	switch {
+	case !ok:
+		return Reach{}, false
+	case d.Discovery.Kind != DiscoverInstances:
+		return NewReach(mesh, d, nil), true
+	case d.Discovery.Group == "":
+		return NewReach(mesh, d, ix.endpoints[Key{d.Mesh, d.Workload}]), true
+	}
+	return NewReach(mesh, d, ix.groups[Key{d.Mesh, d.Discovery.Group}]), true
+}
+
+func found[T any](item *T) (T, bool) {
+	if item == nil {
+		var none T
+		return none, false
+	}
+	return *item, true
 }

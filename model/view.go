@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"fmt"
 	"maps"
 	"net/netip"
@@ -9,7 +8,7 @@ import (
 	"strings"
 )
 
-// View is what one workload must know of the model. It is all that a driver gets to see.
+// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see Reach.
 type View struct {
 	Mesh     Mesh     `json:"mesh"`
 	Workload Workload `json:"workload"`
@@ -19,8 +18,6 @@ type View struct {
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Destinations are those that the routes above lead to.
 	Destinations []Destination `json:"destinations,omitempty"`
-	// Endpoints are the ready ones of destinations that are found by instances, each once.
-	Endpoints []Endpoint `json:"endpoints,omitempty"`
 	// Accesses restrict who may call this workload.
 	Accesses []Access `json:"accesses,omitempty"`
 }
@@ -47,21 +44,34 @@ type Binding struct {
 	Origin    Origin       `json:"origin,omitzero"`
 }
 
+// Catalog finds the items of a model that views are made of. It reports false for what is not there.
+type Catalog interface {
+	Mesh(name string) (Mesh, bool)
+	Workload(Key) (Workload, bool)
+	Service(Key) (Service, bool)
+	// Services lists the services of a mesh by name.
+	Services(mesh string) []Service
+	Router(Key) (Router, bool)
+	Destination(Key) (Destination, bool)
+	// Accesses restrict who may call a workload.
+	Accesses(workload Key) []Access
+}
+
 // NewView makes the view of a workload, and findings about what it cannot have. It reports false if there is no such workload.
-func NewView(ix *Index, key Key) (View, []Finding, bool) {
-	w, ok := ix.workloads[key]
+func NewView(c Catalog, key Key) (View, []Finding, bool) {
+	w, ok := c.Workload(key)
 	if !ok {
 		return View{}, nil, false
 	}
-	mesh, ok := ix.meshes[key.Mesh]
+	mesh, ok := c.Mesh(key.Mesh)
 	if !ok {
 		return View{}, nil, false
 	}
-	v := View{Mesh: *mesh, Workload: *w, Accesses: ix.accesses[key]}
-	b := viewBuilder{ix: ix, mesh: key.Mesh, ports: map[uint16]*Outbound{}, destinations: map[string]bool{}, known: map[Instance]bool{}}
+	v := View{Mesh: mesh, Workload: w, Accesses: c.Accesses(key)}
+	b := viewBuilder{Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{}}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
-		if router := ix.routers[Key{key.Mesh, l.Router}]; router != nil {
+		if router, found := c.Router(Key{key.Mesh, l.Router}); found && l.Router != "" {
 			in.Routes = b.routes(router, l.Port, l.Protocol)
 			for _, r := range in.Routes {
 				if s := r.Action.Service; s != nil {
@@ -71,68 +81,49 @@ func NewView(ix *Index, key Key) (View, []Finding, bool) {
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
-	for _, backend := range ix.reachable(w) {
+	for _, backend := range reachable(c, w) {
 		b.addService(backend)
 	}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
-		v.Outbound = append(v.Outbound, *b.ports[port])
+		v.Outbound = append(v.Outbound, b.ports[port].sorted())
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.destinations)) {
-		d := ix.destinations[Key{key.Mesh, name}]
-		v.Destinations = append(v.Destinations, *d)
-		if d.Discovery.Kind == DiscoverInstances {
-			b.addEndpoints(*d)
+		if d := b.destinations[name]; d != nil {
+			v.Destinations = append(v.Destinations, *d)
 		}
 	}
-	v.Endpoints = b.endpoints
-	slices.SortFunc(v.Endpoints, Endpoint.compare)
 	return v, SortFindings(b.findings), true
 }
 
 // reachable lists the services that a workload may reach, in canonical order.
-func (ix *Index) reachable(w *Workload) []Backend {
+func reachable(c Catalog, w Workload) []Backend {
 	if !w.BackendsAll {
 		return w.Backends
 	}
 	var all []Backend
-	for key, s := range ix.services {
-		if key.Mesh == w.Mesh {
-			all = append(all, Backend{Service: key.Name, Origin: s.Origin})
-		}
+	for _, s := range c.Services(w.Mesh) {
+		all = append(all, Backend{Service: s.Name, Origin: s.Origin})
 	}
-	slices.SortFunc(all, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
 	return all
 }
 
 // viewBuilder gathers what a view reaches.
 type viewBuilder struct {
-	ix           *Index
-	mesh         string
-	ports        map[uint16]*Outbound
-	destinations map[string]bool
-	endpoints    []Endpoint
-	known        map[Instance]bool
+	Catalog
+	mesh  string
+	ports map[uint16]*portBuilder
+	// destinations are those asked for so far; nil if there is none of the name.
+	destinations map[string]*Destination
 	findings     []Finding
 }
 
-// addEndpoints notes what a destination leads to, unless another one does so already. What is not ready is left out: it gets no
-// traffic, and a view is not to change when it comes or goes.
-func (b *viewBuilder) addEndpoints(d Destination) {
-	for _, e := range b.ix.Reached(d) {
-		if e.Ready && !b.known[e.Instance] {
-			b.known[e.Instance] = true
-			b.endpoints = append(b.endpoints, e)
-		}
-	}
-}
-
 func (b *viewBuilder) addService(backend Backend) {
-	service := b.ix.services[Key{b.mesh, backend.Service}]
-	if service == nil {
+	service, known := b.Service(Key{b.mesh, backend.Service})
+	if !known {
 		return // the dialect has said so already
 	}
-	router := b.ix.routers[Key{b.mesh, service.Router}]
-	if router == nil {
+	router, known := b.Router(Key{b.mesh, service.Router})
+	if !known {
 		return
 	}
 	for _, p := range router.Ports {
@@ -142,10 +133,10 @@ func (b *viewBuilder) addService(backend Backend) {
 		}
 		out := b.ports[p.Port]
 		if out == nil {
-			out = &Outbound{Port: p.Port}
+			out = &portBuilder{port: p.Port, hosts: map[string]int{}}
 			b.ports[p.Port] = out
 		}
-		if slices.ContainsFunc(out.Bindings, func(o Binding) bool { return o.Service == binding.Service && o.Protocol == binding.Protocol }) {
+		if out.has(binding) {
 			continue // several routes of a gateway lead to it
 		}
 		if other, why := out.clash(binding); why != "" {
@@ -155,55 +146,39 @@ func (b *viewBuilder) addService(backend Backend) {
 			continue
 		}
 		binding.Routes = b.routes(router, p.Port, p.Protocol)
-		out.Bindings = append(out.Bindings, binding)
-		slices.SortStableFunc(out.Bindings, func(x, y Binding) int {
-			return firstNonZero(strings.Compare(x.Service, y.Service), cmp.Compare(x.Protocol, y.Protocol))
-		})
+		out.add(binding)
 	}
-}
-
-// clash finds a binding that traffic for the new one could not be told from, and says why. Requests carry a host name, whose
-// case does not count; plain streams can only be told apart by the address that was dialled.
-func (o *Outbound) clash(b Binding) (other Binding, why string) {
-	for _, other := range o.Bindings {
-		if b.Protocol.Requests() && other.Protocol.Requests() {
-			if slices.ContainsFunc(b.Hosts, func(h string) bool { return other.serves(h, o.Port) }) {
-				return other, "has the same host name"
-			}
-			continue
-		}
-		if b.Protocol == UDP != (other.Protocol == UDP) {
-			continue
-		}
-		if !b.Protocol.Requests() && len(b.Addresses) == 0 || !other.Protocol.Requests() && len(other.Addresses) == 0 {
-			return other, "has no address of its own"
-		}
-	}
-	return Binding{}, ""
 }
 
 // routes picks the routes of a router that apply on a port and notes the destinations they lead to. Targets without
 // a destination are dropped; the dialect has said so already.
-func (b *viewBuilder) routes(router *Router, port uint16, protocol Protocol) []Route {
+func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Route {
 	var out []Route
 	for _, r := range router.Routes {
 		if r.Protocol != protocol || r.Port != 0 && r.Port != port {
 			continue
 		}
 		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
-			return b.ix.destinations[Key{b.mesh, d.Destination}] == nil
+			return !b.leadsTo(d.Destination)
 		})
-		for _, d := range r.Action.Destinations {
-			b.destinations[d.Destination] = true
-		}
 		for _, name := range slices.Concat(r.Action.Ingress, r.Action.Egress) {
-			if b.ix.destinations[Key{b.mesh, name}] != nil {
-				b.destinations[name] = true
-			}
+			b.leadsTo(name)
 		}
 		out = append(out, r)
 	}
 	return out
+}
+
+// leadsTo notes a destination, and tells whether it exists.
+func (b *viewBuilder) leadsTo(name string) bool {
+	d, asked := b.destinations[name]
+	if !asked {
+		if found, ok := b.Catalog.Destination(Key{b.mesh, name}); ok {
+			d = &found
+		}
+		b.destinations[name] = d
+	}
+	return d != nil
 }
 
 // Destination finds a destination of the view.
@@ -213,15 +188,4 @@ func (v *View) Destination(name string) (Destination, bool) {
 		return Destination{}, false
 	}
 	return v.Destinations[i], true
-}
-
-// Reached gives the endpoints of a destination that is found by instances, in canonical order.
-func (v *View) Reached(d Destination) []Endpoint {
-	var out []Endpoint
-	for _, e := range v.Endpoints {
-		if g := d.Discovery.Group; g == "" && e.Workload.Name == d.Workload || g != "" && slices.Contains(e.Groups, g) {
-			out = append(out, e)
-		}
-	}
-	return out
 }

@@ -49,21 +49,6 @@ func TestViewWithoutItsMesh(t *testing.T) {
 	}
 }
 
-// Endpoints travel with the view only if a destination is found by them.
-func TestViewHasEndpointsOfInstances(t *testing.T) {
-	m := shop()
-	for _, name := range []string{"cart-v1", "cart-v2"} {
-		m.Endpoints = append(m.Endpoints, model.Endpoint{Workload: model.Key{Mesh: "m", Name: name}, Instance: model.Instance{Name: "pod of " + name}, Ready: true})
-	}
-	if v := viewOf(t, m, "front"); len(v.Endpoints) != 0 {
-		t.Errorf("names are resolved, and still the view has endpoints: %+v", v.Endpoints)
-	}
-	m.Destinations[0].Discovery = model.Discovery{Kind: model.DiscoverInstances}
-	if v := viewOf(t, m, "front"); len(v.Endpoints) != 1 || v.Endpoints[0].Instance.Name != "pod of cart-v1" {
-		t.Errorf("endpoints: %+v", v.Endpoints)
-	}
-}
-
 // Requests name their host, so any number of services can share a port. Streams can be told apart by the address they go to.
 func TestServicesOnOnePort(t *testing.T) {
 	at := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }
@@ -108,34 +93,6 @@ func TestServicesOnOnePort(t *testing.T) {
 		}
 		if view.Outbound[0].Bindings[0].Service != "a" {
 			t.Errorf("%s: the first one does not stay", c.text)
-		}
-	}
-}
-
-// Two destinations of a group that share endpoints bring each once; what is not ready stays out, so that it changes no view.
-func TestEndpointsOfGroups(t *testing.T) {
-	m := shop()
-	pod := func(name, workload string, ready bool, groups ...string) model.Endpoint {
-		return model.Endpoint{Workload: model.Key{Mesh: "m", Name: workload}, Instance: model.Instance{Name: name}, Ready: ready, Groups: groups}
-	}
-	m.Endpoints = []model.Endpoint{
-		pod("1", "cart-v1", true, "all", "old"), pod("2", "cart-v2", true, "all"), pod("3", "cart-v2", false, "all"), pod("4", "cart-v2", true, "others"),
-	}
-	m.Destinations[0].Discovery = model.Discovery{Kind: model.DiscoverInstances, Group: "all"}
-	m.Destinations[1].Discovery = model.Discovery{Kind: model.DiscoverInstances, Group: "old"}
-	v := viewOf(t, m, "front")
-	names := func(all []model.Endpoint) (out string) {
-		for _, e := range all {
-			out += e.Instance.Name
-		}
-		return out
-	}
-	if got := names(v.Endpoints); got != "12" {
-		t.Errorf("the view has %s, not 12", got)
-	}
-	for i, want := range []string{"12", "1"} {
-		if got := names(v.Reached(m.Destinations[i])); got != want {
-			t.Errorf("destination %d leads to %s, not %s", i, got, want)
 		}
 	}
 }

@@ -17,13 +17,28 @@ type Driver interface {
 	Start(ctx context.Context) (HealthProbes, error)
 }
 
-// Renderer turns views into configuration that the control plane delivers over xDS. It is a pure function: the same view
+// Renderer turns views into configuration that the control plane delivers over xDS. Its methods are pure functions: the same view
 // gives the same bytes.
 type Renderer interface {
 	// Supports lists the features of the model that the sidecar honours. What a view needs beyond it becomes a finding.
 	Supports() map[model.Feature]bool
-	// Render gives the sidecar's resources. Findings say what of the view it could not render.
+	// Render gives the resources that a workload's sidecars need besides those of its destinations. Findings say what of the view it
+	// could not render.
 	Render(view *model.View) ([]Resource, []model.Finding)
+	// RenderDestination gives the resources that every sidecar needs that has the destination in its view. They are rendered once,
+	// also when endpoints come and go, and shared by all.
+	RenderDestination(reach model.Reach) []Resource
+}
+
+// Configuration gives all that a workload's sidecars get: what its view needs, and each of its destinations.
+func Configuration(r Renderer, view *model.View, reach func(destination model.Key) (model.Reach, bool)) ([]Resource, []model.Finding) {
+	resources, findings := r.Render(view)
+	for _, d := range view.Destinations {
+		if leads, ok := reach(d.Key); ok {
+			resources = append(resources, r.RenderDestination(leads)...)
+		}
+	}
+	return resources, findings
 }
 
 // Resource is one named piece of a sidecar's configuration.

@@ -112,13 +112,13 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 	if err := appmesh.ValidateCreate(target); err != nil {
 		s.admission = err.Error()
 	}
-	state := flow.Compute(dialect.All(dialect.Settings{}), objects, nil)
+	state := flow.Compute(dialect.All(dialect.Settings{}), objects)
 	findings := slices.Clone(state.Findings)
 	s.model = model.Hash(state.Index.Model)
 	for name, driver := range drivers {
 		var hashes []string
 		for _, key := range slices.SortedFunc(maps.Keys(state.Views), func(a, b model.Key) int { return strings.Compare(a.String(), b.String()) }) {
-			resources, told := driver.Render(state.Views[key].View)
+			resources, told := sidecar.Configuration(driver, state.Views[key].View, state.Index.Reach)
 			findings = slices.Concat(findings, told, model.Unsupported(name, state.Views[key].Needs(), driver.Supports()))
 			for _, r := range resources {
 				hashes = append(hashes, r.Name, model.Hash(r.Body))

@@ -161,7 +161,7 @@ func state() *flow.State {
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 	return flow.Compute(dialect.All(dialect.Settings{}), []client.Object{mesh, namespace, node,
 		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning), pod("ended", true, corev1.PodSucceeded),
-	}, nil)
+	})
 }
 
 func TestPodsAndTheirSidecars(t *testing.T) {

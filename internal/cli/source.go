@@ -50,7 +50,7 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *flow.State, no
 	if err != nil {
 		return nil, nil, err
 	}
-	return flow.Compute(dialects, objects, nil), notes, nil
+	return flow.Compute(dialects, objects), notes, nil
 }
 
 func (s *source) fromFiles(in io.Reader, kinds []client.Object) (objects []client.Object, notes []string, err error) {

@@ -8,9 +8,9 @@ import (
 	"google.golang.org/grpc/codes"
 	grpcstatus "google.golang.org/grpc/status"
 
-	"anymesh.dev/anymesh/internal/flow"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/xds"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -29,11 +29,11 @@ func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *core
 	}
 	ctx, cancel := context.WithTimeout(ctx, cp.patience)
 	defer cancel()
-	state, err := cp.flow.Await(ctx, func(s *flow.State) bool { _, known := s.WorkloadOf(who.PodUID); return known })
+	var workload model.Workload
+	err = cp.flow.Await(ctx, func() (known bool) { workload, known = cp.flow.WorkloadOf(who.PodUID); return known })
 	if err != nil {
 		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
 	}
-	workload, _ := state.WorkloadOf(who.PodUID)
 	if id := node.GetId(); id != "" && id != sidecar.NodeID(workload) {
 		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
 			who.Namespace, who.Pod, sidecar.NodeID(workload), id)

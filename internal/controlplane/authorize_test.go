@@ -31,8 +31,8 @@ import (
 // newPlane has mesh m with workload front_a, and no pods.
 func newPlane() *controlPlane {
 	f := flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
-	f.Set(flow.ID{Name: "m"}, &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
-	f.Set(flow.ID{Name: "front"}, frontNode())
+	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
+	f.Set(frontNode())
 	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience}
 }
 
@@ -44,7 +44,7 @@ func frontNode() *api.VirtualNode {
 }
 
 func (cp *controlPlane) addPod(app, uid string) {
-	cp.flow.Set(flow.ID{Name: uid}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+	cp.flow.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app},
 	}})
 }

@@ -18,17 +18,15 @@ type designator struct{ cp *controlPlane }
 // Designate looks at the objects that we watch, and, when those leave the pod without a workload, at the API server itself: the
 // VirtualNode may have been applied an instant before the pod.
 func (d designator) Designate(ctx context.Context, pod *corev1.Pod) (model.Workload, bool, error) {
-	if state := d.cp.flow.State(); state != nil {
-		key, found, err := d.cp.dialect.Place(state.Objects, pod, pod.Namespace)
-		if w, known := state.Index.Workload(key); err == nil && found && known {
-			return w, true, nil
-		}
+	key, found, err := d.cp.dialect.Place(d.cp.flow.Objects(places(pod.Namespace)), pod, pod.Namespace)
+	if w, known := d.cp.flow.Workload(key); err == nil && found && known && w.Origin.Object.Namespace == pod.Namespace {
+		return w, true, nil
 	}
 	objects, err := d.fresh(ctx, pod.Namespace)
 	if err != nil {
 		return model.Workload{}, false, err
 	}
-	key, found, err := d.cp.dialect.Place(objects, pod, pod.Namespace)
+	key, found, err = d.cp.dialect.Place(objects, pod, pod.Namespace)
 	if err != nil || !found {
 		return model.Workload{}, false, err
 	}
@@ -38,6 +36,21 @@ func (d designator) Designate(ctx context.Context, pod *corev1.Pod) (model.Workl
 		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; the status of its VirtualNode says why", key)
 	}
 	return w, true, nil
+}
+
+// places picks the objects that place a pod of a namespace.
+func places(namespace string) func(client.Object) bool {
+	return func(o client.Object) bool {
+		switch o.(type) {
+		case *api.Mesh:
+			return true
+		case *corev1.Namespace:
+			return o.GetName() == namespace
+		case *api.VirtualNode, *api.VirtualGateway:
+			return o.GetNamespace() == namespace
+		}
+		return false
+	}
 }
 
 // fresh reads what places a pod of a namespace.

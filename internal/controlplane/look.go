@@ -14,21 +14,12 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// catalog shows drivers the newest state.
-type catalog struct{ flow *flow.Flow }
-
-// View gives the newest view of a workload.
-func (c catalog) View(workload model.Key) (*model.View, bool) {
-	state := c.flow.State()
-	if state == nil || state.Views[workload] == nil {
-		return nil, false
-	}
-	return state.Views[workload].View, true
-}
+// catalog shows drivers the mesh as it is.
+type catalog struct{ *flow.Flow }
 
 // Workloads lists the workloads in canonical order.
 func (c catalog) Workloads() []model.Key {
-	state := c.flow.State()
+	state := c.State()
 	if state == nil {
 		return nil
 	}

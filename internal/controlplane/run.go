@@ -105,7 +105,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
 	cp.dialect.TrustDomain = cp.TrustDomain
 	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
-	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(_, _ *flow.State) {
+	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(flow.Change) {
 		cp.writer.Wake()
 		cp.releaser.Wake()
 	})
@@ -118,7 +118,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{
 		TLS: cp.serving.MutualTLS(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
 	})
-	cp.deliverer.SetPublisher(cp.xds)
+	cp.deliverer.Connect(cp.flow, cp.xds)
 
 	if err := sidecar.InstallDriver(class); err != nil {
 		return err
@@ -154,7 +154,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		return cp.flow.Run(ctx)
 	})
 	group.Go(func() error {
-		if _, err := cp.flow.Await(ctx, func(*flow.State) bool { return true }); err != nil {
+		if err := cp.flow.Await(ctx, func() bool { return true }); err != nil {
 			return nil // we are stopping
 		}
 		return cp.serveXDS(ctx)

@@ -99,7 +99,7 @@ func (cp *controlPlane) serveMetrics(ctx context.Context) error {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cp.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, probe(r.Context(), cp.probes.Liveness)) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if cp.flow.State() == nil {
+		if !cp.flow.Ready() {
 			answer(w, errors.New("the objects of the cluster have not all been seen yet"))
 			return
 		}

@@ -7,31 +7,31 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/deliver"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/flow"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
 func TestOnlyWhatChangedIsPublished(t *testing.T) {
 	f := newFixture(t)
-	first := compute(t, shop, nil)
-	f.Deliver(nil, first)
+	f.mean(t, shop)
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
 		t.Errorf("at first: %q", got)
 	}
-	same := compute(t, shop, first)
-	f.Deliver(first, same)
+	f.mean(t, shop)
 	if got := f.publisher.said(); len(got) != 0 {
 		t.Errorf("nothing changed, and still: %q", got)
 	}
-	moved := compute(t, strings.Replace(shop, "back.example", "elsewhere.example", 1), same)
-	f.Deliver(same, moved)
+	moved := strings.Replace(shop, "back.example", "elsewhere.example", 1)
+	f.mean(t, moved)
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a"}) {
 		t.Errorf("the back's address changed, which only the front must know: %q", got)
 	}
-	documents := strings.Split(shop, "\n---\n")
-	without := compute(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"), moved)
-	f.Deliver(moved, without)
+	documents := strings.Split(moved, "\n---\n")
+	f.mean(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"))
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a", "remove m/back_a"}) {
 		t.Errorf("the back is gone: %q", got)
 	}
@@ -40,7 +40,11 @@ func TestOnlyWhatChangedIsPublished(t *testing.T) {
 // A driver that delivers by itself sets no renderer.
 func TestWithoutARendererNothingIsDelivered(t *testing.T) {
 	d := deliver.New(slog.New(slog.DiscardHandler), "own", func() {})
-	d.Deliver(nil, compute(t, shop, nil)) // a publisher that was never set would be missed
+	f := flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, d.Deliver)
+	for _, o := range objects(t, shop) {
+		f.Set(o)
+	}
+	f.Settle() // a publisher that was never set would be missed
 	if got := d.Findings(); len(got) != 0 {
 		t.Errorf("findings: %v", got)
 	}
@@ -67,15 +71,13 @@ func (m modest) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 func TestWhatTheDriverLacksBecomesAFinding(t *testing.T) {
 	f := newFixture(t)
 	f.SetRenderer(modest{lacks: "listener.http"})
-	state := compute(t, shop, nil)
-	f.Deliver(nil, state)
+	f.mean(t, shop)
 	want := "Warning NotSupportedByDriver VirtualNode a/back spec.listeners[0]: driver envoy does not support listener.http\n" +
 		"Warning NotSupportedByDriver VirtualService a/back: driver envoy does not support listener.http"
 	if got := texts(f.Findings()); got != want {
 		t.Errorf("findings:\n%s\nwant\n%s", got, want)
 	}
-	gone := compute(t, strings.Split(shop, "\n---\n")[0], state)
-	f.Deliver(state, gone)
+	f.mean(t, strings.Split(shop, "\n---\n")[0])
 	if got := f.Findings(); len(got) != 0 {
 		t.Errorf("the workloads are gone, their findings stay: %s", texts(got))
 	}
@@ -87,7 +89,7 @@ func TestFindingsOfADriverAreNotWrittenInto(t *testing.T) {
 	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeNotHonoured, "the driver's own")
 	f := newFixture(t)
 	f.SetRenderer(modest{lacks: "listener.http", found: kept})
-	f.Deliver(nil, compute(t, shop, nil))
+	f.mean(t, shop)
 	if got := kept[:2][1]; got != (model.Finding{}) {
 		t.Errorf("behind the driver's findings there is now %s", got)
 	}
@@ -114,13 +116,11 @@ func (c clumsy) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 // is told.
 func TestLastGoodConfigurationStays(t *testing.T) {
 	f := newFixture(t)
-	first := compute(t, shop, nil)
-	f.Deliver(nil, first)
+	f.mean(t, shop)
 	f.publisher.said()
 
 	f.SetRenderer(clumsy{with: "back_a"})
-	port := compute(t, strings.Replace(shop, "port: 80", "port: 81", 1), first)
-	f.Deliver(first, port)
+	f.mean(t, strings.Replace(shop, "port: 80", "port: 81", 1))
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a"}) {
 		t.Errorf("the back cannot be rendered: %q", got)
 	}
@@ -130,8 +130,7 @@ func TestLastGoodConfigurationStays(t *testing.T) {
 	}
 
 	f.SetRenderer(envoy.Driver{})
-	mended := compute(t, strings.Replace(shop, "port: 80", "port: 82", 1), port)
-	f.Deliver(port, mended)
+	f.mean(t, strings.Replace(shop, "port: 80", "port: 82", 1))
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
 		t.Errorf("the back can be rendered again: %q", got)
 	}

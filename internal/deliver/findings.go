@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/model"
@@ -11,7 +12,7 @@ import (
 
 // refusal names a version of a resource that sidecars of a workload refuse.
 type refusal struct {
-	workload string
+	workload model.Key
 	ref      xds.Ref
 	version  string
 }
@@ -55,8 +56,8 @@ func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []model.Finding
-	for _, r := range d.rendered {
-		out = append(out, r.findings...)
+	for _, w := range d.workloads {
+		out = append(out, w.findings...)
 	}
 	for r := range d.refused {
 		for _, message := range d.refused.messages(r) {
@@ -71,22 +72,21 @@ func (d *Deliverer) Findings() []model.Finding {
 
 // originsOf gives the fields that a resource comes from, as they are now.
 func (d *Deliverer) originsOf(r refusal) []model.Origin {
-	rendered := d.rendered[r.workload]
-	if origins := rendered.resources[r.ref].origins; len(origins) > 0 {
-		return origins
+	if found, known := d.find(r.workload, r.ref); known && len(found.origins) > 0 {
+		return found.origins
 	}
-	return []model.Origin{rendered.owner}
+	return []model.Origin{d.workload(r.workload).owner}
 }
 
 // Rejected implements xds.Observer: a finding about each field that the refused resources come from.
 func (d *Deliverer) Rejected(key, identity, typeURL string, names []string, message string) {
 	d.log.Warn("a sidecar refused configuration", "workload", key, "client", identity, "type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
-	news := false
+	workload, news := named(key), false
 	for _, name := range names {
 		ref := xds.Ref{TypeURL: typeURL, Name: name}
-		if resource, known := d.rendered[key].resources[ref]; known {
-			news = d.refused.add(refusal{key, ref, resource.version}, identity, message) || news
+		if r, known := d.find(workload, ref); known {
+			news = d.refused.add(refusal{workload, ref, r.Version}, identity, message) || news
 		}
 	}
 	d.mu.Unlock()
@@ -97,12 +97,12 @@ func (d *Deliverer) Rejected(key, identity, typeURL string, names []string, mess
 
 // Acked implements xds.Observer: it takes back what this sidecar refused of the type. What others refuse stays.
 func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
-	d.takeBack(identity, func(r refusal) bool { return r.workload == key && r.ref.TypeURL == typeURL })
+	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
 }
 
 // Gone implements xds.Observer: a sidecar that is not there refuses nothing.
 func (d *Deliverer) Gone(key, identity string) {
-	d.takeBack(identity, func(r refusal) bool { return r.workload == key })
+	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key })
 }
 
 func (d *Deliverer) takeBack(identity string, matches func(refusal) bool) {
@@ -114,11 +114,20 @@ func (d *Deliverer) takeBack(identity string, matches func(refusal) bool) {
 	}
 }
 
-// forgetRefusals takes back what was said about resources that are not published any more: no sidecar may be left to accept another.
-func (d *Deliverer) forgetRefusals() {
+// named finds a workload by the key under which it is published.
+func named(key string) model.Key {
+	mesh, name, _ := strings.Cut(key, "/")
+	return model.Key{Mesh: mesh, Name: name}
+}
+
+// forgetRefusals takes back what was said about resources that are not published any more, and tells whether there was any: no sidecar
+// may be left to accept another.
+func (d *Deliverer) forgetRefusals() bool {
+	before := len(d.refused)
 	for r := range d.refused {
-		if resource, known := d.rendered[r.workload].resources[r.ref]; !known || resource.version != r.version {
+		if found, known := d.find(r.workload, r.ref); !known || found.Version != r.version {
 			delete(d.refused, r)
 		}
 	}
+	return len(d.refused) != before
 }

@@ -77,15 +77,6 @@ func objects(t *testing.T, text string) []client.Object {
 	return out
 }
 
-func compute(t *testing.T, text string, old *flow.State) *flow.State {
-	t.Helper()
-	return computeObjects(objects(t, text), old)
-}
-
-func computeObjects(all []client.Object, old *flow.State) *flow.State {
-	return flow.Compute([]dialect.Dialect{appmesh.Dialect{}}, all, old)
-}
-
 // publisher passes everything on to a discovery server and notes it.
 type publisher struct {
 	*xds.Server
@@ -102,6 +93,18 @@ func (p *publisher) note(call string) {
 func (p *publisher) Publish(key string, s *xds.Snapshot, since time.Time) {
 	p.note("publish " + key)
 	p.Server.Publish(key, s, since)
+}
+
+func (p *publisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
+	text := "update " + key
+	for _, r := range changed {
+		text += " +" + r.Name
+	}
+	for _, r := range removed {
+		text += " -" + r.Name
+	}
+	p.note(text)
+	return p.Server.Update(key, changed, removed, since)
 }
 
 func (p *publisher) Remove(key string) {
@@ -121,8 +124,27 @@ func (p *publisher) said() []string {
 // fixture is a deliverer with the Envoy driver and a discovery server.
 type fixture struct {
 	*deliver.Deliverer
+	flow      *flow.Flow
 	publisher *publisher
 	changed   int
+}
+
+// apply makes the objects those that there are, in one change.
+func (f *fixture) apply(t *testing.T, now []client.Object) {
+	t.Helper()
+	for _, o := range f.flow.Objects(func(client.Object) bool { return true }) {
+		f.flow.Delete(o)
+	}
+	for _, o := range now {
+		f.flow.Set(o)
+	}
+	f.flow.Settle()
+}
+
+// mean applies the objects of a text.
+func (f *fixture) mean(t *testing.T, text string) {
+	t.Helper()
+	f.apply(t, objects(t, text))
 }
 
 func newFixture(t *testing.T) *fixture {
@@ -130,7 +152,8 @@ func newFixture(t *testing.T) *fixture {
 	f := &fixture{}
 	f.Deliverer = deliver.New(slog.New(slog.DiscardHandler), envoy.Name, func() { f.changed++ })
 	f.publisher = &publisher{Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)})}
-	f.SetPublisher(f.publisher)
+	f.flow = flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
+	f.Connect(f.flow, f.publisher)
 	f.SetRenderer(envoy.Driver{})
 	return f
 }

@@ -9,7 +9,7 @@ const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: t
 
 func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 	f := newFixture(t)
-	f.Deliver(nil, compute(t, shop, nil))
+	f.mean(t, shop)
 	f.Rejected(front.String(), "p1", clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
 	if got := texts(f.Findings()); got != refused {
 		t.Errorf("findings:\n%s\nwant\n%s", got, refused)
@@ -29,7 +29,7 @@ func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 
 func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 	f := newFixture(t)
-	f.Deliver(nil, compute(t, shop, nil))
+	f.mean(t, shop)
 	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
 	f.Acked(front.String(), "p1", listeners, "1")
 	f.Acked(back.String(), "p1", clusters, "1")
@@ -48,7 +48,7 @@ func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 
 func TestEverySidecarIsHeard(t *testing.T) {
 	f := newFixture(t)
-	f.Deliver(nil, compute(t, shop, nil))
+	f.mean(t, shop)
 	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
 	f.Rejected(front.String(), "p2", clusters, []string{toBack}, "no")
 	if got := texts(f.Findings()); got != refused || f.changed != 1 {
@@ -82,10 +82,9 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 		"the resource changed": strings.Replace(shop, "back.example", "elsewhere.example", 1),
 	} {
 		f := newFixture(t)
-		before := compute(t, shop, nil)
-		f.Deliver(nil, before)
+		f.mean(t, shop)
 		f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
-		f.Deliver(before, compute(t, now, before))
+		f.mean(t, now)
 		if got := f.Findings(); len(got) != 0 {
 			t.Errorf("%s: %s", name, texts(got))
 		}
@@ -95,14 +94,12 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 // The same resource may come from another field than before.
 func TestARefusalFollowsItsField(t *testing.T) {
 	f := newFixture(t)
-	before := compute(t, shop, nil)
-	f.Deliver(nil, before)
+	f.mean(t, shop)
 	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
-	moved := compute(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1), before)
-	if moved.Views[front] == nil || moved.Views[back] == nil {
+	f.mean(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1))
+	if state := f.flow.State(); state.Views[front] == nil || state.Views[back] == nil {
 		t.Fatal("the case does not do what it should")
 	}
-	f.Deliver(before, moved)
 	for _, finding := range f.Findings() {
 		if finding.Object.Name == "back" {
 			t.Errorf("an object that is gone is told: %s", finding)

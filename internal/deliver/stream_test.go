@@ -78,7 +78,7 @@ func eventually(t *testing.T, what string, ok func() bool) {
 // TestARefusalOnTheWire refuses and accepts as a sidecar does, over a connection.
 func TestARefusalOnTheWire(t *testing.T) {
 	f := newFixture(t)
-	f.Deliver(nil, compute(t, shop, nil))
+	f.mean(t, shop)
 	stream := connect(t, f, front.String(), "p1")
 	first := receive(t, stream)
 	if !slices.ContainsFunc(first.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == toBack }) {
@@ -90,8 +90,7 @@ func TestARefusalOnTheWire(t *testing.T) {
 	}
 	eventually(t, "the refusal is a finding", func() bool { return strings.Contains(texts(f.Findings()), refused) })
 
-	state := compute(t, shop, nil)
-	f.Deliver(state, compute(t, shop+"\n---\n"+`{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}`, state))
+	f.mean(t, shop+"\n---\n"+`{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}`)
 	if got := texts(f.Findings()); !strings.Contains(got, refused) {
 		t.Errorf("something else changed, and the refusal is forgotten: %s", got)
 	}
@@ -100,11 +99,10 @@ func TestARefusalOnTheWire(t *testing.T) {
 // A pod whose labels changed belongs to another workload: its sidecar is sent away, and placed anew when it comes back.
 func TestASidecarWhosePodMovedIsSentAway(t *testing.T) {
 	f := newFixture(t)
-	before := compute(t, shop, nil)
-	f.Deliver(nil, before)
+	f.mean(t, shop)
 	stream := connect(t, f, front.String(), "p1")
 	receive(t, stream)
-	f.Deliver(before, compute(t, shop, before))
+	f.mean(t, shop)
 	if n := len(f.publisher.Clients()); n != 1 {
 		t.Fatalf("%d sidecars are connected", n)
 	}
@@ -114,7 +112,7 @@ func TestASidecarWhosePodMovedIsSentAway(t *testing.T) {
 			o.SetLabels(map[string]string{"app": "back"})
 		}
 	}
-	f.Deliver(before, computeObjects(moved, before))
+	f.apply(t, moved)
 	if _, err := stream.Recv(); err == nil {
 		t.Error("the stream goes on")
 	}

@@ -1,7 +1,9 @@
 // Package dialect is the contract of dialects, families of API objects that users write, and the list of them.
 //
 // In come objects of the kinds that a dialect reads; out come the part of the model that they mean and findings about
-// them. A dialect is pure: no I/O, no memory, no clock; equal objects in any order give equal results.
+// them. A dialect is a set of rules, each a pure function of the objects and entries that it reads: no I/O, no memory, no clock. The
+// rules are evaluated anew where something changed, so that one change costs what it touches; equal objects in any order give equal
+// results.
 //
 // To add one: make a folder beside appmesh with a type that has the methods below, and put it into All.
 package dialect
@@ -10,7 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 )
 
 // Dialect is one family of API objects.
@@ -20,9 +23,9 @@ type Dialect interface {
 	// Kinds gives an empty object of each kind that the dialect reads, Namespaces and Pods among them where selectors
 	// speak of them.
 	Kinds() []client.Object
-	// Translate turns objects into a model fragment and findings, both in canonical order. It passes over objects of
-	// other kinds, changes none, and never fails: what is wrong with an object is a finding.
-	Translate(objects []client.Object) (model.Model, []model.Finding)
+	// Rules adds the rules that make items of the model, and findings, from objects. They change no object and never fail: what is
+	// wrong with an object is a finding.
+	Rules(g *incremental.Graph, objects *live.Objects, out *live.Model)
 }
 
 // Settings are the choices of whoever runs the control plane, one member a dialect.

@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 )
 
 func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
@@ -20,7 +22,11 @@ func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
 		if len(d.Kinds()) == 0 {
 			t.Errorf("dialect %s reads nothing", d.Name())
 		}
-		if m, findings := d.Translate(nil); len(m.Meshes) > 0 || len(findings) > 0 {
+		g := incremental.New()
+		m := live.NewModel(g)
+		d.Rules(g, live.NewObjects(g), m)
+		g.Run()
+		if len(m.Snapshot().Meshes) > 0 || len(m.AllFindings()) > 0 {
 			t.Errorf("dialect %s makes something of nothing", d.Name())
 		}
 	}

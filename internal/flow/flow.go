@@ -1,76 +1,75 @@
 package flow
 
 import (
-	"cmp"
 	"context"
-	"fmt"
 	"log/slog"
-	"slices"
+	"reflect"
 	"sync"
-	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Sink gets each new state, and the one before it (nil at first). Calls do not overlap; a slow sink delays the next state,
-// which then takes more changes together.
-type Sink func(old, now *State)
+// Sink gets each change, once it is in. Calls do not overlap; a slow sink delays the next change, which then takes more events
+// together.
+type Sink func(Change)
 
-// Flow turns objects into states. Use New.
+// Flow turns events about objects into changes of the mesh. Use New.
 type Flow struct {
-	dialects []dialect.Dialect
-	sinks    []Sink
-	log      *slog.Logger
+	sinks []Sink
+	log   *slog.Logger
 
 	mu      sync.Mutex
-	objects map[ID]client.Object
-	changed time.Time // when the first change since the last state came; zero if there was none
+	pending map[id]event
+	since   time.Time // when the first pending event came; zero if there is none
+	started bool      // the first change has been made
+	next    chan struct{}
 	wake    chan struct{}
 
-	state atomic.Pointer[State]
-	next  chan struct{} // closed when the next state is there; guarded by mu
+	// world is changed by Run alone, under lock; everybody else reads.
+	lock  sync.RWMutex
+	world *world
+	state *State // of the world as it is, if somebody has asked for it; guarded by mu
 }
 
-// ID names an object of any kind.
-type ID struct {
-	Kind      schema.GroupKind
-	Namespace string
-	Name      string
+// id names an object of any kind.
+type id struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+// event is the last thing that happened to an object.
+type event struct {
+	object client.Object
+	gone   bool
 }
 
 // New makes a flow. Sinks are called in the order given.
 func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Flow {
-	return &Flow{dialects: dialects, sinks: sinks, log: log, objects: map[ID]client.Object{}, wake: make(chan struct{}, 1), next: make(chan struct{})}
+	return &Flow{
+		sinks: sinks, log: log, world: newWorld(dialects),
+		pending: map[id]event{}, next: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
 }
 
 // AddSink adds a sink; call it before Run.
 func (f *Flow) AddSink(s Sink) { f.sinks = append(f.sinks, s) }
 
-// Set adds an object or replaces it. The flow keeps it; it must not change any more.
-func (f *Flow) Set(id ID, object client.Object) {
+// Set adds an object or replaces the one of its kind, namespace and name. The flow keeps it; it must not change any more.
+func (f *Flow) Set(object client.Object) { f.note(event{object: object}) }
+
+// Delete forgets the object of the kind, namespace and name of the one given.
+func (f *Flow) Delete(object client.Object) { f.note(event{object: object, gone: true}) }
+
+func (f *Flow) note(e event) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.objects[id] = object
-	f.touch()
-}
-
-// Delete forgets an object.
-func (f *Flow) Delete(id ID) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if _, known := f.objects[id]; known {
-		delete(f.objects, id)
-		f.touch()
-	}
-}
-
-func (f *Flow) touch() {
-	if f.changed.IsZero() {
-		f.changed = time.Now()
+	f.pending[id{reflect.TypeOf(e.object), client.ObjectKeyFromObject(e.object)}] = e
+	if f.since.IsZero() {
+		f.since = time.Now()
 	}
 	select {
 	case f.wake <- struct{}{}:
@@ -78,30 +77,10 @@ func (f *Flow) touch() {
 	}
 }
 
-// State gives the newest state, nil before the first.
-func (f *Flow) State() *State { return f.state.Load() }
-
-// Await gives the first state, from now on, for which ready is true. The error is that of the context.
-func (f *Flow) Await(ctx context.Context, ready func(*State) bool) (*State, error) {
-	for {
-		f.mu.Lock()
-		next := f.next
-		f.mu.Unlock()
-		if s := f.State(); s != nil && ready(s) {
-			return s, nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil, ctx.Err()
-		case <-next:
-		}
-	}
-}
-
-// Run makes states until the context ends. It makes the first one at once, so start it when the objects are there.
+// Run makes changes until the context ends. It takes what is there at once, so start it when all objects are.
 func (f *Flow) Run(ctx context.Context) error {
 	for {
-		f.step()
+		f.Settle()
 		select {
 		case <-ctx.Done():
 			return nil
@@ -110,44 +89,52 @@ func (f *Flow) Run(ctx context.Context) error {
 	}
 }
 
-// step makes the next state and hands it out.
-func (f *Flow) step() {
+// Settle takes all pending events together, and hands out the change that they make. Run calls it whenever there are some; who wants to
+// decide about the time calls it instead of Run.
+func (f *Flow) Settle() {
 	f.mu.Lock()
-	objects := make([]client.Object, 0, len(f.objects))
-	ids := make([]ID, 0, len(f.objects))
-	for id := range f.objects {
-		ids = append(ids, id)
-	}
-	slices.SortFunc(ids, ID.compare)
-	for _, id := range ids {
-		objects = append(objects, f.objects[id])
-	}
-	changed := f.changed
-	f.changed = time.Time{}
+	events, since := f.pending, f.since
+	f.pending, f.since = map[id]event{}, time.Time{}
 	select {
-	case <-f.wake: // for changes that are in already
+	case <-f.wake: // for events that are in already
 	default:
 	}
 	f.mu.Unlock()
 
-	old := f.state.Load()
-	now := Compute(f.dialects, objects, old)
-	now.Changed = changed
-	f.state.Store(now)
-	f.log.Debug("new state", "objects", len(objects), "workloads", len(now.Views), "findings", len(now.Findings))
-	for _, sink := range f.sinks {
-		sink(old, now)
-	}
+	c := f.apply(events)
 	f.mu.Lock()
-	close(f.next)
+	if f.started {
+		c.Since = since
+	}
+	f.started = true
+	f.state = nil
+	next := f.next
 	f.next = make(chan struct{})
 	f.mu.Unlock()
+	f.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Reaches), "pods", len(c.Pods), "told", len(c.Told))
+	for _, sink := range f.sinks {
+		sink(c)
+	}
+	close(next)
 }
 
-func (a ID) compare(b ID) int {
-	return cmp.Or(cmp.Compare(a.Kind.Group, b.Kind.Group), cmp.Compare(a.Kind.Kind, b.Kind.Kind),
-		cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+func (f *Flow) apply(events map[id]event) Change {
+	f.lock.Lock()
+	defer f.lock.Unlock()
+	for _, e := range events {
+		if e.gone {
+			f.world.objects.Delete(e.object)
+		} else {
+			f.world.objects.Set(e.object)
+		}
+	}
+	c := f.world.settle()
+	for _, e := range events {
+		if e.gone {
+			c.Gone = append(c.Gone, e.object)
+		} else {
+			c.Objects = append(c.Objects, e.object)
+		}
+	}
+	return c
 }
-
-// String gives "Kind.group namespace/name".
-func (a ID) String() string { return fmt.Sprintf("%s %s/%s", a.Kind, a.Namespace, a.Name) }

@@ -46,95 +46,91 @@ func run(t *testing.T, f *Flow) {
 	})
 }
 
-// Nothing is recomputed while nothing changes.
-func TestOneStateForOneChange(t *testing.T) {
+// Nothing happens while nothing changes.
+func TestOneChangeForOneEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var states []*State
-		f := New(quiet, dialects, func(old, now *State) {
-			if len(states) > 0 && old != states[len(states)-1] || len(states) == 0 && old != nil {
-				t.Error("the state before is not the one that was handed out before")
-			}
-			states = append(states, now)
-		})
-		f.Set(ID{Name: "m"}, mesh())
+		var changes []Change
+		f := New(quiet, dialects, func(c Change) { changes = append(changes, c) })
+		f.Set(mesh())
+		if f.Ready() || f.State() != nil {
+			t.Error("ready before the first change")
+		}
 		run(t, f)
 		synctest.Wait()
-		if len(states) != 1 || len(states[0].Objects) != 1 {
-			t.Fatalf("%d states for what was there at the start", len(states))
+		if len(changes) != 1 || len(changes[0].Objects) != 1 || !f.Ready() {
+			t.Fatalf("%d changes for what was there at the start", len(changes))
 		}
 		for i := range 3 {
-			f.Set(ID{Name: "n" + strconv.Itoa(i)}, node("n"+strconv.Itoa(i)))
+			f.Set(node("n" + strconv.Itoa(i)))
 			synctest.Wait()
 		}
-		if len(states) != 4 || len(states[3].Views) != 3 {
-			t.Errorf("%d states after three changes, one at a time", len(states))
+		if len(changes) != 4 || len(changes[3].Views) != 1 || len(f.State().Views) != 3 {
+			t.Errorf("%d changes after three events, one at a time", len(changes))
 		}
-		f.Delete(ID{Name: "nobody"})
+		f.Delete(node("n0"))
 		synctest.Wait()
-		if len(states) != 4 {
-			t.Error("a state was made because something went away that was not there")
-		}
-		f.Delete(ID{Name: "n0"})
-		synctest.Wait()
-		if len(states) != 5 || len(states[4].Views) != 2 {
-			t.Errorf("%d states after a deletion", len(states))
+		if len(changes) != 5 || len(changes[4].Gone) != 1 || len(f.State().Views) != 2 {
+			t.Errorf("%d changes after a deletion", len(changes))
 		}
 	})
 }
 
-// A slow sink sees fewer states; the last one holds everything.
-func TestChangesAreTakenTogether(t *testing.T) {
+// A slow sink sees fewer changes; the last one holds everything.
+func TestEventsAreTakenTogether(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int32
 		proceed := make(chan struct{})
 		f := New(quiet, dialects)
-		f.AddSink(func(_, _ *State) {
+		f.AddSink(func(Change) {
 			seen.Add(1)
 			<-proceed
 		})
-		f.Set(ID{Name: "m"}, mesh())
+		f.Set(mesh())
 		run(t, f)
 		synctest.Wait()
 		for i := range 100 {
-			f.Set(ID{Name: "n" + strconv.Itoa(i)}, node("n"+strconv.Itoa(i)))
+			f.Set(node("n" + strconv.Itoa(i)))
 		}
 		synctest.Wait()
 		close(proceed)
 		synctest.Wait()
 		if n := seen.Load(); n != 2 {
-			t.Errorf("the sink saw %d states, not the first and the last", n)
+			t.Errorf("the sink saw %d changes, not the first and the last", n)
 		}
 		if n := len(f.State().Views); n != 100 {
-			t.Errorf("the last state has %d of 100 workloads", n)
+			t.Errorf("in the end there are %d of 100 workloads", n)
 		}
 	})
 }
 
-// Changed is when the first change came in, so that one can tell how long users wait.
-func TestChangedIsWhenTheFirstChangeCame(t *testing.T) {
+// Since is when the first event came in, so that one can tell how long users wait.
+func TestSinceIsWhenTheFirstEventCame(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Bool
-		f := New(quiet, dialects, func(_, _ *State) {
+		var last Change
+		f := New(quiet, dialects, func(c Change) {
+			last = c
 			if slow.Load() {
 				time.Sleep(time.Minute) // of the bubble's time
 			}
 		})
+		f.Set(mesh())
 		run(t, f)
 		synctest.Wait()
-		if c := f.State().Changed; !c.IsZero() {
-			t.Errorf("nothing changed, at %s", c)
+		if !last.Since.IsZero() {
+			t.Errorf("what was there at the start came at %s", last.Since)
 		}
 		slow.Store(true)
-		f.Set(ID{Name: "m"}, mesh())
+		f.Set(node("m"))
 		synctest.Wait()
 		first := time.Now()
-		f.Set(ID{Name: "n"}, node("n"))
+		f.Set(node("n"))
 		time.Sleep(time.Second)
-		f.Set(ID{Name: "o"}, node("o"))
+		f.Set(node("o"))
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
-		if got := f.State().Changed; !got.Equal(first) || len(f.State().Views) != 2 {
-			t.Errorf("changed at %s, the first change came at %s", got, first)
+		if !last.Since.Equal(first) || len(last.Views) != 2 {
+			t.Errorf("since %s, the first event came at %s", last.Since, first)
 		}
 	})
 }
@@ -142,28 +138,32 @@ func TestChangedIsWhenTheFirstChangeCame(t *testing.T) {
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := New(quiet, dialects)
-		ready := func(n int) func(*State) bool { return func(s *State) bool { return len(s.Views) >= n } }
+		views := func(n int) func() bool { return func() bool { return len(f.State().Views) >= n } }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		if _, err := f.Await(ctx, ready(0)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("before the first state: %v", err)
+		if err := f.Await(ctx, views(0)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before the first change: %v", err)
 		}
-		f.Set(ID{Name: "m"}, mesh())
+		f.Set(mesh())
 		run(t, f)
-		if _, err := f.Await(t.Context(), ready(0)); err != nil {
-			t.Errorf("with a state that will do: %v", err)
+		if err := f.Await(t.Context(), views(0)); err != nil {
+			t.Errorf("with a mesh that will do: %v", err)
 		}
-		var got *State
-		go func() { got, _ = f.Await(t.Context(), ready(2)) }()
-		f.Set(ID{Name: "a"}, node("a"))
+		var done atomic.Bool
+		go func() {
+			if f.Await(t.Context(), views(2)) == nil {
+				done.Store(true)
+			}
+		}()
+		f.Set(node("a"))
 		synctest.Wait()
-		if got != nil {
-			t.Errorf("one view was enough, where two were asked for: %v", got.Views)
+		if done.Load() {
+			t.Error("one view was enough, where two were asked for")
 		}
-		f.Set(ID{Name: "b"}, node("b"))
+		f.Set(node("b"))
 		synctest.Wait()
-		if got == nil || got.Views[model.Key{Mesh: "m", Name: "b_a"}] == nil {
-			t.Error("the state that was waited for did not come")
+		if _, ok := f.View(model.Key{Mesh: "m", Name: "b_a"}); !ok || !done.Load() {
+			t.Error("what was waited for did not come")
 		}
 	})
 }

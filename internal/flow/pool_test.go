@@ -5,13 +5,13 @@ import (
 	"log/slog"
 	"maps"
 	"math/rand/v2"
+	"reflect"
 	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -26,31 +26,26 @@ var (
 	quiet    = slog.New(slog.DiscardHandler)
 )
 
-// world is what an API server has: few names, so that objects of random events meet.
-type world struct {
+// cluster is what an API server has: few names, so that objects of random events meet.
+type cluster struct {
 	random   *rand.Rand
-	objects  map[ID]client.Object
-	handlers map[schema.GroupKind]toolscache.ResourceEventHandler
+	objects  map[id]client.Object
+	informer toolscache.ResourceEventHandler
 	clock    int
 }
 
-func newWorld(seed uint64, f *Flow) *world {
-	w := &world{random: rand.New(rand.NewPCG(seed, 1)), objects: map[ID]client.Object{}, handlers: map[schema.GroupKind]toolscache.ResourceEventHandler{}}
-	for _, kind := range []string{"Namespace", "Pod", api.KindMesh, api.KindVirtualNode, api.KindVirtualService, api.KindVirtualRouter} {
-		gk := schema.GroupKind{Kind: kind}
-		w.handlers[gk] = handler(f, gk)
-	}
-	return w
+func newCluster(seed uint64, f *Flow) *cluster {
+	return &cluster{random: rand.New(rand.NewPCG(seed, 1)), objects: map[id]client.Object{}, informer: handler(f)}
 }
 
-func (w *world) chance(percent int) bool { return w.random.IntN(100) < percent }
+func (w *cluster) chance(percent int) bool { return w.random.IntN(100) < percent }
 
-func (w *world) name(prefix string, n int) string { return prefix + strconv.Itoa(w.random.IntN(n)) }
+func (w *cluster) name(prefix string, n int) string { return prefix + strconv.Itoa(w.random.IntN(n)) }
 
 // event lets one object come, change or go, and tells the flow as an informer does.
-func (w *world) event() {
-	kind, now := w.object()
-	id := ID{Kind: schema.GroupKind{Kind: kind}, Namespace: now.GetNamespace(), Name: now.GetName()}
+func (w *cluster) event() {
+	now := w.object()
+	id := id{reflect.TypeOf(now), client.ObjectKeyFromObject(now)}
 	old, exists := w.objects[id]
 	w.clock++
 	now.SetResourceVersion(strconv.Itoa(w.clock))
@@ -61,11 +56,11 @@ func (w *world) event() {
 		if w.chance(20) { // the informer was cut off and missed the end
 			last = toolscache.DeletedFinalStateUnknown{Obj: old}
 		}
-		w.handlers[id.Kind].OnDelete(last)
+		w.informer.OnDelete(last)
 	case exists:
 		now.SetUID(old.GetUID())
 		if w.chance(10) {
-			now.SetUID(types.UID(fmt.Sprintf("%s-%d", id.Name, w.clock))) // deleted and created between two looks
+			now.SetUID(types.UID(fmt.Sprintf("%s-%d", id.name.Name, w.clock))) // deleted and created between two looks
 		}
 		now.SetCreationTimestamp(old.GetCreationTimestamp())
 		if old.GetGeneration() > 0 {
@@ -77,39 +72,39 @@ func (w *world) event() {
 			now = same
 		}
 		w.objects[id] = now
-		w.handlers[id.Kind].OnUpdate(old, now)
+		w.informer.OnUpdate(old, now)
 	default:
-		now.SetUID(types.UID(id.Name))
+		now.SetUID(types.UID(id.name.Name))
 		now.SetCreationTimestamp(metav1.NewTime(time.Unix(int64(w.random.IntN(5)), 0)))
 		w.objects[id] = now
-		w.handlers[id.Kind].OnAdd(now, false)
+		w.informer.OnAdd(now, false)
 	}
 }
 
 // list gives the objects in random order.
-func (w *world) list() []client.Object {
+func (w *cluster) list() []client.Object {
 	out := slices.Collect(maps.Values(w.objects))
 	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
 
 // object makes a random object, valid more often than not.
-func (w *world) object() (string, client.Object) {
+func (w *cluster) object() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
 	switch w.random.IntN(8) {
 	case 0:
-		return "Namespace", &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}}}
+		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}}}
 	case 1:
 		mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: w.name("m", 2), Generation: 1}}
 		mesh.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"mesh": mesh.Name}}
 		if w.chance(30) {
 			mesh.Spec.EgressFilter = &api.EgressFilter{Type: api.EgressAllowAll}
 		}
-		return api.KindMesh, mesh
+		return mesh
 	case 2, 3:
-		return "Pod", w.pod(meta.Namespace)
+		return w.pod(meta.Namespace)
 	case 4, 5:
-		return api.KindVirtualNode, w.node(meta)
+		return w.node(meta)
 	case 6:
 		meta.Name = w.name("vs", 3)
 		vs := &api.VirtualService{ObjectMeta: meta}
@@ -118,12 +113,12 @@ func (w *world) object() (string, client.Object) {
 		} else {
 			vs.Spec.Provider = &api.VirtualServiceProvider{VirtualRouter: &api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: w.name("vr", 2)}}}
 		}
-		return api.KindVirtualService, vs
+		return vs
 	}
-	return api.KindVirtualRouter, w.router(meta)
+	return w.router(meta)
 }
 
-func (w *world) pod(namespace string) *corev1.Pod {
+func (w *cluster) pod(namespace string) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("pod", 4), Labels: map[string]string{"app": w.name("vn", 3)}}}
 	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded}[w.random.IntN(4)]
 	if w.chance(80) {
@@ -141,7 +136,7 @@ func (w *world) pod(namespace string) *corev1.Pod {
 	return pod
 }
 
-func (w *world) node(meta metav1.ObjectMeta) *api.VirtualNode {
+func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 	meta.Name = w.name("vn", 3)
 	vn := &api.VirtualNode{ObjectMeta: meta}
 	if w.chance(15) {
@@ -158,7 +153,7 @@ func (w *world) node(meta metav1.ObjectMeta) *api.VirtualNode {
 	return vn
 }
 
-func (w *world) router(meta metav1.ObjectMeta) *api.VirtualRouter {
+func (w *cluster) router(meta metav1.ObjectMeta) *api.VirtualRouter {
 	meta.Name = w.name("vr", 2)
 	vr := &api.VirtualRouter{ObjectMeta: meta}
 	vr.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: 80, Protocol: api.ProtocolHTTP}}}

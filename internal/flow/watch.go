@@ -7,7 +7,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,7 +26,7 @@ func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, 
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
-		registration, err := informer.AddEventHandler(handler(f, gvk.GroupKind()))
+		registration, err := informer.AddEventHandler(handler(f))
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
@@ -39,12 +38,11 @@ func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, 
 	return nil
 }
 
-func handler(f *Flow, kind schema.GroupKind) toolscache.ResourceEventHandler {
-	id := func(o client.Object) ID { return ID{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()} }
+func handler(f *Flow) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(added any) {
 			if o, ok := added.(client.Object); ok {
-				f.Set(id(o), o)
+				f.Set(o)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -53,7 +51,7 @@ func handler(f *Flow, kind schema.GroupKind) toolscache.ResourceEventHandler {
 				return
 			}
 			if ok {
-				f.Set(id(o), o)
+				f.Set(o)
 			}
 		},
 		DeleteFunc: func(deleted any) {
@@ -61,7 +59,7 @@ func handler(f *Flow, kind schema.GroupKind) toolscache.ResourceEventHandler {
 				deleted = unknown.Obj
 			}
 			if o, ok := deleted.(client.Object); ok {
-				f.Delete(id(o))
+				f.Delete(o)
 			}
 		},
 	}

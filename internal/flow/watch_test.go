@@ -5,7 +5,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -84,12 +83,12 @@ func TestWhichUpdatesOfPodsMatter(t *testing.T) {
 // Events about what is no object, which informers send when they lost sight of one, change nothing.
 func TestEventsWithoutAnObject(t *testing.T) {
 	f := New(quiet, dialects)
-	h := handler(f, schema.GroupKind{Kind: "Pod"})
+	h := handler(f)
 	h.OnAdd("text", false)
 	h.OnUpdate(nil, nil)
 	h.OnDelete(nil)
 	h.OnUpdate(nil, client.Object(pod("a", "u")))
-	if len(f.objects) != 1 {
-		t.Errorf("the flow has %d objects, not one", len(f.objects))
+	if len(f.pending) != 1 {
+		t.Errorf("the flow has %d objects, not one", len(f.pending))
 	}
 }

@@ -39,7 +39,7 @@ func stateOf(t *testing.T, name string) *flow.State {
 		t.Fatal(err)
 	}
 	set.Complete()
-	return flow.Compute(dialects, set.Objects, nil)
+	return flow.Compute(dialects, set.Objects)
 }
 
 func TestPictures(t *testing.T) {

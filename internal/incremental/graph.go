@@ -7,8 +7,10 @@ type Graph struct {
 	rules []rule
 	// queue holds the evaluations to do, by rule.
 	queue   [][]*cell
-	current int // the rule being run; -1 between runs
-	evals   uint64
+	current int // the rule being run; outside between runs
+	// stale are slots whose values have to be made anew before the outside may look.
+	stale []node
+	evals uint64
 }
 
 // New makes a graph without relations and rules.
@@ -36,6 +38,7 @@ type cell struct {
 type node interface {
 	addReader(*cell)
 	dropReader(*cell)
+	refresh()
 }
 
 // emission is an entry that a cell has put into a slot.
@@ -70,6 +73,10 @@ func (g *Graph) Run() {
 		}
 	}
 	g.current = outside
+	for _, n := range g.stale {
+		n.refresh()
+	}
+	g.stale = nil
 }
 
 func (g *Graph) evaluate(c *cell) {

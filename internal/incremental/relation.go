@@ -26,8 +26,11 @@ type slot[K comparable, V any] struct {
 	relation *Relation[K, V]
 	key      K
 	entries  []entry[V]
-	values   []V // of the entries; made anew for each change
-	readers  map[*cell]struct{}
+	// values are those of the entries, made anew after changes, when somebody reads or the run ends. While stale, entries that came
+	// since are at the end, in no order: many that come at once are sorted once.
+	values  []V
+	stale   bool
+	readers map[*cell]struct{}
 }
 
 type entry[V any] struct {
@@ -91,6 +94,7 @@ func (r *Relation[K, V]) All(t *Task, key K) []V {
 	r.reader = min(r.reader, t.cell.rank)
 	s := r.slot(key)
 	t.reads = append(t.reads, s)
+	s.refresh()
 	return s.values
 }
 
@@ -144,7 +148,10 @@ func first[V any](values []V) (V, bool) {
 }
 
 func (s *slot[K, V]) insert(by *cell, v V) {
-	i, _ := slices.BinarySearchFunc(s.entries, v, func(e entry[V], v V) int { return s.relation.compare(e.value, v) })
+	i := len(s.entries)
+	if !s.stale {
+		i, _ = slices.BinarySearchFunc(s.entries, v, func(e entry[V], v V) int { return s.relation.compare(e.value, v) })
+	}
 	s.entries = slices.Insert(s.entries, i, entry[V]{by, v})
 	s.relation.slots[s.key] = s // it may have been forgotten when another entry went
 	s.touch()
@@ -158,11 +165,11 @@ func (s *slot[K, V]) remove(by *cell, v V) {
 
 // touch tells everybody whom the slot concerns.
 func (s *slot[K, V]) touch() {
-	s.values = make([]V, len(s.entries))
-	for i, e := range s.entries {
-		s.values[i] = e.value
-	}
 	r := s.relation
+	if !s.stale {
+		s.stale = true
+		r.g.stale = append(r.g.stale, s)
+	}
 	if r.observed {
 		r.changed[s.key] = struct{}{}
 	}
@@ -173,6 +180,18 @@ func (s *slot[K, V]) touch() {
 		feed(s.key)
 	}
 	s.forgetIfUnused()
+}
+
+func (s *slot[K, V]) refresh() {
+	if !s.stale {
+		return
+	}
+	s.stale = false
+	slices.SortStableFunc(s.entries, func(a, b entry[V]) int { return s.relation.compare(a.value, b.value) })
+	s.values = make([]V, len(s.entries))
+	for i, e := range s.entries {
+		s.values[i] = e.value
+	}
 }
 
 func (s *slot[K, V]) addReader(c *cell) {

@@ -17,12 +17,13 @@ func Each[K comparable, V any](g *Graph, name string, source *Relation[K, V], f 
 		c := cells[key]
 		if c == nil {
 			c = &cell{rank: rank, evaluate: func(t *Task) bool {
-				values := source.Look(key)
-				if len(values) == 0 {
+				s := source.slots[key]
+				if s == nil || len(s.entries) == 0 {
 					delete(cells, key)
 					return false
 				}
-				f(t, key, values)
+				s.refresh()
+				f(t, key, s.values)
 				return true
 			}}
 			cells[key] = c

@@ -19,6 +19,7 @@ import (
 	"anymesh.dev/anymesh/internal/manifest"
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 var update = flag.Bool("update", false, "rewrite the outline in testdata")
@@ -39,8 +40,8 @@ func dump(t *testing.T, workload string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	view := flow.Compute(dialects, set.Objects, nil).Views[model.Key{Mesh: "colors", Name: workload}]
-	resources, _ := envoy.Driver{}.Render(view.View)
+	state := flow.Compute(dialects, set.Objects)
+	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View, state.Index.Reach)
 	all := map[string]json.RawMessage{}
 	for _, r := range resources {
 		message, err := envoy.Decode(r)

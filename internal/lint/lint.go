@@ -74,7 +74,7 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		return nil, err
 	}
 	objects, refused := admit(set)
-	state := flow.Compute(dialects, objects, nil)
+	state := flow.Compute(dialects, objects)
 	findings := slices.Concat(state.Findings, driverFindings(state, o))
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Passed: set.Passed}

@@ -29,7 +29,7 @@ func state() *flow.State {
 	for _, name := range []string{"one", "two"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	return flow.Compute(dialect.All(dialect.Settings{}), objects, nil)
+	return flow.Compute(dialect.All(dialect.Settings{}), objects)
 }
 
 func TestWorkloadsHaveManyNames(t *testing.T) {

@@ -94,7 +94,7 @@ func (c *cluster) state(t *testing.T) *flow.State {
 		}
 		objects = append(objects, items...)
 	}
-	return flow.Compute([]dialect.Dialect{appmesh.Dialect{}}, objects, nil)
+	return flow.Compute([]dialect.Dialect{appmesh.Dialect{}}, objects)
 }
 
 // do makes one pass.

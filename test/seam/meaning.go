@@ -29,10 +29,10 @@ type Meaning struct {
 // Mean works out what the objects mean, as the control plane does.
 func (c *Case) Mean() Meaning {
 	m := Meaning{Rendered: map[model.Key][]sidecar.Resource{}}
-	m.State = flow.Compute(dialect.All(dialect.Settings{}), c.Objects, nil)
+	m.State = flow.Compute(dialect.All(dialect.Settings{}), c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
-		resources, findings := envoy.Driver{}.Render(view.View)
+		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.Reach)
 		m.Rendered[key] = resources
 		m.Findings = append(m.Findings, findings...)
 		m.Findings = append(m.Findings, model.Unsupported(envoy.Name, view.Needs(), envoy.Driver{}.Supports())...)

@@ -81,9 +81,15 @@ func (p *pod) addresses(d model.Decision) int {
 	case model.DiscoverDNSEndpoints:
 		return endpoints
 	case model.DiscoverInstances:
-		return len(p.view.Reached(to))
+		return len(p.reached(to))
 	}
 	return 1
+}
+
+// reached lists the endpoints that a destination leads to.
+func (p *pod) reached(d model.Destination) []model.Endpoint {
+	reach, _ := p.index.Reach(d.Key)
+	return reach.Endpoints
 }
 
 // recognise names the target that a pod answered for: the first that leads to the pod's address.
@@ -97,7 +103,7 @@ func (p *pod) recognise(d model.Decision, seen *Seen) {
 	}
 	for _, t := range d.Targets {
 		to, _ := p.view.Destination(t.Destination)
-		for _, e := range p.view.Reached(to) {
+		for _, e := range p.reached(to) {
 			if to.Port == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
 				seen.Who = t.Destination
 				return

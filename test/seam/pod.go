@@ -21,6 +21,7 @@ import (
 type pod struct {
 	world *space
 	view  *model.View
+	index *model.Index
 	lines []Line
 	tally *tally
 }
@@ -35,7 +36,7 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pod{world: world, view: view, lines: lines, tally: &tally{tries: map[string]int{}}}
+	p := &pod{world: world, view: view, index: m.State.Index, lines: lines, tally: &tally{tries: map[string]int{}}}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
 		return nil, nil, err
@@ -70,7 +71,8 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	next := netip.MustParsePrefix(destinations).Addr()
 	for _, d := range ix.Model.Destinations {
 		if d.Discovery.Kind == model.DiscoverInstances {
-			for _, e := range ix.Reached(d) {
+			reach, _ := ix.Reach(d.Key)
+			for _, e := range reach.Endpoints {
 				for _, address := range e.Addresses {
 					instances[netip.AddrPortFrom(address, d.Port)] = d.Protocol
 				}

@@ -4,7 +4,7 @@ import (
 	"maps"
 	"net/url"
 	"slices"
-	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -15,13 +15,6 @@ import (
 // CloudMapGate is the readiness gate that App Mesh's injector gave to pods of VirtualNodes with awsCloudMap. There is no registry to
 // wait for any more, so that it holds for every pod that has it, and new pods are not given it.
 const CloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
-
-// registry is what AWS Cloud Map was to a mesh: who is registered under a service, and who asks for whom. VirtualNodes that give one
-// namespaceName and serviceName share their endpoints; each sees those that have all of its own attributes.
-type registry struct {
-	// groups are those asked for, by the service that they are a part of.
-	groups map[registered][]asked
-}
 
 // registered is a service of the registry.
 type registered struct{ mesh, namespace, service string }
@@ -41,17 +34,14 @@ func registers(mesh string, o *api.VirtualNode) (registered, bool) {
 	return registered{mesh, c.NamespaceName, c.ServiceName}, true
 }
 
-func newRegistry(nodes []*member[*api.VirtualNode]) registry {
-	r := registry{map[registered][]asked{}}
-	for _, m := range nodes {
-		service, ok := registers(m.key.Mesh, m.object)
-		name := groupName(cloudMap(m.object))
-		if !ok || slices.ContainsFunc(r.groups[service], func(a asked) bool { return a.name == name }) {
-			continue
-		}
-		r.groups[service] = append(r.groups[service], asked{name, givenAttributes(m.object)})
+func (a asked) compare(b asked) int { return strings.Compare(a.name, b.name) }
+
+// register asks the registry for the endpoints of a VirtualNode. Nodes that give one namespaceName and serviceName share theirs; each
+// sees those that have all of its own attributes.
+func (t *translator) register(m *member[*api.VirtualNode]) {
+	if service, ok := registers(m.key.Mesh, m.object); ok {
+		t.registry.Emit(t.Task, service, asked{groupName(cloudMap(m.object)), givenAttributes(m.object)})
 	}
-	return r
 }
 
 // groupName is equal for VirtualNodes that ask for the same endpoints, in whatever order they write the attributes.
@@ -68,23 +58,21 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 	return u.String()
 }
 
-// groupsOf gives the groups that a pod of a VirtualNode belongs to, ordered by name.
-func (r registry) groupsOf(m *member[*api.VirtualNode], pod *corev1.Pod) []string {
-	service, ok := registers(m.key.Mesh, m.object)
-	if !ok {
+// groups gives the groups that a pod of a VirtualNode belongs to, ordered by name.
+func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
+	if n.service == (registered{}) {
 		return nil
 	}
 	var out []string
 	var has map[string]string
-	for _, a := range r.groups[service] {
+	for _, a := range t.registry.All(t.Task, n.service) {
 		if has == nil && len(a.attributes) > 0 {
-			has = attributes(m, pod)
+			has = n.attributesOf(pod)
 		}
-		if includes(has, a.attributes) {
+		if includes(has, a.attributes) && !slices.Contains(out, a.name) {
 			out = append(out, a.name)
 		}
 	}
-	slices.Sort(out)
 	return out
 }
 
@@ -105,12 +93,12 @@ func givenAttributes(o *api.VirtualNode) map[string]string {
 	return out
 }
 
-// attributes are those that App Mesh registered a pod with, but for REGION and AVAILABILITY_ZONE, which were AWS's. The attributes of
-// its VirtualNode win over its labels, what is known of it over both.
-func attributes(m *member[*api.VirtualNode], pod *corev1.Pod) map[string]string {
+// attributesOf gives the attributes that App Mesh registered a pod with, but for REGION and AVAILABILITY_ZONE, which were AWS's. The
+// attributes of its VirtualNode win over its labels, what is known of it over both.
+func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, pod.Labels)
-	maps.Copy(out, givenAttributes(m.object))
+	maps.Copy(out, n.given)
 	for _, a := range addresses(pod) {
 		if a.Is4() {
 			out["AWS_INSTANCE_IPV4"] = a.String()
@@ -118,11 +106,11 @@ func attributes(m *member[*api.VirtualNode], pod *corev1.Pod) map[string]string 
 			out["AWS_INSTANCE_IPV6"] = a.String()
 		}
 	}
-	if l := m.object.Spec.Listeners; len(l) > 0 {
-		out["AWS_INSTANCE_PORT"] = strconv.Itoa(int(l[0].PortMapping.Port))
+	if n.port != "" {
+		out["AWS_INSTANCE_PORT"] = n.port
 	}
 	out["k8s.io/pod"], out["k8s.io/namespace"] = pod.Name, pod.Namespace
-	out["appmesh.k8s.aws/mesh"], out["appmesh.k8s.aws/virtualNode"] = m.key.Mesh, m.key.Name
+	out["appmesh.k8s.aws/mesh"], out["appmesh.k8s.aws/virtualNode"] = n.key.Mesh, n.key.Name
 	return out
 }
 

@@ -44,17 +44,30 @@ func Designate(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gate
 // reports false for a pod that no VirtualNode selects. The error, for a pod that cannot be placed, is the text that
 // admission answers with.
 func (d Dialect) Place(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
-	t := newTranslator(d.Settings, objects)
-	found, err := Designate(pod, namespace, t.in.nodes, t.in.gateways)
+	r := d.evaluate(objects)
+	var nodes []*api.VirtualNode
+	var gateways []*api.VirtualGateway
+	for _, o := range objects {
+		if leaving(o) {
+			continue
+		}
+		switch o := o.(type) {
+		case *api.VirtualNode:
+			nodes = append(nodes, o)
+		case *api.VirtualGateway:
+			gateways = append(gateways, o)
+		}
+	}
+	found, err := Designate(pod, namespace, nodes, gateways)
 	if err != nil || found.Node == nil {
 		return model.Key{}, false, err
 	}
 	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
-	m := t.nodes.byObject[id]
-	if m == nil {
+	c, _ := r.nodes.byObject.LookFirst(id)
+	if oldest, _ := r.nodes.byKey.LookFirst(c.key); !c.ok || oldest.object() != id {
 		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why", id, namespace, podName(pod))
 	}
-	return m.key, true, nil
+	return c.key, true, nil
 }
 
 // matching lists the objects of a namespace whose selector matches a pod.

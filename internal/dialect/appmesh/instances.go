@@ -1,79 +1,102 @@
 package appmesh
 
 import (
+	"maps"
 	"net/netip"
 	"slices"
+	"strconv"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
-	"sigs.k8s.io/controller-runtime/pkg/client"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 	"anymesh.dev/anymesh/model"
 )
 
-// selectedNode is a VirtualNode that is served, with its selector compiled.
+// selectedNode is a VirtualNode as its pods see it.
 type selectedNode struct {
-	*member[*api.VirtualNode]
+	claim
 	selector labels.Selector
+	// service is the one of the registry under which the pods are registered, with the attributes given and the port; empty for none.
+	service registered
+	given   map[string]string
+	port    string
 }
 
-// Instances compiles objects, other than pods, into a function that tells which workload a pod is an instance of, and
-// gives its endpoint. It is what Translate does with each pod, so that an event about one pod costs one call. The
-// function reports false for pods outside the mesh and for pods that have ended.
-func (d Dialect) Instances(objects []client.Object) func(*corev1.Pod) (model.Endpoint, bool) {
-	t := newTranslator(d.Settings, objects)
-	byNamespace := t.selectedNodes()
-	return func(pod *corev1.Pod) (model.Endpoint, bool) {
-		found := matchingNodes(byNamespace, pod)
-		if len(found) == 0 || ended(pod) {
-			return model.Endpoint{}, false
+// shelf is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is compared with few.
+type shelf struct{ namespace, label, value string }
+
+// rivals are two VirtualNodes that select one pod.
+type rivals struct{ older, younger model.ObjectRef }
+
+// selector puts the selector of a VirtualNode on its shelf.
+func (t *translator) selector(m *member[*api.VirtualNode]) {
+	selector := m.object.Spec.PodSelector
+	n := selectedNode{claim: m.claim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
+	if selector == nil {
+		return // selects nothing
+	}
+	at := shelf{namespace: m.namespace}
+	if len(selector.MatchLabels) > 0 {
+		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
+		at.value = selector.MatchLabels[at.label]
+	}
+	if service, ok := registers(m.key.Mesh, m.object); ok {
+		n.service, n.given = service, givenAttributes(m.object)
+		if l := m.object.Spec.Listeners; len(l) > 0 {
+			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
-		return t.endpoint(found[0].member, pod), true
+	}
+	t.selectors.Emit(t.Task, at, n)
+}
+
+// addPods adds the rules about pods.
+func (r *rules) addPods(g *incremental.Graph, objects *live.Objects) {
+	r.sharedPods = incremental.NewRelation[rivals](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
+	incremental.Each(g, "Pod", live.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
+		t := &translator{task, r}
+		t.instance(all[0])
+	})
+	incremental.Each(g, "shared pods", r.sharedPods, func(task *incremental.Task, pair rivals, names []string) {
+		t, pods := &translator{task, r}, abbreviate(names)
+		older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{Object: pair.younger, Path: "spec.podSelector"}
+		t.warn(older, model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
+		t.report(younger, model.CodeSelectorConflict, "pod %s is selected by %s already, which is older and keeps it", pods, pair.older)
+	})
+}
+
+// instance adds the endpoint of a pod. A pod that runs already stays with the older one of two VirtualNodes that select it, since a new
+// object must not take an old one's pods away.
+func (t *translator) instance(pod *corev1.Pod) {
+	found := t.candidates(pod)
+	if len(found) == 0 || ended(pod) {
+		return
+	}
+	t.out.AddEndpoint(t.Task, t.endpoint(found[0], pod))
+	for _, younger := range found[1:] {
+		t.sharedPods.Emit(t.Task, rivals{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
-// instances adds the endpoints of all pods, and reports VirtualNodes that select one pod. A pod that runs already
-// stays with the older one, since a new object must not take an old one's pods away.
-func (t *translator) instances() {
-	byNamespace := t.selectedNodes()
-	type pair struct{ older, younger *selectedNode }
-	shared := map[pair][]string{}
-	for _, pod := range t.in.pods {
-		found := matchingNodes(byNamespace, pod)
-		if len(found) == 0 || ended(pod) {
-			continue
-		}
-		t.out.Endpoints = append(t.out.Endpoints, t.endpoint(found[0].member, pod))
-		for _, younger := range found[1:] {
-			p := pair{found[0], younger}
-			shared[p] = append(shared[p], pod.Name)
+// candidates lists the VirtualNodes that select a pod, oldest first.
+func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
+	var found []selectedNode
+	look := func(at shelf) {
+		for _, n := range t.selectors.All(t.Task, at) {
+			if n.selector.Matches(labels.Set(pod.Labels)) {
+				found = append(found, n)
+			}
 		}
 	}
-	for p, names := range shared {
-		slices.Sort(names)
-		pods := abbreviate(names)
-		t.warn(p.older.origin.At("spec.podSelector"), model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, p.younger.origin.Object)
-		t.report(p.younger.origin.At("spec.podSelector"), model.CodeSelectorConflict, "pod %s is selected by %s already, which is older and keeps it", pods, p.older.origin.Object)
+	look(shelf{namespace: pod.Namespace})
+	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) { // in order: what is read in another order counts as something else
+		look(shelf{pod.Namespace, label, pod.Labels[label]})
 	}
-}
-
-func (t *translator) selectedNodes() map[string][]*selectedNode {
-	out := map[string][]*selectedNode{}
-	for _, m := range t.nodes.served {
-		n := &selectedNode{m, t.compile(m.object.Spec.PodSelector, m.origin.At("spec.podSelector"))}
-		out[m.object.Namespace] = append(out[m.object.Namespace], n)
-	}
-	return out
-}
-
-func matchingNodes(byNamespace map[string][]*selectedNode, pod *corev1.Pod) []*selectedNode {
-	var found []*selectedNode
-	for _, n := range byNamespace[pod.Namespace] {
-		if n.selector.Matches(labels.Set(pod.Labels)) {
-			found = append(found, n)
-		}
-	}
+	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.age) })
 	return found
 }
 
@@ -83,18 +106,18 @@ func ended(pod *corev1.Pod) bool {
 
 // endpoint gives what is known of a pod. One without an address yet is listed too: its sidecar asks for its
 // configuration before the API server has heard of the address.
-func (t *translator) endpoint(m *member[*api.VirtualNode], pod *corev1.Pod) model.Endpoint {
+func (t *translator) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
 		account = "default"
 	}
 	return model.Endpoint{
-		Workload:  m.key,
+		Workload:  n.key,
 		Instance:  model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
 		Addresses: addresses(pod),
 		Identity:  model.Identity{TrustDomain: t.settings.trustDomain(), Namespace: pod.Namespace, Account: account},
 		Ready:     ready(pod),
-		Groups:    t.registry.groupsOf(m, pod),
+		Groups:    t.groups(n, pod),
 	}
 }
 

@@ -1,54 +1,86 @@
 package appmesh
 
 import (
+	"reflect"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 	"anymesh.dev/anymesh/model"
 )
 
-// member is an object that belongs to a mesh, under a name that no other object of its kind has there.
-type member[T client.Object] struct {
-	object T
+// claim is the wish of an object to be served under a name. The oldest one of a name is served.
+type claim struct {
+	age
 	key    model.Key
 	origin model.Origin
+	// ok is false for an object that cannot be served whatever others want; its own findings say why.
+	ok bool
+}
+
+func (c claim) object() types.NamespacedName {
+	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
+}
+
+// member is an object that belongs to a mesh, under a name that no other object of its kind has there.
+type member[T client.Object] struct {
+	claim
+	object T
 }
 
 // members are all objects of one kind.
 type members[T client.Object] struct {
-	kind string
-	// served holds those that are part of the model, oldest first.
-	served []*member[T]
-	// byKey finds served ones by mesh and awsName, byObject by namespace and name; objects that are not served have
-	// a nil entry in the latter.
-	byKey    map[model.Key]*member[T]
-	byObject map[types.NamespacedName]*member[T]
+	kind    string
+	objects *incremental.Relation[types.NamespacedName, T]
+	// byKey lists claims by mesh and awsName, byObject by namespace and name.
+	byKey    *incremental.Relation[model.Key, claim]
+	byObject *incremental.Relation[types.NamespacedName, claim]
 }
 
-// join finds the mesh and the name of each object, and reports those that cannot be served.
-func join[T client.Object](t *translator, kind string, objects []T) members[T] {
-	ms := members[T]{kind: kind, byKey: map[model.Key]*member[T]{}, byObject: map[types.NamespacedName]*member[T]{}}
-	for _, o := range objects {
-		id := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
-		ms.byObject[id] = nil
-		m := &member[T]{object: o, origin: originOf(kind, o)}
-		mesh, ok := t.meshOf(m.origin, *meshRefField(o))
-		if !ok {
-			continue
-		}
-		m.key = model.Key{Mesh: mesh, Name: AWSName(o)}
-		if fault := nameFault(kind, m.key.Name); fault != "" {
-			t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
-			continue
-		}
-		if first := ms.byKey[m.key]; first != nil {
-			t.nameConflict(first.origin, m.origin, m.key.Name)
-			continue
-		}
-		ms.byKey[m.key], ms.byObject[id] = m, m
-		ms.served = append(ms.served, m)
+// newMembers adds the rule by which each object of a kind claims a name in its mesh.
+func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *live.Objects, kind string) *members[T] {
+	ms := &members[T]{
+		kind: kind, objects: live.Of[T](objects),
+		byKey: claims[model.Key](g, "claims of "+kind), byObject: claims[types.NamespacedName](g, "members of "+kind),
 	}
+	incremental.Each(g, "claim of "+kind, ms.objects, func(task *incremental.Task, id types.NamespacedName, all []T) {
+		t, o := &translator{task, r}, all[0]
+		if leaving(o) {
+			return
+		}
+		c := claim{age: ageOf(o), origin: originOf(kind, o)}
+		if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
+			c.key.Name = AWSName(o)
+			if fault := nameFault(kind, c.key.Name); fault != "" {
+				t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+				c.ok = false
+			}
+		}
+		if c.ok {
+			ms.byKey.Emit(task, c.key, c)
+		}
+		ms.byObject.Emit(task, id, c)
+	})
 	return ms
+}
+
+func claims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, claim] {
+	return incremental.NewRelation[K](g, name, func(a, b claim) int { return a.compare(b.age) }, func(a, b claim) bool { return reflect.DeepEqual(a, b) })
+}
+
+// each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
+func (ms *members[T]) each(r *rules, g *incremental.Graph, f func(*translator, *member[T])) {
+	incremental.Each(g, ms.kind, ms.byKey, func(task *incremental.Task, _ model.Key, all []claim) {
+		t := &translator{task, r}
+		for _, younger := range all[1:] {
+			t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
+		}
+		if o, ok := ms.objects.First(task, all[0].object()); ok {
+			f(t, &member[T]{all[0], o})
+		}
+	})
 }
 
 // nameConflict reports two objects of one name to both of them. The older one is served, so for it this is a warning.
@@ -68,41 +100,50 @@ type reference struct {
 	arn                *string
 }
 
-// resolve finds what a reference of an object of some mesh means. It reports what cannot be found and gives nil.
-func resolve[T client.Object](t *translator, ms *members[T], mesh string, r reference) *member[T] {
+// resolve finds what a reference of an object of some mesh means. It reports what cannot be found, and false.
+func resolve[T client.Object](t *translator, ms *members[T], mesh string, r reference) (claim, bool) {
 	switch {
 	case r.arn != nil:
 		at := r.at.At(r.at.Path + "." + r.arnField)
 		name, err := parseARN(*r.arn, r.arnType)
 		if err != nil {
 			t.report(at, model.CodeInvalidField, "%v", err)
-			return nil
+			return claim{}, false
 		}
-		m := ms.byKey[model.Key{Mesh: mesh, Name: name}]
-		if m == nil {
+		c, found := ms.byKey.First(t.Task, model.Key{Mesh: mesh, Name: name})
+		if !found {
 			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", ms.kind, mesh, name)
 		}
-		return m
+		return c, found
 	case r.named:
 		at := r.at.At(r.at.Path + "." + r.refField)
 		id := types.NamespacedName{Namespace: r.namespace, Name: r.name}
 		if id.Namespace == "" {
 			id.Namespace = r.at.Object.Namespace
 		}
-		m, exists := ms.byObject[id]
+		c, exists := ms.byObject.First(t.Task, id)
 		switch {
 		case !exists:
 			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
-			return nil
-		case m == nil:
+			return claim{}, false
+		case !ms.serves(t, c):
 			t.report(at, model.CodeReferenceNotFound, "%s %s is not served; its own status says why", ms.kind, id)
-			return nil
-		case m.key.Mesh != mesh:
-			t.report(at, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, m.key.Mesh, mesh)
-			return nil
+			return claim{}, false
+		case c.key.Mesh != mesh:
+			t.report(at, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
+			return claim{}, false
 		}
-		return m
+		return c, true
 	}
 	t.report(r.at, model.CodeInvalidField, "needs %s or %s", r.refField, r.arnField)
-	return nil
+	return claim{}, false
+}
+
+// serves tells whether an object is served under the name that it claims.
+func (ms *members[T]) serves(t *translator, c claim) bool {
+	if !c.ok {
+		return false
+	}
+	oldest, _ := ms.byKey.First(t.Task, c.key)
+	return oldest.object() == c.object()
 }

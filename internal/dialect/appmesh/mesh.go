@@ -1,52 +1,79 @@
 package appmesh
 
 import (
-	"maps"
+	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 	"anymesh.dev/anymesh/model"
 )
 
 // meshMember is a Mesh with its name and selector worked out.
 type meshMember struct {
-	object   *api.Mesh
-	name     string
+	age
+	uid      types.UID
+	awsName  string
 	selector labels.Selector
 	origin   model.Origin
 	// fault says why the mesh is not served; empty means that it is.
 	fault string
 }
 
-// realm works out the meshes, and reports those that stand in each other's way.
-func (t *translator) realm() {
-	holders := map[string]*meshMember{}
-	for _, o := range t.in.meshes {
-		m := &meshMember{object: o, name: AWSName(o), origin: originOf(api.KindMesh, o)}
-		m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
-		t.meshes = append(t.meshes, m)
-		t.unhonoured(m.origin, unhonouredInMesh(o))
-		if m.fault = nameFault(api.KindMesh, m.name); m.fault != "" {
-			t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
-			continue
+// addMeshes adds the rules about Meshes and the namespaces that they select.
+func (r *rules) addMeshes(g *incremental.Graph, objects *live.Objects) {
+	same := func(a, b meshMember) bool { return reflect.DeepEqual(a, b) }
+	r.meshNames = claims[string](g, "names of meshes")
+	r.meshes = incremental.NewRelation[everything](g, "all meshes", func(a, b meshMember) int { return a.compare(b.age) }, same)
+	r.namespaceNames = incremental.NewRelation[everything](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
+	all := live.Of[*api.Mesh](objects)
+	incremental.Each(g, "claim of Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
+			r.meshNames.Emit(task, name, claim{age: ageOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
 		}
-		if first := holders[m.name]; first != nil {
-			m.fault = "it has the awsName of " + first.origin.Object.String()
-			t.nameConflict(first.origin, m.origin, m.name)
-			continue
-		}
-		holders[m.name] = m
-		t.out.Meshes = append(t.out.Meshes, t.mesh(m))
-	}
-	t.overlaps()
+	})
+	incremental.Each(g, "Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+		t := &translator{task, r}
+		r.meshes.Emit(task, everything{}, t.realm(o[0]))
+	})
+	incremental.Each(g, "Namespace", r.namespaces, func(task *incremental.Task, id types.NamespacedName, _ []*corev1.Namespace) {
+		r.namespaceNames.Emit(task, everything{}, id.Name)
+	})
+	incremental.Each(g, "overlaps of meshes", r.meshes, func(task *incremental.Task, _ everything, _ []meshMember) {
+		t := &translator{task, r}
+		t.overlaps()
+	})
 }
 
-func (t *translator) mesh(m *meshMember) model.Mesh {
-	out := model.Mesh{Name: m.name, TrustDomain: t.settings.trustDomain(), Egress: model.EgressDeny, Origin: m.origin}
-	if f := m.object.Spec.EgressFilter; f != nil {
+// realm works out a mesh, and adds it to the model unless another one stands in its way.
+func (t *translator) realm(o *api.Mesh) meshMember {
+	m := meshMember{age: ageOf(o), uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
+	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
+	t.unhonoured(m.origin, unhonouredInMesh(o))
+	if m.fault = nameFault(api.KindMesh, m.awsName); m.fault != "" {
+		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
+		return m
+	}
+	if first, _ := t.meshNames.First(t.Task, m.awsName); first.age != m.age {
+		m.fault = "it has the awsName of " + first.origin.Object.String()
+		t.nameConflict(first.origin, m.origin, m.awsName)
+		return m
+	}
+	t.out.AddMesh(t.Task, t.mesh(m, o))
+	t.out.Members.Emit(t.Task, m.origin.Object, m.awsName)
+	return m
+}
+
+func (t *translator) mesh(m meshMember, o *api.Mesh) model.Mesh {
+	out := model.Mesh{Name: m.awsName, TrustDomain: t.settings.trustDomain(), Egress: model.EgressDeny, Origin: m.origin}
+	if f := o.Spec.EgressFilter; f != nil {
 		switch f.Type {
 		case api.EgressAllowAll:
 			out.Egress = model.EgressAllow
@@ -58,7 +85,7 @@ func (t *translator) mesh(m *meshMember) model.Mesh {
 	if out.Egress == model.EgressDeny && !t.settings.NoAWSEgress {
 		out.EgressNames = []string{"*.amazonaws.com"} // as App Mesh had it, so that applications go on calling AWS
 	}
-	if d := m.object.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil {
+	if d := o.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil {
 		switch *d.IPPreference {
 		case api.IPv4Only:
 			out.Family = model.IPv4Only
@@ -72,11 +99,15 @@ func (t *translator) mesh(m *meshMember) model.Mesh {
 	return out
 }
 
-// selecting lists the meshes whose selector matches a namespace, oldest first.
-func (t *translator) selecting(namespace string) []*meshMember {
-	set := labels.Set(t.in.namespaceLabels(namespace))
-	var out []*meshMember
-	for _, m := range t.meshes {
+// selecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there, only the label that
+// every namespace has is known.
+func (t *translator) selecting(namespace string) []meshMember {
+	set := labels.Set{corev1.LabelMetadataName: namespace}
+	if ns, known := t.namespaces.First(t.Task, types.NamespacedName{Name: namespace}); known {
+		set = ns.Labels
+	}
+	var out []meshMember
+	for _, m := range t.meshes.All(t.Task, everything{}) {
 		if m.selector.Matches(set) {
 			out = append(out, m)
 		}
@@ -87,12 +118,12 @@ func (t *translator) selecting(namespace string) []*meshMember {
 // overlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes on
 // as it is, since objects that are members already stay members.
 func (t *translator) overlaps() {
-	shared := map[[2]*meshMember][]string{}
-	for _, namespace := range slices.Sorted(maps.Keys(t.in.namespaces)) {
+	shared := map[[2]model.Origin][]string{}
+	for _, namespace := range t.namespaceNames.All(t.Task, everything{}) {
 		found := t.selecting(namespace)
 		for i, older := range found {
 			for _, younger := range found[i+1:] {
-				pair := [2]*meshMember{older, younger}
+				pair := [2]model.Origin{older.origin, younger.origin}
 				shared[pair] = append(shared[pair], namespace)
 			}
 		}
@@ -100,55 +131,67 @@ func (t *translator) overlaps() {
 	const text = "namespace %s is selected by %s too; objects created there are refused"
 	for pair, namespaces := range shared {
 		list := abbreviate(namespaces)
-		t.warn(pair[0].origin.At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[1].origin.Object)
-		t.report(pair[1].origin.At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[0].origin.Object)
+		t.warn(pair[0].At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[1].Object)
+		t.report(pair[1].At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[0].Object)
 	}
 }
 
-// meshOf finds the mesh of a namespaced object, or reports why it has none. What admission wrote into spec.meshRef
+// memberOf finds the mesh of a namespaced object, or reports why it has none.
+func (t *translator) memberOf(at model.Origin, ref *api.MeshReference) (mesh string, ok bool) {
+	mesh, fault := t.meshOf(at, ref)
+	if fault != nil {
+		t.out.Report(t.Task, *fault)
+		return "", false
+	}
+	t.out.Members.Emit(t.Task, at.Object, mesh)
+	return mesh, true
+}
+
+// meshOf finds the mesh of a namespaced object, or says why it has none. What admission wrote into spec.meshRef
 // decides; without it, the namespace does.
-func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh string, ok bool) {
+func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh string, fault *model.Finding) {
 	if ref == nil {
 		return t.selectedMesh(at)
 	}
-	i := slices.IndexFunc(t.meshes, func(m *meshMember) bool { return m.object.Name == ref.Name })
+	all := t.meshes.All(t.Task, everything{})
+	i := slices.IndexFunc(all, func(m meshMember) bool { return m.age.name == ref.Name })
 	if i < 0 {
-		t.report(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
-		return "", false
+		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
 	}
-	m := t.meshes[i]
-	if m.object.UID != ref.UID {
-		t.report(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
-			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q; delete the object and create it again without spec.meshRef", ref.Name, ref.UID, m.object.UID)
-		return "", false
+	if all[i].uid != ref.UID {
+		return "", findingf(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
+			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q; delete the object and create it again without spec.meshRef",
+			ref.Name, ref.UID, all[i].uid)
 	}
-	return t.servedMesh(at.At("spec.meshRef"), m)
+	return all[i].served(at.At("spec.meshRef"))
 }
 
-func (t *translator) selectedMesh(at model.Origin) (string, bool) {
+func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
 	found := t.selecting(at.Object.Namespace)
 	switch len(found) {
 	case 0:
-		t.report(at, model.CodeNoMesh, "no Mesh selects namespace %s", at.Object.Namespace)
-		return "", false
+		return "", findingf(at, model.CodeNoMesh, "no Mesh selects namespace %s", at.Object.Namespace)
 	case 1:
-		return t.servedMesh(at, found[0])
+		return found[0].served(at)
 	}
 	var names []string
 	for _, m := range found {
-		names = append(names, m.object.Name)
+		names = append(names, m.age.name)
 	}
 	slices.Sort(names)
-	t.report(at, model.CodeManyMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
-	return "", false
+	return "", findingf(at, model.CodeManyMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
 }
 
-func (t *translator) servedMesh(at model.Origin, m *meshMember) (string, bool) {
+// served gives the name of the mesh, or says to an object of it why it is not served.
+func (m meshMember) served(at model.Origin) (string, *model.Finding) {
 	if m.fault != "" {
-		t.report(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.fault)
-		return "", false
+		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.fault)
 	}
-	return m.name, true
+	return m.awsName, nil
+}
+
+func findingf(at model.Origin, code model.Code, format string, args ...any) *model.Finding {
+	return new(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
 // abbreviate lists the first few names and counts the rest.

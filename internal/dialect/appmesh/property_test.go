@@ -1,13 +1,11 @@
 package appmesh_test
 
 import (
-	"bytes"
 	"math/rand/v2"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -44,27 +42,6 @@ func TestTranslateChangesNoObject(t *testing.T) {
 				t.Errorf("%s: object changed:\n%s", path, diff)
 			}
 		}
-	}
-}
-
-// TestInstancesAgreesWithTranslate compares the endpoints found pod by pod with those of a whole translation.
-func TestInstancesAgreesWithTranslate(t *testing.T) {
-	c := readCase(t, "testdata/pods.txtar")
-	m, _ := appmesh.Dialect{}.Translate(c.objects)
-	instance := appmesh.Dialect{}.Instances(c.objects)
-	var got model.Model
-	for _, o := range c.objects {
-		if pod, ok := o.(*corev1.Pod); ok {
-			if e, ok := instance(pod); ok {
-				got.Endpoints = append(got.Endpoints, e)
-			}
-		}
-	}
-	if len(got.Endpoints) == 0 {
-		t.Fatal("no endpoint in the case")
-	}
-	if want := asYAML(t, model.Model{Endpoints: m.Endpoints}); !bytes.Equal(asYAML(t, got.Canonical()), want) {
-		t.Errorf("got\n%s\nwant\n%s", asYAML(t, got), want)
 	}
 }
 

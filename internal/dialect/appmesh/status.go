@@ -159,23 +159,7 @@ func routeARNs(router *api.VirtualRouter, routerARN string) map[string]string {
 
 // MeshNames gives the awsName of the Mesh of each object that belongs to one, a Mesh to itself.
 func MeshNames(objects []client.Object) map[model.ObjectRef]string {
-	t := &translator{in: newSnapshot(objects)}
-	t.realm()
 	out := map[model.ObjectRef]string{}
-	for _, m := range t.meshes {
-		if m.fault == "" {
-			out[m.origin.Object] = m.name
-		}
-	}
-	for _, o := range objects {
-		ref := meshRefField(o)
-		if ref == nil {
-			continue
-		}
-		at := originOf(kindOf(o), o)
-		if name, ok := t.meshOf(at, *ref); ok {
-			out[at.Object] = name
-		}
-	}
+	Dialect{}.evaluate(objects).out.Members.Each(func(ref model.ObjectRef, names []string) { out[ref] = names[0] })
 	return out
 }

@@ -3,76 +3,110 @@ package appmesh
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	corev1 "k8s.io/api/core/v1"
+
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 	"anymesh.dev/anymesh/model"
 )
 
+// Rules adds the rules of the dialect: from objects to the items of the model, and findings. A bad object, or a bad part of one, is
+// left out and reported; the rest is served.
+func (d Dialect) Rules(g *incremental.Graph, objects *live.Objects, out *live.Model) {
+	newRules(d.Settings, g, objects, out)
+}
+
 // Translate turns objects into the part of the model that they mean, in canonical order, and findings about them, in
-// canonical order. There must be at most one object of a kind, namespace and name. A bad object, or a bad part of one,
-// is left out and reported; the rest is served.
+// canonical order. There must be at most one object of a kind, namespace and name.
 func (d Dialect) Translate(objects []client.Object) (model.Model, []model.Finding) {
-	t := newTranslator(d.Settings, objects)
-	for _, m := range t.nodes.served {
-		t.virtualNode(m)
-	}
-	for _, m := range t.routers.served {
-		t.virtualRouter(m)
-	}
-	for _, m := range t.services.served {
-		t.virtualService(m)
-	}
-	t.unhonouredKinds()
-	t.instances()
-	return *t.out.Canonical(), model.SortFindings(t.findings)
+	r := d.evaluate(objects)
+	return *r.out.Snapshot(), r.out.AllFindings()
 }
 
-// translator is the work in progress of one Translate.
-type translator struct {
+// evaluate applies the rules to objects.
+func (d Dialect) evaluate(objects []client.Object) *rules {
+	g := incremental.New()
+	in := live.NewObjects(g)
+	r := newRules(d.Settings, g, in, live.NewModel(g))
+	for _, o := range objects {
+		in.Set(o)
+	}
+	g.Run()
+	return r
+}
+
+// rules are the relations between objects and model.
+type rules struct {
 	settings Settings
-	in       snapshot
-	meshes   []*meshMember
-	nodes    members[*api.VirtualNode]
-	services members[*api.VirtualService]
-	routers  members[*api.VirtualRouter]
-	// ports are the ways to reach each VirtualNode, by name of the workload.
-	ports map[model.Key][]nodePort
-	// nodeRouters notes which VirtualNodes have a router of their own already, by name of the workload.
-	nodeRouters map[model.Key]string
-	// registry stands in for AWS Cloud Map.
-	registry registry
+	out      *live.Model
 
-	out      model.Model
-	findings []model.Finding
+	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
+	// namespaceNames lists the names of all Namespaces.
+	namespaceNames *incremental.Relation[everything, string]
+	// meshNames holds the claims of Meshes to awsNames, meshes all Meshes.
+	meshNames *incremental.Relation[string, claim]
+	meshes    *incremental.Relation[everything, meshMember]
+
+	nodes    *members[*api.VirtualNode]
+	services *members[*api.VirtualService]
+	routers  *members[*api.VirtualRouter]
+	// ports are the ways to reach each VirtualNode.
+	ports *incremental.Relation[model.Key, nodePort]
+	// providers are the VirtualNodes that provide services by themselves.
+	providers *incremental.Relation[model.Key, model.Origin]
+	// registry stands in for AWS Cloud Map: the groups of endpoints asked for, by the service that they are a part of.
+	registry *incremental.Relation[registered, asked]
+	// selectors are those of VirtualNodes; sharedPods the names of pods that two of them select.
+	selectors  *incremental.Relation[shelf, selectedNode]
+	sharedPods *incremental.Relation[rivals, string]
 }
 
-func newTranslator(s Settings, objects []client.Object) *translator {
-	t := &translator{settings: s, in: newSnapshot(objects), ports: map[model.Key][]nodePort{}, nodeRouters: map[model.Key]string{}}
-	t.realm()
-	t.nodes = join(t, api.KindVirtualNode, t.in.nodes)
-	t.registry = newRegistry(t.nodes.served)
-	t.services = join(t, api.KindVirtualService, t.in.services)
-	t.routers = join(t, api.KindVirtualRouter, t.in.routers)
-	return t
+// everything is the key of relations whose entries are always looked at together.
+type everything struct{}
+
+func newRules(s Settings, g *incremental.Graph, objects *live.Objects, out *live.Model) *rules {
+	r := &rules{settings: s, out: out, namespaces: live.Of[*corev1.Namespace](objects)}
+	r.addMeshes(g, objects)
+	r.nodes = newMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
+	r.services = newMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)
+	r.routers = newMembers[*api.VirtualRouter](r, g, objects, api.KindVirtualRouter)
+	addUnhonoured[*api.VirtualGateway](r, g, objects, api.KindVirtualGateway)
+	addUnhonoured[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
+	addUnhonoured[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
+	r.addNodes(g)
+	r.routers.each(r, g, (*translator).virtualRouter)
+	r.addServices(g)
+	r.addPods(g, objects)
+	return r
+}
+
+// translator is one evaluation of a rule.
+type translator struct {
+	*incremental.Task
+	*rules
 }
 
 // nodePort is a listener of a VirtualNode as others see it.
 type nodePort struct {
 	model.Destination
 	timeouts model.Timeouts
+	index    int // among the listeners, as they are written
 }
 
 // report notes a finding with the severity of its code.
 func (t *translator) report(at model.Origin, code model.Code, format string, args ...any) {
-	t.findings = append(t.findings, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
+	t.out.Report(t.Task, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
 // warn notes a finding that leaves the object served as it is, whatever the code means for others.
 func (t *translator) warn(at model.Origin, code model.Code, format string, args ...any) {
 	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
 	f.Severity = model.Warning
-	t.findings = append(t.findings, f)
+	t.out.Report(t.Task, f)
 }
 
 func deref[T any](p *T) T {

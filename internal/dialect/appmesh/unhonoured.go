@@ -3,7 +3,12 @@ package appmesh
 import (
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/live"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -48,16 +53,16 @@ func unhonouredInNode(o *api.VirtualNode) []ask {
 
 func asksTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
-// unhonouredKinds reports the objects of kinds that mean nothing yet, each with one finding about its whole spec.
-func (t *translator) unhonouredKinds() {
-	const text = "objects of kind %s are not served yet"
-	for _, o := range t.in.gateways {
-		t.report(originOf(api.KindVirtualGateway, o).At("spec"), model.CodeNotHonoured, text, api.KindVirtualGateway)
-	}
-	for _, o := range t.in.gwRoutes {
-		t.report(originOf(api.KindGatewayRoute, o).At("spec"), model.CodeNotHonoured, text, api.KindGatewayRoute)
-	}
-	for _, o := range t.in.groups {
-		t.report(originOf(api.KindBackendGroup, o).At("spec"), model.CodeNotHonoured, text, api.KindBackendGroup)
-	}
+// addUnhonoured adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec.
+func addUnhonoured[T client.Object](r *rules, g *incremental.Graph, objects *live.Objects, kind string) {
+	incremental.Each(g, kind, live.Of[T](objects), func(task *incremental.Task, _ types.NamespacedName, all []T) {
+		t, o := &translator{task, r}, all[0]
+		at := originOf(kind, o)
+		if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
+			t.out.Members.Emit(task, at.Object, mesh)
+		}
+		if !leaving(o) {
+			t.report(at.At("spec"), model.CodeNotHonoured, "objects of kind %s are not served yet", kind)
+		}
+	})
 }

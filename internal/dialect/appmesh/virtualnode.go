@@ -1,13 +1,26 @@
 package appmesh
 
 import (
+	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
+
+// addNodes adds the rule about VirtualNodes.
+func (r *rules) addNodes(g *incremental.Graph) {
+	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int { return cmp.Compare(a.index, b.index) },
+		func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
+	r.selectors = incremental.NewRelation[shelf](g, "selectors", func(a, b selectedNode) int { return a.compare(b.age) },
+		func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
+	r.registry = incremental.NewRelation[registered](g, "registry", asked.compare, func(a, b asked) bool { return reflect.DeepEqual(a, b) })
+	r.nodes.each(r, g, (*translator).virtualNode)
+}
 
 // virtualNode adds the workload that a VirtualNode is, and a destination for each listener that others can reach.
 func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
@@ -28,8 +41,10 @@ func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
 		})
 	}
 	w.Backends = t.backends(m)
-	t.out.Workloads = append(t.out.Workloads, w)
 	t.destinations(m, w.Listeners)
+	t.out.AddWorkload(t.Task, w)
+	t.selector(m)
+	t.register(m)
 }
 
 // portMapping checks what the API server checks too, for objects that did not come through one.
@@ -84,8 +99,8 @@ func (t *translator) backends(m *member[*api.VirtualNode]) []model.Backend {
 			written[key] = i
 		}
 		vs := b.VirtualService
-		target := resolve(t, &t.services, m.key.Mesh, serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
-		if target == nil || slices.ContainsFunc(out, func(o model.Backend) bool { return o.Service == target.key.Name }) {
+		target, found := resolve(t, t.services, m.key.Mesh, serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
+		if !found || slices.ContainsFunc(out, func(o model.Backend) bool { return o.Service == target.key.Name }) {
 			continue
 		}
 		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
@@ -116,13 +131,13 @@ func (t *translator) destinations(m *member[*api.VirtualNode], listeners []model
 	if !ok {
 		return
 	}
-	for _, l := range listeners {
+	for i, l := range listeners {
 		d := model.Destination{
 			Key:      model.Key{Mesh: m.key.Mesh, Name: fmt.Sprintf("%s_%s_%d", m.key.Name, l.Protocol, l.Port)},
 			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found, Origin: l.Origin,
 		}
-		t.ports[m.key] = append(t.ports[m.key], nodePort{d, l.Timeouts})
-		t.out.Destinations = append(t.out.Destinations, d)
+		t.ports.Emit(t.Task, m.key, nodePort{d, l.Timeouts, i})
+		t.out.AddDestination(t.Task, d)
 	}
 }
 

@@ -41,7 +41,7 @@ func (t *translator) virtualRouter(m *member[*api.VirtualRouter]) {
 		}
 	}
 	router.Routes = ordered(routes)
-	t.out.Routers = append(t.out.Routers, router)
+	t.out.AddRouter(t.Task, router)
 }
 
 // route gives the model's route, or reports why there is none. A route with a condition that cannot be understood is
@@ -127,15 +127,15 @@ func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) mod
 }
 
 func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) (model.WeightedDestination, bool) {
-	node := resolve(t, &t.nodes, mesh, nodeReference(at, w.VirtualNodeRef, w.VirtualNodeARN))
-	if node == nil {
+	node, found := resolve(t, t.nodes, mesh, nodeReference(at, w.VirtualNodeRef, w.VirtualNodeARN))
+	if !found {
 		return model.WeightedDestination{}, false
 	}
 	if w.Weight < 0 {
 		t.report(at.At(at.Path+".weight"), model.CodeInvalidField, "%d is below 0", w.Weight)
 		return model.WeightedDestination{}, false
 	}
-	ports := t.ports[node.key]
+	ports := t.ports.All(t.Task, node.key)
 	i := 0
 	switch {
 	case len(ports) == 0:

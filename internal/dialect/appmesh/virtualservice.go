@@ -2,13 +2,25 @@ package appmesh
 
 import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/incremental"
 	"anymesh.dev/anymesh/model"
 )
+
+// addServices adds the rules about VirtualServices, and about VirtualNodes that provide services by themselves.
+func (r *rules) addServices(g *incremental.Graph) {
+	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int { return a.Object.Compare(b.Object) },
+		func(a, b model.Origin) bool { return a == b })
+	r.services.each(r, g, (*translator).virtualService)
+	incremental.Each(g, "router of VirtualNode", r.providers, func(task *incremental.Task, key model.Key, all []model.Origin) {
+		t := &translator{task, r}
+		t.nodeRouter(key, all[0])
+	})
+}
 
 // virtualService adds the service that a VirtualService is. One without a provider, or with a provider that cannot be
 // found, stays in the model without routes.
 func (t *translator) virtualService(m *member[*api.VirtualService]) {
-	t.out.Services = append(t.out.Services, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
+	t.out.AddService(t.Task, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
 }
 
 // provider gives the name of the router that answers for a service, or "".
@@ -23,34 +35,34 @@ func (t *translator) provider(m *member[*api.VirtualService]) string {
 		return ""
 	case p.VirtualRouter != nil:
 		r := p.VirtualRouter
-		router := resolve(t, &t.routers, m.key.Mesh, routerReference(at.At(at.Path+".virtualRouter"), r.VirtualRouterRef, r.VirtualRouterARN))
-		if router == nil {
+		router, found := resolve(t, t.routers, m.key.Mesh, routerReference(at.At(at.Path+".virtualRouter"), r.VirtualRouterRef, r.VirtualRouterARN))
+		if !found {
 			return ""
 		}
 		return router.key.Name
 	}
 	n := p.VirtualNode
 	at = at.At(at.Path + ".virtualNode")
-	node := resolve(t, &t.nodes, m.key.Mesh, nodeReference(at, n.VirtualNodeRef, n.VirtualNodeARN))
-	if node == nil {
+	node, found := resolve(t, t.nodes, m.key.Mesh, nodeReference(at, n.VirtualNodeRef, n.VirtualNodeARN))
+	if !found {
 		return ""
 	}
-	if len(t.ports[node.key]) == 0 {
+	if len(t.ports.All(t.Task, node.key)) == 0 {
 		t.report(at, model.CodeReferenceNotFound, "%s has no listener that can be reached", node.origin.Object)
 		return ""
 	}
-	return t.nodeRouter(node)
+	t.providers.Emit(t.Task, node.key, node.origin)
+	return nodeRouterName(node.key)
 }
 
-// nodeRouter gives the router of a VirtualNode that provides services by itself: it has the VirtualNode's ports, and
-// hands on all that comes. No VirtualRouter has a name with a slash, so the names cannot meet.
-func (t *translator) nodeRouter(node *member[*api.VirtualNode]) string {
-	if name, made := t.nodeRouters[node.key]; made {
-		return name
-	}
-	name := "virtualNode/" + node.key.Name
-	router := model.Router{Key: model.Key{Mesh: node.key.Mesh, Name: name}, Origin: node.origin}
-	for _, d := range t.ports[node.key] {
+// nodeRouterName names the router of a VirtualNode. No VirtualRouter has a name with a slash, so the names cannot meet.
+func nodeRouterName(node model.Key) string { return "virtualNode/" + node.Name }
+
+// nodeRouter adds the router of a VirtualNode that provides services by itself: it has the VirtualNode's ports, and hands on all
+// that comes.
+func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
+	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: origin}
+	for _, d := range t.ports.All(t.Task, node) {
 		router.Ports = append(router.Ports, model.RouterPort{Port: d.Port, Protocol: d.Protocol, Origin: d.Origin})
 		router.Routes = append(router.Routes, model.Route{
 			Name: d.Name, Port: d.Port, Protocol: d.Protocol, Origin: d.Origin,
@@ -61,9 +73,7 @@ func (t *translator) nodeRouter(node *member[*api.VirtualNode]) string {
 			},
 		})
 	}
-	t.nodeRouters[node.key] = name
-	t.out.Routers = append(t.out.Routers, router)
-	return name
+	t.out.AddRouter(t.Task, router)
 }
 
 func (t *translator) nodeRetry(p model.Protocol) model.Retry {

@@ -20,7 +20,7 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := Driver{}.Render(view)
+		resources, _ := sidecar.Configuration(Driver{}, view, catalog.Reach)
 		dump := map[string]json.RawMessage{}
 		for _, res := range resources {
 			message, err := Decode(res)

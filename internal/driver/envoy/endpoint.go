@@ -9,12 +9,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// instances lists the endpoints of a destination, in the order of the view. It has the name of the destination's cluster, and is a
+// instances lists the endpoints of a destination, in their order. It has the name of the destination's cluster, and is a
 // resource of its own: pods that come and go change nothing else. Without an endpoint it is empty, and requests are answered 503.
-func instances(v *model.View, d model.Destination) *endpointv3.ClusterLoadAssignment {
+func instances(reach model.Reach) *endpointv3.ClusterLoadAssignment {
 	var all []*endpointv3.LbEndpoint
-	for _, e := range v.Reached(d) {
-		address, ok := preferred(v.Mesh.Family, e.Addresses)
+	d := reach.Destination
+	for _, e := range reach.Endpoints {
+		address, ok := preferred(reach.Mesh.Family, e.Addresses)
 		if !ok {
 			continue
 		}

@@ -10,25 +10,25 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func poolView(f model.AddressFamily, addresses ...[]netip.Addr) *model.View {
-	v := &model.View{
-		Mesh: model.Mesh{Name: "m", Egress: model.EgressDeny, Family: f}, Workload: model.Workload{Key: model.Key{Mesh: "m", Name: "front"}},
-		Destinations: []model.Destination{{
+func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.Reach {
+	r := model.Reach{
+		Mesh: model.Mesh{Name: "m", Egress: model.EgressDeny, Family: f},
+		Destination: model.Destination{
 			Key: model.Key{Mesh: "m", Name: "pool_http_8080"}, Workload: "pool", Port: 8080, Protocol: model.HTTP,
 			Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: "g"},
-		}},
+		},
 	}
 	for _, a := range addresses {
-		v.Endpoints = append(v.Endpoints, model.Endpoint{Addresses: a, Ready: true, Groups: []string{"g"}})
+		r.Endpoints = append(r.Endpoints, model.Endpoint{Addresses: a, Ready: true, Groups: []string{"g"}})
 	}
-	return v
+	return r
 }
 
 // A pod more or less changes the list of endpoints and no other resource.
 func TestEndpointsAreAResourceOfTheirOwn(t *testing.T) {
 	one := netip.MustParseAddr("10.0.0.1")
-	before, _ := Driver{}.Render(poolView(model.AnyFamily))
-	after, _ := Driver{}.Render(poolView(model.AnyFamily, []netip.Addr{one}))
+	before := Driver{}.RenderDestination(pool(model.AnyFamily))
+	after := Driver{}.RenderDestination(pool(model.AnyFamily, []netip.Addr{one}))
 	if len(before) != len(after) {
 		t.Fatalf("%d resources became %d", len(before), len(after))
 	}
@@ -57,8 +57,8 @@ func TestAddressesOfEndpoints(t *testing.T) {
 		{model.AnyFamily, []netip.Addr{six, four}, "fd00::1"}, {model.IPv4Only, []netip.Addr{six, four}, "10.0.0.1"},
 		{model.IPv6Only, []netip.Addr{four, six}, "fd00::1"}, {model.IPv6Only, []netip.Addr{four}, ""}, {model.AnyFamily, nil, ""},
 	} {
-		v, got := poolView(c.family, c.all), ""
-		for _, e := range instances(v, v.Destinations[0]).Endpoints {
+		got := ""
+		for _, e := range instances(pool(c.family, c.all)).Endpoints {
 			got += e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address
 		}
 		if got != c.want {

@@ -19,18 +19,22 @@ type Driver struct{}
 
 var _ sidecar.Renderer = Driver{}
 
-// Render gives the listeners, routes, clusters and endpoints of a workload's sidecars.
+// Render gives the listeners, routes and clusters of a workload's sidecars, but for the clusters of destinations.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.ingress()
 	r.egress()
-	for _, d := range v.Destinations {
-		r.add(egressCluster(d), destinationCluster(v.Mesh, d), d.Origin)
-		if d.Discovery.Kind == model.DiscoverInstances {
-			r.add(egressCluster(d), instances(v, d), d.Origin)
-		}
-	}
 	return r.resources, model.SortFindings(r.findings)
+}
+
+// RenderDestination gives the cluster of a destination and, if it is found by instances, their list.
+func (Driver) RenderDestination(reach model.Reach) []sidecar.Resource {
+	d := reach.Destination
+	out := []sidecar.Resource{encoded(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
+	if d.Discovery.Kind == model.DiscoverInstances {
+		out = append(out, encoded(egressCluster(d), instances(reach), d.Origin))
+	}
+	return out
 }
 
 // renderer gathers the resources of one view.
@@ -40,13 +44,17 @@ type renderer struct {
 	findings  []model.Finding
 }
 
-// add encodes a message deterministically, so that equal content has equal bytes.
 func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
+	r.resources = append(r.resources, encoded(name, m, origins...))
+}
+
+// encoded is a resource of a message, encoded deterministically, so that equal content has equal bytes.
+func encoded(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err)) // all strings are valid UTF-8 once they were JSON
 	}
-	r.resources = append(r.resources, sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins})
+	return sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins}
 }
 
 func typeURL(m proto.Message) string {
