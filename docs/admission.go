@@ -114,7 +114,7 @@ func admission() (string, error) {
 		}
 		var refusal *appmesh.Refusal
 		if err := appmesh.ValidateCreate(object); !errors.As(err, &refusal) {
-			return "", fmt.Errorf("%s %s is answered with %v", r.kind, r.refused, err)
+			return "", fmt.Errorf("%s %s is not refused field by field", r.kind, r.refused)
 		}
 		fmt.Fprintf(&b, "| %s | `%s` | %s |\n", r.kind, r.field, cell.Replace(refusal.Findings[0].Text))
 	}

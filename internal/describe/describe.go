@@ -1,7 +1,8 @@
 // Package describe says what things are in the mesh.
 //
-// In: a state of the mesh and a workload, a service or a mesh of it. Out: what it listens on, what it may reach and who may reach it,
-// with the object and field behind each, and the findings about it.
+// In: a state of the mesh and a workload, a service, a router or a mesh of it, or any object that a dialect reads. Out: what it listens
+// on, what it may reach and who may reach it, with the object and field behind each, what its cluster says of it, and the findings
+// about it.
 package describe
 
 import (
@@ -21,6 +22,7 @@ type Workload struct {
 	Instances []model.Endpoint `json:"instances,omitempty"`
 	Reaches   []Port           `json:"reaches,omitempty"`
 	ReachedBy []Caller         `json:"reachedBy,omitempty"`
+	Status    []Condition      `json:"status,omitempty"`
 	Findings  []model.Finding  `json:"findings,omitempty"`
 }
 
@@ -66,7 +68,7 @@ type Caller struct {
 // OfWorkload describes a workload.
 func OfWorkload(s *flow.State, w lookup.Workload) Workload {
 	view := s.Views[w.Key]
-	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key)}
+	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key), Status: conditions(s, w.Origin.Object)}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
 	for _, in := range view.Inbound {
 		p := Port{Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin, Routes: routes(s, view.Mesh.Name, in.Routes)}
@@ -93,27 +95,20 @@ type Service struct {
 	model.Service
 	Ports     []Port          `json:"ports,omitempty"`
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
+	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
 }
 
 // OfService describes a service.
 func OfService(s *flow.State, service model.Service) Service {
-	out := Service{Service: service}
+	out := Service{Service: service, Status: conditions(s, service.Origin.Object)}
 	about := map[model.ObjectRef]bool{service.Origin.Object: true}
 	for _, router := range s.Index.Model.Routers {
 		if router.Mesh != service.Mesh || router.Name != service.Router {
 			continue
 		}
 		about[router.Origin.Object] = true
-		for _, p := range router.Ports {
-			var own []model.Route
-			for _, r := range router.Routes {
-				if r.Protocol == p.Protocol && (r.Port == 0 || r.Port == p.Port) {
-					own = append(own, r)
-				}
-			}
-			out.Ports = append(out.Ports, Port{Port: p.Port, Protocol: p.Protocol, Origin: p.Origin, Routes: routes(s, service.Mesh, own)})
-		}
+		out.Ports = append(out.Ports, routerPorts(s, router)...)
 	}
 	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool { return d == nil && b.Service == service.Name })
 	out.Findings = findings(s, about)
@@ -125,6 +120,7 @@ type Mesh struct {
 	model.Mesh
 	Workloads []Member        `json:"workloads,omitempty"`
 	Services  []Member        `json:"services,omitempty"`
+	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
 }
 
@@ -141,7 +137,7 @@ type Member struct {
 
 // OfMesh describes a mesh. Its findings are those of everything in it.
 func OfMesh(s *flow.State, mesh model.Mesh) Mesh {
-	out := Mesh{Mesh: mesh}
+	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object)}
 	about := map[model.ObjectRef]bool{mesh.Origin.Object: true}
 	m := s.Index.Model
 	for _, w := range m.Workloads {

@@ -63,6 +63,7 @@ func (d Workload) Text(w io.Writer, s console.Style) error {
 	p.ports(d.Reaches, "nothing that is declared")
 	p.heading("May be reached by")
 	p.callers(d.ReachedBy, true)
+	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }
@@ -78,6 +79,7 @@ func (d Service) Text(w io.Writer, s console.Style) error {
 	p.ports(d.Ports, "no port; whoever asks for it is told that there is none")
 	p.heading("May be reached by")
 	p.callers(d.ReachedBy, false)
+	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }
@@ -99,6 +101,7 @@ func (d Mesh) Text(w io.Writer, s console.Style) error {
 		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), s.Dim(m.Object.String()))
 	}
 	p.list(t)
+	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }

@@ -50,7 +50,8 @@ func ours(finalizer string) bool {
 func membersOf(owner client.Object, all []client.Object) []string {
 	var out []string
 	for _, o := range all {
-		kind, belongs := "", false
+		var kind string
+		var belongs bool
 		switch owner := owner.(type) {
 		case *api.Mesh:
 			var ref *api.MeshReference
