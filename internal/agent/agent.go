@@ -117,7 +117,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer signal.Stop(signals)
 
 	if !inMemory(cfg.CertDir) {
-		a.Logger.Warn("private keys would be written to a disk, mount an emptyDir with medium Memory", "folder", cfg.CertDir)
+		return fmt.Errorf("agent: %s would keep private keys on a disk; mount an emptyDir with medium Memory there", cfg.CertDir)
 	}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {

@@ -33,8 +33,8 @@ func (tokens) Verify(_ context.Context, token string) (identity.Claims, error) {
 
 // pod is what the agent finds in its pod, with a control plane to talk to.
 type pod struct {
-	dir, signing, listen, admin string
-	ca                          *identity.CA
+	dir, certs, signing, listen, admin string
+	ca                                 identity.Authority
 }
 
 func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
@@ -56,19 +56,25 @@ func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
 	srv.Listener = l
 	srv.Start()
 	t.Cleanup(srv.Close)
-	p := &pod{dir: t.TempDir(), ca: ca, signing: "https://" + l.Addr().String(), listen: freeAddress(t), admin: freeAddress(t)}
+	p := &pod{dir: t.TempDir(), certs: memory(t), ca: ca, signing: "https://" + l.Addr().String(), listen: freeAddress(t), admin: freeAddress(t)}
 	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(ca.Bundle().PEM())} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := os.Mkdir(p.certs(), 0o700); err != nil {
-		t.Fatal(err)
-	}
 	return p
 }
 
-func (p *pod) certs() string { return filepath.Join(p.dir, "certs") }
+// memory is a folder without a disk under it.
+func memory(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "anymesh-agent-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	return dir
+}
 
 // process is a running agent.
 type process struct {
@@ -82,9 +88,9 @@ func (p *pod) start(t *testing.T, exitCode string, flags ...string) *process {
 	t.Helper()
 	args := append([]string{
 		"--signing-url", p.signing, "--signing-name", "anymesh.test", "--token", p.dir + "/token", "--roots", p.dir + "/root.pem",
-		"--cert-dir", p.certs(), "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url", "http://" + p.admin + "/metrics",
+		"--cert-dir", p.certs, "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url", "http://" + p.admin + "/metrics",
 	}, flags...)
-	args = append(args, "--", os.Args[0], p.admin, p.certs(), exitCode)
+	args = append(args, "--", os.Args[0], p.admin, p.certs, exitCode)
 	r := &process{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent", "GORACE=atexit_sleep_ms=0")
 	pipe, err := r.cmd.StdoutPipe()
@@ -140,7 +146,7 @@ func TestLifeOfASidecar(t *testing.T) {
 	r := p.start(t, "3", "--on-term-post", "http://"+p.admin+"/drain")
 	eventually(t, "the proxy starts", func() bool { return r.said("started") })
 
-	pair, err := tls.LoadX509KeyPair(p.certs()+"/tls.crt", p.certs()+"/tls.key")
+	pair, err := tls.LoadX509KeyPair(p.certs+"/tls.crt", p.certs+"/tls.key")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -255,12 +261,12 @@ func TestRenewal(t *testing.T) {
 	eventually(t, "the proxy starts", func() bool { return r.said("started") })
 	seen := map[string]bool{}
 	eventually(t, "a second renewal", func() bool {
-		version, err := os.Readlink(p.certs() + "/..data")
+		version, err := os.Readlink(p.certs + "/..data")
 		if err != nil {
 			t.Fatal(err)
 		}
 		if !seen[version] {
-			pair, err := tls.LoadX509KeyPair(p.certs()+"/tls.crt", p.certs()+"/tls.key")
+			pair, err := tls.LoadX509KeyPair(p.certs+"/tls.crt", p.certs+"/tls.key")
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -272,7 +278,7 @@ func TestRenewal(t *testing.T) {
 		return len(seen) == 3
 	})
 	eventually(t, "old keys are deleted", func() bool {
-		old, err := filepath.Glob(p.certs() + "/" + dataPrefix + "*")
+		old, err := filepath.Glob(p.certs + "/" + dataPrefix + "*")
 		return err == nil && len(old) == 1
 	})
 	if r.said("terminated") {

@@ -57,7 +57,7 @@ func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
 	}
 	a.metrics.certificates.WithLabelValues("ok").Inc()
 	a.metrics.expiry.Set(float64(issued.NotAfter.Unix()))
-	a.Logger.Info("certificate written", "folder", a.CertDir, "notAfter", issued.NotAfter)
+	a.Logger.Info("certificate written", "folder", a.CertDir, "serial", issued.Serial, "notAfter", issued.NotAfter)
 	return issued, nil
 }
 

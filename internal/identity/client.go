@@ -143,7 +143,7 @@ func issuedOf(body []byte) (*Issued, error) {
 		return nil, fmt.Errorf("answer: %w", err)
 	}
 	return &Issued{
-		CertificatePEM: encodeCertificates(chain), RootsPEM: roots.PEM(),
+		CertificatePEM: encodeCertificates(chain), RootsPEM: roots.PEM(), Serial: chain[0].SerialNumber.Text(16),
 		NotBefore: chain[0].NotBefore, NotAfter: chain[0].NotAfter,
 	}, nil
 }

@@ -220,7 +220,7 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 		return nil, err
 	}
 	h.opts.Logger.Debug("certificate issued", "namespace", claims.Namespace, "pod", claims.Pod,
-		"serviceAccount", claims.ServiceAccount, "notAfter", issued.NotAfter)
+		"serviceAccount", claims.ServiceAccount, "serial", issued.Serial, "notAfter", issued.NotAfter)
 	return issued, nil
 }
 

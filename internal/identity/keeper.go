@@ -206,11 +206,12 @@ func (k *Keeper) tell(before state) {
 	if before.signer.cert.Equal(now.signer.cert) && string(before.bundle.PEM()) == string(now.bundle.PEM()) {
 		return
 	}
-	k.opts.Logger.Info("the authority has changed", "phase", now.phase(), "until", now.until, "signer", fingerprint(now.signer.cert), "roots", len(now.bundle.roots))
+	k.opts.Logger.Info("the authority was changed elsewhere", now.tell()...)
 }
 
 func (k *Keeper) step(ctx context.Context, secret *corev1.Secret) error {
 	k.mu.Lock()
+	before := k.state.phase()
 	next, steps, err := k.policy.advance(k.state, k.now())
 	k.mu.Unlock()
 	if err != nil {
@@ -233,9 +234,20 @@ func (k *Keeper) step(ctx context.Context, secret *corev1.Secret) error {
 	if err := k.adopt(stored); err != nil {
 		return err
 	}
-	for _, step := range steps {
+	if next.phase() != before {
 		k.metrics.steps.WithLabelValues(string(next.phase())).Inc()
-		k.opts.Logger.Info("rotation of the root: "+step, "phase", next.phase(), "until", next.until, "signer", fingerprint(next.signer.cert))
+	}
+	for _, step := range steps {
+		k.opts.Logger.Info("authority: "+step, next.tell()...)
 	}
 	return nil
+}
+
+// tell is a state for the log: no key is in it.
+func (s state) tell() []any {
+	out := []any{"phase", s.phase(), "signer", fingerprint(s.signer.cert), "roots", len(s.bundle.roots)}
+	if !s.until.IsZero() {
+		out = append(out, "until", s.until)
+	}
+	return out
 }

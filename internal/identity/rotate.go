@@ -80,7 +80,7 @@ func (p policy) advance(s state, now time.Time) (state, []string, error) {
 	did := func(step string) { steps = append(steps, step) }
 	if p.leaf > s.longest {
 		s.longest = p.leaf
-		did("certificates live longer")
+		did("certificates have a longer lifetime than before")
 	}
 	switch s.phase() {
 	case Steady:

@@ -17,6 +17,8 @@ type Issued struct {
 	CertificatePEM []byte
 	// RootsPEM is the trust bundle.
 	RootsPEM []byte
+	// Serial is the leaf's serial number, hex.
+	Serial string
 	// NotBefore and NotAfter bound the leaf's validity.
 	NotBefore, NotAfter time.Time
 }
@@ -51,6 +53,7 @@ func (ca *CA) Sign(csrPEM []byte, claims Claims, ttl time.Duration) (*Issued, er
 	return &Issued{
 		CertificatePEM: encodeCertificates(append([]*x509.Certificate{leaf}, ca.chain...)),
 		RootsPEM:       ca.bundle.PEM(),
+		Serial:         leaf.SerialNumber.Text(16),
 		NotBefore:      leaf.NotBefore,
 		NotAfter:       leaf.NotAfter,
 	}, nil
