@@ -13,8 +13,8 @@ import (
 
 func published(s state, typeURL, name string) *Resource {
 	if t := s[typeURL]; t != nil {
-		if n, ok := t.numbers[name]; ok {
-			return t.slots[n].resource
+		if n, ok := t.find(name); ok {
+			return t.resource(n)
 		}
 	}
 	return nil
@@ -78,7 +78,7 @@ func TestClientConverges(t *testing.T) {
 				}
 				unanswered = nil
 				b.session.close(b.published)
-				b.session = newSession(b.opts, b.node)
+				b.session = newSession(b.opts, nil, false)
 				for ty, m := range c.types {
 					req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty, InitialResourceVersions: m.has}
 					for n := range m.names {
@@ -92,7 +92,7 @@ func TestClientConverges(t *testing.T) {
 						continue
 					}
 					m.absent = map[string]bool{}
-					if _, err := b.handle(req, b.published, b.now); err != nil {
+					if _, err := b.handle(deltaRequest(req), b.published, b.now); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -63,6 +63,7 @@ func (c *crowd) join(b testing.TB, p *process, names []string, key string) {
 func BenchmarkCost(b *testing.B) {
 	const clients = 200
 	p := startProcess(b)
+	empty := p.order("memory")
 	p.order("keys " + strconv.Itoa(clients))
 	var names []string
 	for i := range services {
@@ -78,11 +79,6 @@ func BenchmarkCost(b *testing.B) {
 		p.order("heap " + path)
 	}
 	after := p.order("memory")
-	b.ReportMetric((after[0]-before[0])/clients/1000, "kB/client")
-	b.ReportMetric((after[1]-before[1])/clients/1000, "kB-resident/client")
-	b.ReportMetric((after[3]-before[3])/clients/1000, "kB-stack/client")
-	b.ReportMetric((after[4]-before[4])/clients, "goroutines/client")
-
 	if path := os.Getenv("CPUPROFILE"); path != "" {
 		p.order("profile " + path)
 	}
@@ -97,5 +93,11 @@ func BenchmarkCost(b *testing.B) {
 	used := p.order("cpu")
 	b.ReportMetric((used[0]-spent[0])/float64(rounds)/1000, "CPU-ms/change")
 	b.ReportMetric((used[1]-spent[1])/float64(rounds), "waits/change")
+	each := func(i int) float64 { return (after[i] - before[i]) / clients }
+	b.ReportMetric(each(0)/1000, "kB/client")
+	b.ReportMetric(each(1)/1000, "kB-resident/client")
+	b.ReportMetric(each(3)/1000, "kB-stack/client")
+	b.ReportMetric(each(4), "goroutines/client")
+	b.ReportMetric((before[0]-empty[0])/clients/1000, "kB/workload")
 	p.order("stop")
 }

@@ -4,7 +4,10 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"net"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"google.golang.org/grpc/credentials"
@@ -32,11 +35,46 @@ func (p Peer) expires() time.Time {
 	return first
 }
 
+// newCredentials are those of the server: mutual TLS, or nothing.
+func newCredentials(config *tls.Config, connections int, m *metrics) credentials.TransportCredentials {
+	inner := insecure.NewCredentials()
+	if config != nil {
+		config = config.Clone()
+		// Every connection proves who it is anew, and holds no key of a session that it could resume.
+		config.SessionTicketsDisabled = true
+		inner = credentials.NewTLS(config)
+	}
+	return connCredentials{inner, &doorkeeper{room: int64(connections), metrics: m}}
+}
+
 // connCredentials keep the connection within reach. gRPC offers no way to get
 // rid of a client that does not read: the end of a stream waits behind the data
 // it does not take. Closing its connection does it.
 type connCredentials struct {
 	credentials.TransportCredentials
+	door *doorkeeper
+}
+
+// doorkeeper counts connections.
+type doorkeeper struct {
+	room    int64
+	open    atomic.Int64
+	metrics *metrics
+}
+
+var errFull = errors.New("too many connections")
+
+// countedConn is a connection that says when it is closed.
+type countedConn struct {
+	net.Conn
+	once sync.Once
+	door *doorkeeper
+}
+
+// Close implements net.Conn.
+func (c *countedConn) Close() error {
+	c.once.Do(func() { c.door.open.Add(-1) })
+	return c.Conn.Close()
 }
 
 type connInfo struct {
@@ -44,38 +82,45 @@ type connInfo struct {
 	conn net.Conn
 }
 
-func serverCredentials(config *tls.Config) credentials.TransportCredentials {
-	if config == nil {
-		return connCredentials{insecure.NewCredentials()}
+func (i connInfo) close() {
+	if i.conn != nil {
+		_ = i.conn.Close() // it is lost either way
 	}
-	return connCredentials{credentials.NewTLS(config)}
 }
 
 func (c connCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.AuthInfo, error) {
-	conn, info, err := c.TransportCredentials.ServerHandshake(raw)
+	counted := &countedConn{Conn: raw, door: c.door}
+	if c.door.open.Add(1) > c.door.room {
+		_ = counted.Close()
+		c.door.metrics.refused.WithLabelValues(reasonFull).Inc()
+		return nil, nil, errFull
+	}
+	conn, info, err := c.TransportCredentials.ServerHandshake(counted)
 	if err != nil {
+		_ = counted.Close()
+		c.door.metrics.refused.WithLabelValues(reasonHandshake).Inc()
 		return nil, nil, err
 	}
-	return conn, connInfo{AuthInfo: info, conn: raw}, nil
+	return conn, connInfo{AuthInfo: info, conn: counted}, nil
 }
 
 func (c connCredentials) Clone() credentials.TransportCredentials {
-	return connCredentials{c.TransportCredentials.Clone()}
+	return connCredentials{c.TransportCredentials.Clone(), c.door}
 }
 
-// peerOf returns the peer of a stream, and what closes its connection.
-func peerOf(ctx context.Context) (Peer, func()) {
+// peerOf returns the peer of a stream, and its connection.
+func peerOf(ctx context.Context) (Peer, connInfo) {
 	p, ok := peer.FromContext(ctx)
 	if !ok {
-		return Peer{}, func() {}
+		return Peer{}, connInfo{}
 	}
 	out := Peer{Address: p.Addr.String()}
 	info, ok := p.AuthInfo.(connInfo)
 	if !ok {
-		return out, func() {}
+		return out, connInfo{}
 	}
 	if t, ok := info.AuthInfo.(credentials.TLSInfo); ok && len(t.State.VerifiedChains) > 0 {
 		out.Chain = t.State.VerifiedChains[0]
 	}
-	return out, func() { _ = info.conn.Close() } // the connection is lost either way
+	return out, info
 }

@@ -34,7 +34,7 @@ func FuzzRequests(f *testing.F) {
 	f.Fuzz(func(t *testing.T, all []byte) {
 		opts := &Options{NamesPerType: 50, TypesPerStream: 4}
 		opts.setDefaults()
-		s := newSession(opts, &corev3.Node{Id: "blue"})
+		s := newSession(opts, &corev3.Node{Id: "blue"}, false)
 		published := state{}
 		now := time.Unix(1e9, 0)
 		toggle := false
@@ -45,7 +45,7 @@ func FuzzRequests(f *testing.F) {
 				return
 			}
 			all = all[2+size:]
-			if _, err := s.handle(req, published, now); err != nil {
+			if _, err := s.handle(deltaRequest(req), published, now); err != nil {
 				return
 			}
 			var resources []*Resource

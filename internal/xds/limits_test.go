@@ -50,7 +50,7 @@ func TestRequestLimits(t *testing.T) {
 	} {
 		b := newBench(t)
 		b.opts.NamesPerType, b.opts.NameSize = 10, 64
-		_, err := b.handle(c.req, b.published, b.now)
+		_, err := b.handle(deltaRequest(c.req), b.published, b.now)
 		if status.Code(err) != c.want {
 			t.Errorf("%s: %v, want %s", name, err, c.want)
 		}
@@ -60,7 +60,7 @@ func TestRequestLimits(t *testing.T) {
 	b.request("a", nil)
 	b.request("b", nil)
 	b.request("a", nil)
-	if _, err := b.handle(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}, b.published, b.now); status.Code(err) != codes.ResourceExhausted {
+	if _, err := b.handle(deltaRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}), b.published, b.now); status.Code(err) != codes.ResourceExhausted {
 		t.Errorf("a third type: %v", err)
 	}
 }

@@ -1,6 +1,8 @@
 package xds
 
 import (
+	"errors"
+
 	"github.com/prometheus/client_golang/prometheus"
 )
 
@@ -15,6 +17,7 @@ type metrics struct {
 	refused   *prometheus.CounterVec // reason
 	ended     *prometheus.CounterVec // reason
 	latency   prometheus.Histogram
+	kinds     map[string]*kindMetrics
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -29,32 +32,80 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		resources: counter("resources_total", "Resources in responses, by change: updated or removed.", "type", "change"),
 		bytes:     counter("sent_bytes_total", "Bytes of responses sent, before compression and TLS.", "type"),
 		shared:    counter("shared_bytes_total", "Bytes of resources sent that were not encoded for it: another client got the same copy before.", "type"),
-		answers:   counter("answers_total", "Clients' answers: ack, nack, or unknown for a nonce that is not awaited.", "type", "result"),
-		refused:   counter("refused_total", "Streams refused, by reason: denied, streams, request.", "reason"),
+		answers:   counter("answers_total", "Clients' answers: ack, nack, unknown for a nonce that is not awaited, or none that was awaited long enough.", "type", "result"),
+		refused:   counter("refused_total", "Connections, streams and requests refused, by reason; see the table of limits.", "reason"),
 		ended:     counter("ended_total", "Streams ended by the server, by reason: slow, silent, expired, removed, request.", "reason"),
 		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "anymesh_xds_ack_seconds",
-			Help:    "Time from a change being published, or subscribed to, until a client acknowledged it.",
+			Help:    "Time from the event that made a change, or from subscribing, until a client acknowledged it.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 	}
 	if reg != nil {
 		reg.MustRegister(m.clients, m.responses, m.resources, m.bytes, m.shared, m.answers, m.refused, m.ended, m.latency)
 	}
+	m.kinds = map[string]*kindMetrics{}
+	for _, name := range labels {
+		m.kinds[name] = m.kind(name)
+	}
 	return m
 }
 
+// kindMetrics are the counters of one type, looked up once.
+type kindMetrics struct {
+	responses, updated, removed, bytes, shared prometheus.Counter
+	acks, nacks, unknown, none                 prometheus.Counter
+}
+
+func (m *metrics) kind(name string) *kindMetrics {
+	return &kindMetrics{
+		responses: m.responses.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name), shared: m.shared.WithLabelValues(name),
+		updated: m.resources.WithLabelValues(name, "updated"), removed: m.resources.WithLabelValues(name, "removed"),
+		acks: m.answers.WithLabelValues(name, "ack"), nacks: m.answers.WithLabelValues(name, "nack"),
+		unknown: m.answers.WithLabelValues(name, "unknown"), none: m.answers.WithLabelValues(name, "none"),
+	}
+}
+
+func (m *metrics) of(typeURL string) *kindMetrics { return m.kinds[label(typeURL)] }
+
 func (m *metrics) sent(r *response, size int) {
-	kind := label(r.typeURL)
-	m.responses.WithLabelValues(kind).Inc()
-	m.resources.WithLabelValues(kind, "updated").Add(float64(len(r.changed)))
-	m.resources.WithLabelValues(kind, "removed").Add(float64(len(r.removed)))
-	m.bytes.WithLabelValues(kind).Add(float64(size))
+	k := m.of(r.typeURL)
+	k.responses.Inc()
+	k.updated.Add(float64(len(r.holds())))
+	k.removed.Add(float64(len(r.removed)))
+	k.bytes.Add(float64(size))
+	if r.impatient {
+		k.none.Inc()
+	}
 	shared := 0
-	for _, c := range r.changed {
+	for _, c := range r.holds() {
 		if c.written.Load() || c.written.Swap(true) {
 			shared += len(c.wire)
 		}
 	}
-	m.shared.WithLabelValues(kind).Add(float64(shared))
+	k.shared.Add(float64(shared))
+}
+
+// refuse counts a limit that was met; open is whether it ended a stream that was.
+func (m *metrics) refuse(err error, open bool) {
+	var r *refusal
+	if !errors.As(err, &r) {
+		return
+	}
+	m.refused.WithLabelValues(r.reason).Inc()
+	if open {
+		m.ended.WithLabelValues(reasonRequest).Inc()
+	}
+}
+
+// end counts why a stream ended.
+func (m *metrics) end(err error) {
+	switch {
+	case errors.Is(err, errRemoved), errors.Is(err, errMoved):
+		m.ended.WithLabelValues(reasonRemoved).Inc()
+	case errors.Is(err, errExpired):
+		m.ended.WithLabelValues(reasonExpired).Inc()
+	case errors.Is(err, errSlow):
+		m.ended.WithLabelValues(reasonSlow).Inc()
+	}
 }

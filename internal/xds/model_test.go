@@ -79,9 +79,9 @@ func (m *modelType) wants(published *table) map[string]string {
 	if published == nil {
 		return want
 	}
-	for _, s := range published.slots {
-		if s.resource != nil && (m.wildcard || m.names[s.name]) {
-			want[s.name] = s.resource.Version
+	for n := range published.slots {
+		if r := published.resource(uint32(n)); r != nil && (m.wildcard || m.names[r.Name]) {
+			want[r.Name] = r.Version
 		}
 	}
 	return want

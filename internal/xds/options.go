@@ -15,61 +15,43 @@ type Options struct {
 	TLS *tls.Config
 	// Observer hears what clients make of their configuration; nobody.
 	Observer Observer
-
-	// SendTimeout is how long one response may take to leave; then the client's
-	// connection is closed. 30 s.
-	SendTimeout time.Duration
-	// FirstRequestTimeout is how long a stream may be open without a request. 10 s.
-	FirstRequestTimeout time.Duration
-	// AckTimeout is how long an unanswered response holds back later ones: those
-	// of its type, and those that the order of types puts after it. 5 s.
-	AckTimeout time.Duration
-
-	// StreamsPerIdentity bounds the streams of one client identity. 8.
-	StreamsPerIdentity int
-	// TypesPerStream bounds the resource types that one stream asks for. 32.
-	TypesPerStream int
-	// NamesPerType bounds the names that one stream asks for, or reports
-	// versions of, for each type. 100 000.
-	NamesPerType int
-	// NameSize bounds a resource name in requests, in bytes. 4096.
-	NameSize int
-	// RequestSize bounds a request, in bytes. 16 MiB.
-	RequestSize int
-	// NodeSize bounds the node in the first request, in bytes. 256 KiB.
-	NodeSize int
-	// ResponseSize is where a response is cut and continued in the next one, in
-	// bytes. One resource is never split. 16 MiB.
-	ResponseSize int
-
 	// Registerer is where the metrics go; nowhere.
 	Registerer prometheus.Registerer
 	// Logger is slog.Default().
 	Logger *slog.Logger
+
+	// The rest are limits; Limits says what each is for, and its default.
+
+	SendTimeout            time.Duration
+	FirstRequestTimeout    time.Duration
+	AckTimeout             time.Duration
+	Connections            int
+	ConnectionsPerIdentity int
+	StreamsPerIdentity     int
+	StreamsPerMinute       int
+	StreamBurst            int
+	TypesPerStream         int
+	NamesPerType           int
+	NameSize               int
+	NodeSize               int
+	RequestSize            int
+	ResponseSize           int
 }
 
 func (o *Options) setDefaults() {
-	setDefault(&o.SendTimeout, 30*time.Second)
-	setDefault(&o.FirstRequestTimeout, 10*time.Second)
-	setDefault(&o.AckTimeout, 5*time.Second)
-	setDefault(&o.StreamsPerIdentity, 8)
-	setDefault(&o.TypesPerStream, 32)
-	setDefault(&o.NamesPerType, 100_000)
-	setDefault(&o.NameSize, 4096)
-	setDefault(&o.RequestSize, 16<<20)
-	setDefault(&o.NodeSize, 256<<10)
-	setDefault(&o.ResponseSize, 16<<20)
+	for _, l := range limits {
+		switch {
+		case l.number != nil && *l.number(o) == 0:
+			*l.number(o) = l.defaultNumber
+		case l.time != nil && *l.time(o) == 0:
+			*l.time(o) = l.defaultTime
+		}
+	}
 	if o.Observer == nil {
 		o.Observer = nobody{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
-	}
-}
-
-func setDefault[T int | time.Duration](field *T, value T) {
-	if *field == 0 {
-		*field = value
 	}
 }
 

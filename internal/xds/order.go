@@ -62,6 +62,9 @@ func removalStepOf(typeURL string) step {
 	return stepOf(typeURL)
 }
 
+// labels are all values of label.
+var labels = []string{"cluster", "endpoint", "listener", "route", "secret", "other"}
+
 // label is a metric label for a type: a fixed set, whatever clients ask for.
 func label(typeURL string) string {
 	switch typeURL {

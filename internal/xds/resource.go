@@ -32,9 +32,9 @@ type Resource struct {
 	Version string
 
 	digest uint64 // of the same hash, for the sum over a type
-	stamp  uint64 // of the version
 	wire   []byte // field "resources" of a DeltaDiscoveryResponse, tag and length included
-	body   []byte // the message within wire
+	plain  []byte // field "resources" of a DiscoveryResponse: the end of wire
+	body   []byte // the message within both
 
 	written atomic.Bool // to a client at least once
 }
@@ -71,27 +71,28 @@ func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *R
 		Version: base64.RawURLEncoding.EncodeToString(sum[:16]),
 		digest:  binary.BigEndian.Uint64(sum[16:24]),
 	}
-	r.stamp = stamp(r.Version)
-	r.wire = r.encode(body)
-	r.body = r.wire[len(r.wire)-len(body):]
+	r.encode(body)
 	return r
 }
 
-// encode writes the body last, so that Body can be a part of the same bytes.
-func (r *Resource) encode(body []byte) []byte {
+// encode writes the body last. It is an Any in field 2 of a Resource, as it is
+// in field 2 of a DiscoveryResponse: both variants of the protocol share it.
+func (r *Resource) encode(body []byte) {
 	anySize := stringSize(anyTypeURL, r.TypeURL) + protowire.SizeTag(anyValue) + protowire.SizeBytes(len(body))
 	size := stringSize(resourceVersion, r.Version) + stringSize(resourceName, r.Name) +
 		protowire.SizeTag(resourceBody) + protowire.SizeBytes(anySize)
-	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(size))
+	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(size)) // exactly
 	b = protowire.AppendTag(b, responseResources, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))
 	b = appendString(b, resourceVersion, r.Version)
 	b = appendString(b, resourceName, r.Name)
+	plain := len(b)
 	b = protowire.AppendTag(b, resourceBody, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(anySize))
 	b = appendString(b, anyTypeURL, r.TypeURL)
 	b = protowire.AppendTag(b, anyValue, protowire.BytesType)
-	return protowire.AppendBytes(b, body)
+	b = protowire.AppendBytes(b, body)
+	r.wire, r.plain, r.body = b, b[plain:], b[len(b)-len(body):]
 }
 
 // Body is the encoded message. The bytes are shared and must not be changed.

@@ -9,28 +9,49 @@ const (
 	responseRemoved   = 6
 )
 
-// response is one DeltaDiscoveryResponse.
+// Those of envoy.service.discovery.v3.DiscoveryResponse are the same, but for responseRemoved.
+
+// response is one DeltaDiscoveryResponse, or DiscoveryResponse.
 type response struct {
 	typeURL string
 	nonce   string
 	version string
 	changed []*Resource
 	removed []string
+
+	impatient bool // sent although an earlier one of the type is unanswered
+
+	world bool        // a DiscoveryResponse
+	whole []*Resource // what it holds if that is not changed alone
+}
+
+// holds are the resources that are written.
+func (r *response) holds() []*Resource {
+	if r.whole != nil {
+		return r.whole
+	}
+	return r.changed
 }
 
 // encode returns the message in parts, of which all but the first are shared.
 func (r *response) encode() [][]byte {
-	var head []byte
+	head := make([]byte, 0, 3*(1+2)+len(r.version)+len(r.typeURL)+len(r.nonce))
 	head = appendString(head, responseVersion, r.version)
 	head = appendString(head, responseType, r.typeURL)
 	head = appendString(head, responseNonce, r.nonce)
-	for _, name := range r.removed {
-		head = appendString(head, responseRemoved, name)
+	if !r.world {
+		for _, name := range r.removed {
+			head = appendString(head, responseRemoved, name)
+		}
 	}
-	parts := make([][]byte, 1, 1+len(r.changed))
+	parts := make([][]byte, 1, 1+len(r.holds()))
 	parts[0] = head
-	for _, c := range r.changed {
-		parts = append(parts, c.wire)
+	for _, c := range r.holds() {
+		if r.world {
+			parts = append(parts, c.plain)
+		} else {
+			parts = append(parts, c.wire)
+		}
 	}
 	return parts
 }

@@ -5,30 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"sync"
 	"time"
 
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc"
-	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/keepalive"
-	"google.golang.org/grpc/status"
 )
-
-// Grant is what an authorised client may have.
-type Grant struct {
-	// Key of the workload whose configuration it gets.
-	Key string
-	// Identity names the client in status and limits, for example its pod.
-	Identity string
-}
-
-// Authorizer decides on the first request of a stream. The peer's certificate
-// is the only proof of who asks; the node is what the client says about itself
-// (it may be nil) and can only narrow. An error with a gRPC status is passed
-// on, any other becomes PermissionDenied; nothing else is sent to the client.
-type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error)
 
 // Server is the discovery server. It is safe for concurrent use.
 type Server struct {
@@ -38,36 +20,53 @@ type Server struct {
 	opts      Options
 	metrics   *metrics
 	groups    groups
-
-	mu      sync.Mutex
-	streams map[string]int // open, by identity
+	visitors  visitors
 }
 
 // NewServer makes a server that has nothing published yet.
 func NewServer(authorize Authorizer, opts Options) *Server {
 	opts.setDefaults()
-	return &Server{
+	s := &Server{
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
-		groups:  groups{byKey: map[string]*group{}},
-		streams: map[string]int{},
+		groups:   groups{byKey: map[string]*group{}},
+		visitors: visitors{byIdentity: map[string]*visitor{}},
 	}
+	s.visitors.opts = &s.opts
+	return s
 }
 
-// Buffers of a connection, in bytes. Requests are small and rare, so memory for
-// each client counts for more than system calls.
-const readBuffer = 4 << 10
+// What gRPC holds for each connection. Requests are small and rare, so memory
+// counts for more than throughput.
+const (
+	// writeBuffer is shared: a connection has one only while it writes. In bytes.
+	writeBuffer = 16 << 10
+	// window of flow control, in bytes. As it is fixed, gRPC does not measure the
+	// connection with a ping for each request.
+	window = 64 << 10
+	// headers of a request, in bytes.
+	headers = 16 << 10
+	// idle is how long a connection may be open without a stream.
+	idle = 5 * time.Minute
+	// handshake is how long TLS may take.
+	handshake = 20 * time.Second
+)
 
 // Serve accepts connections until the context ends, then closes them all; the
 // clients keep what they have and come back to another server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	g := grpc.NewServer(
-		grpc.Creds(serverCredentials(s.opts.TLS)),
+		grpc.Creds(newCredentials(s.opts.TLS, s.opts.Connections, s.metrics)),
 		grpc.ForceServerCodecV2(newCodec()),
 		grpc.MaxRecvMsgSize(s.opts.RequestSize),
 		grpc.MaxConcurrentStreams(uint32(s.opts.StreamsPerIdentity)),
-		grpc.ConnectionTimeout(20*time.Second),
-		grpc.ReadBufferSize(readBuffer),
-		grpc.KeepaliveParams(keepalive.ServerParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}),
+		grpc.MaxHeaderListSize(headers),
+		grpc.ConnectionTimeout(handshake),
+		grpc.ReadBufferSize(0), // TLS has its own
+		grpc.SharedWriteBuffer(true),
+		grpc.WriteBufferSize(writeBuffer),
+		grpc.InitialWindowSize(window),
+		grpc.InitialConnWindowSize(window),
+		grpc.KeepaliveParams(keepalive.ServerParameters{MaxConnectionIdle: idle, Time: 30 * time.Second, Timeout: 10 * time.Second}),
 		grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: 5 * time.Second, PermitWithoutStream: true}),
 	)
 	discoveryv3.RegisterAggregatedDiscoveryServiceServer(g, s)
@@ -78,28 +77,4 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		return nil
 	}
 	return fmt.Errorf("discovery server on %s: %w", l.Addr(), err)
-}
-
-// StreamAggregatedResources answers Unimplemented.
-func (s *Server) StreamAggregatedResources(discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return status.Error(codes.Unimplemented, "only incremental discovery is served: use DeltaAggregatedResources (api_type DELTA_GRPC)")
-}
-
-// reserve counts a stream of an identity, unless it has too many.
-func (s *Server) reserve(identity string) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.streams[identity] >= s.opts.StreamsPerIdentity {
-		return false
-	}
-	s.streams[identity]++
-	return true
-}
-
-func (s *Server) release(identity string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.streams[identity]--; s.streams[identity] == 0 {
-		delete(s.streams, identity)
-	}
 }

@@ -2,123 +2,98 @@ package xds
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strconv"
 	"time"
-	"unicode/utf8"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
 )
 
 // session is the protocol with one client, without I/O: requests go in through
 // handle, responses come out of next. It is guarded by its group's lock.
 type session struct {
-	opts   *Options
-	node   *corev3.Node // of the first request
-	subs   map[string]*subscription
-	order  []*subscription     // by step, then type
-	serial uint64              // of the last nonce
-	cold   map[string]struct{} // clusters sent before the client has asked for endpoints
+	opts    *Options
+	world   bool   // the state-of-the-world variant
+	id      string // of the node in the first request; the rest of it may be large, and is not kept
+	cluster string
+	subs    map[string]*subscription
+	order   []*subscription     // by step, then type
+	serial  uint64              // of the last nonce
+	cold    map[string]struct{} // clusters sent before the client has asked for endpoints
 }
 
-func newSession(opts *Options, node *corev3.Node) *session {
-	return &session{opts: opts, node: node, subs: map[string]*subscription{}}
+func newSession(opts *Options, node *corev3.Node, world bool) *session {
+	return &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster(), subs: map[string]*subscription{}}
 }
-
-// reaction is what a request says about an earlier response.
-type reaction struct {
-	acked, rejected, unknownNonce bool
-	flight                        flight
-	message                       string
-	refuses                       []string // names of resources that it refuses, in the version that is published
-}
-
-// maxMessage bounds what is kept of a client's error text, in bytes.
-const maxMessage = 4096
 
 // handle takes in one request. An error ends the stream.
-func (s *session) handle(req *discoveryv3.DeltaDiscoveryRequest, published state, now time.Time) (reaction, error) {
+func (s *session) handle(req request, published state, now time.Time) (reaction, error) {
 	var none reaction
-	if req.GetNode() != nil && !sameNode(s.node, req.GetNode()) {
-		return none, status.Error(codes.InvalidArgument, "the node differs from that of the first request")
+	// Clients may repeat the node, or only its ID.
+	if n := req.node; n != nil && (n.GetId() != s.id || n.GetCluster() != s.cluster) {
+		return none, refuse(reasonNode, codes.InvalidArgument, "the node differs from that of the first request")
 	}
-	if err := s.checkRequest(req); err != nil {
+	if err := req.check(s.opts); err != nil {
 		return none, err
 	}
-	sub, known := s.subs[req.GetTypeUrl()]
+	sub, known := s.subs[req.typeURL]
 	if !known {
 		if len(s.subs) == s.opts.TypesPerStream {
-			return none, status.Errorf(codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.TypesPerStream)
+			return none, refuse(reasonTypes, codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.TypesPerStream)
 		}
-		sub = newSubscription(req.GetTypeUrl(), published.of(req.GetTypeUrl()))
-		s.subs[sub.typeURL] = sub
-		s.order = append(s.order, sub)
-		slices.SortFunc(s.order, func(a, b *subscription) int {
-			return cmp.Or(cmp.Compare(stepOf(a.typeURL), stepOf(b.typeURL)), cmp.Compare(a.typeURL, b.typeURL))
-		})
+		sub = s.add(req.typeURL, published)
 	}
-	sub.request(req, !known, now)
+	if sub.stale(&req) {
+		return reaction{unknownNonce: true}, nil
+	}
+	sub.request(&req, !known, now)
 	if !known && sub.typeURL == EndpointType {
 		for name := range s.cold {
 			sub.again(name, now)
 		}
 		s.cold = nil
 	}
-	if max(sub.named, len(req.GetInitialResourceVersions())) > s.opts.NamesPerType {
-		return none, status.Errorf(codes.ResourceExhausted, "more than %d names of type %s", s.opts.NamesPerType, sub.typeURL)
+	if sub.named > s.opts.NamesPerType {
+		return none, tooManyNames(s.opts, sub.typeURL)
 	}
-	return sub.answered(req, now), nil
+	return sub.answered(&req, now), nil
 }
 
-// sameNode: clients may repeat the node, or only its ID.
-func sameNode(first, later *corev3.Node) bool {
-	return first.GetId() == later.GetId() && first.GetCluster() == later.GetCluster()
-}
-
-func (s *session) checkRequest(req *discoveryv3.DeltaDiscoveryRequest) error {
-	if req.GetTypeUrl() == "" {
-		return status.Error(codes.InvalidArgument, "type_url is empty")
+func (s *session) add(typeURL string, published state) *subscription {
+	sub := newSubscription(typeURL, published.of(typeURL))
+	if s.world {
+		sub.world = &world{}
 	}
-	if len(req.GetTypeUrl()) > s.opts.NameSize {
-		return status.Errorf(codes.InvalidArgument, "type_url is over %d bytes", s.opts.NameSize)
-	}
-	for _, names := range [][]string{req.GetResourceNamesSubscribe(), req.GetResourceNamesUnsubscribe()} {
-		for _, name := range names {
-			// The decoder checks UTF-8, too; a name goes back in responses, so it has to hold.
-			if name == "" || len(name) > s.opts.NameSize || !utf8.ValidString(name) {
-				return status.Errorf(codes.InvalidArgument, "a resource name of %d bytes, want 1 to %d in UTF-8", len(name), s.opts.NameSize)
-			}
-		}
-	}
-	for name := range req.GetInitialResourceVersions() {
-		if name == "" || len(name) > s.opts.NameSize || !utf8.ValidString(name) {
-			return status.Errorf(codes.InvalidArgument, "a resource name of %d bytes, want 1 to %d in UTF-8", len(name), s.opts.NameSize)
-		}
-	}
-	return nil
+	s.subs[typeURL] = sub
+	s.order = append(s.order, sub)
+	slices.SortFunc(s.order, func(a, b *subscription) int {
+		return cmp.Or(cmp.Compare(stepOf(a.typeURL), stepOf(b.typeURL)), cmp.Compare(a.typeURL, b.typeURL))
+	})
+	return sub
 }
 
 // request takes in the subscription changes of a request.
-func (s *subscription) request(req *discoveryv3.DeltaDiscoveryRequest, first bool, now time.Time) {
+func (s *subscription) request(req *request, first bool, now time.Time) {
+	if s.world != nil {
+		s.list(req.names, first, now)
+		return
+	}
 	if first {
-		s.owed = len(req.GetResourceNamesSubscribe()) == 0
+		s.owed = len(req.subscribe) == 0
 		if s.owed && wildcardByDefault(s.typeURL) {
 			s.setWildcard(now)
 		}
 	}
-	for _, name := range req.GetResourceNamesUnsubscribe() {
+	for _, name := range req.unsubscribe {
 		if name == "*" {
 			s.dropWildcard()
 		} else {
 			s.unsubscribe(name, now)
 		}
 	}
-	for _, name := range req.GetResourceNamesSubscribe() {
+	for _, name := range req.subscribe {
 		if name == "*" {
 			s.setWildcard(now)
 		} else {
@@ -126,72 +101,21 @@ func (s *subscription) request(req *discoveryv3.DeltaDiscoveryRequest, first boo
 		}
 	}
 	if first { // the field means nothing later on
-		for name, version := range req.GetInitialResourceVersions() {
+		for name, version := range req.versions {
 			s.resume(name, version, now)
 		}
 	}
 }
 
-// answered works out what a request says about the response its nonce names.
-func (s *subscription) answered(req *discoveryv3.DeltaDiscoveryRequest, now time.Time) reaction {
-	if req.GetResponseNonce() == "" {
-		return reaction{}
-	}
-	f, ok := s.land(req.GetResponseNonce())
-	if !ok {
-		return reaction{unknownNonce: true}
-	}
-	if req.GetErrorDetail() == nil {
-		s.ackedVersion = f.version
-		for _, r := range f.resources {
-			delete(s.refused, r.Name)
-		}
-		return reaction{acked: true, flight: f, refuses: s.refusals()}
-	}
-	message := truncate(req.GetErrorDetail().GetMessage(), maxMessage)
-	s.nack = &Nack{Time: now, Names: names(f.resources), Message: message}
-	for _, r := range f.resources {
-		if s.refused == nil {
-			s.refused = map[string]string{}
-		}
-		s.refused[r.Name] = r.Version
-	}
-	return reaction{rejected: true, flight: f, message: message, refuses: s.refusals()}
-}
-
-// refusals forgets what was refused and is published no more, and returns the rest.
-func (s *subscription) refusals() []string {
-	for name, version := range s.refused {
-		n, known := s.table.numbers[name]
-		if !known || s.table.slots[n].resource == nil || s.table.slots[n].resource.Version != version {
-			delete(s.refused, name)
-		}
-	}
-	return slices.Sorted(maps.Keys(s.refused))
-}
-
-func names(of []*Resource) []string {
-	var all []string
-	for _, r := range of {
-		all = append(all, r.Name)
-	}
-	return all
-}
-
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
-}
-
 // mark notes that a resource changed, and says whether the client cares.
 func (s *session) mark(c change, since time.Time) bool {
 	sub := s.subs[c.typeURL]
-	return sub != nil && sub.mark(c.number, since)
+	return sub != nil && sub.mark(c, since)
+}
+
+// due says whether there may be something to send, now or later.
+func (s *session) due() bool {
+	return slices.ContainsFunc(s.order, (*subscription).due)
 }
 
 // close lets go of what the session holds in the published state.
@@ -255,9 +179,13 @@ func (s *session) blocked(st step, sub *subscription, now time.Time) time.Durati
 
 func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *response {
 	s.serial++
-	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: sub.table.version()}
-	sub.take(todo, s.opts.ResponseSize, out)
+	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: sub.table.version(), world: s.world}
+	sub.fill(todo, s.opts.ResponseSize, out)
+	if sub.world != nil {
+		sub.world.nonce = out.nonce
+	}
 	sub.owed = false
+	out.impatient = len(sub.flights) > 0
 	if sub.typeURL == ClusterType {
 		s.warm(out.changed, now)
 	}

@@ -24,7 +24,7 @@ type bench struct {
 func newBench(t *testing.T, resources ...*Resource) *bench {
 	opts := &Options{}
 	opts.setDefaults()
-	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}), published: state{}, now: time.Unix(1e9, 0)}
+	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{}, now: time.Unix(1e9, 0)}
 	b.publish(resources...)
 	return b
 }
@@ -41,7 +41,7 @@ func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryR
 	if change != nil {
 		change(req)
 	}
-	did, err := b.handle(req, b.published, b.now)
+	did, err := b.handle(deltaRequest(req), b.published, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}

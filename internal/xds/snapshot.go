@@ -16,9 +16,7 @@ type Snapshot struct {
 // one type and name are an error.
 func NewSnapshot(resources ...*Resource) (*Snapshot, error) {
 	sorted := slices.Clone(resources)
-	slices.SortFunc(sorted, func(a, b *Resource) int {
-		return cmp.Or(cmp.Compare(a.TypeURL, b.TypeURL), cmp.Compare(a.Name, b.Name))
-	})
+	slices.SortFunc(sorted, byTypeAndName)
 	for i := 1; i < len(sorted); i++ {
 		if a, b := sorted[i-1], sorted[i]; a.TypeURL == b.TypeURL && a.Name == b.Name {
 			return nil, fmt.Errorf("snapshot: two resources of type %s are named %q", a.TypeURL, a.Name)
@@ -29,6 +27,16 @@ func NewSnapshot(resources ...*Resource) (*Snapshot, error) {
 
 // Resources are all resources, ordered by type and name.
 func (s *Snapshot) Resources() []*Resource { return slices.Clone(s.resources) }
+
+func byTypeAndName(a, b *Resource) int {
+	return cmp.Or(cmp.Compare(a.TypeURL, b.TypeURL), cmp.Compare(a.Name, b.Name))
+}
+
+// has says whether the snapshot has a resource of the type and name.
+func (s *Snapshot) has(r *Resource) bool {
+	_, found := slices.BinarySearchFunc(s.resources, r, byTypeAndName)
+	return found
+}
 
 // Ref names a resource.
 type Ref struct{ TypeURL, Name string }

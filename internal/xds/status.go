@@ -56,7 +56,7 @@ func (s *Server) Clients() []Client {
 // client needs the group's lock.
 func (st *stream) client() Client {
 	c := Client{
-		Key: st.group.key, Identity: st.identity, NodeID: st.session.node.GetId(),
+		Key: st.group.key, Identity: st.identity, NodeID: st.session.id,
 		Address: st.address, Connected: st.connected,
 	}
 	for _, typeURL := range slices.Sorted(maps.Keys(st.session.subs)) {

@@ -6,7 +6,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 )
@@ -18,78 +17,30 @@ var (
 	errSlow    = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
 )
 
-type deltaStream = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer
+// glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
+const glance = time.Minute
 
-// stream is one authorised client.
+// stream is one authorised client. Two goroutines serve it: one that reads and
+// takes in requests, and one that writes and is woken when there is something to.
 type stream struct {
 	server    *Server
+	conn      conn
 	group     *group
 	identity  string
 	address   string
 	connected time.Time
+	expires   time.Time     // the client's certificate; zero if there is none
 	wake      chan struct{} // holds one: wake-ups merge
+
+	patience *time.Timer // wakes when an answer is waited for no longer
+	expiry   *time.Timer
+	sending  *time.Timer // cuts off a client that does not read
+	slow     atomic.Bool // it did
 
 	// Guarded by the group's lock.
 	session *session
 	over    error // why the stream has to end
 	left    bool  // it has ended; a late request changes nothing
-}
-
-// DeltaAggregatedResources serves one client until either side ends it.
-func (s *Server) DeltaAggregatedResources(conn deltaStream) error {
-	peer, cut := peerOf(conn.Context())
-	first, err := s.firstRequest(conn, cut)
-	if err != nil {
-		return err
-	}
-	grant, err := s.admit(conn, peer, first)
-	if err != nil {
-		s.opts.Logger.Warn("client refused", "address", peer.Address, "node", first.GetNode().GetId(), "error", err)
-		return err
-	}
-	defer s.release(grant.Identity)
-	st := &stream{
-		server: s, identity: grant.Identity, address: peer.Address, connected: time.Now(),
-		wake: make(chan struct{}, 1), session: newSession(&s.opts, first.GetNode()),
-	}
-	st.join(grant.Key)
-	defer st.leave()
-	if err := st.receive(first); err != nil {
-		s.metrics.refused.WithLabelValues("request").Inc()
-		return err
-	}
-	go st.read(conn)
-	return st.write(conn, peer.expires(), cut)
-}
-
-func (s *Server) firstRequest(conn deltaStream, cut func()) (*discoveryv3.DeltaDiscoveryRequest, error) {
-	patience := time.AfterFunc(s.opts.FirstRequestTimeout, func() {
-		s.metrics.ended.WithLabelValues("silent").Inc()
-		cut()
-	})
-	defer patience.Stop()
-	return conn.Recv()
-}
-
-func (s *Server) admit(conn deltaStream, peer Peer, first *discoveryv3.DeltaDiscoveryRequest) (Grant, error) {
-	refuse := func(reason string, err error) (Grant, error) {
-		s.metrics.refused.WithLabelValues(reason).Inc()
-		return Grant{}, err
-	}
-	if n := nodeSize(first.GetNode()); n > s.opts.NodeSize {
-		return refuse("request", status.Errorf(codes.InvalidArgument, "the node has %d bytes, at most %d are allowed", n, s.opts.NodeSize))
-	}
-	grant, err := s.authorize(conn.Context(), peer, first.GetNode())
-	if err != nil {
-		if _, ok := status.FromError(err); !ok {
-			err = status.Error(codes.PermissionDenied, err.Error())
-		}
-		return refuse("denied", err)
-	}
-	if !s.reserve(grant.Identity) {
-		return refuse("streams", status.Errorf(codes.ResourceExhausted, "more than %d streams of %s", s.opts.StreamsPerIdentity, grant.Identity))
-	}
-	return grant, nil
 }
 
 func (st *stream) join(key string) {
@@ -117,6 +68,11 @@ func (st *stream) leave() {
 	st.group.telling.Unlock()
 	st.server.groups.forgetIfUnused(st.group)
 	st.server.metrics.clients.Dec()
+	for _, t := range []*time.Timer{st.patience, st.expiry, st.sending} {
+		if t != nil {
+			t.Stop()
+		}
+	}
 }
 
 func (st *stream) wakeUp() {
@@ -136,16 +92,16 @@ func (st *stream) end(err error) {
 
 // read takes requests until the stream ends. It outlives write by the moment
 // that gRPC takes to tell it.
-func (st *stream) read(conn deltaStream) {
+func (st *stream) read() {
 	for {
-		req, err := conn.Recv()
+		req, err := st.conn.recv()
 		if err == nil {
 			err = st.receive(req)
-			if err != nil {
-				st.server.metrics.ended.WithLabelValues("request").Inc()
-			}
+		} else {
+			err = unreadable(err)
 		}
 		if err != nil {
+			st.server.metrics.refuse(err, true)
 			st.group.mu.Lock()
 			st.end(err)
 			st.group.mu.Unlock()
@@ -154,7 +110,18 @@ func (st *stream) read(conn deltaStream) {
 	}
 }
 
-func (st *stream) receive(req *discoveryv3.DeltaDiscoveryRequest) error {
+// unreadable gives a request that gRPC did not take its reason.
+func unreadable(err error) error {
+	switch status.Code(err) {
+	case codes.ResourceExhausted:
+		return refuse(reasonSize, codes.ResourceExhausted, "request: %s", status.Convert(err).Message())
+	case codes.Internal:
+		return refuse(reasonMalformed, codes.InvalidArgument, "request: %s", status.Convert(err).Message())
+	}
+	return err
+}
+
+func (st *stream) receive(req request) error {
 	now := time.Now()
 	st.group.telling.Lock()
 	defer st.group.telling.Unlock()
@@ -164,98 +131,110 @@ func (st *stream) receive(req *discoveryv3.DeltaDiscoveryRequest) error {
 		return nil
 	}
 	did, err := st.session.handle(req, st.group.state, now)
+	due := st.session.due()
 	st.group.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	st.wakeUp()
+	if due { // most often it was an ACK, and there is not
+		st.wakeUp()
+	}
+	st.tell(req.typeURL, did, now)
+	return nil
+}
 
-	kind, m, observer := label(req.GetTypeUrl()), st.server.metrics, st.server.opts.Observer
+// tell passes an answer on.
+func (st *stream) tell(typeURL string, did reaction, now time.Time) {
+	m, observer := st.server.metrics, st.server.opts.Observer
 	switch {
 	case did.acked:
-		m.answers.WithLabelValues(kind, "ack").Inc()
+		m.of(typeURL).acks.Inc()
 		m.latency.Observe(now.Sub(did.flight.changed).Seconds())
 		if len(did.refuses) == 0 {
-			observer.Acked(st.group.key, st.identity, req.GetTypeUrl(), did.flight.version)
+			observer.Acked(st.group.key, st.identity, typeURL, did.flight.version)
 		}
 	case did.rejected:
-		m.answers.WithLabelValues(kind, "nack").Inc()
+		m.of(typeURL).nacks.Inc()
 		st.server.opts.Logger.Warn("configuration rejected", "key", st.group.key, "client", st.identity,
-			"type", kind, "resources", len(did.flight.resources), "message", did.message)
-		observer.Rejected(st.group.key, st.identity, req.GetTypeUrl(), did.refuses, did.message)
+			"type", label(typeURL), "resources", len(did.flight.resources), "message", did.message)
+		observer.Rejected(st.group.key, st.identity, typeURL, did.refuses, did.message)
 	case did.unknownNonce:
-		m.answers.WithLabelValues(kind, "unknown").Inc()
+		m.of(typeURL).unknown.Inc()
 	}
-	return nil
 }
 
 // next is what to send now, or how long to wait at most; 0 is until woken.
 func (st *stream) next() (*response, time.Duration, error) {
+	now := time.Now()
 	st.group.mu.Lock()
 	defer st.group.mu.Unlock()
+	if !st.expires.IsZero() && !now.Before(st.expires) {
+		st.end(errExpired)
+	}
 	if st.over != nil || !st.group.published {
 		return nil, 0, st.over
 	}
-	out, wait := st.session.next(time.Now())
+	out, wait := st.session.next(now)
 	return out, wait, nil
 }
 
-func (st *stream) write(conn deltaStream, expires time.Time, cut func()) error {
-	var expired <-chan time.Time
-	if !expires.IsZero() {
-		t := time.NewTimer(time.Until(expires))
-		defer t.Stop()
-		expired = t.C
-	}
-	patience := time.NewTimer(0)
-	defer patience.Stop()
+func (st *stream) write() error {
+	st.lookAtTheClock()
 	for {
 		out, wait, err := st.next()
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil // the client is done
 		case err != nil:
-			if errors.Is(err, errRemoved) || errors.Is(err, errMoved) {
-				st.server.metrics.ended.WithLabelValues("removed").Inc()
-			}
+			st.server.metrics.end(err)
 			return err
 		case out != nil:
-			if err := st.send(conn, out, cut); err != nil {
+			if err := st.send(out); err != nil {
 				return err
 			}
 			continue
+		case wait > 0 && st.patience == nil:
+			st.patience = time.AfterFunc(wait, st.wakeUp)
+		case wait > 0:
+			st.patience.Reset(wait)
 		}
-		var again <-chan time.Time
-		if wait > 0 {
-			patience.Reset(wait)
-			again = patience.C
-		}
-		select {
-		case <-st.wake:
-		case <-again:
-		case <-expired:
-			st.server.metrics.ended.WithLabelValues("expired").Inc()
-			return errExpired
-		case <-conn.Context().Done():
-			return conn.Context().Err()
-		}
+		<-st.wake
 	}
 }
 
-// send blocks while the client's flow-control window is full, but not for ever.
-func (st *stream) send(conn deltaStream, out *response, cut func()) error {
-	var slow atomic.Bool
-	patience := time.AfterFunc(st.server.opts.SendTimeout, func() {
-		slow.Store(true)
-		cut()
+// lookAtTheClock wakes the stream when its certificate expires.
+func (st *stream) lookAtTheClock() {
+	if st.expires.IsZero() {
+		return
+	}
+	left := func() time.Duration { return min(glance, max(time.Until(st.expires), time.Millisecond)) }
+	started := make(chan struct{})
+	st.expiry = time.AfterFunc(left(), func() {
+		<-started
+		st.wakeUp()
+		st.expiry.Reset(left())
 	})
-	defer patience.Stop()
+	close(started)
+}
+
+// send blocks while the client's flow-control window is full, but not for ever.
+func (st *stream) send(out *response) error {
+	if st.sending == nil {
+		st.sending = time.AfterFunc(st.server.opts.SendTimeout, func() {
+			st.slow.Store(true)
+			st.conn.cut()
+		})
+	} else {
+		st.sending.Reset(st.server.opts.SendTimeout)
+	}
 	f := frame(out.encode())
-	if err := conn.SendMsg(f); err != nil {
-		if !slow.Load() {
+	err := st.conn.SendMsg(f)
+	st.sending.Stop()
+	if err != nil {
+		if !st.slow.Load() {
 			return err
 		}
-		st.server.metrics.ended.WithLabelValues("slow").Inc()
+		st.server.metrics.end(errSlow)
 		st.server.opts.Logger.Warn("slow client cut off", "key", st.group.key, "client", st.identity)
 		return errSlow
 	}

@@ -78,17 +78,6 @@ func TestStreamsEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("when the protocol is the other one", func(t *testing.T) {
-		r := start(t, byName, Options{})
-		conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour))
-		s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Recv(); status.Code(err) != codes.Unimplemented || !strings.Contains(err.Error(), "DELTA_GRPC") {
-			t.Error(err)
-		}
-	})
 }
 
 func TestStreamsPerIdentity(t *testing.T) {

@@ -12,47 +12,32 @@ type subscription struct {
 	typeURL  string
 	table    *table
 	wildcard bool
-	entries  []entry             // by number; the zero entry is none
-	named    int                 // entries asked for by name
-	dirty    map[uint32]struct{} // to be compared with what is published
-	gone     map[uint32]struct{} // to be removed once nothing refers to them any more
-	owed     bool                // a response is due even if it is empty
-	since    time.Time           // of the oldest change not yet sent
-	flights  []flight            // responses without an answer yet, oldest first
+	entries  []entry   // by number; the zero entry is none
+	named    int       // entries asked for by name
+	dirty    versions  // to be compared with what is published
+	gone     versions  // to be removed once nothing refers to them any more
+	owed     bool      // a response is due even if it is empty
+	since    time.Time // of the oldest change not yet sent
+	flights  []flight  // responses without an answer yet, oldest first
+	world    *world    // what only the state-of-the-world variant needs; nil in the other
 
 	sentVersion, ackedVersion string
 	nack                      *Nack
 	refused                   map[string]string // version by name, of what the client refused and was not sent anew
 }
 
-// entry is what the client knows about a name: flags, and the stamp of the
-// version that it has.
-type entry uint64
+// entry is what the client knows about a name.
+type entry uint8
 
 const (
-	entryNamed  entry = 1 << 63 // asked for by name, not only by wildcard
-	entryTold   entry = 1 << 62 // named, and the client heard that there is none
-	entryHeld   entry = 1 << 61 // the client has it, in the version of the stamp
-	versionBits       = 1<<61 - 1
-
-	// entryStale is held in a version that no resource has: the client gets the
-	// resource, or its removal.
-	entryStale = entryHeld
+	entryNamed entry = 1 << iota // asked for by name, not only by wildcard
+	entryTold                    // named, and the client heard that there is none
+	entryHeld                    // the client has it: the version of dirty or gone if it is there, else the published one
 )
 
-func holds(r *Resource) entry { return entryHeld | entry(r.stamp) }
-
-// flight is a response that the client has not answered.
-type flight struct {
-	nonce     string
-	version   string
-	resources []*Resource // changed by it
-	changed   time.Time   // when the oldest change in it came in
-	sent      time.Time
-}
-
-// maxFlights bounds what is remembered about a client that never answers.
-const maxFlights = 8
+// versions are those that the client has of resources that changed; nil is one
+// that no resource has. Equal resources are one, so pointers can be compared.
+type versions map[uint32]*Resource
 
 func newSubscription(typeURL string, t *table) *subscription {
 	t.users++
@@ -109,34 +94,36 @@ func (s *subscription) close() {
 func (s *subscription) subscribe(name string, now time.Time) {
 	n := s.table.number(name)
 	s.set(n, entryNamed)
-	s.mark(n, now)
+	s.doubt(n, now)
 }
 
 // resume notes a version that the client brought along from an earlier stream.
 func (s *subscription) resume(name, version string, now time.Time) {
-	n, known := s.table.numbers[name]
+	n, known := s.table.find(name)
 	if !s.wildcard && (!known || s.entry(n) == 0) {
 		return // it has it, but does not want it
 	}
 	n = s.table.number(name)
-	s.set(n, s.entry(n)&entryNamed|entryHeld|entry(stamp(version)))
-	s.mark(n, now)
+	s.set(n, s.entry(n)&entryNamed|entryHeld)
+	if r := s.table.resource(n); r != nil && r.Version == version {
+		delete(s.dirty, n)
+		return
+	}
+	s.doubt(n, now)
 }
 
 // again has a resource sent even though the client has it in this version.
 func (s *subscription) again(name string, now time.Time) {
-	n, known := s.table.numbers[name]
-	if !known || s.entry(n)&entryHeld == 0 {
-		return
+	if n, known := s.table.find(name); known && s.entry(n)&entryHeld != 0 {
+		s.set(n, s.entry(n)&entryNamed|entryHeld)
+		s.doubt(n, now)
 	}
-	s.set(n, s.entry(n)&entryNamed|entryStale)
-	s.mark(n, now)
 }
 
 // unsubscribe takes back a name. If the wildcard still covers it, the client
 // gets an answer, since it cannot know whether it does.
 func (s *subscription) unsubscribe(name string, now time.Time) {
-	n, known := s.table.numbers[name]
+	n, known := s.table.find(name)
 	if !known || s.entry(n)&entryNamed == 0 {
 		return
 	}
@@ -144,19 +131,18 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 		s.forget(n)
 		return
 	}
-	s.set(n, entryStale)
-	s.mark(n, now)
+	s.set(n, entryHeld)
+	s.doubt(n, now)
 }
 
-// setWildcard turns on the interest in all names.
+// setWildcard turns on the interest in all names. What was asked for by name and is there is not sent again.
 func (s *subscription) setWildcard(now time.Time) {
 	s.wildcard, s.owed = true, true
-	for i := range s.table.slots {
+	for i, slot := range s.table.slots {
 		n := uint32(i)
-		if e := s.entry(n); e != 0 && e&entryNamed == 0 {
-			s.set(n, entryStale) // asked again: sent again
+		if e := s.entry(n); slot.resource != nil && e&entryNamed == 0 {
+			s.doubt(n, now) // asked again: sent again
 		}
-		s.mark(n, now)
 	}
 }
 
@@ -164,7 +150,7 @@ func (s *subscription) setWildcard(now time.Time) {
 func (s *subscription) dropWildcard() {
 	s.wildcard = false
 	for i, e := range s.entries {
-		if e&entryNamed == 0 {
+		if e != 0 && e&entryNamed == 0 {
 			s.forget(uint32(i))
 		}
 	}
@@ -175,19 +161,38 @@ func (s *subscription) dropWildcard() {
 	}
 }
 
-// mark notes that a name may have changed, and says whether the client cares.
-func (s *subscription) mark(n uint32, since time.Time) bool {
-	if !s.wildcard && s.entry(n) == 0 {
+// mark notes that a resource changed, and says whether the client cares.
+func (s *subscription) mark(c change, since time.Time) bool {
+	if !s.wildcard && s.entry(c.number) == 0 {
 		return false
 	}
-	if len(s.dirty) == 0 {
-		s.since, s.dirty = since, map[uint32]struct{}{} // a new map, since maps do not shrink
-	} else if since.Before(s.since) {
-		s.since = since
+	if _, known := s.dirty[c.number]; known {
+		s.touch(c.number, s.dirty[c.number], since)
+		return true
 	}
-	s.dirty[n] = struct{}{}
+	has := c.before
+	if kept, leaving := s.gone[c.number]; leaving {
+		has = kept
+	}
+	s.touch(c.number, has, since)
 	return true
 }
+
+// doubt notes that what the client has of a name, if anything, is no version that we know.
+func (s *subscription) doubt(n uint32, since time.Time) { s.touch(n, nil, since) }
+
+func (s *subscription) touch(n uint32, has *Resource, since time.Time) {
+	switch {
+	case len(s.dirty) == 0:
+		s.since, s.dirty = since, versions{} // a new map, since maps do not shrink
+	case since.Before(s.since):
+		s.since = since
+	}
+	s.dirty[n] = has
+}
+
+// due says whether there may be something to send.
+func (s *subscription) due() bool { return s.owed || len(s.dirty) > 0 || len(s.gone) > 0 }
 
 // settle compares the dirty names with what is published: what is the same
 // needs nothing, what has to go waits in gone. It returns what needs a place in
@@ -198,19 +203,26 @@ func (s *subscription) settle() []uint32 {
 	}
 	deferred := removalStepOf(s.typeURL) != stepOf(s.typeURL)
 	todo := make([]uint32, 0, len(s.dirty))
-	for n := range s.dirty {
-		e, r := s.entry(n), s.table.slots[n].resource
+	for n, has := range s.dirty {
+		if s.table.slots[n].resource == nil {
+			delete(s.dirty, n) // by wildcard, and gone before the client heard of it
+			continue
+		}
+		e, r := s.entry(n), s.table.resource(n)
 		delete(s.gone, n)
 		switch {
-		case r != nil && e&^entryNamed != holds(r):
+		case r != nil && (e&entryHeld == 0 || has != r):
 			todo = append(todo, n)
+		case r == nil && s.world != nil && !s.wholeState(): // there is no way to say so
+			delete(s.dirty, n)
+			s.set(n, e&entryNamed)
 		case r == nil && e&entryHeld != 0 && deferred:
 			if s.gone == nil {
-				s.gone = map[uint32]struct{}{}
+				s.gone = versions{}
 			}
-			s.gone[n] = struct{}{}
+			s.gone[n] = has
 			delete(s.dirty, n)
-		case r == nil && (e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0):
+		case r == nil && s.mentions(e):
 			todo = append(todo, n)
 		default:
 			delete(s.dirty, n)
@@ -218,6 +230,11 @@ func (s *subscription) settle() []uint32 {
 	}
 	s.sort(todo)
 	return todo
+}
+
+// mentions says whether a client is told that a resource is not there.
+func (s *subscription) mentions(e entry) bool {
+	return e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0
 }
 
 // leaving returns what to remove in the last steps, ordered by name.
@@ -231,16 +248,14 @@ func (s *subscription) leaving() []uint32 {
 }
 
 func (s *subscription) sort(numbers []uint32) {
-	slices.SortFunc(numbers, func(a, b uint32) int {
-		return strings.Compare(s.table.slots[a].name, s.table.slots[b].name)
-	})
+	slices.SortFunc(numbers, func(a, b uint32) int { return strings.Compare(s.table.name(a), s.table.name(b)) })
 }
 
 // take puts names into a response until it has limit bytes, and notes them as sent.
 func (s *subscription) take(todo []uint32, limit int, out *response) {
 	size := 0
 	for _, n := range todo {
-		r, name := s.table.slots[n].resource, s.table.slots[n].name
+		r, name := s.table.resource(n), s.table.name(n)
 		if r == nil {
 			size += len(name) + 4
 		} else {
@@ -255,7 +270,7 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 		switch {
 		case r != nil:
 			out.changed = append(out.changed, r)
-			s.set(n, named|holds(r))
+			s.set(n, named|entryHeld)
 		case named != 0:
 			out.removed = append(out.removed, name)
 			s.set(n, entryNamed|entryTold)
@@ -267,31 +282,4 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 	if len(s.dirty) == 0 {
 		s.dirty = nil
 	}
-}
-
-// waiting says until when the answer to an earlier response is waited for.
-func (s *subscription) waiting(patience time.Duration) (until time.Time, ok bool) {
-	if len(s.flights) == 0 {
-		return time.Time{}, false
-	}
-	return s.flights[len(s.flights)-1].sent.Add(patience), true
-}
-
-func (s *subscription) launch(f flight) {
-	if len(s.flights) == maxFlights {
-		s.flights = slices.Delete(s.flights, 0, 1)
-	}
-	s.flights = append(s.flights, f)
-}
-
-// land finds the response that a nonce answers. Responses before it count as
-// answered, too.
-func (s *subscription) land(nonce string) (flight, bool) {
-	i := slices.IndexFunc(s.flights, func(f flight) bool { return f.nonce == nonce })
-	if i < 0 {
-		return flight{}, false
-	}
-	f := s.flights[i]
-	s.flights = slices.Delete(s.flights, 0, i+1)
-	return f, true
 }

@@ -1,42 +1,40 @@
 package xds
 
-import (
-	"fmt"
-	"hash/maphash"
-)
+import "fmt"
 
 // state is what is published for one key now, by type.
 type state map[string]*table
 
 // table holds the resources of one type. Names have numbers, so that what a
-// client has of a thousand resources are a thousand words, and not as many
+// client has of a thousand resources are a thousand bytes, and not as many
 // strings. A number stays with its name while there is a resource or a client
 // with an entry for it.
 type table struct {
-	numbers map[string]uint32
-	slots   []slot
-	free    []uint32
-	users   int    // subscriptions
-	digest  uint64 // sum over the resources, so that one change costs one addition
+	index  index
+	slots  []slot
+	free   []uint32
+	users  int    // subscriptions
+	digest uint64 // sum over the resources, so that one change costs one addition
 }
 
+// slot is a name: that of its resource, or of a bare one in place of it.
 type slot struct {
-	name     string
-	resource *Resource // nil if there is none
-	refs     int       // clients with an entry
+	resource *Resource // nil if the slot is free
+	refs     uint32    // clients with an entry
 }
 
-// change names what a publish changed.
+// change says what a publish changed.
 type change struct {
 	typeURL string
 	number  uint32
+	before  *Resource // nil if there was none
 }
 
 // of finds or makes the table of a type.
 func (s state) of(typeURL string) *table {
 	t := s[typeURL]
 	if t == nil {
-		t = &table{numbers: map[string]uint32{}}
+		t = &table{}
 		s[typeURL] = t
 	}
 	return t
@@ -45,14 +43,34 @@ func (s state) of(typeURL string) *table {
 // release takes a subscription off a table, and the table away if nobody needs it.
 func (s state) release(typeURL string) {
 	t := s[typeURL]
-	if t.users--; t.users == 0 && len(t.numbers) == 0 {
+	if t.users--; t.users == 0 && t.index.used == 0 {
 		delete(s, typeURL)
 	}
 }
 
+func (t *table) name(n uint32) string { return t.slots[n].resource.Name }
+
+// resource is what is published under a number, nil if nothing is.
+func (t *table) resource(n uint32) *Resource {
+	if r := t.slots[n].resource; r != nil && r.wire != nil {
+		return r
+	}
+	return nil
+}
+
+// published is what is published under a name, nil if nothing is.
+func (t *table) published(name string) *Resource {
+	if n, ok := t.find(name); ok {
+		return t.resource(n)
+	}
+	return nil
+}
+
+func (t *table) find(name string) (uint32, bool) { return t.index.find(name, t.name) }
+
 // number finds or makes the number of a name.
 func (t *table) number(name string) uint32 {
-	if n, ok := t.numbers[name]; ok {
+	if n, ok := t.find(name); ok {
 		return n
 	}
 	var n uint32
@@ -62,16 +80,16 @@ func (t *table) number(name string) uint32 {
 		n = uint32(len(t.slots))
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[n] = slot{name: name}
-	t.numbers[name] = n
+	t.slots[n].resource = &Resource{Name: name}
+	t.index.add(name, n, t.name)
 	return n
 }
 
 // tidy frees a number that stands for nothing any more.
 func (t *table) tidy(n uint32) {
-	if s := &t.slots[n]; s.resource == nil && s.refs == 0 {
-		delete(t.numbers, s.name)
-		*s = slot{}
+	if t.resource(n) == nil && t.slots[n].refs == 0 {
+		t.index.remove(t.name(n), t.name)
+		t.slots[n] = slot{}
 		t.free = append(t.free, n)
 	}
 }
@@ -83,7 +101,7 @@ func (t *table) version() string { return fmt.Sprintf("%016x", t.digest) }
 func (s state) put(r *Resource) (change, bool) {
 	t := s.of(r.TypeURL)
 	n := t.number(r.Name)
-	old := t.slots[n].resource
+	old := t.resource(n)
 	if old != nil && old.Version == r.Version {
 		return change{}, false
 	}
@@ -91,9 +109,8 @@ func (s state) put(r *Resource) (change, bool) {
 		t.digest -= old.digest
 	}
 	t.slots[n].resource = r
-	t.slots[n].name = r.Name // rather the shared string than a client's
 	t.digest += r.digest
-	return change{r.TypeURL, n}, true
+	return change{r.TypeURL, n, old}, true
 }
 
 // drop says whether it changed anything.
@@ -102,49 +119,36 @@ func (s state) drop(ref Ref) (change, bool) {
 	if t == nil {
 		return change{}, false
 	}
-	n, ok := t.numbers[ref.Name]
-	if !ok || t.slots[n].resource == nil {
+	n, known := t.find(ref.Name)
+	if !known || t.resource(n) == nil {
 		return change{}, false
 	}
-	t.digest -= t.slots[n].resource.digest
-	t.slots[n].resource = nil
+	old := t.resource(n)
+	t.digest -= old.digest
+	t.slots[n].resource = &Resource{Name: old.Name}
 	t.tidy(n) // then no client has it, and the change is of interest to none
-	return change{ref.TypeURL, n}, true
+	return change{ref.TypeURL, n, old}, true
 }
 
 // replace makes the state that of the snapshot and returns what changed.
 func (s state) replace(with *Snapshot) []change {
 	var changed []change
-	keep := make(map[*Resource]struct{}, len(with.resources))
 	for _, r := range with.resources {
 		if c, ok := s.put(r); ok {
 			changed = append(changed, c)
 		}
-		keep[s[r.TypeURL].slots[s[r.TypeURL].numbers[r.Name]].resource] = struct{}{}
 	}
 	for typeURL, t := range s {
-		for _, sl := range t.slots {
-			if sl.resource == nil {
-				continue
-			}
-			if _, ok := keep[sl.resource]; ok {
-				continue
-			}
-			if c, ok := s.drop(Ref{typeURL, sl.name}); ok {
-				changed = append(changed, c)
+		for n := range t.slots {
+			if r := t.resource(uint32(n)); r != nil && !with.has(r) {
+				if c, ok := s.drop(Ref{typeURL, r.Name}); ok {
+					changed = append(changed, c)
+				}
 			}
 		}
-		if t.users == 0 && len(t.numbers) == 0 {
+		if t.users == 0 && t.index.used == 0 {
 			delete(s, typeURL)
 		}
 	}
 	return changed
 }
-
-// stamp is a version as a word, from 1 to versionBits. Two versions of one
-// resource have the same stamp with a probability of 2^-61.
-func stamp(version string) uint64 {
-	return max(1, maphash.String(stampSeed, version)&versionBits)
-}
-
-var stampSeed = maphash.MakeSeed()

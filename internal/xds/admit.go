@@ -1,0 +1,125 @@
+package xds
+
+import (
+	"context"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+)
+
+// Grant is what an authorised client may have.
+type Grant struct {
+	// Key of the workload whose configuration it gets.
+	Key string
+	// Identity names the client in status and limits, for example its pod.
+	Identity string
+}
+
+// Authorizer decides on the first request of a stream. The peer's certificate
+// is the only proof of who asks; the node is what the client says about itself
+// (it may be nil) and can only narrow. An error with a gRPC status is passed
+// on, any other becomes PermissionDenied; nothing else is sent to the client.
+type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error)
+
+// conn is a gRPC stream of either variant.
+type conn struct {
+	grpcStream
+	world bool
+	recv  func() (request, error)
+	cut   func() // closes the connection
+}
+
+type grpcStream interface {
+	Context() context.Context
+	SendMsg(any) error
+}
+
+// DeltaAggregatedResources serves one client of the incremental variant until either side ends it.
+func (s *Server) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
+	return s.stream(conn{grpcStream: g, recv: func() (request, error) {
+		r, err := g.Recv()
+		return deltaRequest(r), err
+	}})
+}
+
+// StreamAggregatedResources serves one client of the state-of-the-world variant until either side ends it.
+func (s *Server) StreamAggregatedResources(g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
+	return s.stream(conn{grpcStream: g, world: true, recv: func() (request, error) {
+		r, err := g.Recv()
+		return worldRequest(r), err
+	}})
+}
+
+func (s *Server) stream(c conn) error {
+	st, done, err := s.open(c)
+	if err != nil {
+		return err
+	}
+	defer done()
+	go st.read()
+	return st.write()
+}
+
+// open takes the first request, and says what to call at the end.
+func (s *Server) open(c conn) (st *stream, done func(), err error) {
+	peer, info := peerOf(c.Context())
+	c.cut = info.close
+	first, err := s.firstRequest(c)
+	if err != nil {
+		err = unreadable(err)
+		s.metrics.refuse(err, false)
+		return nil, nil, err
+	}
+	grant, err := s.admit(c, peer, first.node)
+	if err == nil {
+		err = s.visitors.enter(grant.Identity, info.conn)
+	}
+	if err != nil {
+		s.metrics.refuse(err, false)
+		s.opts.Logger.Warn("client refused", "address", peer.Address, "node", truncate(first.node.GetId(), s.opts.NameSize), "error", err)
+		return nil, nil, err
+	}
+	st = &stream{
+		server: s, conn: c, identity: grant.Identity, address: peer.Address, connected: time.Now(), expires: peer.expires(),
+		wake: make(chan struct{}, 1), session: newSession(&s.opts, first.node, c.world),
+	}
+	st.join(grant.Key)
+	done = func() {
+		st.leave()
+		s.visitors.leave(grant.Identity, info.conn)
+	}
+	if err := st.receive(first); err != nil {
+		s.metrics.refuse(err, false)
+		done()
+		return nil, nil, err
+	}
+	return st, done, nil
+}
+
+func (s *Server) firstRequest(c conn) (request, error) {
+	patience := time.AfterFunc(s.opts.FirstRequestTimeout, func() {
+		s.metrics.ended.WithLabelValues(reasonSilent).Inc()
+		c.cut()
+	})
+	defer patience.Stop()
+	return c.recv()
+}
+
+func (s *Server) admit(c conn, peer Peer, node *corev3.Node) (Grant, error) {
+	if n := proto.Size(node); n > s.opts.NodeSize {
+		return Grant{}, refuse(reasonNode, codes.InvalidArgument, "the node has %d bytes, at most %d are allowed", n, s.opts.NodeSize)
+	}
+	grant, err := s.authorize(c.Context(), peer, node)
+	if err == nil {
+		return grant, nil
+	}
+	said, ok := status.FromError(err)
+	if !ok {
+		said = status.New(codes.PermissionDenied, err.Error())
+	}
+	return Grant{}, refuse(reasonDenied, said.Code(), "%s", said.Message())
+}
