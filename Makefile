@@ -30,9 +30,11 @@ sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at fi
 	@hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox
 
 .PHONY: envoy
-envoy: $(BIN)/envoy ## fetch the Envoy binary
+envoy: $(BIN)/envoy $(BIN)/envoy-1.36 ## fetch the Envoy binary, and the oldest that is supported
 $(BIN)/envoy: hack/envoy.sh
 	@hack/envoy.sh $(CACHE) $@
+$(BIN)/envoy-1.36: hack/envoy.sh
+	@hack/envoy.sh $(CACHE) $@ 1.36.4
 
 .PHONY: packages
 packages: ## install what the sandbox needs of the system's packages
@@ -52,7 +54,7 @@ test: all ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
-test-unit: $(BIN)/envoy ## tests that need no cluster
+test-unit: envoy ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: fuzz
