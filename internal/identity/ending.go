@@ -24,6 +24,9 @@ func (l endingListener) Accept() (net.Conn, error) {
 	return &endingConn{Conn: conn}, nil
 }
 
+// glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
+const glance = time.Minute
+
 type endingConn struct {
 	net.Conn
 
@@ -32,14 +35,34 @@ type endingConn struct {
 	closed bool
 }
 
+// endingAddr leads to the connection that it is the address of, whatever a
+// server has wrapped around that.
+type endingAddr struct {
+	net.Addr
+	conn *endingConn
+}
+
+// RemoteAddr is the client's address.
+func (c *endingConn) RemoteAddr() net.Addr { return endingAddr{c.Conn.RemoteAddr(), c} }
+
+func endingConnOf(conn net.Conn) (*endingConn, bool) {
+	addr, ok := conn.RemoteAddr().(endingAddr)
+	return addr.conn, ok
+}
+
 // endAt closes the connection at a time; the zero time is never.
 func (c *endingConn) endAt(t time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if t.IsZero() || c.closed || c.timer != nil {
+	if t.IsZero() || c.closed {
 		return
 	}
-	c.timer = time.AfterFunc(time.Until(t), func() { _ = c.Conn.Close() }) // it is lost either way
+	left := time.Until(t)
+	if left <= 0 {
+		_ = c.Conn.Close() // it is lost either way
+		return
+	}
+	c.timer = time.AfterFunc(min(left, glance), func() { c.endAt(t) })
 }
 
 // Close closes the connection.

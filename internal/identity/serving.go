@@ -74,7 +74,7 @@ func (s *Serving) MutualTLS() *tls.Config {
 	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		c := each.Clone()
 		c.ClientCAs = s.authority.Current().Bundle().Pool()
-		if conn, ok := hello.Conn.(*endingConn); ok {
+		if conn, ok := endingConnOf(hello.Conn); ok {
 			c.VerifyConnection = func(st tls.ConnectionState) error {
 				conn.endAt(firstExpiry(st.VerifiedChains))
 				return nil
