@@ -2,15 +2,17 @@ package admission
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
@@ -92,9 +94,15 @@ func validate(empty func() client.Object, req admission.Request) admission.Respo
 	return admission.Allowed("")
 }
 
+// decode reads an object as the API server does: names of fields have a case, and none is given twice.
 func decode(raw []byte, into client.Object, namespace string) error {
-	if err := json.Unmarshal(raw, into); err != nil {
-		return fmt.Errorf("the object cannot be read as a %T: %w", into, err)
+	kind := reflect.TypeOf(into).Elem().Name()
+	doubts, err := kjson.UnmarshalStrict(raw, into, kjson.DisallowDuplicateFields)
+	if err = errors.Join(append(doubts, err)...); err != nil {
+		return fmt.Errorf("the object cannot be read as a %s: %w", kind, err)
+	}
+	if gvk := into.GetObjectKind().GroupVersionKind(); !gvk.Empty() && (gvk.Kind != kind || gvk.Group != "" && gvk.GroupVersion() != api.GroupVersion) {
+		return fmt.Errorf("the object is a %s, and was sent to the webhook of %s", gvk, api.GroupVersion.WithKind(kind))
 	}
 	if into.GetNamespace() == "" {
 		into.SetNamespace(namespace)

@@ -81,7 +81,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
-	return serve(ctx, "webhooks", cp.WebhookAddress, mux, cp.serving.TLS())
+	return serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLS())
 }
 
 // clusterIsIPv6 reads the cluster's family off the address at which pods find the API server.

@@ -2,14 +2,16 @@ package inject
 
 import (
 	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/google/uuid"
+	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
 
 	"anymesh.dev/anymesh/internal/rawpatch"
 	"anymesh.dev/anymesh/model"
@@ -37,9 +39,16 @@ type Webhook struct {
 
 // Handle decides about one pod.
 func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.Response {
+	if other := req.Operation != "" && req.Operation != admissionv1.Create; other || req.SubResource != "" {
+		return admission.Allowed("only new pods get a sidecar")
+	}
 	var pod corev1.Pod
-	if err := json.Unmarshal(req.Object.Raw, &pod); err != nil {
+	doubts, err := kjson.UnmarshalStrict(req.Object.Raw, &pod, kjson.DisallowDuplicateFields)
+	if err = errors.Join(append(doubts, err)...); err != nil {
 		return admission.Errored(400, fmt.Errorf("the pod cannot be read: %w", err))
+	}
+	if gvk := pod.GroupVersionKind(); !gvk.Empty() && gvk != corev1.SchemeGroupVersion.WithKind("Pod") {
+		return admission.Errored(400, fmt.Errorf("the object is a %s, no pod", gvk))
 	}
 	if pod.Namespace == "" {
 		pod.Namespace = req.Namespace
@@ -122,5 +131,7 @@ func proxyUUID(request string) uuid.UUID {
 
 func hasContainer(pod *corev1.Pod, name string) bool {
 	named := func(c corev1.Container) bool { return c.Name == name }
-	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named)
+	debugs := func(c corev1.EphemeralContainer) bool { return c.Name == name }
+	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named) ||
+		slices.ContainsFunc(pod.Spec.EphemeralContainers, debugs)
 }
