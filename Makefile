@@ -61,6 +61,10 @@ test-unit: envoy ## tests that need no cluster
 fuzz: ## every fuzz target for a while (FUZZTIME=30s)
 	@hack/fuzz.sh
 
+.PHONY: bench-controlplane
+bench-controlplane: build sandbox ## what a change costs the control plane, with 200 clients (minutes)
+	@go run ./bench/controlplane --bin $(BIN)
+
 ##@ Keep
 
 .PHONY: generate

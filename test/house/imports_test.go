@@ -66,7 +66,7 @@ var mayImport = []rule{
 }
 
 // free are folders that may import what they like: programs about the product, not parts of it.
-var free = []string{"docs/...", "examples/...", "test/...", "hack/..."}
+var free = []string{"bench/...", "docs/...", "examples/...", "test/...", "hack/..."}
 
 // pkg is what the go command says about a package.
 type pkg struct {

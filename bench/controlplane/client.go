@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"net"
+	"sync/atomic"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+)
+
+// The types of resources, in the order in which a sidecar asks for them.
+const (
+	typePrefix   = "type.googleapis.com/envoy.config."
+	clusterType  = typePrefix + "cluster.v3.Cluster"
+	endpointType = typePrefix + "endpoint.v3.ClusterLoadAssignment"
+	listenerType = typePrefix + "listener.v3.Listener"
+	routeType    = typePrefix + "route.v3.RouteConfiguration"
+)
+
+// sidecar is a client that acknowledges all that it gets.
+type sidecar struct {
+	config   *tls.Config
+	workload string
+	services int
+	received *atomic.Int64 // bytes, of all clients
+	got      func(*discoveryv3.DeltaDiscoveryResponse)
+}
+
+// run keeps a stream until the context ends; a server that is not there is tried again.
+func (c *sidecar) run(ctx context.Context) {
+	dial := func(ctx context.Context, address string) (net.Conn, error) {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		return counted{conn, c.received}, err
+	}
+	for ctx.Err() == nil {
+		conn, err := grpc.NewClient("passthrough:///"+discovery, grpc.WithTransportCredentials(credentials.NewTLS(c.config)),
+			grpc.WithContextDialer(dial), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
+		if err == nil {
+			_ = c.stream(ctx, conn) // the next stream takes its place
+			_ = conn.Close()
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(100 * time.Millisecond):
+		}
+	}
+}
+
+func (c *sidecar) stream(ctx context.Context, conn *grpc.ClientConn) error {
+	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)
+	if err != nil {
+		return err
+	}
+	first := &discoveryv3.DeltaDiscoveryRequest{
+		Node: &corev3.Node{Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, c.workload, namespace)}, TypeUrl: clusterType,
+	}
+	endpoints := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: endpointType}
+	for i := range c.services {
+		endpoints.ResourceNamesSubscribe = append(endpoints.ResourceNamesSubscribe, clusterName(i))
+	}
+	routes := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: routeType, ResourceNamesSubscribe: []string{fmt.Sprintf("rds_egress_http_%d", port)}}
+	for _, request := range []*discoveryv3.DeltaDiscoveryRequest{first, endpoints, {TypeUrl: listenerType}, routes} {
+		if err := stream.Send(request); err != nil {
+			return err
+		}
+	}
+	for {
+		response, err := stream.Recv()
+		if err != nil {
+			return err
+		}
+		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: response.GetTypeUrl(), ResponseNonce: response.GetNonce()}); err != nil {
+			return err
+		}
+		c.got(response)
+	}
+}
+
+// counted counts what is read from a connection, encryption and all.
+type counted struct {
+	net.Conn
+	total *atomic.Int64
+}
+
+func (c counted) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.total.Add(int64(n))
+	return n, err
+}

@@ -1,0 +1,120 @@
+package main
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// fleet is all clients, and what they have got.
+type fleet struct {
+	sidecars []*sidecar
+	received atomic.Int64
+
+	mu sync.Mutex
+	// missing counts, for each list of endpoints that is awaited, the clients that have not got it; left is their sum.
+	missing map[string]map[int]struct{}
+	left    int
+	done    chan time.Time
+}
+
+// newFleet gives each client the certificate of its pod, as the signing endpoint does.
+func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet, error) {
+	f := &fleet{}
+	pool := ca.Bundle().Pool()
+	for i := range s.clients {
+		p := &corev1.Pod{}
+		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clientPod(i)}, p); err != nil {
+			return nil, err
+		}
+		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		if err != nil {
+			return nil, err
+		}
+		der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+		if err != nil {
+			return nil, err
+		}
+		issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{
+			Namespace: namespace, ServiceAccount: "default", Pod: p.Name, PodUID: string(p.UID),
+		}, time.Hour)
+		if err != nil {
+			return nil, fmt.Errorf("certificate of %s: %w", p.Name, err)
+		}
+		der8, err := x509.MarshalECPrivateKey(key)
+		if err != nil {
+			return nil, err
+		}
+		certificate, err := tls.X509KeyPair(issued.CertificatePEM, encodeKey(der8))
+		if err != nil {
+			return nil, err
+		}
+		f.sidecars = append(f.sidecars, &sidecar{
+			config:   &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
+			workload: workloadName(i % s.workloads), services: s.services, received: &f.received,
+			got: func(r *discoveryv3.DeltaDiscoveryResponse) { f.note(i, r) },
+		})
+	}
+	return f, nil
+}
+
+// start connects all clients. They are gone when the function that it gives has returned.
+func (f *fleet) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	var all sync.WaitGroup
+	for _, s := range f.sidecars {
+		all.Go(func() { s.run(ctx) })
+	}
+	return func() {
+		cancel()
+		all.Wait()
+	}
+}
+
+// expect begins to wait until every client has got each of the lists of endpoints. The channel gives the time of the last one.
+func (f *fleet) expect(names []string) <-chan time.Time {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.missing, f.done = map[string]map[int]struct{}{}, make(chan time.Time, 1)
+	for _, name := range names {
+		f.missing[name] = make(map[int]struct{}, len(f.sidecars))
+		for i := range f.sidecars {
+			f.missing[name][i] = struct{}{}
+		}
+	}
+	f.left = len(names) * len(f.sidecars)
+	return f.done
+}
+
+// note takes in what a client got and has acknowledged.
+func (f *fleet) note(i int, r *discoveryv3.DeltaDiscoveryResponse) {
+	if r.GetTypeUrl() != endpointType {
+		return
+	}
+	now := time.Now()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, resource := range r.GetResources() {
+		if waits := f.missing[resource.GetName()]; waits != nil {
+			if _, missing := waits[i]; missing {
+				delete(waits, i)
+				if f.left--; f.left == 0 {
+					f.done <- now
+				}
+			}
+		}
+	}
+}

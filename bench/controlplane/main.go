@@ -1,0 +1,104 @@
+// Command controlplane measures what it costs the control plane to keep sidecars current.
+//
+// In: the programs that `make build sandbox` makes, and the size of a mesh. It starts a Kubernetes API server, fills it with App Mesh
+// objects and pods, starts the control plane as a process of its own, and connects clients that speak incremental xDS over mutual TLS
+// and acknowledge all that they get. Then the readiness of pods changes, one at a time and many at once. Out: a table, and as the last
+// line JSON. All CPU and memory is that of the control plane's process alone, from the watch of the API server to the wire.
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strconv"
+	"strings"
+)
+
+// size is how large the mesh is.
+type size struct {
+	// services are VirtualServices, each of a VirtualNode with two pods; workloads are VirtualNodes that reach all of them.
+	services, workloads int
+	// clients are the sidecars of the workloads.
+	clients int
+	// changes are how many times the readiness of a pod changes, first one at a time, then all at once.
+	changes int
+}
+
+func main() {
+	var (
+		s     size
+		bin   string
+		scale string
+		plot  string
+	)
+	flag.StringVar(&bin, "bin", "bin", "folder of the programs")
+	flag.IntVar(&s.services, "services", 1000, "services, each with two endpoints")
+	flag.IntVar(&s.workloads, "workloads", 20, "workloads among which the clients are; each reaches every service")
+	flag.IntVar(&s.clients, "clients", 200, "clients")
+	flag.IntVar(&s.changes, "changes", 1000, "changes, one at a time and then all at once")
+	flag.StringVar(&scale, "scale", "", "measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
+	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
+	flag.Parse()
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	bin, err := filepath.Abs(bin)
+	if err == nil && scale == "" {
+		err = single(ctx, bin, s)
+	} else if err == nil {
+		err = several(ctx, bin, s, scale, plot)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func single(ctx context.Context, bin string, s size) error {
+	r, err := measure(ctx, bin, s)
+	if err != nil {
+		return err
+	}
+	r.table(os.Stdout, s)
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// several measures each of the sizes that the text names.
+func several(ctx context.Context, bin string, base size, text, plot string) error {
+	var curves []curve
+	for _, axis := range strings.Fields(text) {
+		name, list, _ := strings.Cut(axis, "=")
+		c := curve{axis: name}
+		for _, number := range strings.Split(list, ",") {
+			n, err := strconv.Atoi(number)
+			if err != nil {
+				return fmt.Errorf("-scale: %q is no number", number)
+			}
+			s := base
+			switch name {
+			case "services":
+				s.services = n
+			case "clients":
+				s.clients = n
+			default:
+				return fmt.Errorf("-scale: %q is neither services nor clients", name)
+			}
+			r, err := measure(ctx, bin, s)
+			if err != nil {
+				return err
+			}
+			c.points = append(c.points, point{n, r})
+		}
+		curves = append(curves, c)
+	}
+	for _, c := range curves {
+		c.table(os.Stdout)
+	}
+	if plot == "" {
+		return nil
+	}
+	return os.WriteFile(plot, draw(curves), 0o644)
+}

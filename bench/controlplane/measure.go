@@ -1,0 +1,200 @@
+package main
+
+import (
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"k8s.io/client-go/kubernetes"
+
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// result is what was measured. CPU is that of the control plane's process.
+type result struct {
+	// CPU is for 1000 changes, one at a time; P50 and P99 are from the API server's answer to the change until the last client has
+	// acknowledged it.
+	CPU  float64 `json:"cpu_s_per_1000_changes"`
+	P50  float64 `json:"p50_ms"`
+	P99  float64 `json:"p99_ms"`
+	Wire float64 `json:"wire_bytes_per_change"`
+	KB   float64 `json:"kb_per_client"`
+	Cold float64 `json:"cold_start_cpu_s"`
+
+	burstCPU, burstSeconds, base float64
+}
+
+func encodeKey(der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})
+}
+
+func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "  "+format+"\n", args...) }
+
+func measure(ctx context.Context, bin string, s size) (r result, err error) {
+	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
+	c, err := startCluster(ctx, bin)
+	if err != nil {
+		return r, err
+	}
+	defer c.stop()
+	if err := errors.Join(c.define(ctx), c.fill(ctx, s)); err != nil {
+		return r, err
+	}
+	progress("the API server has all objects")
+	kube, err := kubernetes.NewForConfig(c.config)
+	if err != nil {
+		return r, err
+	}
+	keeper, err := identity.OpenKeeper(ctx, kube, identity.KeeperOptions{Namespace: system, TrustDomain: "cluster.local"})
+	if err != nil {
+		return r, err
+	}
+	f, err := newFleet(ctx, c, keeper.Current(), s)
+	if err != nil {
+		return r, err
+	}
+	if err := first(ctx, c); err != nil {
+		return r, err
+	}
+	progress("statuses are written")
+	server, err := startServer(ctx, c)
+	if err != nil {
+		return r, err
+	}
+	defer server.stop()
+	run := &run{c, server, f, s}
+	return r, run.all(ctx, &r)
+}
+
+// first lets a control plane write the statuses, which is not what is measured.
+func first(ctx context.Context, c *cluster) error {
+	server, err := startServer(ctx, c)
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	return server.settle(ctx)
+}
+
+// run is a server and clients, ready to be measured.
+type run struct {
+	*cluster
+	server *server
+	fleet  *fleet
+	size
+}
+
+func (m *run) all(ctx context.Context, r *result) error {
+	names := make([]string, m.services)
+	for i := range names {
+		names[i] = clusterName(i)
+	}
+	if err := m.server.settle(ctx); err != nil {
+		return err
+	}
+	ready, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	if r.base, err = m.server.memory(ctx); err != nil {
+		return err
+	}
+	before, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	synced := m.fleet.expect(names)
+	defer m.fleet.start(ctx)()
+	if _, err := m.await(ctx, synced); err != nil {
+		return fmt.Errorf("start: %w", err)
+	}
+	after, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	r.Cold = ready + after - before
+	progress("all clients are in sync")
+	err = errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r), m.server.settle(ctx), m.atOnce(ctx, r), m.server.settle(ctx))
+	if err != nil {
+		return err
+	}
+	with, err := m.server.memory(ctx)
+	r.KB = (with - r.base) / 1000 / float64(m.clients)
+	return err
+}
+
+// oneByOne makes changes, each when the last client has acknowledged the one before.
+func (m *run) oneByOne(ctx context.Context, r *result) error {
+	cpu, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	m.fleet.received.Store(0)
+	var times []float64
+	for i := range m.changes {
+		service := i * 7 % m.services
+		synced := m.fleet.expect([]string{clusterName(service)})
+		if err := m.setReady(ctx, service, 0, i/m.services%2 == 1); err != nil {
+			return err
+		}
+		written := time.Now()
+		last, err := m.await(ctx, synced)
+		if err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+		times = append(times, last.Sub(written).Seconds()*1000)
+	}
+	after, err := m.server.cpu()
+	slices.Sort(times)
+	r.CPU = (after - cpu) / float64(m.changes) * 1000
+	r.P50, r.P99 = times[len(times)/2], times[len(times)*99/100]
+	r.Wire = float64(m.fleet.received.Load()) / float64(m.changes)
+	progress("%d changes, one at a time", m.changes)
+	return err
+}
+
+// atOnce makes a change to each of as many services as there are changes, as fast as the API server takes them.
+func (m *run) atOnce(ctx context.Context, r *result) error {
+	cpu, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	n := min(m.changes, m.services)
+	var names []string
+	for i := range n {
+		names = append(names, clusterName(i))
+	}
+	synced, start := m.fleet.expect(names), time.Now()
+	group, inner := errgroup.WithContext(ctx)
+	group.SetLimit(writers)
+	for i := range n {
+		group.Go(func() error { return m.setReady(inner, i, 1, false) })
+	}
+	if err := group.Wait(); err != nil {
+		return err
+	}
+	last, err := m.await(ctx, synced)
+	if err != nil {
+		return fmt.Errorf("%d changes at once: %w", n, err)
+	}
+	after, err := m.server.cpu()
+	r.burstCPU, r.burstSeconds = (after-cpu)/float64(n)*1000, last.Sub(start).Seconds()
+	progress("%d changes at once", n)
+	return err
+}
+
+func (m *run) await(ctx context.Context, synced <-chan time.Time) (time.Time, error) {
+	select {
+	case last := <-synced:
+		return last, nil
+	case <-ctx.Done():
+		return time.Time{}, ctx.Err()
+	case <-time.After(patience):
+		return time.Time{}, fmt.Errorf("%d lists of endpoints did not reach their clients\n%s", m.fleet.left, m.server.log.String())
+	}
+}
