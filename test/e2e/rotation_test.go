@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/clientcmd"
+)
+
+// ownLab gives the test a cluster of its own, whose certificates live for seconds, with two control planes and colors in it.
+func ownLab(t *testing.T, name string, sets ...string) {
+	t.Helper()
+	shared := lab
+	lab.name = fmt.Sprintf("%s-%s", shared.name, name)
+	t.Cleanup(func() {
+		if _, err := anymesh(contextOf(t), "sandbox", "down", "--name", lab.name); err != nil {
+			t.Error(err)
+		}
+		lab = shared
+	})
+	must := func(out string, err error) string {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return out
+	}
+	out := must(anymesh(t.Context(), "sandbox", "up", "--name", lab.name, "--output", "json", "--images", filepath.Join(root, "examples/images.yaml")))
+	var answer struct{ Clusters []struct{ Kubeconfig string } }
+	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
+		t.Fatalf("sandbox up answered %q: %v", out, err)
+	}
+	lab.kubeconfig = answer.Clusters[0].Kubeconfig
+	var err error
+	if lab.config, err = clientcmd.BuildConfigFromFlags("", lab.kubeconfig); err != nil {
+		t.Fatal(err)
+	}
+	if lab.kube, err = kubernetes.NewForConfig(lab.config); err != nil {
+		t.Fatal(err)
+	}
+	must(anymesh(t.Context(), append([]string{"install", "--kubeconfig", lab.kubeconfig}, sets...)...))
+	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {
+		text := must(readAll(filepath.Join(root, "examples/colors", file+".yaml")))
+		must(kubectlInput(t.Context(), strings.ReplaceAll(text, "--rate=100", "--rate=0"), "apply", "-f", "-"))
+	}
+	run(t, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=90s")
+}
+
+func readAll(file string) (string, error) {
+	text, err := os.ReadFile(file)
+	return string(text), err
+}
+
+// planeStatus is what a control plane says of the authority.
+type planeStatus struct {
+	Phase, Trouble string
+	Roots          []struct{ Role, Fingerprint string }
+}
+
+func identityStatus(t *testing.T) []planeStatus {
+	t.Helper()
+	out, code := look(t, "identity", "status", "--output", "json")
+	var all []planeStatus
+	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || len(all) == 0 {
+		t.Fatalf("exit code %d, %v: %s", code, err, out)
+	}
+	return all
+}
+
+// awaitPhase waits until every control plane is in a phase, with so many roots.
+func awaitPhase(t *testing.T, phase string, roots int) planeStatus {
+	t.Helper()
+	var first planeStatus
+	eventually(t, 30*time.Second, "all control planes are "+phase, func() error {
+		all := identityStatus(t)
+		for _, one := range all {
+			if one.Phase != phase || len(one.Roots) != roots || fmt.Sprint(one.Roots) != fmt.Sprint(all[0].Roots) {
+				return fmt.Errorf("%+v", all)
+			}
+		}
+		first = all[0]
+		return nil
+	})
+	return first
+}
+
+var serialOf = regexp.MustCompile(`certificate written .*serial=([0-9a-f]+)`)
+
+// serials are those of the certificates that each sidecar of colors has had, by pod.
+func serials(t *testing.T) map[string]map[string]bool {
+	t.Helper()
+	out := map[string]map[string]bool{}
+	for _, pod := range colorsPods(t) {
+		log := run(t, "-n", "colors", "logs", pod.Name, "-c", "envoy")
+		out[pod.Name] = map[string]bool{}
+		for _, found := range serialOf.FindAllStringSubmatch(log, -1) {
+			out[pod.Name][found[1]] = true
+		}
+	}
+	return out
+}
+
+func colorsPods(t *testing.T) []corev1.Pod {
+	t.Helper()
+	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pods.Items
+}
+
+// awaitRenewals waits until each pod has had so many certificates more than before.
+func awaitRenewals(t *testing.T, before map[string]map[string]bool, more int) {
+	t.Helper()
+	eventually(t, 60*time.Second, fmt.Sprintf("%d new certificates in each pod", more), func() error {
+		now := serials(t)
+		for pod, had := range before {
+			if got := len(now[pod]) - len(had); got < more {
+				return fmt.Errorf("%s has %d", pod, got)
+			}
+		}
+		return nil
+	})
+}
+
+// newborn starts one more pod of color-red, as its Deployment would; it is ready only with a certificate, and configured only
+// by mutual TLS.
+func newborn(t *testing.T, name string) *corev1.Pod {
+	t.Helper()
+	deployment, err := lab.kube.AppsV1().Deployments("colors").Get(t.Context(), "color-red", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	pod := &corev1.Pod{ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+	pod.Name = "born-" + name
+	if pod, err = lab.kube.CoreV1().Pods("colors").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	run(t, "-n", "colors", "wait", "--for=condition=Ready", "pod/"+pod.Name, "--timeout=30s")
+	return pod
+}
+
+// total sums a metric of all control planes, over all labels that contain a text.
+func total(t *testing.T, metric, label string) float64 {
+	t.Helper()
+	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
+	if err != nil || len(planes.Items) == 0 {
+		t.Fatalf("control planes: %v", err)
+	}
+	sum := 0.0
+	for _, plane := range planes.Items {
+		text, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(plane.Name + ":9090").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+			if base, labels, _ := strings.Cut(name, "{"); base == metric && strings.Contains(labels, label) {
+				n, err := strconv.ParseFloat(value, 64)
+				if err != nil {
+					t.Fatalf("%q: %v", line, err)
+				}
+				sum += n
+			}
+		}
+	}
+	return sum
+}
+
+// Certificates change ten times and the root once, with pods being born in each phase, and no request fails. What did not change
+// is not sent again when sidecars come back with their new certificates.
+func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
+	ownLab(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
+	before, keys := serials(t), keysOf(t)
+	underSteadyLoad(t, func() {
+		old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
+		newborn(t, "before")
+		if out, code := look(t, "identity", "rotate"); code != 0 {
+			t.Fatal(out)
+		}
+		if s := awaitPhase(t, "Publishing", 2); s.Roots[0].Fingerprint != old {
+			t.Errorf("the new root signs before everybody knows it: %+v", s)
+		}
+		newborn(t, "publishing")
+		if out, code := look(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "under way") {
+			t.Errorf("a second rotation: exit code %d, %s", code, out)
+		}
+		keys = append(keys, keysOf(t)...)
+		fresh := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
+		newborn(t, "retiring")
+		if s := awaitPhase(t, "Steady", 1); fresh == old || s.Roots[0].Fingerprint != fresh {
+			t.Errorf("at the end the mesh trusts %+v; the old root was %s", s, old)
+		}
+		gone := newborn(t, "after")
+		trustedByTheAPIServer(t)
+		replayed(t, gone)
+
+		awaitRenewals(t, before, 8)
+		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_ended_total", "expired")
+		awaitRenewals(t, before, 10)
+		eventually(t, 20*time.Second, "every sidecar has come back with a new certificate", func() error {
+			if n := total(t, "anymesh_xds_ended_total", "expired") - reconnected; int(n) < len(before) {
+				return fmt.Errorf("%v streams have ended", n)
+			}
+			if n, want := total(t, "anymesh_xds_clients", ""), len(colorsPods(t)); int(n) != want {
+				return fmt.Errorf("%v sidecars are connected, want %d", n, want)
+			}
+			return nil
+		})
+		if more := total(t, "anymesh_xds_resources_total", "") - sent; more != 0 {
+			t.Errorf("%v resources were sent again, though none had changed", more)
+		}
+	})
+	keysAreNotTold(t, append(keys, keysOf(t)...))
+}
+
+// trustedByTheAPIServer checks that webhooks are called by the new root alone, and still answer.
+func trustedByTheAPIServer(t *testing.T) {
+	t.Helper()
+	secret, err := lab.kube.CoreV1().Secrets("anymesh-system").Get(t.Context(), "anymesh-ca", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "caBundle is the new root", func() error {
+		hooks, err := lab.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "anymesh", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if got := string(hooks.Webhooks[0].ClientConfig.CABundle); got != string(secret.Data["ca.crt"]) || strings.Count(got, "BEGIN") != 1 {
+			return fmt.Errorf("caBundle:\n%s", got)
+		}
+		return nil
+	})
+}
