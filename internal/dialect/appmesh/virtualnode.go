@@ -88,7 +88,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 // backends resolves the services that a VirtualNode may reach. Two references to one service are one backend.
 func (t *translator) backends(m *member[*api.VirtualNode]) []model.Backend {
 	var out []model.Backend
-	written := map[string]int{}
+	written, reached := map[string]int{}, map[string]bool{}
 	for i, b := range m.object.Spec.Backends {
 		at := m.origin.At(fmt.Sprintf("spec.backends[%d].virtualService", i))
 		if key := backendKey(m.object.Namespace, b); key != "" {
@@ -100,9 +100,10 @@ func (t *translator) backends(m *member[*api.VirtualNode]) []model.Backend {
 		}
 		vs := b.VirtualService
 		target, found := resolve(t, t.services, m.key.Mesh, serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
-		if !found || slices.ContainsFunc(out, func(o model.Backend) bool { return o.Service == target.key.Name }) {
+		if !found || reached[target.key.Name] {
 			continue
 		}
+		reached[target.key.Name] = true
 		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
 	}
 	return out
