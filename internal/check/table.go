@@ -19,7 +19,7 @@ var Table = []Check{
 	{"ControlPlaneReady", "the control plane is ready", "The control plane is not deployed, or not all of its pods are ready: new pods are refused, and changes do not reach sidecars.",
 		"Run anymesh install; look at the pods and the log of deployment anymesh in its namespace.", After, "APIServerReachable", ready},
 	{"CertificatesValid", "certificates are valid", "The authority by which the API server and sidecars trust the control plane is not valid now, or not for long.",
-		"Check the clocks. Delete the Secret anymesh-ca and restart the control plane and all meshed pods to get a new authority.", After, "ControlPlaneReady", certificates},
+		"Check the clocks, and read anymesh identity status. The root is replaced in time by itself, and by anymesh identity rotate; one that you have put into the Secret anymesh-ca is yours to replace.", After, "ControlPlaneReady", certificates},
 	{"WebhooksTrusted", "the API server trusts the webhooks", "A webhook configuration is missing or has no caBundle: the API server cannot ask the control plane.",
 		"Wait for some seconds: the control plane fills it in. If it stays so, look at its log; run anymesh install.", After, "ControlPlaneReady", trusted},
 	{"WebhooksAnswer", "the webhooks answer", "A Mesh that was created for a trial, without storing it, was not given its defaults: objects and pods of the mesh are refused, or are stored without defaults.",
