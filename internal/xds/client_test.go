@@ -64,7 +64,7 @@ func sign(t testing.TB, by *authority, template *x509.Certificate) (*x509.Certif
 func (a *authority) leaf(t testing.TB, name string, lifetime time.Duration) tls.Certificate {
 	t.Helper()
 	cert, key := sign(t, a, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, NotAfter: time.Now().Add(lifetime),
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(lifetime),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}
