@@ -38,7 +38,7 @@ func TestCreateRules(t *testing.T) {
 		},
 		"node: duplicate references": {
 			"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: a}}}, {virtualService: {virtualServiceRef: {name: a, namespace: ns}}}]}`,
-			"VirtualNode-x has duplicate VirtualServiceReferences ns/a",
+			"VirtualNode-x has duplicate VirtualServiceReferences ns/a; list each backend once: spec.backends[1].virtualService",
 			`{backends: [{virtualService: {virtualServiceRef: {name: a}}}, {virtualService: {virtualServiceRef: {name: a, namespace: other}}}]}`,
 		},
 		"node: names that look alike when joined": {
@@ -57,7 +57,7 @@ func TestCreateRules(t *testing.T) {
 			`{` + dns + `, listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {grpc: {maxRequests: 1}}}]}`,
 		},
 		"router: names of routes": {
-			"VirtualRouter", `{routes: [{name: a, tcpRoute: {` + to + `}}, {name: a, tcpRoute: {` + to + `}}]}`, "VirtualRouter-x has duplicate route entries for a",
+			"VirtualRouter", `{routes: [{name: a, tcpRoute: {` + to + `}}, {name: a, tcpRoute: {` + to + `}}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a name of its own: spec.routes[1].name",
 			`{routes: [{name: a, tcpRoute: {` + to + `}}, {name: b, tcpRoute: {` + to + `}}]}`,
 		},
 		"router: prefix or path": {
@@ -104,6 +104,10 @@ func TestCreateRules(t *testing.T) {
 			"GatewayRoute", `{httpRoute: {match: {prefix: /, hostname: {}}, ` + get + `}}`, "match.hostname: specify exactly one",
 			`{httpRoute: {match: {prefix: /}, ` + get + `}}`,
 		},
+		"gateway route: not two filters a header": {
+			"GatewayRoute", `{http2Route: {match: {prefix: /, headers: [{name: h, match: {exact: a, prefix: b}}]}, ` + get + `}}`, "spec.http2Route.match.headers[0].match: specify exactly one",
+			`{http2Route: {match: {prefix: /, headers: [{name: h, match: {prefix: b}}]}, ` + get + `}}`,
+		},
 		"gateway route: one filter a header": {
 			"GatewayRoute", `{httpRoute: {match: {prefix: /, headers: [{name: h}, {name: i, match: {}}]}, ` + get + `}}`, "match.headers[1].match: specify exactly one",
 			`{httpRoute: {match: {prefix: /, headers: [{name: h}, {name: i, match: {exact: v}}]}, ` + get + `}}`,
@@ -134,9 +138,17 @@ func TestCreateRules(t *testing.T) {
 			"GatewayRoute", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /a}}}}}`, "rewrite.prefix.value: must begin and end with /",
 			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /}}}}}`,
 		},
+		"gateway route: slash at the beginning of the value": {
+			"GatewayRoute", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: a/}}}}}`, "spec.httpRoute.action.rewrite.prefix.value: must begin and end with /",
+			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /a/}}}}}`,
+		},
 		"gateway route: slash of the prefix": {
 			"GatewayRoute", `{httpRoute: {match: {prefix: a}, ` + rewrite + `{prefix: {value: /}}}}}`, "the prefix to be matched must begin with /",
 			`{httpRoute: {match: {prefix: a}, ` + get + `}}`,
+		},
+		"gateway route: a host or a service in gRPC": {
+			"GatewayRoute", `{grpcRoute: {match: {}, ` + get + `}}`, "spec.grpcRoute.match: either serviceName or hostname",
+			`{grpcRoute: {match: {serviceName: s}, ` + get + `}}`,
 		},
 		"gateway route: something to match in gRPC": {
 			"GatewayRoute", `{grpcRoute: {match: {metadata: [{name: h}]}, ` + get + `}}`, "spec.grpcRoute.match: either serviceName or hostname",
@@ -165,9 +177,14 @@ func TestUpdateRules(t *testing.T) {
 		"two at once": {
 			"VirtualNode", `{` + cloudMap + `}`, `{awsName: b}`, "fields: spec.awsName,spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `, backends: []}`,
 		},
-		"service": {"VirtualService", `{awsName: a}`, `{awsName: b}`, "VirtualService update may not change these fields: spec.awsName", `{awsName: a, provider: {}}`},
-		"router":  {"VirtualRouter", `{awsName: a}`, `{awsName: b, meshRef: {name: m, uid: u}}`, "VirtualRouter update may not change these fields: spec.awsName,spec.meshRef", `{awsName: a, routes: []}`},
-		"gateway": {"VirtualGateway", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualGateway update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, podSelector: {}}`},
+		"service mesh":                  {"VirtualService", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualService update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, provider: {}}`},
+		"gateway name":                  {"VirtualGateway", `{awsName: a}`, `{awsName: b}`, "VirtualGateway update may not change these fields: spec.awsName", `{awsName: a, podSelector: {}}`},
+		"gateway route name":            {"GatewayRoute", `{awsName: a}`, `{}`, "GatewayRoute update may not change these fields: spec.awsName", `{awsName: a}`},
+		"gateway route mesh":            {"GatewayRoute", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: m, uid: v}}`, "GatewayRoute update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}}`},
+		"registry taken away wholesale": {"VirtualNode", `{` + cloudMap + `, listeners: []}`, `{listeners: []}`, "fields: spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `}`},
+		"service":                       {"VirtualService", `{awsName: a}`, `{awsName: b}`, "VirtualService update may not change these fields: spec.awsName", `{awsName: a, provider: {}}`},
+		"router":                        {"VirtualRouter", `{awsName: a}`, `{awsName: b, meshRef: {name: m, uid: u}}`, "VirtualRouter update may not change these fields: spec.awsName,spec.meshRef", `{awsName: a, routes: []}`},
+		"gateway":                       {"VirtualGateway", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualGateway update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, podSelector: {}}`},
 		"gateway route": {
 			"GatewayRoute", `{virtualGatewayRef: {name: g, uid: u}}`, `{virtualGatewayRef: {name: h, uid: u}}`, "GatewayRoute update may not change these fields: spec.virtualGatewayRef",
 			`{virtualGatewayRef: {name: g, uid: u}, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}}`,
