@@ -2,9 +2,17 @@ package docs
 
 import (
 	"errors"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
+	"golang.org/x/tools/txtar"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/manifest"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -40,5 +48,56 @@ func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 				t.Errorf("the fault can be added by an update: %v", err)
 			}
 		})
+	}
+}
+
+// TestWhatIsServedIsAdmitted: no rule refuses an object that a case shows at work, that the example has, or that asks for every field
+// there is.
+func TestWhatIsServedIsAdmitted(t *testing.T) {
+	files := map[string]string{}
+	cases, err := filepath.Glob("../test/cases/*.txtar")
+	if err != nil || len(cases) == 0 {
+		t.Fatal("no cases", err)
+	}
+	for _, name := range cases {
+		archive, err := txtar.ParseFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, f := range archive.Files {
+			if f.Name == "objects.yaml" {
+				files[name] = string(f.Data)
+			}
+		}
+	}
+	manifests, err := filepath.Glob("../examples/colors/*.yaml")
+	if err != nil || len(manifests) == 0 {
+		t.Fatal("no example", err)
+	}
+	for _, name := range append(manifests, "fields/world.yaml") {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files[name] = string(text)
+	}
+	var kinds []client.Object
+	for _, d := range dialect.All(dialect.Settings{}) {
+		kinds = append(kinds, d.Kinds()...)
+	}
+	for name, text := range files {
+		documents, _, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		set, err := manifest.Decode(documents, kinds, "default")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range set.Objects {
+			if err := appmesh.ValidateCreate(o); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
 	}
 }
