@@ -83,14 +83,19 @@ func openKeeper(ctx context.Context, client kubernetes.Interface, opts KeeperOpt
 	if err != nil {
 		return nil, fmt.Errorf("Secret %s/%s: %w", opts.Namespace, CASecret, err)
 	}
-	err = k.adopt(found)
-	if errors.Is(err, errExpired) && found.Labels[managedLabel] == managedByUs {
-		err = k.replace(ctx, found, err)
-	}
-	if err != nil {
+	if err := k.take(ctx, found); err != nil {
 		return nil, err
 	}
 	return k, nil
+}
+
+// take adopts what a Secret holds; a root of ours that has expired is replaced first.
+func (k *Keeper) take(ctx context.Context, secret *corev1.Secret) error {
+	err := k.adopt(secret)
+	if errors.Is(err, errExpired) && secret.Labels[managedLabel] == managedByUs {
+		return k.replace(ctx, secret, err)
+	}
+	return err
 }
 
 // create stores a new authority, unless another replica is first.
@@ -189,8 +194,8 @@ func (k *Keeper) turn(ctx context.Context) error {
 	k.mu.Lock()
 	changed, trouble, before := secret.ResourceVersion != k.secret.ResourceVersion, k.trouble, k.state
 	k.mu.Unlock()
-	if changed {
-		if err := k.adopt(secret); err != nil {
+	if changed || before.managed && k.now().After(before.signer.cert.NotAfter) {
+		if err := k.take(ctx, secret); err != nil {
 			return err
 		}
 		k.tell(before)

@@ -92,4 +92,10 @@ func TestKubernetesMayBeAway(t *testing.T) {
 	if !k.Current().cert.Equal(again.Current().cert) {
 		t.Error("replicas differ")
 	}
+	clock.pass(21 * time.Hour) // it does so by itself, too
+	turns(t, k)
+	expect(t, k, Steady, RoleSigning)
+	if k.Current().cert.Equal(again.Current().cert) {
+		t.Error("it signs with an expired root")
+	}
 }

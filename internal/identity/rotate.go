@@ -12,11 +12,11 @@ import (
 type Phase string
 
 const (
-	// Steady: one root, which signs.
+	// Steady is one root, which signs.
 	Steady Phase = "Steady"
-	// Publishing: everybody learns the new root with their next certificate; the old one still signs.
+	// Publishing means that everybody learns the new root with their next certificate; the old one still signs.
 	Publishing Phase = "Publishing"
-	// Retiring: the new root signs; the old one is trusted until its last certificate has expired.
+	// Retiring means that the new root signs; the old one is trusted until its last certificate has expired.
 	Retiring Phase = "Retiring"
 )
 
