@@ -134,11 +134,15 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 	at := steps
 	for _, sub := range s.order {
 		st := stepOf(sub.typeURL)
-		if st > at {
+		urgent := st > at
+		if urgent && !(at == stepClusters && st == stepEndpoints) {
 			return nil, held
 		}
 		todo := sub.settle()
-		if len(todo) == 0 && !sub.owed {
+		if urgent {
+			todo = sub.onlyUrgent(todo)
+		}
+		if len(todo) == 0 && (urgent || !sub.owed) {
 			continue
 		}
 		wait := s.blocked(st, sub, now)
@@ -163,11 +167,12 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 }
 
 // blocked is how long a step has to wait for answers to its own type's and all
-// earlier steps' responses.
+// earlier steps' responses. Endpoints need not wait for the answer about their
+// clusters, only arrive after them: Envoy gives it when it has the endpoints.
 func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, other := range s.order {
-		if other != sub && stepOf(other.typeURL) >= st {
+		if other != sub && (stepOf(other.typeURL) >= st || st == stepEndpoints && stepOf(other.typeURL) == stepClusters) {
 			continue
 		}
 		if until, ok := other.waiting(s.opts.AckTimeout); ok {

@@ -12,14 +12,15 @@ type subscription struct {
 	typeURL  string
 	table    *table
 	wildcard bool
-	entries  []entry   // by number; the zero entry is none
-	named    int       // entries asked for by name
-	dirty    versions  // to be compared with what is published
-	gone     versions  // to be removed once nothing refers to them any more
-	owed     bool      // a response is due even if it is empty
-	since    time.Time // of the oldest change not yet sent
-	flights  []flight  // responses without an answer yet, oldest first
-	world    *world    // what only the state-of-the-world variant needs; nil in the other
+	entries  []entry             // by number; the zero entry is none
+	named    int                 // entries asked for by name
+	dirty    versions            // to be compared with what is published
+	urgent   map[uint32]struct{} // of dirty: a cluster that was sent waits for them
+	gone     versions            // to be removed once nothing refers to them any more
+	owed     bool                // a response is due even if it is empty
+	since    time.Time           // of the oldest change not yet sent
+	flights  []flight            // responses without an answer yet, oldest first
+	world    *world              // what only the state-of-the-world variant needs; nil in the other
 
 	sentVersion, ackedVersion string
 	nack                      *Nack
@@ -77,6 +78,7 @@ func (s *subscription) set(n uint32, e entry) {
 // forget drops all that is known about a name.
 func (s *subscription) forget(n uint32) {
 	delete(s.dirty, n)
+	delete(s.urgent, n)
 	delete(s.gone, n)
 	s.set(n, 0)
 }
@@ -117,7 +119,16 @@ func (s *subscription) again(name string, now time.Time) {
 	if n, known := s.table.find(name); known && s.entry(n)&entryHeld != 0 {
 		s.set(n, s.entry(n)&entryNamed|entryHeld)
 		s.doubt(n, now)
+		if s.urgent == nil {
+			s.urgent = map[uint32]struct{}{}
+		}
+		s.urgent[n] = struct{}{}
 	}
+}
+
+// onlyUrgent leaves what a cluster waits for that was sent.
+func (s *subscription) onlyUrgent(todo []uint32) []uint32 {
+	return slices.DeleteFunc(todo, func(n uint32) bool { _, is := s.urgent[n]; return !is })
 }
 
 // unsubscribe takes back a name. If the wildcard still covers it, the client
@@ -265,6 +276,7 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 			return // the rest stays dirty
 		}
 		delete(s.dirty, n)
+		delete(s.urgent, n)
 		delete(s.gone, n)
 		named := s.entry(n) & entryNamed
 		switch {
@@ -280,6 +292,6 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 		}
 	}
 	if len(s.dirty) == 0 {
-		s.dirty = nil
+		s.dirty, s.urgent = nil, nil
 	}
 }

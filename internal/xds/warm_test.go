@@ -24,6 +24,20 @@ func warming(t *testing.T) {
 			t.Errorf("nothing changed, and it gets %s", got)
 		}
 	})
+	// Envoy acknowledges a cluster when it has its endpoints.
+	t.Run("before the cluster is acknowledged", func(t *testing.T) {
+		b := newBench(t, old...)
+		b.subscribe(ClusterType)
+		b.subscribe(EndpointType, "a", "b")
+		b.drain()
+		b.publish(now...)
+		b.want("the cluster", brief(b.send()), "cluster +a")
+		b.publish(append(now, text(ClusterType, "c", "1"), text(EndpointType, "c", "1"))...)
+		b.want("what it waits for, though another cluster has to wait", brief(b.send()), "endpoint +a")
+		if r := b.send(); r != nil {
+			t.Errorf("the cluster is not acknowledged, and it gets %s", brief(r))
+		}
+	})
 	resumed := func(r *discoveryv3.DeltaDiscoveryRequest) {
 		r.InitialResourceVersions = map[string]string{}
 		for _, one := range old {
