@@ -244,3 +244,16 @@ func sameJSON(t testing.TB, a, b string) bool {
 	other, _ := json.Marshal(y)
 	return bytes.Equal(one, other)
 }
+
+// FuzzGuard posts anything: there is always an answer, and words in it if it is no.
+func FuzzGuard(f *testing.F) {
+	for _, body := range []string{"", "{}", "[[[", `{"apiVersion": "admission.k8s.io/v1", "request": {}}`, "\xff", `"\"{"`, "a: &x [*x]", reviewOf("v1", `{"metadata": {"name": "x"}}`)} {
+		f.Add(body)
+	}
+	f.Fuzz(func(t *testing.T, body string) {
+		h, _ := guarded(t)
+		if allowed, _, text, _ := answer(t, h, path, body); !allowed && text == "" {
+			t.Error("a refusal does not say why")
+		}
+	})
+}
