@@ -1,0 +1,49 @@
+package cli
+
+import (
+	"bytes"
+	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// Columns are aligned, and each phase is told in words.
+func TestIdentityStatusIsTold(t *testing.T) {
+	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+	until := now.Add(30 * time.Hour)
+	root := func(role identity.Role, print string) identity.Root {
+		return identity.Root{Role: role, Fingerprint: print, NotAfter: now.Add(1000 * time.Hour), Subject: "CN=root"}
+	}
+	st := identity.Status{
+		TrustDomain: "cluster.local", Phase: identity.Retiring, Managed: true, LifetimeSeconds: 86400, Until: &until, Trouble: "Secret a/b: x",
+		Roots: []identity.Root{root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123")},
+	}
+	var out bytes.Buffer
+	if err := tellIdentities(&out, console.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
+		t.Fatal(err)
+	}
+	want := `control plane      anymesh-1
+trust domain       cluster.local
+certificates live  24h0m0s
+rotation           Retiring: the new root signs, the old one is still trusted, until 2026-11-22T18:00:00Z (30h0m0s)
+trouble            Secret a/b: x; the last good authority serves on
+ROOT      EXPIRES               FINGERPRINT (SHA-256)  SUBJECT
+signing   2027-01-02T04:00:00Z  0123456789abcdef       CN=root
+previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
+`
+	if out.String() != want {
+		t.Errorf("got\n%swant\n%s", out.String(), want)
+	}
+	for want, st := range map[string]identity.Status{
+		"Publishing: every sidecar learns the new root, the old one signs, until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until},
+		"Steady: the next one begins by itself on 2026-11-22T18:00:00Z":                                          {Phase: identity.Steady, Managed: true, RotateAt: &until},
+		"none: the authority was put there by somebody else":                                                     {Phase: identity.Steady},
+		"Cooling": {Phase: "Cooling", Managed: true},
+	} {
+		if got := tellPhase(st, now); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package controlplane
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/credentials"
+	"k8s.io/client-go/kubernetes/fake"
+
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/xds"
+)
+
+// pair is a key with a certificate of the authority, for a while.
+func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, error) {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: "front-1", PodUID: "uid-1"}, ttl)
+	if err != nil {
+		return nil, err
+	}
+	keyDER, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	out, err := tls.X509KeyPair(issued.CertificatePEM, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	return &out, err
+}
+
+// A sidecar whose certificate expires loses its connection, not only its stream, and is let in again with a fresh one: on the old
+// connection it would for ever be who it was.
+func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
+	ca := newCA(t)
+	serving, err := identity.NewServing(ca, []string{"anymesh.test"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var mu sync.Mutex
+	var once sync.Once
+	seen, second := map[string]bool{}, make(chan struct{})
+	server := xds.NewServer(func(_ context.Context, p xds.Peer, _ *corev3.Node) (xds.Grant, error) {
+		mu.Lock()
+		defer mu.Unlock()
+		if seen[p.Chain[0].SerialNumber.String()] = true; len(seen) == 2 {
+			once.Do(func() { close(second) })
+		}
+		return xds.Grant{Key: "k", Identity: "uid-1"}, nil
+	}, xds.Options{TLS: serving.MutualTLS(), Logger: slog.New(slog.DiscardHandler)})
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { _ = server.Serve(ctx, identity.EndWithCertificate(l)) })
+	defer running.Wait()
+	defer cancel()
+
+	// The first certificate is short, the later ones are not.
+	var made int
+	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
+		RootCAs: ca.Bundle().Pool(), ServerName: "anymesh.test", MinVersion: tls.VersionTLS13,
+		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			made++
+			if made == 1 {
+				return pair(t, ca, 2*time.Second)
+			}
+			return pair(t, ca, time.Hour)
+		},
+	})))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	open := func() deltaClient {
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx, grpc.WaitForReady(true))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "x"}, TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener"}); err != nil && !errors.Is(err, io.EOF) {
+			t.Fatal(err)
+		}
+		return stream
+	}
+	if _, err := open().Recv(); err == nil {
+		t.Fatal("the stream outlives its certificate")
+	}
+	patience := time.After(20 * time.Second)
+	for {
+		ended, stream := make(chan struct{}), open()
+		go func() { _, _ = stream.Recv(); close(ended) }()
+		select {
+		case <-second:
+			return
+		case <-ended: // as the one before
+		case <-patience:
+			t.Fatal("it is never in with a second certificate")
+		}
+	}
+}
+
+type deltaClient = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
+
+func TestTheDebugServerTellsRootsAndNoKey(t *testing.T) {
+	client := fake.NewClientset()
+	keeper, err := identity.OpenKeeper(t.Context(), client, identity.KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp := &controlPlane{keeper: keeper}
+	w := httptest.NewRecorder()
+	cp.dumpIdentity().ServeHTTP(w, nil)
+	text := w.Body.String()
+	if w.Code != http.StatusOK || !strings.Contains(text, `"phase": "Steady"`) || !strings.Contains(text, `"role": "signing"`) {
+		t.Errorf("status %d: %s", w.Code, text)
+	}
+	key, err := keeper.Current().KeyPEM()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(key)) {
+		if strings.Contains(text, strings.TrimSpace(line)) {
+			t.Error("a key is told")
+		}
+	}
+}
