@@ -140,18 +140,30 @@ func (r *running) connect(t testing.TB, name string) *client {
 
 func (r *running) dial(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
+	conn := r.newConn(t, cert, opts...)
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// newConn is a connection that the caller has to close.
+func (r *running) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
 	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: r.ca.pool(), ServerName: "anymesh"})
 	conn, err := grpc.NewClient(r.addr, append(opts, grpc.WithTransportCredentials(creds))...)
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
 func (r *running) connectWith(t testing.TB, cert tls.Certificate) *client {
 	t.Helper()
-	c := &client{t: t, conn: r.dial(t, cert), model: newModelClient(), asked: map[string]bool{}, ended: make(chan struct{})}
+	return r.connectOn(t, r.dial(t, cert))
+}
+
+func (r *running) connectOn(t testing.TB, conn *grpc.ClientConn) *client {
+	t.Helper()
+	c := &client{t: t, conn: conn, model: newModelClient(), asked: map[string]bool{}, ended: make(chan struct{})}
 	var err error
 	if c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn).DeltaAggregatedResources(t.Context()); err != nil {
 		c.err = err // refused in the handshake

@@ -75,6 +75,14 @@ const (
 	reasonRequest = "request"
 )
 
+var (
+	refusals = []string{
+		reasonDenied, reasonFull, reasonHandshake, reasonConnections, reasonStreams, reasonRate, reasonTypes, reasonNames, reasonName,
+		reasonNode, reasonSize, reasonMalformed,
+	}
+	ends = []string{reasonSlow, reasonSilent, reasonExpired, reasonRemoved, reasonRequest}
+)
+
 func refusedBy(reason string) string { return `anymesh_xds_refused_total{reason="` + reason + `"}` }
 func endedBy(reason string) string   { return `anymesh_xds_ended_total{reason="` + reason + `"}` }
 

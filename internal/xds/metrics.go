@@ -44,6 +44,12 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	if reg != nil {
 		reg.MustRegister(m.clients, m.responses, m.resources, m.bytes, m.shared, m.answers, m.refused, m.ended, m.latency)
 	}
+	for _, reason := range refusals { // so that they are there before the first one is
+		m.refused.WithLabelValues(reason)
+	}
+	for _, reason := range ends {
+		m.ended.WithLabelValues(reason)
+	}
 	m.kinds = map[string]*kindMetrics{}
 	for _, name := range labels {
 		m.kinds[name] = m.kind(name)

@@ -21,6 +21,7 @@ type Server struct {
 	metrics   *metrics
 	groups    groups
 	visitors  visitors
+	clock     func() time.Time
 }
 
 // NewServer makes a server that has nothing published yet.
@@ -30,6 +31,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
 		groups:   groups{byKey: map[string]*group{}},
 		visitors: visitors{byIdentity: map[string]*visitor{}},
+		clock:    time.Now,
 	}
 	s.visitors.opts = &s.opts
 	return s

@@ -165,7 +165,7 @@ func (st *stream) tell(typeURL string, did reaction, now time.Time) {
 
 // next is what to send now, or how long to wait at most; 0 is until woken.
 func (st *stream) next() (*response, time.Duration, error) {
-	now := time.Now()
+	now := st.server.clock()
 	st.group.mu.Lock()
 	defer st.group.mu.Unlock()
 	if !st.expires.IsZero() && !now.Before(st.expires) {
@@ -207,7 +207,7 @@ func (st *stream) lookAtTheClock() {
 	if st.expires.IsZero() {
 		return
 	}
-	left := func() time.Duration { return min(glance, max(time.Until(st.expires), time.Millisecond)) }
+	left := func() time.Duration { return min(glance, max(st.expires.Sub(st.server.clock()), time.Millisecond)) }
 	started := make(chan struct{})
 	st.expiry = time.AfterFunc(left(), func() {
 		<-started
