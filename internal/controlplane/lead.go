@@ -48,15 +48,6 @@ func (cp *controlPlane) write(ctx context.Context) {
 	both.Wait()
 }
 
-// objects are those of the newest state, nil before the first.
-func (cp *controlPlane) objects() []client.Object {
-	state := cp.flow.State()
-	if state == nil {
-		return nil
-	}
-	return state.Objects
-}
-
 // trust tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again
 // empties the field.
 func (cp *controlPlane) trust(ctx context.Context) error {

@@ -105,16 +105,18 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
 	cp.dialect.TrustDomain = cp.TrustDomain
 	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
-	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, func(flow.Change) {
-		cp.writer.Wake()
-		cp.releaser.Wake()
-	})
 	recorder := cp.recorder(ctx)
-	cp.releaser = release.New(release.Releaser{Objects: cp.objects, Client: cp.client, Recorder: recorder, Log: cp.Log})
-	cp.writer = status.New(status.Writer{
-		Dialects: []status.StatusMaker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
-		State: cp.flow.State, Findings: cp.deliverer.Findings, Log: cp.Log,
+	cp.releaser = release.New(release.Options{Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry})
+	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, cp.releaser.Changed)
+	var err error
+	cp.writer, err = status.New(status.Options{
+		Dialects: []status.Maker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
+		Mesh: cp.flow, Delivered: cp.deliverer.Findings, Log: cp.Log, Registerer: cp.registry,
 	})
+	if err != nil {
+		return fmt.Errorf("statuses: %w", err)
+	}
+	cp.flow.AddSink(cp.writer.Changed)
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{
 		TLS: cp.serving.MutualTLS(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
 	})
@@ -131,7 +133,6 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	driverCtx, cancel := context.WithCancel(started)
 	started.CancelFunc = cancel
 	context.AfterFunc(ctx, func() { close(started.Stop); cancel() })
-	var err error
 	if cp.probes, err = sidecar.Start(driverCtx); err != nil {
 		return fmt.Errorf("sidecar driver %s: %w", class, err)
 	}

@@ -1,18 +1,13 @@
 package release
 
 import (
-	"log/slog"
 	"slices"
 	"strings"
 	"testing"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
@@ -73,61 +68,6 @@ func TestDecide(t *testing.T) {
 		keep, waits := Decide(c.object, append(c.others, c.object))
 		if !slices.Equal(keep, c.keep) || !strings.Contains(waits, c.waits) || (waits == "") != (c.waits == "") {
 			t.Errorf("%s: it keeps %v and waits for %q", c.text, keep, waits)
-		}
-	}
-}
-
-// Whatever the order in which everything is deleted, nothing is left.
-func TestEverythingGoes(t *testing.T) {
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	m := mesh(false, meshMembers, appMeshResources)
-	objects := []client.Object{m, node("n1", m, false, appMeshResources, cloudMapResources), node("n2", m, false, appMeshResources)}
-	c := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	recorder := events.NewFakeRecorder(100)
-	r := New(Releaser{Client: c, Recorder: recorder, Log: slog.New(slog.DiscardHandler), Objects: func() []client.Object {
-		var meshes api.MeshList
-		var nodes api.VirtualNodeList
-		if c.List(t.Context(), &meshes) != nil || c.List(t.Context(), &nodes) != nil {
-			t.Fatal("no list")
-		}
-		var out []client.Object
-		for i := range meshes.Items {
-			out = append(out, &meshes.Items[i])
-		}
-		for i := range nodes.Items {
-			out = append(out, &nodes.Items[i])
-		}
-		return out
-	}})
-	gone := func(o client.Object) bool {
-		return apierrors.IsNotFound(c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopyObject().(client.Object)))
-	}
-	for i, o := range objects {
-		if err := c.Delete(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-		again := r.pass(t.Context())
-		r.pass(t.Context())
-		switch i {
-		case 0:
-			if gone(m) || again != remindAfter || len(recorder.Events) != 1 {
-				t.Errorf("a Mesh with two members: gone %v, again after %v, %d events", gone(m), again, len(recorder.Events))
-			}
-			if e := <-recorder.Events; !strings.HasPrefix(e, "Warning PendingMembersDeletion") || !strings.Contains(e, "a/n1, VirtualNode a/n2") {
-				t.Errorf("event %q", e)
-			}
-		case 1:
-			if !gone(o) || gone(m) {
-				t.Errorf("a member: gone %v, its Mesh %v", gone(o), gone(m))
-			}
-		}
-	}
-	for _, o := range objects {
-		if !gone(o) {
-			t.Errorf("%s is still there", o.GetName())
 		}
 	}
 }

@@ -4,12 +4,17 @@ import (
 	"context"
 	"log/slog"
 	"slices"
+	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/queue"
 )
 
 const (
@@ -17,100 +22,121 @@ const (
 	ReasonPending = "PendingMembersDeletion"
 	// remindAfter is how often an object that waits says so.
 	remindAfter = time.Minute
-	// retryAfter is the pause after a write that failed.
-	retryAfter = time.Second
+	// workers is how many objects are released at the same time, and writeTimeout bounds each.
+	workers      = 2
+	writeTimeout = 10 * time.Second
 )
 
-// Releaser removes finalizers. All exported fields are required.
-type Releaser struct {
-	// Objects gives the newest objects, nil before the first are there.
-	Objects func() []client.Object
+// Options say what a releaser works with. All are required but Registerer.
+type Options struct {
 	// Client reads and writes at the API server.
-	Client   client.Client
-	Recorder events.EventRecorder
-	Log      *slog.Logger
-
-	wake chan struct{}
-	told map[types.UID]reminder
+	Client     client.Client
+	Recorder   events.EventRecorder
+	Log        *slog.Logger
+	Registerer prometheus.Registerer
 }
 
-// reminder is what was said about an object that waits.
-type reminder struct {
-	text string
-	at   time.Time
+// Releaser removes finalizers. Use New.
+type Releaser struct {
+	Options
+	queue *queue.Queue[key]
+
+	mu    sync.Mutex
+	index *index
+	told  map[key]time.Time // when an object said last that it waits
 }
 
-// New finishes a releaser.
-func New(r Releaser) *Releaser {
-	r.wake, r.told = make(chan struct{}, 1), map[types.UID]reminder{}
-	return &r
+// New makes a releaser.
+func New(o Options) *Releaser {
+	return &Releaser{Options: o, queue: queue.New[key]("release", o.Registerer), index: newIndex(), told: map[key]time.Time{}}
 }
 
-// Wake makes the releaser look again; it never blocks.
-func (r *Releaser) Wake() {
-	select {
-	case r.wake <- struct{}{}:
-	default:
+// Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that are being deleted and those
+// whose last member has gone.
+func (r *Releaser) Changed(c flow.Change) {
+	var look []key
+	r.mu.Lock()
+	for _, o := range c.Objects {
+		look = append(look, r.index.set(o)...)
+		if o.GetDeletionTimestamp() != nil {
+			look = append(look, keyOf(o))
+		}
 	}
+	for _, o := range c.Gone {
+		delete(r.told, keyOf(o))
+		look = append(look, r.index.drop(o)...)
+	}
+	r.mu.Unlock()
+	r.queue.Add(look...)
 }
 
-// Run releases objects until the context ends. Only one replica may run it.
+// Run releases objects until the context ends, beginning with a look at all that are being deleted. Only one replica may run it, once
+// at a time.
 func (r *Releaser) Run(ctx context.Context) {
-	for {
-		again := r.pass(ctx)
-		var later <-chan time.Time
-		if again > 0 {
-			later = time.After(again)
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-r.wake:
-		case <-later:
-		}
-	}
+	r.queue.Run(ctx, queue.Work[key]{Workers: workers, All: r.leaving, Look: r.look, Failed: r.failed})
 }
 
-// pass looks at all objects that are being deleted. It says after how long to look again; 0 is not before something happens.
-func (r *Releaser) pass(ctx context.Context) (again time.Duration) {
-	waiting := map[types.UID]reminder{}
-	all := r.Objects()
-	for _, o := range all {
-		keep, waits := Decide(o, all)
-		switch {
-		case waits != "":
-			if again == 0 {
-				again = remindAfter
-			}
-			waiting[o.GetUID()] = r.remind(o, waits)
-		case len(keep) < len(o.GetFinalizers()):
-			if err := r.release(ctx, o, all); err != nil && ctx.Err() == nil {
-				r.Log.Warn("an object that is being deleted keeps its finalizers; it will be tried again", "kind", o.GetObjectKind().GroupVersionKind().Kind,
-					"namespace", o.GetNamespace(), "name", o.GetName(), "error", err)
-				again = retryAfter
-			}
-		}
+func (r *Releaser) failed(k key, err error) {
+	level := slog.LevelWarn
+	if apierrors.IsConflict(err) {
+		level = slog.LevelDebug
 	}
-	r.told = waiting
-	return again
+	r.Log.Log(context.Background(), level, "an object that is being deleted keeps its finalizers; it will be tried again",
+		"kind", k.kind.Elem().Name(), "namespace", k.Namespace, "name", k.Name, "error", err)
 }
 
-// remind records an event, unless the same was said a moment ago.
-func (r *Releaser) remind(o client.Object, text string) reminder {
-	if last := r.told[o.GetUID()]; last.text == text && time.Since(last.at) < remindAfter {
-		return last
+func (r *Releaser) leaving() []key {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.index.leaving()
+}
+
+func (r *Releaser) of(k key) (o client.Object, members []client.Object) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.index.of(k)
+}
+
+// look releases an object, or reminds that it waits.
+func (r *Releaser) look(ctx context.Context, k key) (again time.Duration, err error) {
+	o, members := r.of(k)
+	if o == nil {
+		return 0, nil
+	}
+	keep, waits := Decide(o, members)
+	switch {
+	case waits != "":
+		return r.remind(k, o, waits), nil
+	case len(keep) < len(o.GetFinalizers()):
+		return 0, r.release(ctx, o, members)
+	}
+	return 0, nil
+}
+
+// remind records an event unless there was one a moment ago, and says when it is time for the next.
+func (r *Releaser) remind(k key, o client.Object, text string) time.Duration {
+	r.mu.Lock()
+	wait := time.Until(r.told[k].Add(remindAfter))
+	if wait <= 0 {
+		r.told[k] = time.Now()
+	}
+	r.mu.Unlock()
+	if wait > 0 {
+		return wait
 	}
 	r.Recorder.Eventf(o, nil, corev1.EventTypeWarning, ReasonPending, "Delete", "%s", text)
-	return reminder{text, time.Now()}
+	return remindAfter
 }
 
 // release removes finalizers from an object as it is now: what is watched may lag behind, and must not undo what others do meanwhile.
-func (r *Releaser) release(ctx context.Context, o client.Object, all []client.Object) error {
+func (r *Releaser) release(ctx context.Context, o client.Object, members []client.Object) error {
+	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
+	defer cancel()
 	now := o.DeepCopyObject().(client.Object)
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	keep, _ := Decide(now, all)
+	keep, _ := Decide(now, members)
 	if now.GetUID() != o.GetUID() || slices.Equal(keep, now.GetFinalizers()) {
 		return nil
 	}

@@ -7,8 +7,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
-	"golang.org/x/time/rate"
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -25,20 +27,27 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// cluster is an API server in memory, with a writer at work on it.
+// cluster is an API server in memory, with a flow and a writer at work on it, in a bubble of time of its own.
 type cluster struct {
 	client.WithWatch
 	*Writer
+	flow     *flow.Flow
 	recorder *events.FakeRecorder
-	extra    []model.Finding
+	metrics  *prometheus.Registry
 
 	mu     sync.Mutex
-	writes int
+	extra  []model.Finding
+	writes []string
 	// refuse is asked before each write.
 	refuse func(client.Object) error
 }
 
-func newCluster(t *testing.T, objects ...client.Object) *cluster {
+// inCluster runs a test in a bubble.
+func inCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newCluster(t)) })
+}
+
+func newCluster(t *testing.T, gates ...corev1.PodConditionType) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -46,21 +55,39 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 			t.Fatal(err)
 		}
 	}
-	c := &cluster{recorder: events.NewFakeRecorder(100)}
-	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+	c := &cluster{recorder: events.NewFakeRecorder(100_000), metrics: prometheus.NewRegistry()}
+	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
-	c.Writer = New(Writer{
-		Dialects: []StatusMaker{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
-		State: func() *flow.State { return c.state(t) }, Findings: func() []model.Finding { return c.extra },
-		Log: slog.New(slog.DiscardHandler),
+	quiet := slog.New(slog.DiscardHandler)
+	c.flow = flow.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, func(change flow.Change) { c.Changed(change) })
+	var err error
+	c.Writer, err = New(Options{
+		Dialects: []Maker{appmesh.Dialect{}}, Gates: gates, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Mesh: c.flow, Delivered: c.delivered, Log: quiet, Registerer: c.metrics,
 	})
+	if err != nil {
+		t.Fatal(err)
+	}
 	return c
+}
+
+func (c *cluster) delivered() []model.Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.extra
+}
+
+func (c *cluster) setDelivered(findings ...model.Finding) {
+	c.mu.Lock()
+	c.extra = findings
+	c.mu.Unlock()
+	c.Wake()
 }
 
 func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
 	c.mu.Lock()
-	c.writes++
+	c.writes = append(c.writes, o.GetName())
 	refuse := c.refuse
 	c.mu.Unlock()
 	if refuse != nil {
@@ -71,40 +98,62 @@ func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o 
 	return under.SubResource(sub).Patch(ctx, o, p, opts...)
 }
 
-// written gives the number of writes since the last time.
-func (c *cluster) written() int {
+// create puts objects into the cluster and into the flow.
+func (c *cluster) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		c.flow.Set(o.DeepCopyObject().(client.Object))
+	}
+	c.flow.Settle()
+}
+
+// update gives an object of the cluster another spec; tell says whether the flow hears of it.
+func (c *cluster) update(t *testing.T, o client.Object, tell bool) {
+	t.Helper()
+	o.SetGeneration(o.GetGeneration() + 1)
+	if err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if tell {
+		c.flow.Set(o.DeepCopyObject().(client.Object))
+		c.flow.Settle()
+	}
+}
+
+// run starts the writer, and gives what ends it.
+func (c *cluster) run(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	synctest.Wait()
+	return stop
+}
+
+// pass lets some of the bubble's time pass.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// written gives the names of what was written since the last time.
+func (c *cluster) written() []string {
+	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	n := c.writes
-	c.writes = 0
-	return n
-}
-
-// state is what the flow makes of the objects of the cluster.
-func (c *cluster) state(t *testing.T) *flow.State {
-	t.Helper()
-	var objects []client.Object
-	for _, list := range []client.ObjectList{&api.MeshList{}, &api.VirtualNodeList{}, &api.VirtualServiceList{}, &api.VirtualRouterList{}, &corev1.PodList{}, &corev1.NamespaceList{}} {
-		if err := c.List(t.Context(), list); err != nil {
-			t.Fatal(err)
-		}
-		items, err := items(list)
-		if err != nil {
-			t.Fatal(err)
-		}
-		objects = append(objects, items...)
-	}
-	return flow.Compute([]dialect.Dialect{appmesh.Dialect{}}, objects)
-}
-
-// do makes one pass.
-func (c *cluster) do(t *testing.T) (again bool) {
-	t.Helper()
-	return c.pass(t.Context(), rate.NewLimiter(rate.Inf, 1))
+	names := c.writes
+	c.writes = nil
+	return names
 }
 
 // happened gives the events since the last time.
 func (c *cluster) happened() string {
+	synctest.Wait()
 	var out []string
 	for {
 		select {
@@ -136,6 +185,11 @@ func node(name, backend string) *api.VirtualNode {
 		vn.Spec.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: backend}}}}
 	}
 	return vn
+}
+
+// about is a finding of the delivery.
+func about(name, text string) model.Finding {
+	return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "a", Name: name}}, model.CodeRejected, text)
 }
 
 // summary says what a VirtualNode's status says.

@@ -5,10 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
-	"golang.org/x/time/rate"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/model"
 )
 
 // reasonServed is the reason of a pod's condition that we keep True.
@@ -32,28 +33,29 @@ func closed(pod *corev1.Pod, ours []corev1.PodConditionType) []corev1.PodConditi
 	return out
 }
 
-// openGates sets the conditions that a pod's readiness waits for and that are ours. The pod may be a slim one: the patch names
-// nothing but the conditions, and the pod's unique id.
-func (w *Writer) openGates(ctx context.Context, limiter *rate.Limiter, pod *corev1.Pod) error {
-	if len(closed(pod, w.Gates)) == 0 {
-		return nil
-	}
-	now := &corev1.Pod{}
-	if err := w.Cache.Get(ctx, client.ObjectKeyFromObject(pod), now); err != nil {
+// ours tells whether a readiness gate is ours to open.
+func (w *Writer) ours(gate corev1.PodReadinessGate) bool {
+	return slices.Contains(w.Gates, gate.ConditionType)
+}
+
+// openGates sets the conditions that a pod's readiness waits for and that are ours. The pod that is read may be a slim one: the patch
+// names nothing but the conditions, and the pod's unique id.
+func (w *Writer) openGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
+	pod := &corev1.Pod{}
+	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, pod); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	gates := closed(now, w.Gates)
-	if now.UID != pod.UID || len(gates) == 0 {
+	gates := closed(pod, w.Gates)
+	if pod.UID != uid || len(gates) == 0 {
 		return nil
 	}
-	patch, err := openingPatch(now.UID, gates)
+	patch, err := openingPatch(uid, gates)
 	if err != nil {
 		return err
 	}
-	if err := limiter.Wait(ctx); err != nil {
-		return err
-	}
-	return client.IgnoreNotFound(w.Client.Status().Patch(ctx, now.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch)))
+	return client.IgnoreNotFound(w.write(ctx, ref, func() error {
+		return w.Client.Status().Patch(ctx, pod.DeepCopy(), client.RawPatch(types.StrategicMergePatchType, patch))
+	}))
 }
 
 func openingPatch(uid types.UID, gates []corev1.PodConditionType) ([]byte, error) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -18,8 +19,12 @@ import (
 // ReasonServed is the reason of a condition when there is nothing to say; every other reason is the code of a finding.
 const ReasonServed = "Served"
 
-// messageFindings is how many findings a condition's message spells out.
-const messageFindings = 8
+// A condition's message may have 32768 bytes by the conventions of Kubernetes' API: it spells out so many findings, of so many bytes
+// each.
+const (
+	messageFindings = 8
+	findingBytes    = 4000
+)
 
 // Status gives a copy of an object with the status that it should have: a condition that is True unless an error among
 // the findings or a kind that is not served says otherwise, the generation that was looked at, and resource names.
@@ -63,6 +68,11 @@ func withdrawARNs(arn **string, object client.Object) {
 			router.Status.RouteARNs = nil
 		}
 	}
+}
+
+// Status is the function of that name.
+func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
+	return Status(object, mesh, findings, now)
 }
 
 // Statuses compiles objects and findings into a function that gives each of the objects its Status.
@@ -118,7 +128,7 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 			c.Reason = string(f.Code)
 		}
 		if i < messageFindings {
-			texts = append(texts, strings.TrimPrefix(f.Path+": "+f.Text, ": "))
+			texts = append(texts, abridge(strings.TrimPrefix(f.Path+": "+f.Text, ": "), findingBytes))
 		}
 	}
 	if more := len(findings) - len(texts); more > 0 {
@@ -126,6 +136,21 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	}
 	c.Message = strings.Join(texts, "; ")
 	return c
+}
+
+// abridge gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is not does not come back
+// from the API server as it was written.
+func abridge(text string, most int) string {
+	text = strings.ToValidUTF8(text, "\uFFFD")
+	if len(text) <= most {
+		return text
+	}
+	const more = " ..."
+	cut := most - len(more)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
 }
 
 // withCondition puts a condition in the place of the one of its type. The transition time moves only with the status.

@@ -1,0 +1,60 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
+	"go.opentelemetry.io/otel/sdk/resource"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
+	"go.opentelemetry.io/otel/trace"
+
+	"anymesh.dev/anymesh/internal/flow"
+)
+
+// newTracer gives a tracer that sends spans to the collector that OpenTelemetry's own environment variables name, and one that does
+// nothing where they name none.
+func newTracer(ctx context.Context, replica string) (*sdktrace.TracerProvider, error) {
+	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
+		return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), nil
+	}
+	exporter, err := otlptracegrpc.New(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("exporter of traces: %w", err)
+	}
+	about, err := resource.New(ctx, resource.WithFromEnv(), resource.WithAttributes(
+		attribute.String("service.name", "anymesh"), attribute.String("service.instance.id", replica)))
+	if err != nil {
+		return nil, fmt.Errorf("exporter of traces: %w", err)
+	}
+	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)), nil
+}
+
+// traceChanges makes a span of each change, from the first event to the last byte handed to the discovery server, with one within for
+// each stage.
+func traceChanges(tracer trace.Tracer) flow.Sink {
+	return func(c flow.Change) {
+		start := c.Since
+		if start.IsZero() {
+			start = c.Begun
+		}
+		ctx, whole := tracer.Start(context.Background(), "change", trace.WithTimestamp(start))
+		if !whole.IsRecording() {
+			return
+		}
+		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)), attribute.Int("destinations", len(c.Reaches)),
+			attribute.Int("pods", len(c.Pods)), attribute.Int("told", len(c.Told)))
+		end := time.Now()
+		for _, stage := range []struct {
+			name     string
+			from, to time.Time
+		}{{"wait", start, c.Begun}, {"settle", c.Begun, c.Settled}, {"deliver", c.Settled, end}} {
+			_, span := tracer.Start(ctx, stage.name, trace.WithTimestamp(stage.from))
+			span.End(trace.WithTimestamp(stage.to))
+		}
+		whole.End(trace.WithTimestamp(end))
+	}
+}

@@ -1,0 +1,44 @@
+package status
+
+import (
+	"strings"
+	"testing"
+	"unicode/utf8"
+)
+
+// An event tells that something broke, or is mended; that all is well from the start is no news.
+func TestEvents(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.create(t, mesh(), node("front", ""), node("back", "nowhere"))
+		c.run(t)
+		if got := c.happened(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.backends[0]") || strings.Count(got, "\n") != 0 {
+			t.Errorf("events: %s", got)
+		}
+		vn := c.node(t, "back")
+		pass(betweenWrites)
+		c.update(t, vn, true) // the generation that was looked at is another, and nothing else
+		if got := c.happened(); got != "" || len(c.written()) == 0 {
+			t.Errorf("events about nothing: %s", got)
+		}
+		pass(lookAgain)
+		if got := c.happened(); got != "" {
+			t.Errorf("events about nothing: %s", got)
+		}
+		vn = c.node(t, "back")
+		vn.Spec.Backends = nil
+		c.update(t, vn, true)
+		if got := c.happened(); got != "Normal Served VirtualNodeActive is True" {
+			t.Errorf("events: %s", got)
+		}
+	})
+}
+
+// The API server refuses events that are longer than it allows.
+func TestNotesFit(t *testing.T) {
+	for _, text := range []string{"", "short", strings.Repeat("a", noteLimit), strings.Repeat("a", noteLimit+1), strings.Repeat("ä€", noteLimit)} {
+		got := note(text)
+		if len(got) > noteLimit || !utf8.ValidString(got) || len(text) <= noteLimit && got != text || len(text) > noteLimit && !strings.HasSuffix(got, " ...") {
+			t.Errorf("of %d bytes remain %d: %.20s...", len(text), len(got), got)
+		}
+	}
+}

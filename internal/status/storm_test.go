@@ -1,0 +1,134 @@
+package status
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+// bound is how many writes there may be in some time, whatever happens.
+func bound(took time.Duration) int { return burst + int(took.Seconds()*writesPerSecond) + 1 }
+
+// One Mesh that goes back and forth changes what there is to say about hundreds of objects, each time: writes keep to their rate, no
+// object is written more often than it may be, and in the end all say what is the case.
+func TestAStormOverManyObjects(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		const objects, flips = 500, 21
+		c.create(t, mesh())
+		for i := range objects {
+			vn := node(fmt.Sprintf("n%d", i), "")
+			if err := c.Create(t.Context(), vn); err != nil {
+				t.Fatal(err)
+			}
+			c.flow.Set(vn)
+		}
+		c.flow.Settle()
+		began := time.Now()
+		c.run(t)
+		for i := range flips {
+			m := &api.Mesh{}
+			if err := c.Get(t.Context(), client.ObjectKey{Name: "m"}, m); err != nil {
+				t.Fatal(err)
+			}
+			m.Spec.NamespaceSelector = &metav1.LabelSelector{}
+			if i%2 == 0 {
+				m.Spec.NamespaceSelector.MatchLabels = map[string]string{"mesh": "another"}
+			}
+			c.update(t, m, true)
+			pass(300 * time.Millisecond)
+		}
+		storm := time.Since(began)
+		writes := c.written()
+		if most := bound(storm); len(writes) > most || len(writes) < burst {
+			t.Errorf("%d writes in %v for %d changes, not at most %d", len(writes), storm, objects*flips, most)
+		}
+		perObject := map[string]int{}
+		for _, name := range writes {
+			perObject[name]++
+		}
+		for name, n := range perObject {
+			if most := int(storm/betweenWrites) + 1; n > most {
+				t.Errorf("%s is written %d times in %v", name, n, storm)
+			}
+		}
+		before := c.node(t, fmt.Sprintf("n%d", objects-1)).Status
+		pass(objects / writesPerSecond * time.Second)
+		if n := len(c.written()); n > objects+1 {
+			t.Errorf("%d writes after the storm, for %d objects", n, objects)
+		}
+		for i := range objects {
+			if got := summary(c.node(t, fmt.Sprintf("n%d", i))); !strings.HasPrefix(got, "VirtualNodeActive False") {
+				t.Fatalf("n%d says %q; before it was %v", i, got, before)
+			}
+		}
+		pass(time.Minute)
+		if n := len(c.written()); n != 0 || c.queue.Len() != 0 {
+			t.Errorf("%d writes without any change", n)
+		}
+	})
+}
+
+// Ten thousand findings about one object are one status, of a size that the API server takes.
+func TestAStormOverOneObject(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.create(t, mesh(), node("back", ""))
+		c.run(t)
+		c.written()
+		began := time.Now()
+		for round := range 50 {
+			all := make([]model.Finding, 10_000)
+			for i := range all {
+				all[i] = about("back", fmt.Sprintf("%05d in round %d: %s", i, round, strings.Repeat("€", max(0, 2000-i))))
+			}
+			c.setDelivered(all...)
+			pass(50 * time.Millisecond)
+		}
+		took := time.Since(began)
+		pass(betweenWrites)
+		if n, most := len(c.written()), int(took/betweenWrites)+2; n > most {
+			t.Errorf("%d writes in %v for half a million findings, not at most %d", n, took, most)
+		}
+		message := *messageOf(c.node(t, "back"))
+		if !strings.Contains(message, "in round 49") || !strings.HasSuffix(message, "; and 9992 more") || len(message) > 32768 {
+			t.Errorf("the message has %d bytes: %.100s ... %s", len(message), message, message[len(message)-50:])
+		}
+		if got := strings.Split(c.happened(), "\n"); len(got) > int(took/betweenWrites)+2 {
+			t.Errorf("%d events", len(got))
+		}
+	})
+}
+
+// A sidecar may say anything. What it says is written once, in so far as it can be written.
+func TestMessagesThatCannotBeWritten(t *testing.T) {
+	inCluster(t, func(t *testing.T, c *cluster) {
+		c.create(t, mesh(), node("back", ""))
+		c.run(t)
+		pass(betweenWrites)
+		c.written()
+		var all []model.Finding
+		for i := range messageCount {
+			all = append(all, about("back", fmt.Sprint(i)+strings.Repeat("\xff\x00€", 100_000)))
+		}
+		c.setDelivered(all...)
+		pass(2 * lookAgain)
+		if n := len(c.written()); n != 1 {
+			t.Errorf("%d writes", n)
+		}
+		if message := *messageOf(c.node(t, "back")); len(message) > 32768 || len(message) < 30000 || !utf8.ValidString(message) {
+			t.Errorf("the message has %d bytes", len(message))
+		}
+	})
+}
+
+const messageCount = 20
+
+func messageOf(vn *api.VirtualNode) *string { return &vn.Status.Conditions[0].Message }
