@@ -167,3 +167,47 @@ func TestConflictsAndReferences(t *testing.T) {
 		})
 	}
 }
+
+// TestReferencesFollowTheirTargets has references that dangle, then lead somewhere, then dangle again: within a namespace, across
+// namespaces and by ARN.
+func TestReferencesFollowTheirTargets(t *testing.T) {
+	const far = `{apiVersion: v1, kind: Namespace, metadata: {name: far, labels: {mesh: m}}}`
+	node := func(namespace string) string {
+		return strings.Replace(nodeN, "namespace: ns", "namespace: "+namespace, 1)
+	}
+	service := func(namespace string) string {
+		return `{kind: VirtualService, metadata: {name: s, namespace: ` + namespace + `}, spec: {}}`
+	}
+	for name, c := range map[string]struct{ referrer, target, path string }{
+		"backend":                  {of("VirtualNode", "a", "backends: [{virtualService: {virtualServiceRef: {name: s}}}]"), service("ns"), "spec.backends[0].virtualService.virtualServiceRef"},
+		"backend, far away":        {of("VirtualNode", "a", "backends: [{virtualService: {virtualServiceRef: {name: s, namespace: far}}}]"), service("far"), "spec.backends[0].virtualService.virtualServiceRef"},
+		"backend by ARN":           {of("VirtualNode", "a", `backends: [{virtualService: {virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/s.far"}}]`), service("far"), "spec.backends[0].virtualService.virtualServiceARN"},
+		"provider node":            {of("VirtualService", "a", "provider: {virtualNode: {virtualNodeRef: {name: node}}}"), node("ns"), "spec.provider.virtualNode.virtualNodeRef"},
+		"provider node, far away":  {of("VirtualService", "a", "provider: {virtualNode: {virtualNodeRef: {name: node, namespace: far}}}"), node("far"), "spec.provider.virtualNode.virtualNodeRef"},
+		"provider node by ARN":     {of("VirtualService", "a", `provider: {virtualNode: {virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualNode/node_far"}}`), node("far"), "spec.provider.virtualNode.virtualNodeARN"},
+		"provider router":          {of("VirtualService", "a", "provider: {virtualRouter: {virtualRouterRef: {name: r}}}"), of("VirtualRouter", "r", "listeners: [{portMapping: {port: 80, protocol: http}}]"), "spec.provider.virtualRouter.virtualRouterRef"},
+		"provider router by ARN":   {of("VirtualService", "a", `provider: {virtualRouter: {virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/r_ns"}}`), of("VirtualRouter", "r", "listeners: [{portMapping: {port: 80, protocol: http}}]"), "spec.provider.virtualRouter.virtualRouterARN"},
+		"target of a route":        {routerTo("virtualNodeRef: {name: node}"), node("ns"), "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeRef"},
+		"target, far away":         {routerTo("virtualNodeRef: {name: node, namespace: far}"), node("far"), "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeRef"},
+		"target of a route by ARN": {routerTo(`virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualNode/node_far"`), node("far"), "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeARN"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for step, there := range []bool{false, true, false} {
+				texts := []string{aSpace, far, aMesh, c.referrer}
+				if there {
+					texts = append(texts, c.target)
+				}
+				for i, text := range texts {
+					if !strings.Contains(text, "apiVersion") {
+						texts[i] = strings.Replace(text, "{kind", "{apiVersion: appmesh.k8s.aws/v1beta2, kind", 1)
+					}
+				}
+				_, findings := appmesh.Dialect{}.Translate(decode(t, []byte(strings.Join(texts, "\n---\n"))))
+				dangles := len(findings) == 1 && findings[0].Code == model.CodeReferenceNotFound && findings[0].Path == c.path
+				if there && len(findings) > 0 || !there && !dangles {
+					t.Errorf("step %d: %v", step, findings)
+				}
+			}
+		})
+	}
+}
