@@ -160,7 +160,9 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		}
 		return cp.serveXDS(ctx)
 	})
-	group.Go(func() error { return cp.lead(ctx, cp.write) })
+	group.Go(func() error {
+		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.write)
+	})
 	group.Go(func() error { return cp.trust(ctx) })
 	group.Go(func() error { return cp.keeper.Run(ctx) })
 	return group.Wait()

@@ -8,6 +8,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+
 	"anymesh.dev/anymesh/internal/flow"
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/model"
@@ -43,6 +45,7 @@ type Deliverer struct {
 	workloads    map[model.Key]*workload
 	destinations map[model.Key]*destination
 	refused      refusals
+	rendered     *prometheus.CounterVec
 }
 
 // workload is what became of a view.
@@ -66,6 +69,7 @@ func New(log *slog.Logger, driver string, changed func()) *Deliverer {
 	return &Deliverer{
 		driver: driver, log: log, changed: changed,
 		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, refused: refusals{},
+		rendered: newRendered(),
 	}
 }
 
@@ -120,6 +124,7 @@ func (d *Deliverer) deliver(c flow.Change) (told bool) {
 
 // publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
 func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
+	d.rendered.WithLabelValues("view").Inc()
 	rendered, findings := d.renderer.Render(view)
 	own, err := encode(rendered)
 	var snapshot *xds.Snapshot

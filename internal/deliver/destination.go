@@ -57,6 +57,7 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]update {
 		to.resources = nil
 		if leads, there := d.mesh.Reach(key); there {
 			var err error
+			d.rendered.WithLabelValues("destination").Inc()
 			if to.resources, err = encode(d.renderer.RenderDestination(leads)); err != nil {
 				d.log.Error("destination is not delivered; sidecars keep what they have", "destination", key, "error", err)
 				to.resources = before

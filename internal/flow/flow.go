@@ -19,8 +19,9 @@ type Sink func(Change)
 
 // Flow turns events about objects into changes of the mesh. Use New.
 type Flow struct {
-	sinks []Sink
-	log   *slog.Logger
+	sinks   []Sink
+	log     *slog.Logger
+	metrics *metrics
 
 	mu      sync.Mutex
 	pending map[id]event
@@ -50,7 +51,7 @@ type event struct {
 // New makes a flow. Sinks are called in the order given.
 func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Flow {
 	return &Flow{
-		sinks: sinks, log: log, world: newWorld(dialects),
+		sinks: sinks, log: log, metrics: newMetrics(), world: newWorld(dialects),
 		pending: map[id]event{}, next: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 }
@@ -101,7 +102,9 @@ func (f *Flow) Settle() {
 	}
 	f.mu.Unlock()
 
+	begun := time.Now()
 	c := f.apply(events)
+	c.Begun, c.Settled, c.Events = begun, time.Now(), len(events)
 	f.mu.Lock()
 	if f.started {
 		c.Since = since
@@ -115,6 +118,7 @@ func (f *Flow) Settle() {
 	for _, sink := range f.sinks {
 		sink(c)
 	}
+	f.metrics.observe(c, time.Now())
 	close(next)
 }
 

@@ -21,8 +21,11 @@ type Change struct {
 	Told []model.ObjectRef
 	// Objects are those that came or changed, and Gone those that went.
 	Objects, Gone []client.Object
-	// Since is when the first of the events came in that made the change; zero for what was there at the start.
-	Since time.Time
+	// Since is when the first of the events came in that made the change; zero for what was there at the start. Begun and Settled are
+	// when work on it began, and when the mesh was up to date.
+	Since, Begun, Settled time.Time
+	// Events is how many events made it.
+	Events int
 }
 
 // world is the mesh that objects mean. It is not safe for concurrent use.
