@@ -18,7 +18,7 @@ func (f frame) size() int {
 	return n
 }
 
-// codec writes frames, and everything else as gRPC does.
+// codec writes frames and reads requests, and does everything else as gRPC does.
 type codec struct {
 	encoding.CodecV2
 }

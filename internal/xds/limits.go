@@ -110,7 +110,7 @@ var limits = []limit{
 	{name: "NameSize", unit: bytes, number: func(o *Options) *int { return &o.NameSize }, defaultNumber: 4 << 10, metric: refusedBy(reasonName),
 		text: "Length of a resource's name or type in a request. A longer one ends the stream, and so does an empty one."},
 	{name: "NodeSize", unit: bytes, number: func(o *Options) *int { return &o.NodeSize }, defaultNumber: 256 << 10, metric: refusedBy(reasonNode),
-		text: "Length of the node in the first request. With a longer one the stream is refused. Nothing of it is kept but ID and cluster."},
+		text: "Length of the node in the first request, without its extensions. With a longer one the stream is refused. Nothing of it is kept but ID and cluster."},
 	{name: "RequestSize", unit: bytes, number: func(o *Options) *int { return &o.RequestSize }, defaultNumber: 16 << 20, metric: refusedBy(reasonSize),
 		text: "Length of a request. A longer one ends the stream before it is decoded."},
 	{name: "ResponseSize", unit: bytes, number: func(o *Options) *int { return &o.ResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",

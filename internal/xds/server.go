@@ -40,7 +40,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 // What gRPC holds for each connection. Requests are small and rare, so memory
 // counts for more than throughput.
 const (
-	// writeBuffer is shared: a connection has one only while it writes. In bytes.
+	// writeBuffer comes from a pool: a connection has one only while it writes. In bytes.
 	writeBuffer = 16 << 10
 	// window of flow control, in bytes. As it is fixed, gRPC does not measure the
 	// connection with a ping for each request.
@@ -64,7 +64,6 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		grpc.MaxHeaderListSize(headers),
 		grpc.ConnectionTimeout(handshake),
 		grpc.ReadBufferSize(0), // TLS has its own
-		grpc.SharedWriteBuffer(true),
 		grpc.WriteBufferSize(writeBuffer),
 		grpc.InitialWindowSize(window),
 		grpc.InitialConnWindowSize(window),

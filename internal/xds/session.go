@@ -8,7 +8,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	"google.golang.org/grpc/codes"
-	"google.golang.org/protobuf/proto"
 )
 
 // session is the protocol with one client, without I/O: requests go in through
@@ -135,7 +134,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 	for _, sub := range s.order {
 		st := stepOf(sub.typeURL)
 		urgent := st > at
-		if urgent && !(at == stepClusters && st == stepEndpoints) {
+		if urgent && (at != stepClusters || st != stepEndpoints) {
 			return nil, held
 		}
 		todo := sub.settle()
@@ -216,6 +215,3 @@ func (s *session) warm(clusters []*Resource, now time.Time) {
 		endpoints.again(c.Name, now)
 	}
 }
-
-// nodeSize is the encoded size of a node, in bytes.
-func nodeSize(n *corev3.Node) int { return proto.Size(n) }

@@ -1,6 +1,9 @@
 package xds
 
-import "fmt"
+import (
+	"fmt"
+	"strings"
+)
 
 // state is what is published for one key now, by type.
 type state map[string]*table
@@ -80,7 +83,7 @@ func (t *table) number(name string) uint32 {
 		n = uint32(len(t.slots))
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[n].resource = &Resource{Name: name}
+	t.slots[n].resource = &Resource{Name: strings.Clone(name)} // it is cut out of a request
 	t.index.add(name, n, t.name)
 	return n
 }

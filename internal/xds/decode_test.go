@@ -1,0 +1,55 @@
+package xds
+
+import (
+	"testing"
+	"unicode/utf8"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/protobuf/proto"
+)
+
+// Whatever bytes come, they mean what they mean to the protobuf library, but for the extensions of the node.
+func FuzzDecode(f *testing.F) {
+	for _, m := range []proto.Message{
+		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType, ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
+			InitialResourceVersions: map[string]string{"a": "1"}, ResponseNonce: "7"},
+		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType, ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
+	} {
+		b, err := proto.Marshal(m)
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		var delta, deltaWant discoveryv3.DeltaDiscoveryRequest
+		err, want := decode(b, &delta), proto.Unmarshal(b, &deltaWant)
+		same(t, &delta, &deltaWant, deltaWant.GetNode(), err, want, append(delta.ResourceNamesSubscribe, delta.ResourceNamesUnsubscribe...))
+		var world, worldWant discoveryv3.DiscoveryRequest
+		err, want = decode(b, &world), proto.Unmarshal(b, &worldWant)
+		same(t, &world, &worldWant, worldWant.GetNode(), err, want, world.ResourceNames)
+	})
+}
+
+// same: an extension or a name that is no UTF-8 is the only thing that the library alone refuses; names are checked later.
+func same(t *testing.T, got, want proto.Message, node *corev3.Node, err, wantErr error, names []string) {
+	t.Helper()
+	if wantErr != nil {
+		return
+	}
+	if err != nil {
+		t.Fatalf("refused: %v", err)
+	}
+	for _, name := range names {
+		if !utf8.ValidString(name) {
+			t.Fatalf("the library takes %q", name)
+		}
+	}
+	if node != nil {
+		node.Extensions = nil
+	}
+	if !proto.Equal(got, want) {
+		t.Fatalf("got %v, want %v", got, want)
+	}
+}
