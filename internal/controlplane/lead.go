@@ -9,36 +9,11 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"k8s.io/client-go/tools/events"
-	"k8s.io/client-go/tools/leaderelection"
-	"k8s.io/client-go/tools/leaderelection/resourcelock"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // webhookConfigurations is the name of both configurations by which the API server asks us.
 const webhookConfigurations = "anymesh"
-
-// lead runs work in one replica at a time: in the holder of a Lease. Losing the Lease ends the work, not the replica.
-func (cp *controlPlane) lead(ctx context.Context, work func(context.Context)) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, cp.Namespace, "anymesh", cp.kube.CoreV1(), cp.kube.CoordinationV1(),
-		resourcelock.ResourceLockConfig{Identity: cp.Name})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
-		Lock: lock, LeaseDuration: 15 * time.Second, RenewDeadline: 10 * time.Second, RetryPeriod: 2 * time.Second, ReleaseOnCancel: true,
-		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: work,
-			OnStoppedLeading: func() { cp.Log.Info("this replica no longer writes status") },
-		},
-	})
-	if err != nil {
-		return fmt.Errorf("leader election: %w", err)
-	}
-	for ctx.Err() == nil {
-		elector.Run(ctx)
-	}
-	return nil
-}
 
 // write is the work of the one replica that writes: what became of objects, and the end of those that are being deleted.
 func (cp *controlPlane) write(ctx context.Context) {

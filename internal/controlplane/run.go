@@ -8,6 +8,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -44,6 +45,7 @@ type controlPlane struct {
 	deliverer *deliver.Deliverer
 	xds       *xds.Server
 	writer    *status.Writer
+	traces    *sdktrace.TracerProvider
 	releaser  *release.Releaser
 	probes    sidecar.HealthProbes
 	debug     map[string]http.Handler
@@ -96,6 +98,9 @@ func build(ctx context.Context, config Config) (*controlPlane, error) {
 		return nil, fmt.Errorf("our own certificate: %w", err)
 	}
 	cp.measureServing()
+	if cp.traces, err = newTracer(ctx, config.Name); err != nil {
+		return nil, err
+	}
 	return cp, cp.assemble(ctx)
 }
 
@@ -121,6 +126,9 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 		TLS: cp.serving.MutualTLS(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
 	})
 	cp.deliverer.Connect(cp.flow, cp.xds)
+	cp.flow.Register(cp.registry)
+	cp.deliverer.Register(cp.registry)
+	cp.flow.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))
 
 	if err := sidecar.InstallDriver(class); err != nil {
 		return err
@@ -165,5 +173,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 	})
 	group.Go(func() error { return cp.trust(ctx) })
 	group.Go(func() error { return cp.keeper.Run(ctx) })
-	return group.Wait()
+	err := group.Wait()
+	cp.flushTraces(ctx)
+	return err
 }

@@ -58,3 +58,12 @@ func traceChanges(tracer trace.Tracer) flow.Sink {
 		whole.End(trace.WithTimestamp(end))
 	}
 }
+
+// flushTraces sends what is left, for a second at most.
+func (cp *controlPlane) flushTraces(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer cancel()
+	if err := cp.traces.Shutdown(ctx); err != nil {
+		cp.Log.Warn("the last traces are lost", "error", err)
+	}
+}
