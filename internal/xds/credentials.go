@@ -44,7 +44,7 @@ func newCredentials(config *tls.Config, connections int, m *metrics) credentials
 		config.SessionTicketsDisabled = true
 		inner = credentials.NewTLS(config)
 	}
-	return connCredentials{inner, &doorkeeper{room: int64(connections), metrics: m}}
+	return connCredentials{inner, &doorkeeper{room: int64(connections), tls: config != nil, metrics: m}}
 }
 
 // connCredentials keep the connection within reach. gRPC offers no way to get
@@ -58,6 +58,7 @@ type connCredentials struct {
 // doorkeeper counts connections.
 type doorkeeper struct {
 	room    int64
+	tls     bool
 	open    atomic.Int64
 	metrics *metrics
 }
@@ -95,7 +96,11 @@ func (c connCredentials) ServerHandshake(raw net.Conn) (net.Conn, credentials.Au
 		c.door.metrics.refused.WithLabelValues(reasonFull).Inc()
 		return nil, nil, errFull
 	}
-	conn, info, err := c.TransportCredentials.ServerHandshake(counted)
+	var below net.Conn = counted
+	if c.door.tls {
+		below = &recordConn{Conn: counted}
+	}
+	conn, info, err := c.TransportCredentials.ServerHandshake(below)
 	if err != nil {
 		_ = counted.Close()
 		c.door.metrics.refused.WithLabelValues(reasonHandshake).Inc()

@@ -43,15 +43,15 @@ func (l limit) value() string {
 	switch {
 	case l.time != nil:
 		return l.defaultTime.String()
-	case l.unit == bytes && l.defaultNumber >= 1<<20:
+	case l.unit == inBytes && l.defaultNumber >= 1<<20:
 		return fmt.Sprintf("%d MiB", l.defaultNumber>>20)
-	case l.unit == bytes:
+	case l.unit == inBytes:
 		return fmt.Sprintf("%d KiB", l.defaultNumber>>10)
 	}
 	return strconv.Itoa(l.defaultNumber)
 }
 
-const bytes = "bytes"
+const inBytes = "bytes"
 
 // Why streams are refused or ended: the values of a label.
 const (
@@ -107,13 +107,13 @@ var limits = []limit{
 		text: "Resource types that one stream asks for. One more ends it."},
 	{name: "NamesPerType", number: func(o *Options) *int { return &o.NamesPerType }, defaultNumber: 100_000, metric: refusedBy(reasonNames),
 		text: "Names that one stream asks for, or reports versions of, for each type. One more ends it."},
-	{name: "NameSize", unit: bytes, number: func(o *Options) *int { return &o.NameSize }, defaultNumber: 4 << 10, metric: refusedBy(reasonName),
+	{name: "NameSize", unit: inBytes, number: func(o *Options) *int { return &o.NameSize }, defaultNumber: 4 << 10, metric: refusedBy(reasonName),
 		text: "Length of a resource's name or type in a request. A longer one ends the stream, and so does an empty one."},
-	{name: "NodeSize", unit: bytes, number: func(o *Options) *int { return &o.NodeSize }, defaultNumber: 256 << 10, metric: refusedBy(reasonNode),
+	{name: "NodeSize", unit: inBytes, number: func(o *Options) *int { return &o.NodeSize }, defaultNumber: 256 << 10, metric: refusedBy(reasonNode),
 		text: "Length of the node in the first request, without its extensions. With a longer one the stream is refused. Nothing of it is kept but ID and cluster."},
-	{name: "RequestSize", unit: bytes, number: func(o *Options) *int { return &o.RequestSize }, defaultNumber: 16 << 20, metric: refusedBy(reasonSize),
+	{name: "RequestSize", unit: inBytes, number: func(o *Options) *int { return &o.RequestSize }, defaultNumber: 16 << 20, metric: refusedBy(reasonSize),
 		text: "Length of a request. A longer one ends the stream before it is decoded."},
-	{name: "ResponseSize", unit: bytes, number: func(o *Options) *int { return &o.ResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
+	{name: "ResponseSize", unit: inBytes, number: func(o *Options) *int { return &o.ResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
 		text: "Length at which a response is cut and continued in the next one. One resource is never split, nor is a response that must hold all clusters or listeners."},
 }
 
