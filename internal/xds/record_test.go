@@ -2,6 +2,7 @@ package xds
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"math/rand/v2"
 	"net"
@@ -45,7 +46,7 @@ func TestReadsEndWhereLargeRecordsEnd(t *testing.T) {
 				}
 			}
 			got = append(got, p[:n]...)
-			if err == io.EOF {
+			if errors.Is(err, io.EOF) {
 				break
 			}
 		}
