@@ -1,8 +1,10 @@
 package controlplane
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"net/http"
@@ -50,6 +52,22 @@ func writeJSON(w http.ResponseWriter, value any) {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
 	_ = encoder.Encode(value) // the reader has gone away
+}
+
+// live tells whether to go on is better than to begin again. Waiting for the API server is.
+func (cp *controlPlane) live(ctx context.Context) error {
+	if !cp.assembled.Load() {
+		return nil
+	}
+	return probe(ctx, cp.probes.Liveness)
+}
+
+// ready tells whether we can serve. Once we can, an API server that goes away changes nothing about that: what is known is served on.
+func (cp *controlPlane) ready(ctx context.Context) error {
+	if !cp.assembled.Load() || !cp.flow.Ready() {
+		return errors.New(cmp.Or(cp.progress.reason(), "the control plane is starting"))
+	}
+	return probe(ctx, cp.probes.Readiness)
 }
 
 // probe asks a driver's health endpoint on the loopback address. No endpoint is good health.

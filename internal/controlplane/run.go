@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -50,15 +51,36 @@ type controlPlane struct {
 	probes    sidecar.HealthProbes
 	debug     map[string]http.Handler
 	patience  time.Duration
+
+	progress  progress
+	assembled atomic.Bool // all of the above is there
 }
 
-// Run runs a control plane until the context ends. An error says which part could not start or go on.
+// Run runs a control plane until the context ends. An error says which part could not start or go on. That the API server is away is
+// none: it is waited for.
 func Run(ctx context.Context, config Config) error {
-	cp, err := build(ctx, config)
+	cp, err := prepare(config)
 	if err != nil {
 		return err
 	}
-	return cp.run(ctx)
+	return cp.begin(ctx)
+}
+
+// begin answers probes from the beginning, and starts the rest when the API server lets it.
+func (cp *controlPlane) begin(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { return cp.serveMetrics(ctx) })
+	group.Go(func() error {
+		err := cp.build(ctx)
+		if err == nil {
+			err = cp.run(ctx)
+		}
+		if ctx.Err() != nil {
+			return nil // we are stopping
+		}
+		return err
+	})
+	return group.Wait()
 }
 
 func newScheme() (*runtime.Scheme, error) {
@@ -69,7 +91,8 @@ func newScheme() (*runtime.Scheme, error) {
 	return scheme, api.AddToScheme(scheme)
 }
 
-func build(ctx context.Context, config Config) (*controlPlane, error) {
+// prepare does what needs no API server.
+func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, patience: defaultPatience}
 	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scheme, err := newScheme()
@@ -82,26 +105,43 @@ func build(ctx context.Context, config Config) (*controlPlane, error) {
 	if cp.client, err = client.New(config.KubeConfig, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("Kubernetes client: %w", err)
 	}
-	cp.cache, err = cache.New(config.KubeConfig, cache.Options{
-		Scheme:           scheme,
-		DefaultTransform: cache.TransformStripManagedFields(),
-		ByObject:         map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: flow.SlimPod}},
+	return cp, nil
+}
+
+// build makes the parts, as soon as the API server answers.
+func (cp *controlPlane) build(ctx context.Context) error {
+	err := cp.progress.until(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
+		cp.cache, err = cache.New(cp.KubeConfig, cache.Options{
+			Scheme:                   cp.client.Scheme(),
+			DefaultTransform:         cache.TransformStripManagedFields(),
+			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: flow.SlimPod}},
+			DefaultWatchErrorHandler: cp.progress.watchFailed,
+		})
+		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("Kubernetes cache: %w", err)
+		return err
 	}
-	if cp.keeper, err = identity.OpenKeeper(ctx, cp.kube, config.keeperOptions(cp.registry)); err != nil {
-		return nil, fmt.Errorf("certificate authority: %w", err)
+	err = cp.progress.until(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
+		metrics := prometheus.NewRegistry() // of this attempt
+		if cp.keeper, err = identity.OpenKeeper(ctx, cp.kube, cp.keeperOptions(metrics)); err != nil {
+			return ofAPIServer(err)
+		}
+		return cp.registry.Register(metrics)
+	})
+	if err != nil {
+		return err
 	}
 	cp.ca = cp.keeper
-	if cp.serving, err = identity.NewServing(cp.ca, config.serviceNames(), config.CertificateLifetime); err != nil {
-		return nil, fmt.Errorf("our own certificate: %w", err)
+	if cp.serving, err = identity.NewServing(cp.ca, cp.serviceNames(), cp.CertificateLifetime); err != nil {
+		return fmt.Errorf("our own certificate: %w", err)
 	}
 	cp.measureServing()
-	if cp.traces, err = newTracer(ctx, config.Name); err != nil {
-		return nil, err
+	if err := cp.assemble(ctx); err != nil {
+		return err
 	}
-	return cp, cp.assemble(ctx)
+	cp.assembled.Store(true)
+	return nil
 }
 
 // assemble connects the flow with what it feeds.
@@ -152,12 +192,11 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 func (cp *controlPlane) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.cache.Start(ctx) })
-	group.Go(func() error { return cp.serveMetrics(ctx) })
 	group.Go(func() error { return cp.serveDebug(ctx) })
 	group.Go(func() error { return cp.serveSigning(ctx) })
 	group.Go(func() error { return cp.serveWebhooks(ctx) })
 	group.Go(func() error {
-		if err := flow.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), cp.dialect.Kinds()...); err != nil {
+		if err := cp.watch(ctx); err != nil {
 			return err
 		}
 		return cp.flow.Run(ctx)

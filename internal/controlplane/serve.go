@@ -97,14 +97,8 @@ func (cp *controlPlane) clusterIsIPv6() bool {
 func (cp *controlPlane) serveMetrics(ctx context.Context) error {
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cp.registry, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, probe(r.Context(), cp.probes.Liveness)) })
-	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) {
-		if !cp.flow.Ready() {
-			answer(w, errors.New("the objects of the cluster have not all been seen yet"))
-			return
-		}
-		answer(w, probe(r.Context(), cp.probes.Readiness))
-	})
+	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.live(r.Context())) })
+	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.ready(r.Context())) })
 	return serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
 }
 
