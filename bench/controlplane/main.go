@@ -42,6 +42,7 @@ func main() {
 	flag.IntVar(&s.changes, "changes", 1000, "changes, one at a time and then all at once")
 	flag.StringVar(&scale, "scale", "", "measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
 	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
+	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()

@@ -101,7 +101,7 @@ func (m *run) all(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	if r.base, err = m.server.memory(ctx); err != nil {
+	if r.base, err = m.server.memory(ctx, "without-clients"); err != nil {
 		return err
 	}
 	before, err := m.server.cpu()
@@ -119,13 +119,15 @@ func (m *run) all(ctx context.Context, r *result) error {
 	}
 	r.Cold = ready + after - before
 	progress("all clients are in sync")
-	err = errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r), m.server.settle(ctx), m.atOnce(ctx, r), m.server.settle(ctx))
+	if err := m.server.settle(ctx); err != nil {
+		return err
+	}
+	with, err := m.server.memory(ctx, "with-clients")
 	if err != nil {
 		return err
 	}
-	with, err := m.server.memory(ctx)
 	r.KB = (with - r.base) / 1000 / float64(m.clients)
-	return err
+	return errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r), m.server.settle(ctx), m.atOnce(ctx, r))
 }
 
 // oneByOne makes changes, each when the last client has acknowledged the one before.

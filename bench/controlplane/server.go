@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Where the control plane listens; discovery has the port of the mesh configuration.
@@ -62,27 +64,26 @@ func (s *server) check() error {
 	}
 }
 
-// cpu is the processor time that the process has used, in seconds.
+// cpu is the processor time that the process has used, in seconds, by the kernel's exact clock of the process.
 func (s *server) cpu() (float64, error) {
-	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", s.command.Process.Pid))
-	if err != nil {
-		return 0, err
+	const exact = 2 // the kind of clock in the lowest three bits: what the scheduler has counted
+	var t unix.Timespec
+	if err := unix.ClockGettime(int32(^s.command.Process.Pid<<3|exact), &t); err != nil {
+		return 0, fmt.Errorf("CPU clock of the control plane: %w", err)
 	}
-	fields := strings.Fields(string(text[bytes.LastIndexByte(text, ')')+1:]))
-	var ticks float64
-	for _, field := range fields[11:13] { // user and system
-		n, err := strconv.ParseFloat(field, 64)
-		if err != nil {
-			return 0, err
-		}
-		ticks += n
-	}
-	return ticks / 100, nil // the kernel counts in hundredths, whatever its own clock
+	return time.Duration(t.Nano()).Seconds(), nil
 }
 
-// memory is what the process holds, in bytes: heap and stacks, after a collection of garbage.
-func (s *server) memory(ctx context.Context) (float64, error) {
-	if _, err := get(ctx, "http://"+debug+"/debug/pprof/heap?gc=1"); err != nil {
+// profiles is a folder for the heap's profiles, by which one can see what takes memory; none if empty.
+var profiles string
+
+// memory is what the process holds, in bytes: what lives on the heap after a collection of garbage, and stacks.
+func (s *server) memory(ctx context.Context, when string) (float64, error) {
+	profile, err := get(ctx, "http://"+debug+"/debug/pprof/heap?gc=1")
+	if err == nil && profiles != "" {
+		err = os.WriteFile(filepath.Join(profiles, when+".heap"), profile, 0o644)
+	}
+	if err != nil {
 		return 0, err
 	}
 	text, err := get(ctx, "http://"+metrics+"/metrics")
@@ -93,7 +94,7 @@ func (s *server) memory(ctx context.Context) (float64, error) {
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if name == "go_memstats_heap_inuse_bytes" || name == "go_memstats_stack_inuse_bytes" {
+		if name == "go_memstats_heap_alloc_bytes" || name == "go_memstats_stack_inuse_bytes" {
 			n, err := strconv.ParseFloat(value, 64)
 			if err != nil {
 				return 0, err
