@@ -126,11 +126,17 @@ func Run(ctx context.Context, cfg Config) error {
 	stopServer := a.serve(l)
 	defer stopServer()
 
-	issued, stopped, err := a.firstCertificate(ctx, signals)
-	if stopped || err != nil {
-		return err
+	issued, renewal := (*identity.Issued)(nil), time.Now()
+	if kept, ok := a.kept(); ok {
+		issued = kept
+	} else {
+		var stopped bool
+		if issued, stopped, err = a.firstCertificate(ctx, signals); stopped || err != nil {
+			return err
+		}
+		renewal = renewalTime(time.Now(), issued.NotAfter)
 	}
-	wg.Go(func() { a.renew(ctx, issued) })
+	wg.Go(func() { a.renew(ctx, issued, renewal) })
 
 	child, err := startChild(cfg.Command)
 	if err != nil {

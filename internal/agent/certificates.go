@@ -115,9 +115,9 @@ func (a *agent) roots() (*identity.Bundle, error) {
 	return identity.ParseBundle(text)
 }
 
-// renew replaces the certificate in time, until the context ends.
-func (a *agent) renew(ctx context.Context, issued *identity.Issued) {
-	for at := renewalTime(time.Now(), issued.NotAfter); ; {
+// renew replaces the certificate in time, until the context ends. The first renewal is at a given time.
+func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time) {
+	for {
 		select {
 		case <-ctx.Done():
 			return

@@ -13,5 +13,6 @@
 // The private key is made here, for each certificate anew, and leaves the
 // process only into a folder that the pod keeps in memory. The child is started
 // once there is a certificate; when it ends, so does the agent, with its code.
-// Restarting is kubelet's business.
+// Restarting is kubelet's business; the next agent begins with the certificate
+// that this one leaves, and asks for a new one meanwhile.
 package agent
