@@ -1,0 +1,289 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/client-go/rest"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	_ "anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// replica is a control plane as it is, with all its parts.
+type replica struct {
+	*controlPlane
+	t     *testing.T
+	ended chan error
+}
+
+// launch starts a replica that asks the API server at an address.
+func launch(t *testing.T, name, address string) *replica {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp, err := prepare(Config{
+		KubeConfig: &rest.Config{Host: "http://" + address, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: 200, Burst: 400},
+		Namespace:  "anymesh-system", TrustDomain: "cluster.local", Name: name, CertificateLifetime: time.Hour, RootLifetime: 1000 * time.Hour,
+		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
+			{SidecarName: "envoy", ProxyServerPort: uint32(number)},
+		}}},
+		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeAddress(t), DebugAddress: "127.0.0.1:0",
+		Log: slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{cp, t, make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { r.ended <- cp.begin(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-r.ended; err != nil {
+			t.Errorf("replica %s ended with: %v", name, err)
+		}
+	})
+	return r
+}
+
+// eventually waits until something holds.
+func (r *replica) eventually(what string, holds func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	ticks := time.NewTicker(20 * time.Millisecond)
+	defer ticks.Stop()
+	for !holds() {
+		select {
+		case err := <-r.ended:
+			r.ended <- nil
+			r.t.Fatalf("the replica ended: %v", err)
+		case <-ctx.Done():
+			r.t.Fatalf("never: %s; it says %v", what, r.health("/readyz"))
+		case <-ticks.C:
+		}
+	}
+}
+
+// health asks as the kubelet does. No answer is an error, too.
+func (r *replica) health(path string) error {
+	response, err := http.Get("http://" + r.MetricsAddress + path)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(string(text))
+	}
+	return err
+}
+
+// waitsFor waits until the replica is alive and not ready, and says why.
+func (r *replica) waitsFor(reason string) {
+	r.t.Helper()
+	r.eventually("it is unready for "+reason, func() bool {
+		err := r.health("/readyz")
+		return r.health("/livez") == nil && err != nil && strings.Contains(err.Error(), reason)
+	})
+}
+
+func (r *replica) ready() {
+	r.t.Helper()
+	r.eventually("it is ready", func() bool { return r.health("/readyz") == nil })
+}
+
+func (r *replica) workloads() (names []string) {
+	for _, key := range (catalog{r.flow}).Workloads() {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+func (r *replica) has(workloads ...string) {
+	r.t.Helper()
+	r.eventually("the workloads are "+strings.Join(workloads, ", "), func() bool { return slices.Equal(r.workloads(), workloads) })
+}
+
+func workload(name string) *api.VirtualNode {
+	return &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
+}
+
+// newWorld is an API server's content: a Mesh with some VirtualNodes.
+func newWorld(t *testing.T, nodes ...string) *kubeAPI {
+	k := newKubeAPI()
+	k.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	k.put(t, &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
+	for _, name := range nodes {
+		k.put(t, workload(name))
+	}
+	return k
+}
+
+// One after the other, everything that the start needs is away: the control plane waits, says for what, and goes on by itself.
+func TestStartWithoutAnAPIServer(t *testing.T) {
+	k := newWorld(t, "back", "front")
+	process := newAPIProcess(t, k)
+	r := launch(t, "a", process.address)
+	r.waitsFor("connection refused")
+
+	var refused atomic.Int32
+	answerWith := func(code int, reason metav1.StatusReason, concerns func(path string) bool) {
+		refused.Store(0)
+		process.inject(func(w http.ResponseWriter, r *http.Request) bool {
+			if !concerns(r.URL.Path) {
+				return false
+			}
+			refused.Add(1)
+			refuse(w, code, reason, "not now")
+			return true
+		})
+	}
+	answerWith(http.StatusInternalServerError, metav1.StatusReasonInternalError, func(string) bool { return true })
+	process.run()
+	r.waitsFor("its kinds")
+	answerWith(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, func(path string) bool { return strings.Contains(path, "secrets") })
+	r.waitsFor("the certificate authority")
+	answerWith(http.StatusNotFound, metav1.StatusReasonNotFound, func(path string) bool { return strings.HasPrefix(path, "/apis/appmesh") })
+	r.waitsFor("kind Mesh")
+	expired, nodes := answerExpired(5), func(path string) bool { return strings.HasSuffix(path, "/virtualnodes") }
+	for code, reason := range map[int]metav1.StatusReason{
+		http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusForbidden: metav1.StatusReasonForbidden,
+	} {
+		answerWith(code, reason, nodes)
+		process.before(expired)
+		r.waitsFor("missing are those of kind VirtualNode (")
+		r.eventually("it asks again", func() bool { return refused.Load() > 1 })
+	}
+	if r.flow.Ready() || r.workloads() != nil {
+		t.Error("there is half a mesh")
+	}
+	process.inject(nil)
+	r.ready()
+	r.has("back_a", "front_a")
+}
+
+// answerExpired lets an API server say so often that what it is asked for has expired. If it never stops, client-go asks as fast as its
+// client lets it.
+func answerExpired(times int32) func(http.ResponseWriter, *http.Request) bool {
+	var left atomic.Int32
+	left.Store(times)
+	return func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/virtualnodes") || left.Add(-1) < 0 {
+			return false
+		}
+		refuse(w, http.StatusGone, metav1.StatusReasonExpired, "too old resource version")
+		return true
+	}
+}
+
+// An API server that takes its time, and asks for more of it, is waited for.
+func TestStartWithASlowAPIServer(t *testing.T) {
+	process := newAPIProcess(t, newWorld(t, "front"))
+	var mu sync.Mutex
+	asked, held := map[string]int{}, make(chan struct{})
+	process.inject(func(w http.ResponseWriter, r *http.Request) bool {
+		mu.Lock()
+		asked[r.URL.Path]++
+		first := asked[r.URL.Path] == 1
+		mu.Unlock()
+		if !strings.HasSuffix(r.URL.Path, "/virtualnodes") {
+			if first {
+				w.Header().Set("Retry-After", "0")
+				refuse(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, "not now")
+			}
+			return first
+		}
+		select {
+		case <-held:
+		case <-r.Context().Done():
+		}
+		return false
+	})
+	process.run()
+	r := launch(t, "a", process.address)
+	r.waitsFor("missing are those of kind VirtualNode")
+	if strings.Contains(r.health("/readyz").Error(), "Pod") {
+		t.Errorf("everything else is there, and it says %v", r.health("/readyz"))
+	}
+	close(held)
+	r.ready()
+	r.has("front_a")
+}
+
+// An API server that goes away takes nothing with it. What changed meanwhile arrives when it is back, also when its history has
+// expired, and when it has to find itself first.
+func TestAnAPIServerThatGoesAwayAndReturns(t *testing.T) {
+	for name, compact := range map[string]bool{"with its history": false, "without its history": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			k := newWorld(t, "back", "front")
+			process := newAPIProcess(t, k)
+			process.run()
+			r := launch(t, "a", process.address)
+			r.ready()
+			r.has("back_a", "front_a")
+			r.eventually("the front has a status", func() bool { return condition(k.read(t, workload("front"))) == "True" })
+
+			process.kill()
+			k.remove(t, workload("back"))
+			k.put(t, workload("late"))
+			front := workload("front")
+			front.Spec.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: "nowhere"}}}}
+			k.put(t, front)
+			if compact {
+				k.compact()
+			}
+			var refused atomic.Int32
+			process.inject(func(w http.ResponseWriter, r *http.Request) bool {
+				if !strings.HasSuffix(r.URL.Path, "/virtualnodes") || refused.Add(1) > 2 {
+					return false
+				}
+				refuse(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "etcd is not there yet")
+				return true
+			})
+			if got := r.workloads(); !slices.Equal(got, []string{"back_a", "front_a"}) || r.health("/readyz") != nil {
+				t.Errorf("without the API server there are %v, and ready is %v", got, r.health("/readyz"))
+			}
+			process.run()
+			r.has("front_a", "late_a")
+			if refused.Load() < 3 {
+				t.Errorf("it was asked %d times", refused.Load())
+			}
+			r.eventually("the statuses are right", func() bool {
+				return condition(k.read(t, workload("front"))) == "False" && condition(k.read(t, workload("late"))) == "True"
+			})
+		})
+	}
+}
+
+// condition is the status of an object's only condition.
+func condition(o *unstructured.Unstructured) string {
+	list, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
+	if len(list) != 1 {
+		return ""
+	}
+	s, _ := list[0].(map[string]any)["status"].(string)
+	return s
+}
