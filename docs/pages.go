@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/charts/dashboard"
 	"anymesh.dev/anymesh/internal/check"
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
@@ -34,6 +35,8 @@ func Pages() (map[string]string, error) {
 		"findings.md":  codesIndex(),
 		"check.md":     checkNotice + check.Page(),
 		"drivers.md":   drivers(all),
+
+		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
 	})
 	return pages, nil
 }

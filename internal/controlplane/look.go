@@ -3,7 +3,6 @@ package controlplane
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -30,28 +29,6 @@ func (c catalog) Workloads() []model.Key {
 		out = append(out, w.Key)
 	}
 	return out
-}
-
-func (cp *controlPlane) dumpModel() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		state := cp.flow.State()
-		if state == nil {
-			http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
-			return
-		}
-		writeJSON(w, state.Index.Model)
-	})
-}
-
-func (cp *controlPlane) dumpClients() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.xds.Clients()) })
-}
-
-func writeJSON(w http.ResponseWriter, value any) {
-	w.Header().Set("Content-Type", "application/json")
-	encoder := json.NewEncoder(w)
-	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value) // the reader has gone away
 }
 
 // live tells whether to go on is better than to begin again. Waiting for the API server is.

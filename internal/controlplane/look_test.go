@@ -26,7 +26,7 @@ func TestDriversSeeTheNewestState(t *testing.T) {
 			t.Error("there is something to see before the first state")
 		}
 		dump := httptest.NewRecorder()
-		cp.dumpModel().ServeHTTP(dump, nil)
+		cp.dumpModel(dump, nil)
 		if dump.Code != http.StatusServiceUnavailable {
 			t.Errorf("the model before the first state: status %d", dump.Code)
 		}
@@ -38,7 +38,7 @@ func TestDriversSeeTheNewestState(t *testing.T) {
 			t.Errorf("workloads: %v", got)
 		}
 		dump = httptest.NewRecorder()
-		cp.dumpModel().ServeHTTP(dump, nil)
+		cp.dumpModel(dump, nil)
 		if dump.Code != http.StatusOK || !strings.Contains(dump.Body.String(), `"front_a"`) {
 			t.Errorf("the model: status %d\n%s", dump.Code, dump.Body)
 		}

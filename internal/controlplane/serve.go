@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/pprof"
 	"net/netip"
 	"net/url"
 	"time"
@@ -100,21 +99,6 @@ func (cp *controlPlane) serveMetrics(ctx context.Context) error {
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.live(r.Context())) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.ready(r.Context())) })
 	return serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
-}
-
-// serveDebug serves on the loopback address: whoever may port-forward to our pod may look.
-func (cp *controlPlane) serveDebug(ctx context.Context) error {
-	mux := http.NewServeMux()
-	for path, handler := range cp.debug {
-		mux.Handle(path, handler)
-	}
-	mux.Handle("GET /debug/model", cp.dumpModel())
-	mux.Handle("GET /debug/clients", cp.dumpClients())
-	mux.Handle("GET /debug/identity", cp.dumpIdentity())
-	mux.HandleFunc("/debug/pprof/", pprof.Index)
-	mux.HandleFunc("/debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("/debug/pprof/trace", pprof.Trace)
-	return serve(ctx, "debug server", cp.DebugAddress, mux, nil)
 }
 
 func answer(w http.ResponseWriter, err error) {

@@ -6,6 +6,8 @@ import (
 	"testing"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+
+	"anymesh.dev/anymesh/charts/dashboard"
 )
 
 func render(t *testing.T, o Options) []*unstructured.Unstructured {
@@ -103,5 +105,24 @@ func TestLeastPrivilege(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// The dashboard comes when it is asked for, whole.
+func TestTheDashboardIsInstalledOnWish(t *testing.T) {
+	installed := func(values map[string]any) string {
+		for _, o := range render(t, Options{Namespace: "n", Values: values}) {
+			if o.GetName() == "anymesh-dashboard" {
+				text, _, _ := unstructured.NestedString(o.Object, "data", "anymesh.json")
+				return text
+			}
+		}
+		return ""
+	}
+	if text := installed(nil); text != "" {
+		t.Error("nobody asked for a dashboard")
+	}
+	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.JSON()) {
+		t.Errorf("the dashboard is %.200q", text)
 	}
 }

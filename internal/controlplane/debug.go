@@ -1,0 +1,108 @@
+package controlplane
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"net/http/pprof"
+	"net/netip"
+	"slices"
+	"strings"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// serveDebug serves snapshots and profiles on the loopback address alone. Who may look is the API server's to say: whoever may
+// port-forward to our pod.
+func (cp *controlPlane) serveDebug(ctx context.Context) error {
+	if err := onLoopback(cp.DebugAddress); err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	for path, handler := range cp.debug {
+		mux.Handle(path, handler)
+	}
+	mux.HandleFunc("GET /debug/model", cp.dumpModel)
+	mux.HandleFunc("GET /debug/views", cp.dumpView)
+	mux.HandleFunc("GET /debug/findings", cp.dumpFindings)
+	mux.HandleFunc("GET /debug/clients", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.xds.Clients()) })
+	mux.Handle("GET /debug/identity", cp.dumpIdentity())
+	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	return serve(ctx, "debug server", cp.DebugAddress, forOurselves(mux), nil)
+}
+
+// onLoopback refuses an address that others can reach.
+func onLoopback(address string) error {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return fmt.Errorf("debug address %q: %w", address, err)
+	}
+	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
+		return fmt.Errorf("debug address %q is not on the loopback interface: there is no other authorisation in front of it; use 127.0.0.1 and kubectl port-forward", address)
+	}
+	return nil
+}
+
+// forOurselves refuses requests under any other name than that of this machine: a web page could have its own name lead here.
+func forOurselves(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := r.Host
+		if h, _, err := net.SplitHostPort(host); err == nil {
+			host = h
+		}
+		if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+			http.Error(w, "ask for localhost", http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (cp *controlPlane) dumpModel(w http.ResponseWriter, _ *http.Request) {
+	state := cp.flow.State()
+	if state == nil {
+		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
+		return
+	}
+	writeJSON(w, state.Index.Model)
+}
+
+// dumpView shows the view of the workload that the query names, and what its destinations lead to.
+func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
+	key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
+	view, ok := cp.flow.View(key)
+	if !ok {
+		http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+		return
+	}
+	shown := struct {
+		View      *model.View                 `json:"view"`
+		Endpoints map[string][]model.Endpoint `json:"endpoints,omitempty"`
+	}{view, map[string][]model.Endpoint{}}
+	for _, d := range view.Destinations {
+		if reach, known := cp.flow.Reach(d.Key); known && len(reach.Endpoints) > 0 {
+			shown.Endpoints[d.Name] = reach.Endpoints
+		}
+	}
+	writeJSON(w, shown)
+}
+
+func (cp *controlPlane) dumpFindings(w http.ResponseWriter, _ *http.Request) {
+	state := cp.flow.State()
+	if state == nil {
+		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
+		return
+	}
+	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.deliverer.Findings())))
+}
+
+func writeJSON(w http.ResponseWriter, value any) {
+	w.Header().Set("Content-Type", "application/json")
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	_ = encoder.Encode(value) // the reader has gone away
+}
