@@ -8,7 +8,6 @@ import (
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
@@ -79,14 +78,4 @@ func setBundle(clients []*admissionregistrationv1.WebhookClientConfig, bundle []
 		}
 	}
 	return changed
-}
-
-// recorder sends events, with the repetition of one counted in it.
-func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.EventsV1()})
-	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
-		cp.Log.Warn("events are not recorded", "error", err)
-	}
-	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")
 }

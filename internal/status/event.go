@@ -2,17 +2,12 @@ package status
 
 import (
 	"cmp"
-	"strings"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
-
-// noteLimit is how long the API server allows the text of an event to be, in bytes: a longer one is refused.
-const noteLimit = 1024
 
 // tell records an event for a condition that has changed.
 func (w *Writer) tell(before, after client.Object) {
@@ -26,22 +21,9 @@ func (w *Writer) tell(before, after client.Object) {
 			severity = corev1.EventTypeWarning
 		}
 		if c.reason != "" && (severity == corev1.EventTypeWarning || was[kind].status == string(corev1.ConditionFalse)) {
-			w.Recorder.Eventf(after, nil, severity, c.reason, "Reconcile", "%s", note(cmp.Or(c.message, kind+" is "+c.status)))
+			w.Recorder.Eventf(after, nil, severity, c.reason, "Reconcile", "%s", cmp.Or(c.message, kind+" is "+c.status))
 		}
 	}
-}
-
-// note makes a text fit an event.
-func note(text string) string {
-	const more = " ..."
-	if len(text) <= noteLimit {
-		return text
-	}
-	cut := noteLimit - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return strings.TrimRight(text[:cut], " ") + more
 }
 
 type conditionText struct{ status, reason, message string }

@@ -3,7 +3,6 @@ package status
 import (
 	"strings"
 	"testing"
-	"unicode/utf8"
 )
 
 // An event tells that something broke, or is mended; that all is well from the start is no news.
@@ -31,14 +30,4 @@ func TestEvents(t *testing.T) {
 			t.Errorf("events: %s", got)
 		}
 	})
-}
-
-// The API server refuses events that are longer than it allows.
-func TestNotesFit(t *testing.T) {
-	for _, text := range []string{"", "short", strings.Repeat("a", noteLimit), strings.Repeat("a", noteLimit+1), strings.Repeat("ä€", noteLimit)} {
-		got := note(text)
-		if len(got) > noteLimit || !utf8.ValidString(got) || len(text) <= noteLimit && got != text || len(text) > noteLimit && !strings.HasSuffix(got, " ...") {
-			t.Errorf("of %d bytes remain %d: %.20s...", len(text), len(got), got)
-		}
-	}
 }

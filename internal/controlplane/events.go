@@ -1,0 +1,43 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"unicode/utf8"
+
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/client-go/tools/events"
+)
+
+// noteLimit is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
+const noteLimit = 1024
+
+// recorder sends events, with the repetition of one counted in it.
+func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.EventsV1()})
+	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
+		cp.Log.Warn("events are not recorded", "error", err)
+	}
+	context.AfterFunc(ctx, broadcaster.Shutdown)
+	return fitting{broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")}
+}
+
+// fitting records events with texts that fit.
+type fitting struct{ events.EventRecorder }
+
+// Eventf is for events.EventRecorder.
+func (f fitting) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", fit(fmt.Sprintf(note, args...)))
+}
+
+func fit(text string) string {
+	const more = " ..."
+	if len(text) <= noteLimit {
+		return text
+	}
+	cut := noteLimit - len(more)
+	for !utf8.RuneStart(text[cut]) {
+		cut--
+	}
+	return text[:cut] + more
+}
