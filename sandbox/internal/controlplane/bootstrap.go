@@ -24,7 +24,11 @@ func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster)
 		{Name: "dns-tcp", Protocol: corev1.ProtocolTCP, Port: plan.DNSPort, TargetPort: intstr.FromInt32(plan.DNSPort)},
 	}
 	svc := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: c.DNSService().String(), Ports: ports}}
-	_, err := client.CoreV1().Services(meta.Namespace).Create(ctx, svc, metav1.CreateOptions{})
+	// After a restart it is there; creating it again would fail because of its address.
+	_, err := client.CoreV1().Services(meta.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		_, err = client.CoreV1().Services(meta.Namespace).Create(ctx, svc, metav1.CreateOptions{})
+	}
 	if err := created("Service kube-dns", err); err != nil {
 		return err
 	}

@@ -4,12 +4,9 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"golang.org/x/sys/unix"
 
 	"anymesh.dev/anymesh/sandbox/internal/pki"
 	"anymesh.dev/anymesh/sandbox/internal/plan"
@@ -22,11 +19,14 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stopAPI, err := in.supervise(ctx, cancel, c, "controlplane")
+	api, err := in.supervise(ctx, cancel, c, "controlplane")
 	if err != nil {
 		return err
 	}
-	defer stopAPI()
+	defer api.stop()
+	in.mu.Lock()
+	in.apis[c.Name] = api
+	in.mu.Unlock()
 	step := func(name string) { in.events.send(Event{Cluster: c.Name, Step: name}) }
 	step("control plane")
 	check, err := newCheck(in.lab, c)
@@ -37,20 +37,20 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 		return err
 	}
 	step("API server")
-	stopNode, err := in.supervise(ctx, cancel, c, "node")
+	node, err := in.supervise(ctx, cancel, c, "node")
 	if err != nil {
 		return err
 	}
-	defer stopNode()
+	defer node.stop()
 	// kube-proxy asks for its Node, and asks again only after a second, two, four.
 	if err := poll(ctx, check.registered); err != nil {
 		return err
 	}
-	stopProxy, err := in.supervise(ctx, cancel, c, "proxy")
+	proxy, err := in.supervise(ctx, cancel, c, "proxy")
 	if err != nil {
 		return err
 	}
-	defer stopProxy()
+	defer proxy.stop()
 	for _, s := range []struct {
 		name string
 		ok   func(context.Context) error
@@ -91,36 +91,6 @@ func (in *inside) keys(c plan.Cluster) error {
 		return err
 	}
 	return pki.Kubeconfig(dir, "admin", c.Name, fmt.Sprintf("https://127.0.0.1:%d", c.HostPort), in.lab.Kubeconfig(c))
-}
-
-// supervise starts a component; if it ends before its time, it cancels with the reason. The answer stops it and waits.
-func (in *inside) supervise(ctx context.Context, cancel context.CancelCauseFunc, c plan.Cluster, name string) (stop func(), err error) {
-	cmd, err := in.component(c, name)
-	if err != nil {
-		return nil, fmt.Errorf("starting %s: %w", name, err)
-	}
-	ended := make(chan struct{})
-	go func() {
-		defer close(ended)
-		err := in.wait(cmd)
-		if ctx.Err() == nil {
-			cancel(fmt.Errorf("%s ended: %w: %s (see %s)", name, err, lastLine(in.logPath(c, name)), in.logPath(c, name)))
-		}
-	}()
-	return func() { stopProcess(cmd, ended) }, nil
-}
-
-// componentGrace is how long a component may take to end after SIGTERM.
-const componentGrace = 4 * time.Second
-
-func stopProcess(cmd *exec.Cmd, ended <-chan struct{}) {
-	_ = cmd.Process.Signal(unix.SIGTERM)
-	select {
-	case <-ended:
-	case <-time.After(componentGrace):
-		_ = cmd.Process.Kill()
-		<-ended
-	}
 }
 
 // poll calls f until it succeeds or ctx ends.

@@ -21,6 +21,8 @@ type Command struct {
 	Env     []string `json:"env"`
 	Dir     string   `json:"dir"`
 	TTY     bool     `json:"tty"` // the streams are a terminal that becomes the controlling one
+	// APIServer is KillAPIServer or StartAPIServer: what to do with the cluster's API server, instead of running a program.
+	APIServer string `json:"apiServer,omitempty"`
 }
 
 type answer struct {
@@ -136,8 +138,12 @@ func (in *inside) serveExec(ctx context.Context, conn *net.UnixConn) (int, error
 	if err := json.Unmarshal(buf[:n], &c); err != nil {
 		return 0, err
 	}
-	if _, err := in.lab.Cluster(c.Cluster); err != nil {
+	cluster, err := in.lab.Cluster(c.Cluster)
+	if err != nil {
 		return 0, err
+	}
+	if c.APIServer != "" {
+		return 0, in.apiServer(ctx, cluster, c.APIServer)
 	}
 	if len(c.Argv) == 0 {
 		return 0, errors.New("no command")

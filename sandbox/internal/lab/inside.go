@@ -50,7 +50,7 @@ func Inside(dir string) error {
 	if err != nil {
 		return err
 	}
-	in := &inside{lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{}, ours: map[int]bool{}}
+	in := &inside{lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{}, apis: map[string]*component{}, ours: map[int]bool{}}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	if err := in.run(ctx); err != nil {
@@ -66,7 +66,8 @@ type inside struct {
 
 	mu    sync.Mutex
 	nodes map[string]*netns.Set
-	ours  map[int]bool // children that a goroutine of ours waits for
+	apis  map[string]*component // by cluster
+	ours  map[int]bool          // children that a goroutine of ours waits for
 }
 
 func (in *inside) run(ctx context.Context) error {
