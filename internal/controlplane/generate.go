@@ -1,0 +1,3 @@
+package controlplane
+
+//go:generate go test -run TestTheDashboardMeetsTheMetrics . -update
