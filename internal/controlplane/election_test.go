@@ -27,6 +27,7 @@ type office struct {
 
 	mu       sync.Mutex
 	versions int
+	ending   time.Duration // of work
 	working  map[string]bool
 	most     int // that worked at the same time
 }
@@ -39,7 +40,7 @@ type candidate struct {
 }
 
 func newOffice(t *testing.T) *office {
-	return &office{t: t, leases: fake.NewClientset().Tracker(), working: map[string]bool{}}
+	return &office{t: t, leases: fake.NewClientset().Tracker(), working: map[string]bool{}, ending: time.Second}
 }
 
 // update writes a Lease as an API server does: on the version that was read, or not at all.
@@ -75,7 +76,7 @@ func (o *office) run(name string) *candidate {
 		if err := c.run(ctx, func(working context.Context) {
 			o.note(name, true)
 			<-working.Done()
-			time.Sleep(time.Second)
+			time.Sleep(o.ending)
 			o.note(name, false)
 		}); err != nil {
 			o.t.Error(err)
@@ -117,6 +118,7 @@ const takeover = leaseDuration + 3*retryPeriod
 func TestOneReplicaWorks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newOffice(t)
+		o.ending = leaseDuration / 2
 		a := o.run("a")
 		if o.worker(0) != "a" || testutil.ToFloat64(a.leading) != 1 {
 			t.Fatal("the only replica does not work")
