@@ -49,45 +49,35 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	// The Lease is held on to until the work has ended.
-	electing, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-	context.AfterFunc(ctx, func() {
-		e.afterWork()
-		end()
-	})
 	elector, err := leaderelection.NewLeaderElector(leaderelection.LeaderElectionConfig{
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		// ReleaseOnCancel would ask an API server that does not answer to release a Lease, and go on working meanwhile.
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { e.term(ctx, leading, work) },
+			OnStartedLeading: func(leading context.Context) { e.term(leading, work) },
 			OnStoppedLeading: func() {},
 		},
 	})
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)
 	}
-	for electing.Err() == nil {
-		elector.Run(electing)
-		e.afterWork() // which ends with the Lease
+	for ctx.Err() == nil {
+		elector.Run(ctx)
+		e.afterWork() // which ends with the Lease, before anybody else can have it
 	}
 	e.release(lock)
 	return nil
 }
 
 // term works until the Lease is lost or the replica is stopped.
-func (e *election) term(ctx, leading context.Context, work func(context.Context)) {
+func (e *election) term(ctx context.Context, work func(context.Context)) {
 	e.working <- struct{}{}
 	defer func() { <-e.working }()
-	working, stop := context.WithCancel(leading)
-	defer stop()
-	defer context.AfterFunc(ctx, stop)()
-	if ctx.Err() != nil || leading.Err() != nil {
-		return
+	if ctx.Err() != nil {
+		return // it was a short one
 	}
 	e.log.Info("this replica writes status now")
 	e.leading.Set(1)
-	work(working)
+	work(ctx)
 	e.leading.Set(0)
 	e.log.Info("this replica no longer writes status")
 }
