@@ -2,10 +2,14 @@ package xds
 
 import (
 	"context"
+	"errors"
+	"io"
+	"net"
 	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	"google.golang.org/protobuf/proto"
@@ -38,6 +42,21 @@ type grpcStream interface {
 	SendMsg(any) error
 }
 
+// finish tells the client the end of the stream; nil and io.EOF are good ones. From then on, gRPC lets nobody wait for the client. It does the
+// same when the handler returns, but ours is one that waits.
+func (c conn) finish(err error) {
+	transport, ok := grpc.ServerTransportStreamFromContext(c.Context()).(interface{ WriteStatus(*status.Status) error })
+	if !ok {
+		c.cut()
+		return
+	}
+	end := status.New(codes.OK, "")
+	if err != nil && !errors.Is(err, io.EOF) {
+		end = status.Convert(err)
+	}
+	_ = transport.WriteStatus(end) // only the first end counts, and the client may be gone
+}
+
 // DeltaAggregatedResources serves one client of the incremental variant until either side ends it.
 func (s *Server) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
 	return s.stream(conn{grpcStream: g, recv: func() (request, error) {
@@ -55,49 +74,41 @@ func (s *Server) StreamAggregatedResources(g discoveryv3.AggregatedDiscoveryServ
 }
 
 func (s *Server) stream(c conn) error {
-	st, done, err := s.open(c)
-	if err != nil {
-		return err
-	}
-	defer done()
-	go st.read()
-	return st.write()
-}
-
-// open takes the first request, and says what to call at the end.
-func (s *Server) open(c conn) (st *stream, done func(), err error) {
 	peer, info := peerOf(c.Context())
 	c.cut = info.close
-	first, err := s.firstRequest(c)
-	if err != nil {
-		err = unreadable(err)
-		s.metrics.refuse(err, false)
-		return nil, nil, err
-	}
-	grant, err := s.admit(c, peer, first.node)
-	if err == nil {
-		err = s.visitors.enter(grant.Identity, info.conn)
-	}
+	first, grant, err := s.enter(c, peer, info.conn)
 	if err != nil {
 		s.metrics.refuse(err, false)
-		s.opts.Logger.Warn("client refused", "address", peer.Address, "node", truncate(first.node.GetId(), s.opts.NameSize), "error", err)
-		return nil, nil, err
+		return err
 	}
-	st = &stream{
+	defer s.visitors.leave(grant.Identity, info.conn)
+	st := &stream{
 		server: s, conn: c, identity: grant.Identity, address: peer.Address, connected: time.Now(), expires: peer.expires(),
-		wake: make(chan struct{}, 1), session: newSession(&s.opts, first.node, c.world),
+		session: newSession(&s.opts, first.node, c.world),
 	}
 	st.join(grant.Key)
-	done = func() {
-		st.leave()
-		s.visitors.leave(grant.Identity, info.conn)
-	}
+	defer st.leave()
+	st.lookAtTheClock()
 	if err := st.receive(first); err != nil {
 		s.metrics.refuse(err, false)
-		done()
-		return nil, nil, err
+		return st.close(err)
 	}
-	return st, done, nil
+	return st.close(st.read())
+}
+
+// enter takes the first request, and says what the client may have.
+func (s *Server) enter(c conn, peer Peer, from net.Conn) (first request, grant Grant, err error) {
+	if first, err = s.firstRequest(c); err != nil {
+		return first, grant, unreadable(err)
+	}
+	grant, err = s.admit(c, peer, first.node)
+	if err == nil {
+		err = s.visitors.enter(grant.Identity, from)
+	}
+	if err != nil {
+		s.opts.Logger.Warn("client refused", "address", peer.Address, "node", truncate(first.node.GetId(), s.opts.NameSize), "error", err)
+	}
+	return first, grant, err
 }
 
 func (s *Server) firstRequest(c conn) (request, error) {

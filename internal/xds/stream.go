@@ -1,8 +1,6 @@
 package xds
 
 import (
-	"errors"
-	"io"
 	"sync/atomic"
 	"time"
 
@@ -20,8 +18,8 @@ var (
 // glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
 const glance = time.Minute
 
-// stream is one authorised client. Two goroutines serve it: one that reads and
-// takes in requests, and one that writes and is woken when there is something to.
+// stream is one authorised client. The goroutine that gRPC gives it reads and takes in requests; another one writes while there is
+// something to.
 type stream struct {
 	server    *Server
 	conn      conn
@@ -29,10 +27,12 @@ type stream struct {
 	identity  string
 	address   string
 	connected time.Time
-	expires   time.Time     // the client's certificate; zero if there is none
-	wake      chan struct{} // holds one: wake-ups merge
+	expires   time.Time // the client's certificate; zero if there is none
 
-	patience *time.Timer // wakes when an answer is waited for no longer
+	writer   atomic.Int32  // asleep, awake, again or closing
+	written  chan struct{} // closed by a writer that found the stream closing
+	finished bool          // the writer has told the client the end
+	patience *time.Timer   // wakes when an answer is waited for no longer
 	expiry   *time.Timer
 	sending  *time.Timer // cuts off a client that does not read
 	slow     atomic.Bool // it did
@@ -75,13 +75,6 @@ func (st *stream) leave() {
 	}
 }
 
-func (st *stream) wakeUp() {
-	select {
-	case st.wake <- struct{}{}:
-	default:
-	}
-}
-
 // end needs the group's lock.
 func (st *stream) end(err error) {
 	if st.over == nil {
@@ -90,9 +83,8 @@ func (st *stream) end(err error) {
 	st.wakeUp()
 }
 
-// read takes requests until the stream ends. It outlives write by the moment
-// that gRPC takes to tell it.
-func (st *stream) read() {
+// read takes requests until the stream ends, and says why it did.
+func (st *stream) read() error {
 	for {
 		req, err := st.conn.recv()
 		if err == nil {
@@ -102,10 +94,7 @@ func (st *stream) read() {
 		}
 		if err != nil {
 			st.server.metrics.refuse(err, true)
-			st.group.mu.Lock()
-			st.end(err)
-			st.group.mu.Unlock()
-			return
+			return err
 		}
 	}
 }
@@ -161,83 +150,4 @@ func (st *stream) tell(typeURL string, did reaction, now time.Time) {
 	case did.unknownNonce:
 		m.of(typeURL).unknown.Inc()
 	}
-}
-
-// next is what to send now, or how long to wait at most; 0 is until woken.
-func (st *stream) next() (*response, time.Duration, error) {
-	now := st.server.clock()
-	st.group.mu.Lock()
-	defer st.group.mu.Unlock()
-	if !st.expires.IsZero() && !now.Before(st.expires) {
-		st.end(errExpired)
-	}
-	if st.over != nil || !st.group.published {
-		return nil, 0, st.over
-	}
-	out, wait := st.session.next(now)
-	return out, wait, nil
-}
-
-func (st *stream) write() error {
-	st.lookAtTheClock()
-	for {
-		out, wait, err := st.next()
-		switch {
-		case errors.Is(err, io.EOF):
-			return nil // the client is done
-		case err != nil:
-			st.server.metrics.end(err)
-			return err
-		case out != nil:
-			if err := st.send(out); err != nil {
-				return err
-			}
-			continue
-		case wait > 0 && st.patience == nil:
-			st.patience = time.AfterFunc(wait, st.wakeUp)
-		case wait > 0:
-			st.patience.Reset(wait)
-		}
-		<-st.wake
-	}
-}
-
-// lookAtTheClock wakes the stream when its certificate expires.
-func (st *stream) lookAtTheClock() {
-	if st.expires.IsZero() {
-		return
-	}
-	left := func() time.Duration { return min(glance, max(st.expires.Sub(st.server.clock()), time.Millisecond)) }
-	started := make(chan struct{})
-	st.expiry = time.AfterFunc(left(), func() {
-		<-started
-		st.wakeUp()
-		st.expiry.Reset(left())
-	})
-	close(started)
-}
-
-// send blocks while the client's flow-control window is full, but not for ever.
-func (st *stream) send(out *response) error {
-	if st.sending == nil {
-		st.sending = time.AfterFunc(st.server.opts.SendTimeout, func() {
-			st.slow.Store(true)
-			st.conn.cut()
-		})
-	} else {
-		st.sending.Reset(st.server.opts.SendTimeout)
-	}
-	f := frame(out.encode())
-	err := st.conn.SendMsg(f)
-	st.sending.Stop()
-	if err != nil {
-		if !st.slow.Load() {
-			return err
-		}
-		st.server.metrics.end(errSlow)
-		st.server.opts.Logger.Warn("slow client cut off", "key", st.group.key, "client", st.identity)
-		return errSlow
-	}
-	st.server.metrics.sent(out, f.size())
-	return nil
 }
