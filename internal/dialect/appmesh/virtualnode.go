@@ -25,6 +25,7 @@ func (r *rules) addNodes(g *incremental.Graph) {
 // virtualNode adds the workload that a VirtualNode is, and a destination for each listener that others can reach.
 func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
 	t.unhonoured(m.origin, unhonouredInNode(m.object))
+	t.bounds(m)
 	w := model.Workload{Key: m.key, Role: model.RoleSidecar, Origin: m.origin}
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
