@@ -25,11 +25,26 @@ const (
 
 // sidecar is a client that acknowledges all that it gets.
 type sidecar struct {
-	config   *tls.Config
-	workload string
-	services int
-	received *atomic.Int64 // bytes, of all clients
-	got      func(*discoveryv3.DeltaDiscoveryResponse)
+	discovery string // address of the server
+	config    *tls.Config
+	workload  string
+	services  int
+	received  *atomic.Int64 // bytes, of all clients
+	got       func(*discoveryv3.DeltaDiscoveryResponse)
+}
+
+// start connects the client. It is gone when the function that it gives has returned.
+func (c *sidecar) start(ctx context.Context) (stop func()) {
+	ctx, cancel := context.WithCancel(ctx)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		c.run(ctx)
+	}()
+	return func() {
+		cancel()
+		<-done
+	}
 }
 
 // run keeps a stream until the context ends; a server that is not there is tried again.
@@ -39,7 +54,7 @@ func (c *sidecar) run(ctx context.Context) {
 		return counted{conn, c.received}, err
 	}
 	for ctx.Err() == nil {
-		conn, err := grpc.NewClient("passthrough:///"+discovery, grpc.WithTransportCredentials(credentials.NewTLS(c.config)),
+		conn, err := grpc.NewClient("passthrough:///"+c.discovery, grpc.WithTransportCredentials(credentials.NewTLS(c.config)),
 			grpc.WithContextDialer(dial), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
 		if err == nil {
 			_ = c.stream(ctx, conn) // the next stream takes its place

@@ -63,8 +63,9 @@ func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet,
 			return nil, err
 		}
 		f.sidecars = append(f.sidecars, &sidecar{
-			config:   &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
-			workload: workloadName(i % s.workloads), services: s.services, received: &f.received,
+			discovery: c.discovery,
+			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
+			workload:  workloadName(i % s.workloads), services: s.services, received: &f.received,
 			got: func(r *discoveryv3.DeltaDiscoveryResponse) { f.note(i, r) },
 		})
 	}
@@ -73,14 +74,14 @@ func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet,
 
 // start connects all clients. They are gone when the function that it gives has returned.
 func (f *fleet) start(ctx context.Context) (stop func()) {
-	ctx, cancel := context.WithCancel(ctx)
-	var all sync.WaitGroup
-	for _, s := range f.sidecars {
-		all.Go(func() { s.run(ctx) })
+	stops := make([]func(), len(f.sidecars))
+	for i, s := range f.sidecars {
+		stops[i] = s.start(ctx)
 	}
 	return func() {
-		cancel()
-		all.Wait()
+		for _, stop := range stops {
+			stop()
+		}
 	}
 }
 

@@ -24,11 +24,10 @@ import (
 
 // The names of what the benchmark makes.
 const (
-	sandboxName = "bench"
-	system      = "anymesh-system"
-	namespace   = "bench"
-	meshName    = "bench"
-	port        = 8080
+	system    = "anymesh-system"
+	namespace = "bench"
+	meshName  = "bench"
+	port      = 8080
 )
 
 // writers is how many objects are written at a time.
@@ -37,18 +36,24 @@ const writers = 16
 // cluster is a Kubernetes API server. Its pods run nowhere: what counts is what the API says of them.
 type cluster struct {
 	bin        string
+	name       string // of the sandbox
 	kubeconfig string
+	discovery  string // where the control plane is to serve discovery
 	config     *rest.Config
 	client     client.Client
 }
 
 func startCluster(ctx context.Context, bin string) (*cluster, error) {
-	c := &cluster{bin: bin}
+	c := &cluster{bin: bin, name: fmt.Sprintf("bench-%d", os.Getpid())}
+	var err error
+	if c.discovery, err = freeAddress(); err != nil {
+		return nil, err
+	}
 	dir, err := os.MkdirTemp("", "anymesh-bench-")
 	if err != nil {
 		return nil, err
 	}
-	up := exec.CommandContext(ctx, filepath.Join(bin, "anymesh-sandbox"), "up", "--name", sandboxName, "--dir", dir)
+	up := exec.CommandContext(ctx, filepath.Join(bin, "anymesh-sandbox"), "up", "--name", c.name, "--dir", dir)
 	up.Stderr = os.Stderr
 	if err := up.Run(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
@@ -70,7 +75,7 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 
 func (c *cluster) stop() {
 	dir := filepath.Dir(c.kubeconfig)
-	down := exec.Command(filepath.Join(c.bin, "anymesh-sandbox"), "down", "--name", sandboxName, "--dir", dir)
+	down := exec.Command(filepath.Join(c.bin, "anymesh-sandbox"), "down", "--name", c.name, "--dir", dir)
 	down.Stderr = os.Stderr
 	if err := down.Run(); err != nil {
 		fmt.Fprintln(os.Stderr, "bench: the sandbox is not stopped:", err)

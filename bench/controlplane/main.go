@@ -16,6 +16,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // size is how large the mesh is.
@@ -34,6 +35,7 @@ func main() {
 		bin   string
 		scale string
 		plot  string
+		churn time.Duration
 	)
 	flag.StringVar(&bin, "bin", "bin", "folder of the programs")
 	flag.IntVar(&s.services, "services", 1000, "services, each with two endpoints")
@@ -43,14 +45,19 @@ func main() {
 	flag.StringVar(&scale, "scale", "", "measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
 	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
+	flag.DurationVar(&churn, "churn", 0, "let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	bin, err := filepath.Abs(bin)
-	if err == nil && scale == "" {
-		err = single(ctx, bin, s)
-	} else if err == nil {
+	switch {
+	case err != nil:
+	case churn > 0:
+		err = comeAndGo(ctx, bin, s, churn)
+	case scale != "":
 		err = several(ctx, bin, s, scale, plot)
+	default:
+		err = single(ctx, bin, s)
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)

@@ -36,39 +36,51 @@ func encodeKey(der []byte) []byte {
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "  "+format+"\n", args...) }
 
 func measure(ctx context.Context, bin string, s size) (r result, err error) {
-	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
-	c, err := startCluster(ctx, bin)
+	m, stop, err := prepare(ctx, bin, s)
 	if err != nil {
 		return r, err
 	}
-	defer c.stop()
+	defer stop()
+	return r, m.all(ctx, &r)
+}
+
+// prepare makes a mesh, a control plane that has written its statuses, and clients that are not connected yet.
+func prepare(ctx context.Context, bin string, s size) (m *run, stop func(), err error) {
+	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
+	c, err := startCluster(ctx, bin)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer func() {
+		if err != nil {
+			c.stop()
+		}
+	}()
 	if err := errors.Join(c.define(ctx), c.fill(ctx, s)); err != nil {
-		return r, err
+		return nil, nil, err
 	}
 	progress("the API server has all objects")
 	kube, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
-		return r, err
+		return nil, nil, err
 	}
 	keeper, err := identity.OpenKeeper(ctx, kube, identity.KeeperOptions{Namespace: system, TrustDomain: "cluster.local"})
 	if err != nil {
-		return r, err
+		return nil, nil, err
 	}
 	f, err := newFleet(ctx, c, keeper.Current(), s)
 	if err != nil {
-		return r, err
+		return nil, nil, err
 	}
 	if err := first(ctx, c); err != nil {
-		return r, err
+		return nil, nil, err
 	}
 	progress("statuses are written")
 	server, err := startServer(ctx, c)
 	if err != nil {
-		return r, err
+		return nil, nil, err
 	}
-	defer server.stop()
-	run := &run{c, server, f, s}
-	return r, run.all(ctx, &r)
+	return &run{c, server, f, s}, func() { server.stop(); c.stop() }, nil
 }
 
 // first lets a control plane write the statuses, which is not what is measured.

@@ -7,10 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -18,34 +20,47 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Where the control plane listens; discovery has the port of the mesh configuration.
-const (
-	discovery = "127.0.0.1:15128"
-	metrics   = "127.0.0.1:19090"
-	debug     = "127.0.0.1:19091"
-)
-
 // server is a control plane as a process of its own.
 type server struct {
-	command *exec.Cmd
-	log     bytes.Buffer
-	done    chan error
+	metrics, debug string // where it listens
+	command        *exec.Cmd
+	log            bytes.Buffer
+	done           chan error
 }
 
 func startServer(ctx context.Context, c *cluster) (*server, error) {
-	config := filepath.Join(filepath.Dir(c.kubeconfig), "mesh.json")
-	if err := os.WriteFile(config, []byte(`{"sidecar": {"sidecarClass": "envoy"}}`), 0o600); err != nil {
+	_, port, err := net.SplitHostPort(c.discovery)
+	if err != nil {
 		return nil, err
 	}
 	s := &server{done: make(chan error, 1)}
+	for _, address := range []*string{&s.metrics, &s.debug} {
+		if *address, err = freeAddress(); err != nil {
+			return nil, err
+		}
+	}
+	config := filepath.Join(filepath.Dir(c.kubeconfig), "mesh.json")
+	text := fmt.Sprintf(`{"sidecar": {"sidecarClass": "envoy", "sidecarDrivers": [{"sidecarName": "envoy", "proxyServerPort": %s}]}}`, port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
 	s.command = exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), "controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
-		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", metrics, "--debug-address", debug, "--log-level", "warn")
+		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", s.metrics, "--debug-address", s.debug, "--log-level", "warn")
 	s.command.Stdout, s.command.Stderr = &s.log, &s.log
 	if err := s.command.Start(); err != nil {
 		return nil, err
 	}
 	go func() { s.done <- s.command.Wait() }()
 	return s, nil
+}
+
+// freeAddress is one on which nobody listens.
+func freeAddress() (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	return l.Addr().String(), l.Close()
 }
 
 func (s *server) stop() {
@@ -79,30 +94,34 @@ var profiles string
 
 // memory is what the process holds, in bytes: what lives on the heap after a collection of garbage, and stacks.
 func (s *server) memory(ctx context.Context, when string) (float64, error) {
-	profile, err := get(ctx, "http://"+debug+"/debug/pprof/heap?gc=1")
+	profile, err := get(ctx, "http://"+s.debug+"/debug/pprof/heap?gc=1")
 	if err == nil && profiles != "" {
 		err = os.WriteFile(filepath.Join(profiles, when+".heap"), profile, 0o644)
 	}
 	if err != nil {
 		return 0, err
 	}
-	text, err := get(ctx, "http://"+metrics+"/metrics")
+	values, err := s.read(ctx, "go_memstats_heap_alloc_bytes", "go_memstats_stack_inuse_bytes")
+	return values[0] + values[1], err
+}
+
+// read gives the values of metrics without labels.
+func (s *server) read(ctx context.Context, names ...string) ([]float64, error) {
+	values := make([]float64, len(names))
+	text, err := get(ctx, "http://"+s.metrics+"/metrics")
 	if err != nil {
-		return 0, err
+		return values, err
 	}
-	var sum float64
 	lines := bufio.NewScanner(bytes.NewReader(text))
 	for lines.Scan() {
 		name, value, _ := strings.Cut(lines.Text(), " ")
-		if name == "go_memstats_heap_alloc_bytes" || name == "go_memstats_stack_inuse_bytes" {
-			n, err := strconv.ParseFloat(value, 64)
-			if err != nil {
-				return 0, err
+		if i := slices.Index(names, name); i >= 0 {
+			if values[i], err = strconv.ParseFloat(value, 64); err != nil {
+				return values, err
 			}
-			sum += n
 		}
 	}
-	return sum, lines.Err()
+	return values, lines.Err()
 }
 
 // settle waits until the process has nothing to do.

@@ -1,0 +1,145 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"text/tabwriter"
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// held is what a process holds.
+type held struct{ goroutines, descriptors, heap float64 }
+
+func (s *server) held(ctx context.Context) (held, error) {
+	var h held
+	if err := s.settle(ctx); err != nil {
+		return h, err
+	}
+	if _, err := s.memory(ctx, "churn"); err != nil { // collects garbage
+		return h, err
+	}
+	values, err := s.read(ctx, "go_goroutines", "process_open_fds", "go_memstats_heap_alloc_bytes")
+	h.goroutines, h.descriptors, h.heap = values[0], values[1], values[2]
+	return h, err
+}
+
+// tolerated is by how much a process may hold more in the end: a few connections to the API server come and go, and the heap's
+// size depends on when it was looked at.
+const toleratedGoroutines, toleratedDescriptors, toleratedHeap = 20, 10, 1.1
+
+// comeAndGo changes things at random for a while, then brings everything back to where it was, and compares what the control plane
+// holds before and after.
+func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) error {
+	m, stop, err := prepare(ctx, bin, s)
+	if err != nil {
+		return err
+	}
+	defer stop()
+	c := &churn{run: m, stops: make([]func(), s.clients), counts: map[string]int{}}
+	defer func() { c.disconnect() }()
+	c.connect(ctx)
+	round := func(d time.Duration) error { return errors.Join(c.disturb(ctx, d), c.restore(ctx)) }
+	if err := round(duration / 10); err != nil { // what is made once, on first use, is no leak
+		return err
+	}
+	before, err := m.server.held(ctx)
+	if err != nil {
+		return err
+	}
+	progress("warm; now for %v", duration)
+	if err := round(duration); err != nil {
+		return err
+	}
+	after, err := m.server.held(ctx)
+	if err != nil {
+		return err
+	}
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "after %v of churn: %v\n\tbefore\tafter\n", duration, c.counts)
+	fmt.Fprintf(t, "goroutines\t%.0f\t%.0f\ndescriptors\t%.0f\t%.0f\nheap\t%.1f MB\t%.1f MB\n",
+		before.goroutines, after.goroutines, before.descriptors, after.descriptors, before.heap/1e6, after.heap/1e6)
+	_ = t.Flush() // to a terminal
+	if after.goroutines > before.goroutines+toleratedGoroutines || after.descriptors > before.descriptors+toleratedDescriptors || after.heap > before.heap*toleratedHeap {
+		return errors.New("something is left behind")
+	}
+	return nil
+}
+
+// churn is a run with things that come and go.
+type churn struct {
+	*run
+	stops  []func() // of clients that are connected
+	counts map[string]int
+}
+
+func (c *churn) connect(ctx context.Context) {
+	for i, s := range c.fleet.sidecars {
+		if c.stops[i] == nil {
+			c.stops[i] = s.start(ctx)
+		}
+	}
+}
+
+func (c *churn) disconnect() {
+	for i, stop := range c.stops {
+		if stop != nil {
+			stop()
+			c.stops[i] = nil
+		}
+	}
+}
+
+// disturb changes something at random, again and again.
+func (c *churn) disturb(ctx context.Context, d time.Duration) error {
+	for end := time.Now().Add(d); time.Now().Before(end); {
+		i := rand.IntN(c.services)
+		var err error
+		var what string
+		switch rand.IntN(6) {
+		case 0, 1:
+			what, err = "readiness of a pod", c.setReady(ctx, i, 0, rand.IntN(2) == 0)
+		case 2:
+			what, err = "a pod ends and another comes", errors.Join(c.remove(ctx, pod(endpointPod(i, 1), serviceName(i))), c.service(ctx, i))
+		case 3:
+			what, err = "a service goes and comes", errors.Join(c.remove(ctx, &api.VirtualService{ObjectMeta: meta(serviceName(i))}), c.service(ctx, i))
+		case 4:
+			what, err = "a workload goes and comes", errors.Join(c.remove(ctx, node(serviceName(i))), c.service(ctx, i))
+		case 5:
+			what = "a client leaves or comes"
+			if k := rand.IntN(c.clients); c.stops[k] != nil {
+				c.stops[k]()
+				c.stops[k] = nil
+			} else {
+				c.stops[k] = c.fleet.sidecars[k].start(ctx)
+			}
+		}
+		if err != nil {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		c.counts[what]++
+	}
+	return nil
+}
+
+func (c *churn) remove(ctx context.Context, o client.Object) error {
+	grace := int64(0)
+	return client.IgnoreNotFound(c.client.Delete(ctx, o, &client.DeleteOptions{GracePeriodSeconds: &grace}))
+}
+
+// restore brings back what there was at the start.
+func (c *churn) restore(ctx context.Context) error {
+	c.connect(ctx)
+	for i := range c.services {
+		if err := c.service(ctx, i); err != nil {
+			return err
+		}
+	}
+	return nil
+}
