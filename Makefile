@@ -58,7 +58,7 @@ test-unit: envoy ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: fuzz
-fuzz: ## every fuzz target for a while (FUZZTIME=30s)
+fuzz: ## every fuzz target for a while (FUZZTIME=60s)
 	@hack/fuzz.sh
 
 .PHONY: bench-controlplane
