@@ -33,13 +33,19 @@ type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, 
 type conn struct {
 	grpcStream
 	world bool
-	recv  func() (request, error)
 	cut   func() // closes the connection
 }
 
 type grpcStream interface {
 	Context() context.Context
 	SendMsg(any) error
+	RecvMsg(any) error
+}
+
+func (c conn) recv() (request, error) {
+	in := incoming{world: c.world}
+	err := c.RecvMsg(&in)
+	return in.request, err
 }
 
 // finish tells the client the end of the stream; nil and io.EOF are good ones. From then on, gRPC lets nobody wait for the client. It does the
@@ -59,18 +65,12 @@ func (c conn) finish(err error) {
 
 // DeltaAggregatedResources serves one client of the incremental variant until either side ends it.
 func (s *Server) DeltaAggregatedResources(g discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) error {
-	return s.stream(conn{grpcStream: g, recv: func() (request, error) {
-		r, err := g.Recv()
-		return deltaRequest(r), err
-	}})
+	return s.stream(conn{grpcStream: g})
 }
 
 // StreamAggregatedResources serves one client of the state-of-the-world variant until either side ends it.
 func (s *Server) StreamAggregatedResources(g discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesServer) error {
-	return s.stream(conn{grpcStream: g, world: true, recv: func() (request, error) {
-		r, err := g.Recv()
-		return worldRequest(r), err
-	}})
+	return s.stream(conn{grpcStream: g, world: true})
 }
 
 func (s *Server) stream(c conn) error {

@@ -8,15 +8,7 @@ import (
 
 // frame is an encoded message in parts that are written as they are, so that a
 // thousand clients share one copy of a resource.
-type frame [][]byte
-
-func (f frame) size() int {
-	n := 0
-	for _, part := range f {
-		n += len(part)
-	}
-	return n
-}
+type frame mem.BufferSlice
 
 // codec writes frames and reads requests, and does everything else as gRPC does.
 type codec struct {
@@ -31,11 +23,5 @@ func (c codec) Marshal(v any) (mem.BufferSlice, error) {
 	if !ok {
 		return c.CodecV2.Marshal(v)
 	}
-	out := make(mem.BufferSlice, 0, len(f))
-	for _, part := range f {
-		if len(part) > 0 {
-			out = append(out, mem.SliceBuffer(part))
-		}
-	}
-	return out, nil
+	return mem.BufferSlice(f), nil
 }

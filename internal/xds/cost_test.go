@@ -95,6 +95,8 @@ func BenchmarkCost(b *testing.B) {
 	used := p.order("cpu")
 	b.ReportMetric((used[0]-spent[0])/float64(rounds)/1000, "CPU-ms/change")
 	b.ReportMetric((used[1]-spent[1])/float64(rounds), "waits/change")
+	b.ReportMetric((used[2]-spent[2])/float64(rounds)/clients, "allocs/client-change")
+	b.ReportMetric((used[3]-spent[3])/float64(rounds)/clients, "B/client-change")
 	each := func(i int) float64 { return (after[i] - before[i]) / clients }
 	b.ReportMetric(each(0)/1000, "kB/client")
 	b.ReportMetric(each(1)/1000, "kB-resident/client")

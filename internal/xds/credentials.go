@@ -42,6 +42,8 @@ func newCredentials(config *tls.Config, connections int, m *metrics) credentials
 		config = config.Clone()
 		// Every connection proves who it is anew, and holds no key of a session that it could resume.
 		config.SessionTicketsDisabled = true
+		// The first hundred records would be small and written one by one, for browsers that cannot wait; a sidecar needs all of a response.
+		config.DynamicRecordSizingDisabled = true
 		inner = credentials.NewTLS(config)
 	}
 	return connCredentials{inner, &doorkeeper{room: int64(connections), tls: config != nil, metrics: m}}

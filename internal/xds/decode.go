@@ -2,6 +2,7 @@ package xds
 
 import (
 	"strings"
+	"unicode/utf8"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	"google.golang.org/grpc/mem"
@@ -18,19 +19,92 @@ const (
 	deltaUnsubscribe = 4
 	worldNode        = 2
 	worldList        = 3
+	deltaType        = 2
+	deltaNonce       = 6
+	worldVersion     = 1
+	worldType        = 4
+	worldNonce       = 5
 	nodeExtensions   = 9
 )
 
 // Unmarshal implements encoding.CodecV2.
 func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	switch v.(type) {
-	case *discoveryv3.DeltaDiscoveryRequest, *discoveryv3.DiscoveryRequest:
-	default:
+	r, ok := v.(*incoming)
+	if !ok {
 		return c.CodecV2.Unmarshal(data, v)
 	}
 	all := data.MaterializeToBuffer(mem.DefaultBufferPool())
 	defer all.Free()
-	return decode(all.ReadOnlyData(), v)
+	return r.read(all.ReadOnlyData())
+}
+
+// incoming is a request that is read.
+type incoming struct {
+	request
+	world bool // in which variant
+}
+
+func (r *incoming) read(b []byte) error {
+	if short, ok := acknowledgement(b, r.world); ok {
+		r.request = short
+		return nil
+	}
+	if r.world {
+		var m discoveryv3.DiscoveryRequest
+		err := decode(b, &m)
+		r.request = worldRequest(&m)
+		return err
+	}
+	var m discoveryv3.DeltaDiscoveryRequest
+	err := decode(b, &m)
+	r.request = deltaRequest(&m)
+	return err
+}
+
+// acknowledgement reads what most requests are: a type, a nonce and nothing else but a version, which means nothing.
+func acknowledgement(b []byte, world bool) (r request, ok bool) {
+	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce), protowire.Number(0)
+	if world {
+		typeField, nonceField, versionField = worldType, worldNonce, worldVersion
+	}
+	for len(b) > 0 {
+		number, kind, size := field(b)
+		if size < 0 || kind != protowire.BytesType {
+			return request{}, false
+		}
+		text := value(b)
+		b = b[size:]
+		if !utf8.Valid(text) {
+			return request{}, false
+		}
+		switch number {
+		case typeField:
+			r.typeURL = common(text)
+		case nonceField:
+			r.nonce = string(text)
+		case versionField:
+		default:
+			return request{}, false
+		}
+	}
+	return r, true
+}
+
+// common has one copy of the types that all sidecars ask for.
+func common(typeURL []byte) string {
+	switch string(typeURL) {
+	case ClusterType:
+		return ClusterType
+	case EndpointType:
+		return EndpointType
+	case ListenerType:
+		return ListenerType
+	case RouteType:
+		return RouteType
+	case SecretType:
+		return SecretType
+	}
+	return string(typeURL)
 }
 
 // decode reads a request of either variant, without the extensions of its node.

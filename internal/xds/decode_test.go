@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"reflect"
 	"testing"
 	"unicode/utf8"
 
@@ -14,6 +15,8 @@ func FuzzDecode(f *testing.F) {
 	for _, m := range []proto.Message{
 		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType, ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
 			InitialResourceVersions: map[string]string{"a": "1"}, ResponseNonce: "7"},
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResponseNonce: "8"},
+		&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResponseNonce: "8", VersionInfo: "2"},
 		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType, ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
 	} {
 		b, err := proto.Marshal(m)
@@ -29,6 +32,12 @@ func FuzzDecode(f *testing.F) {
 		var world, worldWant discoveryv3.DiscoveryRequest
 		err, want = decode(b, &world), proto.Unmarshal(b, &worldWant)
 		same(t, &world, &worldWant, worldWant.GetNode(), err, want, world.ResourceNames)
+		if short, ok := acknowledgement(b, false); ok && !reflect.DeepEqual(short, deltaRequest(&delta)) {
+			t.Fatalf("got %v, want %v", short, &delta)
+		}
+		if short, ok := acknowledgement(b, true); ok && !reflect.DeepEqual(short, worldRequest(&world)) {
+			t.Fatalf("got %v, want %v", short, &world)
+		}
 	})
 }
 

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -105,15 +106,22 @@ func snapshot(t testing.TB, resources ...*Resource) *Snapshot {
 	return s
 }
 
+// bytesOf is a response as it is written, which is of the size that is counted.
+func bytesOf(t testing.TB, r *response) []byte {
+	t.Helper()
+	parts, size := r.encode()
+	all := mem.BufferSlice(parts).Materialize()
+	if len(all) != size {
+		t.Fatalf("%d bytes are counted as %d", len(all), size)
+	}
+	return all
+}
+
 // wire is a response as a client decodes it.
 func wire(t testing.TB, r *response) *discoveryv3.DeltaDiscoveryResponse {
 	t.Helper()
-	var all []byte
-	for _, part := range r.encode() {
-		all = append(all, part...)
-	}
 	out := &discoveryv3.DeltaDiscoveryResponse{}
-	if err := proto.Unmarshal(all, out); err != nil {
+	if err := proto.Unmarshal(bytesOf(t, r), out); err != nil {
 		t.Fatal(err)
 	}
 	return out

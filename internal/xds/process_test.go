@@ -105,10 +105,12 @@ func serveInProcess() {
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			fmt.Println(m.HeapInuse+m.StackInuse, resident(), m.HeapAlloc, m.StackInuse, runtime.NumGoroutine())
-		case "cpu": // used so far, in microseconds
+		case "cpu": // used so far, in microseconds; and how often it waited, and what it allocated
 			var u syscall.Rusage
 			die(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
-			fmt.Println((u.Utime.Nano()+u.Stime.Nano())/1000, u.Nvcsw)
+			var m runtime.MemStats
+			runtime.ReadMemStats(&m)
+			fmt.Println((u.Utime.Nano()+u.Stime.Nano())/1000, u.Nvcsw, m.Mallocs, m.TotalAlloc)
 		case "heap":
 			f, err := os.Create(order[1])
 			die(err)

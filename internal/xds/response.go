@@ -1,5 +1,7 @@
 package xds
 
+import "google.golang.org/grpc/mem"
+
 // Field numbers of envoy.service.discovery.v3.DeltaDiscoveryResponse.
 const (
 	responseVersion   = 1
@@ -33,9 +35,15 @@ func (r *response) holds() []*Resource {
 	return r.changed
 }
 
-// encode returns the message in parts, of which all but the first are shared.
-func (r *response) encode() [][]byte {
-	head := make([]byte, 0, 3*(1+2)+len(r.version)+len(r.typeURL)+len(r.nonce))
+// encode returns the message in parts, of which all but the first are shared, and its size in bytes.
+func (r *response) encode() (frame, int) {
+	size := 3*(1+2) + len(r.version) + len(r.typeURL) + len(r.nonce)
+	if !r.world {
+		for _, name := range r.removed {
+			size += 1 + 3 + len(name)
+		}
+	}
+	head := make([]byte, 0, size)
 	head = appendString(head, responseVersion, r.version)
 	head = appendString(head, responseType, r.typeURL)
 	head = appendString(head, responseNonce, r.nonce)
@@ -44,14 +52,17 @@ func (r *response) encode() [][]byte {
 			head = appendString(head, responseRemoved, name)
 		}
 	}
-	parts := make([][]byte, 1, 1+len(r.holds()))
-	parts[0] = head
-	for _, c := range r.holds() {
+	holds := r.holds()
+	parts := make(frame, 1, 1+len(holds))
+	parts[0] = mem.SliceBuffer(head)
+	size = len(head)
+	for _, c := range holds {
+		part := c.wire
 		if r.world {
-			parts = append(parts, c.plain)
-		} else {
-			parts = append(parts, c.wire)
+			part = c.plain
 		}
+		parts = append(parts, part)
+		size += part.Len()
 	}
-	return parts
+	return parts, size
 }

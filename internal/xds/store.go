@@ -79,11 +79,13 @@ func (g *groups) locked(key string, f func(*group)) {
 // place of what was published before. The time until their ACKs is counted from
 // since, when the event came in that made the change; zero is now.
 func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
+	var touched []*stream
 	s.groups.locked(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		g.changed(g.state.replace(snapshot), first, since)
+		touched = g.changed(g.state.replace(snapshot), first, since)
 	})
+	wakeUp(touched)
 }
 
 // Update changes some resources of a key and leaves the others. Its cost grows
@@ -92,6 +94,7 @@ func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 // The time until ACKs is counted from since, as with Publish.
 func (s *Server) Update(key string, changed []*Resource, removed []Ref, since time.Time) bool {
 	ok := false
+	var touched []*stream
 	s.groups.locked(key, func(g *group) {
 		if ok = g.published; !ok {
 			return
@@ -107,8 +110,9 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 				all = append(all, c)
 			}
 		}
-		g.changed(all, false, since)
+		touched = g.changed(all, false, since)
 	})
+	wakeUp(touched)
 	if !ok {
 		s.forgetIfUnused(key)
 	}
@@ -117,21 +121,30 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 
 func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
 
-// changed tells the streams; wake is for those that waited for the first Publish.
-func (g *group) changed(all []change, wake bool, since time.Time) {
+// changed tells the streams, and returns those that have to be woken when the lock is free; all is whether those that waited for the
+// first Publish do.
+func (g *group) changed(changes []change, all bool, since time.Time) []*stream {
 	if since.IsZero() {
 		since = time.Now()
 	}
+	touched := make([]*stream, 0, len(g.streams))
 	for st := range g.streams {
-		touched := wake
-		for _, c := range all {
+		cares := all
+		for _, c := range changes {
 			if st.session.mark(c, since) {
-				touched = true
+				cares = true
 			}
 		}
-		if touched {
-			st.wakeUp()
+		if cares {
+			touched = append(touched, st)
 		}
+	}
+	return touched
+}
+
+func wakeUp(all []*stream) {
+	for _, st := range all {
+		st.wakeUp()
 	}
 }
 

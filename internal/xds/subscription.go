@@ -270,7 +270,7 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 		if r == nil {
 			size += len(name) + 4
 		} else {
-			size += len(r.wire)
+			size += r.wire.Len()
 		}
 		if size > limit && len(out.changed)+len(out.removed) > 0 {
 			return // the rest stays dirty

@@ -18,6 +18,8 @@ type table struct {
 	free   []uint32
 	users  int    // subscriptions
 	digest uint64 // sum over the resources, so that one change costs one addition
+	text   string // of the digest named, for all clients
+	named  uint64
 }
 
 // slot is a name: that of its resource, or of a bare one in place of it.
@@ -98,7 +100,12 @@ func (t *table) tidy(n uint32) {
 }
 
 // version describes all resources of a type. Equal sets have equal versions.
-func (t *table) version() string { return fmt.Sprintf("%016x", t.digest) }
+func (t *table) version() string {
+	if t.text == "" || t.named != t.digest {
+		t.text, t.named = fmt.Sprintf("%016x", t.digest), t.digest
+	}
+	return t.text
+}
 
 // put says whether it changed anything.
 func (s state) put(r *Resource) (change, bool) {

@@ -68,7 +68,7 @@ func (b *worldBench) send() *discoveryv3.DiscoveryResponse {
 func worldWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
 	t.Helper()
 	out := &discoveryv3.DiscoveryResponse{}
-	if err := proto.Unmarshal(slices.Concat(r.encode()...), out); err != nil {
+	if err := proto.Unmarshal(bytesOf(t, r), out); err != nil {
 		t.Fatal(err)
 	}
 	return out

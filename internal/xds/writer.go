@@ -131,11 +131,11 @@ func (st *stream) send(out *response) error {
 	} else {
 		st.sending.Reset(st.server.opts.SendTimeout)
 	}
-	f := frame(out.encode())
+	f, size := out.encode()
 	err := st.conn.SendMsg(f)
 	st.sending.Stop()
 	if err == nil {
-		st.server.metrics.sent(out, f.size())
+		st.server.metrics.sent(out, size)
 		return nil
 	}
 	if st.slow.Load() {
