@@ -35,6 +35,7 @@ func Pages() (map[string]string, error) {
 		"findings.md":  codesIndex(),
 		"check.md":     checkNotice + check.Page(),
 		"drivers.md":   drivers(all),
+		"limits.md":    limits(),
 
 		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
 	})
