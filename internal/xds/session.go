@@ -80,6 +80,7 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 		return
 	}
 	if first {
+		// Also to a client that has all there is: Envoy begins anew with its pauses between streams only once it has had a response.
 		s.owed = len(req.subscribe) == 0
 		if s.owed && wildcardByDefault(s.typeURL) {
 			s.setWildcard(now)
