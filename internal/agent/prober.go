@@ -152,14 +152,17 @@ func (p *HTTPGet) request(ctx context.Context, userAgent string) (*http.Request,
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path
 	}
-	u, err := url.Parse(strings.ToLower(cmp.Or(p.Scheme, "HTTP")) + "://" + net.JoinHostPort(host, strconv.Itoa(int(p.Port))) + path)
+	u, err := url.ParseRequestURI(path)
 	if err != nil {
 		return nil, err
 	}
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, u.String(), nil)
+	// The host is not parsed as a part of the text: with a # in it, the port would be lost.
+	u.Scheme, u.Host = strings.ToLower(cmp.Or(p.Scheme, "HTTP")), net.JoinHostPort(host, strconv.Itoa(int(p.Port)))
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err != nil {
 		return nil, err
 	}
+	req.URL, req.Host = u, u.Host
 	req.Header.Set("Accept", "*/*")
 	if userAgent != "" {
 		req.Header.Set("User-Agent", userAgent)

@@ -168,6 +168,7 @@ func TestParseProbes(t *testing.T) {
 func FuzzProbes(f *testing.F) {
 	f.Add(`{"web/livez":{"httpGet":{"path":"/h","port":1,"httpHeaders":[{"name":"a","value":"b"}]}}}`)
 	f.Add(`{"web/livez":{"httpGet":{"path":"%zz","port":1,"host":"::1"}}}`)
+	f.Add(`{"web/livez":{"httpGet":{"port":1,"host":"#"}}}`)
 	f.Fuzz(func(t *testing.T, text string) {
 		probes, err := ParseProbes(text)
 		if err != nil {
