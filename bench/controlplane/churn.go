@@ -17,12 +17,12 @@ import (
 // held is what a process holds.
 type held struct{ goroutines, descriptors, heap float64 }
 
-func (s *server) held(ctx context.Context) (held, error) {
+func (s *server) held(ctx context.Context, when string) (held, error) {
 	var h held
 	if err := s.settle(ctx); err != nil {
 		return h, err
 	}
-	if _, err := s.memory(ctx, "churn"); err != nil { // collects garbage
+	if _, err := s.memory(ctx, when); err != nil { // collects garbage
 		return h, err
 	}
 	values, err := s.read(ctx, "go_goroutines", "process_open_fds", "go_memstats_heap_alloc_bytes")
@@ -49,7 +49,7 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 	if err := round(duration / 10); err != nil { // what is made once, on first use, is no leak
 		return err
 	}
-	before, err := m.server.held(ctx)
+	before, err := m.server.held(ctx, "before-churn")
 	if err != nil {
 		return err
 	}
@@ -57,7 +57,7 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 	if err := round(duration); err != nil {
 		return err
 	}
-	after, err := m.server.held(ctx)
+	after, err := m.server.held(ctx, "after-churn")
 	if err != nil {
 		return err
 	}
