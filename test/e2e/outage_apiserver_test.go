@@ -1,0 +1,124 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+func apiServerAway(t *testing.T) {
+	at, fixed := sidecars(t), planes(t)
+	tally := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=tally", "-o", "jsonpath={.items[0].metadata.name}"))
+	second := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=second", "-o", "jsonpath={.items[0].status.podIP}"))
+	network := strings.TrimSpace(run(t, "-n", "colors", "exec", tally, "-c", "envoy", "--", "readlink", "/proc/self/ns/net"))
+	restarts := planeRestarts(t)
+	sum := func(name string) float64 {
+		t.Helper()
+		n, err := told(t.Context(), fixed, name, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	ready := func() error {
+		for _, plane := range fixed {
+			if _, err := fetch(t.Context(), plane+"readyz"); err != nil {
+				return fmt.Errorf("control plane %s is not ready: %w", plane, err)
+			}
+		}
+		return nil
+	}
+	underBothLoads(t, func() {
+		paint(t, "red")
+		painted(t, "front", "red", arrives)
+		painted(t, "second", "red", arrives)
+		if _, err := anymesh(t.Context(), "sandbox", "apiserver", "kill", "--name", lab.name); err != nil {
+			t.Fatal(err)
+		}
+		back := func() {
+			if _, err := anymesh(contextOf(t), "sandbox", "apiserver", "start", "--name", lab.name); err != nil {
+				t.Error(err)
+			}
+		}
+		defer func() {
+			if back != nil {
+				back()
+			}
+		}()
+		until := time.Now().Add(60 * time.Second)
+		if err := nobodyAt(t.Context(), "127.0.0.1", 6443); err != nil {
+			t.Error(err)
+		}
+
+		// Streams that end meanwhile are opened again, and nothing is sent again.
+		sent, before := sum("anymesh_xds_resources_total"), configured(t, at)
+		heal := partition(t, second, "reject with tcp reset")
+		eventually(t, arrives, "the stream of second has ended", func() error {
+			if n := sum("anymesh_xds_clients"); int(n) != len(at)-1 {
+				return fmt.Errorf("%v clients", n)
+			}
+			return nil
+		})
+		heal()
+		allConnected(t, fixed, len(at))
+		if more := sum("anymesh_xds_resources_total") - sent; more != 0 {
+			t.Errorf("%v resources were sent again", more)
+		}
+		unchanged(t, before, configured(t, at))
+
+		// A new Envoy gets the whole of its configuration.
+		signal(t, "KILL", strings.Fields(mustOnNode(t, "sh", "-c",
+			`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = envoy ] && [ "$(readlink $p/ns/net)" = "$0" ] && echo ${p#/proc/}; done; true`, network))...)
+		eventually(t, 40*time.Second, "a new Envoy in "+tally, func() error {
+			figures, err := stats(t.Context(), at[tally], "^(server.uptime|server.live|listener_manager.listener_added|control_plane.connected_state)$")
+			if err == nil && (figures["server.uptime"] > 40 || figures["control_plane.connected_state"] != 1 || figures["listener_manager.listener_added"] < 2) {
+				err = fmt.Errorf("%v", figures)
+			}
+			return err
+		})
+		allConnected(t, fixed, len(at))
+		if more := sum("anymesh_xds_resources_total") - sent; more == 0 {
+			t.Error("the new Envoy was sent nothing")
+		}
+		awayFor(t, time.Until(until), ready)
+		if err := nobodyAt(t.Context(), "127.0.0.1", 6443); err != nil {
+			t.Error(err)
+		}
+		back()
+		back = nil
+		paint(t, "blue")
+		painted(t, "front", "blue", arrivesLate)
+		painted(t, "second", "blue", arrivesLate)
+		// kubelet watches again as late as others.
+		run(t, "-n", "colors", "scale", "deployment", "color-red", "--replicas=2")
+		run(t, "-n", "colors", "rollout", "status", "deployment/color-red", "--timeout=120s")
+		if err := ready(); err != nil {
+			t.Error(err)
+		}
+		if n := planeRestarts(t); n != restarts {
+			t.Errorf("control planes were restarted %d times", n-restarts)
+		}
+		o, err := callFrom(t.Context(), "front", "http://tally.colors.svc.cluster.local:8081/")
+		if err := want(o, err, o.Version == "tally", "tally"); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// planeRestarts counts how often kubelet has started control planes again.
+func planeRestarts(t *testing.T) (n int32) {
+	t.Helper()
+	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range pods.Items {
+		for _, c := range p.Status.ContainerStatuses {
+			n += c.RestartCount
+		}
+	}
+	return n
+}

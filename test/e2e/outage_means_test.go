@@ -1,0 +1,244 @@
+package e2e
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// onNode runs a command in the network and among the processes of the cluster's node: this needs no API server.
+func onNode(ctx context.Context, argv ...string) (string, error) {
+	return anymesh(ctx, append([]string{"sandbox", "exec", "--name", lab.name, "--"}, argv...)...)
+}
+
+func mustOnNode(t *testing.T, argv ...string) string {
+	t.Helper()
+	out, err := onNode(t.Context(), argv...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// fetch gets a URL of a pod or a Service from the node.
+func fetch(ctx context.Context, url string) (string, error) {
+	return onNode(ctx, "python3", "-c", "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())", url)
+}
+
+// metric sums a metric in Prometheus text, over all labels that contain a text.
+func metric(text, name, label string) (sum float64) {
+	for line := range strings.Lines(text) {
+		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
+		if base, labels, _ := strings.Cut(series, "{"); base == name && strings.Contains(labels, label) {
+			n, _ := strconv.ParseFloat(value, 64)
+			sum += n
+		}
+	}
+	return sum
+}
+
+// planes are the addresses of the control planes that run.
+func planes(t *testing.T) []string {
+	t.Helper()
+	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, p := range pods.Items {
+		if p.DeletionTimestamp == nil && p.Status.PodIP != "" {
+			out = append(out, hostPort(p.Status.PodIP, 9090))
+		}
+	}
+	return out
+}
+
+// told sums a metric over control planes, also while the API server is away.
+func told(ctx context.Context, planes []string, name, label string) (sum float64, err error) {
+	for _, plane := range planes {
+		text, err := fetch(ctx, plane+"metrics")
+		if err != nil {
+			return 0, err
+		}
+		sum += metric(text, name, label)
+	}
+	return sum, nil
+}
+
+// allConnected waits until so many sidecars hold a stream, and have answered all that they were sent.
+func allConnected(t *testing.T, planes []string, sidecars int) {
+	t.Helper()
+	began := time.Now()
+	eventually(t, 90*time.Second, "every sidecar is connected", func() error {
+		figures := map[string]float64{"anymesh_xds_clients": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_answers_total": 0}
+		for name := range figures {
+			var err error
+			if figures[name], err = told(t.Context(), planes, name, ""); err != nil {
+				return err
+			}
+		}
+		if int(figures["anymesh_xds_clients"]) != sidecars || figures["anymesh_xds_responses_total"] != figures["anymesh_xds_answers_total"] {
+			return fmt.Errorf("want %d clients, got %v", sidecars, figures)
+		}
+		return nil
+	})
+	t.Logf("%d sidecars were connected after %v", sidecars, time.Since(began).Round(time.Second))
+}
+
+// nothingSent checks that control planes that have just started sent no resource to anybody. What they did send is the empty answer that
+// a client expects for each of the types of which it wants all there are.
+func nothingSent(t *testing.T, planes []string, sidecars int) {
+	t.Helper()
+	figures := map[string]float64{}
+	for _, name := range []string{"resources", "responses", "sent_bytes"} {
+		var err error
+		if figures[name], err = told(t.Context(), planes, "anymesh_xds_"+name+"_total", ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("sent to %d sidecars: %v", sidecars, figures)
+	if figures["resources"] != 0 || figures["responses"] > float64(2*sidecars) || figures["sent_bytes"] > 128*figures["responses"] {
+		t.Errorf("%d sidecars were sent more than two empty answers each: %v", sidecars, figures)
+	}
+}
+
+// sidecars are where each sidecar tells its figures, by the name of its pod.
+func sidecars(t *testing.T) map[string]string {
+	t.Helper()
+	out := map[string]string{}
+	for _, pod := range colorsPods(t) {
+		out[pod.Name] = hostPort(pod.Status.PodIP, 9901)
+	}
+	return out
+}
+
+// stats are Envoy's figures, for those names that a regular expression finds.
+func stats(ctx context.Context, sidecar, filter string) (map[string]int, error) {
+	text, err := fetch(ctx, sidecar+"stats?filter="+filter)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string]int{}
+	for line := range strings.Lines(text) {
+		if name, value, found := strings.Cut(strings.TrimSpace(line), ": "); found {
+			if out[name], err = strconv.Atoi(value); err != nil {
+				return nil, fmt.Errorf("%q: %w", line, err)
+			}
+		}
+	}
+	return out, nil
+}
+
+// configured counts what each Envoy has made of configuration that it was sent, and how often it was told of endpoints and routes.
+func configured(t *testing.T, sidecars map[string]string) map[string]int {
+	t.Helper()
+	const changes = "config_reload|cluster_added|cluster_modified|cluster_removed|cluster_updated|listener_added|listener_modified|listener_removed|listener_in_place_updated|update_success|update_rejected"
+	all, endpoints := map[string]int{}, false
+	for pod, address := range sidecars {
+		figures, err := stats(t.Context(), address, "("+changes+")$")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range figures {
+			// Successes of clusters are those of discovery only where the endpoints come from there, else of DNS.
+			dns := strings.HasPrefix(name, "cluster.") && !strings.Contains(name, "_pool_")
+			// Those of these two types count empty answers, too.
+			empty := name == "cluster_manager.cds.update_success" || name == "listener_manager.lds.update_success"
+			if !dns && !empty {
+				all[pod+" "+name] = n
+				endpoints = endpoints || strings.HasPrefix(name, "cluster.") && n > 0
+			}
+		}
+	}
+	if len(all) < 10*len(sidecars) || !endpoints {
+		t.Fatalf("Envoy counts hardly anything: %v", all)
+	}
+	return all
+}
+
+func unchanged(t *testing.T, before, after map[string]int) {
+	t.Helper()
+	for _, name := range slices.Sorted(maps.Keys(after)) {
+		if after[name] != before[name] {
+			t.Errorf("%s was %d and is %d", name, before[name], after[name])
+		}
+	}
+}
+
+// controlPlanes are the processes of all control planes, as the node knows them.
+func controlPlanes(t *testing.T) []string {
+	t.Helper()
+	// In brackets, so that grep does not find itself.
+	return strings.Fields(mustOnNode(t, "sh", "-c", `grep -lxzs -e '--mesh-config=[/].*' /proc/[0-9]*/cmdline | cut -d/ -f3`))
+}
+
+func signal(t *testing.T, name string, processes ...string) {
+	t.Helper()
+	if len(processes) == 0 {
+		t.Fatalf("there is nobody to send %s to", name)
+	}
+	mustOnNode(t, append([]string{"sh", "-c", `kill -s "$0" "$@"`, name}, processes...)...)
+}
+
+// awayFor lets a time pass that the promise itself names, and checks all the while that something holds.
+func awayFor(t *testing.T, d time.Duration, holds func() error) {
+	t.Helper()
+	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
+		if err := holds(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// nobodyAt checks that nobody listens at an address of the node's network.
+func nobodyAt(ctx context.Context, host string, port int) error {
+	const connect = `import errno, socket, sys
+try:
+    socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5)
+    print("it accepts connections")
+except OSError as e:
+    print("refused" if e.errno in (errno.ECONNREFUSED, errno.EHOSTUNREACH) else e)`
+	out, err := onNode(ctx, "python3", "-c", connect, host, strconv.Itoa(port))
+	if err == nil && strings.TrimSpace(out) != "refused" {
+		err = errors.New(out)
+	}
+	return err
+}
+
+// partition has the node lose every packet between a pod and any control plane, or refuse them if verdict says so, until heal is called.
+func partition(t *testing.T, podIP, verdict string) (heal func()) {
+	t.Helper()
+	family := "ip"
+	if strings.Contains(podIP, ":") {
+		family = "ip6"
+	}
+	table := "outage_" + strings.NewReplacer(".", "_", ":", "_").Replace(podIP)
+	const ports = "{ 15128, 15010 }"
+	mustOnNode(t, "nft", fmt.Sprintf(`add table inet %s; add chain inet %s cut { type filter hook forward priority -10; };`+
+		`add rule inet %s cut %s saddr %s tcp dport %s counter %s; add rule inet %s cut %s daddr %s tcp sport %s counter %s`,
+		table, table, table, family, podIP, ports, verdict, table, family, podIP, ports, verdict))
+	healed := false
+	heal = func() {
+		if healed {
+			return
+		}
+		healed = true
+		out, _ := onNode(contextOf(t), "nft", "list", "table", "inet", table)
+		if !strings.Contains(out, "counter packets") || strings.Count(out, "counter packets 0 ") == 2 {
+			t.Errorf("no packet was lost:\n%s", out)
+		}
+		if _, err := onNode(contextOf(t), "nft", "delete", "table", "inet", table); err != nil {
+			t.Error(err)
+		}
+	}
+	t.Cleanup(heal)
+	return heal
+}
