@@ -73,10 +73,11 @@ func told(ctx context.Context, planes []string, name, label string) (sum float64
 	return sum, nil
 }
 
-// allConnected waits until so many sidecars hold a stream, and have answered all that they were sent.
+// allConnected waits until so many sidecars hold a stream, and nothing more is sent or answered.
 func allConnected(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	began := time.Now()
+	var before map[string]float64
 	eventually(t, 90*time.Second, "every sidecar is connected", func() error {
 		figures := map[string]float64{"anymesh_xds_clients": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_answers_total": 0}
 		for name := range figures {
@@ -85,8 +86,10 @@ func allConnected(t *testing.T, planes []string, sidecars int) {
 				return err
 			}
 		}
-		if int(figures["anymesh_xds_clients"]) != sidecars || figures["anymesh_xds_responses_total"] != figures["anymesh_xds_answers_total"] {
-			return fmt.Errorf("want %d clients, got %v", sidecars, figures)
+		settled := maps.Equal(figures, before)
+		before = figures
+		if int(figures["anymesh_xds_clients"]) != sidecars || !settled {
+			return fmt.Errorf("want %d clients, and nothing in the making, got %v", sidecars, figures)
 		}
 		return nil
 	})
