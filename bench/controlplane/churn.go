@@ -49,7 +49,7 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 		return err
 	}
 	defer stop()
-	c := &churn{run: m, stops: make([]func(), s.clients), counts: map[string]int{}}
+	c := &churn{bench: m, stops: make([]func(), s.clients), counts: map[string]int{}}
 	defer func() { c.disconnect() }()
 	c.connect(ctx)
 	round := func(d time.Duration) error { return errors.Join(c.disturb(ctx, d), c.restore(ctx)) }
@@ -81,7 +81,7 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 
 // churn is a run with things that come and go.
 type churn struct {
-	*run
+	*bench
 	stops  []func() // of clients that are connected
 	counts map[string]int
 }

@@ -47,22 +47,25 @@ func main() {
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
 	flag.DurationVar(&churn, "churn", 0, "let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
 	flag.Parse()
+	if err := run(bin, s, churn, scale, plot); err != nil {
+		fmt.Fprintln(os.Stderr, "bench:", err)
+		os.Exit(1)
+	}
+}
+
+func run(bin string, s size, churn time.Duration, scale, plot string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	bin, err := filepath.Abs(bin)
 	switch {
 	case err != nil:
+		return err
 	case churn > 0:
-		err = comeAndGo(ctx, bin, s, churn)
+		return comeAndGo(ctx, bin, s, churn)
 	case scale != "":
-		err = several(ctx, bin, s, scale, plot)
-	default:
-		err = single(ctx, bin, s)
+		return several(ctx, bin, s, scale, plot)
 	}
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "bench:", err)
-		os.Exit(1)
-	}
+	return single(ctx, bin, s)
 }
 
 func single(ctx context.Context, bin string, s size) error {

@@ -45,7 +45,7 @@ func measure(ctx context.Context, bin string, s size) (r result, err error) {
 }
 
 // prepare makes a mesh, a control plane that has written its statuses, and clients that are not connected yet.
-func prepare(ctx context.Context, bin string, s size) (m *run, stop func(), err error) {
+func prepare(ctx context.Context, bin string, s size) (m *bench, stop func(), err error) {
 	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
 	c, err := startCluster(ctx, bin)
 	if err != nil {
@@ -80,7 +80,7 @@ func prepare(ctx context.Context, bin string, s size) (m *run, stop func(), err 
 	if err != nil {
 		return nil, nil, err
 	}
-	return &run{c, server, f, s}, func() { server.stop(); c.stop() }, nil
+	return &bench{c, server, f, s}, func() { server.stop(); c.stop() }, nil
 }
 
 // first lets a control plane write the statuses, which is not what is measured.
@@ -93,15 +93,15 @@ func first(ctx context.Context, c *cluster) error {
 	return server.settle(ctx)
 }
 
-// run is a server and clients, ready to be measured.
-type run struct {
+// bench is a server and clients, ready to be measured.
+type bench struct {
 	*cluster
 	server *server
 	fleet  *fleet
 	size
 }
 
-func (m *run) all(ctx context.Context, r *result) error {
+func (m *bench) all(ctx context.Context, r *result) error {
 	names := make([]string, m.services)
 	for i := range names {
 		names[i] = clusterName(i)
@@ -143,7 +143,7 @@ func (m *run) all(ctx context.Context, r *result) error {
 }
 
 // oneByOne makes changes, each when the last client has acknowledged the one before.
-func (m *run) oneByOne(ctx context.Context, r *result) error {
+func (m *bench) oneByOne(ctx context.Context, r *result) error {
 	cpu, err := m.server.cpu()
 	if err != nil {
 		return err
@@ -173,7 +173,7 @@ func (m *run) oneByOne(ctx context.Context, r *result) error {
 }
 
 // atOnce makes a change to each of as many services as there are changes, as fast as the API server takes them.
-func (m *run) atOnce(ctx context.Context, r *result) error {
+func (m *bench) atOnce(ctx context.Context, r *result) error {
 	cpu, err := m.server.cpu()
 	if err != nil {
 		return err
@@ -202,7 +202,7 @@ func (m *run) atOnce(ctx context.Context, r *result) error {
 	return err
 }
 
-func (m *run) await(ctx context.Context, synced <-chan time.Time) (time.Time, error) {
+func (m *bench) await(ctx context.Context, synced <-chan time.Time) (time.Time, error) {
 	select {
 	case last := <-synced:
 		return last, nil
