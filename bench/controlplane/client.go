@@ -10,8 +10,6 @@ import (
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc"
-	"google.golang.org/grpc/credentials"
 )
 
 // The types of resources, in the order in which a sidecar asks for them.
@@ -23,14 +21,15 @@ const (
 	routeType    = typePrefix + "route.v3.RouteConfiguration"
 )
 
-// sidecar is a client that acknowledges all that it gets.
+// sidecar is a client that acknowledges all that it gets. It does no more than that, so that many of them on one machine leave the
+// processor to the server: real sidecars are elsewhere.
 type sidecar struct {
 	discovery string // address of the server
 	config    *tls.Config
 	workload  string
 	services  int
 	received  *atomic.Int64 // bytes, of all clients
-	got       func(*discoveryv3.DeltaDiscoveryResponse)
+	got       func(response)
 }
 
 // start connects the client. It is gone when the function that it gives has returned.
@@ -49,15 +48,11 @@ func (c *sidecar) start(ctx context.Context) (stop func()) {
 
 // run keeps a stream until the context ends; a server that is not there is tried again.
 func (c *sidecar) run(ctx context.Context) {
-	dial := func(ctx context.Context, address string) (net.Conn, error) {
-		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
-		return counted{conn, c.received}, err
-	}
 	for ctx.Err() == nil {
-		conn, err := grpc.NewClient("passthrough:///"+c.discovery, grpc.WithTransportCredentials(credentials.NewTLS(c.config)),
-			grpc.WithContextDialer(dial), grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(64<<20)))
-		if err == nil {
-			_ = c.stream(ctx, conn) // the next stream takes its place
+		if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.discovery); err == nil {
+			end := context.AfterFunc(ctx, func() { _ = conn.Close() }) // it may be closed already
+			_ = c.stream(ctx, conn)                                    // the next stream takes its place
+			end()
 			_ = conn.Close()
 		}
 		select {
@@ -67,8 +62,12 @@ func (c *sidecar) run(ctx context.Context) {
 	}
 }
 
-func (c *sidecar) stream(ctx context.Context, conn *grpc.ClientConn) error {
-	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)
+func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
+	secure := tls.Client(counted{conn, c.received}, c.config)
+	if err := secure.HandshakeContext(ctx); err != nil {
+		return err
+	}
+	s, err := open(secure)
 	if err != nil {
 		return err
 	}
@@ -81,19 +80,19 @@ func (c *sidecar) stream(ctx context.Context, conn *grpc.ClientConn) error {
 	}
 	routes := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: routeType, ResourceNamesSubscribe: []string{fmt.Sprintf("rds_egress_http_%d", port)}}
 	for _, request := range []*discoveryv3.DeltaDiscoveryRequest{first, endpoints, {TypeUrl: listenerType}, routes} {
-		if err := stream.Send(request); err != nil {
+		if err := s.request(request); err != nil {
 			return err
 		}
 	}
 	for {
-		response, err := stream.Recv()
+		r, err := s.response()
 		if err != nil {
 			return err
 		}
-		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: response.GetTypeUrl(), ResponseNonce: response.GetNonce()}); err != nil {
+		if err := s.acknowledge(r); err != nil {
 			return err
 		}
-		c.got(response)
+		c.got(r)
 	}
 }
 

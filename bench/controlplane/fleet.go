@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -64,9 +63,9 @@ func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet,
 		}
 		f.sidecars = append(f.sidecars, &sidecar{
 			discovery: c.discovery,
-			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
+			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"}, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
 			workload:  workloadName(i % s.workloads), services: s.services, received: &f.received,
-			got: func(r *discoveryv3.DeltaDiscoveryResponse) { f.note(i, r) },
+			got: func(r response) { f.note(i, r) },
 		})
 	}
 	return f, nil
@@ -101,15 +100,15 @@ func (f *fleet) expect(names []string) <-chan time.Time {
 }
 
 // note takes in what a client got and has acknowledged.
-func (f *fleet) note(i int, r *discoveryv3.DeltaDiscoveryResponse) {
-	if r.GetTypeUrl() != endpointType {
+func (f *fleet) note(i int, r response) {
+	if r.typeURL != endpointType {
 		return
 	}
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	for _, resource := range r.GetResources() {
-		if waits := f.missing[resource.GetName()]; waits != nil {
+	for _, name := range r.names {
+		if waits := f.missing[name]; waits != nil {
 			if _, missing := waits[i]; missing {
 				delete(waits, i)
 				if f.left--; f.left == 0 {

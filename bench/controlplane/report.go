@@ -24,7 +24,7 @@ func (r result) table(w io.Writer, s size) {
 	row("change until the last acknowledgement, p99", "%.1f ms\t<= %d ms\t>= %d ms", r.P99, goalP99, peerP99)
 	row("memory per client", "%.0f kB\t<= %d kB\t~%d kB", r.KB, goalKB, peerKB)
 	row("bytes on the wire for a change", "%.0f, %.0f a client\t\t", r.Wire, r.Wire/float64(s.clients))
-	row("CPU for 1000 changes at once", "%.2f s, done in %.1f s\t\t", r.burstCPU, r.burstSeconds)
+	row("CPU for 1000 changes at once", "%.2f s, done in %.1f s\t\t", r.BurstCPU, r.burstSeconds)
 	row("CPU from the start until all are in sync", "%.2f s\t\t", r.Cold)
 	row("memory without clients", "%.0f MB\t\t", r.base/1e6)
 	_ = t.Flush() // to a terminal or a file that is checked when it is closed
