@@ -23,7 +23,7 @@ func (s *server) held(ctx context.Context, when string) (held, error) {
 		return h, err
 	}
 	for i := range 5 { // the least counts: between collecting garbage and looking, more is made
-		if _, err := s.memory(ctx, when); err != nil { // collects garbage
+		if _, err := s.memoryNow(ctx, when); err != nil { // collects garbage
 			return h, err
 		}
 		values, err := s.read(ctx, "go_goroutines", "process_open_fds", "go_memstats_heap_alloc_bytes")
