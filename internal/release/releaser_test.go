@@ -74,6 +74,21 @@ func (c *cluster) notice(t *testing.T, o client.Object) (gone bool) {
 	return false
 }
 
+// answer sets what reads come to from now on.
+func (c *cluster) answer(err error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.refuse = err
+}
+
+// asked is how many reads there were when nobody has anything left to do.
+func (c *cluster) asked() int {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.reads
+}
+
 func (c *cluster) run(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -156,11 +171,11 @@ func TestAMeshWaits(t *testing.T) {
 		if e := <-c.recorder.Events; !strings.HasPrefix(e, "Warning PendingMembersDeletion") || !strings.Contains(e, "a/n1, VirtualNode a/n2") {
 			t.Errorf("event %q", e)
 		}
-		if !c.delete(t, n1) || c.notice(t, m) || c.reads != 0 {
-			t.Errorf("one of two members is gone, and it came to %d reads", c.reads)
+		if !c.delete(t, n1) || c.notice(t, m) || c.asked() != 0 {
+			t.Errorf("one of two members is gone, and it came to %d reads", c.asked())
 		}
-		if c.delete(t, n2); !c.notice(t, m) || c.reads != 1 {
-			t.Errorf("a Mesh without members is still there, after %d reads", c.reads)
+		if c.delete(t, n2); !c.notice(t, m) || c.asked() != 1 {
+			t.Errorf("a Mesh without members is still there, after %d reads", c.asked())
 		}
 	})
 }
@@ -175,14 +190,16 @@ func TestWorkTakenOver(t *testing.T) {
 		if c.delete(t, n) {
 			t.Fatal("nobody works, and it is gone")
 		}
-		c.refuse = errors.New("no answer")
+		c.answer(errors.New("no answer"))
 		c.run(t)
-		if c.notice(t, n) || c.reads != 1 {
-			t.Fatalf("the API server does not answer, and there were %d reads", c.reads)
+		if reads := c.asked(); reads != 1 {
+			t.Fatalf("the API server does not answer, and there were %d reads", reads)
 		}
-		c.mu.Lock()
-		c.refuse = nil
-		c.mu.Unlock()
+		if c.notice(t, n) {
+			t.Fatal("the API server does not answer, and it is gone")
+		}
+		synctest.Wait() // for the look that the notice asked for
+		c.answer(nil)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
 		if !c.notice(t, n) {
