@@ -41,6 +41,12 @@ func target(target string) string {
 	return `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {prefix: /}, action: {weightedTargets: [{` + target + `, weight: 1}]}}}]}`
 }
 
+// severalListeners is a router that has one listener for each protocol, with one route that goes to a node.
+func severalListeners(route string) string {
+	return `{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 81, protocol: http2}}, {portMapping: {port: 82, protocol: grpc}},
+		{portMapping: {port: 83, protocol: tcp}}], routes: [{name: r, ` + route + toNode + `}}]}`
+}
+
 // carriedByNobody are the faults beyond the released controller's rules, which admission finds by translating the object alone.
 var carriedByNobody = []rule{
 	{"Mesh", "spec.awsName", `{awsName: my mesh}`, `{awsName: my-mesh}`},
@@ -63,6 +69,10 @@ var carriedByNobody = []rule{
 	{"VirtualRouter", "spec.routes[0].grpcRoute", `{` + httpListener + `, routes: [{name: r, grpcRoute: {match: {}, ` + toNode + `}}]}`, grpcMatch(``)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.match.port", httpMatch(`prefix: /, port: 81`), httpMatch(`prefix: /, port: 80`)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.match.port", httpMatch(`prefix: /, port: 70000`), httpMatch(`prefix: /, port: 0`)},
+	{"VirtualRouter", "spec.routes[0].httpRoute.match.port", severalListeners(`httpRoute: {match: {prefix: /}, `), severalListeners(`httpRoute: {match: {prefix: /, port: 80}, `)},
+	{"VirtualRouter", "spec.routes[0].http2Route.match.port", severalListeners(`http2Route: {match: {prefix: /}, `), severalListeners(`http2Route: {match: {prefix: /, port: 81}, `)},
+	{"VirtualRouter", "spec.routes[0].grpcRoute.match.port", severalListeners(`grpcRoute: {match: {}, `), severalListeners(`grpcRoute: {match: {port: 82}, `)},
+	{"VirtualRouter", "spec.routes[0].tcpRoute.match.port", severalListeners(`tcpRoute: {`), severalListeners(`tcpRoute: {match: {port: 83}, `)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.match.prefix", httpMatch(`prefix: paint`), httpMatch(`prefix: /paint`)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.match.path.exact", httpMatch(`path: {exact: paint}`), httpMatch(`path: {exact: /paint}`)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.match.path.regex", httpMatch(`path: {regex: "/(paint"}`), httpMatch(`path: {regex: "/(paint)"}`)},

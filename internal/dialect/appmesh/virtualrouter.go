@@ -37,6 +37,7 @@ func (t *translator) virtualRouter(m *member[*api.VirtualRouter]) {
 		}
 		names[r.Name] = i
 		if route, ok := t.route(m.key.Mesh, at, r); ok && t.reachable(route, router.Ports) {
+			t.portStated(route, router.Ports)
 			routes = append(routes, rankedRoute{route, r.Priority})
 		}
 	}
@@ -104,6 +105,15 @@ func (t *translator) reachable(r model.Route, ports []model.RouterPort) bool {
 		t.report(r.Origin, model.CodeInvalidField, "no listener of the VirtualRouter speaks %s", r.Protocol)
 	}
 	return false
+}
+
+// portStated reports a route that leaves open which of several listeners it is for. App Mesh took no such route, whatever the other
+// listeners speak. One that is there all the same is served on each listener of its protocol: that narrows nothing that works.
+func (t *translator) portStated(r model.Route, ports []model.RouterPort) {
+	if r.Port == 0 && len(ports) > 1 {
+		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,
+			"needed where the VirtualRouter has several listeners; a route that is there without it is for all that speak %s", r.Protocol)
+	}
 }
 
 // action resolves the targets of a route. Those that cannot be found are left out, and the others share the traffic.
