@@ -17,15 +17,15 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out.
+// limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out, full for what fullObjects have.
 type limitOf struct {
 	kind, path     string
 	refused, taken []any
 }
 
-type nothing struct{}
+type special string
 
-var absent = nothing{}
+const absent, full = special("absent"), special("full")
 
 func text(n int) string { return strings.Repeat("x", n) }
 
@@ -69,18 +69,10 @@ func items(low, high int, item string) (refused, taken []any) {
 
 func oneOf(values ...any) (refused, taken []any) { return list("other", ""), values }
 
-func needed(value any) (refused, taken []any) { return list(absent), list(value) }
-
-// TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it.
+// TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it, and fields that they do not have
+// against their absence.
 func TestLimitsOfTheSchema(t *testing.T) {
-	bases := map[string]map[string]any{}
-	for kind, spec := range fullSpecs {
-		var base map[string]any
-		if err := yaml.UnmarshalStrict([]byte(spec), &base); err != nil {
-			t.Fatal(kind, err)
-		}
-		bases[kind] = base
-	}
+	bases := fullObjects(t)
 	type trial struct {
 		row     limitOf
 		value   any
@@ -91,8 +83,9 @@ func TestLimitsOfTheSchema(t *testing.T) {
 	add := func(row limitOf, value any, refused bool) {
 		name := "x" + strconv.Itoa(len(trials))
 		trials[name] = trial{row, value, refused}
-		spec := place(t, clone(t, bases[row.kind]), row.path, value)
-		object, err := json.Marshal(map[string]any{"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind, "metadata": map[string]any{"name": name, "namespace": "a"}, "spec": spec})
+		o := place(t, clone(t, bases[row.kind]), row.path, value)
+		maps.Copy(o, map[string]any{"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind, "metadata": map[string]any{"name": name, "namespace": "a"}})
+		object, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -125,8 +118,8 @@ func TestLimitsOfTheSchema(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
 		c, got := trials[name], said[name]
-		shown := fmt.Sprintf("%s spec.%s = %.60v", c.row.kind, c.row.path, c.value)
-		_, named := got["spec."+c.row.path]
+		shown := fmt.Sprintf("%s %s = %.60v", c.row.kind, c.row.path, c.value)
+		_, named := got[c.row.path]
 		switch {
 		case c.refused && (!named || len(got) != 1):
 			t.Errorf("%s: got %v, want one refusal of this field", shown, got)
@@ -134,6 +127,26 @@ func TestLimitsOfTheSchema(t *testing.T) {
 			t.Errorf("%s: got %v, want it taken", shown, got)
 		}
 	}
+}
+
+// fullObjects give each kind's fullSpecs, with all that is alike filled in, and a status.
+func fullObjects(t *testing.T) map[string]map[string]any {
+	t.Helper()
+	out := map[string]map[string]any{}
+	for kind, text := range fullSpecs {
+		var spec map[string]any
+		if err := yaml.UnmarshalStrict([]byte(text), &spec); err != nil {
+			t.Fatal(kind, err)
+		}
+		out[kind] = map[string]any{"spec": spec}
+		if kind != "BackendGroup" { // whose status is empty
+			out[kind]["status"] = map[string]any{"conditions": list(map[string]any{"type": kind + "Active", "status": "True"})}
+		}
+	}
+	for _, a := range alikes {
+		place(t, out[a.kind], a.path, look(t, clone(t, out[a.of]), a.as))
+	}
+	return out
 }
 
 func clone(t *testing.T, v map[string]any) map[string]any {
@@ -151,16 +164,39 @@ func clone(t *testing.T, v map[string]any) map[string]any {
 
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
-// place sets the field of a path, or removes it. Everything on the way must be there.
-func place(t *testing.T, spec map[string]any, path string, value any) map[string]any {
+// look gives the value of a path. Everything on the way must be there.
+func look(t *testing.T, object map[string]any, path string) any {
 	t.Helper()
-	var at any = spec
+	var at any = object
+	for _, name := range step.FindAllString(path, -1) {
+		switch here := at.(type) {
+		case map[string]any:
+			at = here[name]
+		case []any:
+			n, err := strconv.Atoi(name)
+			if err != nil || n >= len(here) {
+				t.Fatalf("%s: no element %s", path, name)
+			}
+			at = here[n]
+		}
+		if at == nil {
+			t.Fatalf("%s: the full object has nothing at %s", path, name)
+		}
+	}
+	return at
+}
+
+// place sets the field of a path, or removes it. Everything on the way must be there.
+func place(t *testing.T, object map[string]any, path string, value any) map[string]any {
+	t.Helper()
+	var at any = object
 	steps := step.FindAllString(path, -1)
 	for i, name := range steps {
 		last := i == len(steps)-1
 		switch here := at.(type) {
 		case map[string]any:
 			switch {
+			case last && value == any(full):
 			case last && value == any(absent):
 				delete(here, name)
 			case last:
@@ -173,14 +209,14 @@ func place(t *testing.T, spec map[string]any, path string, value any) map[string
 			if err != nil || n >= len(here) {
 				t.Fatalf("%s: no element %s", path, name)
 			}
-			if last {
+			if last && value != any(full) {
 				here[n] = value
 			} else {
 				at = here[n]
 			}
 		default:
-			t.Fatalf("%s: the full spec has nothing at %s", path, name)
+			t.Fatalf("%s: the full object has nothing at %s", path, name)
 		}
 	}
-	return spec
+	return object
 }
