@@ -135,15 +135,7 @@ func TestConflictsAndReferences(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			said := func(objects []string) []string {
-				var documents []string
-				for i, text := range objects {
-					if !strings.Contains(text, "apiVersion") {
-						text = strings.Replace(text, "{kind", "{apiVersion: appmesh.k8s.aws/v1beta2, kind", 1)
-					}
-					age := fmt.Sprintf("metadata: {creationTimestamp: \"2026-01-01T00:%02d:00Z\", ", i)
-					documents = append(documents, strings.Replace(text, "metadata: {", age, 1))
-				}
-				_, findings := appmesh.Dialect{}.Translate(decode(t, []byte(strings.Join(documents, "\n---\n"))))
+				_, findings := appmesh.Dialect{}.Translate(aged(t, objects))
 				var out []string
 				for _, f := range findings {
 					out = append(out, fmt.Sprintf("%s %s %s %s", f.Severity, f.Code, f.Object, f.Path))

@@ -2,7 +2,6 @@ package appmesh_test
 
 import (
 	"math/rand/v2"
-	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -43,33 +42,4 @@ func TestStatusesDoNotDependOnOrder(t *testing.T) {
 			}
 		}
 	}
-}
-
-// An object that is deleted and created again ends where it was, and so does everything around it. A dialect has no memory, so
-// this is what is left of the promise: the way through the state without the object leaves no trace in any status.
-func TestDeletedAndCreatedAgain(t *testing.T) {
-	for _, path := range caseFiles(t) {
-		c := readCase(t, path)
-		d := appmesh.Dialect{Settings: c.settings}
-		settled := settle(d, c.objects)
-		want := outcomeOf(t, d, settled)
-		for i := range settled {
-			without := settle(d, slices.Delete(slices.Clone(settled), i, i+1))
-			again := settle(d, slices.Insert(without, i, c.objects[i]))
-			if diff := cmp.Diff(want, outcomeOf(t, d, again)); diff != "" {
-				t.Errorf("%s without %s (-want +got):\n%s", path, settled[i].GetName(), diff)
-			}
-		}
-	}
-}
-
-// settle writes the statuses into the objects, as the control plane does.
-func settle(d appmesh.Dialect, objects []client.Object) []client.Object {
-	_, findings := d.Translate(objects)
-	status := d.Statuses(objects, findings)
-	var out []client.Object
-	for _, o := range objects {
-		out = append(out, status(o, someTime))
-	}
-	return out
 }
