@@ -2,6 +2,7 @@ package appmesh
 
 import (
 	"fmt"
+	"unicode/utf8"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/model"
@@ -19,21 +20,44 @@ func (t *translator) bounds(m *member[*api.VirtualNode]) {
 	spec := m.object.Spec
 	for i, l := range spec.Listeners {
 		at := fmt.Sprintf("spec.listeners[%d].", i)
-		if h := l.HealthCheck; h != nil && h.Port != nil && *h.Port != l.PortMapping.Port {
-			t.report(m.origin.At(at+"healthCheck.port"), model.CodeInvalidField, "%d is not the listener's port %d", *h.Port, l.PortMapping.Port)
+		if l.HealthCheck != nil {
+			t.checkedPort(m.origin.At(at+"healthCheck.port"), l.HealthCheck.Port, l.PortMapping.Port)
 		}
 		if l.TLS != nil && l.TLS.Validation != nil {
 			t.names(m.origin, at+"tls.validation", l.TLS.Validation.SubjectAlternativeNames)
 		}
 	}
-	if d := spec.BackendDefaults; d != nil {
-		t.policyNames(m.origin, "spec.backendDefaults.clientPolicy", d.ClientPolicy)
-	}
+	t.defaultNames(m.origin, spec.BackendDefaults)
 	for i, b := range spec.Backends {
 		t.policyNames(m.origin, fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy", i), b.VirtualService.ClientPolicy)
 	}
-	if spec.Logging != nil && spec.Logging.AccessLog != nil && spec.Logging.AccessLog.File != nil {
-		t.logFormat(m.origin, spec.Logging.AccessLog.File.Format)
+	t.logFormat(m.origin, spec.Logging)
+}
+
+// gatewayBounds does the same for a VirtualGateway, which is not served yet.
+func (t *translator) gatewayBounds(origin model.Origin, spec api.VirtualGatewaySpec) {
+	for i, l := range spec.Listeners {
+		at := fmt.Sprintf("spec.listeners[%d].", i)
+		if l.HealthCheck != nil {
+			t.checkedPort(origin.At(at+"healthCheck.port"), l.HealthCheck.Port, l.PortMapping.Port)
+		}
+		if l.TLS != nil && l.TLS.Validation != nil {
+			t.names(origin, at+"tls.validation", l.TLS.Validation.SubjectAlternativeNames)
+		}
+	}
+	t.defaultNames(origin, spec.BackendDefaults)
+	t.logFormat(origin, spec.Logging)
+}
+
+func (t *translator) checkedPort(at model.Origin, port *api.PortNumber, listener api.PortNumber) {
+	if port != nil && *port != listener {
+		t.report(at, model.CodeInvalidField, "%d is not the listener's port %d", *port, listener)
+	}
+}
+
+func (t *translator) defaultNames(at model.Origin, d *api.BackendDefaults) {
+	if d != nil {
+		t.policyNames(at, "spec.backendDefaults.clientPolicy", d.ClientPolicy)
 	}
 }
 
@@ -48,30 +72,26 @@ func (t *translator) names(at model.Origin, path string, names *api.SubjectAlter
 		return
 	}
 	for i, name := range names.Match.Exact {
-		if len(name) > maxName {
-			t.tooLong(at.At(fmt.Sprintf("%s.subjectAlternativeNames.match.exact[%d]", path, i)), name, maxName)
-		}
+		t.atMost(maxName, at.At(fmt.Sprintf("%s.subjectAlternativeNames.match.exact[%d]", path, i)), name)
 	}
 }
 
-func (t *translator) logFormat(at model.Origin, f *api.LoggingFormat) {
-	if f == nil {
+func (t *translator) logFormat(at model.Origin, l *api.Logging) {
+	if l == nil || l.AccessLog == nil || l.AccessLog.File == nil || l.AccessLog.File.Format == nil {
 		return
 	}
+	f := l.AccessLog.File.Format
 	const path = "spec.logging.accessLog.file.format"
-	if text := deref(f.Text); len(text) > maxLogText {
-		t.tooLong(at.At(path+".text"), text, maxLogText)
-	}
+	t.atMost(maxLogText, at.At(path+".text"), deref(f.Text))
 	for i, e := range f.JSON {
-		if len(e.Key) > maxLogField {
-			t.tooLong(at.At(fmt.Sprintf("%s.json[%d].key", path, i)), e.Key, maxLogField)
-		}
-		if len(e.Value) > maxLogField {
-			t.tooLong(at.At(fmt.Sprintf("%s.json[%d].value", path, i)), e.Value, maxLogField)
-		}
+		t.atMost(maxLogField, at.At(fmt.Sprintf("%s.json[%d].key", path, i)), e.Key)
+		t.atMost(maxLogField, at.At(fmt.Sprintf("%s.json[%d].value", path, i)), e.Value)
 	}
 }
 
-func (t *translator) tooLong(at model.Origin, text string, limit int) {
-	t.report(at, model.CodeInvalidField, "has %d characters; at most %d", len(text), limit)
+// atMost reports a text of more than so many characters.
+func (t *translator) atMost(limit int, at model.Origin, text string) {
+	if n := utf8.RuneCountInString(text); n > limit {
+		t.report(at, model.CodeInvalidField, "has %d characters; at most %d", n, limit)
+	}
 }

@@ -1,63 +1,91 @@
 package appmesh_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// Each bound that App Mesh checked behind its schema, on both sides.
+// Each bound that App Mesh checked behind its schema, on both sides. In a spec, $ stands for the number, or for a text of that length.
 func TestWhatAppMeshRefusedBehindItsSchema(t *testing.T) {
-	text := func(n int) string { return strings.Repeat("x", n) }
-	names := func(n int) *api.SubjectAlternativeNames {
-		return &api.SubjectAlternativeNames{Match: api.SubjectAlternativeNameMatchers{Exact: []string{"ok", text(n)}}}
-	}
-	policy := func(n int) *api.ClientPolicy {
-		return &api.ClientPolicy{TLS: &api.ClientPolicyTLS{Validation: api.TLSValidation{SubjectAlternativeNames: names(n)}}}
-	}
-	format := func(f api.LoggingFormat) *api.Logging {
-		return &api.Logging{AccessLog: &api.AccessLog{File: &api.FileAccessLog{Path: "/dev/stdout", Format: &f}}}
-	}
+	const (
+		sans     = `subjectAlternativeNames: {match: {exact: [ok, "$"]}}`
+		policy   = `clientPolicy: {tls: {validation: {trust: {file: {certificateChain: /ca}}, ` + sans + `}}}`
+		defaults = `{backendDefaults: {` + policy + `}}`
+		log      = `{logging: {accessLog: {file: {path: /dev/stdout, format: `
+		discover = `serviceDiscovery: {dns: {hostname: h}}`
+		check    = `listeners: [{portMapping: {port: 8080, protocol: http}, healthCheck: {healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000, protocol: http, port: $}}]`
+		tls      = `listeners: [{portMapping: {port: 443, protocol: http}, tls: {mode: STRICT, certificate: {file: {certificateChain: /c, privateKey: /k}}, validation: {trust: {file: {certificateChain: /ca}}, ` + sans + `}}}]`
+		backend  = `{backends: [{virtualService: {virtualServiceRef: {name: s}, ` + policy + `}}]}`
+		route    = `{listeners: [{portMapping: {port: 80, protocol: tcp}}], routes: [{name: "$", tcpRoute: {action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}}}]}`
+		toS      = `grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}`
+
+		listenerSAN = "spec.listeners[0].tls.validation.subjectAlternativeNames.match.exact[1]"
+		defaultSAN  = "spec.backendDefaults.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[1]"
+		backendSAN  = "spec.backends[0].virtualService.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[1]"
+		format      = "spec.logging.accessLog.file.format."
+	)
 	for _, c := range []struct {
-		path   string
-		limit  int
-		set    func(*api.VirtualNodeSpec, int)
-		beyond int
+		kind, path, spec string
+		taken, refused   int
 	}{
-		{"spec.listeners[0].healthCheck.port", 8080, func(s *api.VirtualNodeSpec, n int) {
-			s.Listeners[0].HealthCheck = &api.HealthCheck{Protocol: "http", Port: new(api.PortNumber(n))}
-		}, 8081},
-		{"spec.listeners[0].tls.validation.subjectAlternativeNames.match.exact[1]", 254, func(s *api.VirtualNodeSpec, n int) {
-			s.Listeners[0].TLS = &api.ListenerTLS{Mode: "STRICT", Validation: &api.ListenerTLSValidation{SubjectAlternativeNames: names(n)}}
-		}, 255},
-		{"spec.backendDefaults.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[1]", 254, func(s *api.VirtualNodeSpec, n int) {
-			s.BackendDefaults = &api.BackendDefaults{ClientPolicy: policy(n)}
-		}, 255},
-		{"spec.backends[0].virtualService.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[1]", 254, func(s *api.VirtualNodeSpec, n int) {
-			s.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: "s"}, ClientPolicy: policy(n)}}}
-		}, 255},
-		{"spec.logging.accessLog.file.format.text", 1000, func(s *api.VirtualNodeSpec, n int) { s.Logging = format(api.LoggingFormat{Text: new(text(n))}) }, 1001},
-		{"spec.logging.accessLog.file.format.json[0].key", 100, func(s *api.VirtualNodeSpec, n int) {
-			s.Logging = format(api.LoggingFormat{JSON: []api.JSONFormatEntry{{Key: text(n), Value: "v"}}})
-		}, 101},
-		{"spec.logging.accessLog.file.format.json[0].value", 100, func(s *api.VirtualNodeSpec, n int) {
-			s.Logging = format(api.LoggingFormat{JSON: []api.JSONFormatEntry{{Key: "k", Value: text(n)}}})
-		}, 101},
+		{"Mesh", "spec.awsName", `{awsName: "$"}`, 255, 256},
+		{"VirtualNode", "spec.awsName", `{awsName: "$"}`, 255, 256},
+		{"VirtualService", "spec.awsName", `{awsName: "$"}`, 255, 256},
+		{"VirtualRouter", "spec.awsName", `{awsName: "$"}`, 255, 256},
+		{"VirtualRouter", "spec.routes[0].name", route, 255, 256},
+		{"VirtualRouter", "spec.routes[0].name", route, 1, 0},
+		{"VirtualGateway", "spec.awsName", `{awsName: "$"}`, 255, 256},
+		{"GatewayRoute", "spec.awsName", `{awsName: "$", ` + toS + `}`, 255, 256},
+
+		{"VirtualNode", "spec.listeners[0].healthCheck.port", `{` + check + `, ` + discover + `}`, 8080, 8081},
+		{"VirtualNode", listenerSAN, `{` + tls + `, ` + discover + `}`, 254, 255},
+		{"VirtualNode", defaultSAN, defaults, 254, 255},
+		{"VirtualNode", backendSAN, backend, 254, 255},
+		{"VirtualNode", format + "text", log + `{text: "$"}}}}}`, 1000, 1001},
+		{"VirtualNode", format + "text", log + `{text: "äöü $"}}}}}`, 996, 997}, // characters, not bytes
+		{"VirtualNode", format + "json[0].key", log + `{json: [{key: "$", value: v}]}}}}}`, 100, 101},
+		{"VirtualNode", format + "json[1].value", log + `{json: [{key: k, value: v}, {key: k, value: "$"}]}}}}}`, 100, 101},
+
+		{"VirtualGateway", "spec.listeners[0].healthCheck.port", `{` + check + `}`, 8080, 8081},
+		{"VirtualGateway", listenerSAN, `{` + tls + `}`, 254, 255},
+		{"VirtualGateway", defaultSAN, defaults, 254, 255},
+		{"VirtualGateway", format + "text", log + `{text: "$"}}}}}`, 1000, 1001},
+		{"VirtualGateway", format + "json[0].key", log + `{json: [{key: "$", value: v}]}}}}}`, 100, 101},
+		{"VirtualGateway", format + "json[0].value", log + `{json: [{key: k, value: "$"}]}}}}}`, 100, 101},
 	} {
-		for n, refused := range map[int]bool{c.limit: false, c.beyond: true} {
-			o := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "n"}, Spec: api.VirtualNodeSpec{
-				PodSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": "n"}},
-				Listeners:        []api.Listener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
-				ServiceDiscovery: &api.ServiceDiscovery{DNS: &api.DNSServiceDiscovery{Hostname: "n.a"}},
-			}}
-			c.set(&o.Spec, n)
-			err := appmesh.ValidateCreate(o)
-			if refused != (err != nil) || refused && !strings.Contains(err.Error(), c.path+": ") {
-				t.Errorf("%s with %d: %v", c.path, n, err)
+		with := func(n int) string {
+			value := strings.Repeat("x", n)
+			if strings.HasSuffix(c.path, ".port") {
+				value = fmt.Sprint(n)
+			}
+			return strings.Replace(c.spec, "$", value, 1)
+		}
+		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.taken))); err != nil {
+			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.taken, err)
+		}
+		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.refused))); err == nil || !names(err.Error(), c.path) {
+			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.refused, err)
+		}
+	}
+}
+
+// The letters of names that end up in resource names; a VirtualService's is a host name.
+func TestLettersOfNames(t *testing.T) {
+	const toS = `, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}`
+	for kind, rest := range map[string]string{"Mesh": "", "VirtualNode": "", "VirtualRouter": "", "VirtualGateway": "", "GatewayRoute": toS, "VirtualService": ""} {
+		taken, refused := "aZ0_-", []string{"a b", "a.b", "a/b", "ä"}
+		if kind == "VirtualService" {
+			taken, refused = "aZ0-_.example", []string{"a b", ".b", "a.", "a..b", "a/b", "a:80", "*.b", "ä"}
+		}
+		if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+taken+`"`+rest+`}`)); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		for _, name := range refused {
+			if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+name+`"`+rest+`}`)); err == nil || !names(err.Error(), "spec.awsName") {
+				t.Errorf("%s of the name %s: %v", kind, name, err)
 			}
 		}
 	}

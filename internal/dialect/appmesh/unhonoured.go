@@ -53,7 +53,8 @@ func unhonouredInNode(o *api.VirtualNode) []ask {
 
 func asksTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
-// addUnhonoured adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec.
+// addUnhonoured adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec, and those about
+// what App Mesh refused of it.
 func addUnhonoured[T client.Object](r *rules, g *incremental.Graph, objects *live.Objects, kind string) {
 	incremental.Each(g, kind, live.Of[T](objects), func(task *incremental.Task, _ types.NamespacedName, all []T) {
 		t, o := &translator{task, r}, all[0]
@@ -61,8 +62,15 @@ func addUnhonoured[T client.Object](r *rules, g *incremental.Graph, objects *liv
 		if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
 			t.out.Members.Emit(task, at.Object, mesh)
 		}
-		if !leaving(o) {
-			t.report(at.At("spec"), model.CodeNotHonoured, "objects of kind %s are not served yet", kind)
+		if leaving(o) {
+			return
+		}
+		t.report(at.At("spec"), model.CodeNotHonoured, "objects of kind %s are not served yet", kind)
+		if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
+			t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+		}
+		if gateway, is := any(o).(*api.VirtualGateway); is {
+			t.gatewayBounds(at, gateway.Spec)
 		}
 	})
 }

@@ -36,6 +36,9 @@ func (t *translator) virtualRouter(m *member[*api.VirtualRouter]) {
 			continue
 		}
 		names[r.Name] = i
+		if fault := nameFault(api.KindVirtualRouter, r.Name); fault != "" { // it is served all the same: nothing hangs on the name
+			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", fault)
+		}
 		if route, ok := t.route(m.key.Mesh, at, r); ok && t.reachable(route, router.Ports) {
 			t.portStated(route, router.Ports)
 			routes = append(routes, rankedRoute{route, r.Priority})
