@@ -50,7 +50,7 @@ func severalListeners(route string) string {
 
 func letters(n int) string { return strings.Repeat("x", n) }
 
-// logging has an access log of a format; trusting trusts a peer with a name of so many letters; checked has a health check of a listener.
+// logging has an access log of a format; trusting trusts a peer with a name of so many letters; checked has a health check of a port.
 func logging(format string) string {
 	return `{logging: {accessLog: {file: {path: /dev/stdout, format: {` + format + `}}}}}`
 }
@@ -59,9 +59,9 @@ func trusting(n int) string {
 	return `{backendDefaults: {clientPolicy: {tls: {validation: {trust: {file: {certificateChain: /ca.pem}}, subjectAlternativeNames: {match: {exact: [` + letters(n) + `]}}}}}}}`
 }
 
-func checked(listener, port int) string {
-	return fmt.Sprintf(`listeners: [{portMapping: {port: %d, protocol: http}, healthCheck: {protocol: http, port: %d,
-		healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000}}]`, listener, port)
+func checked(port int) string {
+	return fmt.Sprintf(`listeners: [{portMapping: {port: 80, protocol: http}, healthCheck: {protocol: http, port: %d,
+		healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000}}]`, port)
 }
 
 // carriedByNobody are the faults beyond the released controller's rules, which admission finds by translating the object alone.
@@ -72,7 +72,7 @@ var carriedByNobody = []rule{
 	{"VirtualNode", "spec.podSelector.matchExpressions[0].operator", `{podSelector: {matchExpressions: [{key: app, operator: Is}]}}`, `{podSelector: {matchExpressions: [{key: app, operator: Exists}]}}`},
 	{"VirtualNode", "spec.listeners[1].portMapping.port", `{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 80, protocol: grpc}}], serviceDiscovery: {dns: {hostname: node.a}}}`,
 		`{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 81, protocol: grpc}}], serviceDiscovery: {dns: {hostname: node.a}}}`},
-	{"VirtualNode", "spec.listeners[0].healthCheck.port", `{` + checked(80, 81) + `, serviceDiscovery: {dns: {hostname: node.a}}}`, `{` + checked(80, 80) + `, serviceDiscovery: {dns: {hostname: node.a}}}`},
+	{"VirtualNode", "spec.listeners[0].healthCheck.port", `{` + checked(81) + `, serviceDiscovery: {dns: {hostname: node.a}}}`, `{` + checked(80) + `, serviceDiscovery: {dns: {hostname: node.a}}}`},
 	{"VirtualNode", "spec.backendDefaults.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[0]", trusting(254 + 1), trusting(254)},
 	{"VirtualNode", "spec.logging.accessLog.file.format.text", logging(`text: ` + letters(1000+1)), logging(`text: ` + letters(1000))},
 	{"VirtualNode", "spec.logging.accessLog.file.format.json[0].key", logging(`json: [{key: ` + letters(100+1) + `, value: v}]`), logging(`json: [{key: ` + letters(100) + `, value: v}]`)},
@@ -109,7 +109,7 @@ var carriedByNobody = []rule{
 	{"VirtualRouter", "spec.routes[0].httpRoute.action.weightedTargets[0]", `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {prefix: /}, action: {weightedTargets: [{weight: 1}]}}}]}`, target(`virtualNodeRef: {name: node}`)},
 	{"VirtualRouter", "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeARN", target(`virtualNodeARN: ` + serviceARN), target(`virtualNodeARN: ` + nodeARN)},
 	{"VirtualGateway", "spec.awsName", `{awsName: front.door}`, `{awsName: front_door}`},
-	{"VirtualGateway", "spec.listeners[0].healthCheck.port", `{` + checked(80, 81) + `}`, `{` + checked(80, 80) + `}`},
+	{"VirtualGateway", "spec.listeners[0].healthCheck.port", `{` + checked(81) + `}`, `{` + checked(80) + `}`},
 	{"VirtualGateway", "spec.backendDefaults.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[0]", trusting(254 + 1), trusting(254)},
 	{"VirtualGateway", "spec.logging.accessLog.file.format.text", logging(`text: ` + letters(1000+1)), logging(`text: ` + letters(1000))},
 	{"VirtualGateway", "spec.logging.accessLog.file.format.json[0].key", logging(`json: [{key: ` + letters(100+1) + `, value: v}]`), logging(`json: [{key: ` + letters(100) + `, value: v}]`)},

@@ -107,6 +107,21 @@ func TestUpdatesThatChangeNothingOfImportancePass(t *testing.T) {
 	}
 }
 
+// Fields that the API never had are in manifests that worked: an API server drops them, and they are no reason to refuse the rest.
+func TestFieldsThatManifestsHaveByMistakePass(t *testing.T) {
+	for text, object := range map[string]string{
+		"the mode of a client's TLS": `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {backendDefaults: {clientPolicy: {tls: {mode: STRICT, validation: {trust: {file: {certificateChain: /ca}}}}}}}}`,
+		"the prefix of a stream": `{kind: VirtualRouter, metadata: {name: x, namespace: a}, spec: {listeners: [{portMapping: {port: 80, protocol: tcp}}],
+			routes: [{name: r, tcpRoute: {match: {prefix: /}, action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}}}]}}`,
+	} {
+		for _, verb := range []string{"mutate", "validate"} {
+			if response, _ := ask(t, server(t, false), verb, object, ""); !response.Allowed {
+				t.Errorf("%s, %s: %s", text, verb, message(response))
+			}
+		}
+	}
+}
+
 // Webhooks of deletions are not asked for; whoever asks all the same must not be kept from deleting.
 func TestDeletionsPass(t *testing.T) {
 	for _, verb := range []string{"mutate", "validate"} {

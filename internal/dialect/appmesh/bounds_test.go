@@ -90,3 +90,25 @@ func TestLettersOfNames(t *testing.T) {
 		}
 	}
 }
+
+// App Mesh's quotas went with its servers: 50 backends of a VirtualNode, 50 routes of a VirtualRouter.
+func TestQuotasAreGone(t *testing.T) {
+	var objects, backends, routes []string
+	for i := range 51 {
+		backends = append(backends, fmt.Sprintf(`{virtualService: {virtualServiceRef: {name: s%d}}}`, i))
+		routes = append(routes, fmt.Sprintf(`{name: r%d, httpRoute: {match: {prefix: /%d}, action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}}}`, i, i))
+		objects = append(objects, of("VirtualService", fmt.Sprintf("s%d", i), `provider: {virtualRouter: {virtualRouterRef: {name: r}}}`))
+	}
+	objects = append(objects, aSpace, aMesh, nodeN, of("VirtualNode", "a", `backends: [`+strings.Join(backends, ", ")+`]`),
+		of("VirtualRouter", "r", `listeners: [{portMapping: {port: 80, protocol: http}}], routes: [`+strings.Join(routes, ", ")+`]`))
+	all := aged(t, objects)
+	for _, o := range all {
+		if err := appmesh.ValidateCreate(o); err != nil {
+			t.Errorf("%s: %.300v", o.GetName(), err)
+		}
+	}
+	m, findings := appmesh.Dialect{}.Translate(all)
+	if len(findings) > 0 || len(m.Routers) != 1 || len(m.Routers[0].Routes) != 51 || len(m.Workloads) != 2 || len(m.Workloads[0].Backends) != 51 {
+		t.Errorf("%d routers, %d workloads; %.500s", len(m.Routers), len(m.Workloads), asText(findings))
+	}
+}

@@ -65,6 +65,31 @@ func TestCreateFillsIn(t *testing.T) {
 	}
 }
 
+// TestEmptyNamesAreFilledIn: an awsName of no letters is none, on creation; an update fills in nothing, so that none is a change.
+func TestEmptyNamesAreFilledIn(t *testing.T) {
+	for kind, want := range map[string]string{
+		"Mesh": "x", "VirtualNode": "x_ns", "VirtualService": "x.ns", "VirtualRouter": "x_ns", "VirtualGateway": "x_ns", "GatewayRoute": "x_ns",
+	} {
+		o := object(t, kind, `{awsName: ""}`)
+		o.SetLabels(newMeta.Labels)
+		if err := appmesh.DefaultCreate(o, surroundings()); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if got := awsName(o); got == nil || *got != want {
+			t.Errorf("%s: got %v, want %q", kind, got, want)
+		}
+		emptied := object(t, kind, `{awsName: ""}`)
+		appmesh.DefaultUpdate(emptied, surroundings())
+		before := object(t, kind, `{awsName: "`+want+`"}`)
+		if err := appmesh.ValidateUpdate(before, emptied); err == nil || !names(err.Error(), "spec.awsName") {
+			t.Errorf("%s: the name was taken away: %v", kind, err)
+		}
+		if err := appmesh.ValidateUpdate(before, before); err != nil {
+			t.Errorf("%s: the name stays: %v", kind, err)
+		}
+	}
+}
+
 func TestCreateDenials(t *testing.T) {
 	set := &api.MeshReference{Name: "m", UID: "uid-of-m"}
 	twoMeshes, noMesh, ending, twoGateways, noGateway := surroundings(), surroundings(), surroundings(), surroundings(), surroundings()
@@ -110,6 +135,7 @@ func TestFamilyOfTheCluster(t *testing.T) {
 		"absent on IPv6": {nil, true, new(api.IPv6Only)},
 		"IPv6 on IPv4":   {new(api.IPv6Only), false, new(api.IPv4Only)},
 		"IPv4 on IPv6":   {new(api.IPv4Only), true, new(api.IPv6Only)},
+		"IPv6 on IPv6":   {new(api.IPv6Only), true, new(api.IPv6Only)},
 		"IPv4 on IPv4":   {new(api.IPv4Only), false, new(api.IPv4Only)},
 	} {
 		mesh := &api.Mesh{}
@@ -175,6 +201,12 @@ func awsName(o client.Object) *string {
 	case *api.VirtualNode:
 		return o.Spec.AWSName
 	case *api.VirtualService:
+		return o.Spec.AWSName
+	case *api.VirtualRouter:
+		return o.Spec.AWSName
+	case *api.VirtualGateway:
+		return o.Spec.AWSName
+	case *api.GatewayRoute:
 		return o.Spec.AWSName
 	}
 	return nil
