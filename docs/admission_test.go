@@ -20,6 +20,9 @@ import (
 // Each rule refuses its own fault, by the field's path, and nothing else: the neighbour passes.
 func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 	for _, r := range carriedByNobody {
+		if r.field == "" || r.refused == "" || r.taken == "" {
+			t.Errorf("%s %s: a rule has a field, a spec that is refused, and one that is taken", r.kind, r.field)
+		}
 		t.Run(r.kind+" "+r.field, func(t *testing.T) {
 			refused, err := r.object(r.refused)
 			if err != nil {

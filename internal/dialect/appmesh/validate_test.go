@@ -161,6 +161,9 @@ func TestCreateRules(t *testing.T) {
 			`{grpcRoute: {match: {hostname: {exact: h}}, ` + get + `}}`,
 		},
 	} {
+		if c.at == "" || c.denied == "" || c.says == "" || c.taken == "" {
+			t.Errorf("%s: a rule has a field, a spec that is denied, an answer, and a spec that is taken", name)
+		}
 		try := func(name, at, denied, says, taken string) {
 			t.Run(name, func(t *testing.T) {
 				switch err := appmesh.ValidateCreate(object(t, c.kind, denied)); {
@@ -227,6 +230,9 @@ func TestUpdateRules(t *testing.T) {
 		"rules of new objects":  {"VirtualRouter", `{}`, `{routes: [{name: a}, {name: a}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a name of its own: spec.routes[1].name", `{routes: [{name: a, tcpRoute: {action: {}}}, {name: b, tcpRoute: {action: {}}}]}`},
 		"a spec that stays bad": {"VirtualRouter", `{routes: [{name: a}, {name: a}]}`, `{routes: [{name: a}, {name: a}, {name: b}]}`, "spec.routes[1].name", `{routes: [{name: a}, {name: a}]}`},
 	} {
+		if c.before == "" || c.denied == "" || c.says == "" || c.taken == "" {
+			t.Errorf("%s: a rule has a spec, an update that is denied, an answer, and an update that is taken", name)
+		}
 		t.Run(name, func(t *testing.T) {
 			before := object(t, c.kind, c.before)
 			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.denied)); err == nil || !strings.HasSuffix(err.Error(), c.says) {
