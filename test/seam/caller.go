@@ -1,15 +1,18 @@
 package seam
 
 import (
+	"bufio"
 	"context"
 	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -31,8 +34,10 @@ const patience = 20 * time.Second
 // Seen is what a client saw.
 type Seen struct {
 	Got
-	// Answer is the HTTP status, or the name of the gRPC status.
+	// Answer is the HTTP status, or the name of the gRPC status, unless the answer broke off.
 	Answer string
+	// Took is the time from the request to the end of the answer.
+	Took time.Duration
 	// Refused: the connection ended before there was a byte of an answer.
 	Refused bool
 }
@@ -96,6 +101,7 @@ func (c *caller) send(ctx context.Context) (Seen, error) {
 	c.received.Store(0)
 	var seen Seen
 	var err error
+	began := time.Now()
 	switch c.line.Request.Protocol {
 	case model.TCP:
 		seen, err = c.stream(ctx)
@@ -104,6 +110,7 @@ func (c *caller) send(ctx context.Context) (Seen, error) {
 	default:
 		seen, err = c.request(ctx)
 	}
+	seen.Took = time.Since(began)
 	if err != nil && ctx.Err() == nil && c.connections.Load() > 0 && c.received.Load() == 0 {
 		return Seen{Refused: true}, nil
 	}
@@ -115,14 +122,7 @@ func (c *caller) id() string { return fmt.Sprintf("%d-%d", c.line.Number, c.sent
 func (c *caller) script() string {
 	var words []string
 	for _, a := range c.line.Answers {
-		switch {
-		case a.Reset:
-			words = append(words, "reset")
-		case a.After > 0:
-			words = append(words, a.After.String())
-		default:
-			words = append(words, a.Status)
-		}
+		words = append(words, a.String())
 	}
 	return strings.Join(words, " ")
 }
@@ -145,10 +145,12 @@ func (c *caller) request(ctx context.Context) (Seen, error) {
 		return Seen{}, err
 	}
 	defer response.Body.Close()
-	if _, err := io.Copy(io.Discard, response.Body); err != nil {
-		return Seen{}, err
-	}
 	seen := Seen{Answer: strconv.Itoa(response.StatusCode)}
+	if _, err := io.Copy(io.Discard, response.Body); ctx.Err() != nil {
+		return Seen{}, err
+	} else if err != nil {
+		seen.Answer = broken
+	}
 	return seen, decodeGot(response.Header.Get(gotHeader), &seen.Got)
 }
 
@@ -164,8 +166,18 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 		ctx = metadata.AppendToOutgoingContext(ctx, h.Name, h.Value)
 	}
 	ctx = metadata.AppendToOutgoingContext(ctx, idHeader, c.id(), scriptHeader, c.script())
-	var trailer metadata.MD
-	err = conn.Invoke(ctx, r.Path, &emptypb.Empty{}, &emptypb.Empty{}, grpc.Trailer(&trailer))
+	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, r.Path)
+	if err != nil {
+		return Seen{}, err
+	}
+	_ = stream.SendMsg(&emptypb.Empty{}) // what comes back says what is wrong
+	_ = stream.CloseSend()
+	for err == nil {
+		err = stream.RecvMsg(&emptypb.Empty{})
+	}
+	if errors.Is(err, io.EOF) {
+		err = nil
+	}
 	seen := Seen{Answer: "ok"}
 	if s, _ := status.FromError(err); err != nil {
 		seen.Answer = fmt.Sprintf("%s (%s)", s.Code(), s.Message())
@@ -178,13 +190,17 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 			return Seen{}, err
 		}
 	}
-	if got := trailer.Get(gotHeader); len(got) > 0 {
-		return seen, decodeGot(got[0], &seen.Got)
+	got := stream.Trailer().Get(gotHeader)
+	if header, _ := stream.Header(); len(got) == 0 && len(header.Get(gotHeader)) > 0 {
+		got, seen.Answer = header.Get(gotHeader), broken // the server did not come to its end
 	}
-	return seen, nil
+	if len(got) == 0 {
+		return seen, nil
+	}
+	return seen, decodeGot(got[0], &seen.Got)
 }
 
-// stream waits for the server to speak.
+// stream waits for the server to speak, then says how it wants to be answered.
 func (c *caller) stream(ctx context.Context) (Seen, error) {
 	conn, err := c.connect(ctx, c.to.String())
 	if err != nil {
@@ -197,15 +213,26 @@ func (c *caller) stream(ctx context.Context) (Seen, error) {
 	if name := c.line.Request.ServerName; name != "" {
 		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true}) // whoever answers, it says who it is
 	}
-	text, err := io.ReadAll(conn)
+	server := bufio.NewReader(conn)
+	greeting, err := server.ReadString('\n')
 	if err != nil {
 		return Seen{}, err
 	}
-	if len(text) == 0 {
-		return Seen{}, io.ErrUnexpectedEOF
+	seen := Seen{Answer: broken}
+	if err := decodeGot(greeting, &seen.Got); err != nil {
+		return Seen{}, err
 	}
-	var seen Seen
-	return seen, decodeGot(string(text), &seen.Got)
+	if _, err := io.WriteString(conn, c.script()+"\n"); err != nil {
+		return Seen{}, err
+	}
+	text, err := io.ReadAll(server)
+	if errors.Is(err, os.ErrDeadlineExceeded) {
+		return Seen{}, err
+	}
+	if strings.TrimSpace(string(text)) == whole {
+		seen.Answer = whole
+	}
+	return seen, nil
 }
 
 func decodeGot(text string, into *Got) error {

@@ -18,9 +18,11 @@
 // "from" is a request that the workload's application makes, "into" one that arrives at the workload from elsewhere. In place
 // of GET there may be "http2 GET", or "grpc", "tcp" and "tls" without a method. The URL's host is dialled; a header "Host" sends
 // another one. Behind the headers, "(503 reset 2s 200)" says what the destination answers to the first, second, ... try: a status,
-// a broken connection, or 200 after some time; the last one stays for all further tries.
+// a broken connection, or 200 after some time; the last one stays for all further tries. "200+1s+2s" is an answer that begins at once and
+// has a piece a second later, and its last one two seconds after that; "1s+2s" begins late, too. A "tcp" server greets the client at once, whatever the answer is.
 //
 // Behind "=>" come, separated by semicolons: destinations and their weights, "application", "passed" (to where it was going),
 // "404" and "400" (the sidecar's own; UNIMPLEMENTED and INTERNAL for gRPC) or "refused" (closed without a byte); "as /path" and "host name" if the request
 // leaves with others; and what else the case is about: "route name", "3 tries", "answer 200", "timeout 2s", "idle 1m0s".
+// An answer is a status, or "broken" if it began and broke off; that of a "tcp" server is "whole" or "broken". It may take longer than it must, but never less.
 package seam

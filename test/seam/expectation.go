@@ -74,10 +74,8 @@ func (l Line) expect(d model.Decision) Expectation {
 	}
 	e[timeout] = time.Duration(d.Timeouts.Request).String()
 	e[idle] = time.Duration(d.Timeouts.Idle).String()
-	if l.Request.Protocol.Requests() {
-		end := foresee(d, l)
-		e[tries], e[replied] = strconv.Itoa(end.tries), end.status
-	}
+	end := foresee(d, l)
+	e[tries], e[replied] = strconv.Itoa(end.tries), end.status
 	return e
 }
 

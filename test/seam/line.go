@@ -33,7 +33,29 @@ type Answer struct {
 	After  time.Duration
 	// Reset breaks the connection instead.
 	Reset bool
+	// Pauses come behind the status, a piece of the answer after each of them; the last piece ends it.
+	Pauses []time.Duration
 }
+
+// String writes an answer as a case does.
+func (a Answer) String() string {
+	var words []string
+	switch {
+	case a.Reset:
+		words = append(words, "reset")
+	case a.After > 0:
+		words = append(words, a.After.String())
+	default:
+		words = append(words, a.Status)
+	}
+	for _, p := range a.Pauses {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, "+")
+}
+
+// timed tells whether an answer takes time.
+func (a Answer) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
 
 // dialled is the network that hosts are found in: the world outside answers for all of it (RFC 2544's test network).
 var dialled = netip.MustParsePrefix("198.18.0.0/15")
@@ -145,18 +167,30 @@ func (l *Line) parseRequest(words []string) (host string, err error) {
 func parseAnswers(text string) ([]Answer, error) {
 	var out []Answer
 	for _, word := range strings.Fields(text) {
+		var a Answer
+		word, pauses, goesOn := strings.Cut(word, "+")
 		after, err := time.ParseDuration(word)
 		_, isNumber := strconv.Atoi(word)
 		switch {
-		case word == "reset":
-			out = append(out, Answer{Reset: true})
+		case word == "reset" && !goesOn:
+			a.Reset = true
 		case isNumber == nil || grpcCodes[word] != 0 || word == "ok":
-			out = append(out, Answer{Status: word})
+			a.Status = word
 		case err == nil:
-			out = append(out, Answer{After: after})
+			a.After = after
 		default:
 			return nil, fmt.Errorf("(%s): %q is no status, no duration and not \"reset\"", text, word)
 		}
+		if goesOn {
+			for pause := range strings.SplitSeq(pauses, "+") {
+				d, err := time.ParseDuration(pause)
+				if err != nil {
+					return nil, fmt.Errorf("(%s): %q is no duration", text, pause)
+				}
+				a.Pauses = append(a.Pauses, d)
+			}
+		}
+		out = append(out, a)
 	}
 	return out, nil
 }
@@ -172,8 +206,11 @@ func answer(script []Answer, try int, p model.Protocol) Answer {
 }
 
 func good(p model.Protocol) string {
-	if p == model.GRPC {
+	switch p {
+	case model.GRPC:
 		return "ok"
+	case model.TCP:
+		return whole
 	}
 	return "200"
 }

@@ -30,10 +30,13 @@ func TestLine(t *testing.T) {
 			Into: true, Workload: "front", Want: Expectation{whither: application, as: "/x", tries: "2", replied: "503"},
 			Request: http(model.Request{Host: "other", Method: "PUT", Path: "/"}),
 		},
-		"from front: GET http://color:8080/ (503 reset 2s) => red": {
+		"from front: GET http://color:8080/ (503 reset 2s 1s+20ms 200+1s+2s) => red": {
 			Workload: "front", Want: Expectation{whither: "red"},
 			Request: http(model.Request{Host: "color:8080", Method: "GET", Path: "/"}),
-			Answers: []Answer{{Status: "503"}, {Reset: true}, {After: 2 * time.Second}},
+			Answers: []Answer{
+				{Status: "503"}, {Reset: true}, {After: 2 * time.Second}, {After: time.Second, Pauses: []time.Duration{20 * time.Millisecond}},
+				{Status: "200", Pauses: []time.Duration{time.Second, 2 * time.Second}},
+			},
 		},
 		"from front: http2 GET https://color/ => 404": {
 			Workload: "front", Want: Expectation{whither: notFound},
@@ -71,6 +74,7 @@ func TestLineThatIsNone(t *testing.T) {
 	for _, text := range []string{
 		"from front GET http://a:80/ => x", "to front: GET http://a:80/ => x", "from front: GET http://a:80/", "from front: GET => x",
 		"from front: GET http://a:port/ => x", "from front: GET http://a:80/ header => x", "from front: GET http://a:80/ (soon) => x",
+		"from front: GET http://a:80/ (200+soon) => x", "from front: GET http://a:80/ (reset+1s) => x",
 		"from front: GET http://a:80/ => x; sometimes", "from front: tcp a:99999 => x",
 	} {
 		if have, err := parseLines(text); err == nil {
@@ -83,21 +87,25 @@ func TestLineThatIsNone(t *testing.T) {
 
 func TestForesee(t *testing.T) {
 	forwarded := model.Decision{
-		Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(10 * time.Second)},
+		Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(20 * time.Second), Idle: model.Duration(7 * time.Second)},
 		Retry: model.Retry{Retries: 2, PerTry: model.Duration(2 * time.Second), On: []model.RetryCause{model.RetryReset, model.RetryGRPCUnavailable}, StatusCodes: []uint16{503}},
 	}
 	for script, want := range map[string]end{
-		"":                     {1, "200", false},
-		"503 200":              {2, "200", false},
-		"503":                  {3, "503", false},
-		"500 200":              {1, "500", false},
-		"reset reset 200":      {3, "200", false},
-		"reset":                {3, "503", true},
-		"3s 200":               {2, "200", false},
-		"3s":                   {3, "504", true},
-		"1s":                   {1, "200", false},
-		"unavailable internal": {2, "internal", false},
-		"unavailable ok":       {2, "ok", false},
+		"":                     {1, "200", false, 0},
+		"503 200":              {2, "200", false, 0},
+		"503":                  {3, "503", false, 0},
+		"500 200":              {1, "500", false, 0},
+		"reset reset 200":      {3, "200", false, 0},
+		"reset":                {3, "503", true, 0},
+		"3s 200":               {2, "200", false, 2 * time.Second},
+		"3s":                   {3, "504", true, 6 * time.Second},
+		"1s":                   {1, "200", false, time.Second},
+		"unavailable internal": {2, "internal", false, 0},
+		"unavailable ok":       {2, "ok", false, 0},
+		"1s+3s":                {1, "200", false, 4 * time.Second}, // a try is to begin, not to end
+		"3s 200+3s":            {2, "200", false, 5 * time.Second},
+		"1s+6s+6s+6s+6s":       {1, broken, false, 20 * time.Second}, // too long in all
+		"1s+2s+8s":             {1, broken, false, 10 * time.Second}, // silent for too long
 	} {
 		answers, err := parseAnswers(script)
 		if err != nil {
@@ -111,10 +119,17 @@ func TestForesee(t *testing.T) {
 			t.Errorf("(%s): %+v, want %+v", script, have, want)
 		}
 	}
-	forwarded.Timeouts.Request = model.Duration(time.Second)
-	forwarded.Retry = model.Retry{}
-	if have := foresee(forwarded, Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 2 * time.Second}}}); have != (end{1, "504", true}) {
-		t.Errorf("late: %+v", have)
+	late := func(request, idle time.Duration) end {
+		d := model.Decision{Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(request), Idle: model.Duration(idle)}}
+		return foresee(d, Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 3 * time.Second}}})
+	}
+	for _, c := range []struct{ request, idle time.Duration }{{1, 0}, {0, 1}, {1, 2}, {2, 1}} {
+		if have := late(c.request*time.Second, c.idle*time.Second); have != (end{1, "504", true, time.Second}) {
+			t.Errorf("late, %+v: %+v", c, have)
+		}
+	}
+	if have := late(0, 0); have != (end{1, "200", false, 3 * time.Second}) {
+		t.Errorf("without limits: %+v", have)
 	}
 }
 
@@ -167,6 +182,14 @@ func TestCompare(t *testing.T) {
 	}
 	if len(l.compare(d, good, 2)) == 0 {
 		t.Error("two tries: nothing is wrong")
+	}
+	l.Answers = []Answer{{After: time.Second}}
+	if len(l.compare(d, good, 1)) == 0 {
+		t.Error("too early: nothing is wrong")
+	}
+	good.Took = time.Second
+	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
+		t.Errorf("as late as decided: %v", wrong)
 	}
 	d.Outcome, d.Targets = model.PassedThrough, nil
 	good.Who = "world"

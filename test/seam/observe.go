@@ -8,6 +8,7 @@ import (
 	"net/netip"
 	"slices"
 	"strconv"
+	"time"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -19,9 +20,12 @@ const deviations = 5
 // patient is how often a line that plays with time may go wrong: on a busy machine others' time runs out, too.
 const patient = 3
 
+// tick is how much too early a timer may go off: Envoy looks at the clock once for all that is to be done at a time.
+const tick = 50 * time.Millisecond
+
 // observe sends a line's requests and says where what happens is not what was decided.
 func (p *pod) observe(ctx context.Context, l Line) []string {
-	timed := slices.ContainsFunc(l.Answers, func(a Answer) bool { return a.After > 0 })
+	timed := slices.ContainsFunc(l.Answers, Answer.timed)
 	c := p.caller(l)
 	for attempt := 1; ; attempt++ {
 		wrong := p.once(ctx, l, c)
@@ -150,14 +154,17 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 	if seen.Refused {
 		return nil
 	}
+	end := foresee(d, l)
+	differ("the answer", seen.Answer, end.status)
+	if seen.Took < end.after-tick {
+		wrong = append(wrong, fmt.Sprintf("Envoy: it takes %s, want at least %s", seen.Took, end.after))
+	}
 	if !l.Request.Protocol.Requests() {
 		if d.Outcome == model.PassedThrough {
 			differ("the address", seen.At, l.dialled())
 		}
 		return wrong
 	}
-	end := foresee(d, l)
-	differ("the answer", seen.Answer, end.status)
 	differ("the number of tries", strconv.Itoa(tries), strconv.Itoa(end.tries))
 	if end.own {
 		return wrong

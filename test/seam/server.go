@@ -1,6 +1,7 @@
 package seam
 
 import (
+	"bufio"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -9,6 +10,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"fmt"
+	"io"
 	"math/big"
 	"net"
 	"net/http"
@@ -94,7 +96,7 @@ const (
 	tlsProtocol model.Protocol = "tls"
 )
 
-// greet speaks first, as many protocols' servers do.
+// greet speaks first, as many protocols' servers do. Then the client says in a line how it wants to be answered.
 func (s *server) greet(l net.Listener) {
 	for {
 		conn, err := l.Accept()
@@ -103,9 +105,32 @@ func (s *server) greet(l net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_ = json.NewEncoder(conn).Encode(Got{Who: s.who, At: conn.LocalAddr().String()}) // the client notices
+			_ = s.converse(conn) // the client notices
 		}()
 	}
+}
+
+func (s *server) converse(conn net.Conn) error {
+	if err := json.NewEncoder(conn).Encode(Got{Who: s.who, At: conn.LocalAddr().String()}); err != nil {
+		return err
+	}
+	line, err := bufio.NewReader(conn).ReadString('\n')
+	if err != nil {
+		return err
+	}
+	script, err := parseAnswers(line)
+	if err != nil {
+		return err
+	}
+	a := answer(script, 1, model.TCP)
+	for _, pause := range append([]time.Duration{a.After}, a.Pauses...) {
+		wait(context.Background(), pause)
+		if _, err := io.WriteString(conn, "\n"); err != nil {
+			return err
+		}
+	}
+	_, err = io.WriteString(conn, a.Status)
+	return err
 }
 
 // ServeHTTP answers as the request's script says.
@@ -128,9 +153,15 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set(gotHeader, string(text))
 	code, _ := strconv.Atoi(a.Status) // it was parsed before
 	w.WriteHeader(code)
+	for _, pause := range a.Pauses {
+		if err := http.NewResponseController(w).Flush(); err != nil || !wait(r.Context(), pause) {
+			return
+		}
+		_, _ = io.WriteString(w, "\n") // the client notices
+	}
 }
 
-// call answers a unary gRPC call of whatever service.
+// call answers a gRPC call of whatever service: with one message, or with one after each pause.
 func (s *server) call(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	md, _ := metadata.FromIncomingContext(stream.Context())
@@ -157,8 +188,24 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 	}
 	text, _ := json.Marshal(got) // plain strings
 	stream.SetTrailer(metadata.Pairs(gotHeader, string(text)))
+	if len(a.Pauses) > 0 { // else there would be an answer, and no second try
+		if err := stream.SendHeader(metadata.Pairs(gotHeader, string(text))); err != nil {
+			return err
+		}
+	}
+	for _, pause := range a.Pauses {
+		if !wait(stream.Context(), pause) {
+			return status.FromContextError(stream.Context().Err()).Err()
+		}
+		if err := stream.SendMsg(&emptypb.Empty{}); err != nil {
+			return err
+		}
+	}
 	if code := grpcCodes[a.Status]; code != 0 {
 		return status.Error(codes.Code(code), "as the script says")
+	}
+	if len(a.Pauses) > 0 {
+		return nil
 	}
 	return stream.SendMsg(&emptypb.Empty{})
 }
