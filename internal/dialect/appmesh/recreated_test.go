@@ -210,3 +210,22 @@ func TestMemberWhoseNamespaceLeftTheMesh(t *testing.T) {
 	s.settle()
 	compare(t, without, s.outcome())
 }
+
+// Objects of a control plane that is gone are taken over as they are, with what it wrote into them, in whatever order they are seen: in the
+// end all is as it was.
+func TestTakenOverInWhateverOrder(t *testing.T) {
+	for seed, path := range caseFiles(t) {
+		c := readCase(t, path)
+		before := newAPIServer(t, c.settings, uint64(seed), true, c.objects)
+		want := before.outcome()
+		for range 2 {
+			s := newAPIServer(t, c.settings, uint64(seed), true, nil)
+			for _, o := range before.list() {
+				s.objects[nameOf(o)] = o
+				s.flow.Set(o)
+				s.settle()
+			}
+			compare(t, want, s.outcome())
+		}
+	}
+}
