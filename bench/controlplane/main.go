@@ -47,6 +47,13 @@ func main() {
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
 	flag.DurationVar(&churn, "churn", 0, "let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
 	flag.Parse()
+	if os.Getenv(floorVariable) != "" {
+		if err := serveFloor(); err != nil {
+			fmt.Fprintln(os.Stderr, "floor:", err)
+			os.Exit(1)
+		}
+		return
+	}
 	if err := run(bin, s, churn, scale, plot); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
@@ -71,6 +78,9 @@ func run(bin string, s size, churn time.Duration, scale, plot string) error {
 func single(ctx context.Context, bin string, s size) error {
 	r, err := measure(ctx, bin, s)
 	if err != nil {
+		return err
+	}
+	if r.Floor, err = floor(ctx, s.clients, s.changes, r.Wire); err != nil {
 		return err
 	}
 	r.table(os.Stdout, s)

@@ -27,6 +27,8 @@ type result struct {
 	Cold float64 `json:"cold_start_cpu_s"`
 	// BurstCPU is for 1000 changes as fast as the API server takes them.
 	BurstCPU float64 `json:"cpu_s_per_1000_changes_at_once"`
+	// Floor is what CPU would be if the server did nothing but send and receive.
+	Floor float64 `json:"floor_cpu_s_per_1000_changes"`
 
 	burstSeconds, base float64
 }

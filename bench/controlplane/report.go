@@ -20,6 +20,7 @@ func (r result) table(w io.Writer, s size) {
 	}
 	row("", "measured\tgoal\tistiod")
 	row("CPU for 1000 changes, one at a time", "%.2f s\t<= %d s\t%d s", r.CPU, goalCPU, peerCPU)
+	row("the same, of bare TLS connections", "%.2f s, %.1f times less\t\t", r.Floor, r.CPU/r.Floor)
 	row("change until the last acknowledgement, p50", "%.1f ms\t\t", r.P50)
 	row("change until the last acknowledgement, p99", "%.1f ms\t<= %d ms\t>= %d ms", r.P99, goalP99, peerP99)
 	row("memory per client", "%.0f kB\t<= %d kB\t~%d kB", r.KB, goalKB, peerKB)
