@@ -199,7 +199,7 @@ func mixedVariants(t *testing.T) {
 	if err := c.stream.SendMsg(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, VersionInfo: "x", ResourceNames: []string{"a"}, ResponseNonce: "1"}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.end(); status.Code(err) != codes.Internal { // that is what gRPC says of what it cannot decode
+	if err := c.end(); status.Code(err) != codes.InvalidArgument {
 		t.Error(err)
 	}
 	eventually(t, "counted", func() bool { return r.count(reasonMalformed) == 1 })

@@ -5,7 +5,6 @@ import (
 	"unicode/utf8"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -26,17 +25,6 @@ const (
 	worldNonce       = 5
 	nodeExtensions   = 9
 )
-
-// Unmarshal implements encoding.CodecV2.
-func (c codec) Unmarshal(data mem.BufferSlice, v any) error {
-	r, ok := v.(*incoming)
-	if !ok {
-		return c.CodecV2.Unmarshal(data, v)
-	}
-	all := data.MaterializeToBuffer(mem.DefaultBufferPool())
-	defer all.Free()
-	return r.read(all.ReadOnlyData())
-}
 
 // incoming is a request that is read.
 type incoming struct {

@@ -20,8 +20,8 @@
 // sends or holds open has a limit; Limits lists them.
 //
 // The protocol is in session.go, subscription.go, world.go, answer.go, order.go and
-// table.go, without I/O; stream.go, admit.go, visitors.go, credentials.go and
-// decode.go are its rim. Rules are those of the "xDS REST and gRPC protocol" page
+// table.go, without I/O; stream.go, writer.go, admit.go, visitors.go and decode.go
+// are its rim, over streams of internal/grpcserver. Rules are those of the "xDS REST and gRPC protocol" page
 // of Envoy's documentation; TestProtocol follows its sections, and TestBadInput
 // lists what broken and hostile clients send.
 package xds

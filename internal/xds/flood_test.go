@@ -86,9 +86,11 @@ func manyConnections(t *testing.T) {
 	c := full.connect(t, "blue")
 	c.subscribe(ClusterType)
 	eventually(t, "served", func() bool { return len(c.received()) == 1 })
-	if err := full.connect(t, "red").end(); status.Code(err) != codes.Unavailable {
+	red := full.connect(t, "red")
+	if err := red.end(); status.Code(err) != codes.Unavailable {
 		t.Errorf("one more than there is room for: %v", err)
 	}
+	red.conn.Close() // lest it comes back and takes the room
 	if full.count(reasonFull) == 0 {
 		t.Error("it is not counted")
 	}

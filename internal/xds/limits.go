@@ -7,6 +7,8 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/grpcserver"
 )
 
 // Limit is a bound on what clients may do, a field of Options.
@@ -56,8 +58,10 @@ const inBytes = "bytes"
 // Why streams are refused or ended: the values of a label.
 const (
 	reasonDenied      = "denied"
-	reasonFull        = "full"
-	reasonHandshake   = "handshake"
+	reasonFull        = string(grpcserver.Full)
+	reasonHandshake   = string(grpcserver.Handshake)
+	reasonFrames      = string(grpcserver.Frames)
+	reasonProtocol    = string(grpcserver.Protocol)
 	reasonConnections = "connections"
 	reasonStreams     = "streams"
 	reasonRate        = "rate"
@@ -77,7 +81,7 @@ const (
 
 var (
 	refusals = []string{
-		reasonDenied, reasonFull, reasonHandshake, reasonConnections, reasonStreams, reasonRate, reasonTypes, reasonNames, reasonName,
+		reasonDenied, reasonFull, reasonHandshake, reasonFrames, reasonProtocol, reasonConnections, reasonStreams, reasonRate, reasonTypes, reasonNames, reasonName,
 		reasonNode, reasonSize, reasonMalformed,
 	}
 	ends = []string{reasonSlow, reasonSilent, reasonExpired, reasonRemoved, reasonRequest}
@@ -103,6 +107,10 @@ var limits = []limit{
 		text: "Streams that one identity may open each minute, on average. One more is refused."},
 	{name: "StreamBurst", number: func(o *Options) *int { return &o.StreamBurst }, defaultNumber: 30, metric: refusedBy(reasonRate),
 		text: "Streams that one identity may open at once, when it has not opened any for a while."},
+	{name: "FramesPerSecond", number: func(o *Options) *int { return &o.FramesPerSecond }, defaultNumber: 20, metric: refusedBy(reasonFrames),
+		text: "HTTP/2 frames of one connection that ask for an answer, open or reset streams, or say nothing, each second on average. One is free for each response. One more closes the connection."},
+	{name: "FrameBurst", number: func(o *Options) *int { return &o.FrameBurst }, defaultNumber: 200, metric: refusedBy(reasonFrames),
+		text: "Such frames at once, when there were none for a while."},
 	{name: "TypesPerStream", number: func(o *Options) *int { return &o.TypesPerStream }, defaultNumber: 32, metric: refusedBy(reasonTypes),
 		text: "Resource types that one stream asks for. One more ends it."},
 	{name: "NamesPerType", number: func(o *Options) *int { return &o.NamesPerType }, defaultNumber: 100_000, metric: refusedBy(reasonNames),

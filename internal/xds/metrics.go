@@ -86,7 +86,7 @@ func (m *metrics) sent(r *response, size int) {
 	shared := 0
 	for _, c := range r.holds() {
 		if c.written.Load() || c.written.Swap(true) {
-			shared += c.wire.Len()
+			shared += len(c.wire)
 		}
 	}
 	k.shared.Add(float64(shared))

@@ -3,10 +3,10 @@ package xds
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -110,7 +110,7 @@ func snapshot(t testing.TB, resources ...*Resource) *Snapshot {
 func bytesOf(t testing.TB, r *response) []byte {
 	t.Helper()
 	parts, size := r.encode()
-	all := mem.BufferSlice(parts).Materialize()
+	all := slices.Concat(parts...)
 	if len(all) != size {
 		t.Fatalf("%d bytes are counted as %d", len(all), size)
 	}

@@ -30,6 +30,8 @@ type Options struct {
 	StreamsPerIdentity     int
 	StreamsPerMinute       int
 	StreamBurst            int
+	FramesPerSecond        int
+	FrameBurst             int
 	TypesPerStream         int
 	NamesPerType           int
 	NameSize               int

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"sync/atomic"
 
-	"google.golang.org/grpc/mem"
 	"google.golang.org/protobuf/encoding/protowire"
 	"google.golang.org/protobuf/proto"
 )
@@ -32,10 +31,10 @@ type Resource struct {
 	// versions in every process.
 	Version string
 
-	digest uint64     // of the same hash, for the sum over a type
-	wire   mem.Buffer // field "resources" of a DeltaDiscoveryResponse, tag and length included
-	plain  mem.Buffer // field "resources" of a DiscoveryResponse: the end of wire
-	body   []byte     // the message within both
+	digest uint64 // of the same hash, for the sum over a type
+	wire   []byte // field "resources" of a DeltaDiscoveryResponse, tag and length included
+	plain  []byte // field "resources" of a DiscoveryResponse: the end of wire
+	body   []byte // the message within both
 
 	written atomic.Bool // to a client at least once
 }
@@ -93,7 +92,7 @@ func (r *Resource) encode(body []byte) {
 	b = appendString(b, anyTypeURL, r.TypeURL)
 	b = protowire.AppendTag(b, anyValue, protowire.BytesType)
 	b = protowire.AppendBytes(b, body)
-	r.wire, r.plain, r.body = mem.SliceBuffer(b), mem.SliceBuffer(b[plain:]), b[len(b)-len(body):]
+	r.wire, r.plain, r.body = b, b[plain:], b[len(b)-len(body):]
 }
 
 // Body is the encoded message. The bytes are shared and must not be changed.

@@ -1,7 +1,5 @@
 package xds
 
-import "google.golang.org/grpc/mem"
-
 // Field numbers of envoy.service.discovery.v3.DeltaDiscoveryResponse.
 const (
 	responseVersion   = 1
@@ -36,7 +34,7 @@ func (r *response) holds() []*Resource {
 }
 
 // encode returns the message in parts, of which all but the first are shared, and its size in bytes.
-func (r *response) encode() (frame, int) {
+func (r *response) encode() ([][]byte, int) {
 	size := 3*(1+2) + len(r.version) + len(r.typeURL) + len(r.nonce)
 	if !r.world {
 		for _, name := range r.removed {
@@ -53,8 +51,8 @@ func (r *response) encode() (frame, int) {
 		}
 	}
 	holds := r.holds()
-	parts := make(frame, 1, 1+len(holds))
-	parts[0] = mem.SliceBuffer(head)
+	parts := make([][]byte, 1, 1+len(holds))
+	parts[0] = head
 	size = len(head)
 	for _, c := range holds {
 		part := c.wire
@@ -62,7 +60,7 @@ func (r *response) encode() (frame, int) {
 			part = c.plain
 		}
 		parts = append(parts, part)
-		size += part.Len()
+		size += len(part)
 	}
 	return parts, size
 }

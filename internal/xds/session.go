@@ -68,7 +68,7 @@ func (s *session) add(typeURL string, published state) *subscription {
 	s.subs[typeURL] = sub
 	s.order = append(s.order, sub)
 	slices.SortFunc(s.order, func(a, b *subscription) int {
-		return cmp.Or(cmp.Compare(stepOf(a.typeURL), stepOf(b.typeURL)), cmp.Compare(a.typeURL, b.typeURL))
+		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.typeURL, b.typeURL))
 	})
 	return sub
 }
@@ -109,8 +109,12 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 
 // mark notes that a resource changed, and says whether the client cares.
 func (s *session) mark(c change, since time.Time) bool {
-	sub := s.subs[c.typeURL]
-	return sub != nil && sub.mark(c, since)
+	for _, sub := range s.order {
+		if sub.table == c.table {
+			return sub.mark(c, since)
+		}
+	}
+	return false
 }
 
 // due says whether there may be something to send, now or later.
@@ -133,7 +137,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 	var held time.Duration // by responses of the step at, which others of that step need not await
 	at := steps
 	for _, sub := range s.order {
-		st := stepOf(sub.typeURL)
+		st := sub.step
 		urgent := st > at
 		if urgent && (at != stepClusters || st != stepEndpoints) {
 			return nil, held
@@ -158,7 +162,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 		if len(sub.gone) == 0 {
 			continue
 		}
-		if wait := s.blocked(removalStepOf(sub.typeURL), sub, now); wait > 0 {
+		if wait := s.blocked(sub.removal, sub, now); wait > 0 {
 			return nil, wait
 		}
 		return s.respond(sub, sub.leaving(), now), 0
@@ -172,7 +176,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
 	for _, other := range s.order {
-		if other != sub && (stepOf(other.typeURL) >= st || st == stepEndpoints && stepOf(other.typeURL) == stepClusters) {
+		if len(other.flights) == 0 || other != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
 			continue
 		}
 		if until, ok := other.waiting(s.opts.AckTimeout); ok {

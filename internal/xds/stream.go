@@ -6,49 +6,101 @@ import (
 
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/grpcserver"
 )
 
 var (
 	errRemoved = status.Error(codes.Unavailable, "the workload's configuration was removed")
 	errMoved   = status.Error(codes.Unavailable, "the workload's configuration is to be asked for anew")
 	errExpired = status.Error(codes.Unauthenticated, "the client certificate has expired, connect with a new one")
+	errOver    = status.Error(codes.Unavailable, "the stream is over")
 	errSlow    = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
 )
 
 // glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
 const glance = time.Minute
 
-// stream is one authorised client. The goroutine that gRPC gives it reads and takes in requests; another one writes while there is
-// something to.
+// stream is one client. The goroutine of its connection takes in requests; another one writes while there is something to.
 type stream struct {
-	server    *Server
-	conn      conn
+	server  *Server
+	wire    *grpcserver.Stream
+	world   bool        // in which variant of the protocol
+	silence *time.Timer // cuts off a client that does not begin
+	ended   atomic.Bool
+
+	// Set when the client is authorised.
 	group     *group
 	identity  string
 	address   string
 	connected time.Time
 	expires   time.Time // the client's certificate; zero if there is none
 
-	writer   atomic.Int32  // asleep, awake, again or closing
-	written  chan struct{} // closed by a writer that found the stream closing
-	finished bool          // the writer has told the client the end
-	patience *time.Timer   // wakes when an answer is waited for no longer
-	expiry   *time.Timer
-	sending  *time.Timer // cuts off a client that does not read
-	slow     atomic.Bool // it did
+	writer  atomic.Int32 // asleep, awake or again
+	sending *time.Timer  // cuts off a client that does not read
+	slow    atomic.Bool  // it did
 
 	// Guarded by the group's lock.
-	session *session
-	over    error // why the stream has to end
-	left    bool  // it has ended; a late request changes nothing
+	session  *session
+	patience *time.Timer // wakes when an answer is waited for no longer
+	expiry   *time.Timer
+	over     error // why the stream has to end
+	left     bool  // it has ended; a late request changes nothing
+}
+
+// Take implements grpcserver.Call.
+func (st *stream) Take(message []byte) {
+	open := st.group != nil
+	in := incoming{world: st.world}
+	err := in.read(message)
+	if err != nil {
+		err = refuse(reasonMalformed, codes.InvalidArgument, "request: %s", err)
+	}
+	if err == nil && !open {
+		err = st.enter(in.request)
+	}
+	if err == nil {
+		err = st.receive(in.request)
+	}
+	if err != nil {
+		st.server.metrics.refuse(err, open)
+		st.finish(err)
+	}
+}
+
+// End implements grpcserver.Call.
+func (st *stream) End(err error) {
+	said := status.Convert(err)
+	switch said.Code() {
+	case codes.ResourceExhausted:
+		err = refuse(reasonSize, said.Code(), "request: %s", said.Message())
+	case codes.Internal, codes.Unimplemented:
+		err = refuse(reasonMalformed, codes.InvalidArgument, "request: %s", said.Message())
+	}
+	st.server.metrics.refuse(err, st.group != nil)
+	st.finish(err)
+}
+
+// finish ends the stream for the client and for us. Only the first end counts.
+func (st *stream) finish(err error) {
+	if st.ended.Swap(true) {
+		return
+	}
+	st.silence.Stop()
+	st.server.metrics.end(err)
+	st.wire.Finish(err)
+	if st.group != nil {
+		st.leave()
+	}
 }
 
 func (st *stream) join(key string) {
+	st.server.metrics.clients.Inc()
 	st.server.groups.locked(key, func(g *group) {
 		st.group = g
 		g.streams[st] = struct{}{}
+		st.lookAtTheClock()
 	})
-	st.server.metrics.clients.Inc()
 }
 
 func (st *stream) leave() {
@@ -56,7 +108,15 @@ func (st *stream) leave() {
 	st.group.mu.Lock()
 	delete(st.group.streams, st)
 	st.left = true
+	if st.over == nil {
+		st.over = errOver
+	}
 	st.session.close(st.group.state)
+	for _, t := range []*time.Timer{st.patience, st.expiry} {
+		if t != nil {
+			t.Stop()
+		}
+	}
 	last := true
 	for other := range st.group.streams {
 		last = last && other.identity != st.identity
@@ -67,12 +127,8 @@ func (st *stream) leave() {
 	}
 	st.group.telling.Unlock()
 	st.server.groups.forgetIfUnused(st.group)
+	st.server.visitors.leave(st.identity, st.wire.Conn())
 	st.server.metrics.clients.Dec()
-	for _, t := range []*time.Timer{st.patience, st.expiry, st.sending} {
-		if t != nil {
-			t.Stop()
-		}
-	}
 }
 
 // end needs the group's lock.
@@ -83,31 +139,20 @@ func (st *stream) end(err error) {
 	st.wakeUp()
 }
 
-// read takes requests until the stream ends, and says why it did.
-func (st *stream) read() error {
-	for {
-		req, err := st.conn.recv()
-		if err == nil {
-			err = st.receive(req)
-		} else {
-			err = unreadable(err)
-		}
-		if err != nil {
-			st.server.metrics.refuse(err, true)
-			return err
-		}
+// lookAtTheClock wakes the stream when its certificate expires. It needs the group's lock.
+func (st *stream) lookAtTheClock() {
+	if st.expires.IsZero() {
+		return
 	}
-}
-
-// unreadable gives a request that gRPC did not take its reason.
-func unreadable(err error) error {
-	switch status.Code(err) {
-	case codes.ResourceExhausted:
-		return refuse(reasonSize, codes.ResourceExhausted, "request: %s", status.Convert(err).Message())
-	case codes.Internal:
-		return refuse(reasonMalformed, codes.InvalidArgument, "request: %s", status.Convert(err).Message())
-	}
-	return err
+	left := func() time.Duration { return min(glance, max(st.expires.Sub(st.server.clock()), time.Millisecond)) }
+	st.expiry = time.AfterFunc(left(), func() {
+		st.group.mu.Lock()
+		if !st.left {
+			st.expiry.Reset(left())
+		}
+		st.group.mu.Unlock()
+		st.wakeUp()
+	})
 }
 
 func (st *stream) receive(req request) error {

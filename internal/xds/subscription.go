@@ -2,7 +2,6 @@ package xds
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -10,11 +9,14 @@ import (
 // that may be out of date. Names are their numbers in the table.
 type subscription struct {
 	typeURL  string
+	step     step // of additions and changes
+	removal  step
 	table    *table
 	wildcard bool
 	entries  []entry             // by number; the zero entry is none
 	named    int                 // entries asked for by name
 	dirty    versions            // to be compared with what is published
+	grown    bool                // dirty has had many: maps do not shrink
 	urgent   map[uint32]struct{} // of dirty: a cluster that was sent waits for them
 	gone     versions            // to be removed once nothing refers to them any more
 	owed     bool                // a response is due even if it is empty
@@ -40,9 +42,12 @@ const (
 // that no resource has. Equal resources are one, so pointers can be compared.
 type versions map[uint32]*Resource
 
+// few is what the smallest map has room for.
+const few = 8
+
 func newSubscription(typeURL string, t *table) *subscription {
 	t.users++
-	return &subscription{typeURL: typeURL, table: t}
+	return &subscription{typeURL: typeURL, step: stepOf(typeURL), removal: removalStepOf(typeURL), table: t}
 }
 
 func (s *subscription) entry(n uint32) entry {
@@ -193,105 +198,12 @@ func (s *subscription) mark(c change, since time.Time) bool {
 func (s *subscription) doubt(n uint32, since time.Time) { s.touch(n, nil, since) }
 
 func (s *subscription) touch(n uint32, has *Resource, since time.Time) {
-	switch {
-	case len(s.dirty) == 0:
-		s.since, s.dirty = since, versions{} // a new map, since maps do not shrink
-	case since.Before(s.since):
+	if s.dirty == nil {
+		s.dirty = versions{}
+	}
+	if len(s.dirty) == 0 || since.Before(s.since) {
 		s.since = since
 	}
 	s.dirty[n] = has
-}
-
-// due says whether there may be something to send.
-func (s *subscription) due() bool { return s.owed || len(s.dirty) > 0 || len(s.gone) > 0 }
-
-// settle compares the dirty names with what is published: what is the same
-// needs nothing, what has to go waits in gone. It returns what needs a place in
-// a response of the type's own step, ordered by name.
-func (s *subscription) settle() []uint32 {
-	if len(s.dirty) == 0 {
-		return nil
-	}
-	deferred := removalStepOf(s.typeURL) != stepOf(s.typeURL)
-	todo := make([]uint32, 0, len(s.dirty))
-	for n, has := range s.dirty {
-		if s.table.slots[n].resource == nil {
-			delete(s.dirty, n) // by wildcard, and gone before the client heard of it
-			continue
-		}
-		e, r := s.entry(n), s.table.resource(n)
-		delete(s.gone, n)
-		switch {
-		case r != nil && (e&entryHeld == 0 || has != r):
-			todo = append(todo, n)
-		case r == nil && s.world != nil && !s.wholeState(): // there is no way to say so
-			delete(s.dirty, n)
-			s.set(n, e&entryNamed)
-		case r == nil && e&entryHeld != 0 && deferred:
-			if s.gone == nil {
-				s.gone = versions{}
-			}
-			s.gone[n] = has
-			delete(s.dirty, n)
-		case r == nil && s.mentions(e):
-			todo = append(todo, n)
-		default:
-			delete(s.dirty, n)
-		}
-	}
-	s.sort(todo)
-	return todo
-}
-
-// mentions says whether a client is told that a resource is not there.
-func (s *subscription) mentions(e entry) bool {
-	return e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0
-}
-
-// leaving returns what to remove in the last steps, ordered by name.
-func (s *subscription) leaving() []uint32 {
-	todo := make([]uint32, 0, len(s.gone))
-	for n := range s.gone {
-		todo = append(todo, n)
-	}
-	s.sort(todo)
-	return todo
-}
-
-func (s *subscription) sort(numbers []uint32) {
-	slices.SortFunc(numbers, func(a, b uint32) int { return strings.Compare(s.table.name(a), s.table.name(b)) })
-}
-
-// take puts names into a response until it has limit bytes, and notes them as sent.
-func (s *subscription) take(todo []uint32, limit int, out *response) {
-	size := 0
-	for _, n := range todo {
-		r, name := s.table.resource(n), s.table.name(n)
-		if r == nil {
-			size += len(name) + 4
-		} else {
-			size += r.wire.Len()
-		}
-		if size > limit && len(out.changed)+len(out.removed) > 0 {
-			return // the rest stays dirty
-		}
-		delete(s.dirty, n)
-		delete(s.urgent, n)
-		delete(s.gone, n)
-		named := s.entry(n) & entryNamed
-		switch {
-		case r != nil:
-			out.changed = append(out.changed, r)
-			s.set(n, named|entryHeld)
-		case named != 0:
-			out.removed = append(out.removed, name)
-			s.set(n, entryNamed|entryTold)
-		default:
-			out.removed = append(out.removed, name)
-			s.set(n, 0)
-		}
-	}
-	if len(s.dirty) == 0 {
-		s.dirty, s.urgent = nil, nil
-	}
+	s.grown = s.grown || len(s.dirty) > few
 }

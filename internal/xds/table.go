@@ -20,7 +20,11 @@ type table struct {
 	digest uint64 // sum over the resources, so that one change costs one addition
 	text   string // of the digest named, for all clients
 	named  uint64
+	todo   []uint32 // for whoever works out a response; they take turns
 }
+
+// enough is how many numbers todo keeps room for.
+const enough = 64
 
 // slot is a name: that of its resource, or of a bare one in place of it.
 type slot struct {
@@ -30,9 +34,9 @@ type slot struct {
 
 // change says what a publish changed.
 type change struct {
-	typeURL string
-	number  uint32
-	before  *Resource // nil if there was none
+	table  *table
+	number uint32
+	before *Resource // nil if there was none
 }
 
 // of finds or makes the table of a type.
@@ -120,7 +124,7 @@ func (s state) put(r *Resource) (change, bool) {
 	}
 	t.slots[n].resource = r
 	t.digest += r.digest
-	return change{r.TypeURL, n, old}, true
+	return change{t, n, old}, true
 }
 
 // drop says whether it changed anything.
@@ -137,7 +141,7 @@ func (s state) drop(ref Ref) (change, bool) {
 	t.digest -= old.digest
 	t.slots[n].resource = &Resource{Name: old.Name}
 	t.tidy(n) // then no client has it, and the change is of interest to none
-	return change{ref.TypeURL, n, old}, true
+	return change{t, n, old}, true
 }
 
 // replace makes the state that of the snapshot and returns what changed.

@@ -1,17 +1,12 @@
 package xds
 
-import (
-	"errors"
-	"io"
-	"time"
-)
+import "time"
 
-// What a stream's writer is doing. It runs only while there is something to write, so that an idle client has one goroutine of ours.
+// What a stream's writer is doing. It runs only while there is something to write, so that an idle client has one goroutine.
 const (
-	asleep  int32 = iota
-	awake         // it runs
-	again         // it runs, and has to look again before it sleeps: wake-ups merge
-	closing       // it runs no more, or soon will not
+	asleep int32 = iota
+	awake        // it runs
+	again        // it runs, and has to look again before it sleeps: wake-ups merge
 )
 
 // wakeUp has the stream look for something to send.
@@ -40,85 +35,49 @@ func (st *stream) write() {
 		if st.writer.CompareAndSwap(awake, asleep) {
 			return
 		}
-		if !st.writer.CompareAndSwap(again, awake) {
-			close(st.written)
-			return
-		}
+		st.writer.Store(awake)
 	}
-}
-
-// close ends the stream for the client, waits for the writer, and returns what the client is told.
-func (st *stream) close(err error) error {
-	st.group.mu.Lock()
-	if st.over == nil {
-		st.over = err
-	}
-	err = st.over
-	st.group.mu.Unlock()
-	if errors.Is(err, io.EOF) {
-		err = nil // the client is done
-	}
-	st.conn.finish(err) // the writer may be waiting for room
-	st.written = make(chan struct{})
-	if was := st.writer.Swap(closing); was == awake || was == again {
-		<-st.written
-	}
-	return err
 }
 
 // drain sends until there is nothing to send, or the stream is over.
 func (st *stream) drain() {
-	for !st.finished {
-		out, wait, err := st.next()
+	for {
+		out, more, err := st.next()
 		if err == nil && out != nil {
 			err = st.send(out)
 		}
-		switch {
-		case err != nil:
-			st.server.metrics.end(err)
-			st.conn.finish(err)
-			st.finished = true
-		case out != nil:
-		case wait > 0 && st.patience == nil:
-			st.patience = time.AfterFunc(wait, st.wakeUp)
+		if err != nil {
+			st.finish(err)
 			return
-		case wait > 0:
-			st.patience.Reset(wait)
-			return
-		default:
+		}
+		if !more {
 			return
 		}
 	}
 }
 
-// next is what to send now, or how long to wait at most; 0 is until woken.
-func (st *stream) next() (*response, time.Duration, error) {
+// next is what to send now, if there is anything, and whether to ask for more.
+func (st *stream) next() (out *response, more bool, err error) {
 	now := st.server.clock()
 	st.group.mu.Lock()
 	defer st.group.mu.Unlock()
-	if !st.expires.IsZero() && !now.Before(st.expires) {
-		st.end(errExpired)
+	if st.over == nil && !st.expires.IsZero() && !now.Before(st.expires) {
+		st.over = errExpired
 	}
 	if st.over != nil || !st.group.published {
-		return nil, 0, st.over
+		return nil, false, st.over
 	}
 	out, wait := st.session.next(now)
-	return out, wait, nil
-}
-
-// lookAtTheClock wakes the stream when its certificate expires.
-func (st *stream) lookAtTheClock() {
-	if st.expires.IsZero() {
-		return
+	switch {
+	case out != nil:
+		more = st.session.due()
+	case wait == 0:
+	case st.patience == nil:
+		st.patience = time.AfterFunc(wait, st.wakeUp)
+	default:
+		st.patience.Reset(wait)
 	}
-	left := func() time.Duration { return min(glance, max(st.expires.Sub(st.server.clock()), time.Millisecond)) }
-	started := make(chan struct{})
-	st.expiry = time.AfterFunc(left(), func() {
-		<-started
-		st.wakeUp()
-		st.expiry.Reset(left())
-	})
-	close(started)
+	return out, more, nil
 }
 
 // send blocks while the client's flow-control window is full, but not for ever. An error ends the stream.
@@ -126,26 +85,21 @@ func (st *stream) send(out *response) error {
 	if st.sending == nil {
 		st.sending = time.AfterFunc(st.server.opts.SendTimeout, func() {
 			st.slow.Store(true)
-			st.conn.cut()
+			_ = st.wire.Conn().Close() // which interrupts whoever writes to it
 		})
 	} else {
 		st.sending.Reset(st.server.opts.SendTimeout)
 	}
-	f, size := out.encode()
-	err := st.conn.SendMsg(f)
+	parts, size := out.encode()
+	err := st.wire.Send(parts...)
 	st.sending.Stop()
 	if err == nil {
 		st.server.metrics.sent(out, size)
 		return nil
 	}
-	if st.slow.Load() {
+	if st.slow.Swap(false) {
+		st.server.metrics.end(errSlow)
 		st.server.opts.Logger.Warn("slow client cut off", "key", st.group.key, "client", st.identity)
-		err = errSlow
-	}
-	st.group.mu.Lock()
-	defer st.group.mu.Unlock()
-	if st.over == nil {
-		st.over = err
 	}
 	return err
 }

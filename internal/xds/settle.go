@@ -1,0 +1,104 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+)
+
+// due says whether there may be something to send.
+func (s *subscription) due() bool { return s.owed || len(s.dirty) > 0 || len(s.gone) > 0 }
+
+// settle compares the dirty names with what is published: what is the same
+// needs nothing, what has to go waits in gone. It returns what needs a place in
+// a response of the type's own step, ordered by name, until the next call for the table.
+func (s *subscription) settle() []uint32 {
+	if len(s.dirty) == 0 {
+		return nil
+	}
+	todo := slices.Grow(s.table.todo[:0], len(s.dirty))
+	for n, has := range s.dirty {
+		if s.table.slots[n].resource == nil {
+			delete(s.dirty, n) // by wildcard, and gone before the client heard of it
+			continue
+		}
+		e, r := s.entry(n), s.table.resource(n)
+		delete(s.gone, n)
+		switch {
+		case r != nil && (e&entryHeld == 0 || has != r):
+			todo = append(todo, n)
+		case r == nil && s.world != nil && !s.wholeState(): // there is no way to say so
+			delete(s.dirty, n)
+			s.set(n, e&entryNamed)
+		case r == nil && e&entryHeld != 0 && s.removal != s.step:
+			if s.gone == nil {
+				s.gone = versions{}
+			}
+			s.gone[n] = has
+			delete(s.dirty, n)
+		case r == nil && s.mentions(e):
+			todo = append(todo, n)
+		default:
+			delete(s.dirty, n)
+		}
+	}
+	if s.sort(todo); cap(todo) <= enough {
+		s.table.todo = todo
+	}
+	return todo
+}
+
+// mentions says whether a client is told that a resource is not there.
+func (s *subscription) mentions(e entry) bool {
+	return e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0
+}
+
+// leaving returns what to remove in the last steps, ordered by name.
+func (s *subscription) leaving() []uint32 {
+	todo := make([]uint32, 0, len(s.gone))
+	for n := range s.gone {
+		todo = append(todo, n)
+	}
+	s.sort(todo)
+	return todo
+}
+
+func (s *subscription) sort(numbers []uint32) {
+	slices.SortFunc(numbers, func(a, b uint32) int { return strings.Compare(s.table.name(a), s.table.name(b)) })
+}
+
+// take puts names into a response until it has limit bytes, and notes them as sent.
+func (s *subscription) take(todo []uint32, limit int, out *response) {
+	size := 0
+	for _, n := range todo {
+		r, name := s.table.resource(n), s.table.name(n)
+		if r == nil {
+			size += len(name) + 4
+		} else {
+			size += len(r.wire)
+		}
+		if size > limit && len(out.changed)+len(out.removed) > 0 {
+			return // the rest stays dirty
+		}
+		delete(s.dirty, n)
+		delete(s.urgent, n)
+		delete(s.gone, n)
+		named := s.entry(n) & entryNamed
+		switch {
+		case r != nil:
+			out.changed = append(out.changed, r)
+			s.set(n, named|entryHeld)
+		case named != 0:
+			out.removed = append(out.removed, name)
+			s.set(n, entryNamed|entryTold)
+		default:
+			out.removed = append(out.removed, name)
+			s.set(n, 0)
+		}
+	}
+	if len(s.dirty) == 0 {
+		s.urgent = nil
+		if s.grown {
+			s.dirty, s.grown = nil, false
+		}
+	}
+}
