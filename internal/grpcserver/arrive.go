@@ -104,10 +104,7 @@ func (c *conn) data(header http2.FrameHeader) error {
 	if header.StreamID == 0 || c.unknown(header.StreamID) {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	if err := c.arrived.take(size); err != nil {
-		return err
-	}
-	if by := c.arrived.give(size); by > 0 { // to all of its streams at once: each has a window of its own
+	if by := c.arrived.give(size); by > 0 { // what is not taken in yet is bounded by the windows of streams
 		if err := c.write(appendWindowUpdate(nil, 0, by)); err != nil {
 			return err
 		}

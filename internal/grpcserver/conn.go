@@ -51,7 +51,7 @@ var errLost = status.Error(codes.Unavailable, "the connection is lost")
 
 func newConn(s *server, raw net.Conn) *conn {
 	c := &conn{
-		Conn: raw, raw: raw, server: s, calm: newCalm(s.Options), arrived: inflow{room: firstWindow},
+		Conn: raw, raw: raw, server: s, calm: newCalm(s.Options),
 		credit: firstWindow, initial: firstWindow,
 	}
 	c.room.L = &c.mu

@@ -115,7 +115,8 @@ func (w *writer) flush() error {
 // finishing is how long the end of a stream may take to leave.
 const finishing = 10 * time.Second
 
-// Finish ends the stream and tells the client how; nil is a good end, an error without a gRPC status is Unknown. Whoever sends is interrupted.
+// Finish ends the stream and tells the client how; nil is a good end, an error without a gRPC status is Unknown. Whoever sends is interrupted: at
+// once where the client's windows are full, within 10 seconds where the socket is.
 // Only the first call counts, and none does when the client has ended the stream.
 func (s *Stream) Finish(end error) {
 	c := s.conn
@@ -133,13 +134,13 @@ func (s *Stream) Finish(end error) {
 	if late {
 		return
 	}
+	_ = c.raw.SetWriteDeadline(time.Now().Add(finishing)) // a connection that is closed fails below
 	c.writing.Lock()
 	defer c.writing.Unlock()
 	b := appendTrailers(nil, s.id, status.Convert(end), !s.begun)
 	if !said {
 		b = appendReset(b, s.id, http2.ErrCodeNo)
 	}
-	_ = c.raw.SetWriteDeadline(time.Now().Add(finishing)) // a connection that is closed fails below
 	if _, err := c.Conn.Write(b); err != nil {
 		_ = c.raw.Close()
 		return

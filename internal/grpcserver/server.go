@@ -48,12 +48,12 @@ const (
 )
 
 // Call is the server's side of one stream. Its methods are called one at a time. The first message may take as long as it needs to take in:
-// it has a goroutine of its own. During all others, the connection is read no further.
+// it has a goroutine of its own. During all others, the connection is read no further, and is closed when that lasts for more than half a minute.
 type Call interface {
 	// Take takes in a message, which is valid until it returns.
 	Take(message []byte)
 	// End says that there will be no more: nil when the client has said all, else an error, with a gRPC status where the client broke the
-	// rules. It is the last that is called, and is not called at all after Stream.Finish. A call that ended has to be finished.
+	// rules. It is the last that is called, and is not called after Stream.Finish, unless the two cross. A call that ended has to be finished.
 	End(err error)
 }
 
@@ -135,6 +135,7 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 		case <-time.After(pause):
 			pause = min(2*pause, longest)
 		case <-ctx.Done():
+			return err
 		}
 	}
 }

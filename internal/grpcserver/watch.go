@@ -10,8 +10,9 @@ import (
 const (
 	// silence is how long a client may say nothing before it is asked whether it is there.
 	silence = 30 * time.Second
-	// answer is how long that may take.
-	answer = 10 * time.Second
+	// answer is how long that may take, and lenience how many times as long while something is on its way to the client, before the question.
+	answer   = 10 * time.Second
+	lenience = 6
 	// idle is how long a connection may have no streams, give or take a silence.
 	idle = 5 * time.Minute
 )
@@ -21,7 +22,7 @@ type watch struct {
 	mu     sync.Mutex
 	timer  *time.Timer
 	ended  bool
-	asked  bool
+	asked  int // how often it was looked at since the client was asked
 	unused time.Duration
 }
 
@@ -54,12 +55,13 @@ func (w *watch) look(c *conn) {
 		_ = c.raw.SetReadDeadline(time.Now()) // whoever reads says goodbye
 		return
 	case heard:
-		w.asked = false
-	case w.asked:
+		w.asked = 0
+	case w.asked > 0 && (!moved || w.asked == lenience):
 		_ = c.raw.Close()
 		return
-	case c.ping() || !moved:
-		w.asked, wait = true, answer
+	case w.asked > 0 || c.ping() || !moved:
+		w.asked++
+		wait = answer
 	}
 	w.unused += wait
 	w.timer.Reset(wait)

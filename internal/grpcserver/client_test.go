@@ -1,0 +1,286 @@
+package grpcserver
+
+import (
+	"bytes"
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"google.golang.org/grpc"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/credentials"
+	"google.golang.org/grpc/credentials/insecure"
+	"google.golang.org/grpc/encoding/gzip"
+	"google.golang.org/grpc/mem"
+	"google.golang.org/grpc/status"
+)
+
+// plain is gRPC's codec for messages that are what they are.
+type plain struct{}
+
+func (plain) Name() string { return "plain" }
+
+func (plain) Marshal(v any) (mem.BufferSlice, error) {
+	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
+}
+
+func (plain) Unmarshal(data mem.BufferSlice, v any) error {
+	*v.(*[]byte) = data.Materialize()
+	return nil
+}
+
+// dial makes one of gRPC's own clients.
+func dial(t testing.TB, r *running, options ...grpc.DialOption) *grpc.ClientConn {
+	t.Helper()
+	conn, err := grpc.NewClient("passthrough:///"+r.address, append([]grpc.DialOption{
+		grpc.WithTransportCredentials(insecure.NewCredentials()),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(plain{}), grpc.MaxCallRecvMsgSize(64<<20)),
+	}, options...)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return conn
+}
+
+// open opens a stream, which has no end of its own.
+func open(t testing.TB, conn *grpc.ClientConn, method string, options ...grpc.CallOption) grpc.ClientStream {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	t.Cleanup(cancel)
+	s, err := conn.NewStream(ctx, &grpc.StreamDesc{ClientStreams: true, ServerStreams: true}, method, options...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func receive(s grpc.ClientStream) (message []byte, err error) {
+	err = s.RecvMsg(&message)
+	return message, err
+}
+
+// echoes is whether a new stream of the client gets what it should.
+func echoes(t testing.TB, conn *grpc.ClientConn) {
+	t.Helper()
+	s := open(t, conn, echoMethod)
+	if err := s.SendMsg([]byte("hello")); err != nil {
+		t.Error(err)
+	}
+	if got, err := receive(s); string(got) != "hello" {
+		t.Errorf("the echo is %q, %v", got, err)
+	}
+	s.CloseSend()
+	if _, err := receive(s); !errors.Is(err, io.EOF) {
+		t.Errorf("the end is %v", err)
+	}
+}
+
+func random(seed uint64, size int) []byte {
+	b := make([]byte, size)
+	rng := rand.NewChaCha8([32]byte{byte(seed)})
+	_, _ = rng.Read(b) // it never fails
+	return b
+}
+
+// clients are what one may be like.
+func clients(t *testing.T, o Options, each func(t *testing.T, conn *grpc.ClientConn)) {
+	serverSide, clientSide := certificate(t)
+	secure := grpc.WithTransportCredentials(credentials.NewTLS(clientSide))
+	small := []grpc.DialOption{grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535)}
+	for name, tt := range map[string]struct {
+		tls     *tls.Config
+		options []grpc.DialOption
+	}{
+		"without TLS":               {nil, nil},
+		"without TLS, small window": {nil, small},
+		"TLS":                       {serverSide, []grpc.DialOption{secure}},
+		"TLS, small window":         {serverSide, append(small, secure)},
+		"TLS, configured for each":  {&tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) { return serverSide, nil }}, []grpc.DialOption{secure}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o.TLS = tt.tls
+			each(t, dial(t, start(t, loopback(t), o), tt.options...))
+		})
+	}
+}
+
+var echoing = map[string]func(*Stream) Call{echoMethod: echo}
+
+func TestMessagesOfEverySizeArrive(t *testing.T) {
+	sizes := []int{0, 1, 1 << 20}
+	for n := 16379; n <= 16390; n++ {
+		sizes = append(sizes, n)
+	}
+	for n := 65529; n <= 65536; n++ {
+		sizes = append(sizes, n)
+	}
+	clients(t, Options{Methods: echoing}, func(t *testing.T, conn *grpc.ClientConn) {
+		s := open(t, conn, echoMethod)
+		for i, size := range sizes {
+			want := random(uint64(i), size)
+			if err := s.SendMsg(want); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := receive(s); err != nil || !bytes.Equal(got, want) {
+				t.Fatalf("of %d bytes came %d, %v", size, len(got), err)
+			}
+		}
+		s.CloseSend()
+		if _, err := receive(s); !errors.Is(err, io.EOF) {
+			t.Errorf("the end is %v", err)
+		}
+	})
+}
+
+func TestLargeResponses(t *testing.T) {
+	part := random(1, 1<<20)
+	large := func(s *Stream) Call {
+		return functions{take: func([]byte) {
+			parts := make([][]byte, 20)
+			for i := range parts {
+				parts[i] = part
+			}
+			s.Finish(s.Send(parts...))
+		}, end: s.Finish}
+	}
+	clients(t, Options{Methods: map[string]func(*Stream) Call{"/large": large}}, func(t *testing.T, conn *grpc.ClientConn) {
+		s := open(t, conn, "/large")
+		s.SendMsg([]byte{})
+		got, err := receive(s)
+		if err != nil || len(got) != 20<<20 {
+			t.Fatalf("%d bytes, %v", len(got), err)
+		}
+		for len(got) > 0 {
+			if !bytes.HasPrefix(got, part) {
+				t.Fatal("other bytes")
+			}
+			got = got[len(part):]
+		}
+		if _, err := receive(s); !errors.Is(err, io.EOF) {
+			t.Errorf("the end is %v", err)
+		}
+	})
+}
+
+func TestStreamsOfAConnection(t *testing.T) {
+	clients(t, Options{Methods: echoing}, func(t *testing.T, conn *grpc.ClientConn) {
+		var all sync.WaitGroup
+		for i := range 10 {
+			s := open(t, conn, echoMethod)
+			sizes := rand.New(rand.NewPCG(uint64(i), 7))
+			want := make(chan []byte, 30)
+			all.Go(func() {
+				defer close(want)
+				for n := range 30 {
+					message := random(uint64(i+n), sizes.IntN(50_000))
+					want <- message
+					if err := s.SendMsg(message); err != nil {
+						t.Errorf("stream %d: %v", i, err)
+						return
+					}
+				}
+				s.CloseSend()
+			})
+			all.Go(func() {
+				for message := range want {
+					if got, err := receive(s); err != nil || !bytes.Equal(got, message) {
+						t.Errorf("stream %d: of %d bytes came %d, %v", i, len(message), len(got), err)
+					}
+				}
+				if _, err := receive(s); !errors.Is(err, io.EOF) {
+					t.Errorf("stream %d: the end is %v", i, err)
+				}
+			})
+		}
+		all.Wait()
+	})
+}
+
+func TestStatuses(t *testing.T) {
+	long := strings.Repeat("ä", 10_000)
+	for name, tt := range map[string]struct {
+		end  error
+		code codes.Code
+		text string
+	}{
+		"a good end":          {nil, codes.OK, ""},
+		"no text":             {status.Error(codes.NotFound, ""), codes.NotFound, ""},
+		"text":                {status.Error(codes.DataLoss, "what is lost"), codes.DataLoss, "what is lost"},
+		"more than ASCII":     {status.Error(codes.Aborted, "größer als 50 %, 漢"), codes.Aborted, "größer als 50 %, 漢"},
+		"what looks escaped":  {status.Error(codes.Aborted, "%41%zz%"), codes.Aborted, "%41%zz%"},
+		"lines":               {status.Error(codes.Internal, "one\r\ntwo\x00\x7f"), codes.Internal, "one\r\ntwo\x00\x7f"},
+		"the last code":       {status.Error(codes.Unauthenticated, "who?"), codes.Unauthenticated, "who?"},
+		"a code of their own": {status.Error(123, "own"), 123, "own"},
+		"any error":           {errors.New("any"), codes.Unknown, "any"},
+		"a wrapped status":    {fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "it")), codes.NotFound, "wrapped: rpc error: code = NotFound desc = it"},
+		"a long text":         {status.Error(codes.Internal, long), codes.Internal, long[:longestText]},
+		"a long text that would be cut in a letter": {status.Error(codes.Internal, "x"+long), codes.Internal, "x" + long[:longestText-2]},
+	} {
+		for when, messages := range map[string]int{"": 0, ", after a message": 1} {
+			t.Run(name+when, func(t *testing.T) {
+				r := start(t, loopback(t), Options{Methods: map[string]func(*Stream) Call{"/end": func(s *Stream) Call {
+					return functions{take: func(m []byte) {
+						for range messages {
+							_ = s.Send(m)
+						}
+						s.Finish(tt.end)
+						s.Finish(errors.New("only the first counts"))
+					}, end: func(error) { t.Error("an end after Finish") }}
+				}}})
+				s := open(t, dial(t, r), "/end")
+				s.SendMsg([]byte("x"))
+				for range messages {
+					if _, err := receive(s); err != nil {
+						t.Fatal(err)
+					}
+				}
+				_, err := receive(s)
+				if errors.Is(err, io.EOF) {
+					err = nil
+				}
+				if got := status.Convert(err); got.Code() != tt.code || got.Message() != tt.text {
+					t.Errorf("%v %.100q, want %v %.100q", got.Code(), got.Message(), tt.code, tt.text)
+				}
+			})
+		}
+	}
+}
+
+func TestWhatIsNotServed(t *testing.T) {
+	r := start(t, loopback(t), Options{Methods: echoing, MessageSize: 1000})
+	conn := dial(t, r)
+	for name, tt := range map[string]struct {
+		method  string
+		message []byte
+		options []grpc.CallOption
+		want    codes.Code
+	}{
+		"an unknown method":    {"/test.Test/No", nil, nil, codes.Unimplemented},
+		"an unknown service":   {"/" + strings.Repeat("x", 1000), nil, nil, codes.Unimplemented},
+		"compression":          {echoMethod, random(1, 100), []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, codes.Unimplemented},
+		"too large a message":  {echoMethod, random(1, 1001), nil, codes.ResourceExhausted},
+		"far too large of one": {echoMethod, random(1, 1<<20), nil, codes.ResourceExhausted},
+	} {
+		t.Run(name, func(t *testing.T) {
+			other := open(t, conn, echoMethod)
+			s := open(t, conn, tt.method, tt.options...)
+			s.SendMsg(tt.message) // the end says why it failed
+			if _, err := receive(s); status.Code(err) != tt.want {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			other.SendMsg(random(2, 1000))
+			if got, err := receive(other); len(got) != 1000 {
+				t.Errorf("another stream of the connection: %v", err)
+			}
+			echoes(t, conn)
+		})
+	}
+}

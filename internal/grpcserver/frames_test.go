@@ -1,0 +1,124 @@
+package grpcserver
+
+import (
+	"bytes"
+	"math/rand/v2"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// What is written by hand is what the library reads.
+func TestFieldsAreHPACK(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	decoder := hpack.NewDecoder(4<<10, nil)
+	for _, size := range []int{0, 1, 126, 127, 128, 254, 255, 256, 16510, 16511, 1<<21 + 126, 1<<21 + 127} {
+		for range 10 {
+			want := []hpack.HeaderField{
+				{Name: "a" + strings.Repeat("n", rng.IntN(300)), Value: strings.Repeat("v", size)},
+				{Name: strings.Repeat("n", size+1), Value: strconv.Itoa(rng.Int())},
+			}
+			var b []byte
+			for _, f := range want {
+				b = appendField(b, f.Name, f.Value)
+			}
+			got, err := decoder.DecodeFull(b)
+			if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
+				t.Fatalf("values of %d bytes: %v", size, err)
+			}
+		}
+	}
+}
+
+func TestControlFramesAreHTTP2(t *testing.T) {
+	var b []byte
+	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	b = appendWindowUpdate(b, 1<<31-1, largestWindow)
+	b = appendReset(b, 7, http2.ErrCodeRefusedStream)
+	b = appendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
+	var want bytes.Buffer
+	theirs := http2.NewFramer(&want, nil)
+	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	theirs.WriteWindowUpdate(1<<31-1, largestWindow)
+	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
+	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)
+	if !bytes.Equal(b, want.Bytes()) {
+		t.Errorf("\n%x, want\n%x", b, want.Bytes())
+	}
+}
+
+// texts are those of statuses, valid or not.
+func texts(each func(text string)) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 500 {
+		b := make([]byte, rng.IntN(50))
+		for i := range b {
+			b[i] = byte(rng.Uint32())
+		}
+		each(string(b))
+		each(strings.ToValidUTF8(string(b), "ü%\n"))
+	}
+	for shift := range 5 { // letters of several bytes where texts are cut
+		for _, letter := range []string{"a", "ß", "漢", "😀", "%", "\xff"} {
+			each(strings.Repeat("x", shift) + strings.Repeat(letter, 3*longestText/len(letter)))
+		}
+	}
+}
+
+func TestTrailersSayHowItEnded(t *testing.T) {
+	texts(func(text string) {
+		for _, headers := range []bool{false, true} {
+			for _, code := range []codes.Code{0, 1, 9, 10, 16, 99, 100, 1<<32 - 1} {
+				b := appendTrailers(nil, 5, status.New(code, text), headers)
+				in := http2.NewFramer(nil, bytes.NewReader(b)) // which takes frames of 16 KiB
+				in.SetMaxReadFrameSize(smallestFrame)
+				in.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
+				frame, err := in.ReadFrame()
+				if err != nil {
+					t.Fatalf("%v %q: %v", code, text, err)
+				}
+				f := frame.(*http2.MetaHeadersFrame)
+				got := map[string]string{}
+				for _, field := range f.Fields {
+					got[field.Name] = field.Value
+				}
+				if !f.StreamEnded() || f.StreamID != 5 || got["grpc-status"] != strconv.FormatUint(uint64(code), 10) {
+					t.Fatalf("%v of %d: %v", f, code, got)
+				}
+				if (got[":status"] == "200") != headers || (got["content-type"] == "application/grpc") != headers {
+					t.Fatalf("headers: %v: %v", headers, got)
+				}
+				if text != "" {
+					arrives(t, text, got["grpc-message"])
+				}
+			}
+		}
+	})
+}
+
+// arrives is whether a text is what gRPC's percent-encoding of it says, or the beginning of it.
+func arrives(t *testing.T, text, encoded string) {
+	t.Helper()
+	for i := range len(encoded) {
+		if encoded[i] < ' ' || encoded[i] > '~' {
+			t.Fatalf("%q has to be escaped", encoded)
+		}
+	}
+	got, err := url.PathUnescape(encoded)
+	if err != nil || !strings.HasPrefix(text, got) {
+		t.Fatalf("%q became %q: %v", text, got, err)
+	}
+	if lost := len(text) - len(got); lost > 0 && len(got) < longestText-utf8.UTFMax {
+		t.Fatalf("%d bytes of %d are lost", lost, len(text))
+	}
+	if utf8.ValidString(text) && !utf8.ValidString(got) {
+		t.Fatalf("a letter of %q was cut", text)
+	}
+}
