@@ -44,7 +44,7 @@ var Codes = []CodeInfo{
 	{CodeOtherMesh, Error, "The object refers to one that belongs to another mesh.", "Keep objects that refer to each other in namespaces of one mesh."},
 	{CodeNoMesh, Error, "No Mesh that is served selects the namespace of this object.", "Label the namespace so that the namespaceSelector of one Mesh matches it, and mend what that Mesh's own status names."},
 	{CodeManyMeshes, Error, "Several Meshes select one namespace.", "Change the namespaceSelectors so that they do not overlap."},
-	{CodeMeshMismatch, Error, "The object was designated to a Mesh that is gone or was created anew.", "Delete the object and create it again."},
+	{CodeMeshMismatch, Error, "The object was designated to a Mesh that is gone, or that was created anew and does not select its namespace.", "Create the Mesh again, with a namespaceSelector for the object's namespace, or delete the object and create it again."},
 	{CodeNameConflict, Error, "Two objects of one kind have the same name within their mesh.", "Give one of them another spec.awsName; the older one is served until then."},
 	{CodeSelectorConflict, Error, "Several VirtualNodes select the same pod.", "Make the podSelectors disjoint; until then new pods of this kind are refused, and those that run stay with the older VirtualNode."},
 	{CodeInvalidField, Error, "The value of the field cannot be served, or has no effect.", "Correct the value as the text says."},

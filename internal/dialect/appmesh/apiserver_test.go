@@ -247,10 +247,9 @@ func isKubernetes(o client.Object) bool {
 // recorded tells whether admission wrote into an object what Mesh it belongs to.
 func recorded(o client.Object) bool { return recordOf(o) != nil }
 
-// ofMeshThatWas tells whether that Mesh was deleted since.
-func (s *apiServer) ofMeshThatWas(o client.Object) bool {
-	ref := recordOf(o)
-	return ref != nil && s.objects["Mesh /"+ref.Name].GetUID() != ref.UID
+// stranded tells whether an object is of a Mesh that was, and that no other took over.
+func (s *apiServer) stranded(o client.Object) bool {
+	return slices.ContainsFunc(s.says(nameOf(o)), func(said string) bool { return strings.Contains(said, string(model.CodeMeshMismatch)) })
 }
 
 func recordOf(o client.Object) *api.MeshReference {

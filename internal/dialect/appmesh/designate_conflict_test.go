@@ -71,9 +71,13 @@ func TestConflictsAndReferences(t *testing.T) {
 		"no mesh": {
 			[]string{aSpace, otherMesh, of("VirtualNode", "a", "")}, "", []string{"Error NoMesh VirtualNode ns/a "},
 		},
-		"a mesh that was made anew": {
-			[]string{aSpace, aMesh, of("VirtualNode", "a", "meshRef: {name: m, uid: before}")}, of("VirtualNode", "a", "meshRef: {name: m, uid: um}"),
+		"a mesh that was made anew without the namespace": {
+			[]string{aSpace, otherMesh, of("VirtualNode", "a", "meshRef: {name: o, uid: before}")}, of("VirtualNode", "a", "meshRef: {name: o, uid: uo}"),
 			[]string{"Error MeshMismatch VirtualNode ns/a spec.meshRef.uid"},
+		},
+		"a mesh that was made anew, and is not alone": {
+			[]string{aSpace, aMesh, of("VirtualNode", "a", "meshRef: {name: m, uid: before}"), `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`}, `{kind: Mesh, metadata: {name: n1}}`,
+			[]string{"Warning ManyMeshes Mesh m spec.namespaceSelector", "Error ManyMeshes Mesh n1 spec.namespaceSelector", "Error MeshMismatch VirtualNode ns/a spec.meshRef.uid"},
 		},
 		"a mesh that is gone": {
 			[]string{aSpace, aMesh, of("VirtualNode", "a", "meshRef: {name: gone, uid: u}")}, of("VirtualNode", "a", "meshRef: {name: m, uid: um}"),
@@ -120,8 +124,8 @@ func TestConflictsAndReferences(t *testing.T) {
 			[]string{"Error ReferenceToOtherMesh" + toTarget + ".virtualNodeRef"},
 		},
 		"a target that is not served": {
-			[]string{aSpace, aMesh, nodeN, of("VirtualNode", "odd", "meshRef: {name: m, uid: before}"), routerTo("virtualNodeRef: {name: odd}")}, "",
-			[]string{"Error MeshMismatch VirtualNode ns/odd spec.meshRef.uid", "Error ReferenceNotFound" + toTarget + ".virtualNodeRef"},
+			[]string{aSpace, aMesh, nodeN, of("VirtualNode", "odd", "meshRef: {name: gone, uid: before}"), routerTo("virtualNodeRef: {name: odd}")}, "",
+			[]string{"Error MeshMismatch VirtualNode ns/odd spec.meshRef", "Error ReferenceNotFound" + toTarget + ".virtualNodeRef"},
 		},
 		"a target's port that nobody listens on": {
 			[]string{aSpace, aMesh, nodeN, routerTo("virtualNodeRef: {name: node}, port: 81")}, routerTo("virtualNodeRef: {name: node}, port: 80"),

@@ -148,7 +148,7 @@ func (t *translator) memberOf(at model.Origin, ref *api.MeshReference) (mesh str
 }
 
 // meshOf finds the mesh of a namespaced object, or says why it has none. What admission wrote into spec.meshRef
-// decides; without it, the namespace does.
+// decides; without it, and when the mesh was created anew, the namespace does.
 func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh string, fault *model.Finding) {
 	if ref == nil {
 		return t.selectedMesh(at)
@@ -158,12 +158,20 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
 	}
-	if all[i].uid != ref.UID {
+	if all[i].uid != ref.UID && !t.designates(all[i], at.Object.Namespace) {
 		return "", findingf(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
-			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q; delete the object and create it again without spec.meshRef",
-			ref.Name, ref.UID, all[i].uid)
+			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q, and is not the one that selects namespace %s; "+
+				"have its namespaceSelector do so, or delete the object and create it again without spec.meshRef",
+			ref.Name, ref.UID, all[i].uid, at.Object.Namespace)
 	}
 	return all[i].served(at.At("spec.meshRef"))
+}
+
+// designates says whether admission would write this mesh into what is created in a namespace. Then it takes over what belonged to an
+// earlier mesh of its name, as if that were deleted and created again. App Mesh had users do it.
+func (t *translator) designates(m meshMember, namespace string) bool {
+	found := t.selecting(namespace)
+	return len(found) == 1 && found[0].origin == m.origin
 }
 
 func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {

@@ -19,8 +19,8 @@ import (
 //   - No other object wants what it wants: model, findings and statuses are exactly what they were.
 //   - Another one wants the same, and the older one has it: the new object is the younger one, so they change places, see
 //     TestPlacesAreChanged. Once those that were younger are created again as well, in their order, all is as it was.
-//   - It is a Mesh: objects that admission designated to it are of the Mesh that was, and are told, see TestMeshCreatedAgain. Once they are
-//     created again as well, all is as it was. Without a record in the object nothing is to be done.
+//   - It is a Mesh: it takes over those that admission designated to the one that was, see TestMeshCreatedAgain. Members in namespaces that
+//     it does not select are told; once they are created again as well, all is as it was.
 func TestDeletedAndCreatedAgain(t *testing.T) {
 	for seed, path := range caseFiles(t) {
 		c := readCase(t, path)
@@ -38,7 +38,7 @@ func TestDeletedAndCreatedAgain(t *testing.T) {
 						s.again(ofKind[slices.Index(ofKind, name)+1:]...)
 					}
 					if isMesh {
-						s.again(s.byAge(recorded)...)
+						s.again(s.byAge(s.stranded)...)
 					}
 					compare(t, want, s.outcome())
 				})
@@ -47,8 +47,8 @@ func TestDeletedAndCreatedAgain(t *testing.T) {
 	}
 }
 
-// Everything is deleted and created again, one after the other in random order. Then members of a Mesh that was are created again, as users
-// are told (but for kinds that are not served anyway), and where age decides, who was older comes first. In the end all is as it was.
+// Everything is deleted and created again, one after the other in random order. Then members of a Mesh that was, and that no other took
+// over, are created again, as users are told, and where age decides, who was older comes first. In the end all is as it was.
 func TestAllCreatedAgainInRandomOrder(t *testing.T) {
 	for i, path := range caseFiles(t) {
 		c := readCase(t, path)
@@ -61,7 +61,7 @@ func TestAllCreatedAgainInRandomOrder(t *testing.T) {
 				s.random.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
 				s.again(all...)
 				s.again(contenders...)
-				s.again(s.byAge(s.ofMeshThatWas)...)
+				s.again(s.byAge(s.stranded)...)
 				compare(t, want, s.outcome())
 			})
 		}
@@ -144,9 +144,9 @@ func aged(t *testing.T, texts []string) []client.Object {
 	return decode(t, []byte(strings.Join(documents, "\n---\n")))
 }
 
-// A Mesh that is deleted and created again is another Mesh to those that admission designated to the first: they are told, with the
-// field, and serve nothing. They are created again as well, in whatever order, and all is as it was. Those without a record are members
-// by their namespace, and need nothing.
+// A Mesh that is deleted and created again takes over those that admission designated to the first, and all is as it was. If it does not
+// select their namespace any more, they are told, with the field, and serve nothing, until it does or they are created again, in whatever
+// order. Those without a record are members by their namespace.
 func TestMeshCreatedAgain(t *testing.T) {
 	c := readCase(t, "testdata/colors.txtar")
 	const mesh = "Mesh /shop"
@@ -173,11 +173,23 @@ func TestMeshCreatedAgain(t *testing.T) {
 		s.delete(mesh)
 		s.settle()
 		told("spec.meshRef")
+		manifest := s.manifests[mesh].(*api.Mesh)
+		s.manifests[mesh] = manifest.DeepCopy()
+		s.manifests[mesh].(*api.Mesh).Spec.NamespaceSelector = nil
 		if err := s.create(mesh); err != nil {
 			t.Fatal(err)
 		}
 		s.settle()
 		told("spec.meshRef.uid")
+		now := s.objects[mesh].DeepCopyObject().(*api.Mesh)
+		now.Spec = manifest.Spec
+		s.objects[mesh] = now
+		s.flow.Set(now)
+		s.settle()
+		compare(t, want, s.outcome())
+		s.manifests[mesh] = manifest
+		s.again(mesh)
+		compare(t, want, s.outcome())
 		s.random.Shuffle(len(members), func(i, j int) { members[i], members[j] = members[j], members[i] })
 		s.again(members...)
 		compare(t, want, s.outcome())
