@@ -91,7 +91,7 @@ type sight struct {
 	findings         map[string]model.Finding // by text
 }
 
-// look changes the object called target of a kind, or the only one of it, and looks at the world.
+// look changes the object called target of a kind, or the Mesh that selects all, and looks at the world.
 func look(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (sight, error) {
 	s := sight{rendered: map[string]string{}, findings: map[string]model.Finding{}}
 	all, err := inhabitants()
@@ -101,7 +101,7 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 	var objects []client.Object
 	var target client.Object
 	for _, o := range all {
-		if o.kind == kind && (o.typed.GetName() == "target" || kind == "Mesh") {
+		if o.kind == kind && (o.typed.GetName() == "target" || kind == "Mesh" && o.typed.GetName() == "m") {
 			if target, err = decode(o.text, change); err != nil {
 				return s, err
 			}

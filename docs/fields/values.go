@@ -8,7 +8,7 @@ import (
 // known are legal values of fields whose schema says too little, by the end of the path; the longest end that fits counts.
 var known = map[string][]any{
 	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"}, "path.exact": {"/a", "/b"},
-	"Ref.name": {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"m", "gone"}, "meshRef.uid": {"uid-m", "uid-gone"},
+	"Ref.name": {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"recorded", "m", "gone"}, "meshRef.uid": {"uid-recorded", "uid-gone"},
 	"virtualNodeARN":    {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_other"},
 	"virtualRouterARN":  {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_other"},
 	"virtualServiceARN": {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.other"},
