@@ -130,14 +130,18 @@ func eventually(t *testing.T, what string, f func(context.Context) error) {
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
+	var last error
 	for {
 		err := f(ctx)
 		if err == nil {
 			return
 		}
+		if ctx.Err() == nil || last == nil {
+			last = err // later ones say only that time is up
+		}
 		select {
 		case <-ctx.Done():
-			t.Fatalf("waiting for %s: %v", what, err)
+			t.Fatalf("waiting for %s: %v", what, last)
 		case <-tick.C:
 		}
 	}
