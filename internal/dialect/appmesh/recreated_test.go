@@ -34,7 +34,7 @@ func TestDeletedAndCreatedAgain(t *testing.T) {
 					_, isMesh := o.(*api.Mesh)
 
 					s.again(name)
-					if contended || isMesh {
+					if contended {
 						s.again(ofKind[slices.Index(ofKind, name)+1:]...)
 					}
 					if isMesh {
