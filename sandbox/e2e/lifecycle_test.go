@@ -22,7 +22,7 @@ func TestNativeSidecar(t *testing.T) {
 	}
 	sidecar := app("sidecar")
 	sidecar.RestartPolicy, sidecar.VolumeMounts, sidecar.Env = &always, events, note("sidecar")
-	sidecar.StartupProbe, sidecar.ReadinessProbe = httpProbe("/healthz"), nil
+	sidecar.StartupProbe, sidecar.ReadinessProbe = patient(httpProbe("/healthz")), nil
 	main := corev1.Container{Name: "main", Image: testImage, Args: []string{"-http=:8082"}, VolumeMounts: events, Env: note("main")}
 	p := pod("both", main)
 	p.Spec.InitContainers = []corev1.Container{sidecar}
