@@ -89,7 +89,7 @@ func prepare(ctx context.Context, bin string, s size) (m *bench, stop func(), er
 
 // first lets a control plane write the statuses, which is not what is measured.
 func first(ctx context.Context, c *cluster) error {
-	server, err := startServer(ctx, c)
+	server, err := startServer(ctx, c, "--status-writes-per-second", "200")
 	if err != nil {
 		return err
 	}

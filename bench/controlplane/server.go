@@ -28,7 +28,8 @@ type server struct {
 	done           chan error
 }
 
-func startServer(ctx context.Context, c *cluster) (*server, error) {
+// startServer starts a control plane, with more arguments than it needs.
+func startServer(ctx context.Context, c *cluster, more ...string) (*server, error) {
 	_, port, err := net.SplitHostPort(c.discovery)
 	if err != nil {
 		return nil, err
@@ -44,8 +45,11 @@ func startServer(ctx context.Context, c *cluster) (*server, error) {
 	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
 		return nil, err
 	}
-	s.command = exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), "controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
-		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", s.metrics, "--debug-address", s.debug, "--log-level", "warn")
+	arguments := []string{
+		"controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
+		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", s.metrics, "--debug-address", s.debug, "--log-level", "warn",
+	}
+	s.command = exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), append(arguments, more...)...)
 	s.command.Stdout, s.command.Stderr = &s.log, &s.log
 	if err := s.command.Start(); err != nil {
 		return nil, err

@@ -26,7 +26,9 @@ type Config struct {
 	TrustDomain string
 	// CertificateLifetime of sidecars and of our own servers, RootLifetime of the root that signs them.
 	CertificateLifetime, RootLifetime time.Duration
-	PullPolicy                        corev1.PullPolicy
+	// StatusWritesPerSecond bounds the writing of statuses; status.WritesPerSecond if it is 0.
+	StatusWritesPerSecond int
+	PullPolicy            corev1.PullPolicy
 	// Dialects are the settings of the dialects; their trust domain is the one above.
 	Dialects dialect.Settings
 	// Name of this replica, for the election of the one that writes status.

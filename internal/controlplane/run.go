@@ -159,7 +159,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	var err error
 	cp.writer, err = status.New(status.Options{
 		Dialects: []status.Maker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
-		Mesh: cp.flow, Delivered: cp.deliverer.Findings, Log: cp.Log, Registerer: cp.registry,
+		Mesh: cp.flow, Delivered: cp.deliverer.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("statuses: %w", err)

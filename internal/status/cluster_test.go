@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
@@ -47,7 +46,7 @@ func inCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newCluster(t)) })
 }
 
-func newCluster(t *testing.T, gates ...corev1.PodConditionType) *cluster {
+func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 	t.Helper()
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
@@ -61,11 +60,15 @@ func newCluster(t *testing.T, gates ...corev1.PodConditionType) *cluster {
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
 	quiet := slog.New(slog.DiscardHandler)
 	c.flow = flow.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, func(change flow.Change) { c.Changed(change) })
-	var err error
-	c.Writer, err = New(Options{
-		Dialects: []Maker{appmesh.Dialect{}}, Gates: gates, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+	options := Options{
+		Dialects: []Maker{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		Mesh: c.flow, Delivered: c.delivered, Log: quiet, Registerer: c.metrics,
-	})
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	var err error
+	c.Writer, err = New(options)
 	if err != nil {
 		t.Fatal(err)
 	}

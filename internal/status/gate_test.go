@@ -28,7 +28,7 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 		old.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"}}
 		ended := gated("ended", appmesh.CloudMapGate)
 		ended.Status.Phase = corev1.PodSucceeded
-		c := newCluster(t, appmesh.CloudMapGate)
+		c := newCluster(t, func(o *Options) { o.Gates = []corev1.PodConditionType{appmesh.CloudMapGate} })
 		now := func() *corev1.Pod {
 			pod := &corev1.Pod{}
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), pod); err != nil {

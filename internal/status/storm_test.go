@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 	"unicode/utf8"
 
@@ -16,7 +17,7 @@ import (
 )
 
 // bound is how many writes there may be in some time, whatever happens.
-func bound(took time.Duration) int { return burst + int(took.Seconds()*writesPerSecond) + 1 }
+func bound(took time.Duration) int { return burst + int(took.Seconds()*WritesPerSecond) + 1 }
 
 // One Mesh that goes back and forth changes what there is to say about hundreds of objects, each time: writes keep to their rate, no
 // object is written more often than it may be, and in the end all say what is the case.
@@ -61,7 +62,7 @@ func TestAStormOverManyObjects(t *testing.T) {
 			}
 		}
 		before := c.node(t, fmt.Sprintf("n%d", objects-1)).Status
-		pass(objects / writesPerSecond * time.Second)
+		pass(objects / WritesPerSecond * time.Second)
 		if n := len(c.written()); n > objects+1 {
 			t.Errorf("%d writes after the storm, for %d objects", n, objects)
 		}
@@ -73,6 +74,28 @@ func TestAStormOverManyObjects(t *testing.T) {
 		pass(time.Minute)
 		if n := len(c.written()); n != 0 || c.queue.Len() != 0 {
 			t.Errorf("%d writes without any change", n)
+		}
+	})
+}
+
+// How many writes there may be in a second is as it is set.
+func TestTheRateOfWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const rate, objects = 7, burst + 100
+		c := newCluster(t, func(o *Options) { o.WritesPerSecond = rate })
+		c.create(t, mesh())
+		for i := range objects {
+			c.create(t, node(fmt.Sprintf("n%d", i), ""))
+		}
+		c.flow.Settle()
+		c.run(t)
+		pass(100 * time.Millisecond)
+		if n := len(c.written()); n != burst {
+			t.Errorf("%d writes at once, not %d", n, burst)
+		}
+		pass(5 * time.Second)
+		if n := len(c.written()); n != 5*rate {
+			t.Errorf("%d writes in 5 s, not %d", n, 5*rate)
 		}
 	})
 }

@@ -23,9 +23,10 @@ import (
 )
 
 const (
-	// writesPerSecond and burst bound what the API server gets from us, however many findings there are.
-	writesPerSecond = 50
-	burst           = 100
+	// WritesPerSecond bounds what the API server gets from us if Options.WritesPerSecond is 0, however many findings there are.
+	WritesPerSecond = 50
+	// burst is how many writes may follow one another at once.
+	burst = 100
 	// workers is how many objects are written at the same time.
 	workers = 4
 	// betweenWrites is the least time between two writes of one object: of what happens meanwhile, the last is written.
@@ -51,7 +52,7 @@ type Mesh interface {
 	MeshOf(object model.ObjectRef) string
 }
 
-// Options say what a writer works with. All are required but Registerer.
+// Options say what a writer works with. All are required but WritesPerSecond and Registerer.
 type Options struct {
 	Dialects []Maker
 	// Gates are the readiness gates of pods that nobody but us opens any more: their conditions are kept True.
@@ -62,9 +63,11 @@ type Options struct {
 	Recorder events.EventRecorder
 	Mesh     Mesh
 	// Delivered gives the findings that come after the mesh: what is wrong between it and the sidecars.
-	Delivered  func() []model.Finding
-	Log        *slog.Logger
-	Registerer prometheus.Registerer
+	Delivered func() []model.Finding
+	// WritesPerSecond is how many statuses are written at most; WritesPerSecond, the constant, if it is not positive.
+	WritesPerSecond int
+	Log             *slog.Logger
+	Registerer      prometheus.Registerer
 }
 
 // Writer writes statuses. Use New.
@@ -83,9 +86,12 @@ type Writer struct {
 
 // New makes a writer. It is an error of the program if two dialects have kinds of one name.
 func New(o Options) (*Writer, error) {
+	if o.WritesPerSecond <= 0 {
+		o.WritesPerSecond = WritesPerSecond
+	}
 	w := &Writer{
 		Options: o, forms: map[string]form{}, queue: queue.New[model.ObjectRef]("status", o.Registerer),
-		limiter: rate.NewLimiter(writesPerSecond, burst), wake: make(chan struct{}, 1), known: map[model.ObjectRef]entry{},
+		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1), known: map[model.ObjectRef]entry{},
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_status_writes_total", Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
 		}, []string{"result"}),
