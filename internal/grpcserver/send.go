@@ -124,9 +124,7 @@ func (s *Stream) Finish(end error) {
 	late := s.finished || s.closed || c.lost != nil
 	said := s.said
 	s.finished = true
-	c.mu.Unlock()
-	c.remove(s.id)
-	c.mu.Lock()
+	c.take(s.id)
 	if s.cancel != nil {
 		s.cancel()
 	}

@@ -1,5 +1,10 @@
 package xds
 
+import (
+	"slices"
+	"sync"
+)
+
 // Field numbers of envoy.service.discovery.v3.DeltaDiscoveryResponse.
 const (
 	responseVersion   = 1
@@ -23,6 +28,25 @@ type response struct {
 
 	world bool        // a DiscoveryResponse
 	whole []*Resource // what it holds if that is not changed alone
+
+	head  []byte // what encode gives, and room for it
+	parts [][]byte
+}
+
+// responses are used again: most hold one resource, and are over as soon as they are sent.
+var responses = sync.Pool{New: func() any { return &response{} }}
+
+// usual is how much room is kept for heads, in bytes, and for parts.
+const usual = 512
+
+// release gives a response back that was sent.
+func (r *response) release() {
+	if cap(r.head) > usual || cap(r.parts) > usual {
+		return
+	}
+	clear(r.parts)
+	*r = response{head: r.head[:0], parts: r.parts[:0]}
+	responses.Put(r)
 }
 
 // holds are the resources that are written.
@@ -33,7 +57,8 @@ func (r *response) holds() []*Resource {
 	return r.changed
 }
 
-// encode returns the message in parts, of which all but the first are shared, and its size in bytes.
+// encode returns the message in parts, of which all but the first are shared, and its size in bytes. The parts are good until it is
+// released.
 func (r *response) encode() ([][]byte, int) {
 	size := 3*(1+2) + len(r.version) + len(r.typeURL) + len(r.nonce)
 	if !r.world {
@@ -41,7 +66,7 @@ func (r *response) encode() ([][]byte, int) {
 			size += 1 + 3 + len(name)
 		}
 	}
-	head := make([]byte, 0, size)
+	head := slices.Grow(r.head[:0], size)
 	head = appendString(head, responseVersion, r.version)
 	head = appendString(head, responseType, r.typeURL)
 	head = appendString(head, responseNonce, r.nonce)
@@ -51,9 +76,8 @@ func (r *response) encode() ([][]byte, int) {
 		}
 	}
 	holds := r.holds()
-	parts := make([][]byte, 1, 1+len(holds))
-	parts[0] = head
-	size = len(head)
+	parts := append(slices.Grow(r.parts[:0], 1+len(holds)), head)
+	r.head, size = head, len(head)
 	for _, c := range holds {
 		part := c.wire
 		if r.world {
@@ -62,5 +86,6 @@ func (r *response) encode() ([][]byte, int) {
 		parts = append(parts, part)
 		size += len(part)
 	}
+	r.parts = parts
 	return parts, size
 }

@@ -188,7 +188,8 @@ func (s *session) blocked(st step, sub *subscription, now time.Time) time.Durati
 
 func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *response {
 	s.serial++
-	out := &response{typeURL: sub.typeURL, nonce: strconv.FormatUint(s.serial, 10), version: sub.table.version(), world: s.world}
+	out := responses.Get().(*response)
+	out.typeURL, out.nonce, out.version, out.world = sub.typeURL, strconv.FormatUint(s.serial, 10), sub.table.version(), s.world
 	sub.fill(todo, s.opts.ResponseSize, out)
 	if sub.world != nil {
 		sub.world.nonce = out.nonce

@@ -45,6 +45,7 @@ func (st *stream) drain() {
 		out, more, err := st.next()
 		if err == nil && out != nil {
 			err = st.send(out)
+			out.release()
 		}
 		if err != nil {
 			st.finish(err)

@@ -44,6 +44,12 @@ const (
 	trustName     = "trust"
 )
 
+// The pauses between attempts to reach the control plane: Envoy's own grow to 30 s, and a change would wait for that once it is back.
+const (
+	firstPause   = 500 * time.Millisecond
+	longestPause = 10 * time.Second
+)
+
 // bootstrap says how an Envoy reaches the control plane: over a delta stream, with the certificate that the agent keeps fresh.
 func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
@@ -56,9 +62,12 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 				ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 				TransportApiVersion:       corev3.ApiVersion_V3,
 				SetNodeOnFirstMessageOnly: true,
-				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: controlPlaneCluster},
-				}}},
+				GrpcServices: []*corev3.GrpcService{{
+					TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: controlPlaneCluster}},
+					RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
+						BaseInterval: durationpb.New(firstPause), MaxInterval: durationpb.New(longestPause),
+					}},
+				}},
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
