@@ -29,10 +29,12 @@ type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, 
 // serve is what a client that opens a stream of either variant gets.
 func (s *Server) serve(world bool) func(*grpcserver.Stream) grpcserver.Call {
 	return func(wire *grpcserver.Stream) grpcserver.Call {
-		return &stream{server: s, wire: wire, world: world, silence: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
+		st := &stream{server: s, wire: wire, world: world, silence: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
 			s.metrics.ended.WithLabelValues(reasonSilent).Inc()
 			_ = wire.Conn().Close() // it is lost either way
 		})}
+		st.turn.do = st.write
+		return st
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"runtime"
 	"time"
 
 	"anymesh.dev/anymesh/internal/grpcserver"
@@ -16,6 +17,7 @@ type Server struct {
 	metrics   *metrics
 	groups    groups
 	visitors  visitors
+	writers   crew
 	clock     func() time.Time
 }
 
@@ -26,6 +28,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
 		groups:   groups{byKey: map[string]*group{}},
 		visitors: visitors{byIdentity: map[string]*visitor{}},
+		writers:  crew{size: runtime.GOMAXPROCS(0)},
 		clock:    time.Now,
 	}
 	s.visitors.opts = &s.opts

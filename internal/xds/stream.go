@@ -36,6 +36,7 @@ type stream struct {
 	connected time.Time
 	expires   time.Time // the client's certificate; zero if there is none
 
+	turn    turn         // to write
 	writer  atomic.Int32 // asleep, awake or again
 	sending *time.Timer  // cuts off a client that does not read
 	slow    atomic.Bool  // it did

@@ -2,11 +2,11 @@ package xds
 
 import "time"
 
-// What a stream's writer is doing. It runs only while there is something to write, so that an idle client has one goroutine.
+// What a stream's turn to write is doing. It is taken only while there is something to write, so that an idle client has one goroutine.
 const (
 	asleep int32 = iota
-	awake        // it runs
-	again        // it runs, and has to look again before it sleeps: wake-ups merge
+	awake        // it is waited for, or taken
+	again        // the same, and it has to look again before it sleeps: wake-ups merge
 )
 
 // wakeUp has the stream look for something to send.
@@ -15,7 +15,7 @@ func (st *stream) wakeUp() {
 		switch st.writer.Load() {
 		case asleep:
 			if st.writer.CompareAndSwap(asleep, awake) {
-				go st.write()
+				st.server.writers.add(&st.turn)
 				return
 			}
 		case awake:
