@@ -1,16 +1,13 @@
 package xds
 
-import (
-	"slices"
-	"strings"
-)
+import "slices"
 
 // due says whether there may be something to send.
 func (s *subscription) due() bool { return s.owed || len(s.dirty) > 0 || len(s.gone) > 0 }
 
 // settle compares the dirty names with what is published: what is the same
 // needs nothing, what has to go waits in gone. It returns what needs a place in
-// a response of the type's own step, ordered by name, until the next call for the table.
+// a response of the type's own step, in the order of their numbers, until the next call for the table.
 func (s *subscription) settle() []uint32 {
 	if len(s.dirty) == 0 {
 		return nil
@@ -41,7 +38,7 @@ func (s *subscription) settle() []uint32 {
 			delete(s.dirty, n)
 		}
 	}
-	if s.sort(todo); cap(todo) <= enough {
+	if slices.Sort(todo); cap(todo) <= enough {
 		s.table.todo = todo
 	}
 	return todo
@@ -52,18 +49,14 @@ func (s *subscription) mentions(e entry) bool {
 	return e&entryHeld != 0 || e&entryNamed != 0 && e&entryTold == 0
 }
 
-// leaving returns what to remove in the last steps, ordered by name.
+// leaving returns what to remove in the last steps, in the order of their numbers.
 func (s *subscription) leaving() []uint32 {
 	todo := make([]uint32, 0, len(s.gone))
 	for n := range s.gone {
 		todo = append(todo, n)
 	}
-	s.sort(todo)
+	slices.Sort(todo)
 	return todo
-}
-
-func (s *subscription) sort(numbers []uint32) {
-	slices.SortFunc(numbers, func(a, b uint32) int { return strings.Compare(s.table.name(a), s.table.name(b)) })
 }
 
 // take puts names into a response until it has limit bytes, and notes them as sent.
