@@ -40,6 +40,8 @@ func TestExitCodes(t *testing.T) {
 		{"install --kubeconfig /nowhere/config", 1, "--kubeconfig"},
 		{"uninstall --kubeconfig /nowhere/config", 1, "--kubeconfig"},
 		{"controller --log-level loud", 2, "debug, info, warn or error"},
+		{"controller --status-writes-per-second 0", 2, "choose 1 to 200"},
+		{"controller --status-writes-per-second 201", 2, "choose 1 to 200"},
 		{"controller --mesh-config /nowhere/mesh.json", 1, "/nowhere/mesh.json"},
 	} {
 		code, _, said := typed(t, strings.Fields(c.arguments)...)
