@@ -69,7 +69,7 @@ func freeAddress() (string, error) {
 
 func (s *server) stop() {
 	_ = s.command.Process.Kill() // it may have ended
-	_ = <-s.done                 // killed, it has not ended well
+	<-s.done                     //nolint:errcheck // killed, it has not ended well
 }
 
 // check tells whether the server still runs.
