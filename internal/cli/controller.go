@@ -13,7 +13,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/status"
 )
 
 func controllerCommand() *cobra.Command {
@@ -63,7 +62,7 @@ func controllerCommand() *cobra.Command {
 	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the mesh's root certificate, which is replaced in time; at least ten times that of certificates")
 	f.BoolVar(&config.Dialects.AppMesh.NoDefaultRetry, "no-default-retry", false, "App Mesh: do not retry where routes state no retry policy")
 	f.BoolVar(&config.Dialects.AppMesh.NoAWSEgress, "no-aws-egress", false, "App Mesh: let DROP_ALL stop TLS to *.amazonaws.com too")
-	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", status.WritesPerSecond, "how many statuses the API server gets to write a second, at most")
+	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond, "how many statuses the API server gets to write a second, at most")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the containers that are added to pods")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")

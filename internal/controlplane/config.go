@@ -13,8 +13,12 @@ import (
 	"k8s.io/client-go/rest"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/status"
 	"anymesh.dev/anymesh/sidecar"
 )
+
+// StatusWritesPerSecond is how many statuses are written a second at most, unless Config says otherwise.
+const StatusWritesPerSecond = status.WritesPerSecond
 
 // Config is what a control plane is told at its start. KubeConfig and Namespace are required.
 type Config struct {
@@ -26,7 +30,7 @@ type Config struct {
 	TrustDomain string
 	// CertificateLifetime of sidecars and of our own servers, RootLifetime of the root that signs them.
 	CertificateLifetime, RootLifetime time.Duration
-	// StatusWritesPerSecond bounds the writing of statuses; status.WritesPerSecond if it is 0.
+	// StatusWritesPerSecond bounds the writing of statuses; the constant of that name if it is 0.
 	StatusWritesPerSecond int
 	PullPolicy            corev1.PullPolicy
 	// Dialects are the settings of the dialects; their trust domain is the one above.
