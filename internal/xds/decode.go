@@ -164,15 +164,15 @@ func value(b []byte) []byte {
 	return v
 }
 
-// without leaves out a field.
+// without leaves out a field of messages. What has its number and another form stays, for the decoder.
 func without(b []byte, drop protowire.Number) []byte {
 	var rest []byte
 	for len(b) > 0 {
-		number, _, size := field(b)
+		number, kind, size := field(b)
 		if size < 0 {
 			return append(rest, b...)
 		}
-		if number != drop {
+		if number != drop || kind != protowire.BytesType {
 			rest = append(rest, b[:size]...)
 		}
 		b = b[size:]
