@@ -62,12 +62,14 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 				ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 				TransportApiVersion:       corev3.ApiVersion_V3,
 				SetNodeOnFirstMessageOnly: true,
-				GrpcServices: []*corev3.GrpcService{{
-					TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{ClusterName: controlPlaneCluster}},
-					RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-						BaseInterval: durationpb.New(firstPause), MaxInterval: durationpb.New(longestPause),
-					}},
-				}},
+				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
+					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
+						ClusterName: controlPlaneCluster,
+						RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
+							BaseInterval: durationpb.New(firstPause), MaxInterval: durationpb.New(longestPause),
+						}},
+					},
+				}}},
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
