@@ -202,11 +202,11 @@ func (c *conn) find(id uint32) *Stream {
 func (c *conn) remove(id uint32) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.take(id)
+	return c.removeLocked(id)
 }
 
-// take is remove for who has the lock.
-func (c *conn) take(id uint32) *Stream {
+// removeLocked is remove for who has the lock.
+func (c *conn) removeLocked(id uint32) *Stream {
 	i := slices.IndexFunc(c.streams, func(s *Stream) bool { return s.id == id })
 	if i < 0 {
 		return nil

@@ -124,7 +124,7 @@ func (s *Stream) Finish(end error) {
 	late := s.finished || s.closed || c.lost != nil
 	said := s.said
 	s.finished = true
-	c.take(s.id)
+	c.removeLocked(s.id)
 	if s.cancel != nil {
 		s.cancel()
 	}
