@@ -30,9 +30,6 @@ const (
 	port      = 8080
 )
 
-// lazy is how seldom clients and API server look for garbage, in percent as in GOGC: they share the machine with what is measured.
-const lazy = 400
-
 // writers is how many objects are written at a time.
 const writers = 16
 
@@ -58,7 +55,6 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	}
 	up := exec.CommandContext(ctx, filepath.Join(bin, "anymesh-sandbox"), "up", "--name", c.name, "--dir", dir)
 	up.Stderr = os.Stderr
-	up.Env = append(os.Environ(), fmt.Sprintf("GOGC=%d", lazy))
 	if err := up.Run(); err != nil {
 		return nil, fmt.Errorf("sandbox: %w", err)
 	}

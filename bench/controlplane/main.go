@@ -14,7 +14,6 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"strconv"
 	"strings"
 	"time"
@@ -48,7 +47,6 @@ func main() {
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
 	flag.DurationVar(&churn, "churn", 0, "let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
 	flag.Parse()
-	debug.SetGCPercent(lazy)
 	if os.Getenv(floorVariable) != "" {
 		if err := serveFloor(); err != nil {
 			fmt.Fprintln(os.Stderr, "floor:", err)
