@@ -99,10 +99,11 @@ func prepare(config Config) (*controlPlane, error) {
 	if err != nil {
 		return nil, err
 	}
-	if cp.kube, err = kubernetes.NewForConfig(config.KubeConfig); err != nil {
+	cp.KubeConfig = dialDirectly(config.KubeConfig)
+	if cp.kube, err = kubernetes.NewForConfig(cp.KubeConfig); err != nil {
 		return nil, fmt.Errorf("Kubernetes client: %w", err)
 	}
-	if cp.client, err = client.New(config.KubeConfig, client.Options{Scheme: scheme}); err != nil {
+	if cp.client, err = client.New(cp.KubeConfig, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("Kubernetes client: %w", err)
 	}
 	return cp, nil

@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"golang.org/x/net/http2"
+
+	"anymesh.dev/anymesh/internal/socket"
 )
 
 // Options say what a server serves. A zero field is no limit, and nobody who listens.
@@ -188,7 +190,7 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 	}
 	c := newConn(s, raw)
 	if s.TLS != nil {
-		over := tls.Server(&recordConn{Conn: raw}, s.TLS)
+		over := tls.Server(&recordConn{Conn: socket.Direct(raw)}, s.TLS)
 		if err := over.Handshake(); err != nil {
 			return nil, err
 		}

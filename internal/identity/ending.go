@@ -1,8 +1,11 @@
 package identity
 
 import (
+	"errors"
+	"fmt"
 	"net"
 	"sync"
+	"syscall"
 	"time"
 )
 
@@ -44,6 +47,15 @@ type endingAddr struct {
 
 // RemoteAddr is the client's address.
 func (c *endingConn) RemoteAddr() net.Addr { return endingAddr{c.Conn.RemoteAddr(), c} }
+
+// SyscallConn implements syscall.Conn, for servers that read and write without help from Go's scheduler.
+func (c *endingConn) SyscallConn() (syscall.RawConn, error) {
+	under, ok := c.Conn.(syscall.Conn)
+	if !ok {
+		return nil, fmt.Errorf("%T: %w", c.Conn, errors.ErrUnsupported)
+	}
+	return under.SyscallConn()
+}
 
 func endingConnOf(conn net.Conn) (*endingConn, bool) {
 	addr, ok := conn.RemoteAddr().(endingAddr)

@@ -28,7 +28,8 @@ var mayImport = []rule{
 	{"docs/findings", nil},
 	{"sidecar", []string{"model"}},
 	{"internal/identity", nil},
-	{"internal/grpcserver", nil},
+	{"internal/socket", nil},
+	{"internal/grpcserver", []string{"internal/socket"}},
 	{"internal/xds", []string{"internal/grpcserver"}},
 	{"internal/capture", nil},
 	{"internal/rawpatch", nil},
@@ -47,7 +48,7 @@ var mayImport = []rule{
 	{"internal/admission", []string{"api/...", "internal/dialect/...", "internal/rawpatch"}},
 	{"internal/install", []string{"api/...", "charts"}},
 	{"internal/controlplane", []string{
-		"api/...", "model", "sidecar", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",
+		"api/...", "model", "sidecar", "internal/socket", "internal/identity", "internal/xds", "internal/dialect", "internal/dialect/...",
 		"internal/flow", "internal/deliver", "internal/status", "internal/release", "internal/inject", "internal/admission",
 	}},
 	{"internal/console", nil},
