@@ -1,8 +1,8 @@
 package grpcserver
 
 import (
+	"encoding/binary"
 	"errors"
-	"io"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
@@ -10,12 +10,13 @@ import (
 )
 
 // control takes in a frame that is not of data.
-func (c *conn) control(header http2.FrameHeader) error {
-	frame, err := c.framer.ReadFrameForHeader(header)
+func (c *conn) control(frame []byte) error {
+	c.frame.Reset(frame)
+	read, err := c.framer.ReadFrame()
 	if err != nil {
 		return err
 	}
-	switch f := frame.(type) {
+	switch f := read.(type) {
 	case *http2.MetaHeadersFrame:
 		return c.headers(f)
 	case *http2.WindowUpdateFrame:
@@ -81,18 +82,12 @@ func (c *conn) headers(f *http2.MetaHeadersFrame) error {
 	return s.open(f)
 }
 
-// data takes in a frame of data. It is read here and not by the framer, which would keep room for the largest that there was.
-func (c *conn) data(header http2.FrameHeader) error {
-	size := int(header.Length)
-	body := c.small[:]
-	if size > len(body) {
-		body = make([]byte, size)
-	}
-	body = body[:size]
-	if _, err := io.ReadFull(c.Conn, body); err != nil {
-		return err
-	}
-	if header.Flags.Has(http2.FlagDataPadded) {
+// data takes in a frame of data.
+func (c *conn) data(frame []byte) error {
+	id := binary.BigEndian.Uint32(frame[streamAt:]) & (1<<31 - 1)
+	flags, body := http2.Flags(frame[flagsAt]), frame[frameHeader:]
+	size := len(body)
+	if flags.Has(http2.FlagDataPadded) {
 		if size == 0 {
 			return http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
@@ -101,7 +96,7 @@ func (c *conn) data(header http2.FrameHeader) error {
 		}
 		body = body[1 : size-int(body[0])]
 	}
-	if header.StreamID == 0 || c.unknown(header.StreamID) {
+	if id == 0 || c.unknown(id) {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	if by := c.arrived.give(size); by > 0 { // what is not taken in yet is bounded by the windows of streams
@@ -109,13 +104,13 @@ func (c *conn) data(header http2.FrameHeader) error {
 			return err
 		}
 	}
-	last := header.Flags.Has(http2.FlagDataEndStream)
+	last := flags.Has(http2.FlagDataEndStream)
 	if len(body) == 0 && !last {
 		if err := c.calm.spend(); err != nil {
 			return err
 		}
 	}
-	s := c.find(header.StreamID)
+	s := c.find(id)
 	if s == nil {
 		return nil // it was on its way when we ended the stream
 	}

@@ -16,20 +16,26 @@ import (
 	"golang.org/x/net/http2/hpack"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/socket"
 )
 
-// conn is one connection. Its goroutine reads.
+// conn is one connection.
 type conn struct {
 	net.Conn // over TLS, if there is any
 	raw      net.Conn
 	tls      *tls.Conn
 	server   *server
 
-	// Of the goroutine that reads.
-	framer  *http2.Framer
-	small   [512]byte // for frames of data, most of which fit
+	turn socket.Turn // to read
+
+	// Of the turn.
+	rest    rest // of what came, that is no whole frame yet
+	frame   bytes.Reader
+	framer  *http2.Framer // reads from frame
 	arrived inflow
 	calm    calm
+	over    bool
 
 	heard atomic.Bool // something, since the watch looked last
 	moved atomic.Bool // something of a message, to the socket
@@ -66,14 +72,14 @@ func (c *conn) greet() error {
 	if err := c.write(hello); err != nil {
 		return err
 	}
-	theirs := c.small[:len(http2.ClientPreface)]
+	theirs := make([]byte, len(http2.ClientPreface))
 	if _, err := io.ReadFull(c.Conn, theirs); err != nil {
 		return err
 	}
 	if !bytes.Equal(theirs, []byte(http2.ClientPreface)) {
 		return errors.New("the client does not speak HTTP/2")
 	}
-	c.framer = http2.NewFramer(nil, c.Conn)
+	c.framer = http2.NewFramer(nil, &c.frame)
 	c.framer.SetMaxReadFrameSize(smallestFrame)
 	c.framer.SetReuseFrames()
 	c.framer.MaxHeaderListSize = headerList
@@ -96,10 +102,42 @@ func (c *conn) write(frames []byte) error {
 	return err
 }
 
-// serve reads until the connection ends, and ends its calls.
+// serve has what comes read until the connection ends: by the crew, or here where the crew cannot watch it.
 func (c *conn) serve() {
 	c.watch.begin(c)
-	err := c.read()
+	c.turn.Do = c.read
+	if c.server.Crew.Watch(c.raw, &c.turn) {
+		c.server.Crew.Wake(&c.turn) // something may have come with the first words
+		return
+	}
+	for !c.over {
+		c.read()
+	}
+}
+
+// read takes in what has come.
+func (c *conn) read() {
+	buffer := buffers.Get().(*[smallestFrame]byte)
+	defer buffers.Put(buffer)
+	for !c.over {
+		n, err := c.Conn.Read(buffer[:])
+		if n > 0 {
+			if bad := c.take(buffer[:n]); bad != nil {
+				err = bad
+			}
+		}
+		if errors.Is(err, socket.ErrWait) {
+			return
+		}
+		if err != nil {
+			c.end(err)
+		}
+	}
+}
+
+// end ends the connection and its calls.
+func (c *conn) end(err error) {
+	c.over = true
 	var bad http2.ConnectionError
 	switch {
 	case errors.As(err, &bad):
@@ -119,6 +157,7 @@ func (c *conn) serve() {
 	for _, s := range left {
 		s.end(errLost)
 	}
+	c.server.gone(c.raw)
 }
 
 func refusalOf(code http2.ErrCode) Refusal {
@@ -138,30 +177,37 @@ func (c *conn) leave(code http2.ErrCode) {
 	_ = c.write(appendGoAway(nil, last, code)) // it is lost either way
 }
 
-func (c *conn) read() error {
+// take takes in what the client said.
+func (c *conn) take(data []byte) error {
+	data = c.rest.with(data)
+	left := data
 	for {
-		header, err := c.framer.ReadFrameHeader()
-		if err == nil {
-			c.heard.Store(true)
-			if header.Type == http2.FrameData {
-				err = c.data(header)
-			} else {
-				err = c.control(header)
-			}
+		frame, err := first(left)
+		if err != nil {
+			return err
 		}
-		var bad http2.StreamError
-		switch {
-		case err == nil:
-		case errors.Is(err, http2.ErrFrameTooLarge):
-			return http2.ConnectionError(http2.ErrCodeFrameSize)
-		case errors.As(err, &bad):
+		if len(frame) == 0 {
+			break
+		}
+		c.heard.Store(true)
+		left = left[len(frame):]
+		if http2.FrameType(frame[kindAt]) == http2.FrameData {
+			err = c.data(frame)
+		} else {
+			err = c.control(frame)
+		}
+		if err != nil {
+			var bad http2.StreamError
+			if !errors.As(err, &bad) {
+				return err
+			}
 			if err := c.reset(bad); err != nil {
 				return err
 			}
-		default:
-			return err
 		}
 	}
+	c.rest.keep(left, data)
+	return nil
 }
 
 // reset ends a stream on which the client broke the rules.

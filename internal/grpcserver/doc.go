@@ -7,10 +7,10 @@
 // parts may be shared with other streams.
 //
 // A general gRPC server has three goroutines and several queues for each client,
-// and passes a message from one to the next. Here the goroutine that reads a
-// connection also takes the message in, and whoever sends a message writes it to
-// the socket: a client that waits has one goroutine and no buffers, and a
-// message costs one read and one write. Frames and headers are parsed by
+// and passes a message from one to the next. Here a few goroutines (socket.Crew)
+// read all connections, and whoever reads a message also takes it in; whoever sends
+// one writes it to the socket. A client that waits has no goroutine and no buffers, and
+// a message costs one read and one write. Frames and headers are parsed by
 // golang.org/x/net/http2, encryption is crypto/tls.
 //
 // What it serves is in RFC 9113 (HTTP/2) and in gRPC's "gRPC over HTTP2"; what it

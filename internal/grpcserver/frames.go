@@ -23,6 +23,37 @@ const (
 	headerList = 16 << 10
 )
 
+// Places in the header of a frame (RFC 9113, 4.1).
+const (
+	kindAt   = 3
+	flagsAt  = 4
+	streamAt = 5
+)
+
+// first is the first frame, with those that continue its headers; empty if not all of it is there.
+func first(b []byte) ([]byte, error) {
+	for n := 0; ; {
+		if len(b) < n+frameHeader {
+			return nil, nil
+		}
+		size := int(b[n])<<16 | int(b[n+1])<<8 | int(b[n+2])
+		if size > smallestFrame {
+			return nil, http2.ConnectionError(http2.ErrCodeFrameSize)
+		}
+		if n > 2*headerList {
+			return nil, http2.ConnectionError(http2.ErrCodeProtocol) // headers without end
+		}
+		kind, flags := http2.FrameType(b[n+kindAt]), http2.Flags(b[n+flagsAt])
+		opens := kind == http2.FrameHeaders || kind == http2.FrameContinuation && n > 0
+		if n += frameHeader + size; len(b) < n {
+			return nil, nil
+		}
+		if !opens || flags.Has(http2.FlagHeadersEndHeaders) {
+			return b[:n], nil // if something else comes between headers, the framer says so
+		}
+	}
+}
+
 func appendFrame(b []byte, kind http2.FrameType, flags http2.Flags, stream uint32, length int) []byte {
 	b = append(b, byte(length>>16), byte(length>>8), byte(length), byte(kind), byte(flags))
 	return binary.BigEndian.AppendUint32(b, stream)

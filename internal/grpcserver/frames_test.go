@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"bytes"
+	"errors"
 	"math/rand/v2"
 	"net/url"
 	"strconv"
@@ -120,5 +121,46 @@ func arrives(t *testing.T, text, encoded string) {
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(got) {
 		t.Fatalf("a letter of %q was cut", text)
+	}
+}
+
+// A frame is taken in when all of it is there, and headers when they have ended.
+func TestFirstFrame(t *testing.T) {
+	join := func(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
+	ping := appendFrame(nil, http2.FramePing, 0, 0, 8)
+	ping = append(ping, make([]byte, 8)...)
+	begin := append(appendFrame(nil, http2.FrameHeaders, 0, 1, 2), 1, 2)
+	more := append(appendFrame(nil, http2.FrameContinuation, 0, 1, 1), 3)
+	end := append(appendFrame(nil, http2.FrameContinuation, http2.FlagContinuationEndHeaders, 1, 1), 4)
+	for name, test := range map[string]struct {
+		whole []byte
+		bad   error
+	}{
+		"one":                             {whole: ping},
+		"headers that go on":              {whole: join(begin, more, more, end)},
+		"headers with something between":  {whole: join(begin, ping)},
+		"what goes on without a begin":    {whole: more},
+		"longer than agreed":              {whole: appendFrame(nil, http2.FrameData, 0, 1, smallestFrame+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
+		"headers without end":             {whole: join(begin, bytes.Repeat(more, headerList)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"headers that say nothing at all": {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), headerList)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if test.bad != nil {
+				if _, err := first(test.whole); !errors.Is(err, test.bad) {
+					t.Fatalf("%v, want %v", err, test.bad)
+				}
+				return
+			}
+			for n := range test.whole {
+				if f, err := first(test.whole[:n]); len(f) > 0 || err != nil {
+					t.Fatalf("after %d of %d bytes: %d, %v", n, len(test.whole), len(f), err)
+				}
+			}
+			for _, behind := range [][]byte{nil, ping, {0}} {
+				if f, err := first(join(test.whole, behind)); !bytes.Equal(f, test.whole) || err != nil {
+					t.Errorf("%d bytes, want %d, %v", len(f), len(test.whole), err)
+				}
+			}
+		})
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"runtime"
 	"slices"
 	"sync"
 	"time"
@@ -21,6 +22,8 @@ type Options struct {
 	TLS *tls.Config
 	// Methods are keyed by their paths, "/package.Service/Method". They are called when a client opens a stream, and must not block.
 	Methods map[string]func(*Stream) Call
+	// Crew reads connections. Nil means one of the server's own.
+	Crew *socket.Crew
 	// Connections bounds those that are open. One more is closed before TLS begins.
 	Connections int
 	// Streams bounds those of one connection. One more is refused.
@@ -82,6 +85,9 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	if s.TLS != nil {
 		s.TLS = forCalls(s.TLS)
 	}
+	if s.Crew == nil {
+		s.Crew = socket.NewCrew(runtime.GOMAXPROCS(0))
+	}
 	if s.Refused == nil {
 		s.Refused = func(Refusal) {}
 	}
@@ -128,7 +134,7 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case err == nil:
 			pause = shortest
-			s.begin(raw)
+			s.begin(socket.Direct(raw))
 			continue
 		case !errors.As(err, &transient) || !transient.Temporary(): //nolint:staticcheck // as net/http does: out of descriptors is the one that counts
 			return err
@@ -158,20 +164,25 @@ func (s *server) begin(raw net.Conn) {
 		}
 		return
 	}
-	s.running.Go(func() {
-		defer func() {
-			_ = raw.Close()
-			s.mu.Lock()
-			delete(s.open, raw)
-			s.mu.Unlock()
-		}()
+	s.running.Add(1)
+	go func() {
 		c, err := s.handshake(raw)
 		if err != nil {
 			s.Refused(Handshake)
+			s.gone(raw)
 			return
 		}
 		c.serve()
-	})
+	}()
+}
+
+// gone closes a connection that is over.
+func (s *server) gone(raw net.Conn) {
+	_ = s.Crew.Release(raw) // it is lost either way
+	s.mu.Lock()
+	delete(s.open, raw)
+	s.mu.Unlock()
+	s.running.Done()
 }
 
 func (s *server) closeAll() {
@@ -190,7 +201,7 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 	}
 	c := newConn(s, raw)
 	if s.TLS != nil {
-		over := tls.Server(&recordConn{Conn: socket.Direct(raw)}, s.TLS)
+		over := tls.Server(&recordConn{Conn: raw}, s.TLS)
 		if err := over.Handshake(); err != nil {
 			return nil, err
 		}

@@ -24,8 +24,8 @@ type Stream struct {
 	call Call
 
 	// Of the goroutine that reads the connection.
-	partial []byte // of a message that has not arrived as a whole
-	broken  bool   // the client broke the rules, and what else it sends is of no interest
+	partial rest // of a message that has not arrived as a whole
+	broken  bool // the client broke the rules, and what else it sends is of no interest
 
 	begun bool // headers are sent; of whoever is writing
 
@@ -145,14 +145,11 @@ func (s *Stream) arrive(size int, body []byte) error {
 
 // cut finds messages in data.
 func (s *Stream) cut(body []byte) {
-	if len(s.partial) > 0 {
-		s.partial = append(s.partial, body...)
-		body = s.partial
-	}
-	rest := body
-	for len(rest) >= prefix {
-		size := int(binary.BigEndian.Uint32(rest[1:]))
-		if rest[0] != 0 {
+	body = s.partial.with(body)
+	left := body
+	for len(left) >= prefix {
+		size := int(binary.BigEndian.Uint32(left[1:]))
+		if left[0] != 0 {
 			s.reject(status.Error(codes.Unimplemented, "a compressed message"))
 			return
 		}
@@ -160,18 +157,13 @@ func (s *Stream) cut(body []byte) {
 			s.reject(status.Errorf(codes.ResourceExhausted, "a message of %d bytes, at most %d are allowed", size, most))
 			return
 		}
-		if len(rest) < prefix+size {
+		if len(left) < prefix+size {
 			break
 		}
-		s.deliver(rest[prefix : prefix+size])
-		rest = rest[prefix+size:]
+		s.deliver(left[prefix : prefix+size])
+		left = left[prefix+size:]
 	}
-	switch {
-	case len(rest) == 0:
-		s.partial = nil
-	case len(rest) < len(body) || len(s.partial) == 0:
-		s.partial = bytes.Clone(rest)
-	}
+	s.partial.keep(left, body)
 }
 
 func (s *Stream) reject(err error) {

@@ -71,10 +71,24 @@ func (c *endingConn) endAt(t time.Time) {
 	}
 	left := time.Until(t)
 	if left <= 0 {
-		_ = c.Conn.Close() // it is lost either way
+		hangUp(c.Conn)
 		return
 	}
 	c.timer = time.AfterFunc(min(left, glance), func() { c.endAt(t) })
+}
+
+// hangUp ends a connection for both sides. Whoever reads it notices, and closes it: a server may wait for it by other means than Read, which
+// notice no descriptor that is closed.
+func hangUp(c net.Conn) {
+	half, ok := c.(interface {
+		CloseRead() error
+		CloseWrite() error
+	})
+	if !ok {
+		_ = c.Close() // it is lost either way
+		return
+	}
+	_ = errors.Join(half.CloseWrite(), half.CloseRead()) // it may be closed already
 }
 
 // Close closes the connection.

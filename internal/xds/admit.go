@@ -33,7 +33,7 @@ func (s *Server) serve(world bool) func(*grpcserver.Stream) grpcserver.Call {
 			s.metrics.ended.WithLabelValues(reasonSilent).Inc()
 			_ = wire.Conn().Close() // it is lost either way
 		})}
-		st.turn.do = st.write
+		st.turn.Do = st.drain
 		return st
 	}
 }

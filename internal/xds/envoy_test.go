@@ -51,7 +51,7 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 	ads := map[string]any{"ads": map[string]any{}, "resource_api_version": "V3"}
 	config, err := json.Marshal(map[string]any{
 		"node":  map[string]any{"id": "sidecar", "cluster": "test"},
-		"admin": map[string]any{"address": socket(adminHost, adminPort)},
+		"admin": map[string]any{"address": socketAddress(adminHost, adminPort)},
 		"dynamic_resources": map[string]any{
 			"lds_config": ads, "cds_config": ads,
 			"ads_config": map[string]any{
@@ -66,7 +66,7 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 				"explicit_http_config": map[string]any{"http2_protocol_options": map[string]any{}},
 			}},
 			"load_assignment": map[string]any{"cluster_name": "anymesh", "endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
-				"endpoint": map[string]any{"address": socket(serverHost, serverPort)},
+				"endpoint": map[string]any{"address": socketAddress(serverHost, serverPort)},
 			}}}}},
 			"transport_socket": map[string]any{"name": "tls", "typed_config": map[string]any{
 				"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
@@ -106,7 +106,7 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 	return admin
 }
 
-func socket(host, port string) any {
+func socketAddress(host, port string) any {
 	return map[string]any{"socket_address": map[string]any{"address": host, "port_value": json.Number(port)}}
 }
 

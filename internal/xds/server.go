@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/grpcserver"
+	"anymesh.dev/anymesh/internal/socket"
 )
 
 // Server is the discovery server. It is safe for concurrent use.
@@ -17,7 +18,7 @@ type Server struct {
 	metrics   *metrics
 	groups    groups
 	visitors  visitors
-	writers   crew
+	crew      *socket.Crew
 	clock     func() time.Time
 }
 
@@ -28,7 +29,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
 		groups:   groups{byKey: map[string]*group{}},
 		visitors: visitors{byIdentity: map[string]*visitor{}},
-		writers:  crew{size: runtime.GOMAXPROCS(0)},
+		crew:     socket.NewCrew(runtime.GOMAXPROCS(0)),
 		clock:    time.Now,
 	}
 	s.visitors.opts = &s.opts
@@ -42,7 +43,8 @@ const discovery = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 // clients keep what they have and come back to another server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := grpcserver.Serve(ctx, l, grpcserver.Options{
-		TLS: s.opts.TLS,
+		TLS:  s.opts.TLS,
+		Crew: s.crew,
 		Methods: map[string]func(*grpcserver.Stream) grpcserver.Call{
 			discovery + "DeltaAggregatedResources":  s.serve(false),
 			discovery + "StreamAggregatedResources": s.serve(true),

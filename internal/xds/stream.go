@@ -8,6 +8,7 @@ import (
 	"google.golang.org/grpc/status"
 
 	"anymesh.dev/anymesh/internal/grpcserver"
+	"anymesh.dev/anymesh/internal/socket"
 )
 
 var (
@@ -21,7 +22,7 @@ var (
 // glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
 const glance = time.Minute
 
-// stream is one client. The goroutine of its connection takes in requests; another one writes while there is something to.
+// stream is one client. What it says comes by Take, from whoever reads its connection; its turn writes.
 type stream struct {
 	server  *Server
 	wire    *grpcserver.Stream
@@ -36,10 +37,9 @@ type stream struct {
 	connected time.Time
 	expires   time.Time // the client's certificate; zero if there is none
 
-	turn    turn         // to write
-	writer  atomic.Int32 // asleep, awake or again
-	sending *time.Timer  // cuts off a client that does not read
-	slow    atomic.Bool  // it did
+	turn    socket.Turn // to write
+	sending *time.Timer // cuts off a client that does not read
+	slow    atomic.Bool // it did
 
 	// Guarded by the group's lock.
 	session  *session

@@ -2,42 +2,8 @@ package xds
 
 import "time"
 
-// What a stream's turn to write is doing. It is taken only while there is something to write, so that an idle client has one goroutine.
-const (
-	asleep int32 = iota
-	awake        // it is waited for, or taken
-	again        // the same, and it has to look again before it sleeps: wake-ups merge
-)
-
 // wakeUp has the stream look for something to send.
-func (st *stream) wakeUp() {
-	for {
-		switch st.writer.Load() {
-		case asleep:
-			if st.writer.CompareAndSwap(asleep, awake) {
-				st.server.writers.add(&st.turn)
-				return
-			}
-		case awake:
-			if st.writer.CompareAndSwap(awake, again) {
-				return
-			}
-		default:
-			return
-		}
-	}
-}
-
-// write sends what there is to send.
-func (st *stream) write() {
-	for {
-		st.drain()
-		if st.writer.CompareAndSwap(awake, asleep) {
-			return
-		}
-		st.writer.Store(awake)
-	}
-}
+func (st *stream) wakeUp() { st.server.crew.Wake(&st.turn) }
 
 // drain sends until there is nothing to send, or the stream is over.
 func (st *stream) drain() {

@@ -30,7 +30,7 @@ var mayImport = []rule{
 	{"internal/identity", nil},
 	{"internal/socket", nil},
 	{"internal/grpcserver", []string{"internal/socket"}},
-	{"internal/xds", []string{"internal/grpcserver"}},
+	{"internal/xds", []string{"internal/socket", "internal/grpcserver"}},
 	{"internal/capture", nil},
 	{"internal/rawpatch", nil},
 	{"internal/agent", []string{"internal/identity"}},

@@ -1,4 +1,4 @@
-package xds
+package socket
 
 import (
 	"sync"
@@ -11,14 +11,14 @@ import (
 func TestTurnsThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const waiting = 100
-		c := &crew{size: 2}
+		c := NewCrew(2)
 		release := make(chan struct{})
 		for range waiting {
-			c.add(&turn{do: func() { <-release }})
+			c.Wake(&Turn{Do: func() { <-release }})
 		}
 		done := make(chan struct{})
 		began := time.Now()
-		c.add(&turn{do: func() { close(done) }})
+		c.Wake(&Turn{Do: func() { close(done) }})
 		<-done
 		if took := time.Since(began); took > 10*patience { // the fake clock of the bubble
 			t.Errorf("a turn waited for %v behind %d that wait", took, waiting)
@@ -38,11 +38,11 @@ func TestTurnsThatWait(t *testing.T) {
 func TestTurnsInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const turns = 1000
-		c := &crew{size: 1}
+		c := NewCrew(1)
 		var mu sync.Mutex
 		var order []int
 		for i := range turns {
-			c.add(&turn{do: func() {
+			c.Wake(&Turn{Do: func() {
 				mu.Lock()
 				defer mu.Unlock()
 				order = append(order, i)
@@ -60,18 +60,18 @@ func TestTurnsInOrder(t *testing.T) {
 	})
 }
 
-// A turn may be added again from the moment that it begins, by itself or by others.
+// A turn may be woken again while it is taken, by itself or by others.
 func TestTurnAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := &crew{size: 2}
+		c := NewCrew(2)
 		left := 100
-		var one turn
-		one.do = func() {
+		var one Turn
+		one.Do = func() {
 			if left--; left > 0 {
-				c.add(&one)
+				c.Wake(&one)
 			}
 		}
-		c.add(&one)
+		c.Wake(&one)
 		synctest.Wait()
 		if left != 0 {
 			t.Errorf("%d turns are left", left)

@@ -1,0 +1,25 @@
+package grpcserver
+
+import "bytes"
+
+// rest is the beginning of something whose end has not come yet.
+type rest []byte
+
+// with is it and what came.
+func (r *rest) with(data []byte) []byte {
+	if len(*r) == 0 {
+		return data
+	}
+	*r = append(*r, data...)
+	return *r
+}
+
+// keep keeps what is left of what with gave.
+func (r *rest) keep(left, of []byte) {
+	switch {
+	case len(left) == 0:
+		*r = nil
+	case len(left) < len(of) || len(*r) == 0:
+		*r = bytes.Clone(left)
+	}
+}

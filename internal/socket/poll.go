@@ -1,0 +1,167 @@
+package socket
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// most is how many connections may have something to read at once without another goroutine that helps.
+const most = 32
+
+// poll waits until there is something to read on one of many connections. It is epoll, which Go's own poller waits for.
+type poll struct {
+	users atomic.Int32
+
+	mu    sync.Mutex // of what follows, but for events
+	file  *os.File
+	raw   syscall.RawConn
+	conns map[int32]*conn
+	last  int32 // number
+
+	// Of the one that waits.
+	events [most]syscall.EpollEvent
+	ready  int
+}
+
+func (p *poll) inUse() bool { return p.users.Load() > 0 }
+
+// open needs the lock.
+func (p *poll) open() error {
+	if p.file != nil {
+		return nil
+	}
+	fd, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+	if err != nil {
+		return os.NewSyscallError("epoll_create1", err)
+	}
+	if err := syscall.SetNonblock(fd, true); err != nil { // Go polls only files that say so
+		return os.NewSyscallError("fcntl", err)
+	}
+	file := os.NewFile(uintptr(fd), "epoll")
+	if p.raw, err = file.SyscallConn(); err != nil {
+		return err
+	}
+	p.file, p.conns = file, map[int32]*conn{}
+	return nil
+}
+
+// add begins to wait for a connection.
+func (p *poll) add(c *conn) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if err := p.open(); err != nil {
+		return err
+	}
+	p.last++
+	for p.conns[p.last] != nil {
+		p.last++
+	}
+	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | -syscall.EPOLLET, Fd: p.last} // the constant is negative
+	err := p.control(c, syscall.EPOLL_CTL_ADD, &event)
+	if err != nil {
+		return err
+	}
+	c.number = p.last
+	p.conns[c.number] = c
+	if p.users.Add(1) == 1 {
+		return p.file.SetReadDeadline(time.Time{})
+	}
+	return nil
+}
+
+func (p *poll) control(c *conn, what int, event *syscall.EpollEvent) (err error) {
+	return errors.Join(p.raw.Control(func(epoll uintptr) {
+		err = errors.Join(c.raw.Control(func(fd uintptr) {
+			err = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), what, int(fd), event))
+		}), err)
+	}), err)
+}
+
+// remove ends that. The descriptor must be closed right after.
+func (p *poll) remove(c *conn) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.conns, c.number)
+	if p.users.Add(-1) == 0 {
+		_ = p.file.SetReadDeadline(time.Unix(1, 0)) // whoever waits is not needed
+	}
+}
+
+// wait appends turns of connections that have something to read, or have ended. It returns without any when there is no connection left.
+func (p *poll) wait(found []*Turn) []*Turn {
+	if err := p.raw.Read(p.ask); err != nil {
+		return found
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, e := range p.events[:p.ready] {
+		if c := p.conns[e.Fd]; c != nil {
+			if e.Events&^syscall.EPOLLIN != 0 {
+				c.hungUp.Store(true)
+			}
+			found = append(found, c.turn)
+		}
+	}
+	return found
+}
+
+// ask is whether there is an event.
+func (p *poll) ask(fd uintptr) (done bool) {
+	n, _, err := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&p.events[0])), most, 0, 0, 0)
+	if p.ready = int(n); err != 0 {
+		p.ready = 0
+		return err != syscall.EINTR
+	}
+	return n > 0
+}
+
+// Watch has the turn taken whenever there may be something to read on a direct connection. From then on only the turn reads, and gets ErrWait
+// instead of waiting; Close interrupts those who use the connection, and the turn has to Release it. It is false where the connection
+// cannot be watched.
+func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
+	one, ok := direct.(*conn)
+	if !ok {
+		return false
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.closed {
+		return false
+	}
+	one.turn, one.crew, one.in.impatient = t, c, true // before the first event
+	if err := c.poll.add(one); err != nil {
+		one.turn, one.crew, one.in.impatient = nil, nil, false
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch {
+	case c.waiting:
+	case c.working == 0:
+		c.hire()
+	default:
+		c.lookAfter()
+	}
+	return true
+}
+
+// Release closes a connection, for its turn, if it is watched, and for all.
+func (c *Crew) Release(direct net.Conn) error {
+	one, ok := direct.(*conn)
+	if !ok {
+		return direct.Close()
+	}
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if one.closed = true; one.crew != nil {
+		c.poll.remove(one)
+		one.crew = nil
+	}
+	return one.Conn.Close()
+}

@@ -1,0 +1,198 @@
+package socket
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"runtime"
+	"sync"
+	"testing"
+	"time"
+)
+
+// end is one end of a connection that a crew watches.
+type end struct {
+	net.Conn
+	crew  *Crew
+	turn  Turn
+	took  func() // at the beginning of each turn
+	got   bytes.Buffer
+	ended chan error // why; it is released then
+}
+
+// watched is a connection that the crew watches, and its other side.
+func watched(t *testing.T, c *Crew, took func()) (*end, net.Conn) {
+	t.Helper()
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = l.Close() }()
+	other, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := &end{Conn: Direct(accepted), crew: c, took: took, ended: make(chan error, 1)}
+	e.turn.Do = e.read
+	if !c.Watch(e.Conn, &e.turn) {
+		t.Fatal("a connection of the system cannot be watched")
+	}
+	t.Cleanup(func() { _ = other.Close() })
+	return e, other
+}
+
+func (e *end) read() {
+	if e.took != nil {
+		e.took()
+	}
+	buffer := make([]byte, 100)
+	for {
+		n, err := e.Read(buffer)
+		e.got.Write(buffer[:n])
+		if errors.Is(err, ErrWait) {
+			return
+		}
+		if err != nil {
+			_ = e.crew.Release(e.Conn)
+			e.ended <- err
+			return
+		}
+	}
+}
+
+// idle waits until no goroutine of the crew is left.
+func idle(t *testing.T, c *Crew) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		c.mu.Lock()
+		done := c.working == 0 && !c.waiting
+		c.mu.Unlock()
+		if done {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("goroutines are left, though there is nothing to wait for")
+		}
+	}
+}
+
+// Whatever is sent, in whichever pieces and pauses, arrives, and the end behind it; nothing is left of many connections that were.
+func TestNothingIsMissed(t *testing.T) {
+	c := NewCrew(2)
+	var all sync.WaitGroup
+	for i := range 100 {
+		e, other := watched(t, c, nil)
+		rng := rand.New(rand.NewPCG(uint64(i), 1))
+		all.Go(func() {
+			var sent bytes.Buffer
+			for range 200 {
+				piece := make([]byte, 1+rng.IntN(250))
+				for i := range piece {
+					piece[i] = byte(rng.Uint32())
+				}
+				sent.Write(piece)
+				if _, err := other.Write(piece); err != nil {
+					t.Error(err)
+					return
+				}
+				if rng.IntN(4) == 0 {
+					time.Sleep(time.Duration(rng.IntN(int(time.Millisecond))))
+				}
+			}
+			_ = other.Close()
+			if err := <-e.ended; !errors.Is(err, io.EOF) {
+				t.Errorf("the end is %v", err)
+			}
+			if !bytes.Equal(e.got.Bytes(), sent.Bytes()) {
+				t.Errorf("%d bytes of %d arrived, or not as they were sent", e.got.Len(), sent.Len())
+			}
+		})
+	}
+	all.Wait()
+	idle(t, c)
+}
+
+// Others end a connection, or the wait for it, and the turn notices.
+func TestTurnsNoticeTheEnd(t *testing.T) {
+	for name, test := range map[string]struct {
+		end  func(e *end)
+		want error
+	}{
+		"closed":   {func(e *end) { _ = e.Close() }, io.EOF},
+		"deadline": {func(e *end) { _ = e.SetReadDeadline(time.Now()) }, os.ErrDeadlineExceeded},
+	} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCrew(1)
+			e, other := watched(t, c, nil)
+			blocked := make(chan error, 1)
+			go func() {
+				_, err := e.Write(make([]byte, 64<<20)) // nobody reads it
+				blocked <- err
+			}()
+			test.end(e)
+			if err := <-e.ended; !errors.Is(err, test.want) {
+				t.Errorf("%v, want %v", err, test.want)
+			}
+			if err := <-blocked; err == nil {
+				t.Error("whoever wrote has not noticed")
+			}
+			if _, err := io.Copy(io.Discard, other); err != nil {
+				t.Errorf("the other side: %v", err)
+			}
+			_ = e.Close() // once more
+			idle(t, c)
+		})
+	}
+}
+
+// A turn that waits holds up no other connection, even where one goroutine should be enough.
+func TestConnectionsBehindATurnThatWaits(t *testing.T) {
+	c := NewCrew(1)
+	release := make(chan struct{})
+	var ends []*end
+	for i := range 10 {
+		wait := func() { <-release }
+		if i == 9 {
+			wait = nil
+		}
+		e, other := watched(t, c, wait)
+		ends = append(ends, e)
+		_, _ = other.Write([]byte("x"))
+		_ = other.Close()
+	}
+	if err := <-ends[9].ended; !errors.Is(err, io.EOF) || ends[9].got.String() != "x" {
+		t.Errorf("%q, %v", ends[9].got.String(), err)
+	}
+	close(release)
+	for _, e := range ends[:9] {
+		if err := <-e.ended; !errors.Is(err, io.EOF) || e.got.String() != "x" {
+			t.Errorf("%q, %v", e.got.String(), err)
+		}
+	}
+	idle(t, c)
+}
+
+func TestWhatCannotBeWatched(t *testing.T) {
+	c := NewCrew(1)
+	pipe, _ := net.Pipe()
+	if c.Watch(pipe, &Turn{}) {
+		t.Error("a pipe is watched")
+	}
+	direct, _ := watched(t, c, nil)
+	_ = direct.Close()
+	<-direct.ended
+	if c.Watch(direct.Conn, &Turn{}) {
+		t.Error("a connection that is closed is watched")
+	}
+	if err := c.Release(pipe); err != nil {
+		t.Error(err)
+	}
+	idle(t, c)
+}
