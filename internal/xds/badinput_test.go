@@ -131,7 +131,7 @@ func nackLoop(t *testing.T) {
 			t.Fatalf("it is sent what it refused: %s", brief(again))
 		}
 	}
-	if n := len(b.subs[ClusterType].nack.Message); n > maxMessage {
+	if n := len(b.of(ClusterType).nack.Message); n > maxMessage {
 		t.Errorf("%d bytes of its error text are kept", n)
 	}
 }

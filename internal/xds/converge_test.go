@@ -38,7 +38,7 @@ func TestClientConverges(t *testing.T) {
 			unanswered = nil
 		}
 		ask := func(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) {
-			_, known := b.subs[typeURL]
+			known := b.of(typeURL) != nil
 			b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { change(r); c.ask(r, !known) })
 		}
 		for range 60 {

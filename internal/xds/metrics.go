@@ -17,7 +17,7 @@ type metrics struct {
 	refused   *prometheus.CounterVec // reason
 	ended     *prometheus.CounterVec // reason
 	latency   prometheus.Histogram
-	kinds     map[string]*kindMetrics
+	kinds     [len(labels)]*kindMetrics // by stepOf
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -50,9 +50,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 	for _, reason := range ends {
 		m.ended.WithLabelValues(reason)
 	}
-	m.kinds = map[string]*kindMetrics{}
-	for _, name := range labels {
-		m.kinds[name] = m.kind(name)
+	for step, name := range labels {
+		m.kinds[step] = m.kind(name)
 	}
 	return m
 }
@@ -72,13 +71,15 @@ func (m *metrics) kind(name string) *kindMetrics {
 	}
 }
 
-func (m *metrics) of(typeURL string) *kindMetrics { return m.kinds[label(typeURL)] }
+func (m *metrics) of(typeURL string) *kindMetrics { return m.kinds[stepOf(typeURL)] }
 
 func (m *metrics) sent(r *response, size int) {
 	k := m.of(r.typeURL)
 	k.responses.Inc()
 	k.updated.Add(float64(len(r.holds())))
-	k.removed.Add(float64(len(r.removed)))
+	if n := len(r.removed); n > 0 {
+		k.removed.Add(float64(n))
+	}
 	k.bytes.Add(float64(size))
 	if r.impatient {
 		k.none.Inc()
@@ -89,7 +90,9 @@ func (m *metrics) sent(r *response, size int) {
 			shared += len(c.wire)
 		}
 	}
-	k.shared.Add(float64(shared))
+	if shared > 0 {
+		k.shared.Add(float64(shared))
+	}
 }
 
 // refuse counts a limit that was met; open is whether it ended a stream that was.

@@ -62,22 +62,9 @@ func removalStepOf(typeURL string) step {
 	return stepOf(typeURL)
 }
 
-// labels are all values of label.
-var labels = []string{"cluster", "endpoint", "listener", "route", "secret", "other"}
-
-// label is a metric label for a type: a fixed set, whatever clients ask for.
-func label(typeURL string) string {
-	switch typeURL {
-	case ClusterType:
-		return "cluster"
-	case EndpointType:
-		return "endpoint"
-	case ListenerType:
-		return "listener"
-	case RouteType:
-		return "route"
-	case SecretType:
-		return "secret"
-	}
-	return "other"
+// labels are metric labels of types: a fixed set, whatever clients ask for.
+var labels = [...]string{
+	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener", stepRoutes: "route", stepOthers: "other",
 }
+
+func label(typeURL string) string { return labels[stepOf(typeURL)] }

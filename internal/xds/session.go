@@ -17,14 +17,13 @@ type session struct {
 	world   bool   // the state-of-the-world variant
 	id      string // of the node in the first request; the rest of it may be large, and is not kept
 	cluster string
-	subs    map[string]*subscription
-	order   []*subscription     // by step, then type
+	subs    []*subscription     // by step, then type
 	serial  uint64              // of the last nonce
 	cold    map[string]struct{} // clusters sent before the client has asked for endpoints
 }
 
 func newSession(opts *Options, node *corev3.Node, world bool) *session {
-	return &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster(), subs: map[string]*subscription{}}
+	return &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster()}
 }
 
 // handle takes in one request. An error ends the stream.
@@ -37,7 +36,8 @@ func (s *session) handle(req request, published state, now time.Time) (reaction,
 	if err := req.check(s.opts); err != nil {
 		return none, err
 	}
-	sub, known := s.subs[req.typeURL]
+	sub := s.of(req.typeURL)
+	known := sub != nil
 	if !known {
 		if len(s.subs) == s.opts.TypesPerStream {
 			return none, refuse(reasonTypes, codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.TypesPerStream)
@@ -60,14 +60,23 @@ func (s *session) handle(req request, published state, now time.Time) (reaction,
 	return sub.answered(&req, now), nil
 }
 
+// of is the subscription to a type, nil if there is none. There are few.
+func (s *session) of(typeURL string) *subscription {
+	for _, sub := range s.subs {
+		if sub.typeURL == typeURL {
+			return sub
+		}
+	}
+	return nil
+}
+
 func (s *session) add(typeURL string, published state) *subscription {
 	sub := newSubscription(typeURL, published.of(typeURL))
 	if s.world {
 		sub.world = &world{}
 	}
-	s.subs[typeURL] = sub
-	s.order = append(s.order, sub)
-	slices.SortFunc(s.order, func(a, b *subscription) int {
+	s.subs = append(s.subs, sub)
+	slices.SortFunc(s.subs, func(a, b *subscription) int {
 		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.typeURL, b.typeURL))
 	})
 	return sub
@@ -109,7 +118,7 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 
 // mark notes that a resource changed, and says whether the client cares.
 func (s *session) mark(c change, since time.Time) bool {
-	for _, sub := range s.order {
+	for _, sub := range s.subs {
 		if sub.table == c.table {
 			return sub.mark(c, since)
 		}
@@ -119,16 +128,16 @@ func (s *session) mark(c change, since time.Time) bool {
 
 // due says whether there may be something to send, now or later.
 func (s *session) due() bool {
-	return slices.ContainsFunc(s.order, (*subscription).due)
+	return slices.ContainsFunc(s.subs, (*subscription).due)
 }
 
 // close lets go of what the session holds in the published state.
 func (s *session) close(published state) {
-	for _, sub := range s.order {
+	for _, sub := range s.subs {
 		sub.close()
 		published.release(sub.typeURL)
 	}
-	s.subs, s.order = map[string]*subscription{}, nil
+	s.subs = nil
 }
 
 // next returns the response to send now. If there is one to send that has to
@@ -136,7 +145,7 @@ func (s *session) close(published state) {
 func (s *session) next(now time.Time) (*response, time.Duration) {
 	var held time.Duration // by responses of the step at, which others of that step need not await
 	at := steps
-	for _, sub := range s.order {
+	for _, sub := range s.subs {
 		st := sub.step
 		urgent := st > at
 		if urgent && (at != stepClusters || st != stepEndpoints) {
@@ -158,7 +167,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 	if held > 0 {
 		return nil, held
 	}
-	for _, sub := range s.order { // clusters come before endpoints here, too
+	for _, sub := range s.subs { // clusters come before endpoints here, too
 		if len(sub.gone) == 0 {
 			continue
 		}
@@ -175,7 +184,7 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 // clusters, only arrive after them: Envoy gives it when it has the endpoints.
 func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
-	for _, other := range s.order {
+	for _, other := range s.subs {
 		if len(other.flights) == 0 || other != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
 			continue
 		}
@@ -207,7 +216,7 @@ func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *resp
 // warm has the endpoints of clusters sent again: a client that gets a cluster in a new version waits for its endpoints, and, since
 // it is subscribed to them already, does not ask. Those who have yet to ask for endpoints may ask as if they had them.
 func (s *session) warm(clusters []*Resource, now time.Time) {
-	endpoints := s.subs[EndpointType]
+	endpoints := s.of(EndpointType)
 	if endpoints == nil {
 		if s.cold == nil {
 			s.cold = map[string]struct{}{}

@@ -184,7 +184,7 @@ func nackKeepsGoing(t *testing.T) {
 		t.Errorf("reaction %+v", did)
 	}
 	b.want("not sent again", b.drain(), "")
-	sub := b.subs[ClusterType].describe()
+	sub := b.of(ClusterType).describe()
 	if sub.LastNack == nil || sub.LastNack.Message != "no such thing" || sub.AckedVersion != "" {
 		t.Errorf("status %+v", sub)
 	}
@@ -192,7 +192,7 @@ func nackKeepsGoing(t *testing.T) {
 	b.want("others go on", b.drain(), "cluster +b")
 	b.publish(text(ClusterType, "a", "good"), text(ClusterType, "b", "2"))
 	b.want("mended", b.drain(), "cluster +a")
-	if sub := b.subs[ClusterType].describe(); sub.AckedVersion != sub.SentVersion || sub.AckedVersion == "" {
+	if sub := b.of(ClusterType).describe(); sub.AckedVersion != sub.SentVersion || sub.AckedVersion == "" {
 		t.Errorf("status %+v", sub)
 	}
 }
@@ -273,7 +273,7 @@ func nothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
 			t.Fatal("no response")
 		}
 	}
-	if n := len(b.subs[RouteType].flights); n != maxFlights {
+	if n := len(b.of(RouteType).flights); n != maxFlights {
 		t.Errorf("%d responses remembered, want %d", n, maxFlights)
 	}
 }

@@ -2,7 +2,6 @@ package xds
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"time"
 )
@@ -59,9 +58,10 @@ func (st *stream) client() Client {
 		Key: st.group.key, Identity: st.identity, NodeID: st.session.id,
 		Address: st.address, Connected: st.connected,
 	}
-	for _, typeURL := range slices.Sorted(maps.Keys(st.session.subs)) {
-		c.Types = append(c.Types, st.session.subs[typeURL].describe())
+	for _, sub := range st.session.subs {
+		c.Types = append(c.Types, sub.describe())
 	}
+	slices.SortFunc(c.Types, func(a, b ClientType) int { return cmp.Compare(a.TypeURL, b.TypeURL) })
 	return c
 }
 

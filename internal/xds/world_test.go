@@ -76,7 +76,7 @@ func worldWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
 
 // names are those that the session knows the client to want: an ACK repeats them.
 func (b *worldBench) names(typeURL string) []string {
-	s := b.subs[typeURL]
+	s := b.of(typeURL)
 	var out []string
 	for n, e := range s.entries {
 		if e&entryNamed != 0 {
