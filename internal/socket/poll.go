@@ -62,25 +62,29 @@ func (p *poll) add(c *conn) error {
 	for p.conns[p.last] != nil {
 		p.last++
 	}
+	if !p.inUse() {
+		if err := p.file.SetReadDeadline(time.Time{}); err != nil {
+			return err
+		}
+	}
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | -syscall.EPOLLET, Fd: p.last} // the constant is negative
-	err := p.control(c, syscall.EPOLL_CTL_ADD, &event)
-	if err != nil {
+	if err := p.register(c, &event); err != nil {
 		return err
 	}
 	c.number = p.last
 	p.conns[c.number] = c
-	if p.users.Add(1) == 1 {
-		return p.file.SetReadDeadline(time.Time{})
-	}
+	p.users.Add(1)
 	return nil
 }
 
-func (p *poll) control(c *conn, what int, event *syscall.EpollEvent) (err error) {
-	return errors.Join(p.raw.Control(func(epoll uintptr) {
-		err = errors.Join(c.raw.Control(func(fd uintptr) {
-			err = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), what, int(fd), event))
-		}), err)
-	}), err)
+func (p *poll) register(c *conn, event *syscall.EpollEvent) error {
+	var inner, failed error
+	outer := p.raw.Control(func(epoll uintptr) {
+		inner = c.raw.Control(func(fd uintptr) {
+			failed = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), event))
+		})
+	})
+	return errors.Join(outer, inner, failed)
 }
 
 // remove ends that. The descriptor must be closed right after.

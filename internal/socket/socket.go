@@ -36,7 +36,7 @@ type conn struct {
 	crew    *Crew
 	turn    *Turn
 	number  int32
-	hungUp  atomic.Bool // there may be an end behind what there is to read
+	hungUp  atomic.Bool // there may be an end behind what there is to read, or a deadline
 	drained bool        // as the last read showed; of the turn
 }
 
@@ -104,6 +104,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crew != nil && !t.IsZero() && !t.After(time.Now()) {
+		c.hungUp.Store(true)
 		c.crew.Wake(c.turn)
 	}
 	return err
