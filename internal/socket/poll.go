@@ -155,7 +155,7 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 	return true
 }
 
-// Release closes a connection, for its turn, if it is watched, and for all.
+// Release closes a connection, for its turn, if it is watched, and for all. The turn may come once more, if it was woken before.
 func (c *Crew) Release(direct net.Conn) error {
 	one, ok := direct.(*conn)
 	if !ok {

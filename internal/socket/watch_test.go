@@ -20,6 +20,7 @@ type end struct {
 	turn  Turn
 	took  func() // at the beginning of each turn
 	got   bytes.Buffer
+	over  bool
 	ended chan error // why; it is released then
 }
 
@@ -53,13 +54,14 @@ func (e *end) read() {
 		e.took()
 	}
 	buffer := make([]byte, 100)
-	for {
+	for !e.over { // somebody may have woken the turn once more
 		n, err := e.Read(buffer)
 		e.got.Write(buffer[:n])
 		if errors.Is(err, ErrWait) {
 			return
 		}
 		if err != nil {
+			e.over = true
 			_ = e.crew.Release(e.Conn)
 			e.ended <- err
 			return
