@@ -17,8 +17,8 @@ type Crew struct {
 	working     int
 	waiting     bool // for what comes in; who does is not working
 	begun       int  // turns, ever
-	watch       *time.Timer
-	watched     bool
+	timer       *time.Timer
+	looking     bool // the timer is set, to see whether turns that wait begin
 }
 
 // NewCrew makes a crew of so many goroutines, none of which is there while there is nothing to do or to wait for.
@@ -142,12 +142,12 @@ const patience = 2 * time.Millisecond
 
 // lookAfter has somebody see whether turns that wait begin. It needs the lock.
 func (c *Crew) lookAfter() {
-	if c.watched {
+	if c.looking {
 		return
 	}
-	c.watched = true
+	c.looking = true
 	begun := c.begun
-	c.watch = time.AfterFunc(patience, func() { c.look(&begun) })
+	c.timer = time.AfterFunc(patience, func() { c.look(&begun) })
 }
 
 // look makes twice as many goroutines if none of the turns that wait, or that may have come in, has begun since it looked last.
@@ -156,7 +156,7 @@ func (c *Crew) look(begun *int) {
 	defer c.mu.Unlock()
 	unattended := c.poll.inUse() && !c.waiting
 	if c.first == nil && !unattended {
-		c.watched = false
+		c.looking = false
 		return
 	}
 	more := 0
@@ -172,5 +172,5 @@ func (c *Crew) look(begun *int) {
 		c.hire()
 	}
 	*begun = c.begun + more
-	c.watch.Reset(patience)
+	c.timer.Reset(patience)
 }

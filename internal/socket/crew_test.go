@@ -28,8 +28,8 @@ func TestTurnsThatWait(t *testing.T) {
 		synctest.Wait()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.working != 0 || c.watched || c.begun != waiting+1 {
-			t.Errorf("%d goroutines are left, watched: %v, turns: %d", c.working, c.watched, c.begun)
+		if c.working != 0 || c.looking || c.begun != waiting+1 {
+			t.Errorf("%d goroutines are left, looking: %v, turns: %d", c.working, c.looking, c.begun)
 		}
 	})
 }

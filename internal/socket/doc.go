@@ -9,7 +9,7 @@
 // runtime (sysmon) then looks every 20 microseconds whether the processor should be
 // given to another goroutine. Calls on a socket that does not block never last. In a
 // process that waits, and then has a burst of small messages for many clients, that
-// thread took a tenth of all processor time. A goroutine for each connection took as
+// thread took a tenth of all processor time. A goroutine for each connection took nearly as
 // much again, for being put to sleep and woken, for a read that finds nothing, and
 // 8 kB of stack.
 package socket
