@@ -62,8 +62,11 @@ fuzz: ## every fuzz target for a while (FUZZTIME=60s)
 	@hack/fuzz.sh
 
 .PHONY: bench-controlplane
-bench-controlplane: build sandbox ## what a change costs the control plane, with 200 clients (minutes)
-	@go run ./bench/controlplane --bin $(BIN)
+bench-controlplane: build sandbox $(BIN)/istiod ## what a change costs the control plane, and istiod beside it (minutes)
+	@go run ./bench/controlplane --bin $(BIN) --istiod $(BIN)/istiod
+
+$(BIN)/istiod: bench/istiod/go.mod
+	@hack/progress.sh "building istiod, to compare with (once; minutes)" env CGO_ENABLED=0 go build -C bench/istiod -trimpath -o $@ istio.io/istio/pilot/cmd/pilot-discovery
 
 ##@ Keep
 

@@ -44,7 +44,7 @@ const toleratedGoroutines, toleratedDescriptors, toleratedHeap = 20, 10, 1.1
 // comeAndGo changes things at random for a while, then brings everything back to where it was, and compares what the control plane
 // holds before and after.
 func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) error {
-	m, stop, err := prepare(ctx, bin, s)
+	m, stop, err := prepare(ctx, anymesh{}, bin, s)
 	if err != nil {
 		return err
 	}

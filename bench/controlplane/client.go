@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"crypto/tls"
-	"fmt"
 	"net"
 	"sync/atomic"
 	"time"
@@ -26,10 +25,19 @@ const (
 type sidecar struct {
 	discovery string // address of the server
 	config    *tls.Config
-	workload  string
-	services  int
+	asks      []*discoveryv3.DeltaDiscoveryRequest
 	received  *atomic.Int64 // bytes, of all clients
 	got       func(response)
+}
+
+// questions are what a sidecar asks for: all clusters and listeners, the endpoints of those clusters, and a list of routes.
+func questions(node *corev3.Node, clusters []string, routes string) []*discoveryv3.DeltaDiscoveryRequest {
+	return []*discoveryv3.DeltaDiscoveryRequest{
+		{Node: node, TypeUrl: clusterType},
+		{TypeUrl: endpointType, ResourceNamesSubscribe: clusters},
+		{TypeUrl: listenerType},
+		{TypeUrl: routeType, ResourceNamesSubscribe: []string{routes}},
+	}
 }
 
 // start connects the client. It is gone when the function that it gives has returned.
@@ -71,15 +79,7 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	first := &discoveryv3.DeltaDiscoveryRequest{
-		Node: &corev3.Node{Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, c.workload, namespace)}, TypeUrl: clusterType,
-	}
-	endpoints := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: endpointType}
-	for i := range c.services {
-		endpoints.ResourceNamesSubscribe = append(endpoints.ResourceNamesSubscribe, clusterName(i))
-	}
-	routes := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: routeType, ResourceNamesSubscribe: []string{fmt.Sprintf("rds_egress_http_%d", port)}}
-	for _, request := range []*discoveryv3.DeltaDiscoveryRequest{first, endpoints, {TypeUrl: listenerType}, routes} {
+	for _, request := range c.asks {
 		if err := s.request(request); err != nil {
 			return err
 		}

@@ -31,8 +31,8 @@ type fleet struct {
 }
 
 // newFleet gives each client the certificate of its pod, as the signing endpoint does.
-func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet, error) {
-	f := &fleet{}
+func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s size) (*fleet, error) {
+	f, clusters := &fleet{}, s.clusters(plane)
 	pool := ca.Bundle().Pool()
 	for i := range s.clients {
 		p := &corev1.Pod{}
@@ -63,9 +63,10 @@ func newFleet(ctx context.Context, c *cluster, ca *identity.CA, s size) (*fleet,
 		}
 		f.sidecars = append(f.sidecars, &sidecar{
 			discovery: c.discovery,
-			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"}, ServerName: "anymesh." + system + ".svc.cluster.local", MinVersion: tls.VersionTLS13},
-			workload:  workloadName(i % s.workloads), services: s.services, received: &f.received,
-			got: func(r response) { f.note(i, r) },
+			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"}, ServerName: serverName, MinVersion: tls.VersionTLS13},
+			asks:      plane.asks(i, s, clusters),
+			received:  &f.received,
+			got:       func(r response) { f.note(i, r) },
 		})
 	}
 	return f, nil

@@ -19,7 +19,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/api/crds"
 )
 
 // The names of what the benchmark makes.
@@ -29,6 +28,9 @@ const (
 	meshName  = "bench"
 	port      = 8080
 )
+
+// serverName is the name in the control plane's certificate.
+const serverName = "anymesh." + system + ".svc.cluster.local"
 
 // writers is how many objects are written at a time.
 const writers = 16
@@ -45,8 +47,7 @@ type cluster struct {
 
 func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	c := &cluster{bin: bin, name: fmt.Sprintf("bench-%d", os.Getpid())}
-	var err error
-	if c.discovery, err = freeAddress(); err != nil {
+	if err := freeAddresses(&c.discovery); err != nil {
 		return nil, err
 	}
 	dir, err := os.MkdirTemp("", "anymesh-bench-")
@@ -83,51 +84,29 @@ func (c *cluster) stop() {
 	_ = os.RemoveAll(dir) // a folder for temporary files
 }
 
-// define installs the kinds and waits until they are served.
-func (c *cluster) define(ctx context.Context) error {
-	all, err := crds.All()
-	if err != nil {
-		return err
-	}
-	for _, crd := range all {
-		crd.Spec.Conversion = nil
-		if err := c.client.Create(ctx, crd); err != nil {
-			return err
-		}
-	}
-	return eventually(ctx, "kinds are not served", func() error {
-		return c.client.List(ctx, &api.VirtualNodeList{})
-	})
-}
-
-// fill makes the mesh, its services with two ready pods each, and the workloads of the clients with a pod each client.
-func (c *cluster) fill(ctx context.Context, s size) error {
+// begin makes the namespaces, and a pod for each client.
+func (c *cluster) begin(ctx context.Context, s size) error {
 	for _, name := range []string{system, namespace} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"mesh": name}}}
 		if err := c.client.Create(ctx, ns); err != nil {
 			return err
 		}
 	}
-	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: meshName}, Spec: api.MeshSpec{
-		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"mesh": namespace}},
-	}}
-	if err := c.client.Create(ctx, mesh); err != nil {
-		return err
-	}
 	account := client.ObjectKey{Namespace: namespace, Name: "default"}
 	if err := eventually(ctx, "there is no service account", func() error { return c.client.Get(ctx, account, &corev1.ServiceAccount{}) }); err != nil {
 		return err
 	}
+	return each(ctx, s.clients, func(ctx context.Context, i int) error {
+		return c.create(ctx, pod(clientPod(i), workloadName(i%s.workloads)))
+	})
+}
+
+// each calls f for 0 to n-1, several at a time.
+func each(ctx context.Context, n int, f func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)
-	for i := range s.services {
-		group.Go(func() error { return c.service(ctx, i) })
-	}
-	for i := range s.workloads {
-		group.Go(func() error { return c.create(ctx, workload(i, s.services)) })
-	}
-	for i := range s.clients {
-		group.Go(func() error { return c.create(ctx, pod(clientPod(i), workloadName(i%s.workloads))) })
+	for i := range n {
+		group.Go(func() error { return f(ctx, i) })
 	}
 	return group.Wait()
 }
@@ -135,27 +114,6 @@ func (c *cluster) fill(ctx context.Context, s size) error {
 func (c *cluster) create(ctx context.Context, o client.Object) error {
 	if err := c.client.Create(ctx, o); err != nil && !apierrors.IsAlreadyExists(err) {
 		return fmt.Errorf("%T %s: %w", o, o.GetName(), err)
-	}
-	return nil
-}
-
-func (c *cluster) service(ctx context.Context, i int) error {
-	name := serviceName(i)
-	objects := []client.Object{node(name), &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
-		Provider: &api.VirtualServiceProvider{VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}}},
-	}}}
-	for j := range 2 {
-		objects = append(objects, pod(endpointPod(i, j), name))
-	}
-	for _, o := range objects {
-		if err := c.create(ctx, o); err != nil {
-			return err
-		}
-	}
-	for j := range 2 {
-		if err := c.setReady(ctx, i, j, true); err != nil {
-			return err
-		}
 	}
 	return nil
 }

@@ -3,7 +3,8 @@
 // In: the programs that `make build sandbox` makes, and the size of a mesh. It starts a Kubernetes API server, fills it with App Mesh
 // objects and pods, starts the control plane as a process of its own, and connects clients that speak incremental xDS over mutual TLS
 // and acknowledge all that they get. Then the readiness of pods changes, one at a time and many at once. Out: a table, and as the last
-// line JSON. All CPU and memory is that of the control plane's process alone, from the watch of the API server to the wire.
+// line JSON. All CPU and memory is that of the control plane's process alone, from the watch of the API server to the wire. On request
+// it does the same with a peer, istiod, with a cluster of its own.
 package main
 
 import (
@@ -33,6 +34,7 @@ func main() {
 	var (
 		s     size
 		bin   string
+		peer  string
 		scale string
 		plot  string
 		churn time.Duration
@@ -42,6 +44,7 @@ func main() {
 	flag.IntVar(&s.workloads, "workloads", 20, "workloads among which the clients are; each reaches every service")
 	flag.IntVar(&s.clients, "clients", 200, "clients")
 	flag.IntVar(&s.changes, "changes", 1000, "changes, one at a time and then all at once")
+	flag.StringVar(&peer, "istiod", "", "measure this program, Istio's control plane, too")
 	flag.StringVar(&scale, "scale", "", "measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
 	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
@@ -54,13 +57,13 @@ func main() {
 		}
 		return
 	}
-	if err := run(bin, s, churn, scale, plot); err != nil {
+	if err := run(bin, peer, s, churn, scale, plot); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin string, s size, churn time.Duration, scale, plot string) error {
+func run(bin, peer string, s size, churn time.Duration, scale, plot string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	bin, err := filepath.Abs(bin)
@@ -72,13 +75,24 @@ func run(bin string, s size, churn time.Duration, scale, plot string) error {
 	case scale != "":
 		return several(ctx, bin, s, scale, plot)
 	}
-	return single(ctx, bin, s)
+	return single(ctx, bin, peer, s)
 }
 
-func single(ctx context.Context, bin string, s size) error {
-	r, err := measure(ctx, bin, s)
+// fewer is by how much fewer changes one at a time a peer gets: it takes its time for each.
+const fewer = 10
+
+func single(ctx context.Context, bin, peer string, s size) error {
+	r, err := measure(ctx, anymesh{}, bin, s, s.changes)
 	if err != nil {
 		return err
+	}
+	if peer != "" {
+		progress("the same with istiod")
+		theirs, err := measure(ctx, istiod{peer}, bin, s, max(1, s.changes/fewer))
+		if err != nil {
+			return fmt.Errorf("istiod: %w", err)
+		}
+		r.Istiod = &theirs
 	}
 	if r.Floor, err = floor(ctx, s.clients, s.changes, r.Wire); err != nil {
 		return err
@@ -107,7 +121,7 @@ func several(ctx context.Context, bin string, base size, text, plot string) erro
 			default:
 				return fmt.Errorf("-scale: %q is neither services nor clients", name)
 			}
-			r, err := measure(ctx, bin, s)
+			r, err := measure(ctx, anymesh{}, bin, s, s.changes)
 			if err != nil {
 				return err
 			}

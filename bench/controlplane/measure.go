@@ -9,7 +9,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
 
 	"anymesh.dev/anymesh/internal/identity"
@@ -28,9 +27,13 @@ type result struct {
 	// BurstCPU is for 1000 changes as fast as the API server takes them.
 	BurstCPU float64 `json:"cpu_s_per_1000_changes_at_once"`
 	// Floor is what CPU would be if the server did nothing but send and receive.
-	Floor float64 `json:"floor_cpu_s_per_1000_changes"`
+	Floor float64 `json:"floor_cpu_s_per_1000_changes,omitempty"`
+	// Istiod is what the peer needs for the same, if it was measured.
+	Istiod *result `json:"istiod,omitempty"`
 
-	burstSeconds, base float64
+	// BurstSeconds is how long those changes took, Base what the server holds without clients, in MB.
+	BurstSeconds float64 `json:"at_once_s"`
+	Base         float64 `json:"base_mb"`
 }
 
 func encodeKey(der []byte) []byte {
@@ -39,17 +42,17 @@ func encodeKey(der []byte) []byte {
 
 func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "  "+format+"\n", args...) }
 
-func measure(ctx context.Context, bin string, s size) (r result, err error) {
-	m, stop, err := prepare(ctx, bin, s)
+func measure(ctx context.Context, p plane, bin string, s size, singly int) (r result, err error) {
+	m, stop, err := prepare(ctx, p, bin, s)
 	if err != nil {
 		return r, err
 	}
 	defer stop()
-	return r, m.all(ctx, &r)
+	return r, m.all(ctx, &r, singly)
 }
 
-// prepare makes a mesh, a control plane that has written its statuses, and clients that are not connected yet.
-func prepare(ctx context.Context, bin string, s size) (m *bench, stop func(), err error) {
+// prepare makes a mesh, a control plane that knows it, and clients that are not connected yet.
+func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop func(), err error) {
 	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
 	c, err := startCluster(ctx, bin)
 	if err != nil {
@@ -60,10 +63,12 @@ func prepare(ctx context.Context, bin string, s size) (m *bench, stop func(), er
 			c.stop()
 		}
 	}()
-	if err := errors.Join(c.define(ctx), c.fill(ctx, s)); err != nil {
+	if err := c.begin(ctx, s); err != nil {
 		return nil, nil, err
 	}
-	progress("the API server has all objects")
+	if err := p.fill(ctx, c, s); err != nil {
+		return nil, nil, err
+	}
 	kube, err := kubernetes.NewForConfig(c.config)
 	if err != nil {
 		return nil, nil, err
@@ -72,44 +77,28 @@ func prepare(ctx context.Context, bin string, s size) (m *bench, stop func(), er
 	if err != nil {
 		return nil, nil, err
 	}
-	f, err := newFleet(ctx, c, keeper.Current(), s)
+	f, err := newFleet(ctx, p, c, keeper.Current(), s)
 	if err != nil {
 		return nil, nil, err
 	}
-	if err := first(ctx, c); err != nil {
-		return nil, nil, err
-	}
-	progress("statuses are written")
-	server, err := startServer(ctx, c)
+	server, err := p.start(ctx, c, keeper.Current())
 	if err != nil {
 		return nil, nil, err
 	}
-	return &bench{c, server, f, s}, func() { server.stop(); c.stop() }, nil
-}
-
-// first lets a control plane write the statuses, which is not what is measured.
-func first(ctx context.Context, c *cluster) error {
-	server, err := startServer(ctx, c, "--status-writes-per-second", "200")
-	if err != nil {
-		return err
-	}
-	defer server.stop()
-	return server.settle(ctx)
+	return &bench{c, p, server, f, s}, func() { server.stop(); c.stop() }, nil
 }
 
 // bench is a server and clients, ready to be measured.
 type bench struct {
 	*cluster
+	plane  plane
 	server *server
 	fleet  *fleet
 	size
 }
 
-func (m *bench) all(ctx context.Context, r *result) error {
-	names := make([]string, m.services)
-	for i := range names {
-		names[i] = clusterName(i)
-	}
+// all measures everything, with so many changes one at a time.
+func (m *bench) all(ctx context.Context, r *result, singly int) error {
 	if err := m.server.settle(ctx); err != nil {
 		return err
 	}
@@ -117,14 +106,16 @@ func (m *bench) all(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	if r.base, err = m.server.memory(ctx, "without-clients"); err != nil {
+	base, err := m.server.memory(ctx, "without-clients")
+	if err != nil {
 		return err
 	}
+	r.Base = base / 1e6
 	before, err := m.server.cpu()
 	if err != nil {
 		return err
 	}
-	synced := m.fleet.expect(names)
+	synced := m.fleet.expect(m.clusters(m.plane))
 	defer m.fleet.start(ctx)()
 	if _, err := m.await(ctx, synced); err != nil {
 		return fmt.Errorf("start: %w", err)
@@ -142,22 +133,22 @@ func (m *bench) all(ctx context.Context, r *result) error {
 	if err != nil {
 		return err
 	}
-	r.KB = (with - r.base) / 1000 / float64(m.clients)
-	return errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r), m.server.settle(ctx), m.atOnce(ctx, r))
+	r.KB = (with - base) / 1000 / float64(m.clients)
+	return errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r, singly), m.server.settle(ctx), m.atOnce(ctx, r))
 }
 
 // oneByOne makes changes, each when the last client has acknowledged the one before.
-func (m *bench) oneByOne(ctx context.Context, r *result) error {
+func (m *bench) oneByOne(ctx context.Context, r *result, changes int) error {
 	cpu, err := m.server.cpu()
 	if err != nil {
 		return err
 	}
 	m.fleet.received.Store(0)
 	var times []float64
-	for i := range m.changes {
+	for i := range changes {
 		service := i * 7 % m.services
-		synced := m.fleet.expect([]string{clusterName(service)})
-		if err := m.setReady(ctx, service, 0, i/m.services%2 == 1); err != nil {
+		synced := m.fleet.expect([]string{m.plane.clusterName(service)})
+		if err := m.plane.setReady(ctx, m.cluster, service, 0, i/m.services%2 == 1); err != nil {
 			return err
 		}
 		written := time.Now()
@@ -169,10 +160,10 @@ func (m *bench) oneByOne(ctx context.Context, r *result) error {
 	}
 	after, err := m.server.cpu()
 	slices.Sort(times)
-	r.CPU = (after - cpu) / float64(m.changes) * 1000
+	r.CPU = (after - cpu) / float64(changes) * 1000
 	r.P50, r.P99 = times[len(times)/2], times[len(times)*99/100]
-	r.Wire = float64(m.fleet.received.Load()) / float64(m.changes)
-	progress("%d changes, one at a time", m.changes)
+	r.Wire = float64(m.fleet.received.Load()) / float64(changes)
+	progress("%d changes, one at a time", changes)
 	return err
 }
 
@@ -183,17 +174,9 @@ func (m *bench) atOnce(ctx context.Context, r *result) error {
 		return err
 	}
 	n := min(m.changes, m.services)
-	var names []string
-	for i := range n {
-		names = append(names, clusterName(i))
-	}
-	synced, start := m.fleet.expect(names), time.Now()
-	group, inner := errgroup.WithContext(ctx)
-	group.SetLimit(writers)
-	for i := range n {
-		group.Go(func() error { return m.setReady(inner, i, 1, false) })
-	}
-	if err := group.Wait(); err != nil {
+	synced, start := m.fleet.expect(m.clusters(m.plane)[:n]), time.Now()
+	err = each(ctx, n, func(ctx context.Context, i int) error { return m.plane.setReady(ctx, m.cluster, i, 1, false) })
+	if err != nil {
 		return err
 	}
 	last, err := m.await(ctx, synced)
@@ -201,7 +184,7 @@ func (m *bench) atOnce(ctx context.Context, r *result) error {
 		return fmt.Errorf("%d changes at once: %w", n, err)
 	}
 	after, err := m.server.cpu()
-	r.BurstCPU, r.burstSeconds = (after-cpu)/float64(n)*1000, last.Sub(start).Seconds()
+	r.BurstCPU, r.BurstSeconds = (after-cpu)/float64(n)*1000, last.Sub(start).Seconds()
 	progress("%d changes at once", n)
 	return err
 }

@@ -6,29 +6,49 @@ import (
 	"text/tabwriter"
 )
 
-// The goals, and what a peer needs for the same: istiod with as many services and proxies, measured on a machine of the same kind.
+// The goals.
 const (
-	goalCPU, peerCPU = 6, 185
-	goalP99, peerP99 = 15, 111
-	goalKB, peerKB   = 80, 800
+	goalCPU = 6
+	goalP99 = 15
+	goalKB  = 80
 )
 
 func (r result) table(w io.Writer, s size) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	row := func(what, format string, args ...any) {
-		fmt.Fprintf(t, "%s\t"+format+"\n", append([]any{what}, args...)...)
+	peer, head := r.Istiod, "\tistiod\tistiod / anymesh"
+	if peer == nil {
+		peer, head = &result{}, ""
 	}
-	row("", "measured\tgoal\tistiod")
-	row("CPU for 1000 changes, one at a time", "%.2f s\t<= %d s\t%d s", r.CPU, goalCPU, peerCPU)
-	row("the same, of bare TLS connections", "%.2f s, %.1f times less\t\t", r.Floor, r.CPU/r.Floor)
-	row("change until the last acknowledgement, p50", "%.1f ms\t\t", r.P50)
-	row("change until the last acknowledgement, p99", "%.1f ms\t<= %d ms\t>= %d ms", r.P99, goalP99, peerP99)
-	row("memory per client", "%.0f kB\t<= %d kB\t~%d kB", r.KB, goalKB, peerKB)
-	row("bytes on the wire for a change", "%.0f, %.0f a client\t\t", r.Wire, r.Wire/float64(s.clients))
-	row("CPU for 1000 changes at once", "%.2f s, done in %.1f s\t\t", r.BurstCPU, r.burstSeconds)
-	row("CPU from the start until all are in sync", "%.2f s\t\t", r.Cold)
-	row("memory without clients", "%.0f MB\t\t", r.base/1e6)
+	row := func(what, unit, goal string, ours, theirs float64) {
+		fmt.Fprintf(t, "%s\t%.*f %s\t%s", what, decimals(ours), ours, unit, goal)
+		if theirs > 0 {
+			fmt.Fprintf(t, "\t%.*f %s\t%.1f", decimals(theirs), theirs, unit, theirs/ours)
+		}
+		fmt.Fprintln(t)
+	}
+	fmt.Fprintf(t, "\tanymesh\tgoal%s\n", head)
+	row("CPU for 1000 changes, one at a time", "s", fmt.Sprintf("<= %d s", goalCPU), r.CPU, peer.CPU)
+	row("the same, of bare TLS connections", "s", "", r.Floor, 0)
+	row("change until the last acknowledgement, p50", "ms", "", r.P50, peer.P50)
+	row("change until the last acknowledgement, p99", "ms", fmt.Sprintf("<= %d ms", goalP99), r.P99, peer.P99)
+	row("memory per client", "kB", fmt.Sprintf("<= %d kB", goalKB), r.KB, peer.KB)
+	row("bytes on the wire for a change and a client", "", "", r.Wire/float64(s.clients), peer.Wire/float64(s.clients))
+	row("CPU for 1000 changes at once", "s", "", r.BurstCPU, peer.BurstCPU)
+	row("1000 changes at once, until the last acknowledgement", "s", "", r.BurstSeconds, peer.BurstSeconds)
+	row("CPU from the start until all are in sync", "s", "", r.Cold, peer.Cold)
+	row("memory without clients", "MB", "", r.Base, peer.Base)
 	_ = t.Flush() // to a terminal or a file that is checked when it is closed
+}
+
+// decimals are as many as a number of this size deserves.
+func decimals(v float64) int {
+	switch {
+	case v < 10:
+		return 2
+	case v < 100:
+		return 1
+	}
+	return 0
 }
 
 // curve is how the results grow along one axis.

@@ -28,43 +28,30 @@ type server struct {
 	done           chan error
 }
 
-// startServer starts a control plane, with more arguments than it needs.
-func startServer(ctx context.Context, c *cluster, more ...string) (*server, error) {
-	_, port, err := net.SplitHostPort(c.discovery)
-	if err != nil {
+// startServer starts a control plane that serves metrics and profiles at these addresses.
+func startServer(command *exec.Cmd, metrics, debug string) (*server, error) {
+	s := &server{metrics: metrics, debug: debug, command: command, done: make(chan error, 1)}
+	command.Stdout, command.Stderr = &s.log, &s.log
+	if err := command.Start(); err != nil {
 		return nil, err
 	}
-	s := &server{done: make(chan error, 1)}
-	for _, address := range []*string{&s.metrics, &s.debug} {
-		if *address, err = freeAddress(); err != nil {
-			return nil, err
-		}
-	}
-	config := filepath.Join(filepath.Dir(c.kubeconfig), "mesh.json")
-	text := fmt.Sprintf(`{"sidecar": {"sidecarClass": "envoy", "sidecarDrivers": [{"sidecarName": "envoy", "proxyServerPort": %s}]}}`, port)
-	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	arguments := []string{
-		"controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
-		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", s.metrics, "--debug-address", s.debug, "--log-level", "warn",
-	}
-	s.command = exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), append(arguments, more...)...)
-	s.command.Stdout, s.command.Stderr = &s.log, &s.log
-	if err := s.command.Start(); err != nil {
-		return nil, err
-	}
-	go func() { s.done <- s.command.Wait() }()
+	go func() { s.done <- command.Wait() }()
 	return s, nil
 }
 
-// freeAddress is one on which nobody listens.
-func freeAddress() (string, error) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+// freeAddresses fills in addresses on which nobody listens.
+func freeAddresses(addresses ...*string) error {
+	for _, address := range addresses {
+		l, err := net.Listen("tcp", "127.0.0.1:0")
+		if err != nil {
+			return err
+		}
+		*address = l.Addr().String()
+		if err := l.Close(); err != nil {
+			return err
+		}
 	}
-	return l.Addr().String(), l.Close()
+	return nil
 }
 
 func (s *server) stop() {

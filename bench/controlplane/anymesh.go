@@ -1,0 +1,108 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/identity"
+)
+
+// anymesh is our control plane, with App Mesh's objects.
+type anymesh struct{}
+
+func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
+	if err := c.define(ctx); err != nil {
+		return err
+	}
+	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: meshName}, Spec: api.MeshSpec{
+		NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"mesh": namespace}},
+	}}
+	if err := c.client.Create(ctx, mesh); err != nil {
+		return err
+	}
+	if err := each(ctx, s.services, c.service); err != nil {
+		return err
+	}
+	if err := each(ctx, s.workloads, func(ctx context.Context, i int) error { return c.create(ctx, workload(i, s.services)) }); err != nil {
+		return err
+	}
+	progress("the API server has all objects")
+	// One control plane writes the statuses, which is not what is measured.
+	server, err := a.run(ctx, c, "--status-writes-per-second", "200")
+	if err != nil {
+		return err
+	}
+	defer server.stop()
+	if err := server.settle(ctx); err != nil {
+		return err
+	}
+	progress("statuses are written")
+	return nil
+}
+
+// start leaves the authority alone: it keeps it in the cluster, where the benchmark has got it from.
+func (a anymesh) start(ctx context.Context, c *cluster, _ *identity.CA) (*server, error) {
+	return a.run(ctx, c)
+}
+
+// run starts it with more arguments than it needs.
+func (anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, error) {
+	_, port, err := net.SplitHostPort(c.discovery)
+	if err != nil {
+		return nil, err
+	}
+	var metrics, debug string
+	if err := freeAddresses(&metrics, &debug); err != nil {
+		return nil, err
+	}
+	config := filepath.Join(filepath.Dir(c.kubeconfig), "mesh.json")
+	text := fmt.Sprintf(`{"sidecar": {"sidecarClass": "envoy", "sidecarDrivers": [{"sidecarName": "envoy", "proxyServerPort": %s}]}}`, port)
+	if err := os.WriteFile(config, []byte(text), 0o600); err != nil {
+		return nil, err
+	}
+	arguments := []string{
+		"controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
+		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", metrics, "--debug-address", debug, "--log-level", "warn",
+	}
+	return startServer(exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), append(arguments, more...)...), metrics, debug)
+}
+
+func (anymesh) setReady(ctx context.Context, c *cluster, service, j int, ready bool) error {
+	return c.setReady(ctx, service, j, ready)
+}
+
+func (anymesh) clusterName(service int) string {
+	return fmt.Sprintf("cds_egress_%s_%s_%s_http_%d", meshName, serviceName(service), namespace, port)
+}
+
+func (anymesh) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
+	node := &corev3.Node{Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace)}
+	return questions(node, clusters, fmt.Sprintf("rds_egress_http_%d", port))
+}
+
+// define installs the kinds and waits until they are served.
+func (c *cluster) define(ctx context.Context) error {
+	all, err := crds.All()
+	if err != nil {
+		return err
+	}
+	for _, crd := range all {
+		crd.Spec.Conversion = nil
+		if err := c.client.Create(ctx, crd); err != nil {
+			return err
+		}
+	}
+	return eventually(ctx, "kinds are not served", func() error {
+		return c.client.List(ctx, &api.VirtualNodeList{})
+	})
+}

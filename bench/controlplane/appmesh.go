@@ -1,0 +1,74 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// node is a VirtualNode that is found by its pods.
+func node(name string) *api.VirtualNode {
+	return &api.VirtualNode{ObjectMeta: meta(name), Spec: api.VirtualNodeSpec{
+		PodSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		Listeners:        []api.Listener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}},
+		ServiceDiscovery: &api.ServiceDiscovery{AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "bench", ServiceName: name}},
+	}}
+}
+
+// workload is a VirtualNode that reaches every service.
+func workload(i, services int) *api.VirtualNode {
+	n := node(workloadName(i))
+	for j := range services {
+		n.Spec.Backends = append(n.Spec.Backends, api.Backend{VirtualService: api.VirtualServiceBackend{
+			VirtualServiceRef: &api.VirtualServiceReference{Name: serviceName(j)},
+		}})
+	}
+	return n
+}
+
+// setReady says that a pod of a service runs, and whether it is ready.
+func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) error {
+	status := corev1.ConditionFalse
+	if ready {
+		status = corev1.ConditionTrue
+	}
+	address := podAddress(service, j)
+	patch, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
+		Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
+		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second))}},
+	}})
+	if err != nil {
+		return err
+	}
+	p := &corev1.Pod{ObjectMeta: meta(endpointPod(service, j))}
+	return c.client.Status().Patch(ctx, p, client.RawPatch(types.StrategicMergePatchType, patch))
+}
+
+// service makes what is missing of a service.
+func (c *cluster) service(ctx context.Context, i int) error {
+	name := serviceName(i)
+	objects := []client.Object{node(name), &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
+		Provider: &api.VirtualServiceProvider{VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}}},
+	}}}
+	for j := range 2 {
+		objects = append(objects, pod(endpointPod(i, j), name))
+	}
+	for _, o := range objects {
+		if err := c.create(ctx, o); err != nil {
+			return err
+		}
+	}
+	for j := range 2 {
+		if err := c.setReady(ctx, i, j, true); err != nil {
+			return err
+		}
+	}
+	return nil
+}
