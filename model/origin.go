@@ -45,6 +45,11 @@ type Origin struct {
 // At gives the origin of a field of the same object.
 func (o Origin) At(path string) Origin { return Origin{Object: o.Object, Path: path} }
 
+// Compare orders origins by object, then field.
+func (o Origin) Compare(other Origin) int {
+	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))
+}
+
 // String gives the object and, behind it, the field.
 func (o Origin) String() string {
 	if o.Path == "" {

@@ -111,6 +111,7 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 		return err
 	}
 	r.Base = base / 1e6
+	progress("the control plane is ready, after %.1f CPU-s", ready)
 	before, err := m.server.cpu()
 	if err != nil {
 		return err

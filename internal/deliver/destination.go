@@ -2,8 +2,6 @@ package deliver
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 
 	"anymesh.dev/anymesh/internal/xds"
 	"anymesh.dev/anymesh/model"
@@ -49,8 +47,8 @@ type update struct {
 }
 
 // reach renders destinations that lead elsewhere than before, and gives what that changes for each workload.
-func (d *Deliverer) reach(keys []model.Key) map[model.Key]update {
-	updates := map[model.Key]update{}
+func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
+	updates := map[model.Key]*update{}
 	for _, key := range keys {
 		to := d.destination(key)
 		before := to.resources
@@ -64,15 +62,21 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]update {
 			}
 		}
 		u := difference(before, to.resources)
+		if len(u.changed)+len(u.removed) == 0 {
+			continue
+		}
 		for user := range to.users {
 			all := updates[user]
-			updates[user] = update{slices.Concat(all.changed, u.changed), slices.Concat(all.removed, u.removed)}
+			if all == nil {
+				all = &update{}
+				updates[user] = all
+			}
+			all.changed, all.removed = append(all.changed, u.changed...), append(all.removed, u.removed...)
 		}
 	}
 	for _, key := range keys {
 		d.forget(key)
 	}
-	maps.DeleteFunc(updates, func(_ model.Key, u update) bool { return len(u.changed)+len(u.removed) == 0 })
 	return updates
 }
 

@@ -1,6 +1,9 @@
 package grpcserver
 
-import "bytes"
+import (
+	"bytes"
+	"slices"
+)
 
 // rest is the beginning of something whose end has not come yet.
 type rest []byte
@@ -9,6 +12,9 @@ type rest []byte
 func (r *rest) with(data []byte) []byte {
 	if len(*r) == 0 {
 		return data
+	}
+	if cap(*r)-len(*r) < len(data) { // twice as much: append alone copies a long message again and again
+		*r = slices.Grow(*r, len(*r)+len(data))
 	}
 	*r = append(*r, data...)
 	return *r

@@ -185,7 +185,12 @@ func cut(values [][]byte) []string {
 	if len(values) == 0 {
 		return nil
 	}
+	size := 0
+	for _, v := range values {
+		size += len(v)
+	}
 	var all strings.Builder
+	all.Grow(size)
 	for _, v := range values {
 		_, _ = all.Write(v)
 	}

@@ -102,6 +102,7 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 			s.unsubscribe(name, now)
 		}
 	}
+	s.expect(len(req.subscribe))
 	for _, name := range req.subscribe {
 		if name == "*" {
 			s.setWildcard(now)
@@ -219,7 +220,7 @@ func (s *session) warm(clusters []*Resource, now time.Time) {
 	endpoints := s.of(EndpointType)
 	if endpoints == nil {
 		if s.cold == nil {
-			s.cold = map[string]struct{}{}
+			s.cold = make(map[string]struct{}, len(clusters))
 		}
 		for _, c := range clusters {
 			s.cold[c.Name] = struct{}{}

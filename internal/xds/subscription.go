@@ -154,6 +154,7 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 // setWildcard turns on the interest in all names. What was asked for by name and is there is not sent again.
 func (s *subscription) setWildcard(now time.Time) {
 	s.wildcard, s.owed = true, true
+	s.expect(len(s.table.slots))
 	for i, slot := range s.table.slots {
 		n := uint32(i)
 		if e := s.entry(n); slot.resource != nil && e&entryNamed == 0 {
@@ -192,6 +193,13 @@ func (s *subscription) mark(c change, since time.Time) bool {
 	}
 	s.touch(c.number, has, since)
 	return true
+}
+
+// expect makes room for names that are about to be noted: a map that grows is filled several times.
+func (s *subscription) expect(names int) {
+	if names = min(names, len(s.table.slots)); names > few && s.dirty == nil {
+		s.dirty, s.grown = make(versions, names), true
+	}
 }
 
 // doubt notes that what the client has of a name, if anything, is no version that we know.

@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 
@@ -20,8 +19,9 @@ func (r *renderer) egress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
 	for _, out := range r.view.Outbound {
+		from := bindingOrigins(out)
 		if name := egressRoutes(out); name != "" {
-			r.add(name, r.egressRouteConfig(name, out), bindingOrigins(out)...)
+			r.add(name, r.egressRouteConfig(name, out), from...)
 			chains = append(chains, &listenerv3.FilterChain{
 				Name:             name,
 				FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(out.Port))},
@@ -33,7 +33,7 @@ func (r *renderer) egress() {
 				chains = append(chains, r.streamChain(out.Port, b))
 			}
 		}
-		origins = append(origins, bindingOrigins(out)...)
+		origins = append(origins, from...)
 	}
 	listener := capturedListener(egressListener, sidecar.OutboundPort, chains)
 	mesh := r.view.Mesh
@@ -149,6 +149,6 @@ func bindingOrigins(o model.Outbound) []model.Origin {
 			out = append(out, route.Origin)
 		}
 	}
-	slices.SortFunc(out, func(a, b model.Origin) int { return cmp.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, model.Origin.Compare)
 	return slices.Compact(out)
 }
