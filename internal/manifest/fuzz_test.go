@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"bytes"
+	"regexp"
 	"testing"
 )
 
@@ -11,6 +12,9 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNode\nmetadata: {name: n}\nspec: {listeners: [{portMapping: {port: x}}, 1], listeners: 2}\n"))
 	f.Add([]byte("--- &a [*a]\n---\n? [a]\n: b\n"))
 	f.Add([]byte("apiVersion: apps/v1\nkind: Deployment\nspec: {template: 1}\n"))
+	f.Add([]byte("\r{")) // a line break, too
+	f.Add([]byte("a: [\u0085---\r\nb: [\u2028"))
+	breaks := regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 	f.Fuzz(func(t *testing.T, text []byte) {
 		documents, faults, err := Read([]string{Stdin}, bytes.NewReader(text))
 		if err != nil {
@@ -21,7 +25,7 @@ func FuzzRead(f *testing.F) {
 			t.Fatal(err)
 		}
 		set.Complete()
-		lines := bytes.Count(text, []byte("\n")) + 1
+		lines := len(breaks.FindAllIndex(text, -1)) + 1
 		for _, fault := range append(faults, set.Faults...) {
 			if n := fault.Document.LineOf(fault.Path); n < 1 || n > lines {
 				t.Errorf("%s is in line %d of %d", fault.Finding, n, lines)

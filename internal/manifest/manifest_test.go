@@ -91,6 +91,17 @@ spec:
 	}
 }
 
+// Whatever ends a line for YAML ends one for us: in a file of an old Mac, markers are markers, and lines have the numbers that they had.
+func TestLineEndings(t *testing.T) {
+	text := "apiVersion: v1\nkind: ConfigMap\n---\n\nmetadata: {name: x}\nkind: Pod\napiVersion: v1\n"
+	for _, end := range []string{"\n", "\r\n", "\r", "\u0085"} {
+		_, documents := decode(t, strings.ReplaceAll(text, "\n", end))
+		if len(documents) != 2 || documents[1].LineOf("kind") != 6 {
+			t.Errorf("lines that end with %q: %d documents, the last kind in line %d", end, len(documents), documents[len(documents)-1].LineOf("kind"))
+		}
+	}
+}
+
 func TestWorkloadsCountAsPods(t *testing.T) {
 	set, _ := decode(t, `
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: front}, spec: {template: {metadata: {labels: {app: front}}, spec: {serviceAccountName: f}}}}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode/utf8"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -82,22 +84,44 @@ func list(name string) ([]string, error) {
 
 // split cuts a file at its document markers.
 func split(file string, text []byte) (documents []*Document, faults []Fault) {
-	first, line := 1, 0
-	var current [][]byte
+	first, number := 1, 0
+	var current []byte
 	flush := func() {
-		found, wrong := parse(file, first, bytes.Join(current, []byte("\n")))
+		found, wrong := parse(file, first, current)
 		documents, faults = append(documents, found...), append(faults, wrong...)
 		current = nil
 	}
-	for content := range bytes.SplitSeq(text, []byte("\n")) {
-		line++
-		if rest, marked := bytes.CutPrefix(content, []byte("---")); marked && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
+	for line := range lines(text) {
+		number++
+		if rest, marked := bytes.CutPrefix(line, []byte("---")); marked && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
 			flush()
-			first = line
-			content = append([]byte("   "), rest...) // what follows the marker belongs to the document
+			first = number
+			line = append([]byte("   "), rest...) // what follows the marker belongs to the document
 		}
-		current = append(current, content)
+		current = append(current, line...)
 	}
 	flush()
 	return documents, faults
+}
+
+// lines cuts a text behind its line breaks. They are those that the YAML parser counts, so that its numbers are ours: of YAML 1.1, 4.2.
+func lines(text []byte) iter.Seq[[]byte] {
+	return func(yield func([]byte) bool) {
+		for len(text) > 0 {
+			end := bytes.IndexAny(text, "\r\n\u0085\u2028\u2029")
+			switch {
+			case end < 0:
+				end = len(text)
+			case bytes.HasPrefix(text[end:], []byte("\r\n")):
+				end += 2
+			default:
+				_, size := utf8.DecodeRune(text[end:])
+				end += size
+			}
+			if !yield(text[:end]) {
+				return
+			}
+			text = text[end:]
+		}
+	}
 }
