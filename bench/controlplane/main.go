@@ -10,6 +10,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -70,6 +71,8 @@ func run(bin, peer string, s size, churn time.Duration, scale, plot string) erro
 	switch {
 	case err != nil:
 		return err
+	case peer != "" && (churn > 0 || scale != ""):
+		return errors.New("-istiod goes with neither -churn nor -scale")
 	case churn > 0:
 		return comeAndGo(ctx, bin, s, churn)
 	case scale != "":
