@@ -112,8 +112,9 @@ func prepare(config Config) (*controlPlane, error) {
 // build makes the parts, as soon as the API server answers.
 func (cp *controlPlane) build(ctx context.Context) error {
 	err := cp.progress.until(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
-		cp.cache, err = cache.New(cp.KubeConfig, cache.Options{
+		cp.cache, err = cache.New(awaitReturn(cp.KubeConfig, cp.lost), cache.Options{
 			Scheme:                   cp.client.Scheme(),
+			Mapper:                   cp.client.RESTMapper(),
 			DefaultTransform:         cache.TransformStripManagedFields(),
 			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: flow.SlimPod}},
 			DefaultWatchErrorHandler: cp.progress.watchFailed,

@@ -37,6 +37,9 @@ type progress struct {
 	kinds   []watched
 	// refused is what came last of listing and watching, by kind.
 	refused map[string]error
+	// gone is why the API server is away, since then; nil while it is not.
+	gone  error
+	since time.Time
 }
 
 // watched is a kind whose objects are on their way.
@@ -110,10 +113,25 @@ func (p *progress) reason() string {
 			missing = append(missing, k.kind)
 		}
 	}
-	if len(missing) > 0 {
+	switch {
+	case len(missing) == 0:
+		return ""
+	case p.gone != nil:
+		return fmt.Sprintf("waiting for the API server, for objects of kind %s: %v", strings.Join(missing, ", "), p.gone)
+	default:
 		return "the objects of the cluster have not all been seen yet; missing are those of kind " + strings.Join(missing, ", ")
 	}
-	return ""
+}
+
+// away notes whether the API server is, and why. It returns since when it is or was, and whether that is new.
+func (p *progress) away(trouble error) (since time.Time, changed bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if changed = (trouble != nil) != (p.gone != nil); changed && trouble != nil {
+		p.since = time.Now()
+	}
+	p.gone = trouble
+	return p.since, changed
 }
 
 // watch feeds the flow, and returns when all objects are in. Kinds that the API server does not have yet are waited for.

@@ -90,9 +90,9 @@ func apiServerAway(t *testing.T) {
 		back()
 		back = nil
 		paint(t, "blue")
-		painted(t, "front", "blue", arrivesLate)
-		painted(t, "second", "blue", arrivesLate)
-		// kubelet watches again as late as others.
+		painted(t, "front", "blue", arrives)
+		painted(t, "second", "blue", arrives)
+		// kubelet pauses for up to a minute before it watches again.
 		run(t, "-n", "colors", "scale", "deployment", "color-red", "--replicas=2")
 		run(t, "-n", "colors", "rollout", "status", "deployment/color-red", "--timeout=120s")
 		if err := ready(); err != nil {

@@ -129,8 +129,7 @@ func painted(t *testing.T, caller, version string, within time.Duration) {
 	t.Logf("%s meets %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
 }
 
-// arrives is how long a change may take to sidecars that have a stream. After an outage of the API server, or of the network, others pause
-// first before they try again: client-go for up to a minute, Envoy for up to half a minute.
+// arrives is how long a change may take to sidecars that have a stream. Where the network was cut, both ends have to notice first.
 const (
 	arrives     = 20 * time.Second
 	arrivesLate = 90 * time.Second
