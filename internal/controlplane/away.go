@@ -40,8 +40,9 @@ func (a *awaiting) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		others, first := a.join()
 		if first {
-			defer a.leave()
-			return a.look(r, err)
+			a.look(r, err)
+			a.leave()
+			continue
 		}
 		select {
 		case <-others:
@@ -69,21 +70,23 @@ func (a *awaiting) leave() {
 	a.looking = nil
 }
 
-// look asks until there is an answer, or the request is not wanted any more.
-func (a *awaiting) look(r *http.Request, err error) (*http.Response, error) {
-	for {
-		a.tell(err)
+// look asks for something small until there is an answer, whatever it says, or the request is not wanted any more.
+func (a *awaiting) look(r *http.Request, trouble error) {
+	question := r.Clone(r.Context())
+	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = "/version", "", ""
+	for trouble != nil {
+		a.tell(trouble)
 		select {
 		case <-time.After(lookout):
 		case <-r.Context().Done():
-			return nil, err
+			return
 		}
-		var response *http.Response
-		if response, err = a.next.RoundTrip(r); err == nil {
-			a.tell(nil)
-			return response, nil
+		var answer *http.Response
+		if answer, trouble = a.next.RoundTrip(question); trouble == nil {
+			_ = answer.Body.Close() // that it came is enough
 		}
 	}
+	a.tell(nil)
 }
 
 // lost notes whether the API server is away, and says so once.

@@ -25,8 +25,8 @@ func awaitingFor(api trip, tell func(error)) http.RoundTripper {
 	return awaitReturn(&rest.Config{}, tell).WrapTransport(api)
 }
 
-func ask(ctx context.Context, through http.RoundTripper) error {
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api", nil)
+func ask(ctx context.Context, through http.RoundTripper, path string) error {
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func TestRequestsAwaitTheReturn(t *testing.T) {
 		var all sync.WaitGroup
 		for range kinds {
 			all.Go(func() {
-				if err := ask(t.Context(), through); err != nil {
+				if err := ask(t.Context(), through, "/pods"); err != nil {
 					t.Error(err)
 				}
 			})
@@ -93,7 +93,7 @@ func TestAnotherOneLooks(t *testing.T) {
 		for i := range answers {
 			ctx, stop := context.WithCancel(t.Context())
 			answers[i], stops[i] = make(chan error, 1), stop
-			go func() { answers[i] <- ask(ctx, through) }()
+			go func() { answers[i] <- ask(ctx, through, "/pods") }()
 			synctest.Wait() // the first one looks
 		}
 		for _, i := range []int{1, 0} { // one who waits, and the one who looks
@@ -116,12 +116,42 @@ func TestAnotherOneLooks(t *testing.T) {
 	})
 }
 
+// One who looks does not make the others wait for what it is there for.
+func TestASlowAnswerHoldsNobodyUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		through := awaitingFor(func(r *http.Request) (*http.Response, error) {
+			if time.Since(began) < time.Minute {
+				return nil, errRefused
+			}
+			if r.URL.Path == "/large" {
+				time.Sleep(time.Hour)
+			}
+			return &http.Response{Body: http.NoBody}, nil
+		}, func(error) {})
+		var all sync.WaitGroup
+		defer all.Wait()
+		all.Go(func() {
+			if err := ask(t.Context(), through, "/large"); err != nil {
+				t.Error(err)
+			}
+		})
+		synctest.Wait() // it looks
+		if err := ask(t.Context(), through, "/small"); err != nil {
+			t.Error(err)
+		}
+		if late := time.Since(began) - time.Minute; late > lookout {
+			t.Errorf("the small one went on %v after the return", late)
+		}
+	})
+}
+
 // An answer is one, whatever it says: its sender is there.
 func TestAnAnswerIsNotAwaited(t *testing.T) {
 	through := awaitingFor(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
 	}, func(trouble error) { t.Errorf("told of %v", trouble) })
-	if err := ask(t.Context(), through); err != nil {
+	if err := ask(t.Context(), through, "/pods"); err != nil {
 		t.Error(err)
 	}
 }

@@ -198,7 +198,7 @@ func answerExpired(times int32) func(http.ResponseWriter, *http.Request) bool {
 	}
 }
 
-// An API server that takes its time, and asks for more of it, is waited for.
+// An API server that takes its time, asks for more of it, and goes away meanwhile, is waited for.
 func TestStartWithASlowAPIServer(t *testing.T) {
 	process := newAPIProcess(t, newWorld(t, "front"))
 	var mu sync.Mutex
@@ -227,6 +227,10 @@ func TestStartWithASlowAPIServer(t *testing.T) {
 	if strings.Contains(r.health("/readyz").Error(), "Pod") {
 		t.Errorf("everything else is there, and it says %v", r.health("/readyz"))
 	}
+	process.kill()
+	r.waitsFor("waiting for the API server, for objects of kind VirtualNode: ")
+	process.run()
+	r.waitsFor("missing are those of kind VirtualNode")
 	close(held)
 	r.ready()
 	r.has("front_a")
