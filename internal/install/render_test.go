@@ -108,6 +108,42 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
+// A limit of memory is told to Go, which knows of none by itself.
+func TestTheMemoryLimitIsKnown(t *testing.T) {
+	env := func(resources map[string]any) []any {
+		objects := render(t, Options{Namespace: "n", Values: map[string]any{"resources": resources}})
+		containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
+		list, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
+		return list
+	}
+	if got := env(map[string]any{"limits": map[string]any{"cpu": "1"}}); got != nil {
+		t.Errorf("without a limit of memory: %v", got)
+	}
+	got := env(map[string]any{"limits": map[string]any{"memory": "512Mi"}})
+	if len(got) != 1 || got[0].(map[string]any)["name"] != "GOMEMLIMIT" {
+		t.Errorf("with a limit of memory: %v", got)
+	}
+}
+
+// Nodes can be drained with any number of replicas: of two, one stays, and an only one holds nobody up.
+func TestDrainsGoOn(t *testing.T) {
+	objects := render(t, Options{Namespace: "n"})
+	budget, deployment := find(t, objects, "PodDisruptionBudget", "anymesh"), find(t, objects, "Deployment", "anymesh")
+	if most, _, _ := unstructured.NestedInt64(budget.Object, "spec", "maxUnavailable"); most != 1 {
+		t.Errorf("at most %d may be away", most)
+	}
+	chosen, _, _ := unstructured.NestedStringMap(budget.Object, "spec", "selector", "matchLabels")
+	labels, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "labels")
+	for name, value := range chosen {
+		if labels[name] != value {
+			t.Errorf("the budget chooses pods with %s=%s, ours have %q", name, value, labels[name])
+		}
+	}
+	if len(chosen) == 0 {
+		t.Error("the budget chooses every pod")
+	}
+}
+
 // The dashboard comes when it is asked for, whole.
 func TestTheDashboardIsInstalledOnWish(t *testing.T) {
 	installed := func(values map[string]any) string {
