@@ -138,9 +138,9 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 	if one.closed {
 		return false
 	}
-	one.turn, one.crew, one.in.impatient = t, c, true // before the first event
+	one.turn, one.crew, one.impatient = t, c, true // before the first event
 	if err := c.poll.add(one); err != nil {
-		one.turn, one.crew, one.in.impatient = nil, nil, false
+		one.turn, one.crew, one.impatient = nil, nil, false
 		return false
 	}
 	c.mu.Lock()
@@ -163,9 +163,9 @@ func (c *Crew) Release(direct net.Conn) error {
 	}
 	one.mu.Lock()
 	defer one.mu.Unlock()
-	if one.closed = true; one.crew != nil {
+	if one.crew != nil {
 		c.poll.remove(one)
 		one.crew = nil
 	}
-	return one.Conn.Close()
+	return one.end()
 }

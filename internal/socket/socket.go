@@ -12,6 +12,7 @@ import (
 )
 
 // Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own is returned as it is.
+// Neither reads nor writes may overlap with others of their kind. A deadline that has passed is noticed by those who wait.
 func Direct(c net.Conn) net.Conn {
 	under, ok := c.(syscall.Conn)
 	if !ok {
@@ -21,23 +22,33 @@ func Direct(c net.Conn) net.Conn {
 	if err != nil {
 		return c
 	}
-	return &conn{Conn: c, raw: raw, in: newTransfer(syscall.SYS_READ, raw.Read), out: newTransfer(syscall.SYS_WRITE, raw.Write)}
+	d := &conn{
+		Conn: c, raw: raw,
+		in:  direction{name: "recvfrom", call: syscall.SYS_RECVFROM, until: raw.Read},
+		out: direction{name: "sendto", call: syscall.SYS_SENDTO, until: raw.Write},
+	}
+	if err := raw.Control(func(fd uintptr) { d.fd = fd }); err != nil {
+		return c
+	}
+	return d
 }
 
 type conn struct {
 	net.Conn
 	raw     syscall.RawConn
-	in, out *transfer
-
-	mu     sync.Mutex
-	closed bool
+	fd      uintptr // good as long as a direction is open
+	in, out direction
 
 	// Of a connection that is watched.
-	crew    *Crew
-	turn    *Turn
-	number  int32
-	hungUp  atomic.Bool // there may be an end behind what there is to read, or a deadline
-	drained bool        // as the last read showed; of the turn
+	impatient bool        // reads do not wait
+	drained   bool        // as the last read showed; of the turn
+	hungUp    atomic.Bool // there may be an end behind what there is to read, or a deadline
+	turn      *Turn
+	number    int32
+
+	mu     sync.Mutex // of what follows
+	closed bool
+	crew   *Crew
 }
 
 // ErrWait is that there is nothing to read now, on a connection that is watched.
@@ -62,19 +73,32 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.drained = false // whoever comes again has been woken
 		return 0, ErrWait
 	}
-	n, err := c.in.move(p)
+	n, errno := c.in.now(c.fd, p)
+	var err error
+	switch {
+	case errno == syscall.EAGAIN && c.impatient && !c.hungUp.Load():
+		return 0, ErrWait
+	case errno == syscall.EAGAIN:
+		n, err = c.in.later(p, c.impatient)
+	default:
+		err = c.in.failure(errno)
+	}
 	if n == 0 && err == nil {
 		err = io.EOF
 	}
-	c.drained = err == nil && n < len(p) && c.in.impatient && !c.hungUp.Load()
+	c.drained = err == nil && n < len(p) && c.impatient && !c.hungUp.Load()
 	return n, err
 }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (written int, err error) {
 	for written < len(p) && err == nil {
-		var n int
-		n, err = c.out.move(p[written:])
+		n, errno := c.out.now(c.fd, p[written:])
+		if errno == syscall.EAGAIN {
+			n, err = c.out.later(p[written:], false)
+		} else {
+			err = c.out.failure(errno)
+		}
 		written += n
 	}
 	return written, err
@@ -85,8 +109,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.crew == nil || c.closed {
-		c.closed = true
-		return c.Conn.Close()
+		return c.end()
 	}
 	var failed error
 	err := c.raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
@@ -96,6 +119,14 @@ func (c *conn) Close() error {
 		err = os.NewSyscallError("shutdown", failed)
 	}
 	return err
+}
+
+// end closes the connection for all. It needs the lock.
+func (c *conn) end() error {
+	c.closed = true
+	c.in.end()
+	c.out.end()
+	return c.Conn.Close()
 }
 
 // SetReadDeadline implements net.Conn. A turn that reads is told of one that has passed.
@@ -110,54 +141,68 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	return err
 }
 
-// transfer is one direction of a connection.
-type transfer struct {
-	name      string
-	until     func(func(fd uintptr) (done bool)) error // waits until the socket is ready again, as long as it is not done
-	try       func(fd uintptr) (done bool)
-	impatient bool // it does not wait
+// direction is one of a connection's two. The descriptor belongs to Go, who closes it when nobody uses it any more; now is not noticed by Go, so
+// that it has to be shut before.
+type direction struct {
+	name  string
+	call  uintptr
+	until func(func(fd uintptr) (done bool)) error // waits until the socket is ready again, as long as it is not done
 
-	mu  sync.Mutex // one at a time
-	p   []byte
-	n   int
-	err syscall.Errno
+	mu   sync.Mutex
+	shut bool
 }
 
-func newTransfer(call uintptr, until func(func(uintptr) bool) error) *transfer {
-	t := &transfer{name: "write", until: until}
-	if call == syscall.SYS_READ {
-		t.name = "read"
+// now moves what can be moved without waiting.
+func (d *direction) now(fd uintptr, p []byte) (int, syscall.Errno) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.shut {
+		return 0, syscall.EBADF
 	}
-	t.try = func(fd uintptr) (done bool) {
-		for {
-			n, _, err := syscall.RawSyscall(call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(t.p))), uintptr(len(t.p)))
-			switch {
-			case err == syscall.EINTR:
-				continue
-			case err == syscall.EAGAIN && !t.impatient:
-				return false
-			}
-			t.n, t.err = int(n), err
-			return true
+	return d.move(fd, p)
+}
+
+// later waits until something can be moved, unless it is impatient. It is for what now could not do.
+func (d *direction) later(p []byte, impatient bool) (n int, err error) {
+	var errno syscall.Errno
+	err = d.until(func(fd uintptr) (done bool) {
+		n, errno = d.move(fd, p)
+		return errno != syscall.EAGAIN || impatient
+	})
+	if err == nil {
+		err = d.failure(errno)
+	}
+	return n, err
+}
+
+func (d *direction) move(fd uintptr, p []byte) (int, syscall.Errno) {
+	for {
+		n, _, errno := syscall.RawSyscall6(d.call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
+		switch errno {
+		case 0:
+			return int(n), 0
+		case syscall.EINTR:
+			continue
 		}
+		return 0, errno
 	}
-	return t
 }
 
-// move moves some bytes, and waits until it can.
-func (t *transfer) move(p []byte) (int, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.p = p
-	err := t.until(t.try)
-	t.p = nil // it is not ours to keep
-	switch {
-	case err != nil:
-		return 0, err
-	case t.err == syscall.EAGAIN:
-		return 0, ErrWait
-	case t.err != 0:
-		return 0, os.NewSyscallError(t.name, t.err)
+func (d *direction) failure(errno syscall.Errno) error {
+	switch errno {
+	case 0:
+		return nil
+	case syscall.EAGAIN:
+		return ErrWait
+	case syscall.EBADF:
+		return net.ErrClosed
 	}
-	return t.n, nil
+	return os.NewSyscallError(d.name, errno)
+}
+
+// end is for whoever closes the connection. Those who wait are Go's.
+func (d *direction) end() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.shut = true
 }
