@@ -40,8 +40,8 @@ func (s *subscription) land(nonce string) (flight, bool) {
 		return flight{}, false
 	}
 	f := s.flights[i]
-	if s.flights = slices.Delete(s.flights, 0, i+1); len(s.flights) == 0 && cap(s.flights) > 1 {
-		s.flights = nil // the room for one is for the next
+	if s.flights = slices.Delete(s.flights, 0, i+1); len(s.flights) == 0 {
+		s.flights = s.single[:0]
 	}
 	return f, true
 }

@@ -122,7 +122,7 @@ func clockJumps(t *testing.T) {
 		if idle {
 			g := r.groups.get("blue")
 			g.mu.Lock()
-			for st := range g.streams {
+			for _, st := range g.streams {
 				st.expiry.Reset(0) // as if a minute had passed
 			}
 			g.mu.Unlock()

@@ -20,7 +20,7 @@ func wildcardByDefault(typeURL string) bool {
 // Secrets come first because clusters and listeners wait for them, then what
 // traffic is sent to, then what sends traffic there. What traffic was sent to is
 // taken away last.
-type step int
+type step uint8
 
 const (
 	stepSecrets step = iota

@@ -17,13 +17,25 @@ type session struct {
 	world   bool   // the state-of-the-world variant
 	id      string // of the node in the first request; the rest of it may be large, and is not kept
 	cluster string
-	subs    []*subscription     // by step, then type
+	subs    []subscribed        // by step, then type
+	usual   [5]subscribed       // room for subs: Envoy asks for five types, of what it is served
 	serial  uint64              // of the last nonce
 	cold    map[string]struct{} // clusters sent before the client has asked for endpoints
 }
 
+// subscribed is a subscription, with what is asked about all of them at each change and answer: they lie apart in memory, and most have
+// nothing to do.
+type subscribed struct {
+	*subscription
+	table *table
+	step  step
+	busy  bool // it may have something to send, or wait for an answer
+}
+
 func newSession(opts *Options, node *corev3.Node, world bool) *session {
-	return &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster()}
+	s := &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster()}
+	s.subs = s.usual[:0]
+	return s
 }
 
 // handle takes in one request. An error ends the stream.
@@ -48,7 +60,7 @@ func (s *session) handle(req request, published state, now time.Time) (reaction,
 		return reaction{unknownNonce: true}, nil
 	}
 	sub.request(&req, !known, now)
-	if !known && sub.typeURL == EndpointType {
+	if !known && sub.step == stepEndpoints {
 		for name := range s.cold {
 			sub.again(name, now)
 		}
@@ -57,29 +69,32 @@ func (s *session) handle(req request, published state, now time.Time) (reaction,
 	if sub.named > s.opts.NamesPerType {
 		return none, tooManyNames(s.opts, sub.typeURL)
 	}
-	return sub.answered(&req, now), nil
+	did := sub.answered(&req, now)
+	sub.busy = sub.active()
+	return did, nil
 }
 
 // of is the subscription to a type, nil if there is none. There are few.
-func (s *session) of(typeURL string) *subscription {
-	for _, sub := range s.subs {
-		if sub.typeURL == typeURL {
+func (s *session) of(typeURL string) *subscribed {
+	step := stepOf(typeURL)
+	for i := range s.subs {
+		if sub := &s.subs[i]; sub.step == step && (step != stepOthers || sub.typeURL == typeURL) {
 			return sub
 		}
 	}
 	return nil
 }
 
-func (s *session) add(typeURL string, published state) *subscription {
+func (s *session) add(typeURL string, published state) *subscribed {
 	sub := newSubscription(typeURL, published.of(typeURL))
 	if s.world {
 		sub.world = &world{}
 	}
-	s.subs = append(s.subs, sub)
-	slices.SortFunc(s.subs, func(a, b *subscription) int {
+	s.subs = append(s.subs, subscribed{subscription: sub, table: sub.table, step: sub.step, busy: true})
+	slices.SortFunc(s.subs, func(a, b subscribed) int {
 		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.typeURL, b.typeURL))
 	})
-	return sub
+	return s.of(typeURL)
 }
 
 // request takes in the subscription changes of a request.
@@ -102,7 +117,7 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 			s.unsubscribe(name, now)
 		}
 	}
-	s.expect(len(req.subscribe))
+	s.dirty.expect(min(len(req.subscribe), len(s.table.slots)))
 	for _, name := range req.subscribe {
 		if name == "*" {
 			s.setWildcard(now)
@@ -119,9 +134,11 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 
 // mark notes that a resource changed, and says whether the client cares.
 func (s *session) mark(c change, since time.Time) bool {
-	for _, sub := range s.subs {
-		if sub.table == c.table {
-			return sub.mark(c, since)
+	for i := range s.subs {
+		if sub := &s.subs[i]; sub.table == c.table {
+			cares := sub.subscription.mark(c, since)
+			sub.busy = sub.busy || cares
+			return cares
 		}
 	}
 	return false
@@ -129,13 +146,13 @@ func (s *session) mark(c change, since time.Time) bool {
 
 // due says whether there may be something to send, now or later.
 func (s *session) due() bool {
-	return slices.ContainsFunc(s.subs, (*subscription).due)
+	return slices.ContainsFunc(s.subs, func(sub subscribed) bool { return sub.busy && sub.subscription.due() })
 }
 
 // close lets go of what the session holds in the published state.
 func (s *session) close(published state) {
 	for _, sub := range s.subs {
-		sub.close()
+		sub.subscription.close()
 		published.release(sub.typeURL)
 	}
 	s.subs = nil
@@ -144,35 +161,40 @@ func (s *session) close(published state) {
 // next returns the response to send now. If there is one to send that has to
 // wait for an answer, it returns how long at most; zero means nothing to do.
 func (s *session) next(now time.Time) (*response, time.Duration) {
-	var held time.Duration // by responses of the step at, which others of that step need not await
+	var hold time.Duration // by responses of the step at, which others of that step need not await
 	at := steps
-	for _, sub := range s.subs {
-		st := sub.step
-		urgent := st > at
-		if urgent && (at != stepClusters || st != stepEndpoints) {
-			return nil, held
+	for i := range s.subs {
+		sub := &s.subs[i]
+		if !sub.busy {
+			continue
+		}
+		urgent := sub.step > at
+		if urgent && (at != stepClusters || sub.step != stepEndpoints) {
+			return nil, hold
 		}
 		todo := sub.settle()
+		sub.busy = sub.active()
 		if urgent {
 			todo = sub.onlyUrgent(todo)
 		}
 		if len(todo) == 0 && (urgent || !sub.owed) {
 			continue
 		}
-		wait := s.blocked(st, sub, now)
+		wait := s.blocked(sub.step, sub.subscription, now)
 		if wait == 0 {
 			return s.respond(sub, todo, now), 0
 		}
-		held, at = max(held, wait), st
+		hold, at = max(hold, wait), sub.step
 	}
-	if held > 0 {
-		return nil, held
+	if hold > 0 {
+		return nil, hold
 	}
-	for _, sub := range s.subs { // clusters come before endpoints here, too
-		if len(sub.gone) == 0 {
+	for i := range s.subs { // clusters come before endpoints here, too
+		sub := &s.subs[i]
+		if !sub.busy || sub.gone.len() == 0 {
 			continue
 		}
-		if wait := s.blocked(sub.removal, sub, now); wait > 0 {
+		if wait := s.blocked(sub.removal, sub.subscription, now); wait > 0 {
 			return nil, wait
 		}
 		return s.respond(sub, sub.leaving(), now), 0
@@ -185,8 +207,9 @@ func (s *session) next(now time.Time) (*response, time.Duration) {
 // clusters, only arrive after them: Envoy gives it when it has the endpoints.
 func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
-	for _, other := range s.subs {
-		if len(other.flights) == 0 || other != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
+	for i := range s.subs {
+		other := &s.subs[i]
+		if !other.busy || other.subscription != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
 			continue
 		}
 		if until, ok := other.waiting(s.opts.AckTimeout); ok {
@@ -196,7 +219,7 @@ func (s *session) blocked(st step, sub *subscription, now time.Time) time.Durati
 	return longest
 }
 
-func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *response {
+func (s *session) respond(sub *subscribed, todo []uint32, now time.Time) *response {
 	s.serial++
 	out := responses.Get().(*response)
 	out.typeURL, out.nonce, out.version, out.world = sub.typeURL, strconv.FormatUint(s.serial, 10), sub.table.version(), s.world
@@ -206,11 +229,12 @@ func (s *session) respond(sub *subscription, todo []uint32, now time.Time) *resp
 	}
 	sub.owed = false
 	out.impatient = len(sub.flights) > 0
-	if sub.typeURL == ClusterType {
+	if sub.step == stepClusters {
 		s.warm(out.changed, now)
 	}
 	sub.sentVersion = out.version
 	sub.launch(flight{nonce: out.nonce, version: out.version, resources: out.changed, changed: sub.since, sent: now})
+	sub.busy = true
 	return out
 }
 
@@ -230,4 +254,5 @@ func (s *session) warm(clusters []*Resource, now time.Time) {
 	for _, c := range clusters {
 		endpoints.again(c.Name, now)
 	}
+	endpoints.busy = endpoints.active()
 }

@@ -69,6 +69,11 @@ func (b *bench) ack(r *discoveryv3.DeltaDiscoveryResponse) {
 // send is the next response, nil if none is due now.
 func (b *bench) send() *discoveryv3.DeltaDiscoveryResponse {
 	b.Helper()
+	for _, sub := range b.subs {
+		if sub.active() && !sub.busy {
+			b.Errorf("%s has something to do, and is passed over", label(sub.typeURL))
+		}
+	}
 	r, _ := b.next(b.now)
 	if r == nil {
 		return nil

@@ -3,39 +3,39 @@ package xds
 import "slices"
 
 // due says whether there may be something to send.
-func (s *subscription) due() bool { return s.owed || len(s.dirty) > 0 || len(s.gone) > 0 }
+func (s *subscription) due() bool { return s.owed || s.dirty.len() > 0 || s.gone.len() > 0 }
+
+// active says whether there may be something to send, or something is unanswered.
+func (s *subscription) active() bool { return s.due() || len(s.flights) > 0 }
 
 // settle compares the dirty names with what is published: what is the same
 // needs nothing, what has to go waits in gone. It returns what needs a place in
 // a response of the type's own step, in the order of their numbers, until the next call for the table.
 func (s *subscription) settle() []uint32 {
-	if len(s.dirty) == 0 {
+	if s.dirty.len() == 0 {
 		return nil
 	}
-	todo := slices.Grow(s.table.todo[:0], len(s.dirty))
-	for n, has := range s.dirty {
+	todo := slices.Grow(s.table.todo[:0], s.dirty.len())
+	for n, has := range s.dirty.all() {
 		if s.table.slots[n].resource == nil {
-			delete(s.dirty, n) // by wildcard, and gone before the client heard of it
+			s.dirty.remove(n) // by wildcard, and gone before the client heard of it
 			continue
 		}
 		e, r := s.entry(n), s.table.resource(n)
-		delete(s.gone, n)
+		s.gone.remove(n)
 		switch {
 		case r != nil && (e&entryHeld == 0 || has != r):
 			todo = append(todo, n)
 		case r == nil && s.world != nil && !s.wholeState(): // there is no way to say so
-			delete(s.dirty, n)
+			s.dirty.remove(n)
 			s.set(n, e&entryNamed)
 		case r == nil && e&entryHeld != 0 && s.removal != s.step:
-			if s.gone == nil {
-				s.gone = versions{}
-			}
-			s.gone[n] = has
-			delete(s.dirty, n)
+			s.gone.set(n, has)
+			s.dirty.remove(n)
 		case r == nil && s.mentions(e):
 			todo = append(todo, n)
 		default:
-			delete(s.dirty, n)
+			s.dirty.remove(n)
 		}
 	}
 	if slices.Sort(todo); cap(todo) <= enough {
@@ -51,8 +51,8 @@ func (s *subscription) mentions(e entry) bool {
 
 // leaving returns what to remove in the last steps, in the order of their numbers.
 func (s *subscription) leaving() []uint32 {
-	todo := make([]uint32, 0, len(s.gone))
-	for n := range s.gone {
+	todo := make([]uint32, 0, s.gone.len())
+	for n := range s.gone.all() {
 		todo = append(todo, n)
 	}
 	slices.Sort(todo)
@@ -72,9 +72,9 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 		if size > limit && len(out.changed)+len(out.removed) > 0 {
 			return // the rest stays dirty
 		}
-		delete(s.dirty, n)
+		s.dirty.remove(n)
 		delete(s.urgent, n)
-		delete(s.gone, n)
+		s.gone.remove(n)
 		named := s.entry(n) & entryNamed
 		switch {
 		case r != nil:
@@ -88,10 +88,7 @@ func (s *subscription) take(todo []uint32, limit int, out *response) {
 			s.set(n, 0)
 		}
 	}
-	if len(s.dirty) == 0 {
+	if s.dirty.len() == 0 {
 		s.urgent = nil
-		if s.grown {
-			s.dirty, s.grown = nil, false
-		}
 	}
 }

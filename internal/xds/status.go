@@ -41,7 +41,7 @@ func (s *Server) Clients() []Client {
 	var all []Client
 	for _, g := range s.groups.all() {
 		g.mu.Lock()
-		for st := range g.streams {
+		for _, st := range g.streams {
 			all = append(all, st.client())
 		}
 		g.mu.Unlock()
@@ -69,7 +69,7 @@ func (s *subscription) describe() ClientType {
 	t := ClientType{
 		TypeURL: s.typeURL, Wildcard: s.wildcard, Names: s.named,
 		SentVersion: s.sentVersion, AckedVersion: s.ackedVersion,
-		Pending: len(s.dirty) + len(s.gone), Unanswered: len(s.flights), LastNack: s.nack,
+		Pending: s.dirty.len() + s.gone.len(), Unanswered: len(s.flights), LastNack: s.nack,
 	}
 	for _, e := range s.entries {
 		if e&entryHeld != 0 {

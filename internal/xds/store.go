@@ -14,7 +14,7 @@ type group struct {
 	published bool // before the first Publish, silence: an empty answer would empty the sidecar
 	closed    bool
 	state     state
-	streams   map[*stream]struct{}
+	streams   []*stream
 
 	// telling is held while the observer is told, so that it hears things in
 	// their order. It is taken before mu, and never by those who publish.
@@ -32,7 +32,7 @@ func (g *groups) get(key string) *group {
 	defer g.mu.Unlock()
 	found := g.byKey[key]
 	if found == nil {
-		found = &group{key: key, state: state{}, streams: map[*stream]struct{}{}}
+		found = &group{key: key, state: state{}}
 		g.byKey[key] = found
 	}
 	return found
@@ -128,7 +128,7 @@ func (g *group) changed(changes []change, all bool, since time.Time) []*stream {
 		since = time.Now()
 	}
 	touched := make([]*stream, 0, len(g.streams))
-	for st := range g.streams {
+	for _, st := range g.streams {
 		cares := all
 		for _, c := range changes {
 			if st.session.mark(c, since) {
@@ -155,7 +155,7 @@ func (s *Server) Remove(key string) {
 	g.mu.Lock()
 	g.published = false
 	g.state.replace(&Snapshot{}) // in place: the streams that are ending refer to it
-	for st := range g.streams {
+	for _, st := range g.streams {
 		st.end(errRemoved)
 	}
 	g.mu.Unlock()
@@ -169,7 +169,7 @@ func (s *Server) Disconnect(match func(Client) bool) int {
 	n := 0
 	for _, g := range s.groups.all() {
 		g.mu.Lock()
-		for st := range g.streams {
+		for _, st := range g.streams {
 			if match(st.client()) {
 				st.end(errMoved)
 				n++

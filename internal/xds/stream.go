@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -37,16 +38,15 @@ type stream struct {
 	connected time.Time
 	expires   time.Time // the client's certificate; zero if there is none
 
-	turn    socket.Turn // to write
-	sending *time.Timer // cuts off a client that does not read
-	slow    atomic.Bool // it did
+	turn     socket.Turn // to write
+	patience patience    // with a client that does not read
 
 	// Guarded by the group's lock.
-	session  *session
-	patience *time.Timer // wakes when an answer is waited for no longer
-	expiry   *time.Timer
-	over     error // why the stream has to end
-	left     bool  // it has ended; a late request changes nothing
+	session *session
+	waiting *time.Timer // wakes when an answer is waited for no longer
+	expiry  *time.Timer
+	over    error // why the stream has to end
+	left    bool  // it has ended; a late request changes nothing
 }
 
 // Take implements grpcserver.Call.
@@ -88,6 +88,7 @@ func (st *stream) finish(err error) {
 		return
 	}
 	st.silence.Stop()
+	st.patience.stop()
 	st.server.metrics.end(err)
 	st.wire.Finish(err)
 	if st.group != nil {
@@ -99,7 +100,7 @@ func (st *stream) join(key string) {
 	st.server.metrics.clients.Inc()
 	st.server.groups.locked(key, func(g *group) {
 		st.group = g
-		g.streams[st] = struct{}{}
+		g.streams = append(g.streams, st)
 		st.lookAtTheClock()
 	})
 }
@@ -107,19 +108,19 @@ func (st *stream) join(key string) {
 func (st *stream) leave() {
 	st.group.telling.Lock()
 	st.group.mu.Lock()
-	delete(st.group.streams, st)
+	st.group.streams = slices.DeleteFunc(st.group.streams, func(other *stream) bool { return other == st })
 	st.left = true
 	if st.over == nil {
 		st.over = errOver
 	}
 	st.session.close(st.group.state)
-	for _, t := range []*time.Timer{st.patience, st.expiry} {
+	for _, t := range []*time.Timer{st.waiting, st.expiry} {
 		if t != nil {
 			t.Stop()
 		}
 	}
 	last := true
-	for other := range st.group.streams {
+	for _, other := range st.group.streams {
 		last = last && other.identity != st.identity
 	}
 	st.group.mu.Unlock()

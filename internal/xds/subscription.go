@@ -6,27 +6,29 @@ import (
 )
 
 // subscription is what one client wants of one type, what it has, and what of
-// that may be out of date. Names are their numbers in the table.
+// that may be out of date. Names are their numbers in the table. What every
+// change and answer needs lies together: there are many clients.
 type subscription struct {
+	table   *table
+	entries []entry   // by number; the zero entry is none
+	dirty   versions  // to be compared with what is published
+	since   time.Time // of the oldest change not yet sent
+	flights []flight  // responses without an answer yet, oldest first
+	single  [1]flight // room for flights, of which there is rarely more than one
+
+	sentVersion, ackedVersion string
+
+	owed     bool     // a response is due even if it is empty
+	gone     versions // to be removed once nothing refers to them any more
+	world    *world   // what only the state-of-the-world variant needs; nil in the other
 	typeURL  string
 	step     step // of additions and changes
 	removal  step
-	table    *table
 	wildcard bool
-	entries  []entry             // by number; the zero entry is none
 	named    int                 // entries asked for by name
-	dirty    versions            // to be compared with what is published
-	grown    bool                // dirty has had many: maps do not shrink
 	urgent   map[uint32]struct{} // of dirty: a cluster that was sent waits for them
-	gone     versions            // to be removed once nothing refers to them any more
-	owed     bool                // a response is due even if it is empty
-	since    time.Time           // of the oldest change not yet sent
-	flights  []flight            // responses without an answer yet, oldest first
-	world    *world              // what only the state-of-the-world variant needs; nil in the other
-
-	sentVersion, ackedVersion string
-	nack                      *Nack
-	refused                   map[string]string // version by name, of what the client refused and was not sent anew
+	nack     *Nack
+	refused  map[string]string // version by name, of what the client refused and was not sent anew
 }
 
 // entry is what the client knows about a name.
@@ -38,16 +40,11 @@ const (
 	entryHeld                    // the client has it: the version of dirty or gone if it is there, else the published one
 )
 
-// versions are those that the client has of resources that changed; nil is one
-// that no resource has. Equal resources are one, so pointers can be compared.
-type versions map[uint32]*Resource
-
-// few is what the smallest map has room for.
-const few = 8
-
 func newSubscription(typeURL string, t *table) *subscription {
 	t.users++
-	return &subscription{typeURL: typeURL, step: stepOf(typeURL), removal: removalStepOf(typeURL), table: t}
+	s := &subscription{typeURL: typeURL, step: stepOf(typeURL), removal: removalStepOf(typeURL), table: t}
+	s.flights = s.single[:0]
+	return s
 }
 
 func (s *subscription) entry(n uint32) entry {
@@ -82,9 +79,9 @@ func (s *subscription) set(n uint32, e entry) {
 
 // forget drops all that is known about a name.
 func (s *subscription) forget(n uint32) {
-	delete(s.dirty, n)
+	s.dirty.remove(n)
 	delete(s.urgent, n)
-	delete(s.gone, n)
+	s.gone.remove(n)
 	s.set(n, 0)
 }
 
@@ -113,7 +110,7 @@ func (s *subscription) resume(name, version string, now time.Time) {
 	n = s.table.number(name)
 	s.set(n, s.entry(n)&entryNamed|entryHeld)
 	if r := s.table.resource(n); r != nil && r.Version == version {
-		delete(s.dirty, n)
+		s.dirty.remove(n)
 		return
 	}
 	s.doubt(n, now)
@@ -154,7 +151,7 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 // setWildcard turns on the interest in all names. What was asked for by name and is there is not sent again.
 func (s *subscription) setWildcard(now time.Time) {
 	s.wildcard, s.owed = true, true
-	s.expect(len(s.table.slots))
+	s.dirty.expect(len(s.table.slots))
 	for i, slot := range s.table.slots {
 		n := uint32(i)
 		if e := s.entry(n); slot.resource != nil && e&entryNamed == 0 {
@@ -171,9 +168,9 @@ func (s *subscription) dropWildcard() {
 			s.forget(uint32(i))
 		}
 	}
-	for n := range s.dirty {
+	for n := range s.dirty.all() {
 		if s.entry(n) == 0 {
-			delete(s.dirty, n)
+			s.dirty.remove(n)
 		}
 	}
 }
@@ -183,35 +180,22 @@ func (s *subscription) mark(c change, since time.Time) bool {
 	if !s.wildcard && s.entry(c.number) == 0 {
 		return false
 	}
-	if _, known := s.dirty[c.number]; known {
-		s.touch(c.number, s.dirty[c.number], since)
-		return true
-	}
-	has := c.before
-	if kept, leaving := s.gone[c.number]; leaving {
-		has = kept
+	has, known := s.dirty.get(c.number)
+	if !known {
+		if has, known = s.gone.get(c.number); !known {
+			has = c.before
+		}
 	}
 	s.touch(c.number, has, since)
 	return true
-}
-
-// expect makes room for names that are about to be noted: a map that grows is filled several times.
-func (s *subscription) expect(names int) {
-	if names = min(names, len(s.table.slots)); names > few && s.dirty == nil {
-		s.dirty, s.grown = make(versions, names), true
-	}
 }
 
 // doubt notes that what the client has of a name, if anything, is no version that we know.
 func (s *subscription) doubt(n uint32, since time.Time) { s.touch(n, nil, since) }
 
 func (s *subscription) touch(n uint32, has *Resource, since time.Time) {
-	if s.dirty == nil {
-		s.dirty = versions{}
-	}
-	if len(s.dirty) == 0 || since.Before(s.since) {
+	if s.dirty.len() == 0 || since.Before(s.since) {
 		s.since = since
 	}
-	s.dirty[n] = has
-	s.grown = s.grown || len(s.dirty) > few
+	s.dirty.set(n, has)
 }

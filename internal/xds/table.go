@@ -1,7 +1,8 @@
 package xds
 
 import (
-	"fmt"
+	"encoding/binary"
+	"encoding/hex"
 	"strings"
 )
 
@@ -106,7 +107,9 @@ func (t *table) tidy(n uint32) {
 // version describes all resources of a type. Equal sets have equal versions.
 func (t *table) version() string {
 	if t.text == "" || t.named != t.digest {
-		t.text, t.named = fmt.Sprintf("%016x", t.digest), t.digest
+		var digest [8]byte
+		binary.BigEndian.PutUint64(digest[:], t.digest)
+		t.text, t.named = hex.EncodeToString(digest[:]), t.digest
 	}
 	return t.text
 }

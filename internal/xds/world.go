@@ -96,7 +96,7 @@ func (s *subscription) fill(todo []uint32, limit int, out *response) {
 		}
 		if r := s.table.resource(n); r != nil {
 			out.whole = append(out.whole, r)
-		} else if kept := s.gone[n]; kept != nil {
+		} else if kept, _ := s.gone.get(n); kept != nil {
 			out.whole = append(out.whole, kept)
 		}
 	}

@@ -65,7 +65,7 @@ func FuzzWorldRequests(f *testing.F) {
 				if got := worldWire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.holds()) {
 					t.Fatalf("response %v", got)
 				}
-				complete(t, s.of(r.typeURL), r)
+				complete(t, s.of(r.typeURL).subscription, r)
 				if sent > 2*opts.TypesPerStream {
 					t.Fatal("it does not stop sending")
 				}

@@ -39,32 +39,25 @@ func (st *stream) next() (out *response, more bool, err error) {
 	case out != nil:
 		more = st.session.due()
 	case wait == 0:
-	case st.patience == nil:
-		st.patience = time.AfterFunc(wait, st.wakeUp)
+	case st.waiting == nil:
+		st.waiting = time.AfterFunc(wait, st.wakeUp)
 	default:
-		st.patience.Reset(wait)
+		st.waiting.Reset(wait)
 	}
 	return out, more, nil
 }
 
 // send blocks while the client's flow-control window is full, but not for ever. An error ends the stream.
 func (st *stream) send(out *response) error {
-	if st.sending == nil {
-		st.sending = time.AfterFunc(st.server.opts.SendTimeout, func() {
-			st.slow.Store(true)
-			_ = st.wire.Conn().Close() // which interrupts whoever writes to it
-		})
-	} else {
-		st.sending.Reset(st.server.opts.SendTimeout)
-	}
 	parts, size := out.encode()
+	st.patience.begin()
 	err := st.wire.Send(parts...)
-	st.sending.Stop()
+	late := st.patience.end()
 	if err == nil {
 		st.server.metrics.sent(out, size)
 		return nil
 	}
-	if st.slow.Swap(false) {
+	if late {
 		st.server.metrics.end(errSlow)
 		st.server.opts.Logger.Warn("slow client cut off", "key", st.group.key, "client", st.identity)
 	}

@@ -1,0 +1,53 @@
+package xds
+
+import (
+	"maps"
+	"math/rand/v2"
+	"testing"
+)
+
+// However many there are and were, versions are what a map of them would be.
+func TestVersionsAreAMap(t *testing.T) {
+	for seed := range uint64(200) {
+		rng := rand.New(rand.NewPCG(seed, 1))
+		names := 1 + rng.Uint32N(4*few)
+		var v versions
+		want := map[uint32]*Resource{}
+		for range 500 {
+			n := rng.Uint32N(names)
+			switch rng.IntN(8) {
+			case 0, 1, 2:
+				r := &Resource{}
+				v.set(n, r)
+				want[n] = r
+			case 3, 4, 5:
+				v.remove(n)
+				delete(want, n)
+			case 6:
+				v.expect(rng.IntN(2 * few))
+			case 7: // some are removed while they are looked at
+				seen := 0
+				for n, r := range v.all() {
+					if want[n] != r {
+						t.Fatalf("seed %d: %d is %p, want %p", seed, n, r, want[n])
+					}
+					if seen++; rng.IntN(2) == 0 {
+						v.remove(n)
+						delete(want, n)
+						seen--
+					}
+				}
+				if seen != len(want) {
+					t.Fatalf("seed %d: %d were seen, want %d", seed, seen, len(want))
+				}
+			}
+			r, known := v.get(n)
+			if is, there := want[n]; known != there || r != is || v.len() != len(want) {
+				t.Fatalf("seed %d: %d of %d, want %d", seed, n, v.len(), len(want))
+			}
+		}
+		if got := maps.Collect(v.all()); !maps.Equal(got, want) {
+			t.Fatalf("seed %d: %v, want %v", seed, got, want)
+		}
+	}
+}
