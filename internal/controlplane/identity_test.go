@@ -26,6 +26,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/socket"
 	"anymesh.dev/anymesh/internal/xds"
 )
 
@@ -77,7 +78,7 @@ func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(ctx, identity.EndWithCertificate(l)) })
+	running.Go(func() { _ = server.Serve(ctx, identity.EndWithCertificate(socket.Listener(l))) })
 	defer running.Wait()
 	defer cancel()
 

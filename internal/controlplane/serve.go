@@ -17,6 +17,7 @@ import (
 	"anymesh.dev/anymesh/internal/admission"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/inject"
+	"anymesh.dev/anymesh/internal/socket"
 )
 
 // maxHeader bounds the header of any request, in bytes.
@@ -58,7 +59,7 @@ func (cp *controlPlane) serveXDS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)
 	}
-	return cp.xds.Serve(ctx, identity.EndWithCertificate(listener))
+	return cp.xds.Serve(ctx, identity.EndWithCertificate(socket.Listener(listener)))
 }
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {

@@ -1,11 +1,8 @@
 package identity
 
 import (
-	"errors"
-	"fmt"
 	"net"
 	"sync"
-	"syscall"
 	"time"
 )
 
@@ -48,14 +45,8 @@ type endingAddr struct {
 // RemoteAddr is the client's address.
 func (c *endingConn) RemoteAddr() net.Addr { return endingAddr{c.Conn.RemoteAddr(), c} }
 
-// SyscallConn implements syscall.Conn, for servers that read and write without help from Go's scheduler.
-func (c *endingConn) SyscallConn() (syscall.RawConn, error) {
-	under, ok := c.Conn.(syscall.Conn)
-	if !ok {
-		return nil, fmt.Errorf("%T: %w", c.Conn, errors.ErrUnsupported)
-	}
-	return under.SyscallConn()
-}
+// NetConn is the connection that ends.
+func (c *endingConn) NetConn() net.Conn { return c.Conn }
 
 func endingConnOf(conn net.Conn) (*endingConn, bool) {
 	addr, ok := conn.RemoteAddr().(endingAddr)
@@ -71,24 +62,10 @@ func (c *endingConn) endAt(t time.Time) {
 	}
 	left := time.Until(t)
 	if left <= 0 {
-		hangUp(c.Conn)
+		_ = c.Conn.Close() // it is lost either way
 		return
 	}
 	c.timer = time.AfterFunc(min(left, glance), func() { c.endAt(t) })
-}
-
-// hangUp ends a connection for both sides. Whoever reads it notices, and closes it: a server may wait for it by other means than Read, which
-// notice no descriptor that is closed.
-func hangUp(c net.Conn) {
-	half, ok := c.(interface {
-		CloseRead() error
-		CloseWrite() error
-	})
-	if !ok {
-		_ = c.Close() // it is lost either way
-		return
-	}
-	_ = errors.Join(half.CloseWrite(), half.CloseRead()) // it may be closed already
 }
 
 // Close closes the connection.

@@ -3,7 +3,6 @@ package identity
 import (
 	"crypto/tls"
 	"crypto/x509"
-	"errors"
 	"io"
 	"net"
 	"sync/atomic"
@@ -164,33 +163,3 @@ func TestMutualTLSFollowsTheBundle(t *testing.T) {
 type authorityOf func() *CA
 
 func (f authorityOf) Current() *CA { return f() }
-
-// Both sides notice, and the descriptor stays until whoever reads closes it.
-func TestHangUp(t *testing.T) {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = l.Close() }()
-	theirs, err := net.Dial("tcp", l.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = theirs.Close() }()
-	ours, err := l.Accept()
-	if err != nil {
-		t.Fatal(err)
-	}
-	hangUp(ours)
-	for name, conn := range map[string]net.Conn{"ours": ours, "theirs": theirs} {
-		if _, err := conn.Read(make([]byte, 1)); !errors.Is(err, io.EOF) {
-			t.Errorf("%s: %v", name, err)
-		}
-	}
-	if _, err := ours.Write([]byte("x")); err == nil {
-		t.Error("it can be written to")
-	}
-	if err := ours.Close(); err != nil {
-		t.Errorf("it was closed: %v", err)
-	}
-}

@@ -51,8 +51,8 @@ func (p *poll) open() error {
 	return nil
 }
 
-// add begins to wait for a connection.
-func (p *poll) add(c *conn) error {
+// add begins to wait for a connection, by a descriptor of its own.
+func (p *poll) add(c *conn, fd uintptr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if err := p.open(); err != nil {
@@ -68,23 +68,17 @@ func (p *poll) add(c *conn) error {
 		}
 	}
 	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | -syscall.EPOLLET, Fd: p.last} // the constant is negative
-	if err := p.register(c, &event); err != nil {
+	var failed error
+	err := p.raw.Control(func(epoll uintptr) {
+		failed = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &event))
+	})
+	if err := errors.Join(err, failed); err != nil {
 		return err
 	}
 	c.number = p.last
 	p.conns[c.number] = c
 	p.users.Add(1)
 	return nil
-}
-
-func (p *poll) register(c *conn, event *syscall.EpollEvent) error {
-	var inner, failed error
-	outer := p.raw.Control(func(epoll uintptr) {
-		inner = c.raw.Control(func(fd uintptr) {
-			failed = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), event))
-		})
-	})
-	return errors.Join(outer, inner, failed)
 }
 
 // remove ends that. The descriptor must be closed right after.
@@ -129,8 +123,8 @@ func (p *poll) ask(fd uintptr) (done bool) {
 // instead of waiting; Close interrupts those who use the connection, and the turn has to Release it. It is false where the connection
 // cannot be watched.
 func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
-	one, ok := direct.(*conn)
-	if !ok {
+	one := under(direct)
+	if one == nil {
 		return false
 	}
 	one.mu.Lock()
@@ -138,11 +132,17 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 	if one.closed {
 		return false
 	}
-	one.turn, one.crew, one.impatient = t, c, true // before the first event
-	if err := c.poll.add(one); err != nil {
-		one.turn, one.crew, one.impatient = nil, nil, false
+	fd, err := duplicate(one.in.fd)
+	if err != nil {
 		return false
 	}
+	one.turn, one.crew, one.watched = t, c, true // before the first event
+	if err := c.poll.add(one, fd); err != nil {
+		one.turn, one.crew, one.watched = nil, nil, false
+		_ = syscall.Close(int(fd))
+		return false
+	}
+	one.own(fd)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -157,15 +157,19 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 
 // Release closes a connection, for its turn, if it is watched, and for all. The turn may come once more, if it was woken before.
 func (c *Crew) Release(direct net.Conn) error {
-	one, ok := direct.(*conn)
-	if !ok {
+	one := under(direct)
+	if one == nil {
 		return direct.Close()
 	}
 	one.mu.Lock()
-	defer one.mu.Unlock()
 	if one.crew != nil {
 		c.poll.remove(one)
 		one.crew = nil
 	}
-	return one.end()
+	err := one.end()
+	one.mu.Unlock()
+	if direct != net.Conn(one) {
+		_ = direct.Close() // what is around it may have more to end
+	}
+	return err
 }

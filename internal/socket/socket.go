@@ -1,6 +1,7 @@
 package socket
 
 import (
+	"errors"
 	"io"
 	"net"
 	"os"
@@ -8,47 +9,79 @@ import (
 	"sync/atomic"
 	"syscall"
 	"time"
-	"unsafe"
 )
 
-// Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own is returned as it is.
-// Neither reads nor writes may overlap with others of their kind. A deadline that has passed is noticed by those who wait.
+// Listener is a listener whose connections are direct.
+func Listener(l net.Listener) net.Listener { return listener{l} }
+
+type listener struct{ net.Listener }
+
+// Accept implements net.Listener.
+func (l listener) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	return Direct(c), nil
+}
+
+// Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own is returned as it is,
+// and so is one that is direct already, or around such a one. Neither reads nor writes may overlap with others of their kind. A deadline that
+// has passed is noticed by those who wait.
 func Direct(c net.Conn) net.Conn {
-	under, ok := c.(syscall.Conn)
+	if under(c) != nil {
+		return c
+	}
+	system, ok := c.(syscall.Conn)
 	if !ok {
 		return c
 	}
-	raw, err := under.SyscallConn()
+	raw, err := system.SyscallConn()
 	if err != nil {
 		return c
 	}
 	d := &conn{
-		Conn: c, raw: raw,
-		in:  direction{name: "recvfrom", call: syscall.SYS_RECVFROM, until: raw.Read},
-		out: direction{name: "sendto", call: syscall.SYS_SENDTO, until: raw.Write},
+		Conn: c,
+		in:   direction{name: "recvfrom", call: syscall.SYS_RECVFROM, until: raw.Read},
+		out:  direction{name: "sendto", call: syscall.SYS_SENDTO, until: raw.Write},
 	}
-	if err := raw.Control(func(fd uintptr) { d.fd = fd }); err != nil {
+	if err := raw.Control(func(fd uintptr) { d.in.fd, d.out.fd = fd, fd }); err != nil {
 		return c
 	}
 	return d
 }
 
+// under is the direct connection that c is, or is around, as its method NetConn says; nil if there is none.
+func under(c net.Conn) *conn {
+	for {
+		switch one := c.(type) {
+		case *conn:
+			return one
+		case interface{ NetConn() net.Conn }:
+			c = one.NetConn()
+		default:
+			return nil
+		}
+	}
+}
+
 type conn struct {
-	net.Conn
-	raw     syscall.RawConn
-	fd      uintptr // good as long as a direction is open
-	in, out direction
+	net.Conn // Go's; once the connection is watched, it is closed, and only good for addresses
+	in, out  direction
 
 	// Of a connection that is watched.
-	impatient bool        // reads do not wait
-	drained   bool        // as the last read showed; of the turn
-	hungUp    atomic.Bool // there may be an end behind what there is to read, or a deadline
-	turn      *Turn
-	number    int32
+	watched bool
+	drained bool        // as the last read showed; of the turn
+	hungUp  atomic.Bool // there may be an end behind what there is to read, or a deadline
+	late    atomic.Bool // the deadline for reading has passed
+	turn    *Turn
+	number  int32
 
-	mu     sync.Mutex // of what follows
-	closed bool
-	crew   *Crew
+	mu      sync.Mutex // of what follows
+	closed  bool
+	crew    *Crew
+	writeBy time.Time
+	waits   *os.File // of whoever waits until the client takes more
 }
 
 // ErrWait is that there is nothing to read now, on a connection that is watched.
@@ -73,35 +106,90 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.drained = false // whoever comes again has been woken
 		return 0, ErrWait
 	}
-	n, errno := c.in.now(c.fd, p)
+	n, errno := c.in.now(p)
 	var err error
 	switch {
-	case errno == syscall.EAGAIN && c.impatient && !c.hungUp.Load():
-		return 0, ErrWait
-	case errno == syscall.EAGAIN:
-		n, err = c.in.later(p, c.impatient)
-	default:
+	case errno != syscall.EAGAIN:
 		err = c.in.failure(errno)
+	case !c.watched:
+		n, err = c.in.later(c.in.until, p)
+	case c.late.Load():
+		return 0, os.ErrDeadlineExceeded
+	default:
+		return 0, ErrWait
 	}
 	if n == 0 && err == nil {
 		err = io.EOF
 	}
-	c.drained = err == nil && n < len(p) && c.impatient && !c.hungUp.Load()
+	c.drained = err == nil && n < len(p) && c.watched && !c.hungUp.Load()
 	return n, err
 }
 
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (written int, err error) {
 	for written < len(p) && err == nil {
-		n, errno := c.out.now(c.fd, p[written:])
-		if errno == syscall.EAGAIN {
-			n, err = c.out.later(p[written:], false)
-		} else {
+		n, errno := c.out.now(p[written:])
+		switch {
+		case errno != syscall.EAGAIN:
 			err = c.out.failure(errno)
+		case !c.watched:
+			n, err = c.out.later(c.out.until, p[written:])
+		default:
+			n, err = c.await(p[written:])
 		}
 		written += n
 	}
 	return written, err
+}
+
+// await writes when there is room, on a connection that is watched: Go waits for it, by a descriptor for that time.
+func (c *conn) await(p []byte) (int, error) {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return 0, net.ErrClosed
+	}
+	fd, err := duplicate(c.out.fd)
+	if err != nil {
+		c.mu.Unlock()
+		return 0, err
+	}
+	file := os.NewFile(fd, "socket")
+	c.waits = file
+	err = file.SetWriteDeadline(c.writeBy)
+	c.mu.Unlock()
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.waits = nil
+		_ = file.Close()
+	}()
+	if err != nil {
+		return 0, err
+	}
+	raw, err := file.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	return c.out.later(raw.Write, p)
+}
+
+func duplicate(fd uintptr) (uintptr, error) {
+	own, _, errno := syscall.Syscall(syscall.SYS_FCNTL, fd, syscall.F_DUPFD_CLOEXEC, 0)
+	if errno != 0 {
+		return 0, os.NewSyscallError("fcntl", errno)
+	}
+	return own, nil
+}
+
+// own takes the descriptor out of the hands of Go, whose poller would be woken by all that comes in, for nobody. It needs the lock.
+func (c *conn) own(fd uintptr) {
+	for _, d := range []*direction{&c.in, &c.out} {
+		d.mu.Lock()
+		d.fd = fd
+		d.mu.Unlock()
+	}
+	_ = c.Conn.Close() // the connection goes on by the other descriptor
 }
 
 // Close implements net.Conn. Of a connection that is watched, it is the end for all who use it, and its turn notices.
@@ -111,98 +199,56 @@ func (c *conn) Close() error {
 	if c.crew == nil || c.closed {
 		return c.end()
 	}
-	var failed error
-	err := c.raw.Control(func(fd uintptr) { failed = syscall.Shutdown(int(fd), syscall.SHUT_RDWR) })
+	err := os.NewSyscallError("shutdown", syscall.Shutdown(int(c.in.fd), syscall.SHUT_RDWR))
 	c.hungUp.Store(true)
 	c.crew.Wake(c.turn)
-	if err == nil {
-		err = os.NewSyscallError("shutdown", failed)
-	}
 	return err
 }
 
 // end closes the connection for all. It needs the lock.
 func (c *conn) end() error {
+	if c.closed {
+		return net.ErrClosed
+	}
 	c.closed = true
 	c.in.end()
 	c.out.end()
+	if c.watched {
+		return os.NewSyscallError("close", syscall.Close(int(c.in.fd)))
+	}
 	return c.Conn.Close()
 }
 
-// SetReadDeadline implements net.Conn. A turn that reads is told of one that has passed.
+// SetDeadline implements net.Conn.
+func (c *conn) SetDeadline(t time.Time) error {
+	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
+}
+
+// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its turn is told of it.
 func (c *conn) SetReadDeadline(t time.Time) error {
-	err := c.Conn.SetReadDeadline(t)
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crew != nil && !t.IsZero() && !t.After(time.Now()) {
-		c.hungUp.Store(true)
-		c.crew.Wake(c.turn)
+	switch {
+	case c.crew == nil:
+		return c.Conn.SetReadDeadline(t)
+	case t.IsZero() || t.After(time.Now()):
+		return os.ErrNoDeadline
 	}
-	return err
+	c.late.Store(true)
+	c.hungUp.Store(true)
+	c.crew.Wake(c.turn)
+	return nil
 }
 
-// direction is one of a connection's two. The descriptor belongs to Go, who closes it when nobody uses it any more; now is not noticed by Go, so
-// that it has to be shut before.
-type direction struct {
-	name  string
-	call  uintptr
-	until func(func(fd uintptr) (done bool)) error // waits until the socket is ready again, as long as it is not done
-
-	mu   sync.Mutex
-	shut bool
-}
-
-// now moves what can be moved without waiting.
-func (d *direction) now(fd uintptr, p []byte) (int, syscall.Errno) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.shut {
-		return 0, syscall.EBADF
+// SetWriteDeadline implements net.Conn.
+func (c *conn) SetWriteDeadline(t time.Time) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.crew == nil {
+		return c.Conn.SetWriteDeadline(t)
 	}
-	return d.move(fd, p)
-}
-
-// later waits until something can be moved, unless it is impatient. It is for what now could not do.
-func (d *direction) later(p []byte, impatient bool) (n int, err error) {
-	var errno syscall.Errno
-	err = d.until(func(fd uintptr) (done bool) {
-		n, errno = d.move(fd, p)
-		return errno != syscall.EAGAIN || impatient
-	})
-	if err == nil {
-		err = d.failure(errno)
+	if c.writeBy = t; c.waits != nil {
+		return c.waits.SetWriteDeadline(t)
 	}
-	return n, err
-}
-
-func (d *direction) move(fd uintptr, p []byte) (int, syscall.Errno) {
-	for {
-		n, _, errno := syscall.RawSyscall6(d.call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
-		switch errno {
-		case 0:
-			return int(n), 0
-		case syscall.EINTR:
-			continue
-		}
-		return 0, errno
-	}
-}
-
-func (d *direction) failure(errno syscall.Errno) error {
-	switch errno {
-	case 0:
-		return nil
-	case syscall.EAGAIN:
-		return ErrWait
-	case syscall.EBADF:
-		return net.ErrClosed
-	}
-	return os.NewSyscallError(d.name, errno)
-}
-
-// end is for whoever closes the connection. Those who wait are Go's.
-func (d *direction) end() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.shut = true
+	return nil
 }

@@ -181,6 +181,103 @@ func TestConnectionsBehindATurnThatWaits(t *testing.T) {
 	idle(t, c)
 }
 
+// Whoever writes to a client that does not read is interrupted by a deadline that is set meanwhile, and waits for the client otherwise.
+func TestWaitsToWriteWhileWatched(t *testing.T) {
+	const size = 32 << 20
+	for name, deadline := range map[string]bool{"deadline": true, "the client reads": false} {
+		t.Run(name, func(t *testing.T) {
+			c := NewCrew(1)
+			e, other := watched(t, c, nil)
+			written := make(chan error, 1)
+			go func() {
+				_, err := e.Write(make([]byte, size))
+				written <- err
+			}()
+			under(e.Conn).eventuallyWaits(t)
+			if deadline {
+				_ = e.SetWriteDeadline(time.Now().Add(time.Millisecond))
+				if err := <-written; !errors.Is(err, os.ErrDeadlineExceeded) {
+					t.Errorf("%v", err)
+				}
+			} else {
+				if n, err := io.CopyN(io.Discard, other, size); n != size {
+					t.Errorf("%d bytes arrived: %v", n, err)
+				}
+				if err := <-written; err != nil {
+					t.Error(err)
+				}
+			}
+			_ = other.Close()
+			<-e.ended
+			idle(t, c)
+		})
+	}
+}
+
+func (c *conn) eventuallyWaits(t *testing.T) {
+	t.Helper()
+	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
+		c.mu.Lock()
+		waits := c.waits != nil
+		c.mu.Unlock()
+		if waits {
+			return
+		}
+		if time.Now().After(deadline) {
+			t.Fatal("nobody waits to write")
+		}
+	}
+}
+
+// around is a connection around another one, as that of a listener that wraps another one.
+type around struct {
+	net.Conn
+	closed chan struct{}
+}
+
+func (a around) NetConn() net.Conn { return a.Conn }
+
+func (a around) Close() error {
+	close(a.closed)
+	return a.Conn.Close()
+}
+
+// A connection around a direct one is watched as that is, and closed when it is released.
+func TestAroundADirectOne(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	l = Listener(l)
+	defer func() { _ = l.Close() }()
+	other, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = other.Close() }()
+	accepted, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	wrapped := around{accepted, make(chan struct{})}
+	if Direct(wrapped) != net.Conn(wrapped) {
+		t.Error("it is direct already")
+	}
+	c := NewCrew(1)
+	e := &end{Conn: wrapped, crew: c, ended: make(chan error, 1)}
+	e.turn.Do = e.read
+	if !c.Watch(e.Conn, &e.turn) {
+		t.Fatal("it cannot be watched")
+	}
+	_, _ = other.Write([]byte("x"))
+	_ = other.Close()
+	if err := <-e.ended; !errors.Is(err, io.EOF) || e.got.String() != "x" {
+		t.Errorf("%q, %v", e.got.String(), err)
+	}
+	<-wrapped.closed
+	idle(t, c)
+}
+
 func TestWhatCannotBeWatched(t *testing.T) {
 	c := NewCrew(1)
 	pipe, _ := net.Pipe()
