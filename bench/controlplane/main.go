@@ -91,7 +91,11 @@ func single(ctx context.Context, bin, peer string, s size) error {
 	}
 	if peer != "" {
 		progress("the same with istiod")
-		theirs, err := measure(ctx, istiod{peer}, bin, s, max(1, s.changes/fewer))
+		program, err := filepath.Abs(peer) // it runs in a folder of its own
+		if err != nil {
+			return err
+		}
+		theirs, err := measure(ctx, istiod{program}, bin, s, max(1, s.changes/fewer))
 		if err != nil {
 			return fmt.Errorf("istiod: %w", err)
 		}
