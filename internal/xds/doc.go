@@ -19,8 +19,8 @@
 // no queue, and a client that does not read is cut off. Everything that a client
 // sends or holds open has a limit; Limits lists them.
 //
-// The protocol is in session.go, subscription.go, world.go, answer.go, order.go and
-// table.go, without I/O; stream.go, writer.go, admit.go, visitors.go and decode.go
+// The protocol is in session.go, subscription.go, versions.go, world.go, answer.go, order.go
+// and table.go, without I/O; stream.go, writer.go, patience.go, admit.go, visitors.go and decode.go
 // are its rim, over streams of internal/grpcserver. Rules are those of the "xDS REST and gRPC protocol" page
 // of Envoy's documentation; TestProtocol follows its sections, and TestBadInput
 // lists what broken and hostile clients send.
