@@ -8,7 +8,9 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/util/retry"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
@@ -71,4 +73,28 @@ func (c *cluster) service(ctx context.Context, i int) error {
 		}
 	}
 	return nil
+}
+
+// routeAt makes the router of a service, or edits it: what is below the prefix goes to the service's workload.
+func (c *cluster) routeAt(ctx context.Context, name, prefix string) error {
+	r := &api.VirtualRouter{ObjectMeta: meta(name)}
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { // its status may be written meanwhile
+		_, err := controllerutil.CreateOrUpdate(ctx, c.client, r, func() error {
+			r.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}}
+			r.Spec.Routes = []api.Route{{Name: "r", HTTPRoute: &api.HTTPRoute{Match: api.HTTPRouteMatch{Prefix: &prefix}, Action: api.RouteAction{
+				WeightedTargets: []api.WeightedTarget{{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1}},
+			}}}}
+			return nil
+		})
+		return err
+	})
+}
+
+// provide replaces what provides a service.
+func (c *cluster) provide(ctx context.Context, name string, provider map[string]any) error {
+	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"provider": provider}})
+	if err != nil {
+		return err
+	}
+	return c.client.Patch(ctx, &api.VirtualService{ObjectMeta: meta(name)}, client.RawPatch(types.MergePatchType, patch))
 }

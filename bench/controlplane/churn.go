@@ -49,7 +49,7 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 		return err
 	}
 	defer stop()
-	c := &churn{bench: m, stops: make([]func(), s.clients), counts: map[string]int{}}
+	c := &churn{bench: m, stops: make([]func(), s.clients), routed: map[int]bool{}, counts: map[string]int{}}
 	defer func() { c.disconnect() }()
 	c.connect(ctx)
 	round := func(d time.Duration) error { return errors.Join(c.disturb(ctx, d), c.restore(ctx)) }
@@ -82,7 +82,8 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 // churn is a run with things that come and go.
 type churn struct {
 	*bench
-	stops  []func() // of clients that are connected
+	stops  []func()     // of clients that are connected
+	routed map[int]bool // services that have a router
 	counts map[string]int
 }
 
@@ -109,7 +110,7 @@ func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 		i := rand.IntN(c.services)
 		var err error
 		var what string
-		switch rand.IntN(6) {
+		switch rand.IntN(8) {
 		case 0, 1:
 			what, err = "readiness of a pod", c.setReady(ctx, i, 0, rand.IntN(2) == 0)
 		case 2:
@@ -126,6 +127,12 @@ func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 			} else {
 				c.stops[k] = c.fleet.sidecars[k].start(ctx)
 			}
+		case 6, 7:
+			if c.routed[i] && rand.IntN(2) == 0 {
+				what, err = "a router goes", c.unroute(ctx, i)
+			} else {
+				what, err = "a router comes, or its route changes", c.route(ctx, i)
+			}
 		}
 		if err != nil {
 			return fmt.Errorf("%s: %w", what, err)
@@ -140,11 +147,32 @@ func (c *churn) remove(ctx context.Context, o client.Object) error {
 	return client.IgnoreNotFound(c.client.Delete(ctx, o, &client.DeleteOptions{GracePeriodSeconds: &grace}))
 }
 
+// route puts a router with a new route before a service's workload.
+func (c *churn) route(ctx context.Context, i int) error {
+	c.routed[i] = true
+	name := serviceName(i)
+	return errors.Join(c.routeAt(ctx, name, fmt.Sprintf("/%d/", rand.IntN(1000))), c.provide(ctx, name, map[string]any{
+		"virtualNode": nil, "virtualRouter": api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: name}},
+	}))
+}
+
+// unroute takes the router away again, if there is one.
+func (c *churn) unroute(ctx context.Context, i int) error {
+	if !c.routed[i] {
+		return nil
+	}
+	delete(c.routed, i)
+	name := serviceName(i)
+	return errors.Join(c.provide(ctx, name, map[string]any{
+		"virtualRouter": nil, "virtualNode": api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
+	}), c.remove(ctx, &api.VirtualRouter{ObjectMeta: meta(name)}))
+}
+
 // restore brings back what there was at the start.
 func (c *churn) restore(ctx context.Context) error {
 	c.connect(ctx)
 	for i := range c.services {
-		if err := c.service(ctx, i); err != nil {
+		if err := errors.Join(c.unroute(ctx, i), c.service(ctx, i)); err != nil {
 			return err
 		}
 	}
