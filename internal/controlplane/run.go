@@ -139,7 +139,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 		return fmt.Errorf("our own certificate: %w", err)
 	}
 	cp.measureServing()
-	if cp.traces, err = newTracer(ctx, cp.Name); err != nil {
+	if cp.traces, err = newTracer(ctx, cp.Name, cp.Log); err != nil {
 		return err
 	}
 	if err := cp.assemble(ctx); err != nil {

@@ -3,9 +3,11 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"os"
 	"time"
 
+	"go.opentelemetry.io/otel"
 	"go.opentelemetry.io/otel/attribute"
 	"go.opentelemetry.io/otel/exporters/otlp/otlptrace/otlptracegrpc"
 	"go.opentelemetry.io/otel/sdk/resource"
@@ -16,11 +18,12 @@ import (
 )
 
 // newTracer gives a tracer that sends spans to the collector that OpenTelemetry's own environment variables name, and one that does
-// nothing where they name none.
-func newTracer(ctx context.Context, replica string) (*sdktrace.TracerProvider, error) {
+// nothing where they name none. While the collector is away spans are lost, and the log says so.
+func newTracer(ctx context.Context, replica string, log *slog.Logger) (*sdktrace.TracerProvider, error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), nil
 	}
+	otel.SetErrorHandler(otel.ErrorHandlerFunc(func(err error) { log.Warn("traces are lost", "error", err) }))
 	exporter, err := otlptracegrpc.New(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("exporter of traces: %w", err)

@@ -1,8 +1,13 @@
 package controlplane
 
 import (
+	"context"
 	"log/slog"
+	"net"
 	"testing"
+
+	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
+	"google.golang.org/grpc"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -15,11 +20,13 @@ import (
 	"anymesh.dev/anymesh/internal/flow"
 )
 
+var quietLog = slog.New(slog.DiscardHandler)
+
 // A change is one span, and its stages follow each other within.
 func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	f := flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
+	f := flow.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
 	f.Settle()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
 	f.Settle()
@@ -48,11 +55,56 @@ func TestChangesAreTraced(t *testing.T) {
 func TestNoCollectorNoTraces(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
-	provider, err := newTracer(t.Context(), "replica")
+	provider, err := newTracer(t.Context(), "replica", quietLog)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, span := provider.Tracer("test").Start(t.Context(), "change"); span.IsRecording() {
 		t.Error("a span is recorded")
+	}
+}
+
+// collector takes traces as OpenTelemetry's own does.
+type collector struct {
+	collectorv1.UnimplementedTraceServiceServer
+	exported chan *collectorv1.ExportTraceServiceRequest
+}
+
+func (c collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
+	c.exported <- r
+	return &collectorv1.ExportTraceServiceResponse{}, nil
+}
+
+// What is left at the end is sent, too, and says of which replica it is.
+func TestTracesReachTheCollector(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, server := collector{exported: make(chan *collectorv1.ExportTraceServiceRequest, 1)}, grpc.NewServer()
+	collectorv1.RegisterTraceServiceServer(server, c)
+	go func() { _ = server.Serve(listener) }() // ends by Stop
+	defer server.Stop()
+	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
+	cp := &controlPlane{Config: Config{Log: quietLog}}
+	if cp.traces, err = newTracer(t.Context(), "replica-1", quietLog); err != nil {
+		t.Fatal(err)
+	}
+	flow.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Settle()
+	cp.flushTraces(t.Context())
+	select {
+	case r := <-c.exported:
+		about := map[string]string{}
+		for _, a := range r.ResourceSpans[0].Resource.Attributes {
+			about[a.Key] = a.Value.GetStringValue()
+		}
+		if about["service.name"] != "anymesh" || about["service.instance.id"] != "replica-1" {
+			t.Errorf("traces of %v", about)
+		}
+		if n := len(r.ResourceSpans[0].ScopeSpans[0].Spans); n != 4 {
+			t.Errorf("%d spans of a change", n)
+		}
+	default:
+		t.Error("the collector got nothing")
 	}
 }

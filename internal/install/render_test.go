@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"maps"
 	"strings"
 	"testing"
 
@@ -110,19 +111,43 @@ func TestLeastPrivilege(t *testing.T) {
 
 // A limit of memory is told to Go, which knows of none by itself.
 func TestTheMemoryLimitIsKnown(t *testing.T) {
-	env := func(resources map[string]any) []any {
-		objects := render(t, Options{Namespace: "n", Values: map[string]any{"resources": resources}})
-		containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
-		list, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
-		return list
-	}
-	if got := env(map[string]any{"limits": map[string]any{"cpu": "1"}}); got != nil {
+	if got := env(t, resources("cpu", "1")); got != nil {
 		t.Errorf("without a limit of memory: %v", got)
 	}
-	got := env(map[string]any{"limits": map[string]any{"memory": "512Mi"}})
+	got := env(t, resources("memory", "512Mi"))
 	if len(got) != 1 || got[0].(map[string]any)["name"] != "GOMEMLIMIT" {
 		t.Errorf("with a limit of memory: %v", got)
 	}
+}
+
+// A collector of traces is told by the variable that OpenTelemetry defines.
+func TestTheCollectorIsKnown(t *testing.T) {
+	const endpoint = "http://collector:4317"
+	values := resources("memory", "512Mi")
+	values["traces"] = map[string]any{"endpoint": endpoint}
+	got := env(t, values)
+	want := map[string]any{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": endpoint}
+	if len(got) != 2 || !maps.Equal(got[1].(map[string]any), want) {
+		t.Errorf("with a collector: %v", got)
+	}
+	values["traces"] = map[string]any{"endpoint": "collector:4317"}
+	if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
+		t.Error("an endpoint without a scheme is accepted")
+	}
+}
+
+// resources limits one resource of the control plane.
+func resources(name, limit string) map[string]any {
+	return map[string]any{"resources": map[string]any{"limits": map[string]any{name: limit}}}
+}
+
+// env is the environment of the control plane that is installed with the values.
+func env(t *testing.T, values map[string]any) []any {
+	t.Helper()
+	objects := render(t, Options{Namespace: "n", Values: values})
+	containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
+	list, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
+	return list
 }
 
 // Nodes can be drained with any number of replicas: of two, one stays, and an only one holds nobody up.
