@@ -9,6 +9,7 @@ import (
 	"os"
 	"runtime"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -181,35 +182,38 @@ func TestConnectionsBehindATurnThatWaits(t *testing.T) {
 	idle(t, c)
 }
 
-// Whoever writes to a client that does not read is interrupted by a deadline that is set meanwhile, and waits for the client otherwise.
+// Whoever writes to a client that does not read is interrupted by a deadline that is set meanwhile, and by the end, and waits for the client
+// otherwise.
 func TestWaitsToWriteWhileWatched(t *testing.T) {
 	const size = 32 << 20
-	for name, deadline := range map[string]bool{"deadline": true, "the client reads": false} {
+	for name, c := range map[string]struct {
+		meanwhile func(e *end, other net.Conn)
+		want      error
+	}{
+		"deadline": {func(e *end, _ net.Conn) { _ = e.SetWriteDeadline(time.Now().Add(time.Millisecond)) }, os.ErrDeadlineExceeded},
+		"end":      {func(e *end, _ net.Conn) { _ = e.Close() }, syscall.EPIPE},
+		"the client reads": {func(_ *end, other net.Conn) {
+			if n, err := io.CopyN(io.Discard, other, size); n != size {
+				t.Errorf("%d bytes arrived: %v", n, err)
+			}
+		}, nil},
+	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewCrew(1)
-			e, other := watched(t, c, nil)
+			crew := NewCrew(1)
+			e, other := watched(t, crew, nil)
 			written := make(chan error, 1)
 			go func() {
 				_, err := e.Write(make([]byte, size))
 				written <- err
 			}()
 			under(e.Conn).eventuallyWaits(t)
-			if deadline {
-				_ = e.SetWriteDeadline(time.Now().Add(time.Millisecond))
-				if err := <-written; !errors.Is(err, os.ErrDeadlineExceeded) {
-					t.Errorf("%v", err)
-				}
-			} else {
-				if n, err := io.CopyN(io.Discard, other, size); n != size {
-					t.Errorf("%d bytes arrived: %v", n, err)
-				}
-				if err := <-written; err != nil {
-					t.Error(err)
-				}
+			c.meanwhile(e, other)
+			if err := <-written; !errors.Is(err, c.want) {
+				t.Errorf("%v, want %v", err, c.want)
 			}
 			_ = other.Close()
 			<-e.ended
-			idle(t, c)
+			idle(t, crew)
 		})
 	}
 }
