@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"os"
+	"runtime/debug"
 	"time"
 
 	"github.com/go-logr/logr"
@@ -31,6 +32,9 @@ func controllerCommand() *cobra.Command {
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
+			if os.Getenv("GOGC") == "" {
+				debug.SetGCPercent(garbage)
+			}
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
 			}
@@ -71,6 +75,10 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
 }
+
+// garbage is how much of it there may be, in per cent of what lives on the heap. Most of that is the mesh, which stays: Go's own 100 would
+// have the process hold a third more, and spare it a second's work at the start.
+const garbage = 25
 
 // clientQPS is how fast we may talk to the API server; its own priority and fairness does the rest.
 const clientQPS, clientBurst = 200, 400
