@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"slices"
+	"sync"
 	"time"
 
 	"k8s.io/client-go/kubernetes"
@@ -22,8 +23,11 @@ type result struct {
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	Wire float64 `json:"wire_bytes_per_change"`
-	KB   float64 `json:"kb_per_client"`
-	Cold float64 `json:"cold_start_cpu_s"`
+	// KB is by how much the process grows, as the system sees it, for each client that has connected and got its changes; LiveKB is what of
+	// that lives on its heap and stacks.
+	KB     float64 `json:"kb_per_client"`
+	LiveKB float64 `json:"live_kb_per_client"`
+	Cold   float64 `json:"cold_start_cpu_s"`
 	// BurstCPU is for 1000 changes as fast as the API server takes them.
 	BurstCPU float64 `json:"cpu_s_per_1000_changes_at_once"`
 	// Floor is what CPU would be if the server did nothing but send and receive.
@@ -31,7 +35,7 @@ type result struct {
 	// Istiod is what the peer needs for the same, if it was measured.
 	Istiod *result `json:"istiod,omitempty"`
 
-	// BurstSeconds is how long those changes took, Base what the server holds without clients, in MB.
+	// BurstSeconds is how long those changes took, Base what the system sees the server hold before there are clients, in MB.
 	BurstSeconds float64 `json:"at_once_s"`
 	Base         float64 `json:"base_mb"`
 }
@@ -106,18 +110,19 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 	if err != nil {
 		return err
 	}
-	base, err := m.server.memory(ctx, "without-clients")
+	idle, err := m.server.resident(ctx)
 	if err != nil {
 		return err
 	}
-	r.Base = base / 1e6
+	r.Base = idle / 1e6
 	progress("the control plane is ready, after %.1f CPU-s", ready)
 	before, err := m.server.cpu()
 	if err != nil {
 		return err
 	}
 	synced := m.fleet.expect(m.clusters(m.plane))
-	defer m.fleet.start(ctx)()
+	leave := sync.OnceFunc(m.fleet.start(ctx))
+	defer leave()
 	if _, err := m.await(ctx, synced); err != nil {
 		return fmt.Errorf("start: %w", err)
 	}
@@ -127,15 +132,28 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 	}
 	r.Cold = ready + after - before
 	progress("all clients are in sync")
-	if err := m.server.settle(ctx); err != nil {
+	if err := errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r, singly), m.server.settle(ctx)); err != nil {
+		return err
+	}
+	steady, err := m.server.resident(ctx)
+	if err != nil {
+		return err
+	}
+	r.KB = (steady - idle) / 1000 / float64(m.clients)
+	if err := errors.Join(m.atOnce(ctx, r), m.server.settle(ctx)); err != nil {
 		return err
 	}
 	with, err := m.server.memory(ctx, "with-clients")
 	if err != nil {
 		return err
 	}
-	r.KB = (with - base) / 1000 / float64(m.clients)
-	return errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r, singly), m.server.settle(ctx), m.atOnce(ctx, r))
+	leave()
+	if err := m.server.settle(ctx); err != nil {
+		return err
+	}
+	without, err := m.server.memory(ctx, "without-clients")
+	r.LiveKB = (with - without) / 1000 / float64(m.clients)
+	return err
 }
 
 // oneByOne makes changes, each when the last client has acknowledged the one before.

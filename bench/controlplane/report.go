@@ -32,6 +32,7 @@ func (r result) table(w io.Writer, s size) {
 	row("change until the last acknowledgement, p50", "ms", "", r.P50, peer.P50)
 	row("change until the last acknowledgement, p99", "ms", fmt.Sprintf("<= %d ms", goalP99), r.P99, peer.P99)
 	row("memory per client", "kB", fmt.Sprintf("<= %d kB", goalKB), r.KB, peer.KB)
+	row("of that, alive", "kB", "", r.LiveKB, peer.LiveKB)
 	row("bytes on the wire for a change and a client", "", "", r.Wire/float64(s.clients), peer.Wire/float64(s.clients))
 	row("CPU for 1000 changes at once", "s", "", r.BurstCPU, peer.BurstCPU)
 	row("1000 changes at once, until the last acknowledgement", "s", "", r.BurstSeconds, peer.BurstSeconds)
@@ -64,9 +65,9 @@ type point struct {
 
 func (c curve) table(w io.Writer) {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintf(t, "%s\tCPU-s / 1000 changes\tp50 ms\tp99 ms\tkB / client\tcold start CPU-s\t\n", c.axis)
+	fmt.Fprintf(t, "%s\tCPU-s / 1000 changes\tp50 ms\tp99 ms\tlive kB / client\tcold start CPU-s\t\n", c.axis)
 	for _, p := range c.points {
-		fmt.Fprintf(t, "%d\t%.2f\t%.1f\t%.1f\t%.0f\t%.2f\t\n", p.n, p.CPU, p.P50, p.P99, p.KB, p.Cold)
+		fmt.Fprintf(t, "%d\t%.2f\t%.1f\t%.1f\t%.0f\t%.2f\t\n", p.n, p.CPU, p.P50, p.P99, p.LiveKB, p.Cold)
 	}
 	_ = t.Flush() // as above
 }

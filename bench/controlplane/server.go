@@ -83,7 +83,16 @@ func (s *server) cpu() (float64, error) {
 // profiles is a folder for the heap's profiles, by which one can see what takes memory; none if empty.
 var profiles string
 
-// memory is what the process holds, in bytes: what lives on the heap after a collection of garbage, and stacks. The least of several
+// resident is what the process holds, in bytes, as the system sees it: with garbage, and what was not given back.
+func (s *server) resident(ctx context.Context) (float64, error) {
+	values, err := s.read(ctx, "process_resident_memory_bytes")
+	if err == nil && values[0] == 0 {
+		err = errors.New("the control plane does not tell its resident memory")
+	}
+	return values[0], err
+}
+
+// memory is what of that is used, in bytes: what lives on the heap after a collection of garbage, and stacks. The least of several
 // looks counts: between collecting and looking, more is made.
 func (s *server) memory(ctx context.Context, when string) (least float64, err error) {
 	for i := range 5 {
