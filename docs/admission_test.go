@@ -11,9 +11,9 @@ import (
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/manifest"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -8,9 +8,9 @@ import (
 
 	"golang.org/x/tools/txtar"
 
+	"anymesh.dev/anymesh/internal/cli/lint"
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/internal/lint"
-	"anymesh.dev/anymesh/internal/manifest"
 	"anymesh.dev/anymesh/model"
 )
 

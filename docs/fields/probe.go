@@ -11,7 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -112,7 +112,7 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 	if err := appmesh.ValidateCreate(target); err != nil {
 		s.admission = err.Error()
 	}
-	state := flow.Compute(dialect.All(dialect.Settings{}), objects)
+	state := engine.Compute(dialect.All(dialect.Settings{}), objects)
 	findings := slices.Clone(state.Findings)
 	s.model = model.Hash(state.Index.Model)
 	for name, driver := range drivers {

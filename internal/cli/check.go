@@ -12,11 +12,11 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/check"
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/flow"
-	"anymesh.dev/anymesh/internal/inspect"
-	"anymesh.dev/anymesh/internal/manifest"
+	"anymesh.dev/anymesh/internal/cli/check"
+	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 func checkCommand() *cobra.Command {
@@ -31,7 +31,7 @@ func checkCommand() *cobra.Command {
 			"Exit code 0 means that no check failed, 1 that one did.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.CheckFormat(output, "text", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
 				return exitError{2, err}
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
@@ -45,14 +45,14 @@ func checkCommand() *cobra.Command {
 				stage = check.Before
 			}
 			out := c.OutOrStdout()
-			p := progress{out: out, style: console.StyleFor(out), live: console.IsTerminal(out)}
+			p := progress{out: out, style: terminal.StyleFor(out), live: terminal.IsTerminal(out)}
 			if output == "json" {
 				p = progress{out: io.Discard}
 			}
 			results := check.Run(ctx, cluster, stage, p.begin, p.done)
 			failures := check.Count(results, check.Failed)
 			if output == "json" {
-				err = console.JSON(out, results)
+				err = terminal.JSON(out, results)
 			} else {
 				p.sum(failures, check.Count(results, check.Warned))
 			}
@@ -93,7 +93,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 		return nil, err
 	}
 	var once sync.Once
-	var state *flow.State
+	var state *engine.State
 	var stateErr error
 	return &check.Cluster{
 		Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
@@ -104,7 +104,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 			}
 			return sidecars(ctx, kube, forward, system)
 		},
-		State: func(ctx context.Context) (*flow.State, error) {
+		State: func(ctx context.Context) (*engine.State, error) {
 			once.Do(func() { state, _, stateErr = s.state(ctx, nil) })
 			return state, stateErr
 		},
@@ -114,7 +114,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 // progress shows checks as they go. On a terminal, the one that runs has a line that its result replaces.
 type progress struct {
 	out   io.Writer
-	style console.Style
+	style terminal.Style
 	live  bool
 }
 
@@ -147,9 +147,9 @@ func (p progress) sum(failures, warnings int) {
 	text := p.style.Green("all is well")
 	switch {
 	case failures > 0:
-		text = p.style.Red(console.Count(failures, "check failed", "checks failed"))
+		text = p.style.Red(terminal.Count(failures, "check failed", "checks failed"))
 	case warnings > 0:
-		text = p.style.Yellow("nothing failed; " + console.Count(warnings, "warning", "warnings"))
+		text = p.style.Yellow("nothing failed; " + terminal.Count(warnings, "warning", "warnings"))
 	}
 	_, _ = fmt.Fprintln(p.out, "\n"+text)
 }

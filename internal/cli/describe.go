@@ -9,19 +9,19 @@ import (
 	"github.com/spf13/cobra"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/describe"
-	"anymesh.dev/anymesh/internal/flow"
-	"anymesh.dev/anymesh/internal/lookup"
+	"anymesh.dev/anymesh/internal/cli/describe"
+	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 // description is something that can be shown.
 type description interface {
-	Text(io.Writer, console.Style) error
+	Text(io.Writer, terminal.Style) error
 }
 
 // describer finds a thing by name and describes it.
-type describer func(s *flow.State, name, namespace string) (description, error)
+type describer func(s *engine.State, name, namespace string) (description, error)
 
 // noun is a word for things that can be described, and other words for the same. The first is for messages.
 type noun struct {
@@ -45,11 +45,11 @@ var nouns = []noun{
 	{[]string{"backendgroup", "backendgroups", "bg"}, api.KindBackendGroup, nil},
 }
 
-func describePod(s *flow.State, name, namespace string) (description, error) {
+func describePod(s *engine.State, name, namespace string) (description, error) {
 	return describeWorkload(s, "pod/"+name, namespace)
 }
 
-func describeWorkload(s *flow.State, name, namespace string) (description, error) {
+func describeWorkload(s *engine.State, name, namespace string) (description, error) {
 	w, err := lookup.FindWorkload(s, name, namespace)
 	if err != nil {
 		return nil, err
@@ -57,7 +57,7 @@ func describeWorkload(s *flow.State, name, namespace string) (description, error
 	return describe.OfWorkload(s, w), nil
 }
 
-func describeService(s *flow.State, name, namespace string) (description, error) {
+func describeService(s *engine.State, name, namespace string) (description, error) {
 	service, err := lookup.FindService(s, name, namespace)
 	if err != nil {
 		return nil, err
@@ -65,7 +65,7 @@ func describeService(s *flow.State, name, namespace string) (description, error)
 	return describe.OfService(s, service), nil
 }
 
-func describeRouter(s *flow.State, name, namespace string) (description, error) {
+func describeRouter(s *engine.State, name, namespace string) (description, error) {
 	router, err := lookup.FindRouter(s, name, namespace)
 	if err != nil {
 		return nil, err
@@ -73,7 +73,7 @@ func describeRouter(s *flow.State, name, namespace string) (description, error) 
 	return describe.OfRouter(s, router), nil
 }
 
-func describeMesh(s *flow.State, name, _ string) (description, error) {
+func describeMesh(s *engine.State, name, _ string) (description, error) {
 	mesh, err := lookup.FindMesh(s, name)
 	if err != nil {
 		return nil, err
@@ -83,7 +83,7 @@ func describeMesh(s *flow.State, name, _ string) (description, error) {
 
 // of describes the thing of a name. An object of the kind that means no such thing, because something is wrong with it, is described as
 // what it is.
-func (n noun) of(s *flow.State, name, namespace string) (description, error) {
+func (n noun) of(s *engine.State, name, namespace string) (description, error) {
 	if n.kind == "" {
 		return n.describe(s, name, namespace)
 	}
@@ -144,7 +144,7 @@ func describeCommand() *cobra.Command {
 			return exitError{2, fmt.Errorf("say what to describe: one of %s, and a name", strings.Join(words, ", "))}
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.CheckFormat(output, "text", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
 				return exitError{2, err}
 			}
 			state, notes, err := s.state(c.Context(), c.InOrStdin())

@@ -7,9 +7,9 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/explain"
-	"anymesh.dev/anymesh/internal/lookup"
+	"anymesh.dev/anymesh/internal/cli/explain"
+	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
 func explainCommand() *cobra.Command {
@@ -33,7 +33,7 @@ func explainCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.CheckFormat(output, "text", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
 				return exitError{2, err}
 			}
 			if (from == "") == (into == "") {

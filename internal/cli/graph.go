@@ -6,8 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/graph"
+	"anymesh.dev/anymesh/internal/cli/graph"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
 func graphCommand() *cobra.Command {
@@ -19,7 +19,7 @@ func graphCommand() *cobra.Command {
 		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.CheckFormat(output, "text", "dot", "svg", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "dot", "svg", "json"); err != nil {
 				return exitError{2, err}
 			}
 			state, notes, err := s.state(c.Context(), c.InOrStdin())
@@ -41,9 +41,9 @@ func graphCommand() *cobra.Command {
 			case "svg":
 				return graph.SVG(out, meshes)
 			case "json":
-				return console.JSON(out, meshes)
+				return terminal.JSON(out, meshes)
 			}
-			return graph.Text(out, console.StyleFor(out), meshes)
+			return graph.Text(out, terminal.StyleFor(out), meshes)
 		},
 	}
 	s.add(c)

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/identity"
 )
 
@@ -40,7 +40,7 @@ func identityStatusCommand() *cobra.Command {
 			"Exit code 0 means that every control plane can use the authority as it is stored, 1 that one cannot.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.CheckFormat(output, "table", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
 				return exitError{2, err}
 			}
 			kube, config, err := s.connect()
@@ -53,9 +53,9 @@ func identityStatusCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			if output == "json" {
-				err = console.JSON(out, all)
+				err = terminal.JSON(out, all)
 			} else {
-				err = tellIdentities(out, console.StyleFor(out), all, time.Now())
+				err = tellIdentities(out, terminal.StyleFor(out), all, time.Now())
 			}
 			for _, one := range all {
 				if err == nil && one.Trouble != "" {
@@ -135,14 +135,14 @@ func identities(ctx context.Context, kube client.Client, config *rest.Config, sy
 	return all, nil
 }
 
-func tellIdentities(w io.Writer, s console.Style, all []planeIdentity, now time.Time) error {
+func tellIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time.Time) error {
 	for i, one := range all {
 		if i > 0 {
 			if _, err := fmt.Fprintln(w); err != nil {
 				return err
 			}
 		}
-		t := console.Table{}
+		t := terminal.Table{}
 		t.Row(s.Dim("control plane"), one.ControlPlane)
 		t.Row(s.Dim("trust domain"), one.TrustDomain)
 		t.Row(s.Dim("certificates live"), (time.Duration(one.LifetimeSeconds) * time.Second).String())
@@ -153,7 +153,7 @@ func tellIdentities(w io.Writer, s console.Style, all []planeIdentity, now time.
 		if err := t.Write(w, s); err != nil {
 			return err
 		}
-		roots := console.Table{Headings: []string{"ROOT", "EXPIRES", "FINGERPRINT (SHA-256)", "SUBJECT"}}
+		roots := terminal.Table{Headings: []string{"ROOT", "EXPIRES", "FINGERPRINT (SHA-256)", "SUBJECT"}}
 		for _, r := range one.Roots {
 			roots.Row(string(r.Role), r.NotAfter.UTC().Format(time.RFC3339), r.Fingerprint[:16], r.Subject)
 		}

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/identity"
 )
 
@@ -21,7 +21,7 @@ func TestIdentityStatusIsTold(t *testing.T) {
 		Roots: []identity.Root{root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123")},
 	}
 	var out bytes.Buffer
-	if err := tellIdentities(&out, console.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
+	if err := tellIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
 		t.Fatal(err)
 	}
 	want := `control plane      anymesh-1

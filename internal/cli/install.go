@@ -11,7 +11,7 @@ import (
 	"helm.sh/helm/v4/pkg/strvals"
 	"sigs.k8s.io/yaml"
 
-	"anymesh.dev/anymesh/internal/install"
+	"anymesh.dev/anymesh/internal/cli/install"
 )
 
 // installFlags are those that both verbs have, so that uninstall finds what install made.

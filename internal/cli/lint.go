@@ -8,9 +8,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"anymesh.dev/anymesh/docs/findings"
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/lint"
-	"anymesh.dev/anymesh/internal/manifest"
+	"anymesh.dev/anymesh/internal/cli/lint"
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -31,7 +31,7 @@ func lintCommand() *cobra.Command {
 			"  anymesh lint --explain InvalidField",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.CheckFormat(output, "text", "json", "sarif"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "json", "sarif"); err != nil {
 				return exitError{2, err}
 			}
 			if code != "" {
@@ -61,11 +61,11 @@ func lintCommand() *cobra.Command {
 			out := c.OutOrStdout()
 			switch output {
 			case "json":
-				err = console.JSON(out, report)
+				err = terminal.JSON(out, report)
 			case "sarif":
-				err = console.JSON(out, report.SARIF(Version))
+				err = terminal.JSON(out, report.SARIF(Version))
 			default:
-				err = report.Text(out, console.StyleFor(out))
+				err = report.Text(out, terminal.StyleFor(out))
 			}
 			if err == nil && (report.Count(model.Error) > 0 || strict && report.Count(model.Warning) > 0) {
 				return exitError{code: 1}

@@ -12,10 +12,10 @@ import (
 	"k8s.io/client-go/rest"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/console"
-	"anymesh.dev/anymesh/internal/inspect"
-	"anymesh.dev/anymesh/internal/lookup"
-	"anymesh.dev/anymesh/internal/xds"
+	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 )
 
 func proxyCommand() *cobra.Command {
@@ -34,7 +34,7 @@ func proxyStatusCommand() *cobra.Command {
 			"Exit code 0 means that no sidecar refuses its configuration, 1 that one does.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := console.CheckFormat(output, "table", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
 				return exitError{2, err}
 			}
 			kube, config, err := s.connect()
@@ -47,9 +47,9 @@ func proxyStatusCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			if output == "json" {
-				err = console.JSON(out, all)
+				err = terminal.JSON(out, all)
 			} else {
-				err = inspect.Table(out, console.StyleFor(out), all, time.Now())
+				err = inspect.Table(out, terminal.StyleFor(out), all, time.Now())
 			}
 			if err == nil && inspect.Refuses(all) {
 				return exitError{code: 1}
@@ -78,7 +78,7 @@ func proxyConfigCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := console.CheckFormat(output, "text", "json"); err != nil {
+			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
 				return exitError{2, err}
 			}
 			kube, config, err := s.connect()
@@ -104,13 +104,13 @@ func proxyConfigCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			if output == "json" {
-				return console.JSON(out, json.RawMessage(dump))
+				return terminal.JSON(out, json.RawMessage(dump))
 			}
 			envoy, err := inspect.ParseEnvoy(dump)
 			if err != nil {
 				return err
 			}
-			return envoy.Outline(out, console.StyleFor(out))
+			return envoy.Outline(out, terminal.StyleFor(out))
 		},
 	}
 	s.addCluster(c)

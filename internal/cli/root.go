@@ -14,8 +14,8 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"anymesh.dev/anymesh/internal/agent"
-	"anymesh.dev/anymesh/internal/capture"
+	"anymesh.dev/anymesh/internal/pod/agent"
+	"anymesh.dev/anymesh/internal/pod/capture"
 )
 
 // Version is set when the program is built.

@@ -6,20 +6,20 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"anymesh.dev/anymesh/internal/console"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
 // show writes an answer in the format that was asked for. Notes go where they are in nobody's way.
-func show(c *cobra.Command, output string, answer any, notes []string, text func(io.Writer, console.Style) error) error {
+func show(c *cobra.Command, output string, answer any, notes []string, text func(io.Writer, terminal.Style) error) error {
 	tell(c, notes)
 	if output == "json" {
-		return console.JSON(c.OutOrStdout(), answer)
+		return terminal.JSON(c.OutOrStdout(), answer)
 	}
-	return text(c.OutOrStdout(), console.StyleFor(c.OutOrStdout()))
+	return text(c.OutOrStdout(), terminal.StyleFor(c.OutOrStdout()))
 }
 
 func tell(c *cobra.Command, notes []string) {
-	style := console.StyleFor(c.ErrOrStderr())
+	style := terminal.StyleFor(c.ErrOrStderr())
 	for _, note := range notes {
 		_, _ = fmt.Fprintln(c.ErrOrStderr(), style.Dim("note: "+note))
 	}

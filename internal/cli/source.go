@@ -10,9 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/flow"
-	"anymesh.dev/anymesh/internal/manifest"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 // source is where verbs take the mesh from: files, or the cluster that the kubeconfig names, read with the user's own rights.
@@ -35,7 +35,7 @@ func (s *source) addCluster(c *cobra.Command) {
 }
 
 // state computes the mesh, just as a control plane does. Notes say what was taken for granted.
-func (s *source) state(ctx context.Context, in io.Reader) (state *flow.State, notes []string, err error) {
+func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, notes []string, err error) {
 	dialects := dialect.All(dialect.Settings{})
 	var kinds []client.Object
 	for _, d := range dialects {
@@ -50,7 +50,7 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *flow.State, no
 	if err != nil {
 		return nil, nil, err
 	}
-	return flow.Compute(dialects, objects), notes, nil
+	return engine.Compute(dialects, objects), notes, nil
 }
 
 func (s *source) fromFiles(in io.Reader, kinds []client.Object) (objects []client.Object, notes []string, err error) {

@@ -21,16 +21,16 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/xds"
 )
 
 // newPlane has mesh m with workload front_a, and no pods.
 func newPlane() *controlPlane {
-	f := flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
+	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
 	f.Set(frontNode())
 	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/status"
+	"anymesh.dev/anymesh/internal/objects/status"
 	"anymesh.dev/anymesh/sidecar"
 )
 

@@ -7,7 +7,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
-	"anymesh.dev/anymesh/internal/socket"
+	"anymesh.dev/anymesh/internal/delivery/socket"
 )
 
 // dialing is how long it may take to reach the API server. What the network swallows is sent again after longer and longer, so a new

@@ -25,9 +25,9 @@ import (
 	"google.golang.org/grpc/credentials"
 	"k8s.io/client-go/kubernetes/fake"
 
+	"anymesh.dev/anymesh/internal/delivery/socket"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/socket"
-	"anymesh.dev/anymesh/internal/xds"
 )
 
 // pair is a key with a certificate of the authority, for a while.

@@ -10,13 +10,13 @@ import (
 	"strconv"
 	"time"
 
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
 // catalog shows drivers the mesh as it is.
-type catalog struct{ *flow.Flow }
+type catalog struct{ *engine.Flow }
 
 // Workloads lists the workloads in canonical order.
 func (c catalog) Workloads() []model.Key {

@@ -19,14 +19,14 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/deliver"
+	"anymesh.dev/anymesh/internal/delivery"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/release"
-	"anymesh.dev/anymesh/internal/status"
-	"anymesh.dev/anymesh/internal/xds"
+	"anymesh.dev/anymesh/internal/objects/finalizers"
+	"anymesh.dev/anymesh/internal/objects/status"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -42,12 +42,12 @@ type controlPlane struct {
 	keeper    *identity.Keeper
 	serving   *identity.Serving
 	dialect   appmesh.Dialect
-	flow      *flow.Flow
-	deliverer *deliver.Deliverer
+	flow      *engine.Flow
+	deliverer *delivery.Deliverer
 	xds       *xds.Server
 	writer    *status.Writer
 	traces    *sdktrace.TracerProvider
-	releaser  *release.Releaser
+	releaser  *finalizers.Releaser
 	probes    sidecar.HealthProbes
 	debug     map[string]http.Handler
 	patience  time.Duration
@@ -116,7 +116,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 			Scheme:                   cp.client.Scheme(),
 			Mapper:                   cp.client.RESTMapper(),
 			DefaultTransform:         cache.TransformStripManagedFields(),
-			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: flow.SlimPod}},
+			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.SlimPod}},
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})
 		return err
@@ -154,10 +154,10 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	class := cp.Mesh.GetSidecarClass()
 	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
 	cp.dialect.TrustDomain = cp.TrustDomain
-	cp.deliverer = deliver.New(cp.Log, class, func() { cp.writer.Wake() })
+	cp.deliverer = delivery.New(cp.Log, class, func() { cp.writer.Wake() })
 	recorder := cp.recorder(ctx)
-	cp.releaser = release.New(release.Options{Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry})
-	cp.flow = flow.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, cp.releaser.Changed)
+	cp.releaser = finalizers.New(finalizers.Options{Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry})
+	cp.flow = engine.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, cp.releaser.Changed)
 	var err error
 	cp.writer, err = status.New(status.Options{
 		Dialects: []status.Maker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,

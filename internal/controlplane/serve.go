@@ -14,10 +14,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"anymesh.dev/anymesh/internal/admission"
+	"anymesh.dev/anymesh/internal/delivery/socket"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/inject"
-	"anymesh.dev/anymesh/internal/socket"
+	"anymesh.dev/anymesh/internal/objects/admission"
+	"anymesh.dev/anymesh/internal/pod/inject"
 )
 
 // maxHeader bounds the header of any request, in bytes.

@@ -17,7 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 // Pauses between attempts at what the start needs of the API server grow from firstPause to longestPause, and up to a half is added.
@@ -153,7 +153,7 @@ func (cp *controlPlane) watch(ctx context.Context) error {
 			return err
 		}
 	}
-	return flow.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), cp.dialect.Kinds()...)
+	return engine.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), cp.dialect.Kinds()...)
 }
 
 func (p *progress) expect(kind string, seen func() bool) {

@@ -14,7 +14,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"go.opentelemetry.io/otel/trace"
 
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 // newTracer gives a tracer that sends spans to the collector that OpenTelemetry's own environment variables name, and one that does
@@ -38,8 +38,8 @@ func newTracer(ctx context.Context, replica string, log *slog.Logger) (*sdktrace
 
 // traceChanges makes a span of each change, from the first event to the last byte handed to the discovery server, with one within for
 // each stage.
-func traceChanges(tracer trace.Tracer) flow.Sink {
-	return func(c flow.Change) {
+func traceChanges(tracer trace.Tracer) engine.Sink {
+	return func(c engine.Change) {
 		start := c.Since
 		if start.IsZero() {
 			start = c.Begun

@@ -17,7 +17,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 )
 
 var quietLog = slog.New(slog.DiscardHandler)
@@ -26,7 +26,7 @@ var quietLog = slog.New(slog.DiscardHandler)
 func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	f := flow.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
+	f := engine.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
 	f.Settle()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
 	f.Settle()
@@ -90,7 +90,7 @@ func TestTracesReachTheCollector(t *testing.T) {
 	if cp.traces, err = newTracer(t.Context(), "replica-1", quietLog); err != nil {
 		t.Fatal(err)
 	}
-	flow.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Settle()
+	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Settle()
 	cp.flushTraces(t.Context())
 	select {
 	case r := <-c.exported:

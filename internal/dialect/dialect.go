@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 )
 
 // Dialect is one family of API objects.
@@ -25,7 +25,7 @@ type Dialect interface {
 	Kinds() []client.Object
 	// Rules adds the rules that make items of the model, and findings, from objects. They change no object and never fail: what is
 	// wrong with an object is a finding.
-	Rules(g *incremental.Graph, objects *live.Objects, out *live.Model)
+	Rules(g *incremental.Graph, objects *store.Objects, out *store.Model)
 }
 
 // Settings are the choices of whoever runs the control plane, one member a dialect.

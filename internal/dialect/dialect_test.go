@@ -5,8 +5,8 @@ import (
 	"testing"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 )
 
 func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
@@ -23,8 +23,8 @@ func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
 			t.Errorf("dialect %s reads nothing", d.Name())
 		}
 		g := incremental.New()
-		m := live.NewModel(g)
-		d.Rules(g, live.NewObjects(g), m)
+		m := store.NewModel(g)
+		d.Rules(g, store.NewObjects(g), m)
 		g.Run()
 		if len(m.Snapshot().Meshes) > 0 || len(m.AllFindings()) > 0 {
 			t.Errorf("dialect %s makes something of nothing", d.Name())

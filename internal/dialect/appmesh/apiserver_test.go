@@ -22,7 +22,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/flow"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -31,7 +31,7 @@ import (
 type apiServer struct {
 	t       *testing.T
 	dialect appmesh.Dialect
-	flow    *flow.Flow
+	flow    *engine.Flow
 	random  *rand.Rand
 	clock   time.Time
 	ipv6    bool
@@ -47,7 +47,7 @@ func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted
 	t.Helper()
 	d := appmesh.Dialect{Settings: settings}
 	s := &apiServer{
-		t: t, dialect: d, flow: flow.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}), random: rand.New(rand.NewPCG(seed, 7)),
+		t: t, dialect: d, flow: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}), random: rand.New(rand.NewPCG(seed, 7)),
 		clock: someTime, objects: map[string]client.Object{}, manifests: map[string]client.Object{},
 	}
 	for _, o := range objects {
@@ -168,7 +168,7 @@ func (s *apiServer) settle() {
 	s.t.Helper()
 	s.flow.Settle()
 	objects := s.list()
-	live, afresh := s.flow.State(), flow.Compute([]dialect.Dialect{s.dialect}, objects)
+	live, afresh := s.flow.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
 	if a, b := afresh.Index.Model, live.Index.Model; !reflect.DeepEqual(a, b) {
 		s.t.Fatalf("models differ (-afresh +incremental):\n%s", gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))
 	}

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -55,9 +55,9 @@ func (t *translator) selector(m *member[*api.VirtualNode]) {
 }
 
 // addPods adds the rules about pods.
-func (r *rules) addPods(g *incremental.Graph, objects *live.Objects) {
+func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	r.sharedPods = incremental.NewRelation[rivals](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
-	incremental.Each(g, "Pod", live.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
+	incremental.Each(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
 		t := &translator{task, r}
 		t.instance(all[0])
 	})

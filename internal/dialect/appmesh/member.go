@@ -6,8 +6,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -40,9 +40,9 @@ type members[T client.Object] struct {
 }
 
 // newMembers adds the rule by which each object of a kind claims a name in its mesh.
-func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *live.Objects, kind string) *members[T] {
+func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) *members[T] {
 	ms := &members[T]{
-		kind: kind, objects: live.Of[T](objects),
+		kind: kind, objects: store.Of[T](objects),
 		byKey: claims[model.Key](g, "claims of "+kind), byObject: claims[types.NamespacedName](g, "members of "+kind),
 	}
 	incremental.Each(g, "claim of "+kind, ms.objects, func(task *incremental.Task, id types.NamespacedName, all []T) {

@@ -11,8 +11,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -28,12 +28,12 @@ type meshMember struct {
 }
 
 // addMeshes adds the rules about Meshes and the namespaces that they select.
-func (r *rules) addMeshes(g *incremental.Graph, objects *live.Objects) {
+func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	same := func(a, b meshMember) bool { return reflect.DeepEqual(a, b) }
 	r.meshNames = claims[string](g, "names of meshes")
 	r.meshes = incremental.NewRelation[everything](g, "all meshes", func(a, b meshMember) int { return a.compare(b.age) }, same)
 	r.namespaceNames = incremental.NewRelation[everything](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
-	all := live.Of[*api.Mesh](objects)
+	all := store.Of[*api.Mesh](objects)
 	incremental.Each(g, "claim of Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
 		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
 			r.meshNames.Emit(task, name, claim{age: ageOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})

@@ -9,14 +9,14 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/incremental"
-	"anymesh.dev/anymesh/internal/live"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
 // Rules adds the rules of the dialect: from objects to the items of the model, and findings. A bad object, or a bad part of one, is
 // left out and reported; the rest is served.
-func (d Dialect) Rules(g *incremental.Graph, objects *live.Objects, out *live.Model) {
+func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
 	newRules(d.Settings, g, objects, out)
 }
 
@@ -30,8 +30,8 @@ func (d Dialect) Translate(objects []client.Object) (model.Model, []model.Findin
 // evaluate applies the rules to objects.
 func (d Dialect) evaluate(objects []client.Object) *rules {
 	g := incremental.New()
-	in := live.NewObjects(g)
-	r := newRules(d.Settings, g, in, live.NewModel(g))
+	in := store.NewObjects(g)
+	r := newRules(d.Settings, g, in, store.NewModel(g))
 	for _, o := range objects {
 		in.Set(o)
 	}
@@ -42,7 +42,7 @@ func (d Dialect) evaluate(objects []client.Object) *rules {
 // rules are the relations between objects and model.
 type rules struct {
 	settings Settings
-	out      *live.Model
+	out      *store.Model
 
 	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
 	// namespaceNames lists the names of all Namespaces.
@@ -68,8 +68,8 @@ type rules struct {
 // everything is the key of relations whose entries are always looked at together.
 type everything struct{}
 
-func newRules(s Settings, g *incremental.Graph, objects *live.Objects, out *live.Model) *rules {
-	r := &rules{settings: s, out: out, namespaces: live.Of[*corev1.Namespace](objects)}
+func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
+	r := &rules{settings: s, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
 	r.addMeshes(g, objects)
 	r.nodes = newMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
 	r.services = newMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)

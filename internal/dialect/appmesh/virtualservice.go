@@ -2,7 +2,7 @@ package appmesh
 
 import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/incremental"
+	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
 )
 

@@ -1,0 +1,220 @@
+package check
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"crypto/x509/pkix"
+	"encoding/pem"
+	"errors"
+	"math/big"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+// Every check can be run, is explained, and needs one that runs before it whenever it runs.
+func TestTableIsComplete(t *testing.T) {
+	seen := map[Code]Stage{}
+	page := Page()
+	for _, c := range Table {
+		if c.Title == "" || c.Meaning == "" || c.Remedy == "" || c.run == nil {
+			t.Errorf("%s lacks something", c.Code)
+		}
+		if seen[c.Code] != "" {
+			t.Errorf("%s is there twice", c.Code)
+		}
+		if needed := seen[c.Needs]; c.Needs != "" && needed != Always && needed != c.Stage {
+			t.Errorf("%s needs %s, which does not run before it", c.Code, c.Needs)
+		}
+		seen[c.Code] = c.Stage
+		if !strings.Contains(page, "## "+string(c.Code)+"\n") || !strings.Contains(page, "(#"+anchor(c.Code)+")") {
+			t.Errorf("%s is not on the page", c.Code)
+		}
+	}
+}
+
+// A check that fails takes those with it that need it; a warning does not.
+func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
+	whole := Table
+	t.Cleanup(func() { Table = whole })
+	gives := func(err error) func(context.Context, *Cluster) (string, error) {
+		return func(context.Context, *Cluster) (string, error) { return "", err }
+	}
+	Table = []Check{
+		{Code: "A", Stage: Always, run: gives(errors.New("no")), Meaning: "m", Remedy: "r"},
+		{Code: "B", Stage: After, Needs: "A", run: gives(nil)},
+		{Code: "C", Stage: After, Needs: "B", run: gives(nil)},
+		{Code: "D", Stage: After, run: gives(warn("careful"))},
+		{Code: "E", Stage: After, Needs: "D", run: gives(nil)},
+		{Code: "F", Stage: Before, run: gives(nil)},
+	}
+	var began, got []string
+	results := Run(t.Context(), &Cluster{}, After, func(title string) { began = append(began, title) },
+		func(r Result) { got = append(got, string(r.Code)+" "+string(r.Status)) })
+	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed"}; !slices.Equal(got, want) || len(began) != len(want) {
+		t.Errorf("got %v, want %v", got, want)
+	}
+	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != "docs/check.md#a" || results[0].Remedy != "r" {
+		t.Errorf("results: %+v", results)
+	}
+}
+
+func TestOldServersAreRefused(t *testing.T) {
+	for version, fine := range map[string]bool{"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false} {
+		if err := oldServer(version); (err == nil) != fine {
+			t.Errorf("%s: %v", version, err)
+		}
+	}
+}
+
+func TestDefinitionsAreCompared(t *testing.T) {
+	all, err := crds.All()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := all[0]
+	for text, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+		"":                   func(*apiextensionsv1.CustomResourceDefinition) {},
+		"is not established": func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil },
+		"does not serve":     func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false },
+		"has another schema": func(d *apiextensionsv1.CustomResourceDefinition) {
+			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
+		},
+	} {
+		have := want.DeepCopy()
+		have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
+		change(have)
+		if got := definitionFault(want, have); text == "" && got != "" || !strings.Contains(got, text) {
+			t.Errorf("got %q, want %q", got, text)
+		}
+	}
+	if got := definitionFault(want, nil); !strings.HasSuffix(got, "is missing") {
+		t.Errorf("got %q", got)
+	}
+}
+
+func authority(t *testing.T, from, to time.Time) []byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mesh"}, NotBefore: from, NotAfter: to}
+	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
+}
+
+func TestAuthoritiesAreValidForAWhile(t *testing.T) {
+	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
+	day := 24 * time.Hour
+	long := authority(t, now.Add(-day), now.Add(365*day))
+	if remark, err := judgeBundle(long, now); err != nil || remark != "until 2027-11-21" {
+		t.Errorf("%q, %v", remark, err)
+	}
+	var w warning
+	if _, err := judgeBundle(slices.Concat(long, authority(t, now.Add(-day), now.Add(7*day))), now); !errors.As(err, &w) {
+		t.Errorf("an authority that ends soon: %v", err)
+	}
+	for _, bundle := range [][]byte{authority(t, now.Add(-day), now.Add(-time.Hour)), authority(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
+		if _, err := judgeBundle(bundle, now); err == nil || errors.As(err, &w) {
+			t.Errorf("a bad authority: %v", err)
+		}
+	}
+}
+
+// state has two running pods of one workload, one of them without a sidecar, and one that has ended.
+func state() *engine.State {
+	pod := func(name string, injected bool, phase corev1.PodPhase) *corev1.Pod {
+		p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
+		p.Name, p.Namespace, p.UID, p.Labels = name, "demo", types.UID("uid of "+name), map[string]string{"app": "a"}
+		if injected {
+			p.Spec.InitContainers = []corev1.Container{{Name: capture}}
+		}
+		return p
+	}
+	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "demo"}, Spec: api.VirtualNodeSpec{
+		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
+	}}
+	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
+	return engine.Compute(dialect.All(dialect.Settings{}), []client.Object{mesh, namespace, node,
+		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning), pod("ended", true, corev1.PodSucceeded),
+	})
+}
+
+func TestPodsAndTheirSidecars(t *testing.T) {
+	s := state()
+	cluster := &Cluster{State: func(context.Context) (*engine.State, error) { return s, nil }}
+	var w warning
+	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) || !strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
+		t.Errorf("injected: %v", err)
+	}
+	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 are not: demo/meshed" {
+		t.Errorf("missing: %v", err)
+	}
+	if remark, err := missing(s, []inspect.Sidecar{{Client: xds.Client{Identity: "uid of meshed"}}}); err != nil || remark != "1 of 1" {
+		t.Errorf("missing: %q, %v", remark, err)
+	}
+}
+
+func TestSidecarsThatAreBehind(t *testing.T) {
+	nack := &xds.Nack{Names: []string{"cds_x"}, Message: "bad"}
+	late := inspect.Sidecar{Pod: "demo/a", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
+	fine := inspect.Sidecar{Pod: "demo/b", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
+	if err := behind([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: refused cds_x: bad" {
+		t.Errorf("got %v", err)
+	}
+	if err := behind([]inspect.Sidecar{fine}); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestDeploymentsAreReady(t *testing.T) {
+	deployment := func(want *int32, available int32) *appsv1.Deployment {
+		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: want}, Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available}}
+		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "i"}}
+		return d
+	}
+	if remark, err := judgeDeployment(deployment(nil, 1)); err != nil || remark != "1 of 1 replicas, image i" {
+		t.Errorf("%q, %v", remark, err)
+	}
+	for _, d := range []*appsv1.Deployment{deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0)} {
+		if _, err := judgeDeployment(d); err == nil {
+			t.Errorf("%d of %v is ready", d.Status.AvailableReplicas, d.Spec.Replicas)
+		}
+	}
+}
+
+func TestFindingsAreCountedByObject(t *testing.T) {
+	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
+	_, err := countFindings([]model.Finding{model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeNotHonoured, "y")})
+	var w warning
+	if !errors.As(err, &w) || w.text != "1 error, 1 warning: Mesh m (2)" {
+		t.Errorf("got %v", err)
+	}
+	if remark, err := countFindings(nil); err != nil || remark != "no findings" {
+		t.Errorf("%q, %v", remark, err)
+	}
+}

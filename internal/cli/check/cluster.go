@@ -1,0 +1,197 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	authorizationv1 "k8s.io/api/authorization/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/api/equality"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/cli/install"
+)
+
+// ours is the name of our webhook configurations and of our Deployment.
+const ours = "anymesh"
+
+// group is the API group that another controller may claim too.
+const group = "appmesh.k8s.aws"
+
+func apiServer(_ context.Context, c *Cluster) (string, error) {
+	v, err := c.Kube.Discovery().ServerVersion()
+	if err != nil {
+		return "", fmt.Errorf("%s: %w", c.Host, err)
+	}
+	return c.Host + ", " + v.GitVersion, nil
+}
+
+func nativeSidecars(_ context.Context, c *Cluster) (string, error) {
+	v, err := c.Kube.Discovery().ServerVersion()
+	if err != nil {
+		return "", err
+	}
+	return "", oldServer(v.GitVersion)
+}
+
+// oldServer gives an error for versions whose pods know no sidecars: the feature is on by default from 1.29, the sleep before a container stops from 1.30.
+func oldServer(gitVersion string) error {
+	v, err := version.ParseGeneric(gitVersion)
+	if err != nil {
+		return warn("the version %q of the API server is not understood", gitVersion)
+	}
+	if v.LessThan(version.MustParseGeneric("1.30")) {
+		return fmt.Errorf("the API server has version %s", gitVersion)
+	}
+	return nil
+}
+
+// permissions asks about everything that an installation creates.
+func permissions(ctx context.Context, c *Cluster) (string, error) {
+	objects, err := install.Manifests(install.Options{Namespace: c.Namespace})
+	if err != nil {
+		return "", err
+	}
+	var missing []string
+	asked := map[string]bool{}
+	for _, o := range objects {
+		gvk := o.GroupVersionKind()
+		mapping, err := c.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
+		if err != nil {
+			return "", fmt.Errorf("the API server does not know %s: %w", gvk.Kind, err)
+		}
+		for _, verb := range []string{"create", "patch"} {
+			what := verb + " " + mapping.Resource.GroupResource().String()
+			if asked[what] {
+				continue
+			}
+			asked[what] = true
+			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
+				ResourceAttributes: &authorizationv1.ResourceAttributes{
+					Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace(),
+				},
+			}}
+			answer, err := c.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			if err != nil {
+				return "", err
+			}
+			if !answer.Status.Allowed {
+				missing = append(missing, what)
+			}
+		}
+	}
+	if len(missing) > 0 {
+		return "", fmt.Errorf("you may not %s", strings.Join(missing, ", "))
+	}
+	return "", nil
+}
+
+func otherController(ctx context.Context, c *Cluster) (string, error) {
+	var mutating admissionregistrationv1.MutatingWebhookConfigurationList
+	var validating admissionregistrationv1.ValidatingWebhookConfigurationList
+	if err := c.Client.List(ctx, &mutating); err != nil {
+		return "", warn("webhook configurations cannot be listed: %v", err)
+	}
+	if err := c.Client.List(ctx, &validating); err != nil {
+		return "", warn("webhook configurations cannot be listed: %v", err)
+	}
+	var found []string
+	for _, m := range mutating.Items {
+		for _, w := range m.Webhooks {
+			if m.Name != ours && claims(w.Rules) {
+				found = append(found, "MutatingWebhookConfiguration "+m.Name)
+			}
+		}
+	}
+	for _, v := range validating.Items {
+		for _, w := range v.Webhooks {
+			if v.Name != ours && claims(w.Rules) {
+				found = append(found, "ValidatingWebhookConfiguration "+v.Name)
+			}
+		}
+	}
+	if found = slices.Compact(found); len(found) > 0 {
+		return "", fmt.Errorf("%s acts on %s", strings.Join(found, ", "), group)
+	}
+	return "", nil
+}
+
+func claims(rules []admissionregistrationv1.RuleWithOperations) bool {
+	return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.APIGroups, group) })
+}
+
+func compatible(ctx context.Context, c *Cluster) (string, error) {
+	return definitions(ctx, c, func(want, have *apiextensionsv1.CustomResourceDefinition) string {
+		if have == nil {
+			return ""
+		}
+		for _, stored := range have.Status.StoredVersions {
+			if !slices.ContainsFunc(want.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
+				return fmt.Sprintf("%s has objects stored in version %s, Anymesh knows %s", want.Name, stored, want.Spec.Versions[0].Name)
+			}
+		}
+		return ""
+	})
+}
+
+func installed(ctx context.Context, c *Cluster) (string, error) {
+	return definitions(ctx, c, definitionFault)
+}
+
+// definitionFault compares a definition with the one that is there, nil if there is none.
+func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) string {
+	if have == nil {
+		return want.Name + " is missing"
+	}
+	established := func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
+		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	}
+	if !slices.ContainsFunc(have.Status.Conditions, established) {
+		return want.Name + " is not established"
+	}
+	for _, v := range want.Spec.Versions {
+		i := slices.IndexFunc(have.Spec.Versions, func(h apiextensionsv1.CustomResourceDefinitionVersion) bool { return h.Name == v.Name && h.Served })
+		if i < 0 {
+			return want.Name + " does not serve version " + v.Name
+		}
+		if !equality.Semantic.DeepEqual(have.Spec.Versions[i].Schema, v.Schema) {
+			return want.Name + " has another schema"
+		}
+	}
+	return ""
+}
+
+// definitions holds each of our definitions against the cluster's.
+func definitions(ctx context.Context, c *Cluster, fault func(want, have *apiextensionsv1.CustomResourceDefinition) string) (string, error) {
+	all, err := crds.All()
+	if err != nil {
+		return "", err
+	}
+	var faults []string
+	for _, want := range all {
+		have := &apiextensionsv1.CustomResourceDefinition{}
+		err := c.Client.Get(ctx, client.ObjectKeyFromObject(want), have)
+		if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+			have, err = nil, nil
+		}
+		if err != nil {
+			return "", fmt.Errorf("CustomResourceDefinition %s: %w", want.Name, err)
+		}
+		if text := fault(want, have); text != "" {
+			faults = append(faults, text)
+		}
+	}
+	if len(faults) > 0 {
+		return "", errors.New(strings.Join(faults, "; "))
+	}
+	return fmt.Sprintf("%d kinds", len(all)), nil
+}

@@ -1,0 +1,163 @@
+package check
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+// capture is the container that every injected pod has, whatever its sidecar.
+const capture = "proxyinit"
+
+// settling is how long sidecars may take to accept a change that comes in while we look.
+const settling = 3 * time.Second
+
+func isInjected(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == capture })
+}
+
+// members gives the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by unique id.
+func members(s *engine.State) (with, without map[string]string) {
+	with, without = map[string]string{}, map[string]string{}
+	for _, o := range s.Objects {
+		p, is := o.(*corev1.Pod)
+		if !is || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+			continue
+		}
+		if _, member := s.WorkloadOf(string(p.UID)); member {
+			if isInjected(p) {
+				with[string(p.UID)] = p.Namespace + "/" + p.Name
+			} else {
+				without[string(p.UID)] = p.Namespace + "/" + p.Name
+			}
+		}
+	}
+	return with, without
+}
+
+func injected(ctx context.Context, c *Cluster) (string, error) {
+	s, err := c.State(ctx)
+	if err != nil {
+		return "", err
+	}
+	with, without := members(s)
+	if len(without) > 0 {
+		return "", warn("%s without a sidecar: %s", terminal.Count(len(without), "pod is", "pods are"), some(without))
+	}
+	return terminal.Count(len(with), "pod", "pods"), nil
+}
+
+func connected(ctx context.Context, c *Cluster) (string, error) {
+	s, err := c.State(ctx)
+	if err != nil {
+		return "", err
+	}
+	all, err := c.Sidecars(ctx)
+	if err != nil {
+		return "", err
+	}
+	return missing(s, all)
+}
+
+// missing finds pods whose sidecar is not connected.
+func missing(s *engine.State, all []inspect.Sidecar) (string, error) {
+	with, _ := members(s)
+	total := len(with)
+	for _, sidecar := range all {
+		delete(with, sidecar.Identity)
+	}
+	if len(with) > 0 {
+		return "", fmt.Errorf("%d of %d are not: %s", len(with), total, some(with))
+	}
+	return fmt.Sprintf("%d of %d", total, total), nil
+}
+
+// synced looks again for a while: changes are on their way at any time.
+func synced(ctx context.Context, c *Cluster) (string, error) {
+	deadline := time.Now().Add(settling)
+	for {
+		all, err := c.Sidecars(ctx)
+		if err != nil {
+			return "", err
+		}
+		if err := behind(all); err == nil || inspect.Refuses(all) || time.Now().After(deadline) {
+			return "", err
+		}
+		select {
+		case <-ctx.Done():
+			return "", ctx.Err()
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+// behind finds sidecars that are not up to date.
+func behind(all []inspect.Sidecar) error {
+	var late []string
+	for _, sidecar := range all {
+		i := slices.IndexFunc(sidecar.Types, func(t xds.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
+		if i < 0 {
+			continue
+		}
+		t := sidecar.Types[i]
+		text := fmt.Sprintf("%s: %s", sidecar.Pod, inspect.StateOf(t))
+		if inspect.StateOf(t) == inspect.Refused {
+			text += " " + strings.Join(t.LastNack.Names, ", ") + ": " + t.LastNack.Message
+		}
+		late = append(late, text)
+	}
+	if len(late) > 0 {
+		return errors.New(strings.Join(late, "; "))
+	}
+	return nil
+}
+
+func served(ctx context.Context, c *Cluster) (string, error) {
+	s, err := c.State(ctx)
+	if err != nil {
+		return "", err
+	}
+	return countFindings(s.Findings)
+}
+
+// countFindings sums findings up by object.
+func countFindings(all []model.Finding) (string, error) {
+	count := map[string]int{}
+	errs := 0
+	for _, f := range all {
+		count[f.Object.String()]++
+		if f.Severity == model.Error {
+			errs++
+		}
+	}
+	if len(all) == 0 {
+		return "no findings", nil
+	}
+	var texts []string
+	for _, object := range slices.Sorted(maps.Keys(count)) {
+		texts = append(texts, fmt.Sprintf("%s (%d)", object, count[object]))
+	}
+	return "", warn("%s, %s: %s", terminal.Count(errs, "error", "errors"), terminal.Count(len(all)-errs, "warning", "warnings"), strings.Join(texts, ", "))
+}
+
+// some lists the first few names.
+func some(all map[string]string) string {
+	const most = 5
+	names := slices.Sorted(maps.Values(all))
+	if len(names) > most {
+		names = append(names[:most], fmt.Sprintf("and %d more", len(names)-most))
+	}
+	return strings.Join(names, ", ")
+}

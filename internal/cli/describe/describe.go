@@ -1,0 +1,211 @@
+// Package describe says what things are in the mesh.
+//
+// In: a state of the mesh and a workload, a service, a router or a mesh of it, or any object that a dialect reads. Out: what it listens
+// on, what it may reach and who may reach it, with the object and field behind each, what its cluster says of it, and the findings
+// about it.
+package describe
+
+import (
+	"slices"
+
+	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/phrases"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+// Workload is what a workload is in the mesh.
+type Workload struct {
+	lookup.Workload
+	Egress    model.Egress     `json:"egress"`
+	Inbound   []Port           `json:"inbound,omitempty"`
+	Instances []model.Endpoint `json:"instances,omitempty"`
+	Reaches   []Port           `json:"reaches,omitempty"`
+	ReachedBy []Caller         `json:"reachedBy,omitempty"`
+	Status    []Condition      `json:"status,omitempty"`
+	Findings  []model.Finding  `json:"findings,omitempty"`
+}
+
+// Port is a port that somebody listens on, or that a service is dialled on.
+type Port struct {
+	Service  string         `json:"service,omitempty"`
+	Port     uint16         `json:"port"`
+	Protocol model.Protocol `json:"protocol"`
+	// Timeouts are in words, and empty where routes have their own.
+	Timeouts string       `json:"timeouts,omitempty"`
+	Routes   []Route      `json:"routes,omitempty"`
+	Origin   model.Origin `json:"origin"`
+}
+
+// Route is a route in words.
+type Route struct {
+	Name     string       `json:"name"`
+	Match    string       `json:"match"`
+	Targets  []Target     `json:"targets,omitempty"`
+	Retries  string       `json:"retries"`
+	Timeouts string       `json:"timeouts"`
+	Origin   model.Origin `json:"origin"`
+}
+
+// Target is a destination of a route with its share of the traffic, a percentage.
+type Target struct {
+	Destination string          `json:"destination"`
+	Object      model.ObjectRef `json:"object"`
+	Port        uint16          `json:"port,omitempty"`
+	Share       string          `json:"share"`
+}
+
+// Caller is a workload that may reach something, and by which service and route.
+type Caller struct {
+	Workload model.Key       `json:"workload"`
+	Object   model.ObjectRef `json:"object"`
+	Service  string          `json:"service"`
+	Port     uint16          `json:"port"`
+	Route    string          `json:"route,omitempty"`
+	Share    string          `json:"share,omitempty"`
+}
+
+// OfWorkload describes a workload.
+func OfWorkload(s *engine.State, w lookup.Workload) Workload {
+	view := s.Views[w.Key]
+	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key), Status: conditions(s, w.Origin.Object)}
+	about := map[model.ObjectRef]bool{w.Origin.Object: true}
+	for _, in := range view.Inbound {
+		p := Port{Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin, Routes: routes(s, view.Mesh.Name, in.Routes)}
+		if in.Listener.Router == "" {
+			p.Timeouts = timeouts(in.Listener.Protocol, in.Listener.Timeouts)
+		}
+		out.Inbound = append(out.Inbound, p)
+	}
+	for _, o := range view.Outbound {
+		for _, b := range o.Bindings {
+			out.Reaches = append(out.Reaches, Port{
+				Service: b.Service, Port: o.Port, Protocol: b.Protocol, Origin: b.Origin, Routes: routes(s, view.Mesh.Name, b.Routes),
+			})
+		}
+	}
+	mine := func(d model.Destination) bool { return d.Workload == w.Name }
+	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool { return d != nil && mine(*d) })
+	out.Findings = findings(s, about)
+	return out
+}
+
+// Service is what a service is.
+type Service struct {
+	model.Service
+	Ports     []Port          `json:"ports,omitempty"`
+	ReachedBy []Caller        `json:"reachedBy,omitempty"`
+	Status    []Condition     `json:"status,omitempty"`
+	Findings  []model.Finding `json:"findings,omitempty"`
+}
+
+// OfService describes a service.
+func OfService(s *engine.State, service model.Service) Service {
+	out := Service{Service: service, Status: conditions(s, service.Origin.Object)}
+	about := map[model.ObjectRef]bool{service.Origin.Object: true}
+	for _, router := range s.Index.Model.Routers {
+		if router.Mesh != service.Mesh || router.Name != service.Router {
+			continue
+		}
+		about[router.Origin.Object] = true
+		out.Ports = append(out.Ports, routerPorts(s, router)...)
+	}
+	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool { return d == nil && b.Service == service.Name })
+	out.Findings = findings(s, about)
+	return out
+}
+
+// Mesh is what a mesh consists of.
+type Mesh struct {
+	model.Mesh
+	Workloads []Member        `json:"workloads,omitempty"`
+	Services  []Member        `json:"services,omitempty"`
+	Status    []Condition     `json:"status,omitempty"`
+	Findings  []model.Finding `json:"findings,omitempty"`
+}
+
+// Member is a workload or a service of a mesh.
+type Member struct {
+	Name   string          `json:"name"`
+	Object model.ObjectRef `json:"object"`
+	// Listens are the ports with their protocols.
+	Listens []string `json:"listens,omitempty"`
+	// Ready and Instances count a workload's pods.
+	Ready     int `json:"ready,omitempty"`
+	Instances int `json:"instances,omitempty"`
+}
+
+// OfMesh describes a mesh. Its findings are those of everything in it.
+func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
+	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object)}
+	about := map[model.ObjectRef]bool{mesh.Origin.Object: true}
+	m := s.Index.Model
+	for _, w := range m.Workloads {
+		if w.Mesh != mesh.Name {
+			continue
+		}
+		about[w.Origin.Object] = true
+		member := Member{Name: w.Name, Object: w.Origin.Object}
+		for _, l := range w.Listeners {
+			member.Listens = append(member.Listens, portName(l.Port, l.Protocol))
+		}
+		for _, e := range s.Index.Endpoints(w.Key) {
+			member.Instances++
+			if e.Ready {
+				member.Ready++
+			}
+		}
+		out.Workloads = append(out.Workloads, member)
+	}
+	for _, service := range m.Services {
+		if service.Mesh != mesh.Name {
+			continue
+		}
+		about[service.Origin.Object] = true
+		member := Member{Name: service.Name, Object: service.Origin.Object}
+		for _, r := range m.Routers {
+			if r.Mesh == mesh.Name && r.Name == service.Router {
+				about[r.Origin.Object] = true
+				for _, p := range r.Ports {
+					member.Listens = append(member.Listens, portName(p.Port, p.Protocol))
+				}
+			}
+		}
+		out.Services = append(out.Services, member)
+	}
+	out.Findings = findings(s, about)
+	return out
+}
+
+// routes puts routes into words.
+func routes(s *engine.State, mesh string, all []model.Route) []Route {
+	var out []Route
+	for _, r := range all {
+		route := Route{Name: r.Name, Match: phrases.Match(r.Match), Timeouts: timeouts(r.Protocol, r.Action.Timeouts), Origin: r.Origin}
+		if r.Protocol.Requests() {
+			route.Retries = phrases.Retry(r.Action.Retry)
+		}
+		var total uint32
+		for _, t := range r.Action.Destinations {
+			total += t.Weight
+		}
+		for _, t := range r.Action.Destinations {
+			target := Target{Destination: t.Destination, Object: t.Origin.Object, Share: phrases.Share(t.Weight, total)}
+			if d, ok := destination(s, mesh, t.Destination); ok {
+				target.Port, target.Object = d.Port, d.Origin.Object
+			}
+			route.Targets = append(route.Targets, target)
+		}
+		out = append(out, route)
+	}
+	return out
+}
+
+func destination(s *engine.State, mesh, name string) (model.Destination, bool) {
+	all := s.Index.Model.Destinations
+	i, ok := slices.BinarySearchFunc(all, model.Key{Mesh: mesh, Name: name}, func(d model.Destination, k model.Key) int { return d.Compare(k) })
+	if !ok {
+		return model.Destination{}, false
+	}
+	return all[i], true
+}

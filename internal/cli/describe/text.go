@@ -1,0 +1,187 @@
+package describe
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
+)
+
+// page is a text in the making.
+type page struct {
+	strings.Builder
+	s   terminal.Style
+	err error
+}
+
+func (p *page) heading(text string) { p.WriteString("\n" + p.s.Bold(text) + "\n") }
+
+func (p *page) table(t terminal.Table) {
+	t.Indent = "  "
+	p.err = cmp.Or(p.err, t.Write(p, p.s))
+}
+
+func (p *page) flush(w io.Writer) error {
+	if p.err != nil {
+		return p.err
+	}
+	_, err := io.WriteString(w, p.String())
+	return err
+}
+
+// Text writes the description for people.
+func (d Workload) Text(w io.Writer, s terminal.Style) error {
+	p := &page{s: s}
+	if d.Pod != nil {
+		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
+	}
+	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	fmt.Fprintf(p, "%s; undeclared destinations: %s\n", cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress)
+
+	p.heading("Listens on")
+	p.ports(d.Inbound, "nothing")
+	if len(d.Instances) > 0 {
+		p.heading("Instances")
+		t := terminal.Table{Headings: []string{"POD", "READY", "ADDRESSES", "IDENTITY"}}
+		for _, e := range d.Instances {
+			ready := s.Red("no")
+			if e.Ready {
+				ready = s.Green("yes")
+			}
+			var addresses []string
+			for _, a := range e.Addresses {
+				addresses = append(addresses, a.String())
+			}
+			t.Row(e.Instance.Namespace+"/"+e.Instance.Name, ready, cmp.Or(strings.Join(addresses, " "), "-"), s.Dim(e.Identity.String()))
+		}
+		p.table(t)
+	}
+	p.heading("May reach")
+	p.ports(d.Reaches, "nothing that is declared")
+	p.heading("May be reached by")
+	p.callers(d.ReachedBy, true)
+	p.status(d.Status)
+	p.findings(d.Findings)
+	return p.flush(w)
+}
+
+// Text writes the description for people.
+func (d Service) Text(w io.Writer, s terminal.Style) error {
+	p := &page{s: s}
+	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
+	if len(d.Aliases) > 0 {
+		fmt.Fprintf(p, "also called %s\n", strings.Join(d.Aliases, ", "))
+	}
+	p.heading("Is dialled on")
+	p.ports(d.Ports, "no port; whoever asks for it is told that there is none")
+	p.heading("May be reached by")
+	p.callers(d.ReachedBy, false)
+	p.status(d.Status)
+	p.findings(d.Findings)
+	return p.flush(w)
+}
+
+// Text writes the description for people.
+func (d Mesh) Text(w io.Writer, s terminal.Style) error {
+	p := &page{s: s}
+	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name))
+	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress, cmp.Or(string(d.Family), "IPv6 and IPv4"))
+	p.heading("Workloads")
+	t := terminal.Table{Headings: []string{"NAME", "LISTENS", "READY", "OBJECT"}}
+	for _, m := range d.Workloads {
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), fmt.Sprintf("%d/%d", m.Ready, m.Instances), s.Dim(m.Object.String()))
+	}
+	p.list(t)
+	p.heading("Services")
+	t = terminal.Table{Headings: []string{"NAME", "PORTS", "OBJECT"}}
+	for _, m := range d.Services {
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), s.Dim(m.Object.String()))
+	}
+	p.list(t)
+	p.status(d.Status)
+	p.findings(d.Findings)
+	return p.flush(w)
+}
+
+func (p *page) list(t terminal.Table) {
+	if t.Len() == 0 {
+		p.WriteString("  none\n")
+		return
+	}
+	p.table(t)
+}
+
+// ports writes ports with their routes below them.
+func (p *page) ports(ports []Port, none string) {
+	if len(ports) == 0 {
+		p.WriteString("  " + none + "\n")
+	}
+	for _, port := range ports {
+		name := fmt.Sprintf("%d", port.Port)
+		if port.Service != "" {
+			name = port.Service + ":" + name
+		}
+		fmt.Fprintf(p, "  %s %s", p.s.Cyan(name), port.Protocol)
+		if port.Timeouts != "" {
+			p.WriteString("; timeouts: " + port.Timeouts)
+		}
+		p.WriteString("  " + p.s.Dim(port.Origin.String()) + "\n")
+		if len(port.Routes) == 0 && port.Timeouts == "" {
+			p.WriteString("    " + p.s.Yellow("no routes") + "\n")
+		}
+		for _, r := range port.Routes {
+			p.route(r)
+		}
+	}
+}
+
+func (p *page) route(r Route) {
+	var targets []string
+	for _, t := range r.Targets {
+		name := t.Object.String()
+		if t.Port != 0 {
+			name += fmt.Sprintf(" port %d", t.Port)
+		}
+		if len(r.Targets) > 1 {
+			name = t.Share + " " + name
+		}
+		targets = append(targets, name)
+	}
+	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("nowhere")), p.s.Dim(r.Origin.String()))
+	if r.Retries != "" {
+		fmt.Fprintf(p, "      retries: %s\n", r.Retries)
+	}
+	fmt.Fprintf(p, "      timeouts: %s\n", r.Timeouts)
+}
+
+func (p *page) callers(all []Caller, routes bool) {
+	if len(all) == 0 {
+		p.WriteString("  nobody of the mesh\n")
+		return
+	}
+	t := terminal.Table{Headings: []string{"WORKLOAD", "BY SERVICE"}}
+	if routes {
+		t.Headings = append(t.Headings, "ROUTE", "SHARE")
+	}
+	for _, c := range all {
+		row := []string{c.Object.String(), fmt.Sprintf("%s:%d", c.Service, c.Port)}
+		if routes {
+			row = append(row, c.Route, c.Share)
+		}
+		t.Row(row...)
+	}
+	p.table(t)
+}
+
+func (p *page) findings(all []model.Finding) {
+	p.heading("Findings")
+	if len(all) == 0 {
+		p.WriteString("  none\n")
+	}
+	for _, f := range all {
+		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), f.Code, p.s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+	}
+}

@@ -1,0 +1,159 @@
+package explain
+
+import (
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/cli/phrases"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
+)
+
+// barLength is the length of the bar of a target that gets everything.
+const barLength = 20
+
+// Text writes an answer for people.
+func (a Answer) Text(w io.Writer, s terminal.Style) error {
+	var b strings.Builder
+	preposition := "from"
+	if a.Arriving {
+		preposition = "into"
+	}
+	who := a.Workload.Origin.Object.String()
+	if a.Workload.Pod != nil {
+		who = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name + ", an instance of " + who
+	}
+	fmt.Fprintf(&b, "%s  %s %s\n\n", s.Bold(requestLine(a.Request)), preposition, s.Cyan(who))
+	if err := steps(&b, s, "  ", a.Decision); err != nil {
+		return err
+	}
+	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), verdict(s, a.Decision))
+	if changed := rewritten(a.Request, a.Decision.Request); changed != "" {
+		fmt.Fprintf(&b, "  as %s\n", changed)
+	}
+	for _, t := range a.Targets {
+		if err := t.text(&b, s); err != nil {
+			return err
+		}
+	}
+	if a.Decision.Outcome == model.Forwarded {
+		p := a.protocol()
+		b.WriteString("\n")
+		if p.Requests() {
+			fmt.Fprintf(&b, "  retries   %s\n", phrases.Retry(a.Decision.Retry))
+			fmt.Fprintf(&b, "  timeouts  %s\n", phrases.Timeouts(a.Decision.Timeouts))
+		} else {
+			fmt.Fprintf(&b, "  timeouts  idle %s\n", strings.TrimPrefix(phrases.Timeouts(model.Timeouts{Idle: a.Decision.Timeouts.Idle}), "request no limit, idle "))
+		}
+	}
+	if len(a.Findings) > 0 {
+		b.WriteString("\nFindings about objects on the way\n")
+		for _, f := range a.Findings {
+			fmt.Fprintf(&b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code, s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+		}
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// protocol is what is spoken towards the targets.
+func (a Answer) protocol() model.Protocol {
+	if len(a.Targets) > 0 {
+		return a.Targets[0].Protocol
+	}
+	return a.Request.Protocol
+}
+
+func requestLine(r model.Request) string {
+	if !r.Protocol.Requests() {
+		text := fmt.Sprintf("%s to %s port %d", r.Protocol, r.Host, r.Port)
+		if r.ServerName != "" {
+			text += ", TLS of the application's own"
+		}
+		return text
+	}
+	return fmt.Sprintf("%s %s://%s%s", r.Method, r.Protocol, r.Host, r.Path)
+}
+
+// rewritten gives the request as it leaves if that is another.
+func rewritten(before, after model.Request) string {
+	if before.Host == after.Host && before.Path == after.Path {
+		return ""
+	}
+	return requestLine(after)
+}
+
+func steps(b *strings.Builder, s terminal.Style, indent string, d model.Decision) error {
+	table := terminal.Table{Indent: indent}
+	for i, step := range d.Steps {
+		origin := ""
+		if step.Origin.Object.Name != "" {
+			origin = s.Dim(step.Origin.String())
+		}
+		table.Row(s.Dim(strconv.Itoa(i+1)), step.Text, origin)
+	}
+	return table.Write(b, s)
+}
+
+func good(o model.Outcome) bool { return o == model.Forwarded || o == model.ToApplication }
+
+func arrow(s terminal.Style, o model.Outcome) string {
+	switch {
+	case good(o):
+		return s.Green("→")
+	case o == model.PassedThrough:
+		return s.Yellow("→")
+	}
+	return s.Red("✗")
+}
+
+func verdict(s terminal.Style, d model.Decision) string {
+	text := phrases.Outcome(d.Outcome, d.Request.Protocol)
+	switch {
+	case d.Outcome == model.Forwarded && d.Service != "":
+		text += " by route " + d.Route + " of service " + d.Service
+	case d.Outcome == model.PassedThrough:
+		return s.Yellow(text)
+	case !good(d.Outcome):
+		return s.Red(text)
+	}
+	return s.Green(text)
+}
+
+func (t Target) text(b *strings.Builder, s terminal.Style) error {
+	bar := strings.Repeat("█", max(1, int(t.Share*barLength+0.5)))
+	how := t.Found.Hostname
+	switch t.Found.Kind {
+	case model.DiscoverInstances:
+		how = "its instances"
+	case model.DiscoverStatic:
+		how = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
+	case model.DiscoverDNSEndpoints:
+		how = "every address of " + how
+	}
+	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)), s.Bold(t.Destination))
+	indent := strings.Repeat(" ", 10)
+	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, how)
+	if t.Port != 0 {
+		fmt.Fprintf(b, ":%d", t.Port)
+	}
+	switch {
+	case t.Ready > 0:
+		fmt.Fprintf(b, "; %d of %s ready", t.Ready, terminal.Count(t.Instances, "instance is", "instances are"))
+	case t.Live:
+		b.WriteString("; " + s.Red("no instance is ready"))
+	}
+	b.WriteString("\n")
+	if t.Arrival == nil {
+		return nil
+	}
+	for _, step := range t.Arrival.Steps {
+		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.Arrival.Outcome), step.Text, s.Dim(step.Origin.String()))
+	}
+	if !good(t.Arrival.Outcome) {
+		fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, t.Arrival.Outcome), verdict(s, *t.Arrival))
+	}
+	return nil
+}

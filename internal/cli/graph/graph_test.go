@@ -1,0 +1,143 @@
+package graph
+
+import (
+	"bytes"
+	"encoding/xml"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+)
+
+var update = flag.Bool("update", false, "rewrite the pictures in testdata")
+
+func stateOf(t *testing.T, name string) *engine.State {
+	t.Helper()
+	documents, faults, err := manifest.Read([]string{name}, nil)
+	if err != nil || len(faults) > 0 {
+		t.Fatal(err, faults)
+	}
+	dialects := dialect.All(dialect.Settings{})
+	var kinds []client.Object
+	for _, d := range dialects {
+		kinds = append(kinds, d.Kinds()...)
+	}
+	set, err := manifest.Decode(documents, kinds, "default")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set.Complete()
+	return engine.Compute(dialects, set.Objects)
+}
+
+func TestPictures(t *testing.T) {
+	for name, source := range map[string]string{"shop": "testdata/shop.yaml", "colors": "../../../examples/colors"} {
+		meshes := Of(stateOf(t, source))
+		for extension, draw := range map[string]func(io.Writer) error{
+			"txt":  func(w io.Writer) error { return Text(w, terminal.Style{}, meshes) },
+			"dot":  func(w io.Writer) error { return DOT(w, meshes) },
+			"svg":  func(w io.Writer) error { return SVG(w, meshes) },
+			"json": func(w io.Writer) error { return terminal.JSON(w, meshes) },
+		} {
+			file := filepath.Join("testdata", name+"."+extension)
+			var got bytes.Buffer
+			if err := draw(&got); err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !bytes.Equal(got.Bytes(), want) {
+				t.Errorf("%s differs; look at it after go test ./internal/cli/graph -update\ngot\n%s", file, got.String())
+			}
+		}
+	}
+}
+
+// Names are whatever users like; the picture stays XML.
+func TestSVGIsXML(t *testing.T) {
+	m := Mesh{Name: `<a href="x">&`, Nodes: []Node{{ID: "a", Kind: Service, Name: `"<&>'`}, {ID: "b", Name: "]]>"}}, Edges: []Edge{
+		{From: "a", To: "b", Routes: []Share{{Route: "<r>", Percent: "50.0%"}}, all: 2},
+	}}
+	var out bytes.Buffer
+	if err := SVG(&out, []Mesh{m}); err != nil {
+		t.Fatal(err)
+	}
+	decoder := xml.NewDecoder(strings.NewReader(out.String()))
+	for {
+		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatalf("%v\n%s", err, out.String())
+		}
+	}
+	if strings.Contains(out.String(), "<a href") || !strings.Contains(out.String(), "&lt;r&gt; 50%") {
+		t.Errorf("names are not escaped: %s", out.String())
+	}
+}
+
+// Whatever the graph, circles among them: edges go from layer to layer, nothing overlaps, and all is within the size that is told.
+func TestLayoutOfRandomGraphs(t *testing.T) {
+	for seed := range uint64(200) {
+		r := rand.New(rand.NewPCG(seed, 0))
+		nodes := 1 + r.IntN(20)
+		var edges [][2]int
+		for range r.IntN(40) {
+			edges = append(edges, [2]int{r.IntN(nodes), r.IntN(nodes)})
+		}
+		if err := sound(nodes, edges); err != nil {
+			t.Fatalf("seed %d, %d nodes, edges %v: %v", seed, nodes, edges, err)
+		}
+	}
+}
+
+func sound(nodes int, edges [][2]int) error {
+	g := layer(nodes, edges)
+	w, h := g.place(func(int) float64 { return 100 }, func(int) float64 { return 0 })
+	placed := 0
+	for n, l := range g.layers {
+		for k, i := range l {
+			if i.node >= 0 {
+				placed++
+			}
+			if i.layer != n || i.x-i.w/2 < -0.01 || i.x+i.w/2 > w+0.01 || i.y-i.h/2 < -0.01 || i.y+i.h/2 > h+0.01 {
+				return fmt.Errorf("%+v is outside of %v x %v or its layer %d", i, w, h, n)
+			}
+			if k > 0 && i.y-i.h/2 < l[k-1].y+l[k-1].h/2+verticalGap-0.01 {
+				return fmt.Errorf("%+v is too near to %+v", i, l[k-1])
+			}
+		}
+	}
+	if placed != nodes {
+		return fmt.Errorf("%d of %d nodes are placed", placed, nodes)
+	}
+	for n, path := range g.paths {
+		if path[0].node != edges[n][0] || path[len(path)-1].node != edges[n][1] {
+			return fmt.Errorf("path %d does not join %v", n, edges[n])
+		}
+		for k := 1; k < len(path); k++ {
+			if d := path[k].layer - path[k-1].layer; d != 1 && d != -1 && path[0] != path[len(path)-1] {
+				return fmt.Errorf("path %d jumps over %d layers", n, d)
+			}
+		}
+	}
+	return nil
+}

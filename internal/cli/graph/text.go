@@ -1,0 +1,110 @@
+package graph
+
+import (
+	"fmt"
+	"io"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
+)
+
+// Text writes meshes as trees: whoever calls is above whoever is called. What has been shown already is not shown again.
+func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
+	var b strings.Builder
+	for i, m := range meshes {
+		if i > 0 {
+			b.WriteString("\n")
+		}
+		fmt.Fprintf(&b, "mesh %s  %s\n", s.Bold(m.Name), s.Dim("undeclared destinations: "+string(m.Egress)))
+		t := tree{out: &b, s: s, nodes: map[string]Node{}, below: map[string][]Edge{}, shown: map[string]bool{}}
+		t.write(m)
+	}
+	if len(meshes) == 0 {
+		b.WriteString("there is no mesh\n")
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+type tree struct {
+	out   *strings.Builder
+	s     terminal.Style
+	nodes map[string]Node
+	below map[string][]Edge
+	shown map[string]bool
+}
+
+func (t *tree) write(m Mesh) {
+	called := map[string]bool{}
+	for _, n := range m.Nodes {
+		t.nodes[n.ID] = n
+	}
+	for _, e := range m.Edges {
+		t.below[e.From] = append(t.below[e.From], e)
+		called[e.To] = true
+	}
+	var roots []string
+	for _, n := range m.Nodes {
+		if !called[n.ID] {
+			roots = append(roots, n.ID)
+		}
+	}
+	// What only a circle leads to has no root: its first node is one.
+	reached := map[string]bool{}
+	for _, id := range roots {
+		t.reach(id, reached)
+	}
+	for _, n := range m.Nodes {
+		if !reached[n.ID] {
+			roots = append(roots, n.ID)
+			t.reach(n.ID, reached)
+		}
+	}
+	for i, id := range roots {
+		t.node(Edge{To: id}, "", i == len(roots)-1)
+	}
+}
+
+func (t *tree) reach(id string, reached map[string]bool) {
+	if reached[id] {
+		return
+	}
+	reached[id] = true
+	for _, e := range t.below[id] {
+		t.reach(e.To, reached)
+	}
+}
+
+func (t *tree) node(e Edge, indent string, last bool) {
+	branch, further := "├─ ", "│  "
+	if last {
+		branch, further = "└─ ", "   "
+	}
+	n := t.nodes[e.To]
+	t.out.WriteString(t.s.Dim(indent + branch))
+	if label := e.Label(); label != "" {
+		t.out.WriteString(label + " ")
+	}
+	name := t.s.Cyan(n.Name)
+	if n.Kind == Service {
+		name = t.s.Bold(n.Name)
+	}
+	t.out.WriteString(name)
+	if len(n.Ports) > 0 {
+		t.out.WriteString("  " + t.s.Dim(strings.Join(n.Ports, ", ")))
+	}
+	switch n.Worst {
+	case model.Error, model.Warning:
+		t.out.WriteString("  " + t.s.Severity(string(n.Worst)))
+	}
+	if t.shown[n.ID] && len(t.below[n.ID]) > 0 {
+		t.out.WriteString("  " + t.s.Dim("(see above)") + "\n")
+		return
+	}
+	t.out.WriteString("\n")
+	t.shown[n.ID] = true
+	for i, inner := range t.below[n.ID] {
+		t.node(inner, indent+further, i == len(t.below[n.ID])-1)
+	}
+}

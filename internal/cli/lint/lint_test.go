@@ -1,0 +1,174 @@
+package lint_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"maps"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/tools/txtar"
+
+	"anymesh.dev/anymesh/internal/cli/lint"
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+var update = flag.Bool("update", false, "rewrite the reports in testdata")
+
+const reportFile = "report.txt"
+
+// judge lints files and folders.
+func judge(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Report {
+	t.Helper()
+	documents, faults, err := manifest.Read(names, strings.NewReader(""))
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: envoy.Name, Renderer: renderer})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return report
+}
+
+// Each file of testdata holds manifests and the report about them.
+func TestReports(t *testing.T) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil || len(names) == 0 {
+		t.Fatal("no testdata", err)
+	}
+	seen := map[model.Code]bool{}
+	for _, name := range names {
+		t.Run(strings.TrimSuffix(filepath.Base(name), ".txtar"), func(t *testing.T) {
+			archive, err := txtar.ParseFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			name, err := filepath.Abs(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Chdir(t.TempDir())
+			at := -1
+			for i, f := range archive.Files {
+				if f.Name == reportFile {
+					at = i
+				} else if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			report := judge(t, envoy.Driver{}, ".")
+			for _, f := range report.Findings {
+				seen[f.Code] = true
+			}
+			var got bytes.Buffer
+			if err := report.Text(&got, terminal.Style{}); err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				archive.Files[at].Data = got.Bytes()
+				if err := os.WriteFile(name, txtar.Format(archive), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			} else if got.String() != string(archive.Files[at].Data) {
+				t.Errorf("got\n%s\nwant\n%s", got.String(), archive.Files[at].Data)
+			}
+		})
+	}
+	elsewhere := []model.Code{model.CodeRejected, model.CodeNotSupported} // what sidecars say, and the test below
+	for _, c := range model.Codes {
+		if !seen[c.Code] && !slices.Contains(elsewhere, c.Code) {
+			t.Errorf("no file of testdata shows %s", c.Code)
+		}
+	}
+}
+
+// limited is a driver that does not honour one feature.
+type limited struct {
+	envoy.Driver
+	without model.Feature
+}
+
+func (l limited) Supports() map[model.Feature]bool {
+	features := maps.Clone(l.Driver.Supports())
+	delete(features, l.without)
+	return features
+}
+
+func TestDriversSayWhatTheyCannotDo(t *testing.T) {
+	const colors = "../../../examples/colors"
+	if report := judge(t, envoy.Driver{}, colors); len(report.Findings) > 0 {
+		t.Errorf("the example has findings: %v", report.Findings)
+	}
+	report := judge(t, limited{without: "route.weights"}, colors)
+	if len(report.Findings) != 1 || report.Findings[0].Code != model.CodeNotSupported || report.Findings[0].Line != 26 {
+		t.Errorf("want one finding at the route of color.yaml, got %+v", report.Findings)
+	}
+}
+
+func TestSARIFNamesRulesAndPlaces(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "mesh.yaml")
+	if err := os.WriteFile(file, []byte("\n# first\napiVersion: appmesh.k8s.aws/v1beta2\nkind: Mesh\nmetadata: {name: m}\nspec:\n  egress: {}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(judge(t, nil, file).SARIF("1.2.3"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var log struct {
+		Version string
+		Runs    []struct {
+			Tool struct {
+				Driver struct {
+					Name, Version string
+					Rules         []struct {
+						ID   string
+						Help struct{ Text, Markdown string }
+					}
+				}
+			}
+			Results []struct {
+				RuleID    string
+				RuleIndex int
+				Level     string
+				Message   struct{ Text string }
+				Locations []struct {
+					PhysicalLocation struct {
+						ArtifactLocation struct{ URI string }
+						Region           struct{ StartLine int }
+					}
+				}
+			}
+		}
+	}
+	if err := json.Unmarshal(text, &log); err != nil {
+		t.Fatal(err)
+	}
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "anymesh" || log.Runs[0].Tool.Driver.Version != "1.2.3" {
+		t.Fatalf("head: %s", text)
+	}
+	run := log.Runs[0]
+	if len(run.Results) != 1 || len(run.Tool.Driver.Rules) != len(model.Codes) {
+		t.Fatalf("want one result and all rules: %s", text)
+	}
+	for _, rule := range run.Tool.Driver.Rules {
+		if rule.Help.Text == "" || !strings.Contains(rule.Help.Markdown, "# "+rule.ID+"\n") {
+			t.Errorf("rule %s has no page: %+v", rule.ID, rule.Help)
+		}
+	}
+	r := run.Results[0]
+	if r.RuleID != "UnknownField" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" || !strings.Contains(r.Message.Text, "spec.egress") {
+		t.Errorf("result: %+v", r)
+	}
+	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) || at.Region.StartLine != 7 {
+		t.Errorf("place: %+v", at)
+	}
+}

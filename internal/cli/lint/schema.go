@@ -1,0 +1,72 @@
+package lint
+
+import (
+	"fmt"
+	"strings"
+
+	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	kjson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/model"
+)
+
+// validators gives the rules of each kind that we define, as an API server compiles them.
+func validators() (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
+	all, err := crds.All()
+	if err != nil {
+		return nil, err
+	}
+	out := map[schema.GroupVersionKind]validation.SchemaValidator{}
+	for _, crd := range all {
+		for _, v := range crd.Spec.Versions {
+			var internal apiextensions.JSONSchemaProps
+			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
+			}
+			validator, _, err := validation.NewSchemaValidator(&internal)
+			if err != nil {
+				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
+			}
+			out[schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}] = validator
+		}
+	}
+	return out, nil
+}
+
+// schemaFaults holds documents against the schemas of their kinds.
+func schemaFaults(documents []*manifest.Document) ([]manifest.Fault, error) {
+	rules, err := validators()
+	if err != nil {
+		return nil, err
+	}
+	var out []manifest.Fault
+	for _, d := range documents {
+		rule := rules[d.GVK]
+		if rule == nil {
+			continue
+		}
+		var content map[string]any
+		if err := kjson.Unmarshal(d.JSON, &content); err != nil {
+			continue // decoding has said so
+		}
+		for _, fault := range validation.ValidateCustomResource(nil, content, rule) {
+			at := model.Origin{Object: d.Ref, Path: strings.TrimPrefix(fault.Field, "<nil>")}
+			out = append(out, manifest.Fault{Document: d, Finding: model.NewFinding(at, model.CodeSchema, reason(fault))})
+		}
+	}
+	return out, nil
+}
+
+// reason is what the schema says, without the field, which is told apart.
+func reason(fault *field.Error) string {
+	if fault.Type == field.ErrorTypeInvalid || fault.Type == field.ErrorTypeTypeInvalid {
+		return strings.TrimPrefix(fault.Detail, fault.Field+" in body ")
+	}
+	return fault.ErrorBody()
+}

@@ -1,0 +1,85 @@
+package lookup
+
+import (
+	"strings"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+)
+
+// state has VirtualNodes and VirtualServices "a" in two namespaces and "b" in one, and a pod of each VirtualNode.
+func state() *engine.State {
+	objects := []client.Object{&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}}
+	for _, at := range []types.NamespacedName{{Namespace: "one", Name: "a"}, {Namespace: "two", Name: "a"}, {Namespace: "one", Name: "b"}} {
+		labels := map[string]string{"app": at.Name}
+		meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
+		objects = append(objects,
+			&api.VirtualNode{ObjectMeta: meta, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: labels}}},
+			&api.VirtualService{ObjectMeta: meta},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name + "-pod", UID: types.UID(at.String()), Labels: labels},
+				Spec: corev1.PodSpec{ServiceAccountName: at.Name}})
+	}
+	for _, name := range []string{"one", "two"} {
+		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
+	}
+	return engine.Compute(dialect.All(dialect.Settings{}), objects)
+}
+
+func TestWorkloadsHaveManyNames(t *testing.T) {
+	s := state()
+	for name, want := range map[string]string{
+		"a_one": "a_one", "m/a_two": "a_two", "mesh/m/virtualNode/a_two": "a_two", "two/a": "a_two", "b": "b_one", "a": "a_one",
+		"pod/a-pod": "a_one", "pod/two/a-pod": "a_two",
+	} {
+		if w, err := FindWorkload(s, name, "one"); err != nil || w.Name != want {
+			t.Errorf("%s is %s, want %s (%v)", name, w.Name, want, err)
+		}
+	}
+	for name, text := range map[string]string{
+		"a":          `"a" may be one/a, two/a`,
+		"c":          "there are one/a, two/a, one/b",
+		"pod/nobody": "there is no pod three/nobody",
+	} {
+		if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
+			t.Errorf("%s: got %v, want %q", name, err, text)
+		}
+	}
+}
+
+func TestPodsHaveTheirOwnIdentity(t *testing.T) {
+	s := state()
+	for _, name := range []string{"pod/one/b-pod", "b"} {
+		w, err := FindWorkload(s, name, "one")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if id, ok := w.Identity(s); !ok || id.String() != "spiffe://cluster.local/ns/one/sa/b" {
+			t.Errorf("%s is %s", name, id)
+		}
+	}
+}
+
+func TestServicesAndMeshes(t *testing.T) {
+	s := state()
+	for name, want := range map[string]string{"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one"} {
+		if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
+			t.Errorf("%s is %s, want %s (%v)", name, v.Name, want, err)
+		}
+	}
+	if _, err := FindService(s, "a", "three"); err == nil || !strings.Contains(err.Error(), "and others") {
+		t.Errorf("got %v", err)
+	}
+	if m, err := FindMesh(s, "m"); err != nil || m.Name != "m" {
+		t.Error(m, err)
+	}
+	if _, err := FindMesh(s, "n"); err == nil {
+		t.Error("a mesh that is not there was found")
+	}
+}

@@ -1,0 +1,48 @@
+package terminal
+
+import (
+	"bytes"
+	"os"
+	"testing"
+)
+
+func TestTableAlignsWhatIsSeen(t *testing.T) {
+	s := Coloured()
+	table := Table{Indent: "  ", Headings: []string{"NAME", "SHARE"}}
+	table.Row(s.Red("blue"), "25%")
+	table.Row("größer", "")
+	var out bytes.Buffer
+	if err := table.Write(&out, Style{}); err != nil {
+		t.Fatal(err)
+	}
+	want := "  NAME    SHARE\n  \x1b[31mblue\x1b[0m    25%\n  größer\n"
+	if out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+func TestOnlyTerminalsGetColours(t *testing.T) {
+	if text := StyleFor(&bytes.Buffer{}).Red("x"); text != "x" {
+		t.Errorf("a buffer got %q", text)
+	}
+	file, err := os.Create(t.TempDir() + "/file")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	if text := StyleFor(file).Bold("x"); text != "x" {
+		t.Errorf("a file got %q", text)
+	}
+	if text := Coloured().Bold(""); text != "" {
+		t.Errorf("nothing was painted: %q", text)
+	}
+}
+
+func TestFormatsThatThereAre(t *testing.T) {
+	if err := CheckFormat("json", "table", "json"); err != nil {
+		t.Error(err)
+	}
+	if err := CheckFormat("yaml", "table", "json"); err == nil || err.Error() != `--output "yaml": use table, json` {
+		t.Errorf("got %v", err)
+	}
+}

@@ -1,0 +1,44 @@
+package terminal
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+)
+
+// JSON writes a value for programs: indented, without escaping what HTML would escape.
+func JSON(w io.Writer, value any) error {
+	encoder := json.NewEncoder(w)
+	encoder.SetIndent("", "  ")
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
+// CheckFormat gives an error if the format that was asked for is none of those that there are.
+func CheckFormat(asked string, formats ...string) error {
+	if slices.Contains(formats, asked) {
+		return nil
+	}
+	return fmt.Errorf("--output %q: use %s", asked, strings.Join(formats, ", "))
+}
+
+// Count gives "1 thing" or "2 things".
+func Count(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
+}
+
+// Severity paints a severity by how much it matters.
+func (s Style) Severity(name string) string {
+	switch name {
+	case "Error":
+		return s.Red(name)
+	case "Warning":
+		return s.Yellow(name)
+	}
+	return s.Dim(name)
+}

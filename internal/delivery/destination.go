@@ -1,0 +1,126 @@
+package delivery
+
+import (
+	"fmt"
+
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// resources are encoded, each with the fields that it comes from.
+type resources map[xds.Ref]resource
+
+type resource struct {
+	*xds.Resource
+	origins []model.Origin
+}
+
+func encode(rendered []sidecar.Resource) (resources, error) {
+	out := make(resources, len(rendered))
+	for _, r := range rendered {
+		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
+		if err != nil {
+			return nil, err
+		}
+		ref := xds.Ref{TypeURL: r.Type, Name: r.Name}
+		if _, again := out[ref]; again {
+			return nil, fmt.Errorf("two resources of type %s are named %q", r.Type, r.Name)
+		}
+		out[ref] = resource{e, r.Origins}
+	}
+	return out, nil
+}
+
+// list appends the encoded resources, in no order.
+func (rs resources) list(to []*xds.Resource) []*xds.Resource {
+	for _, r := range rs {
+		to = append(to, r.Resource)
+	}
+	return to
+}
+
+// update is what became of some destinations of a workload.
+type update struct {
+	changed []*xds.Resource
+	removed []xds.Ref
+}
+
+// reach renders destinations that lead elsewhere than before, and gives what that changes for each workload.
+func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
+	updates := map[model.Key]*update{}
+	for _, key := range keys {
+		to := d.destination(key)
+		before := to.resources
+		to.resources = nil
+		if leads, there := d.mesh.Reach(key); there {
+			var err error
+			d.rendered.WithLabelValues("destination").Inc()
+			if to.resources, err = encode(d.renderer.RenderDestination(leads)); err != nil {
+				d.log.Error("destination is not delivered; sidecars keep what they have", "destination", key, "error", err)
+				to.resources = before
+			}
+		}
+		u := difference(before, to.resources)
+		if len(u.changed)+len(u.removed) == 0 {
+			continue
+		}
+		for user := range to.users {
+			all := updates[user]
+			if all == nil {
+				all = &update{}
+				updates[user] = all
+			}
+			all.changed, all.removed = append(all.changed, u.changed...), append(all.removed, u.removed...)
+		}
+	}
+	for _, key := range keys {
+		d.forget(key)
+	}
+	return updates
+}
+
+func difference(before, now resources) update {
+	var u update
+	for ref, r := range now {
+		if old, known := before[ref]; !known || old.Version != r.Version {
+			u.changed = append(u.changed, r.Resource)
+		}
+	}
+	for ref := range before {
+		if _, still := now[ref]; !still {
+			u.removed = append(u.removed, ref)
+		}
+	}
+	return u
+}
+
+func (d *Deliverer) destination(key model.Key) *destination {
+	to := d.destinations[key]
+	if to == nil {
+		to = &destination{users: map[model.Key]struct{}{}}
+		d.destinations[key] = to
+	}
+	return to
+}
+
+// forget drops a destination that leads nowhere and that nobody has.
+func (d *Deliverer) forget(key model.Key) {
+	if to := d.destinations[key]; to != nil && to.resources == nil && len(to.users) == 0 {
+		delete(d.destinations, key)
+	}
+}
+
+// find gives the resource of a workload as it is now.
+func (d *Deliverer) find(key model.Key, ref xds.Ref) (resource, bool) {
+	w := d.workload(key)
+	if r, own := w.own[ref]; own {
+		return r, true
+	}
+	for _, to := range w.destinations {
+		if r, ok := d.destination(to).resources[ref]; ok {
+			return r, true
+		}
+	}
+	return resource{}, false
+}

@@ -1,0 +1,167 @@
+package delivery_test
+
+import (
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/delivery"
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+const shop = `
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: front, namespace: a}
+spec: {podSelector: {matchLabels: {app: front}}, backends: [{virtualService: {virtualServiceRef: {name: back}}}]}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: back, namespace: a}
+spec:
+  podSelector: {matchLabels: {app: back}}
+  listeners: [{portMapping: {port: 80, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: back.example}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {name: back, namespace: a}
+spec: {provider: {virtualNode: {virtualNodeRef: {name: back}}}}
+---
+{apiVersion: v1, kind: Pod, metadata: {name: front-1, namespace: a, uid: p1, labels: {app: front}}}
+`
+
+var (
+	front = model.Key{Mesh: "m", Name: "front_a"}
+	back  = model.Key{Mesh: "m", Name: "back_a"}
+)
+
+const (
+	clusters  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
+	listeners = "type.googleapis.com/envoy.config.listener.v3.Listener"
+	toBack    = "cds_egress_m_back_a_http_80"
+)
+
+// objects reads YAML documents.
+func objects(t *testing.T, text string) []client.Object {
+	t.Helper()
+	var out []client.Object
+	for _, document := range strings.Split(text, "\n---\n") {
+		var kind struct{ Kind string }
+		if err := yaml.Unmarshal([]byte(document), &kind); err != nil {
+			t.Fatal(err)
+		}
+		o := map[string]client.Object{
+			"Mesh": &api.Mesh{}, "VirtualNode": &api.VirtualNode{}, "VirtualService": &api.VirtualService{}, "VirtualRouter": &api.VirtualRouter{}, "Pod": &corev1.Pod{},
+		}[kind.Kind]
+		if err := yaml.UnmarshalStrict([]byte(document), o); err != nil {
+			t.Fatalf("%v in\n%s", err, document)
+		}
+		out = append(out, o)
+	}
+	return out
+}
+
+// publisher passes everything on to a discovery server and notes it.
+type publisher struct {
+	*xds.Server
+	mu    sync.Mutex
+	calls []string
+}
+
+func (p *publisher) note(call string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.calls = append(p.calls, call)
+}
+
+func (p *publisher) Publish(key string, s *xds.Snapshot, since time.Time) {
+	p.note("publish " + key)
+	p.Server.Publish(key, s, since)
+}
+
+func (p *publisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
+	text := "update " + key
+	for _, r := range changed {
+		text += " +" + r.Name
+	}
+	for _, r := range removed {
+		text += " -" + r.Name
+	}
+	p.note(text)
+	return p.Server.Update(key, changed, removed, since)
+}
+
+func (p *publisher) Remove(key string) {
+	p.note("remove " + key)
+	p.Server.Remove(key)
+}
+
+// said gives what was published and removed since the last time, in order of names.
+func (p *publisher) said() []string {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	out := slices.Sorted(slices.Values(p.calls))
+	p.calls = nil
+	return out
+}
+
+// fixture is a deliverer with the Envoy driver and a discovery server.
+type fixture struct {
+	*delivery.Deliverer
+	flow      *engine.Flow
+	publisher *publisher
+	changed   int
+}
+
+// apply makes the objects those that there are, in one change.
+func (f *fixture) apply(t *testing.T, now []client.Object) {
+	t.Helper()
+	for _, o := range f.flow.Objects(func(client.Object) bool { return true }) {
+		f.flow.Delete(o)
+	}
+	for _, o := range now {
+		f.flow.Set(o)
+	}
+	f.flow.Settle()
+}
+
+// mean applies the objects of a text.
+func (f *fixture) mean(t *testing.T, text string) {
+	t.Helper()
+	f.apply(t, objects(t, text))
+}
+
+func newFixture(t *testing.T) *fixture {
+	t.Helper()
+	f := &fixture{}
+	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), envoy.Name, func() { f.changed++ })
+	f.publisher = &publisher{Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)})}
+	f.flow = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
+	f.Connect(f.flow, f.publisher)
+	f.SetRenderer(envoy.Driver{})
+	return f
+}
+
+func texts(findings []model.Finding) string {
+	var out []string
+	for _, f := range findings {
+		out = append(out, f.String())
+	}
+	return strings.Join(out, "\n")
+}

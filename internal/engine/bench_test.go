@@ -1,0 +1,125 @@
+package engine
+
+import (
+	"fmt"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "ns"} }
+
+// instance is a pod of the VirtualNode of an app.
+func instance(app string, i int) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: named(fmt.Sprintf("%s-%d", app, i))}
+	p.UID, p.Labels = types.UID(p.Name), map[string]string{"app": app}
+	p.Status = corev1.PodStatus{PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	return p
+}
+
+func pooled(app string) *api.VirtualNode {
+	return &api.VirtualNode{ObjectMeta: named(app), Spec: api.VirtualNodeSpec{
+		PodSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		Listeners:        []api.Listener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
+		ServiceDiscovery: &api.ServiceDiscovery{AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "pools", ServiceName: app}},
+	}}
+}
+
+func router(name string, prefix string) *api.VirtualRouter {
+	return &api.VirtualRouter{ObjectMeta: named(name), Spec: api.VirtualRouterSpec{
+		Listeners: []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
+		Routes: []api.Route{{Name: "r", HTTPRoute: &api.HTTPRoute{
+			Match:  api.HTTPRouteMatch{Prefix: &prefix},
+			Action: api.RouteAction{WeightedTargets: []api.WeightedTarget{{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1}}},
+		}}},
+	}}
+}
+
+// largeMesh has services, each a VirtualService with a router and a VirtualNode with two pods, and clients with 20 backends each.
+func largeMesh(services, clients int) []client.Object {
+	objects := []client.Object{
+		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
+		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}},
+	}
+	for i := range services {
+		name := fmt.Sprintf("s%04d", i)
+		objects = append(objects, pooled(name), instance(name, 0), instance(name, 1), router(name, "/"),
+			&api.VirtualService{ObjectMeta: named(name), Spec: api.VirtualServiceSpec{Provider: &api.VirtualServiceProvider{
+				VirtualRouter: &api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: name}}}}})
+	}
+	for i := range clients {
+		n := pooled(fmt.Sprintf("c%04d", i))
+		for j := range 20 {
+			n.Spec.Backends = append(n.Spec.Backends, api.Backend{VirtualService: api.VirtualServiceBackend{
+				VirtualServiceRef: &api.VirtualServiceReference{Name: fmt.Sprintf("s%04d", (i*7+j*31)%services)},
+			}})
+		}
+		objects = append(objects, n)
+	}
+	return objects
+}
+
+func settled(services int) *Flow {
+	f := New(quiet, dialects)
+	for _, o := range largeMesh(services, 200) {
+		f.Set(o)
+	}
+	f.Settle()
+	return f
+}
+
+var sizes = []int{100, 1000, 10000}
+
+// BenchmarkStart is a whole mesh from nothing.
+func BenchmarkStart(b *testing.B) {
+	for _, services := range sizes {
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			objects := largeMesh(services, 200)
+			b.ReportAllocs()
+			for b.Loop() {
+				f := New(quiet, dialects)
+				for _, o := range objects {
+					f.Set(o)
+				}
+				f.Settle()
+			}
+		})
+	}
+}
+
+// BenchmarkEndpoint is a pod that gets another address.
+func BenchmarkEndpoint(b *testing.B) {
+	for _, services := range sizes {
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			f, i := settled(services), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				p := instance("s0007", 0)
+				p.Status.PodIP = fmt.Sprintf("10.1.%d.%d", i/250%250, i%250)
+				f.Set(p)
+				f.Settle()
+				i++
+			}
+		})
+	}
+}
+
+// BenchmarkRoute is an edit of a route that a few workloads use.
+func BenchmarkRoute(b *testing.B) {
+	for _, services := range sizes {
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			f, i := settled(services), 0
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Set(router("s0007", fmt.Sprintf("/%d", i)))
+				f.Settle()
+				i++
+			}
+		})
+	}
+}

@@ -1,0 +1,53 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// metrics tell how much the flow has to do, and how long it takes.
+type metrics struct {
+	events, changes       prometheus.Counter
+	wait, settle, deliver prometheus.Histogram
+}
+
+func newMetrics() *metrics {
+	histogram := func(name, help string) prometheus.Histogram {
+		return prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name: "anymesh_flow_" + name + "_seconds", Help: help, Buckets: prometheus.ExponentialBuckets(0.00005, 3, 12),
+		})
+	}
+	return &metrics{
+		events:  prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_flow_events_total", Help: "Events about objects."}),
+		changes: prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_flow_changes_total", Help: "Changes that events made; one takes together what came while another was made."}),
+		wait:    histogram("wait", "Time from the first event of a change until work on it began."),
+		settle:  histogram("settle", "Time to bring the mesh up to date."),
+		deliver: histogram("deliver", "Time to render and publish what changed."),
+	}
+}
+
+// Register adds the flow's metrics to a registry.
+func (f *Flow) Register(r prometheus.Registerer) {
+	r.MustRegister(f.metrics.events, f.metrics.changes, f.metrics.wait, f.metrics.settle, f.metrics.deliver,
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_flow_pending_events", Help: "Events that wait to be taken into a change."}, func() float64 {
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return float64(len(f.pending))
+		}),
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "anymesh_flow_evaluations_total", Help: "Evaluations of rules: the work that changes made."}, func() float64 {
+			f.lock.RLock()
+			defer f.lock.RUnlock()
+			return float64(f.world.graph.Evaluations())
+		}))
+}
+
+func (m *metrics) observe(c Change, done time.Time) {
+	m.events.Add(float64(c.Events))
+	m.changes.Inc()
+	if !c.Since.IsZero() {
+		m.wait.Observe(c.Begun.Sub(c.Since).Seconds())
+	}
+	m.settle.Observe(c.Settled.Sub(c.Begun).Seconds())
+	m.deliver.Observe(done.Sub(c.Settled).Seconds())
+}

@@ -1,0 +1,45 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// SlimPod drops what no dialect reads of a pod. It is a transform for the cache: pods are most of what a cluster has.
+func SlimPod(object any) (any, error) {
+	pod, ok := object.(*corev1.Pod)
+	if !ok {
+		return object, nil
+	}
+	slim := &corev1.Pod{
+		TypeMeta: pod.TypeMeta,
+		ObjectMeta: metav1.ObjectMeta{
+			Name: pod.Name, Namespace: pod.Namespace, UID: pod.UID, ResourceVersion: pod.ResourceVersion,
+			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,
+		},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: pod.Spec.ServiceAccountName, NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork,
+			ReadinessGates: pod.Spec.ReadinessGates,
+		},
+		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
+	}
+	for _, c := range pod.Status.Conditions {
+		if c.Type == corev1.PodReady || slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: c.Type}) {
+			slim.Status.Conditions = append(slim.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
+		}
+	}
+	return slim, nil
+}
+
+// podMatters compares slim pods.
+func podMatters(old, now *corev1.Pod) bool {
+	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) || old.Status.Phase != now.Status.Phase ||
+		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
+		old.Status.PodIP != now.Status.PodIP || !slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||
+		!slices.EqualFunc(old.Status.Conditions, now.Status.Conditions, func(a, b corev1.PodCondition) bool {
+			return a.Type == b.Type && a.Status == b.Status
+		})
+}

@@ -1,0 +1,92 @@
+package store
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/model"
+)
+
+// Model is the model as relations. When several emit an item of one key, the first by origin counts.
+type Model struct {
+	Meshes       *incremental.Relation[string, model.Mesh]
+	Workloads    *incremental.Relation[model.Key, model.Workload]
+	Services     *incremental.Relation[model.Key, model.Service]
+	Routers      *incremental.Relation[model.Key, model.Router]
+	Destinations *incremental.Relation[model.Key, model.Destination]
+	Endpoints    *incremental.Relation[model.Instance, model.Endpoint]
+	// Accesses are by the workload that they open.
+	Accesses *incremental.Relation[model.Key, model.Access]
+	Findings *incremental.Relation[model.ObjectRef, model.Finding]
+	// Members names the mesh that an object belongs to.
+	Members *incremental.Relation[model.ObjectRef, string]
+}
+
+// NewModel makes an empty model.
+func NewModel(g *incremental.Graph) *Model {
+	return &Model{
+		Meshes:       byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
+		Workloads:    byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin { return w.Origin }),
+		Services:     byOrigin[model.Key](g, "services", func(s model.Service) model.Origin { return s.Origin }),
+		Routers:      byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
+		Destinations: byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin { return d.Origin }),
+		Accesses:     byOrigin[model.Key](g, "accesses", func(a model.Access) model.Origin { return a.Origin }),
+		Endpoints:    incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints, deepEqual[model.Endpoint]),
+		Findings:     incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare, func(a, b model.Finding) bool { return a == b }),
+		Members:      incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare, func(a, b string) bool { return a == b }),
+	}
+}
+
+func byOrigin[K comparable, V any](g *incremental.Graph, name string, origin func(V) model.Origin) *incremental.Relation[K, V] {
+	return incremental.NewRelation[K](g, name, func(a, b V) int {
+		x, y := origin(a), origin(b)
+		return cmp.Or(x.Object.Compare(y.Object), strings.Compare(x.Path, y.Path))
+	}, deepEqual[V])
+}
+
+func compareEndpoints(a, b model.Endpoint) int { return a.Compare(b) }
+
+func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
+
+// The functions below put items into the model, in canonical order within, for as long as the evaluation stands. The item's lists
+// are the model's from then on.
+
+// AddMesh adds a mesh.
+func (m *Model) AddMesh(t *incremental.Task, mesh model.Mesh) {
+	mesh.Canonical()
+	m.Meshes.Emit(t, mesh.Name, mesh)
+}
+
+// AddWorkload adds a workload.
+func (m *Model) AddWorkload(t *incremental.Task, w model.Workload) {
+	w.Canonical()
+	m.Workloads.Emit(t, w.Key, w)
+}
+
+// AddService adds a service.
+func (m *Model) AddService(t *incremental.Task, s model.Service) {
+	s.Canonical()
+	m.Services.Emit(t, s.Key, s)
+}
+
+// AddRouter adds a router.
+func (m *Model) AddRouter(t *incremental.Task, r model.Router) {
+	r.Canonical()
+	m.Routers.Emit(t, r.Key, r)
+}
+
+// AddDestination adds a destination.
+func (m *Model) AddDestination(t *incremental.Task, d model.Destination) {
+	m.Destinations.Emit(t, d.Key, d)
+}
+
+// AddEndpoint adds an endpoint.
+func (m *Model) AddEndpoint(t *incremental.Task, e model.Endpoint) {
+	e.Canonical()
+	m.Endpoints.Emit(t, e.Instance, e)
+}
+
+// Report notes a finding.
+func (m *Model) Report(t *incremental.Task, f model.Finding) { m.Findings.Emit(t, f.Object, f) }

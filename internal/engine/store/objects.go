@@ -1,0 +1,78 @@
+package store
+
+import (
+	"cmp"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+)
+
+// Objects are the objects of the API server, a relation for each kind. An object that is set again counts as changed only if it is
+// another value.
+type Objects struct {
+	g     *incremental.Graph
+	kinds map[reflect.Type]kind
+}
+
+// kind is a relation of objects of one kind, for objects of which only the value is known.
+type kind struct {
+	relation any
+	set      func(types.NamespacedName, client.Object)
+	drop     func(types.NamespacedName)
+	each     func(func(client.Object))
+}
+
+// NewObjects makes an empty set of objects.
+func NewObjects(g *incremental.Graph) *Objects {
+	return &Objects{g: g, kinds: map[reflect.Type]kind{}}
+}
+
+// Of gives the relation of the objects of a kind, one entry a namespace and name. Kinds that nobody asks for are not kept.
+func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName, T] {
+	t := reflect.TypeFor[T]()
+	if known, ok := o.kinds[t]; ok {
+		return known.relation.(*incremental.Relation[types.NamespacedName, T])
+	}
+	r := incremental.NewRelation[types.NamespacedName](o.g, t.String(), func(T, T) int { return 0 },
+		func(a, b T) bool { return any(a) == any(b) })
+	o.kinds[t] = kind{
+		relation: r,
+		set:      func(name types.NamespacedName, object client.Object) { r.Set(name, object.(T)) },
+		drop:     r.Delete,
+		each:     func(f func(client.Object)) { r.Each(func(_ types.NamespacedName, v []T) { f(v[0]) }) },
+	}
+	return r
+}
+
+// Set adds an object or replaces it. It must not change any more.
+func (o *Objects) Set(object client.Object) {
+	if k, ok := o.kinds[reflect.TypeOf(object)]; ok {
+		k.set(client.ObjectKeyFromObject(object), object)
+	}
+}
+
+// Delete forgets the object of the kind, namespace and name of the one given.
+func (o *Objects) Delete(object client.Object) {
+	if k, ok := o.kinds[reflect.TypeOf(object)]; ok {
+		k.drop(client.ObjectKeyFromObject(object))
+	}
+}
+
+// All lists the objects, ordered by kind, namespace and name.
+func (o *Objects) All() []client.Object {
+	var out []client.Object
+	for _, t := range slices.SortedFunc(maps.Keys(o.kinds), func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) }) {
+		from := len(out)
+		o.kinds[t].each(func(object client.Object) { out = append(out, object) })
+		slices.SortFunc(out[from:], func(a, b client.Object) int {
+			return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+		})
+	}
+	return out
+}

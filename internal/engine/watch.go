@@ -1,0 +1,79 @@
+package engine
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	toolscache "k8s.io/client-go/tools/cache"
+	"sigs.k8s.io/controller-runtime/pkg/cache"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Watch feeds objects of the given kinds from a cache to a flow, and returns once all that exist are in. The cache must have
+// been started. An error names the kind, which most likely is not installed.
+func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
+	var synced []toolscache.InformerSynced
+	for _, kind := range kinds {
+		gvk, err := apiutil.GVKForObject(kind, scheme)
+		if err != nil {
+			return fmt.Errorf("kind of %T: %w", kind, err)
+		}
+		informer, err := c.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
+		}
+		registration, err := informer.AddEventHandler(handler(f))
+		if err != nil {
+			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
+		}
+		synced = append(synced, registration.HasSynced)
+	}
+	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
+		return fmt.Errorf("objects did not arrive: %w", context.Cause(ctx))
+	}
+	return nil
+}
+
+func handler(f *Flow) toolscache.ResourceEventHandler {
+	return toolscache.ResourceEventHandlerFuncs{
+		AddFunc: func(added any) {
+			if o, ok := added.(client.Object); ok {
+				f.Set(o)
+			}
+		},
+		UpdateFunc: func(before, after any) {
+			o, ok := after.(client.Object)
+			if old, known := before.(client.Object); ok && known && !matters(old, o) {
+				return
+			}
+			if ok {
+				f.Set(o)
+			}
+		},
+		DeleteFunc: func(deleted any) {
+			if unknown, ok := deleted.(toolscache.DeletedFinalStateUnknown); ok {
+				deleted = unknown.Obj
+			}
+			if o, ok := deleted.(client.Object); ok {
+				f.Delete(o)
+			}
+		},
+	}
+}
+
+// matters tells whether an update can change the mesh: status writes of our own and heartbeats do not.
+func matters(old, now client.Object) bool {
+	if pod, ok := now.(*corev1.Pod); ok {
+		return podMatters(old.(*corev1.Pod), pod)
+	}
+	if now.GetGeneration() == 0 { // kinds without generations
+		return old.GetResourceVersion() != now.GetResourceVersion()
+	}
+	return old.GetGeneration() != now.GetGeneration() || old.GetUID() != now.GetUID() ||
+		old.GetDeletionTimestamp().IsZero() != now.GetDeletionTimestamp().IsZero() ||
+		!maps.Equal(old.GetLabels(), now.GetLabels()) || !maps.Equal(old.GetAnnotations(), now.GetAnnotations())
+}

@@ -1,0 +1,94 @@
+package engine
+
+import (
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+func TestWhichUpdatesMatter(t *testing.T) {
+	base := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{
+		Name: "n", UID: "u", Generation: 3, ResourceVersion: "7", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+	}}
+	for _, c := range []struct {
+		text   string
+		change func(*api.VirtualNode)
+		want   bool
+	}{
+		{"nothing: the informer lists again", func(*api.VirtualNode) {}, false},
+		{"our own status", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.Status.VirtualNodeARN = new("arn") }, false},
+		{"who wrote what", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, false},
+		{"the spec", func(o *api.VirtualNode) { o.Generation = 4 }, true},
+		{"another object of the name", func(o *api.VirtualNode) { o.UID = "v" }, true},
+		{"the beginning of its end", func(o *api.VirtualNode) { o.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
+		{"a label", func(o *api.VirtualNode) { o.Labels = map[string]string{"a": "c"} }, true},
+		{"an annotation", func(o *api.VirtualNode) { o.Annotations = nil }, true},
+	} {
+		now := base.DeepCopy()
+		c.change(now)
+		if got := matters(base, now); got != c.want {
+			t.Errorf("%s: matters %v", c.text, got)
+		}
+	}
+}
+
+// Namespaces have no generation: the API server counts none for them.
+func TestUpdatesOfKindsWithoutGenerations(t *testing.T) {
+	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
+	if matters(old, old.DeepCopy()) {
+		t.Error("the same version matters")
+	}
+	now := old.DeepCopy()
+	now.ResourceVersion = "2"
+	if !matters(old, now) {
+		t.Error("another version does not matter")
+	}
+}
+
+func TestWhichUpdatesOfPodsMatter(t *testing.T) {
+	base := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "a"}},
+		Status: corev1.PodStatus{
+			Phase: corev1.PodRunning, PodIP: "10.0.0.1", PodIPs: []corev1.PodIP{{IP: "10.0.0.1"}},
+			Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+		},
+	}
+	for _, c := range []struct {
+		text   string
+		change func(*corev1.Pod)
+		want   bool
+	}{
+		{"a heartbeat", func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Conditions[0].LastProbeTime = metav1.Unix(1, 0) }, false},
+		{"it starts and ends", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
+		{"labels", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "b"} }, true},
+		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
+		{"the first word about readiness", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
+		{"a second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},
+		{"the address, where there is no list of them", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
+		{"it is being deleted", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
+		{"it was deleted earlier than thought", func(p *corev1.Pod) { p.UID = "v" }, true},
+	} {
+		now := base.DeepCopy()
+		c.change(now)
+		if got := matters(base, now); got != c.want {
+			t.Errorf("%s: matters %v", c.text, got)
+		}
+	}
+}
+
+// Events about what is no object, which informers send when they lost sight of one, change nothing.
+func TestEventsWithoutAnObject(t *testing.T) {
+	f := New(quiet, dialects)
+	h := handler(f)
+	h.OnAdd("text", false)
+	h.OnUpdate(nil, nil)
+	h.OnDelete(nil)
+	h.OnUpdate(nil, client.Object(pod("a", "u")))
+	if len(f.pending) != 1 {
+		t.Errorf("the flow has %d objects, not one", len(f.pending))
+	}
+}

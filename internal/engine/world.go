@@ -1,0 +1,73 @@
+package engine
+
+import (
+	"time"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// Change is what is not as it was. The lists are in no order; what has gone is on them too.
+type Change struct {
+	// Views are the workloads whose view changed, Reaches the destinations that lead elsewhere.
+	Views, Reaches []model.Key
+	// Pods are the unique ids of those that belong to another workload.
+	Pods []string
+	// Told are the objects about which there is something else to say: a finding, or the mesh that they belong to.
+	Told []model.ObjectRef
+	// Objects are those that came or changed, and Gone those that went.
+	Objects, Gone []client.Object
+	// Since is when the first of the events came in that made the change; zero for what was there at the start. Begun and Settled are
+	// when work on it began, and when the mesh was up to date.
+	Since, Begun, Settled time.Time
+	// Events is how many events made it.
+	Events int
+}
+
+// world is the mesh that objects mean. It is not safe for concurrent use.
+type world struct {
+	graph   *incremental.Graph
+	objects *store.Objects
+	mesh    *store.Mesh
+}
+
+func newWorld(dialects []dialect.Dialect) *world {
+	g := incremental.New()
+	w := &world{graph: g, objects: store.NewObjects(g)}
+	m := store.NewModel(g)
+	for _, d := range dialects {
+		d.Rules(g, w.objects, m)
+	}
+	w.mesh = store.NewMesh(g, m)
+	return w
+}
+
+// settle brings everything up to date.
+func (w *world) settle() Change {
+	w.graph.Run()
+	c := Change{Views: w.mesh.Views.Changed(), Reaches: w.mesh.Reaches.Changed(), Pods: w.mesh.Pods.Changed(), Told: w.mesh.Findings.Changed()}
+	told := make(map[model.ObjectRef]struct{}, len(c.Told))
+	for _, ref := range c.Told {
+		told[ref] = struct{}{}
+	}
+	for _, ref := range w.mesh.Members.Changed() {
+		if _, again := told[ref]; !again {
+			c.Told = append(c.Told, ref)
+		}
+	}
+	return c
+}
+
+// Compute makes the state that objects mean.
+func Compute(dialects []dialect.Dialect, objects []client.Object) *State {
+	w := newWorld(dialects)
+	for _, o := range objects {
+		w.objects.Set(o)
+	}
+	w.graph.Run()
+	return w.state()
+}

@@ -1,0 +1,115 @@
+package finalizers
+
+import (
+	"reflect"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// key names an object of any kind.
+type key struct {
+	kind reflect.Type
+	types.NamespacedName
+}
+
+func keyOf(o client.Object) key { return key{reflect.TypeOf(o), client.ObjectKeyFromObject(o)} }
+
+// index has the objects, and who says to belong to whom, by the owner's unique id.
+type index struct {
+	objects map[key]client.Object
+	uids    map[types.UID]key
+	members map[types.UID]map[key]struct{}
+}
+
+func newIndex() *index {
+	return &index{objects: map[key]client.Object{}, uids: map[types.UID]key{}, members: map[types.UID]map[key]struct{}{}}
+}
+
+// set adds an object or replaces it, and gives the owners that have no member any more.
+func (x *index) set(o client.Object) (bereft []key) {
+	switch o.(type) {
+	case *corev1.Pod, *corev1.Namespace:
+		return nil
+	}
+	k, before := keyOf(o), []types.UID(nil)
+	if old, known := x.objects[k]; known {
+		delete(x.uids, old.GetUID())
+		before = ownersOf(old)
+	}
+	x.objects[k], x.uids[o.GetUID()] = o, k
+	for _, uid := range ownersOf(o) {
+		if x.members[uid] == nil {
+			x.members[uid] = map[key]struct{}{}
+		}
+		x.members[uid][k] = struct{}{}
+	}
+	return x.leave(k, before, ownersOf(o))
+}
+
+// drop forgets an object, and gives the owners that have no member any more.
+func (x *index) drop(o client.Object) (bereft []key) {
+	k := keyOf(o)
+	old, known := x.objects[k]
+	if !known {
+		return nil
+	}
+	delete(x.objects, k)
+	delete(x.uids, old.GetUID())
+	return x.leave(k, ownersOf(old), nil)
+}
+
+// leave takes an object from its owners, but for those that it keeps.
+func (x *index) leave(k key, owners, keeps []types.UID) (bereft []key) {
+	for _, uid := range owners {
+		if slices.Contains(keeps, uid) {
+			continue
+		}
+		delete(x.members[uid], k)
+		if len(x.members[uid]) > 0 {
+			continue
+		}
+		delete(x.members, uid)
+		if owner, known := x.uids[uid]; known {
+			bereft = append(bereft, owner)
+		}
+	}
+	return bereft
+}
+
+// of gives an object, and those that say to belong to it.
+func (x *index) of(k key) (o client.Object, members []client.Object) {
+	o = x.objects[k]
+	if o == nil {
+		return nil, nil
+	}
+	for member := range x.members[o.GetUID()] {
+		members = append(members, x.objects[member])
+	}
+	return o, members
+}
+
+// leaving names the objects that are being deleted.
+func (x *index) leaving() (out []key) {
+	for k, o := range x.objects {
+		if o.GetDeletionTimestamp() != nil {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// ownersOf gives the unique ids of the objects to which one says to belong.
+func ownersOf(o client.Object) (out []types.UID) {
+	if _, mesh := membership(o); mesh != nil && mesh.UID != "" {
+		out = append(out, mesh.UID)
+	}
+	if route, is := o.(*api.GatewayRoute); is && route.Spec.VirtualGatewayRef != nil && route.Spec.VirtualGatewayRef.UID != "" {
+		out = append(out, route.Spec.VirtualGatewayRef.UID)
+	}
+	return out
+}

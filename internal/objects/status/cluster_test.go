@@ -1,0 +1,208 @@
+package status
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"k8s.io/client-go/tools/events"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+// cluster is an API server in memory, with a flow and a writer at work on it, in a bubble of time of its own.
+type cluster struct {
+	client.WithWatch
+	*Writer
+	flow     *engine.Flow
+	recorder *events.FakeRecorder
+	metrics  *prometheus.Registry
+
+	mu     sync.Mutex
+	extra  []model.Finding
+	writes []string
+	// refuse is asked before each write.
+	refuse func(client.Object) error
+}
+
+// inCluster runs a test in a bubble.
+func inCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
+	synctest.Test(t, func(t *testing.T) { test(t, newCluster(t)) })
+}
+
+func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
+	t.Helper()
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
+		if err := add(scheme); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := &cluster{recorder: events.NewFakeRecorder(100_000), metrics: prometheus.NewRegistry()}
+	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).
+		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
+		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
+	quiet := slog.New(slog.DiscardHandler)
+	c.flow = engine.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, func(change engine.Change) { c.Changed(change) })
+	options := Options{
+		Dialects: []Maker{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Mesh: c.flow, Delivered: c.delivered, Log: quiet, Registerer: c.metrics,
+	}
+	for _, set := range settings {
+		set(&options)
+	}
+	var err error
+	c.Writer, err = New(options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func (c *cluster) delivered() []model.Finding {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.extra
+}
+
+func (c *cluster) setDelivered(findings ...model.Finding) {
+	c.mu.Lock()
+	c.extra = findings
+	c.mu.Unlock()
+	c.Wake()
+}
+
+func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+	c.mu.Lock()
+	c.writes = append(c.writes, o.GetName())
+	refuse := c.refuse
+	c.mu.Unlock()
+	if refuse != nil {
+		if err := refuse(o); err != nil {
+			return err
+		}
+	}
+	return under.SubResource(sub).Patch(ctx, o, p, opts...)
+}
+
+// create puts objects into the cluster and into the flow.
+func (c *cluster) create(t *testing.T, objects ...client.Object) {
+	t.Helper()
+	for _, o := range objects {
+		if err := c.Create(t.Context(), o); err != nil {
+			t.Fatal(err)
+		}
+		c.flow.Set(o.DeepCopyObject().(client.Object))
+	}
+	c.flow.Settle()
+}
+
+// update gives an object of the cluster another spec; tell says whether the flow hears of it.
+func (c *cluster) update(t *testing.T, o client.Object, tell bool) {
+	t.Helper()
+	o.SetGeneration(o.GetGeneration() + 1)
+	if err := c.Update(t.Context(), o); err != nil {
+		t.Fatal(err)
+	}
+	if tell {
+		c.flow.Set(o.DeepCopyObject().(client.Object))
+		c.flow.Settle()
+	}
+}
+
+// run starts the writer, and gives what ends it.
+func (c *cluster) run(t *testing.T) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { c.Run(ctx) })
+	stop = func() { cancel(); running.Wait() }
+	t.Cleanup(stop)
+	synctest.Wait()
+	return stop
+}
+
+// pass lets some of the bubble's time pass.
+func pass(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
+}
+
+// written gives the names of what was written since the last time.
+func (c *cluster) written() []string {
+	synctest.Wait()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	names := c.writes
+	c.writes = nil
+	return names
+}
+
+// happened gives the events since the last time.
+func (c *cluster) happened() string {
+	synctest.Wait()
+	var out []string
+	for {
+		select {
+		case e := <-c.recorder.Events:
+			out = append(out, e)
+		default:
+			return strings.Join(out, "\n")
+		}
+	}
+}
+
+func (c *cluster) node(t *testing.T, name string) *api.VirtualNode {
+	t.Helper()
+	var vn api.VirtualNode
+	if err := c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: name}, &vn); err != nil {
+		t.Fatal(err)
+	}
+	return &vn
+}
+
+func mesh() *api.Mesh {
+	return &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", Generation: 1}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+}
+
+// node has a backend if one is named.
+func node(name, backend string) *api.VirtualNode {
+	vn := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Generation: 4}}
+	if backend != "" {
+		vn.Spec.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: backend}}}}
+	}
+	return vn
+}
+
+// about is a finding of the delivery.
+func about(name, text string) model.Finding {
+	return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "a", Name: name}}, model.CodeRejected, text)
+}
+
+// summary says what a VirtualNode's status says.
+func summary(vn *api.VirtualNode) string {
+	var out []string
+	for _, c := range vn.Status.Conditions {
+		out = append(out, fmt.Sprintf("%s %s %s", c.Type, c.Status, c.Reason))
+	}
+	if g := vn.Status.ObservedGeneration; g != nil {
+		out = append(out, fmt.Sprintf("generation %d", *g))
+	}
+	return strings.Join(out, ", ")
+}

@@ -1,0 +1,127 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+const kindPod = "Pod"
+
+// form is a kind whose objects have a status that is ours.
+type form struct {
+	empty client.Object
+	maker Maker
+}
+
+// entry is an object as the mesh has it.
+type entry struct {
+	uid        types.UID
+	generation int64
+	// written is when it was written last.
+	written time.Time
+}
+
+func (w *Writer) learnKinds() error {
+	for _, d := range w.Dialects {
+		for _, empty := range d.Kinds() {
+			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
+			if err != nil {
+				return fmt.Errorf("kind of %T: %w", empty, err)
+			}
+			if gvk.Group == corev1.GroupName {
+				continue
+			}
+			if other, taken := w.forms[gvk.Kind]; taken {
+				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.Kind, other.empty, empty)
+			}
+			w.forms[gvk.Kind] = form{empty, d}
+		}
+	}
+	return nil
+}
+
+// Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that changed or that there is
+// something else to say about.
+func (w *Writer) Changed(c engine.Change) {
+	var look []model.ObjectRef
+	w.mu.Lock()
+	for _, o := range c.Gone {
+		if ref, ok := w.ref(o); ok {
+			delete(w.known, ref)
+		}
+	}
+	for _, o := range c.Objects {
+		ref, ok := w.ref(o)
+		if !ok {
+			continue
+		}
+		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.ours) {
+			delete(w.known, ref) // another one may have had that name
+			continue
+		}
+		e := w.known[ref]
+		e.uid, e.generation = o.GetUID(), o.GetGeneration()
+		w.known[ref] = e
+		look = append(look, ref)
+	}
+	for _, ref := range c.Told {
+		if _, ok := w.known[ref]; ok {
+			look = append(look, ref)
+		}
+	}
+	w.mu.Unlock()
+	w.queue.Add(look...)
+}
+
+// ref names an object if its status, or its gate, can be ours.
+func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
+	switch o.(type) {
+	case *corev1.Pod:
+		ref.Kind, ok = kindPod, len(w.Gates) > 0
+	case *corev1.Namespace:
+	default:
+		if gvk, err := apiutil.GVKForObject(o, w.Client.Scheme()); err == nil {
+			ref.Kind = gvk.Kind
+			_, ok = w.forms[gvk.Kind]
+		}
+	}
+	ref.Namespace, ref.Name = o.GetNamespace(), o.GetName()
+	return ref, ok
+}
+
+// all names every object that there is.
+func (w *Writer) all() []model.ObjectRef {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]model.ObjectRef, 0, len(w.known))
+	for ref := range w.known {
+		out = append(out, ref)
+	}
+	return out
+}
+
+func (w *Writer) entry(ref model.ObjectRef) (entry, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e, ok := w.known[ref]
+	return e, ok
+}
+
+// wrote notes the time of a write.
+func (w *Writer) wrote(ref model.ObjectRef) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.known[ref]; ok {
+		e.written = time.Now()
+		w.known[ref] = e
+	}
+}

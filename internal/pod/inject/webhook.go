@@ -1,0 +1,137 @@
+package inject
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/google/uuid"
+	admissionv1 "k8s.io/api/admission/v1"
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/client-go/kubernetes"
+	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
+	kjson "sigs.k8s.io/json"
+
+	"anymesh.dev/anymesh/internal/objects/patch"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// UUIDLabel is the pod label that carries the sidecar's uuid.
+const UUIDLabel = "anymesh.dev/proxy-uuid"
+
+// Webhook answers admission requests for pods that are created. All fields but KubeClient are required.
+type Webhook struct {
+	Designator   Designator
+	Namespaces   Namespaces
+	Configurator sidecar.Configurator
+	KubeClient   kubernetes.Interface
+	// SystemNamespace is our own; its pods are left alone.
+	SystemNamespace string
+	// SigningURL is where agents get their certificates.
+	SigningURL string
+	// PullPolicy is that of the containers that are added.
+	PullPolicy corev1.PullPolicy
+	// Roots gives the PEM bundle by which agents trust us.
+	Roots func() []byte
+}
+
+// Handle decides about one pod.
+func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.Response {
+	if other := req.Operation != "" && req.Operation != admissionv1.Create; other || req.SubResource != "" {
+		return admission.Allowed("only new pods get a sidecar")
+	}
+	var pod corev1.Pod
+	doubts, err := kjson.UnmarshalStrict(req.Object.Raw, &pod, kjson.DisallowDuplicateFields)
+	if err = errors.Join(append(doubts, err)...); err != nil {
+		return admission.Errored(400, fmt.Errorf("the pod cannot be read: %w", err))
+	}
+	if gvk := pod.GroupVersionKind(); !gvk.Empty() && gvk != corev1.SchemeGroupVersion.WithKind("Pod") {
+		return admission.Errored(400, fmt.Errorf("the object is a %s, no pod", gvk))
+	}
+	if pod.Namespace == "" {
+		pod.Namespace = req.Namespace
+	}
+	workload, inject, err := w.decide(ctx, &pod)
+	if err != nil {
+		return admission.Denied(err.Error())
+	}
+	if !inject {
+		return admission.Allowed("left as it is")
+	}
+	before := pod.DeepCopy()
+	dryRun := req.DryRun != nil && *req.DryRun
+	if err := w.inject(ctx, &pod, workload, string(req.UID), dryRun); err != nil {
+		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
+	}
+	patches, err := patch.Of(req.Object.Raw, before, &pod)
+	if err != nil {
+		return admission.Errored(500, err)
+	}
+	return admission.Patched("is an instance of "+sidecar.NodeID(workload), patches...).WithWarnings(notHonoured(before)...)
+}
+
+// inject makes the pod an instance of the workload. A second call changes nothing.
+func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, request string, dryRun bool) error {
+	if _, done := pod.Labels[UUIDLabel]; done && hasContainer(pod, captureContainer) {
+		return nil
+	}
+	s, err := settingsOf(pod, workload)
+	if err != nil {
+		return err
+	}
+	id := proxyUUID(request)
+	c := &sidecar.InjectorContext{
+		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace, PodOS: "linux",
+		ProxyUUID: id, ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
+		Configurator: w.Configurator, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
+		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: s.ignoredPorts, OutboundIPRangeExclusionList: s.ignoredIPs,
+		DryRun: dryRun, Workload: workload, Node: sidecar.NodeID(workload),
+	}
+	patchCtx, cancel := context.WithCancel(c)
+	defer cancel()
+	if err := sidecar.Patch(patchCtx); err != nil {
+		return err
+	}
+	if c.Sidecar == nil {
+		return nil // the driver has changed the pod by itself
+	}
+	if hasContainer(pod, c.Sidecar.Container.Name) {
+		return fmt.Errorf("it has a container of its own that is called %s; give it another name", c.Sidecar.Container.Name)
+	}
+	probes, err := rewriteProbes(pod, s.inboundPorts)
+	if err != nil {
+		return err
+	}
+	delayStop(pod, s)
+	files := map[string][]byte{rootFile: c.BootstrapCertificate}
+	for name, content := range c.Sidecar.Files {
+		files[name] = content
+	}
+	addFiles(pod, files)
+	if err := addVolumes(pod, s); err != nil {
+		return err
+	}
+	if !hasContainer(pod, captureContainer) {
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(w.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, s))
+	}
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, s, w.SigningURL, probes))
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[UUIDLabel] = id.String()
+	return nil
+}
+
+// proxyUUID is derived from the admission request, so that asking twice gives one answer.
+func proxyUUID(request string) uuid.UUID {
+	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("anymesh.dev/sidecar/"+request))
+}
+
+func hasContainer(pod *corev1.Pod, name string) bool {
+	named := func(c corev1.Container) bool { return c.Name == name }
+	debugs := func(c corev1.EphemeralContainer) bool { return c.Name == name }
+	return slices.ContainsFunc(pod.Spec.Containers, named) || slices.ContainsFunc(pod.Spec.InitContainers, named) ||
+		slices.ContainsFunc(pod.Spec.EphemeralContainers, debugs)
+}

@@ -1,0 +1,188 @@
+package conformance
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"time"
+
+	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// startTime bounds how long Envoy may take until it serves.
+const startTime = 30 * time.Second
+
+// FindEnvoy looks for the binary on PATH, in $ANYMESH_BIN and in the repository's folder bin.
+func FindEnvoy(repository string) (string, error) {
+	if path, err := exec.LookPath("envoy"); err == nil {
+		return path, nil
+	}
+	for _, dir := range []string{os.Getenv("ANYMESH_BIN"), filepath.Join(repository, "bin")} {
+		if info, err := os.Stat(filepath.Join(dir, "envoy")); dir != "" && err == nil && info.Mode()&0o111 != 0 {
+			return filepath.Join(dir, "envoy"), nil
+		}
+	}
+	return "", errors.New("there is no Envoy on PATH, in $ANYMESH_BIN or in bin; `make envoy` fetches it")
+}
+
+// discovery serves one workload's resources, and hears what Envoy refuses.
+type discovery struct {
+	mu       sync.Mutex
+	refusals []string
+}
+
+// Acked implements xds.Observer.
+func (d *discovery) Acked(string, string, string, string) {}
+
+// Gone implements xds.Observer.
+func (d *discovery) Gone(string, string) {}
+
+// Rejected implements xds.Observer.
+func (d *discovery) Rejected(_, _, typeURL string, names []string, message string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.refusals = append(d.refusals, fmt.Sprintf("Envoy refuses %s %s: %s", typeURL, strings.Join(names, ", "), message))
+}
+
+func (d *discovery) refused() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.refusals
+}
+
+// serve publishes resources as the control plane does, but without TLS: who asks is who it says it is.
+func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.Resource) (port uint32, err error) {
+	var encoded []*xds.Resource
+	for _, r := range resources {
+		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
+		if err != nil {
+			return 0, err
+		}
+		encoded = append(encoded, e)
+	}
+	snapshot, err := xds.NewSnapshot(encoded...)
+	if err != nil {
+		return 0, err
+	}
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return 0, err
+	}
+	s := xds.NewServer(func(_ context.Context, _ xds.Peer, n *corev3.Node) (xds.Grant, error) {
+		return xds.Grant{Key: n.GetId(), Identity: n.GetId()}, nil
+	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)})
+	s.Publish(node, snapshot, time.Time{})
+	go func() { _ = s.Serve(ctx, l) }() // until the process ends
+	return uint32(l.Addr().(*net.TCPAddr).Port), nil
+}
+
+// start runs Envoy as the driver wants it run, and comes back when it serves.
+func start(ctx context.Context, binary, dir string, w model.Workload, resources []sidecar.Resource) (*discovery, error) {
+	node := sidecar.NodeID(w)
+	d := &discovery{}
+	port, err := d.serve(ctx, node, resources)
+	if err != nil {
+		return nil, fmt.Errorf("discovery server: %w", err)
+	}
+	injector := &sidecar.InjectorContext{
+		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node,
+		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarImage: "envoy"}},
+	}
+	if err := (envoy.Driver{}).Patch(injector); err != nil {
+		return nil, err
+	}
+	spec := injector.Sidecar
+	config, err := bootstrap(spec.Files["envoy.json"], dir, port)
+	if err != nil {
+		return nil, fmt.Errorf("bootstrap: %w", err)
+	}
+	file := filepath.Join(dir, "envoy.json")
+	if err := errors.Join(os.WriteFile(file, config, 0o644), os.Chown(dir, sidecar.UID, sidecar.UID)); err != nil {
+		return nil, err
+	}
+	arguments := append([]string{}, spec.Command[1:]...)
+	for i, a := range arguments {
+		arguments[i] = strings.Replace(a, sidecar.FilesDir, dir, 1)
+	}
+	var log bytes.Buffer
+	cmd := exec.CommandContext(ctx, binary, arguments...)
+	cmd.Stdout, cmd.Stderr, cmd.Dir = &log, &log, "/"
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: sidecar.UID, Gid: sidecar.UID}}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	if err := ready(ctx, spec.ReadyURL, ended, d); err != nil {
+		_ = cmd.Cancel()
+		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.refused(), "\n"))
+	}
+	return d, nil
+}
+
+// bootstrap is the driver's, but the control plane is on a port of this host, without TLS.
+func bootstrap(text []byte, dir string, port uint32) ([]byte, error) {
+	text = bytes.ReplaceAll(text, []byte(sidecar.CertificatesDir), []byte(dir))
+	var b bootstrapv3.Bootstrap
+	if err := protojson.Unmarshal(text, &b); err != nil {
+		return nil, err
+	}
+	for _, c := range b.StaticResources.Clusters {
+		if c.TransportSocket == nil {
+			continue
+		}
+		c.TransportSocket = nil
+		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
+		for _, e := range c.LoadAssignment.Endpoints {
+			address := e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress()
+			address.Address, address.PortSpecifier = "127.0.0.1", &corev3.SocketAddress_PortValue{PortValue: port}
+		}
+	}
+	return protojson.Marshal(&b)
+}
+
+// ready waits until Envoy has its configuration.
+func ready(ctx context.Context, url string, ended <-chan error, d *discovery) error {
+	ctx, cancel := context.WithTimeout(ctx, startTime)
+	defer cancel()
+	for tick := time.NewTicker(5 * time.Millisecond); ; {
+		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+		if err != nil {
+			return err
+		}
+		if response, err := http.DefaultClient.Do(request); err == nil {
+			response.Body.Close()
+			if response.StatusCode == http.StatusOK {
+				return nil
+			}
+		}
+		if len(d.refused()) > 0 {
+			return errors.New("it refuses its configuration")
+		}
+		select {
+		case err := <-ended:
+			return fmt.Errorf("it ended: %w", err)
+		case <-ctx.Done():
+			return fmt.Errorf("not ready: %w", ctx.Err())
+		case <-tick.C:
+		}
+	}
+}

@@ -1,0 +1,107 @@
+package conformance
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// grpcCodes are the gRPC status codes that cases speak of, by the names that retry policies have for them.
+var grpcCodes = map[string]int{
+	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
+}
+
+// How answers end that are more than a status: a stream's, and those that come in pieces.
+const (
+	whole  = "whole"
+	broken = "broken"
+)
+
+// end is how a request ends.
+type end struct {
+	// tries is how often the request is sent on.
+	tries int
+	// status is what the client gets; own tells that the sidecar says so, and not who it was sent to.
+	status string
+	own    bool
+	// after is how long it takes at least.
+	after time.Duration
+}
+
+// foresee says how a request ends when the destination answers by the line's script and the mesh does what was decided.
+func foresee(d model.Decision, l Line) end {
+	var spent time.Duration
+	own := func(tries int, http, grpc string) end { // an answer that the sidecar makes
+		if l.Request.Protocol == model.GRPC {
+			return end{tries, grpc, true, spent}
+		}
+		return end{tries, http, true, spent}
+	}
+	switch d.Outcome {
+	case model.NotFound:
+		return own(0, "404", "unimplemented")
+	case model.Malformed:
+		return own(0, "400", "internal")
+	}
+	limit, idle := time.Duration(d.Timeouts.Request), time.Duration(d.Timeouts.Idle)
+	if !l.Request.Protocol.Requests() {
+		a := answer(l.Answers, 1, l.Request.Protocol)
+		return goOn(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
+	}
+	for try := 1; ; try++ {
+		a := answer(l.Answers, try, l.Request.Protocol)
+		perTry := time.Duration(d.Retry.PerTry)
+		late := perTry > 0 && a.After > perTry
+		if late {
+			a.After = perTry
+		}
+		spent += a.After
+		if cut := shorter(limit, idle); cut > 0 && spent > cut { // the client has heard nothing yet
+			spent = cut
+			return own(try, "504", "unavailable")
+		}
+		e := end{try, a.Status, false, spent}
+		var again bool
+		switch {
+		case late:
+			e, again = own(try, "504", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
+		case a.Reset:
+			e, again = own(try, "503", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
+		case l.Request.Protocol == model.GRPC:
+			again = a.Status != "ok" && slices.Contains(d.Retry.On, model.RetryCause(a.Status))
+		default:
+			code, _ := strconv.ParseUint(a.Status, 10, 16)
+			again = slices.Contains(d.Retry.StatusCodes, uint16(code))
+		}
+		if !again || uint32(try) > d.Retry.Retries {
+			return goOn(e, a.Pauses, limit, idle)
+		}
+	}
+}
+
+// goOn lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
+// time; what bounds one try bounds only how long it takes to begin.
+func goOn(e end, pauses []time.Duration, limit, idle time.Duration) end {
+	for _, pause := range pauses {
+		next := e.after + pause
+		cut := limit
+		if idle > 0 {
+			cut = shorter(limit, e.after+idle)
+		}
+		if cut > 0 && next > cut {
+			return end{e.tries, broken, false, cut}
+		}
+		e.after = next
+	}
+	return e
+}
+
+// shorter is the shorter one of two limits, of which 0 is none.
+func shorter(a, b time.Duration) time.Duration {
+	if a == 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}

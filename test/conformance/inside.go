@@ -1,0 +1,97 @@
+package conformance
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+)
+
+// Environment variables that tell a program that it is to be a pod.
+const (
+	envCase     = "ANYMESH_SEAM_CASE"
+	envWorkload = "ANYMESH_SEAM_WORKLOAD"
+	envBinary   = "ANYMESH_SEAM_ENVOY"
+)
+
+// Observe has a workload's lines of a case sent through the real Envoy, in a pod of its own, and gives what is wrong. The running
+// program is started again for it, so its main function must begin with Inside. It needs root.
+func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
+	runtime.LockOSThread() // the pod ends with the thread that made it
+	defer runtime.UnlockOSThread()
+	cmd := exec.CommandContext(ctx, "/proc/self/exe")
+	cmd.Env = append(os.Environ(), envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	var trouble strings.Builder
+	cmd.Stderr = &trouble
+	out, err := cmd.Output()
+	if err != nil {
+		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, trouble.String())
+	}
+	var wrong []string
+	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
+		wrong = append(wrong, s.Text())
+	}
+	return wrong, nil
+}
+
+// Inside is a pod, if this program was started to be one; then it does not come back. It writes what is wrong, a line for each.
+func Inside() {
+	if os.Getenv(envCase) == "" {
+		return
+	}
+	if err := inside(os.Stdout); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+func inside(out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	c, err := ReadCase(os.Getenv(envCase))
+	if err != nil {
+		return err
+	}
+	workload := os.Getenv(envWorkload)
+	m := c.Mean()
+	view, err := m.View(workload)
+	if err != nil {
+		return err
+	}
+	var own []Line
+	for _, l := range c.Lines {
+		if l.Workload == workload {
+			own = append(own, l)
+		}
+	}
+	dir, err := os.MkdirTemp("", "seam-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	p, d, err := enter(ctx, os.Getenv(envBinary), dir, m, view, own)
+	if err != nil {
+		return err
+	}
+	for _, l := range own {
+		for _, wrong := range p.observe(ctx, l) {
+			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(wrong, "\n", " "))
+		}
+	}
+	for _, refusal := range d.refused() {
+		fmt.Fprintln(out, strings.ReplaceAll(refusal, "\n", " "))
+	}
+	return nil
+}

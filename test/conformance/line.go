@@ -1,0 +1,216 @@
+package conformance
+
+import (
+	"cmp"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"time"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// Line is a request of a case, and what is to become of it.
+type Line struct {
+	// Number is that of the line in requests.txt, from 1.
+	Number int
+	// Into tells a request that arrives at the workload from one that its application makes.
+	Into     bool
+	Workload string
+	// Request is what the application does. Its address is that of the world outside by which the host is known there.
+	Request model.Request
+	// Answers is what the destination does on each try.
+	Answers []Answer
+	// Want is what is written behind "=>".
+	Want Expectation
+}
+
+// Answer is what a destination does on one try.
+type Answer struct {
+	// Status is an HTTP status or the name of a gRPC status, which comes after a while.
+	Status string
+	After  time.Duration
+	// Reset breaks the connection instead.
+	Reset bool
+	// Pauses come behind the status, a piece of the answer after each of them; the last piece ends it.
+	Pauses []time.Duration
+}
+
+// String writes an answer as a case does.
+func (a Answer) String() string {
+	var words []string
+	switch {
+	case a.Reset:
+		words = append(words, "reset")
+	case a.After > 0:
+		words = append(words, a.After.String())
+	default:
+		words = append(words, a.Status)
+	}
+	for _, p := range a.Pauses {
+		words = append(words, p.String())
+	}
+	return strings.Join(words, "+")
+}
+
+// timed tells whether an answer takes time.
+func (a Answer) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
+
+// dialled is the network that hosts are found in: the world outside answers for all of it (RFC 2544's test network).
+var dialled = netip.MustParsePrefix("198.18.0.0/15")
+
+func parseLines(text string) ([]Line, error) {
+	var out []Line
+	hosts := map[string]netip.Addr{}
+	next := dialled.Addr()
+	number := 0
+	for text := range strings.Lines(text) {
+		number++
+		text, _, _ = strings.Cut(strings.TrimSpace(text), " # ")
+		if text == "" || strings.HasPrefix(text, "#") {
+			continue
+		}
+		l, host, err := parseLine(text)
+		if err != nil {
+			return nil, fmt.Errorf("line %d: %w", number, err)
+		}
+		l.Number = number
+		if address, err := netip.ParseAddr(host); err == nil {
+			hosts[host] = address
+		} else if !hosts[host].IsValid() {
+			next = next.Next()
+			hosts[host] = next
+		}
+		l.Request.Address = hosts[host]
+		out = append(out, l)
+	}
+	return out, nil
+}
+
+func parseLine(text string) (Line, string, error) {
+	request, want, ok := strings.Cut(text, " => ")
+	direction, rest, ok2 := strings.Cut(request, ": ")
+	words := strings.Fields(direction)
+	if !ok || !ok2 || len(words) != 2 || words[0] != "from" && words[0] != "into" {
+		return Line{}, "", fmt.Errorf("want \"from|into <workload>: <request> => <decision>\", have %q", text)
+	}
+	l := Line{Into: words[0] == "into", Workload: words[1]}
+	if rest, answers, scripted := strings.Cut(rest, " ("); scripted {
+		request = rest
+		var err error
+		if l.Answers, err = parseAnswers(strings.TrimSuffix(answers, ")")); err != nil {
+			return Line{}, "", err
+		}
+	} else {
+		request = rest
+	}
+	host, err := l.parseRequest(strings.Fields(request))
+	if err != nil {
+		return Line{}, "", err
+	}
+	l.Want, err = parseExpectation(want)
+	return l, host, err
+}
+
+// parseRequest takes protocol, method, URL and headers, and returns the host to dial.
+func (l *Line) parseRequest(words []string) (host string, err error) {
+	r := &l.Request
+	r.Protocol = model.HTTP
+	switch words[0] {
+	case "http2", "grpc", "tcp", "tls":
+		r.Protocol = model.Protocol(words[0])
+		words = words[1:]
+	}
+	if r.Protocol == model.HTTP || r.Protocol == model.HTTP2 {
+		r.Method, words = words[0], words[1:]
+	}
+	if len(words) == 0 {
+		return "", fmt.Errorf("no URL")
+	}
+	authority := words[0]
+	if scheme, rest, ok := strings.Cut(words[0], "://"); ok {
+		r.Scheme = scheme
+		authority, r.Path, _ = strings.Cut(rest, "/")
+		r.Path = "/" + r.Path
+		r.Host = authority
+	}
+	host, port, ok := strings.Cut(authority, ":")
+	if !ok {
+		port = "80"
+	}
+	n, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		return "", fmt.Errorf("%q has no port", authority)
+	}
+	r.Port = uint16(n)
+	switch r.Protocol {
+	case "tls":
+		r.Protocol, r.ServerName = model.TCP, host
+	case model.GRPC:
+		r.Method = "POST"
+	}
+	for _, word := range words[1:] {
+		name, value, ok := strings.Cut(word, ":")
+		if !ok {
+			return "", fmt.Errorf("%q is no header", word)
+		}
+		if name == "Host" {
+			r.Host = value
+			continue
+		}
+		r.Headers = append(r.Headers, model.Header{Name: name, Value: value})
+	}
+	return host, nil
+}
+
+func parseAnswers(text string) ([]Answer, error) {
+	var out []Answer
+	for _, word := range strings.Fields(text) {
+		var a Answer
+		word, pauses, goesOn := strings.Cut(word, "+")
+		after, err := time.ParseDuration(word)
+		_, isNumber := strconv.Atoi(word)
+		switch {
+		case word == "reset" && !goesOn:
+			a.Reset = true
+		case isNumber == nil || grpcCodes[word] != 0 || word == "ok":
+			a.Status = word
+		case err == nil:
+			a.After = after
+		default:
+			return nil, fmt.Errorf("(%s): %q is no status, no duration and not \"reset\"", text, word)
+		}
+		if goesOn {
+			for pause := range strings.SplitSeq(pauses, "+") {
+				d, err := time.ParseDuration(pause)
+				if err != nil {
+					return nil, fmt.Errorf("(%s): %q is no duration", text, pause)
+				}
+				a.Pauses = append(a.Pauses, d)
+			}
+		}
+		out = append(out, a)
+	}
+	return out, nil
+}
+
+// answer is what happens on a try, counted from 1. Without a script every try succeeds.
+func answer(script []Answer, try int, p model.Protocol) Answer {
+	var a Answer
+	if len(script) > 0 {
+		a = script[min(try, len(script))-1]
+	}
+	a.Status = cmp.Or(a.Status, good(p))
+	return a
+}
+
+func good(p model.Protocol) string {
+	switch p {
+	case model.GRPC:
+		return "ok"
+	case model.TCP:
+		return whole
+	}
+	return "200"
+}

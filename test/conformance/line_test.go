@@ -1,0 +1,203 @@
+package conformance
+
+import (
+	"maps"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"anymesh.dev/anymesh/model"
+)
+
+func TestLine(t *testing.T) {
+	first := netip.MustParseAddr("198.18.0.1")
+	http := func(r model.Request) model.Request {
+		r.Port, r.Address, r.Protocol, r.Scheme = 8080, first, model.HTTP, "http"
+		return r
+	}
+	for text, want := range map[string]Line{
+		"from front: GET http://color.ns:8080/a//b?x=/y a:1 A:2 => red 3, blue 1": {
+			Workload: "front", Want: Expectation{whither: "red 3, blue 1"},
+			Request: http(model.Request{
+				Host: "color.ns:8080", Method: "GET", Path: "/a//b?x=/y", Headers: []model.Header{{Name: "a", Value: "1"}, {Name: "A", Value: "2"}},
+			}),
+		},
+		"into front: PUT http://color:8080/ Host:other => application; as /x; 2 tries; answer 503 # why": {
+			Into: true, Workload: "front", Want: Expectation{whither: application, as: "/x", tries: "2", replied: "503"},
+			Request: http(model.Request{Host: "other", Method: "PUT", Path: "/"}),
+		},
+		"from front: GET http://color:8080/ (503 reset 2s 1s+20ms 200+1s+2s) => red": {
+			Workload: "front", Want: Expectation{whither: "red"},
+			Request: http(model.Request{Host: "color:8080", Method: "GET", Path: "/"}),
+			Answers: []Answer{
+				{Status: "503"}, {Reset: true}, {After: 2 * time.Second}, {After: time.Second, Pauses: []time.Duration{20 * time.Millisecond}},
+				{Status: "200", Pauses: []time.Duration{time.Second, 2 * time.Second}},
+			},
+		},
+		"from front: http2 GET https://color/ => 404": {
+			Workload: "front", Want: Expectation{whither: notFound},
+			Request: model.Request{Port: 80, Address: first, Protocol: model.HTTP2, Host: "color", Method: "GET", Path: "/", Scheme: "https"},
+		},
+		"from front: grpc http://color:8080/a.B/C (unavailable ok) => red; route r; timeout 2s; idle 1m0s": {
+			Workload: "front", Want: Expectation{whither: "red", route: "r", timeout: "2s", idle: "1m0s"},
+			Request: model.Request{Port: 8080, Address: first, Protocol: model.GRPC, Host: "color:8080", Method: "POST", Path: "/a.B/C", Scheme: "http"},
+			Answers: []Answer{{Status: "unavailable"}, {Status: "ok"}},
+		},
+		"from front: tcp db:5432 => refused": {
+			Workload: "front", Want: Expectation{whither: refused}, Request: model.Request{Port: 5432, Address: first, Protocol: model.TCP},
+		},
+		"from front: tls api.example.com:443 => passed": {
+			Workload: "front", Want: Expectation{whither: passed},
+			Request: model.Request{Port: 443, Address: first, Protocol: model.TCP, ServerName: "api.example.com"},
+		},
+		"from front: tcp 198.18.7.7:22 => passed": {
+			Workload: "front", Want: Expectation{whither: passed}, Request: model.Request{Port: 22, Address: netip.MustParseAddr("198.18.7.7"), Protocol: model.TCP},
+		},
+	} {
+		want.Number = 2
+		have, err := parseLines("# a remark\n" + text + "\n")
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if diff := cmp.Diff([]Line{want}, have, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+			t.Errorf("%s (-want +have):\n%s", text, diff)
+		}
+	}
+}
+
+func TestLineThatIsNone(t *testing.T) {
+	for _, text := range []string{
+		"from front GET http://a:80/ => x", "to front: GET http://a:80/ => x", "from front: GET http://a:80/", "from front: GET => x",
+		"from front: GET http://a:port/ => x", "from front: GET http://a:80/ header => x", "from front: GET http://a:80/ (soon) => x",
+		"from front: GET http://a:80/ (200+soon) => x", "from front: GET http://a:80/ (reset+1s) => x",
+		"from front: GET http://a:80/ => x; sometimes", "from front: tcp a:99999 => x",
+	} {
+		if have, err := parseLines(text); err == nil {
+			t.Errorf("%s: read as %+v", text, have)
+		} else if !strings.HasPrefix(err.Error(), "line 1: ") {
+			t.Errorf("%s: the error %q does not name the line", text, err)
+		}
+	}
+}
+
+func TestForesee(t *testing.T) {
+	forwarded := model.Decision{
+		Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(20 * time.Second), Idle: model.Duration(7 * time.Second)},
+		Retry: model.Retry{Retries: 2, PerTry: model.Duration(2 * time.Second), On: []model.RetryCause{model.RetryReset, model.RetryGRPCUnavailable}, StatusCodes: []uint16{503}},
+	}
+	for script, want := range map[string]end{
+		"":                     {1, "200", false, 0},
+		"503 200":              {2, "200", false, 0},
+		"503":                  {3, "503", false, 0},
+		"500 200":              {1, "500", false, 0},
+		"reset reset 200":      {3, "200", false, 0},
+		"reset":                {3, "503", true, 0},
+		"3s 200":               {2, "200", false, 2 * time.Second},
+		"3s":                   {3, "504", true, 6 * time.Second},
+		"1s":                   {1, "200", false, time.Second},
+		"unavailable internal": {2, "internal", false, 0},
+		"unavailable ok":       {2, "ok", false, 0},
+		"1s+3s":                {1, "200", false, 4 * time.Second}, // a try is to begin, not to end
+		"3s 200+3s":            {2, "200", false, 5 * time.Second},
+		"1s+6s+6s+6s+6s":       {1, broken, false, 20 * time.Second}, // too long in all
+		"1s+2s+8s":             {1, broken, false, 10 * time.Second}, // silent for too long
+	} {
+		answers, err := parseAnswers(script)
+		if err != nil {
+			t.Fatal(err)
+		}
+		l := Line{Request: model.Request{Protocol: model.HTTP}, Answers: answers}
+		if strings.Contains(script, "unavailable") {
+			l.Request.Protocol = model.GRPC
+		}
+		if have := foresee(forwarded, l); have != want {
+			t.Errorf("(%s): %+v, want %+v", script, have, want)
+		}
+	}
+	late := func(request, idle time.Duration) end {
+		d := model.Decision{Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(request), Idle: model.Duration(idle)}}
+		return foresee(d, Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 3 * time.Second}}})
+	}
+	for _, c := range []struct{ request, idle time.Duration }{{1, 0}, {0, 1}, {1, 2}, {2, 1}} {
+		if have := late(c.request*time.Second, c.idle*time.Second); have != (end{1, "504", true, time.Second}) {
+			t.Errorf("late, %+v: %+v", c, have)
+		}
+	}
+	if have := late(0, 0); have != (end{1, "200", false, 3 * time.Second}) {
+		t.Errorf("without limits: %+v", have)
+	}
+}
+
+func TestShares(t *testing.T) {
+	targets := []model.WeightedDestination{{Destination: "red", Weight: 3}, {Destination: "blue", Weight: 1}}
+	for _, c := range []struct {
+		why   string
+		count map[string]int
+		good  bool
+	}{
+		{"as expected", map[string]int{"red": 300, "blue": 100}, true},
+		{"by chance", map[string]int{"red": 320, "blue": 80}, true},
+		{"equal shares", map[string]int{"red": 200, "blue": 200}, false},
+		{"one is missed", map[string]int{"red": 400}, false},
+		{"a stranger", map[string]int{"red": 299, "blue": 100, "green": 1}, false},
+	} {
+		if wrong := shares(targets, maps.Clone(c.count), 400); (len(wrong) == 0) != c.good {
+			t.Errorf("%s: %v", c.why, wrong)
+		}
+	}
+}
+
+// What a client sees is compared with the decision: each difference is told.
+func TestCompare(t *testing.T) {
+	l := Line{Request: model.Request{Protocol: model.HTTP, Port: 80, Address: netip.MustParseAddr("198.18.0.1")}}
+	d := model.Decision{
+		Outcome: model.Forwarded, Targets: []model.WeightedDestination{{Destination: "red", Weight: 1}},
+		Request: model.Request{Host: "color", Path: "/", Method: "GET"},
+	}
+	good := Seen{Got: Got{Who: "red", Host: "color", Path: "/", Method: "GET", At: "10.200.0.1:80"}, Answer: "200"}
+	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
+		t.Errorf("as decided: %v", wrong)
+	}
+	for why, change := range map[string]func(*Seen){
+		"another destination": func(s *Seen) { s.Who = "blue" },
+		"the world":           func(s *Seen) { s.Who = "world" },
+		"the application":     func(s *Seen) { s.Who = application },
+		"nobody":              func(s *Seen) { s.Got = Got{}; s.Answer = "404" },
+		"closed":              func(s *Seen) { *s = Seen{Refused: true} },
+		"another path":        func(s *Seen) { s.Path = "/x" },
+		"another host":        func(s *Seen) { s.Host = "x" },
+		"another method":      func(s *Seen) { s.Method = "PUT" },
+		"another answer":      func(s *Seen) { s.Answer = "503" },
+	} {
+		seen := good
+		change(&seen)
+		if len(l.compare(d, seen, 1)) == 0 {
+			t.Errorf("%s: nothing is wrong", why)
+		}
+	}
+	if len(l.compare(d, good, 2)) == 0 {
+		t.Error("two tries: nothing is wrong")
+	}
+	l.Answers = []Answer{{After: time.Second}}
+	if len(l.compare(d, good, 1)) == 0 {
+		t.Error("too early: nothing is wrong")
+	}
+	good.Took = time.Second
+	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
+		t.Errorf("as late as decided: %v", wrong)
+	}
+	d.Outcome, d.Targets = model.PassedThrough, nil
+	good.Who = "world"
+	if len(l.compare(d, good, 1)) == 0 {
+		t.Error("passed to another address: nothing is wrong")
+	}
+	good.At = "198.18.0.1:80"
+	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
+		t.Errorf("passed: %v", wrong)
+	}
+}

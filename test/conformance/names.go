@@ -1,0 +1,71 @@
+package conformance
+
+import (
+	"net"
+	"net/netip"
+	"os"
+	"path/filepath"
+
+	"golang.org/x/net/dns/dnsmessage"
+	"golang.org/x/sys/unix"
+)
+
+// resolver is the address of the pod's name server.
+const resolver = "127.0.0.53"
+
+// serveNames answers for fully qualified names with their IPv4 addresses, and makes this mount namespace ask here.
+func serveNames(dir string, names map[string][]netip.Addr) error {
+	conf := filepath.Join(dir, "resolv.conf")
+	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
+		return err
+	}
+	path, err := filepath.EvalSymlinks("/etc/resolv.conf")
+	if err != nil {
+		return err
+	}
+	if err := unix.Mount(conf, path, "", unix.MS_BIND, ""); err != nil {
+		return &os.PathError{Op: "mount", Path: path, Err: err}
+	}
+	conn, err := net.ListenPacket("udp4", resolver+":53")
+	if err != nil {
+		return err
+	}
+	go func() {
+		buffer := make([]byte, 1500)
+		for {
+			n, from, err := conn.ReadFrom(buffer)
+			if err != nil {
+				return
+			}
+			if reply, err := resolve(buffer[:n], names); err == nil {
+				_, _ = conn.WriteTo(reply, from) // who asked asks again
+			}
+		}
+	}()
+	return nil
+}
+
+func resolve(query []byte, names map[string][]netip.Addr) ([]byte, error) {
+	var m dnsmessage.Message
+	if err := m.Unpack(query); err != nil || len(m.Questions) != 1 {
+		return nil, err
+	}
+	q := m.Questions[0]
+	m = dnsmessage.Message{
+		Header:    dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired, RecursionAvailable: true},
+		Questions: m.Questions,
+	}
+	addresses, known := names[q.Name.String()]
+	switch {
+	case !known:
+		m.RCode = dnsmessage.RCodeNameError
+	case q.Type == dnsmessage.TypeA:
+		for _, a := range addresses {
+			m.Answers = append(m.Answers, dnsmessage.Resource{
+				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 300},
+				Body:   &dnsmessage.AResource{A: a.As4()},
+			})
+		}
+	}
+	return m.Pack()
+}

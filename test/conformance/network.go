@@ -1,0 +1,126 @@
+package conformance
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"runtime"
+
+	"github.com/vishvananda/netlink"
+	"golang.org/x/sys/unix"
+)
+
+// Addresses of the pod and of the world outside on the wire between them, and the network of the destinations, which are
+// in the pod's own namespace.
+const (
+	podAddress   = "10.0.0.2"
+	worldAddress = "10.0.0.1"
+	destinations = "10.200.0.0/16"
+)
+
+// space is a network namespace; sockets that are made in it stay in it.
+type space struct{ file *os.File }
+
+// newSpace makes a network namespace with a loopback device.
+func newSpace() (*space, error) {
+	s := &space{}
+	made := make(chan error)
+	go func() {
+		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		err := unix.Unshare(unix.CLONE_NEWNET)
+		if err == nil {
+			s.file, err = os.Open("/proc/thread-self/ns/net")
+		}
+		if err == nil {
+			err = up("lo")
+		}
+		made <- err
+	}()
+	if err := <-made; err != nil {
+		return nil, fmt.Errorf("network namespace: %w", err)
+	}
+	return s, nil
+}
+
+// do runs f on a thread inside the namespace.
+func (s *space) do(f func() error) error {
+	done := make(chan error)
+	go func() {
+		runtime.LockOSThread()
+		err := unix.Setns(int(s.file.Fd()), unix.CLONE_NEWNET)
+		if err == nil {
+			err = f()
+		}
+		done <- err
+	}()
+	return <-done
+}
+
+// wire joins this process's namespace, the pod's, with a new one, the world's, which has all addresses that cases dial.
+func wire() (world *space, err error) {
+	if world, err = newSpace(); err != nil {
+		return nil, err
+	}
+	steps := []func() error{
+		func() error { return up("lo") },
+		func() error {
+			return netlink.LinkAdd(&netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "eth1"})
+		},
+		func() error {
+			peer, err := netlink.LinkByName("eth1")
+			if err != nil {
+				return err
+			}
+			return netlink.LinkSetNsFd(peer, int(world.file.Fd()))
+		},
+		func() error { return up("eth0", podAddress+"/24") },
+		func() error { return local(destinations) },
+		func() error { return netlink.RouteAdd(&netlink.Route{Dst: everywhere, Gw: net.ParseIP(worldAddress)}) },
+		func() error {
+			return world.do(func() error {
+				if err := up("eth1", worldAddress+"/24"); err != nil {
+					return err
+				}
+				return local(dialled.String())
+			})
+		},
+	}
+	for _, step := range steps {
+		if err := step(); err != nil {
+			return nil, fmt.Errorf("network: %w", err)
+		}
+	}
+	return world, nil
+}
+
+var everywhere = &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+
+func up(device string, addresses ...string) error {
+	link, err := netlink.LinkByName(device)
+	if err != nil {
+		return err
+	}
+	for _, text := range addresses {
+		addr, err := netlink.ParseAddr(text)
+		if err != nil {
+			return err
+		}
+		if err := netlink.AddrAdd(link, addr); err != nil {
+			return fmt.Errorf("%s: %w", text, err)
+		}
+	}
+	return netlink.LinkSetUp(link)
+}
+
+// local makes every address of a network one of this host.
+func local(network string) error {
+	lo, err := netlink.LinkByName("lo")
+	if err != nil {
+		return err
+	}
+	dst, err := netlink.ParseIPNet(network)
+	if err != nil {
+		return err
+	}
+	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST})
+}

@@ -1,0 +1,148 @@
+package conformance
+
+import (
+	"bytes"
+	"flag"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"anymesh.dev/anymesh/internal/driver/envoy"
+)
+
+var update = flag.Bool("update", false, "rewrite the generated sections of the cases")
+
+const folder = "../cases"
+
+func TestMain(m *testing.M) {
+	Inside()
+	os.Exit(m.Run())
+}
+
+func cases(t *testing.T) []*Case {
+	t.Helper()
+	paths, err := filepath.Glob(folder + "/*.txtar")
+	if err != nil || len(paths) == 0 {
+		t.Fatalf("no cases in %s: %v", folder, err)
+	}
+	var all []*Case
+	for _, path := range paths {
+		if path, err = filepath.Abs(path); err != nil {
+			t.Fatal(err)
+		}
+		c, err := ReadCase(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, c)
+	}
+	return all
+}
+
+// TestMeaning: the objects mean the model, the findings and the sidecar's configuration that the file shows.
+func TestMeaning(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			sections, err := c.Sections(c.Mean())
+			if err != nil {
+				t.Fatal(err)
+			}
+			if *update {
+				if err := c.Write(sections); err != nil {
+					t.Fatal(err)
+				}
+				return
+			}
+			have := c.Generated()
+			if len(have) != len(sections) {
+				t.Fatalf("the file has %d generated sections, want %d; -update writes them", len(have), len(sections))
+			}
+			for i, want := range sections {
+				if have[i].Name != want.Name || !bytes.Equal(have[i].Data, want.Data) {
+					t.Errorf("%s (-file +now; -update writes it):\n%s", want.Name, cmp.Diff(string(have[i].Data), string(want.Data)))
+				}
+			}
+		})
+	}
+}
+
+// TestInterpreter: the interpreter decides as the file says.
+func TestInterpreter(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			m := c.Mean()
+			if len(c.Lines) == 0 && len(m.Findings) == 0 {
+				t.Error("the case has neither requests nor findings: it shows nothing")
+			}
+			for _, l := range c.Lines {
+				view, err := m.View(l.Workload)
+				if err != nil {
+					t.Fatalf("%s:%d: %v", requestsSection, l.Number, err)
+				}
+				for _, wrong := range l.Check(view) {
+					t.Errorf("%s:%d: %s", requestsSection, l.Number, wrong)
+				}
+			}
+		})
+	}
+}
+
+// TestRendering: whatever the driver renders is valid by Envoy's own rules, and equal in every run.
+func TestRendering(t *testing.T) {
+	for _, c := range cases(t) {
+		t.Run(c.Name, func(t *testing.T) {
+			m, again := c.Mean(), c.Mean()
+			if diff := cmp.Diff(m.Rendered, again.Rendered); diff != "" {
+				t.Errorf("rendered twice:\n%s", diff)
+			}
+			for key, resources := range m.Rendered {
+				for _, r := range resources {
+					message, err := envoy.Decode(r)
+					if err != nil {
+						t.Fatalf("%s: %s: %v", key, r.Name, err)
+					}
+					if v, ok := message.(interface{ ValidateAll() error }); !ok {
+						t.Errorf("%s: %T cannot be validated", r.Name, message)
+					} else if err := v.ValidateAll(); err != nil {
+						t.Errorf("%s: %s: %v", key, r.Name, err)
+					}
+				}
+			}
+		})
+	}
+}
+
+// TestEnvoy: the real Envoy does what the interpreter decides.
+func TestEnvoy(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("making pods needs root")
+	}
+	binary, err := FindEnvoy("../..")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip(err)
+	}
+	if binary, err = filepath.Abs(binary); err != nil {
+		t.Fatal(err)
+	}
+	turns := make(chan struct{}, 2)
+	for _, c := range cases(t) {
+		for _, workload := range c.Workloads() {
+			t.Run(c.Name+"/"+workload, func(t *testing.T) {
+				t.Parallel()
+				turns <- struct{}{}
+				defer func() { <-turns }()
+				wrong, err := Observe(t.Context(), c, workload, binary)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, w := range wrong {
+					t.Error(w)
+				}
+			})
+		}
+	}
+}

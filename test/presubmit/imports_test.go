@@ -1,0 +1,174 @@
+package presubmit
+
+import (
+	"encoding/json"
+	"errors"
+	"io"
+	"os/exec"
+	"slices"
+	"strings"
+	"testing"
+)
+
+const module = "anymesh.dev/anymesh/"
+
+// rule says which of our packages one of them, or one group, may import.
+type rule struct {
+	pkg     string
+	imports []string
+}
+
+// mayImport says which of our packages each of our packages may import; tests may import more. "x/..." stands for x and all below it.
+// Packages are listed from the middle to the rim: one may only name those above it, which the test checks too.
+var mayImport = []rule{
+	{"model", nil},
+	{"api/...", []string{"api/..."}},
+	{"charts", nil},
+	{"charts/dashboard", nil},
+	{"docs/findings", nil},
+	{"sidecar", []string{"model"}},
+	{"internal/identity", nil},
+	{"internal/delivery/socket", nil},
+	{"internal/delivery/grpcserver", []string{"internal/delivery/socket"}},
+	{"internal/delivery/xds", []string{"internal/delivery/socket", "internal/delivery/grpcserver"}},
+	{"internal/pod/capture", nil},
+	{"internal/objects/patch", nil},
+	{"internal/pod/agent", []string{"internal/identity"}},
+	{"internal/engine/incremental", nil},
+	{"internal/engine/store", []string{"model", "internal/engine/incremental"}},
+	{"internal/dialect/...", []string{"api/...", "model", "internal/engine/incremental", "internal/engine/store"}},
+	{"internal/dialect", []string{"internal/engine/incremental", "internal/engine/store", "internal/dialect/..."}},
+	{"internal/driver/...", []string{"model", "sidecar"}},
+	{"internal/engine", []string{"model", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
+	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
+	{"internal/objects/workqueue", nil},
+	{"internal/objects/status", []string{"model", "internal/engine", "internal/objects/workqueue"}},
+	{"internal/objects/finalizers", []string{"api/...", "internal/engine", "internal/objects/workqueue"}},
+	{"internal/pod/inject", []string{"model", "sidecar", "internal/objects/patch"}},
+	{"internal/objects/admission", []string{"api/...", "internal/dialect/...", "internal/objects/patch"}},
+	{"internal/cli/install", []string{"api/...", "charts"}},
+	{"internal/controlplane", []string{
+		"api/...", "model", "sidecar", "internal/delivery/socket", "internal/identity", "internal/delivery/xds", "internal/dialect", "internal/dialect/...",
+		"internal/engine", "internal/delivery", "internal/objects/status", "internal/objects/finalizers", "internal/pod/inject", "internal/objects/admission",
+	}},
+	{"internal/cli/terminal", nil},
+	{"internal/cli/manifest", []string{"api/...", "model"}},
+	{"internal/cli/lint", []string{"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/dialect/...", "internal/engine", "internal/cli/manifest", "internal/cli/terminal"}},
+	{"internal/cli/phrases", []string{"model"}},
+	{"internal/cli/lookup", []string{"model", "internal/engine"}},
+	{"internal/cli/explain", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/phrases"}},
+	{"internal/cli/describe", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/phrases"}},
+	{"internal/cli/graph", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
+	{"internal/cli/inspect", []string{"internal/delivery/xds", "internal/cli/terminal", "internal/cli/phrases"}},
+	{"internal/cli/check", []string{"api/...", "model", "internal/cli/install", "internal/delivery/xds", "internal/engine", "internal/cli/inspect", "internal/cli/terminal"}},
+	{"internal/cli", []string{
+		"api/...", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture", "internal/identity",
+		"internal/cli/terminal", "internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph", "internal/cli/inspect",
+		"internal/cli/lookup", "internal/cli/check", "internal/dialect", "internal/dialect/...", "internal/engine", "internal/delivery/xds",
+	}},
+	{"cmd/anymesh", []string{"internal/cli", "internal/driver/..."}},
+}
+
+// free are folders that may import what they like: programs about the product, not parts of it.
+var free = []string{"bench/...", "docs/...", "examples/...", "test/...", "hack/..."}
+
+// pkg is what the go command says about a package.
+type pkg struct {
+	ImportPath   string
+	Standard     bool
+	Doc          string
+	Imports      []string
+	GoFiles      []string
+	TestGoFiles  []string
+	XTestGoFiles []string
+}
+
+func TestImportsPointOneWay(t *testing.T) {
+	for i, r := range mayImport {
+		for _, other := range r.imports {
+			if !slices.ContainsFunc(mayImport[:i], func(above rule) bool { return above.pkg == other }) && other != r.pkg {
+				t.Errorf("the table lets %s import %s, which does not stand above it", r.pkg, other)
+			}
+		}
+	}
+	for _, p := range list(t, "./...") {
+		name := strings.TrimPrefix(p.ImportPath, module)
+		if covers(free, name) {
+			continue
+		}
+		r, ok := ruleOf(name)
+		if !ok {
+			t.Errorf("package %s is not in the table: say what it may import", name)
+			continue
+		}
+		for _, imported := range p.Imports {
+			ours, isOurs := strings.CutPrefix(imported, module)
+			if isOurs && !covers(r.imports, ours) {
+				t.Errorf("%s imports %s, and may import only %v", name, ours, r.imports)
+			}
+		}
+	}
+}
+
+// ruleOf finds the rule of a package: its own, else that of its group.
+func ruleOf(name string) (rule, bool) {
+	i := slices.IndexFunc(mayImport, func(r rule) bool { return r.pkg == name })
+	if i < 0 {
+		i = slices.IndexFunc(mayImport, func(r rule) bool { return covers([]string{r.pkg}, name) })
+	}
+	if i < 0 {
+		return rule{}, false
+	}
+	return mayImport[i], true
+}
+
+// A dialect that knew a driver, or the reverse, would break the promise that either can be exchanged.
+func TestDialectsAndDriversDoNotKnowEachOther(t *testing.T) {
+	for folder, forbidden := range map[string]string{"internal/dialect/...": "internal/driver/", "internal/driver/...": "internal/dialect"} {
+		for _, p := range list(t, "-deps", "./"+folder) {
+			if strings.HasPrefix(p.ImportPath, module+forbidden) {
+				t.Errorf("%s needs %s", folder, p.ImportPath)
+			}
+		}
+	}
+}
+
+func TestModelNeedsTheStandardLibraryOnly(t *testing.T) {
+	for _, p := range list(t, "-deps", "./model") {
+		if !p.Standard && p.ImportPath != module+"model" {
+			t.Errorf("model needs %s", p.ImportPath)
+		}
+	}
+}
+
+func covers(patterns []string, name string) bool {
+	return slices.ContainsFunc(patterns, func(p string) bool {
+		root, all := strings.CutSuffix(p, "/...")
+		return name == root || all && strings.HasPrefix(name, root+"/")
+	})
+}
+
+// list asks the go command about packages of this module.
+func list(t *testing.T, arguments ...string) []pkg {
+	t.Helper()
+	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Doc,Imports,GoFiles,TestGoFiles,XTestGoFiles"}, arguments...)...)
+	command.Dir = root
+	out, err := command.Output()
+	if err != nil {
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			t.Fatalf("%v: %s", command, exit.Stderr)
+		}
+		t.Fatal(err)
+	}
+	var all []pkg
+	for decoder := json.NewDecoder(strings.NewReader(string(out))); ; {
+		var p pkg
+		if err := decoder.Decode(&p); errors.Is(err, io.EOF) {
+			return all
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, p)
+	}
+}
