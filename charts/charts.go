@@ -5,5 +5,5 @@ import "embed"
 
 // Anymesh is the chart, without the CustomResourceDefinitions, which are in package crds.
 //
-//go:embed all:anymesh/Chart.yaml all:anymesh/values.yaml all:anymesh/values.schema.json all:anymesh/templates all:anymesh/dashboards
+//go:embed all:anymesh/Chart.yaml all:anymesh/values.yaml all:anymesh/dialects.yaml all:anymesh/values.schema.json all:anymesh/templates all:anymesh/dashboards
 var Anymesh embed.FS

@@ -10,6 +10,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
@@ -154,7 +155,7 @@ func admission() (string, error) {
 		if err != nil {
 			return "", err
 		}
-		var refusal *appmesh.Refusal
+		var refusal *dialect.Refusal
 		if err := appmesh.ValidateCreate(object); !errors.As(err, &refusal) {
 			return "", fmt.Errorf("%s %s is not refused field by field", r.kind, r.refused)
 		}

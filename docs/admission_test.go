@@ -28,7 +28,7 @@ func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var refusal *appmesh.Refusal
+			var refusal *dialect.Refusal
 			if err := appmesh.ValidateCreate(refused); !errors.As(err, &refusal) {
 				t.Fatalf("%s\nis answered with %v", r.refused, err)
 			}
@@ -89,7 +89,7 @@ func TestWhatIsServedIsAdmitted(t *testing.T) {
 		files[name] = string(text)
 	}
 	var kinds []client.Object
-	for _, d := range dialect.All(dialect.Settings{}) {
+	for _, d := range dialect.All() {
 		kinds = append(kinds, d.Kinds()...)
 	}
 	for name, text := range files {
@@ -102,7 +102,7 @@ func TestWhatIsServedIsAdmitted(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, o := range set.Objects {
-			var refusal *appmesh.Refusal
+			var refusal *dialect.Refusal
 			err := appmesh.ValidateCreate(o)
 			if errors.As(err, &refusal) && !slices.ContainsFunc(refusal.Findings, func(f model.Finding) bool { return !strings.Contains(told[name], f.String()+"\n") }) {
 				continue

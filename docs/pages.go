@@ -8,6 +8,9 @@ import (
 
 	"anymesh.dev/anymesh/charts/dashboard"
 	"anymesh.dev/anymesh/internal/cli/check"
+	"anymesh.dev/anymesh/internal/cli/install"
+	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin" // the pages are about all of them
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -29,15 +32,20 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	chartDialects, err := install.ChartDialects(dialect.All())
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(pages, map[string]string{
 		"admission.md": refused,
 		"appmesh.md":   fieldByField,
 		"findings.md":  codesIndex(),
-		"check.md":     checkNotice + check.Page(),
+		"check.md":     checkNotice + check.Page(dialect.All()),
 		"drivers.md":   drivers(all),
 		"limits.md":    limits(),
 
 		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
+		"../charts/anymesh/" + install.DialectsFile: string(chartDialects),
 	})
 	return pages, nil
 }

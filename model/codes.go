@@ -46,7 +46,7 @@ var Codes = []CodeInfo{
 	{CodeManyMeshes, Error, "Several Meshes select one namespace.", "Change the namespaceSelectors so that they do not overlap."},
 	{CodeMeshMismatch, Error, "The object was designated to a Mesh that is gone, or that was created anew and does not select its namespace.", "Create the Mesh again, with a namespaceSelector for the object's namespace, or delete the object and create it again."},
 	{CodeNameConflict, Error, "Two objects of one kind have the same name within their mesh.", "Give one of them another spec.awsName; the older one is served until then."},
-	{CodeSelectorConflict, Error, "Several VirtualNodes select the same pod.", "Make the podSelectors disjoint; until then new pods of this kind are refused, and those that run stay with the older VirtualNode."},
+	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Make the podSelectors disjoint; until then new pods of this kind are refused, and those that run stay with the older object."},
 	{CodeInvalidField, Error, "The value of the field cannot be served, or has no effect.", "Correct the value as the text says."},
 	{CodePortConflict, Error, "Two services that one workload may reach need the same port in ways that cannot be told apart.", "Give one of them another port, or remove it from the backends."},
 	{CodeNoWeight, Error, "All weights of a route are 0, so that it has no destination.", "Give at least one target a weight above 0."},

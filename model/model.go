@@ -73,8 +73,18 @@ type Workload struct {
 	// Backends are the services that this workload may reach, by name.
 	Backends []Backend `json:"backends,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
-	BackendsAll bool   `json:"backendsAll,omitempty"`
-	Origin      Origin `json:"origin,omitzero"`
+	BackendsAll bool `json:"backendsAll,omitempty"`
+	// NodeID is the xDS node id of the workload's sidecars, in the form that users of the API know from their dashboards.
+	NodeID string `json:"nodeID,omitempty"`
+	// StatsTags are tags of every metric of the workload's sidecars, under the names that users of the API know.
+	StatsTags []StatsTag `json:"statsTags,omitempty"`
+	Origin    Origin     `json:"origin,omitzero"`
+}
+
+// StatsTag is a tag (a label, in Prometheus' words) with a fixed value.
+type StatsTag struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // Backend is a service that a workload may reach.

@@ -2,15 +2,17 @@ package model
 
 import "strings"
 
-// ObjectRef names a user's object. Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
+// ObjectRef names a user's object. Group is the API group, without the version: kinds of two groups may have one name. Namespace is
+// empty for cluster-scoped objects, Cluster for the home cluster.
 type ObjectRef struct {
+	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
 	Namespace string `json:"namespace,omitempty"`
 	Name      string `json:"name"`
 	Cluster   string `json:"cluster,omitempty"`
 }
 
-// String gives "Kind namespace/name", with "@cluster" behind it for objects of another cluster.
+// String gives "Kind namespace/name", without the group and with "@cluster" behind it for objects of another cluster.
 func (r ObjectRef) String() string {
 	var b strings.Builder
 	b.WriteString(r.Kind)
@@ -27,11 +29,11 @@ func (r ObjectRef) String() string {
 	return b.String()
 }
 
-// Compare orders references by cluster, kind, namespace and name.
+// Compare orders references by cluster, kind, namespace, name and group.
 func (r ObjectRef) Compare(o ObjectRef) int {
 	return firstNonZero(
 		strings.Compare(r.Cluster, o.Cluster), strings.Compare(r.Kind, o.Kind),
-		strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name))
+		strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name), strings.Compare(r.Group, o.Group))
 }
 
 // Origin is the provenance of a model item: the object and the field that it came from.

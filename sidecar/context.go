@@ -55,7 +55,7 @@ type InjectorContext struct {
 
 	// Workload is the workload that the pod is an instance of.
 	Workload model.Workload
-	// Node is what the sidecar calls itself to the control plane.
+	// Node is the xDS node id of the sidecar.
 	Node string
 	// Sidecar is the driver's answer.
 	Sidecar *Spec
@@ -165,13 +165,4 @@ func parent(ctx context.Context) context.Context {
 		return context.Background()
 	}
 	return ctx
-}
-
-// NodeID is what the sidecars of a workload call themselves. It takes App Mesh's form, which users' dashboards know.
-func NodeID(w model.Workload) string {
-	kind := "virtualNode"
-	if w.Role == model.RoleGateway {
-		kind = "virtualGateway"
-	}
-	return "mesh/" + w.Mesh + "/" + kind + "/" + w.Name
 }

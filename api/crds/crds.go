@@ -8,6 +8,7 @@ import (
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"sigs.k8s.io/yaml"
@@ -38,4 +39,13 @@ func All() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 		all = append(all, crd)
 	}
 	return all, nil
+}
+
+// OfGroup decodes the CustomResourceDefinitions of an API group.
+func OfGroup(group string) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	all, err := All()
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Spec.Group != group }), nil
 }

@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"anymesh.dev/anymesh/internal/cli"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 
 	_ "anymesh.dev/anymesh/internal/driver/envoy"
 )

@@ -11,6 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -112,7 +113,7 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 	if err := appmesh.ValidateCreate(target); err != nil {
 		s.admission = err.Error()
 	}
-	state := engine.Compute(dialect.All(dialect.Settings{}), objects)
+	state := engine.Compute(dialect.All(), objects)
 	findings := slices.Clone(state.Findings)
 	s.model = model.Hash(state.Index.Model)
 	for name, driver := range drivers {
@@ -127,7 +128,7 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 		s.rendered[name] = strings.Join(hashes, " ")
 	}
 	for _, f := range findings {
-		if f.Object == (model.ObjectRef{Kind: kind, Namespace: target.GetNamespace(), Name: target.GetName()}) {
+		if f.Object == dialect.RefOf(target) {
 			s.findings[f.String()] = f
 		}
 	}

@@ -14,8 +14,8 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/check"
 	"anymesh.dev/anymesh/internal/cli/inspect"
-	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -77,7 +77,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 		return nil, err
 	}
 	config.Timeout = clientTimeout
-	scheme, err := manifest.Scheme()
+	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err
 	}
@@ -96,7 +96,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 	var state *engine.State
 	var stateErr error
 	return &check.Cluster{
-		Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
+		Dialects: dialect.All(), Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
 		Sidecars: func(ctx context.Context) ([]inspect.Sidecar, error) {
 			forward, _, err := clusterConfig(s.kubeconfig, s.context) // without the time limit of a request
 			if err != nil {

@@ -21,6 +21,7 @@ func controllerCommand() *cobra.Command {
 		config     controlplane.Config
 		kubeconfig string
 		meshConfig string
+		dialects   string
 		logLevel   string
 		pullPolicy string
 	)
@@ -47,6 +48,9 @@ func controllerCommand() *cobra.Command {
 			if config.Mesh, err = controlplane.LoadMeshConfig(meshConfig); err != nil {
 				return err
 			}
+			if config.Dialects.Values, err = controlplane.LoadDialectValues(dialects); err != nil {
+				return err
+			}
 			if config.KubeConfig, err = restConfig(kubeconfig); err != nil {
 				return err
 			}
@@ -64,8 +68,7 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of the identities that are issued")
 	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime, "lifetime of a sidecar's certificate")
 	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the mesh's root certificate, which is replaced in time; at least ten times that of certificates")
-	f.BoolVar(&config.Dialects.AppMesh.NoDefaultRetry, "no-default-retry", false, "App Mesh: do not retry where routes state no retry policy")
-	f.BoolVar(&config.Dialects.AppMesh.NoAWSEgress, "no-aws-egress", false, "App Mesh: let DROP_ALL stop TLS to *.amazonaws.com too")
+	f.StringVar(&dialects, "dialects", "", "file with the settings of the dialects, a JSON object for each by its name; defaults if empty")
 	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond, "how many statuses the API server gets to write a second, at most")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the containers that are added to pods")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")

@@ -7,11 +7,13 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/cli/describe"
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -25,24 +27,19 @@ type describer func(s *engine.State, name, namespace string) (description, error
 
 // noun is a word for things that can be described, and other words for the same. The first is for messages.
 type noun struct {
-	words []string
-	// kind is that of the object behind the thing, which is described if there is no such thing in the mesh; empty if any may be.
-	kind     string
+	words    []string
 	describe describer
 }
 
-// nouns are all things that can be described: by words of the mesh and by kinds, with their plural and a short form, as kubectl's users
-// expect.
+// nouns are the words of the mesh, with their plural and a short form, as kubectl's users expect.
 var nouns = []noun{
-	{[]string{"pod", "pods", "po"}, "", describePod},
-	{[]string{"workload", "workloads"}, "", describeWorkload},
-	{[]string{"service", "services", "svc", "virtualservice", "virtualservices", "vs"}, api.KindVirtualService, describeService},
-	{[]string{"router", "routers", "virtualrouter", "virtualrouters", "vr"}, api.KindVirtualRouter, describeRouter},
-	{[]string{"mesh", "meshes"}, api.KindMesh, describeMesh},
-	{[]string{"node", "nodes", "virtualnode", "virtualnodes", "vn"}, api.KindVirtualNode, describeWorkload},
-	{[]string{"gateway", "gateways", "virtualgateway", "virtualgateways", "vg"}, api.KindVirtualGateway, describeWorkload},
-	{[]string{"gatewayroute", "gatewayroutes", "gr"}, api.KindGatewayRoute, nil},
-	{[]string{"backendgroup", "backendgroups", "bg"}, api.KindBackendGroup, nil},
+	{[]string{"pod", "pods", "po"}, describePod},
+	{[]string{"workload", "workloads"}, describeWorkload},
+	{[]string{"service", "services", "svc"}, describeService},
+	{[]string{"router", "routers"}, describeRouter},
+	{[]string{"mesh", "meshes"}, describeMesh},
+	{[]string{"node", "nodes"}, describeWorkload},
+	{[]string{"gateway", "gateways"}, describeWorkload},
 }
 
 func describePod(s *engine.State, name, namespace string) (description, error) {
@@ -81,45 +78,126 @@ func describeMesh(s *engine.State, name, _ string) (description, error) {
 	return describe.OfMesh(s, mesh), nil
 }
 
-// of describes the thing of a name. An object of the kind that means no such thing, because something is wrong with it, is described as
-// what it is.
-func (n noun) of(s *engine.State, name, namespace string) (description, error) {
-	if n.kind == "" {
-		return n.describe(s, name, namespace)
+// description finds what a word and a name stand for: a word of the mesh, or the kind of an object, with or without the API group behind it.
+func (w word) description(s *engine.State, name, namespace string) (description, error) {
+	if w.noun != nil {
+		d, err := w.noun.describe(s, name, namespace)
+		if err == nil {
+			return d, nil
+		}
+		for _, kind := range w.kinds { // an object that means no such thing, because something is wrong with it
+			if o, exists := lookup.FindObject(s, kind, name, namespace); exists {
+				return describe.OfObject(s, o), nil
+			}
+		}
+		return nil, err
 	}
-	o, exists := lookup.FindObject(s, n.kind, name, namespace)
-	if exists && (n.describe == nil || !lookup.Served(s, o)) {
-		return describe.OfObject(s, o), nil
+	var found []client.Object
+	for _, kind := range w.kinds {
+		if o, exists := lookup.FindObject(s, kind, name, namespace); exists {
+			found = append(found, o)
+		}
 	}
-	if n.describe == nil {
-		return nil, fmt.Errorf("there is no %s %q in namespace %s", n.kind, name, namespace)
+	switch len(found) {
+	case 1:
+		return describeObject(s, found[0]), nil
+	case 0:
+		return w.byModelName(s, name, namespace)
 	}
-	if exists && o.GetNamespace() != "" {
-		name = o.GetNamespace() + "/" + o.GetName() // and nothing else that has the name
-	}
-	return n.describe(s, name, namespace)
+	return nil, fmt.Errorf("%s %q is an object of %s and of %s; add the group to the kind", w.text, name, w.kinds[0].Group, w.kinds[1].Group)
 }
 
-// nounOf finds the noun of a word, in any case, with or without the API group behind it.
-func nounOf(word string) (noun, bool) {
-	word, _, _ = strings.Cut(strings.ToLower(word), ".")
-	i := slices.IndexFunc(nouns, func(n noun) bool { return slices.Contains(n.words, word) })
-	if i < 0 {
-		return noun{}, false
+// byModelName finds an item of the mesh by its own name, as the noun with which a kind ends.
+func (w word) byModelName(s *engine.State, name, namespace string) (description, error) {
+	kind := w.kinds[0].Kind
+	for _, n := range nouns {
+		if strings.HasSuffix(strings.ToLower(kind), n.words[0]) {
+			return n.describe(s, name, namespace)
+		}
 	}
-	return nouns[i], true
+	return nil, fmt.Errorf("there is no %s %q in namespace %s", kind, name, namespace)
+}
+
+// describeObject describes what an object is in the mesh, or the object itself.
+func describeObject(s *engine.State, o client.Object) description {
+	means := lookup.MeaningOf(s, dialect.RefOf(o))
+	switch {
+	case means.Workload != nil:
+		return describe.OfWorkload(s, lookup.Workload{Workload: *means.Workload})
+	case means.Service != nil:
+		return describe.OfService(s, *means.Service)
+	case means.Router != nil:
+		return describe.OfRouter(s, *means.Router)
+	case means.Mesh != nil:
+		return describe.OfMesh(s, *means.Mesh)
+	}
+	return describe.OfObject(s, o)
+}
+
+// word is a word as it was typed, and what it stands for: a noun, kinds, or both.
+type word struct {
+	text  string
+	noun  *noun
+	kinds []schema.GroupKind
+}
+
+// shortNamer is a dialect with short names for its kinds that the API server does not know: short names of two definitions must differ.
+type shortNamer interface {
+	// ShortNames gives the kinds by their short names.
+	ShortNames() map[string]string
+}
+
+// wordOf finds what a word stands for, in any case. Kinds that end with a noun, as VirtualRouter with router, are its kinds too.
+func wordOf(text string) (word, bool) {
+	w := word{text: text}
+	text, group, _ := strings.Cut(strings.ToLower(text), ".")
+	if i := slices.IndexFunc(nouns, func(n noun) bool { return slices.Contains(n.words, text) }); i >= 0 && group == "" {
+		w.noun = &nouns[i]
+	}
+	for _, d := range dialect.All() {
+		definitions, err := d.Definitions()
+		if err != nil {
+			return word{}, false
+		}
+		short := map[string]string{}
+		if n, is := d.(shortNamer); is {
+			short = n.ShortNames()
+		}
+		for _, crd := range definitions {
+			names := crd.Spec.Names
+			same := names.Singular == text || names.Plural == text || short[text] == names.Kind || slices.Contains(names.ShortNames, text)
+			part := w.noun != nil && strings.HasSuffix(names.Singular, w.noun.words[0])
+			if (same || part) && (group == "" || group == crd.Spec.Group) {
+				w.kinds = append(w.kinds, schema.GroupKind{Group: crd.Spec.Group, Kind: names.Kind})
+			}
+		}
+	}
+	return w, w.noun != nil || len(w.kinds) > 0
 }
 
 // thing reads the arguments KIND NAME or KIND/NAME; names may begin with a namespace.
-func thing(args []string) (noun, string, bool) {
+func thing(args []string) (word, string, bool) {
 	if len(args) == 1 {
 		args = strings.SplitN(args[0], "/", 2)
 	}
 	if len(args) != 2 || args[1] == "" {
-		return noun{}, "", false
+		return word{}, "", false
 	}
-	n, ok := nounOf(args[0])
-	return n, args[1], ok
+	w, ok := wordOf(args[0])
+	return w, args[1], ok
+}
+
+// kindWords lists the kinds of dialects, each by its singular.
+func kindWords() []string {
+	definitions, err := dialect.Definitions(dialect.All())
+	if err != nil {
+		return nil
+	}
+	var out []string
+	for _, crd := range definitions {
+		out = append(out, crd.Spec.Names.Singular)
+	}
+	return out
 }
 
 func describeCommand() *cobra.Command {
@@ -133,8 +211,9 @@ func describeCommand() *cobra.Command {
 		Use:   "describe KIND NAME | KIND/NAME",
 		Short: "Say what something is in the mesh, what it may reach and who may reach it",
 		Long: "Say what something is in the mesh, what it may reach and who may reach it, which field makes it so, and what is wrong with it.\n\n" +
-			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object, as virtualnode, virtualnodes or vn. NAME is that of the object, NAMESPACE/NAME, or the name in the mesh.",
-		Example: "  anymesh describe pod front-775cbc6bd8-tjqlb -n colors\n  anymesh describe virtualnode/front -n colors\n" +
+			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object: " + strings.Join(kindWords(), ", ") + ", as kubectl takes them.\n" +
+			"NAME is that of the object, NAMESPACE/NAME, or the name in the mesh.",
+		Example: "  anymesh describe pod front-775cbc6bd8-tjqlb -n colors\n  anymesh describe workload/front -n colors\n" +
 			"  anymesh describe router colors/color\n  anymesh describe service color.colors.svc.cluster.local -f manifests/",
 		ValidArgs: words,
 		Args: func(_ *cobra.Command, args []string) error {
@@ -151,8 +230,8 @@ func describeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			n, name, _ := thing(args)
-			d, err := n.of(state, name, s.namespace)
+			w, name, _ := thing(args)
+			d, err := w.description(state, name, s.namespace)
 			if err != nil {
 				return err
 			}

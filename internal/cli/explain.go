@@ -20,7 +20,7 @@ func explainCommand() *cobra.Command {
 		Use:   "explain --from WORKLOAD [METHOD] URL",
 		Short: "Say what becomes of a request, step by step, and which field makes it so",
 		Long: "Say what becomes of a request that a workload makes (--from), or that arrives at one (--into), step by step, with the object and\n" +
-			"field behind each. A workload is NAMESPACE/VIRTUALNODE, its name in the mesh, or pod/NAME. URLs are http://, http2://, grpc://,\n" +
+			"field behind each. A workload is NAMESPACE/NAME of its object, its name in the mesh, or pod/NAME. URLs are http://, http2://, grpc://,\n" +
 			"https:// or tcp://.\n\n" +
 			"Exit code 0 means that the request gets somewhere, 1 that it does not, 2 that the command was used wrongly.",
 		Example: "  anymesh explain --from colors/front http://color.colors.svc.cluster.local:8080/\n" +

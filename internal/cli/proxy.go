@@ -69,7 +69,7 @@ func proxyConfigCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "config WORKLOAD",
 		Short: "Tell the configuration of a workload's sidecars: listeners, routes, clusters",
-		Long: "Tell the configuration of a workload's sidecars in words, or whole with --output json. A workload is NAMESPACE/VIRTUALNODE, its name in\n" +
+		Long: "Tell the configuration of a workload's sidecars in words, or whole with --output json. A workload is NAMESPACE/NAME of its object, its name in\n" +
 			"the mesh, or pod/NAME.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {

@@ -15,6 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/cli"
 
 	_ "anymesh.dev/anymesh/internal/driver/envoy"
+
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 var update = flag.Bool("update", false, "rewrite the sessions in testdata")

@@ -8,11 +8,11 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/objects/list"
 )
 
 // source is where verbs take the mesh from: files, or the cluster that the kubeconfig names, read with the user's own rights.
@@ -36,16 +36,12 @@ func (s *source) addCluster(c *cobra.Command) {
 
 // state computes the mesh, just as a control plane does. Notes say what was taken for granted.
 func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, notes []string, err error) {
-	dialects := dialect.All(dialect.Settings{})
-	var kinds []client.Object
-	for _, d := range dialects {
-		kinds = append(kinds, d.Kinds()...)
-	}
+	dialects := dialect.All()
 	var objects []client.Object
 	if len(s.files) > 0 {
-		objects, notes, err = s.fromFiles(in, kinds)
+		objects, notes, err = s.fromFiles(in, dialects)
 	} else {
-		objects, err = s.fromCluster(ctx, kinds)
+		objects, err = s.fromCluster(ctx, dialect.Kinds(dialects))
 	}
 	if err != nil {
 		return nil, nil, err
@@ -53,7 +49,7 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, 
 	return engine.Compute(dialects, objects), notes, nil
 }
 
-func (s *source) fromFiles(in io.Reader, kinds []client.Object) (objects []client.Object, notes []string, err error) {
+func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string, err error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
@@ -61,11 +57,11 @@ func (s *source) fromFiles(in io.Reader, kinds []client.Object) (objects []clien
 	if err != nil {
 		return nil, nil, exitError{2, err}
 	}
-	set, err := manifest.Decode(documents, kinds, s.namespace)
+	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
 	if err != nil {
 		return nil, nil, err
 	}
-	set.Complete()
+	set.Complete(dialects)
 	if n := len(faults) + len(set.Faults); n > 0 {
 		notes = append(notes, fmt.Sprintf("the files have %d faults; anymesh lint tells them", n))
 	}
@@ -79,29 +75,14 @@ func (s *source) fromCluster(ctx context.Context, kinds []client.Object) ([]clie
 	}
 	var out []client.Object
 	for _, kind := range kinds {
-		gvk, err := apiutil.GVKForObject(kind, kube.Scheme())
+		objects, err := list.Objects(ctx, kube, kind)
+		if meta.IsNoMatchError(err) {
+			return nil, fmt.Errorf("%w: Anymesh is not installed there; see anymesh check --pre", err)
+		}
 		if err != nil {
 			return nil, err
 		}
-		gvk.Kind += "List"
-		made, err := kube.Scheme().New(gvk)
-		if err != nil {
-			return nil, err
-		}
-		list := made.(client.ObjectList)
-		if err := kube.List(ctx, list); err != nil {
-			if meta.IsNoMatchError(err) {
-				return nil, fmt.Errorf("the cluster does not know %s: Anymesh is not installed there; see anymesh check --pre", gvk.GroupKind())
-			}
-			return nil, fmt.Errorf("listing %s: %w", gvk.Kind, err)
-		}
-		items, err := meta.ExtractList(list)
-		if err != nil {
-			return nil, err
-		}
-		for _, item := range items {
-			out = append(out, item.(client.Object))
-		}
+		out = append(out, objects...)
 	}
 	return out, nil
 }
@@ -116,7 +97,7 @@ func (s *source) client() (client.Client, error) {
 		s.namespace = namespace
 	}
 	config.Timeout = clientTimeout
-	scheme, err := manifest.Scheme()
+	scheme, err := dialect.Scheme()
 	if err != nil {
 		return nil, err
 	}

@@ -11,7 +11,6 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // defaultPatience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
@@ -34,9 +33,9 @@ func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *core
 	if err != nil {
 		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
 	}
-	if id := node.GetId(); id != "" && id != sidecar.NodeID(workload) {
+	if id := node.GetId(); id != "" && id != workload.NodeID {
 		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
-			who.Namespace, who.Pod, sidecar.NodeID(workload), id)
+			who.Namespace, who.Pod, workload.NodeID, id)
 	}
 	return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 }

@@ -33,7 +33,7 @@ type Config struct {
 	// StatusWritesPerSecond bounds the writing of statuses; the constant of that name if it is 0.
 	StatusWritesPerSecond int
 	PullPolicy            corev1.PullPolicy
-	// Dialects are the settings of the dialects; their trust domain is the one above.
+	// Dialects are the settings of the dialects; their trust domain is the one above, and takes its place.
 	Dialects dialect.Settings
 	// Name of this replica, for the election of the one that writes status.
 	Name string
@@ -59,6 +59,23 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 		return nil, fmt.Errorf("mesh configuration %s: there is more than one JSON document", path)
 	}
 	return config, nil
+}
+
+// LoadDialectValues reads the settings of the dialects: the file dialects.json of the ConfigMap preset-mesh-config. An empty path means
+// none.
+func LoadDialectValues(path string) (map[string]json.RawMessage, error) {
+	if path == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("settings of the dialects: %w", err)
+	}
+	var values map[string]json.RawMessage
+	if err := json.Unmarshal(text, &values); err != nil {
+		return nil, fmt.Errorf("settings of the dialects: %s: %w", path, err)
+	}
+	return values, nil
 }
 
 // service is the DNS name of our Service: with the cluster's domain, as sidecars and agents use it.

@@ -17,6 +17,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // kubeAPI is enough of an API server for the control plane as it is: discovery, and get, list, watch, create, update, patch and delete
@@ -93,7 +95,7 @@ func (k *kubeAPI) read(t *testing.T, o client.Object) *unstructured.Unstructured
 
 func (k *kubeAPI) pathOf(t *testing.T, o client.Object) (string, *unstructured.Unstructured) {
 	t.Helper()
-	scheme, err := newScheme()
+	scheme, err := dialect.NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,17 +12,13 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/delivery"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/finalizers"
@@ -41,7 +37,7 @@ type controlPlane struct {
 	ca        authority
 	keeper    *identity.Keeper
 	serving   *identity.Serving
-	dialect   appmesh.Dialect
+	dialects  []dialect.Dialect
 	flow      *engine.Flow
 	deliverer *delivery.Deliverer
 	xds       *xds.Server
@@ -83,20 +79,17 @@ func (cp *controlPlane) begin(ctx context.Context) error {
 	return group.Wait()
 }
 
-func newScheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	return scheme, api.AddToScheme(scheme)
-}
-
 // prepare does what needs no API server.
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, patience: defaultPatience}
 	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	scheme, err := newScheme()
+	scheme, err := dialect.NewScheme()
 	if err != nil {
+		return nil, err
+	}
+	settings := config.Dialects
+	settings.TrustDomain = config.TrustDomain
+	if cp.dialects, err = dialect.Configured(settings); err != nil {
 		return nil, err
 	}
 	cp.KubeConfig = dialDirectly(config.KubeConfig)
@@ -152,15 +145,15 @@ func (cp *controlPlane) build(ctx context.Context) error {
 // assemble connects the flow with what it feeds.
 func (cp *controlPlane) assemble(ctx context.Context) error {
 	class := cp.Mesh.GetSidecarClass()
-	cp.dialect = appmesh.Dialect{Settings: cp.Dialects.AppMesh}
-	cp.dialect.TrustDomain = cp.TrustDomain
 	cp.deliverer = delivery.New(cp.Log, class, func() { cp.writer.Wake() })
 	recorder := cp.recorder(ctx)
-	cp.releaser = finalizers.New(finalizers.Options{Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry})
-	cp.flow = engine.New(cp.Log, []dialect.Dialect{cp.dialect}, cp.deliverer.Deliver, cp.releaser.Changed)
+	cp.releaser = finalizers.New(finalizers.Options{
+		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
+	})
+	cp.flow = engine.New(cp.Log, cp.dialects, cp.deliverer.Deliver, cp.releaser.Changed)
 	var err error
 	cp.writer, err = status.New(status.Options{
-		Dialects: []status.Maker{cp.dialect}, Gates: []corev1.PodConditionType{appmesh.CloudMapGate}, Cache: cp.cache, Client: cp.client, Recorder: recorder,
+		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache, Client: cp.client, Recorder: recorder,
 		Mesh: cp.flow, Delivered: cp.deliverer.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
 	})
 	if err != nil {

@@ -71,13 +71,19 @@ func (cp *controlPlane) serveSigning(ctx context.Context) error {
 
 func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 	mux := http.NewServeMux()
-	admission.AppMesh(mux, cp.client, cp.clusterIsIPv6())
+	if err := admission.Handle(mux, cp.dialects, cp.client, cp.clusterIsIPv6()); err != nil {
+		return fmt.Errorf("webhooks: %w", err)
+	}
+	var injecting []inject.Dialect
+	for _, d := range implementing[workloadDialect](cp.dialects) {
+		injecting = append(injecting, d)
+	}
 	_, port, err := net.SplitHostPort(cp.SigningAddress)
 	if err != nil {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
 	}
 	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
-		Designator: designator{cp}, Namespaces: namespaces{cp.client}, Configurator: cp.Mesh, KubeClient: cp.kube,
+		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Configurator: cp.Mesh, KubeClient: cp.kube,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})

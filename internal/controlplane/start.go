@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -136,7 +137,7 @@ func (p *progress) away(trouble error) (since time.Time, changed bool) {
 
 // watch feeds the flow, and returns when all objects are in. Kinds that the API server does not have yet are waited for.
 func (cp *controlPlane) watch(ctx context.Context) error {
-	for _, kind := range cp.dialect.Kinds() {
+	for _, kind := range dialect.Kinds(cp.dialects) {
 		name, err := kindOf(cp.client, kind)
 		if err != nil {
 			return err
@@ -153,7 +154,7 @@ func (cp *controlPlane) watch(ctx context.Context) error {
 			return err
 		}
 	}
-	return engine.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), cp.dialect.Kinds()...)
+	return engine.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), dialect.Kinds(cp.dialects)...)
 }
 
 func (p *progress) expect(kind string, seen func() bool) {
@@ -165,7 +166,7 @@ func (p *progress) expect(kind string, seen func() bool) {
 // watchFailed remembers what is wrong with a kind, and leaves the rest to the library: it tries again, and keeps what it has.
 func (p *progress) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	toolscache.DefaultWatchErrorHandler(ctx, r, err)
-	description := r.TypeDescription() // *v1beta2.VirtualNode
+	description := r.TypeDescription() // *v1.Namespace
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.refused == nil {

@@ -19,6 +19,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 var (

@@ -11,6 +11,7 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases are about all of them
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -29,7 +30,7 @@ type Meaning struct {
 // Mean works out what the objects mean, as the control plane does.
 func (c *Case) Mean() Meaning {
 	m := Meaning{Rendered: map[model.Key][]sidecar.Resource{}}
-	m.State = engine.Compute(dialect.All(dialect.Settings{}), c.Objects)
+	m.State = engine.Compute(dialect.All(), c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
 		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.Reach)

@@ -11,3 +11,12 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
 {{- $port }}
 {{- end }}
+
+{{- /* The settings of the dialects: for each that has some, the value of its name. */}}
+{{- define "anymesh.dialectSettings" -}}
+{{- $settings := dict }}
+{{- range (.Files.Get "dialects.yaml" | fromYaml).dialects }}
+{{- if .settings }}{{ $_ := set $settings .name (index $.Values .name) }}{{ end }}
+{{- end }}
+{{- $settings | mustToJson }}
+{{- end }}

@@ -1,7 +1,7 @@
 // Package check says whether a cluster is ready for Anymesh, and whether Anymesh in it is well.
 //
-// In: a cluster, with the user's own rights. Out: a result for each check of Table, in its order; a failed one has a code, what it means
-// and what to do. docs/check.md is generated from the same table.
+// In: a cluster, with the user's own rights. Out: a result for each of Checks, in order; a failed one has a code, what it means
+// and what to do. docs/check.md is generated from the same list.
 package check
 
 import (
@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/inspect"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -22,6 +23,8 @@ type Cluster struct {
 	Host   string
 	Client client.Client
 	Kube   kubernetes.Interface
+	// Dialects are those of this program.
+	Dialects []dialect.Dialect
 	// Namespace is that of the control plane.
 	Namespace string
 	// Sidecars asks the control planes who is connected; State computes the mesh.
@@ -93,7 +96,7 @@ func warn(format string, args ...any) error { return warning{fmt.Sprintf(format,
 func Run(ctx context.Context, c *Cluster, stage Stage, begin func(title string), done func(Result)) []Result {
 	var out []Result
 	bad := map[Code]bool{}
-	for _, check := range Table {
+	for _, check := range Checks(c.Dialects) {
 		if check.Stage != stage && check.Stage != Always {
 			continue
 		}

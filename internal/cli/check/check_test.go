@@ -27,6 +27,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -34,8 +35,8 @@ import (
 // Every check can be run, is explained, and needs one that runs before it whenever it runs.
 func TestTableIsComplete(t *testing.T) {
 	seen := map[Code]Stage{}
-	page := Page()
-	for _, c := range Table {
+	page := Page(dialect.All())
+	for _, c := range Checks(dialect.All()) {
 		if c.Title == "" || c.Meaning == "" || c.Remedy == "" || c.run == nil {
 			t.Errorf("%s lacks something", c.Code)
 		}
@@ -54,12 +55,12 @@ func TestTableIsComplete(t *testing.T) {
 
 // A check that fails takes those with it that need it; a warning does not.
 func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
-	whole := Table
-	t.Cleanup(func() { Table = whole })
+	whole := common
+	t.Cleanup(func() { common = whole })
 	gives := func(err error) func(context.Context, *Cluster) (string, error) {
 		return func(context.Context, *Cluster) (string, error) { return "", err }
 	}
-	Table = []Check{
+	common = []Check{
 		{Code: "A", Stage: Always, run: gives(errors.New("no")), Meaning: "m", Remedy: "r"},
 		{Code: "B", Stage: After, Needs: "A", run: gives(nil)},
 		{Code: "C", Stage: After, Needs: "B", run: gives(nil)},
@@ -159,7 +160,7 @@ func state() *engine.State {
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
 	}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
-	return engine.Compute(dialect.All(dialect.Settings{}), []client.Object{mesh, namespace, node,
+	return engine.Compute(dialect.All(), []client.Object{mesh, namespace, node,
 		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning), pod("ended", true, corev1.PodSucceeded),
 	})
 }

@@ -17,15 +17,12 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/internal/cli/install"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // ours is the name of our webhook configurations and of our Deployment.
 const ours = "anymesh"
-
-// group is the API group that another controller may claim too.
-const group = "appmesh.k8s.aws"
 
 func apiServer(_ context.Context, c *Cluster) (string, error) {
 	v, err := c.Kube.Discovery().ServerVersion()
@@ -104,29 +101,49 @@ func otherController(ctx context.Context, c *Cluster) (string, error) {
 	if err := c.Client.List(ctx, &validating); err != nil {
 		return "", warn("webhook configurations cannot be listed: %v", err)
 	}
+	groups, err := ownGroups(c.Dialects)
+	if err != nil {
+		return "", err
+	}
 	var found []string
 	for _, m := range mutating.Items {
 		for _, w := range m.Webhooks {
-			if m.Name != ours && claims(w.Rules) {
+			if m.Name != ours && claims(w.Rules, groups) {
 				found = append(found, "MutatingWebhookConfiguration "+m.Name)
 			}
 		}
 	}
 	for _, v := range validating.Items {
 		for _, w := range v.Webhooks {
-			if v.Name != ours && claims(w.Rules) {
+			if v.Name != ours && claims(w.Rules, groups) {
 				found = append(found, "ValidatingWebhookConfiguration "+v.Name)
 			}
 		}
 	}
 	if found = slices.Compact(found); len(found) > 0 {
-		return "", fmt.Errorf("%s acts on %s", strings.Join(found, ", "), group)
+		return "", fmt.Errorf("%s: acts on objects of %s", strings.Join(found, ", "), strings.Join(groups, ", "))
 	}
 	return "", nil
 }
 
-func claims(rules []admissionregistrationv1.RuleWithOperations) bool {
-	return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool { return slices.Contains(r.APIGroups, group) })
+// ownGroups lists the API groups that dialects define.
+func ownGroups(dialects []dialect.Dialect) ([]string, error) {
+	definitions, err := dialect.Definitions(dialects)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, crd := range definitions {
+		out = append(out, crd.Spec.Group)
+	}
+	slices.Sort(out)
+	return slices.Compact(out), nil
+}
+
+func claims(rules []admissionregistrationv1.RuleWithOperations, groups []string) bool {
+	return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool {
+		return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
+	})
 }
 
 func compatible(ctx context.Context, c *Cluster) (string, error) {
@@ -172,7 +189,7 @@ func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) strin
 
 // definitions holds each of our definitions against the cluster's.
 func definitions(ctx context.Context, c *Cluster, fault func(want, have *apiextensionsv1.CustomResourceDefinition) string) (string, error) {
-	all, err := crds.All()
+	all, err := dialect.Definitions(c.Dialects)
 	if err != nil {
 		return "", err
 	}

@@ -13,10 +13,7 @@ import (
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
 // soon is how long an authority should be valid yet.
@@ -125,18 +122,31 @@ func trusted(ctx context.Context, c *Cluster) (string, error) {
 	return fmt.Sprintf("%d webhooks", len(all)), nil
 }
 
-// webhooks creates a Mesh for a trial: nothing is stored. It must come back with its default name.
+// trial is a dialect whose admission can be tried.
+type trial interface {
+	// AdmissionTrial gives an object of a name whose creation, as a dry run, shows whether the webhooks answer, and the check of the
+	// object as it comes back.
+	AdmissionTrial(name string) (client.Object, func() error)
+}
+
+// webhooks creates an object of each dialect as a dry run: nothing is stored. It must come back with its defaults.
 func webhooks(ctx context.Context, c *Cluster) (string, error) {
-	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "anymesh-check-" + strings.ToLower(rand.Text()[:8])}}
 	begin := time.Now()
-	if err := c.Client.Create(ctx, mesh, client.DryRunAll); err != nil {
-		if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
-			return "", warn("you may not create a Mesh, so that it cannot be tried: %v", err)
+	for _, d := range c.Dialects {
+		t, is := d.(trial)
+		if !is {
+			continue
 		}
-		return "", err
-	}
-	if mesh.Spec.AWSName == nil || *mesh.Spec.AWSName != mesh.Name {
-		return "", errors.New("a Mesh for a trial was not given its awsName")
+		object, check := t.AdmissionTrial("anymesh-check-" + strings.ToLower(rand.Text()[:8]))
+		if err := c.Client.Create(ctx, object, client.DryRunAll); err != nil {
+			if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
+				return "", warn("you may not create an object for a trial: %v", err)
+			}
+			return "", err
+		}
+		if err := check(); err != nil {
+			return "", fmt.Errorf("object for a trial of %s: %w", d.Title(), err)
+		}
 	}
 	return "within " + time.Since(begin).Round(time.Millisecond).String(), nil
 }

@@ -5,9 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -39,7 +41,7 @@ type Condition struct {
 
 // OfObject describes an object.
 func OfObject(s *engine.State, o client.Object) Object {
-	ref := model.ObjectRef{Kind: lookup.KindOf(o), Namespace: o.GetNamespace(), Name: o.GetName()}
+	ref := dialect.RefOf(o)
 	out := Object{ObjectRef: ref, Status: conditions(s, ref), Findings: findings(s, map[model.ObjectRef]bool{ref: true})}
 	part := func(mesh, what, name string, at model.Origin) {
 		if at.Object == ref {
@@ -65,7 +67,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 
 // conditions are those that an object has in the cluster that it was read from.
 func conditions(s *engine.State, ref model.ObjectRef) []Condition {
-	o, ok := lookup.FindObject(s, ref.Kind, ref.Name, ref.Namespace)
+	o, ok := lookup.FindObject(s, schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, ref.Name, ref.Namespace)
 	if !ok {
 		return nil
 	}

@@ -21,7 +21,7 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 		t.Row(v.Name, s.Dim(v.Object.String()))
 	}
 	if t.Len() == 0 {
-		p.WriteString("  no service: no VirtualService has it as provider\n")
+		p.WriteString("  no service: no service has it as its router\n")
 	} else {
 		p.table(t)
 	}

@@ -18,6 +18,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -29,7 +30,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 	if err != nil || len(faults) > 0 {
 		t.Fatal(err, faults)
 	}
-	dialects := dialect.All(dialect.Settings{})
+	dialects := dialect.All()
 	var kinds []client.Object
 	for _, d := range dialects {
 		kinds = append(kinds, d.Kinds()...)
@@ -38,7 +39,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 	if err != nil {
 		t.Fatal(err)
 	}
-	set.Complete()
+	set.Complete(dialect.All())
 	return engine.Compute(dialects, set.Objects)
 }
 

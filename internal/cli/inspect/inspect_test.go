@@ -16,6 +16,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -31,7 +32,7 @@ func dump(t *testing.T, workload string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	dialects := dialect.All(dialect.Settings{})
+	dialects := dialect.All()
 	var kinds []client.Object
 	for _, d := range dialects {
 		kinds = append(kinds, d.Kinds()...)

@@ -17,11 +17,12 @@ import (
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
-	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/charts"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // Options say what to install.
@@ -55,21 +56,20 @@ func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 }
 
 func definitions() ([]*unstructured.Unstructured, error) {
-	names, err := fs.Glob(crds.Files, "*.yaml")
+	all, err := dialect.Definitions(dialect.All())
 	if err != nil {
 		return nil, err
 	}
 	var out []*unstructured.Unstructured
-	for _, name := range names {
-		text, err := crds.Files.ReadFile(name)
+	for _, crd := range all {
+		content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(crd)
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("CustomResourceDefinition %s: %w", crd.Name, err)
 		}
-		objects, err := decode(text)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, objects...)
+		delete(content, "status")
+		object := &unstructured.Unstructured{Object: content}
+		unstructured.RemoveNestedField(object.Object, "metadata", "creationTimestamp")
+		out = append(out, object)
 	}
 	return out, nil
 }
@@ -81,7 +81,11 @@ func renderChart(o Options) ([]*unstructured.Unstructured, error) {
 			return err
 		}
 		content, err := fs.ReadFile(charts.Anymesh, path)
-		files = append(files, &archive.BufferedFile{Name: strings.TrimPrefix(path, "anymesh/"), Data: content})
+		if err != nil {
+			return err
+		}
+		content, err = withDialects(trimmed(path), content, dialect.All())
+		files = append(files, &archive.BufferedFile{Name: trimmed(path), Data: content})
 		return err
 	})
 	if err != nil {

@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"anymesh.dev/anymesh/charts/dashboard"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 func render(t *testing.T, o Options) []*unstructured.Unstructured {

@@ -9,8 +9,6 @@ import (
 	"cmp"
 	"slices"
 
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
@@ -59,21 +57,20 @@ func (r *Report) Count(s model.Severity) int {
 
 // Run judges documents. faults are what was found when they were read. An error is one of this program, not of the manifests.
 func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*Report, error) {
-	dialects := dialect.All(o.Settings)
-	var kinds []client.Object
-	for _, d := range dialects {
-		kinds = append(kinds, d.Kinds()...)
-	}
-	set, err := manifest.Decode(documents, kinds, o.Namespace)
+	dialects, err := dialect.Configured(o.Settings)
 	if err != nil {
 		return nil, err
 	}
-	set.Complete()
-	schema, err := schemaFaults(documents)
+	set, err := manifest.Decode(documents, dialect.Kinds(dialects), o.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	objects, refused := admit(set)
+	set.Complete(dialects)
+	schema, err := schemaFaults(dialects, documents)
+	if err != nil {
+		return nil, err
+	}
+	objects, refused := admit(dialects, set)
 	state := engine.Compute(dialects, objects)
 	findings := slices.Concat(state.Findings, driverFindings(state, o))
 

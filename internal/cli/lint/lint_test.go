@@ -16,6 +16,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/lint"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"

@@ -11,14 +11,14 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
-	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
 // validators gives the rules of each kind that we define, as an API server compiles them.
-func validators() (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
-	all, err := crds.All()
+func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
+	all, err := dialect.Definitions(dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -40,8 +40,8 @@ func validators() (map[schema.GroupVersionKind]validation.SchemaValidator, error
 }
 
 // schemaFaults holds documents against the schemas of their kinds.
-func schemaFaults(documents []*manifest.Document) ([]manifest.Fault, error) {
-	rules, err := validators()
+func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([]manifest.Fault, error) {
+	rules, err := validators(dialects)
 	if err != nil {
 		return nil, err
 	}

@@ -84,7 +84,7 @@ func findPod(s *engine.State, name, namespace string) (Workload, error) {
 	}
 	for _, o := range s.Objects {
 		if o.GetObjectKind().GroupVersionKind().Kind != "Namespace" && o.GetNamespace() == namespace && o.GetName() == name {
-			return Workload{}, fmt.Errorf("pod %s/%s is no instance of any workload: no VirtualNode that is served selects it", namespace, name)
+			return Workload{}, fmt.Errorf("pod %s/%s is no instance of any workload: no workload that is served selects it", namespace, name)
 		}
 	}
 	return Workload{}, fmt.Errorf("there is no pod %s/%s", namespace, name)

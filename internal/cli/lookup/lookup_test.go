@@ -11,6 +11,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -29,7 +30,7 @@ func state() *engine.State {
 	for _, name := range []string{"one", "two"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	return engine.Compute(dialect.All(dialect.Settings{}), objects)
+	return engine.Compute(dialect.All(), objects)
 }
 
 func TestWorkloadsHaveManyNames(t *testing.T) {

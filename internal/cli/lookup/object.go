@@ -2,17 +2,18 @@ package lookup
 
 import (
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
-// FindRouter finds a router by its name in the mesh, MESH/NAME, or its object as NAMESPACE/NAME or NAME. Those that VirtualNodes have
+// FindRouter finds a router by its name in the mesh, MESH/NAME, or its object as NAMESPACE/NAME or NAME. Those that workloads have
 // of their own are found by their object's name too.
 func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	all := s.Index.Model.Routers
@@ -43,28 +44,45 @@ func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	return model.Router{}, fmt.Errorf("there is no router %q; there are %s", name, strings.Join(names, ", "))
 }
 
-// FindObject finds an object of a kind that a dialect reads, whether or not it is served, as NAMESPACE/NAME or NAME. The kind is written as in manifests.
-func FindObject(s *engine.State, kind, name, namespace string) (client.Object, bool) {
+// FindObject finds an object of a kind that a dialect reads, whether or not it is served, as NAMESPACE/NAME or NAME.
+func FindObject(s *engine.State, kind schema.GroupKind, name, namespace string) (client.Object, bool) {
 	if before, after, qualified := strings.Cut(name, "/"); qualified {
 		namespace, name = before, after
 	}
 	for _, o := range s.Objects {
-		if KindOf(o) == kind && o.GetName() == name && (o.GetNamespace() == namespace || o.GetNamespace() == "") {
+		if o.GetName() != name || o.GetNamespace() != namespace && o.GetNamespace() != "" {
+			continue
+		}
+		if ref := dialect.RefOf(o); ref.Group == kind.Group && ref.Kind == kind.Kind {
 			return o, true
 		}
 	}
 	return nil, false
 }
 
-// Served tells whether an object is a workload, a service, a router or a mesh.
-func Served(s *engine.State, o client.Object) bool {
-	ref := model.ObjectRef{Kind: KindOf(o), Namespace: o.GetNamespace(), Name: o.GetName()}
-	m := s.Index.Model
-	return slices.ContainsFunc(m.Workloads, func(w model.Workload) bool { return w.Origin.Object == ref }) ||
-		slices.ContainsFunc(m.Services, func(v model.Service) bool { return v.Origin.Object == ref }) ||
-		slices.ContainsFunc(m.Routers, func(r model.Router) bool { return r.Origin.Object == ref }) ||
-		slices.ContainsFunc(m.Meshes, func(mesh model.Mesh) bool { return mesh.Origin.Object == ref })
+// Means are the items of the mesh that an object is by itself. Those that are nil it is not.
+type Means struct {
+	Workload *model.Workload
+	Service  *model.Service
+	Router   *model.Router
+	Mesh     *model.Mesh
 }
 
-// KindOf gives the kind of an object of a typed client, which leaves the field of that name empty.
-func KindOf(o client.Object) string { return reflect.TypeOf(o).Elem().Name() }
+// MeaningOf finds what an object is by itself.
+func MeaningOf(s *engine.State, ref model.ObjectRef) Means {
+	var out Means
+	m := s.Index.Model
+	if i := slices.IndexFunc(m.Workloads, func(w model.Workload) bool { return w.Origin.Object == ref }); i >= 0 {
+		out.Workload = &m.Workloads[i]
+	}
+	if i := slices.IndexFunc(m.Services, func(v model.Service) bool { return v.Origin.Object == ref }); i >= 0 {
+		out.Service = &m.Services[i]
+	}
+	if i := slices.IndexFunc(m.Routers, func(r model.Router) bool { return r.Origin.Object == ref }); i >= 0 {
+		out.Router = &m.Routers[i]
+	}
+	if i := slices.IndexFunc(m.Meshes, func(mesh model.Mesh) bool { return mesh.Origin.Object == ref }); i >= 0 {
+		out.Mesh = &m.Meshes[i]
+	}
+	return out
+}

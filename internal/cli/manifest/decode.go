@@ -4,17 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 	strictjson "sigs.k8s.io/json"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -33,21 +31,9 @@ type Set struct {
 	Assumptions []string
 }
 
-// Scheme gives the kinds that can be read. The caller may add others.
-func Scheme() (*runtime.Scheme, error) {
-	scheme := runtime.NewScheme()
-	if err := clientgoscheme.AddToScheme(scheme); err != nil {
-		return nil, err
-	}
-	return scheme, api.AddToScheme(scheme)
-}
-
-// shared is the scheme for decoding, which nobody changes.
-var shared = sync.OnceValues(Scheme)
-
 // Decode turns documents into objects of the given kinds. Objects without a namespace get the given one, if their kind has namespaces.
 func Decode(documents []*Document, kinds []client.Object, namespace string) (*Set, error) {
-	scheme, err := shared()
+	scheme, err := dialect.Scheme()
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +86,7 @@ func (d *decoder) object(document *Document) {
 		return
 	}
 	object := made.(client.Object)
-	if namespaced(document.GVK.Kind) {
+	if !dialect.ClusterScoped(document.GVK.GroupKind()) {
 		if document.Ref.Namespace == "" {
 			document.Ref.Namespace = d.namespace
 		}
@@ -132,14 +118,11 @@ func (d *decoder) object(document *Document) {
 	}
 	d.set.Sources[document.Ref] = document
 	d.set.Read++
-	if document.GVK.Kind == "Pod" && object.GetUID() == "" {
+	if document.GVK.Group == "" && document.GVK.Kind == "Pod" && object.GetUID() == "" {
 		object.SetUID(types.UID(document.Ref.String())) // pods are told apart by their unique ids
 	}
 	d.set.Objects = append(d.set.Objects, object)
 }
-
-// namespaced tells whether a kind that dialects read has namespaces.
-func namespaced(kind string) bool { return kind != api.KindMesh && kind != "Namespace" }
 
 // pathIn finds the field of a value of the wrong type.
 func pathIn(err error) string {

@@ -89,7 +89,7 @@ func (d *Document) objects(body []byte) ([]*Document, []Fault) {
 	}
 	d.JSON = body
 	d.GVK = schema.FromAPIVersionAndKind(h.APIVersion, h.Kind)
-	d.Ref = model.ObjectRef{Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
+	d.Ref = model.ObjectRef{Group: d.GVK.Group, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
 	return []*Document{d}, d.repeated(d.node, "")
 }
 

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"anymesh.dev/anymesh/internal/dialect"
 	"bytes"
 	"regexp"
 	"testing"
@@ -24,7 +25,7 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		set.Complete()
+		set.Complete(dialect.All())
 		lines := len(breaks.FindAllIndex(text, -1)) + 1
 		for _, fault := range append(faults, set.Faults...) {
 			if n := fault.Document.LineOf(fault.Path); n < 1 || n > lines {

@@ -8,9 +8,13 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 var kinds = []client.Object{&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}, &corev1.Pod{}}
@@ -137,17 +141,21 @@ func TestMissingNamespaces(t *testing.T) {
 ---
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: front}}
 `)
-		set.Complete()
+		set.Complete(dialect.All())
 		mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
 		if got := len(set.Assumptions) == 1; got != assumed {
 			t.Errorf("%s: assumptions %v", selector, set.Assumptions)
 		}
-		if _, matches := satisfy(mesh.Spec.NamespaceSelector, namespace.Labels); matches != assumed || namespace.Name != "here" {
+		selector, err := metav1.LabelSelectorAsSelector(mesh.Spec.NamespaceSelector)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if matches := selector.Matches(labels.Set(namespace.Labels)); matches != assumed || namespace.Name != "here" {
 			t.Errorf("%s: %+v", selector, namespace.ObjectMeta)
 		}
 	}
 	set, _ := decode(t, `{apiVersion: v1, kind: Namespace, metadata: {name: x}}`)
-	set.Complete()
+	set.Complete(dialect.All())
 	if set.Objects[0].GetLabels()[corev1.LabelMetadataName] != "x" {
 		t.Error("a Namespace lacks its name's label")
 	}

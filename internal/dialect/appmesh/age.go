@@ -38,5 +38,5 @@ func leaving(o client.Object) bool {
 }
 
 func originOf(kind string, o metav1.Object) model.Origin {
-	return model.Origin{Object: model.ObjectRef{Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
+	return model.Origin{Object: model.ObjectRef{Group: api.GroupVersion.Group, Kind: kind, Namespace: o.GetNamespace(), Name: o.GetName()}}
 }

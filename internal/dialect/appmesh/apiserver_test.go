@@ -146,8 +146,8 @@ func (s *apiServer) again(names ...string) {
 	}
 }
 
-func (s *apiServer) surroundings(o client.Object) appmesh.Surroundings {
-	around := appmesh.Surroundings{NamespaceLabels: map[string]string{}, IPv6: s.ipv6}
+func (s *apiServer) surroundings(o client.Object) appmesh.ValidationContext {
+	around := appmesh.ValidationContext{NamespaceLabels: map[string]string{}, IPv6: s.ipv6}
 	for _, other := range s.list() {
 		switch other := other.(type) {
 		case *corev1.Namespace:

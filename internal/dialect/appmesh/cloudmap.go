@@ -12,9 +12,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// CloudMapGate is the readiness gate that App Mesh's injector gave to pods of VirtualNodes with awsCloudMap. There is no registry to
-// wait for any more, so that it holds for every pod that has it, and new pods are not given it.
-const CloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
+// cloudMapGate is the readiness gate of pods of VirtualNodes with awsCloudMap. There is no registry to wait for any more, so that it
+// holds for every pod that has it.
+const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
 
 // registered is a service of the registry.
 type registered struct{ mesh, namespace, service string }

@@ -11,8 +11,8 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// Surroundings are what admission of one object looks at besides the object.
-type Surroundings struct {
+// ValidationContext is what admission of one object reads besides the object.
+type ValidationContext struct {
 	// NamespaceLabels are the labels of the object's namespace.
 	NamespaceLabels map[string]string
 	// Meshes are all Meshes; Gateways all VirtualGateways, needed for GatewayRoutes only.
@@ -24,7 +24,7 @@ type Surroundings struct {
 
 // DefaultCreate fills in, in place, what a new object leaves open: awsName, unless the object has no name yet, and the Mesh (and for a GatewayRoute the
 // VirtualGateway) that it will belong to for good. The error is the text of the denial. BackendGroups have no awsName.
-func DefaultCreate(object client.Object, s Surroundings) error {
+func DefaultCreate(object client.Object, s ValidationContext) error {
 	// A name that the API server has yet to make is not part of another: readers fill in such an awsName, see AWSName.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
 		*set = new(defaultAWSName(object))
@@ -60,7 +60,7 @@ func DefaultCreate(object client.Object, s Surroundings) error {
 
 // DefaultUpdate fills in, in place, what an update may not leave open: the IP family of a Mesh. Nothing else is
 // defaulted on updates.
-func DefaultUpdate(object client.Object, s Surroundings) {
+func DefaultUpdate(object client.Object, s ValidationContext) {
 	if mesh, is := object.(*api.Mesh); is {
 		defaultFamily(mesh, s.IPv6)
 	}
@@ -121,7 +121,7 @@ func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string, gate
 		route.Name, len(found), strings.Join(sortedNames(found), ","))
 }
 
-func defaultGateway(route *api.GatewayRoute, s Surroundings) error {
+func defaultGateway(route *api.GatewayRoute, s ValidationContext) error {
 	gateway, err := GatewayFor(route, s.NamespaceLabels, s.Gateways)
 	if err != nil {
 		return err

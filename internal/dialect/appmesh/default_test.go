@@ -11,14 +11,14 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-func surroundings() appmesh.Surroundings {
+func surroundings() appmesh.ValidationContext {
 	gateway := func(name string, namespaces, routes *metav1.LabelSelector, mesh api.MeshReference) *api.VirtualGateway {
 		return &api.VirtualGateway{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "gws", Name: name, UID: "uid-of-gw"},
 			Spec:       api.VirtualGatewaySpec{NamespaceSelector: namespaces, GatewayRouteSelector: routes, MeshRef: &mesh},
 		}
 	}
-	return appmesh.Surroundings{
+	return appmesh.ValidationContext{
 		NamespaceLabels: map[string]string{"mesh": "m"},
 		Meshes: []*api.Mesh{
 			{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "uid-of-m"}, Spec: api.MeshSpec{NamespaceSelector: labelled("mesh=m")}},
@@ -101,7 +101,7 @@ func TestCreateDenials(t *testing.T) {
 	stranger := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "stranger"}}
 	for want, c := range map[string]struct {
 		object client.Object
-		s      appmesh.Surroundings
+		s      appmesh.ValidationContext
 	}{
 		"failed to find matching mesh for namespace: ns, expecting 1 but found 0":                                 {&api.VirtualNode{ObjectMeta: newMeta}, noMesh},
 		"found multiple matching meshes for namespace: ns, expecting 1 but found 2: m,nothing":                    {&api.VirtualNode{ObjectMeta: newMeta}, twoMeshes},
@@ -142,7 +142,7 @@ func TestFamilyOfTheCluster(t *testing.T) {
 		if c.stated != nil {
 			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{IPPreference: c.stated}
 		}
-		s := appmesh.Surroundings{IPv6: c.ipv6}
+		s := appmesh.ValidationContext{IPv6: c.ipv6}
 		created := mesh.DeepCopy()
 		appmesh.DefaultUpdate(mesh, s)
 		if err := appmesh.DefaultCreate(created, s); err != nil {

@@ -80,14 +80,14 @@ spec: {podSelector: {matchLabels: {app: orphan}}, meshRef: {name: gone, uid: gon
 	pod := func(app string) *corev1.Pod {
 		return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p", Labels: map[string]string{"app": app}}}
 	}
-	key, ok, err := appmesh.Dialect{}.Place(objects, pod("front"), "a")
+	key, ok, err := appmesh.Dialect{}.SelectWorkload(objects, pod("front"), "a")
 	if err != nil || !ok || key != (model.Key{Mesh: "m", Name: "front_a"}) {
 		t.Errorf("front: got %v %t %v", key, ok, err)
 	}
-	if _, ok, err := (appmesh.Dialect{}).Place(objects, pod("unknown"), "a"); ok || err != nil {
+	if _, ok, err := (appmesh.Dialect{}).SelectWorkload(objects, pod("unknown"), "a"); ok || err != nil {
 		t.Errorf("a pod that nothing selects: got %t %v, want neither", ok, err)
 	}
-	_, ok, err = appmesh.Dialect{}.Place(objects, pod("orphan"), "a")
+	_, ok, err = appmesh.Dialect{}.SelectWorkload(objects, pod("orphan"), "a")
 	if ok || err == nil || !strings.Contains(err.Error(), "VirtualNode a/orphan selects pod a/p but is not served") {
 		t.Errorf("orphan: got %t %v, want an error that names the VirtualNode", ok, err)
 	}

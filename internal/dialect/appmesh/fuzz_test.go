@@ -56,7 +56,7 @@ func FuzzTranslate(f *testing.F) {
 			appmesh.Status(o, "m", findings, someTime)
 			_ = appmesh.ValidateUpdate(o, o)
 			_ = appmesh.ValidateCreate(o)
-			_ = appmesh.DefaultCreate(o, appmesh.Surroundings{IPv6: data[0]%2 == 0})
+			_ = appmesh.DefaultCreate(o, appmesh.ValidationContext{IPv6: data[0]%2 == 0})
 		}
 	})
 }

@@ -16,7 +16,7 @@ import (
 var someTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func finding(kind, namespace, name, path string, code model.Code) model.Finding {
-	return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: kind, Namespace: namespace, Name: name}, Path: path}, code, "text of "+path)
+	return model.NewFinding(model.Origin{Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: kind, Namespace: namespace, Name: name}, Path: path}, code, "text of "+path)
 }
 
 func TestStatusOfEachKind(t *testing.T) {
@@ -130,11 +130,11 @@ func TestObjectsOutsideAMeshGetNoARN(t *testing.T) {
 func TestMeshNames(t *testing.T) {
 	got := appmesh.MeshNames(readCase(t, "testdata/membership.txtar").objects)
 	for ref, want := range map[model.ObjectRef]string{
-		{Kind: "Mesh", Name: "one"}:                                        "first",
-		{Kind: "VirtualService", Namespace: "a", Name: "selected"}:         "first",
-		{Kind: "VirtualService", Namespace: "b", Name: "recorded"}:         "selects-nothing",
-		{Kind: "VirtualService", Namespace: "b", Name: "of-an-older-mesh"}: "",
-		{Kind: "VirtualService", Namespace: "c", Name: "of-no-mesh"}:       "",
+		{Group: "appmesh.k8s.aws", Kind: "Mesh", Name: "one"}:                                        "first",
+		{Group: "appmesh.k8s.aws", Kind: "VirtualService", Namespace: "a", Name: "selected"}:         "first",
+		{Group: "appmesh.k8s.aws", Kind: "VirtualService", Namespace: "b", Name: "recorded"}:         "selects-nothing",
+		{Group: "appmesh.k8s.aws", Kind: "VirtualService", Namespace: "b", Name: "of-an-older-mesh"}: "",
+		{Group: "appmesh.k8s.aws", Kind: "VirtualService", Namespace: "c", Name: "of-no-mesh"}:       "",
 	} {
 		if got[ref] != want {
 			t.Errorf("%s: mesh %q, want %q", ref, got[ref], want)

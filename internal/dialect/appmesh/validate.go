@@ -10,7 +10,7 @@ import (
 )
 
 // ValidateCreate gives the denial of a new object, or nil: one that no version of the API has taken, in the words of the released
-// controller, or one that no mesh could carry as it is written, a *Refusal. Whatever depends on other objects, or is served although
+// controller, or one that no mesh could carry as it is written, a *dialect.Refusal. Whatever depends on other objects, or is served although
 // not all of it is honoured, is taken and shows in the object's status.
 func ValidateCreate(object client.Object) error {
 	if err := validate(object); err != nil {

@@ -2,40 +2,21 @@ package appmesh
 
 import (
 	"regexp"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
-// Refusal is the denial of an object that no mesh could carry as it is written, whatever other objects there are.
-type Refusal struct {
-	// Findings are what is wrong, at least one, in canonical order: the very ones that the object would have if it were there.
-	Findings []model.Finding
-}
-
-// Error names each field, what is wrong with it, and the code.
-func (r *Refusal) Error() string {
-	var faults []string
-	for _, f := range r.Findings {
-		at := f.Path
-		if at == "" {
-			at = "the object"
-		}
-		faults = append(faults, at+": "+f.Text+" ["+string(f.Code)+"]")
-	}
-	return r.Findings[0].Object.String() + " cannot be served as it is written: " + strings.Join(faults, "; ")
-}
-
-// refuse gives a Refusal of the findings, nil if there are none.
+// refuse gives a dialect.Refusal of the findings, nil if there are none.
 func refuse(findings []model.Finding) error {
 	if len(findings) == 0 {
 		return nil
 	}
-	return &Refusal{findings}
+	return &dialect.Refusal{Findings: findings}
 }
 
 // faults are the errors that an object carries in itself. They are found by translating it in a world where it is alone with a Mesh

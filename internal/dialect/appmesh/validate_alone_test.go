@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 )
@@ -76,7 +77,7 @@ func TestFaultsThatAreThereAlreadyDoNotLock(t *testing.T) {
 	} {
 		before, after := object(t, "VirtualRouter", `{routes: [`+c.before+`]}`), object(t, "VirtualRouter", `{routes: [`+c.after+`]}`)
 		err := appmesh.ValidateUpdate(before, after)
-		var refusal *appmesh.Refusal
+		var refusal *dialect.Refusal
 		switch {
 		case c.denied == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
@@ -96,7 +97,7 @@ func TestFaultsThatAreThereAlreadyDoNotLock(t *testing.T) {
 // TestRefusalIsWhatStatusWouldSay compares the two: there is one list of rules.
 func TestRefusalIsWhatStatusWouldSay(t *testing.T) {
 	o := object(t, "VirtualService", `{awsName: "http://s", provider: {virtualNode: {}}}`)
-	var refusal *appmesh.Refusal
+	var refusal *dialect.Refusal
 	if err := appmesh.ValidateCreate(o); !errors.As(err, &refusal) {
 		t.Fatalf("answered with %v", err)
 	}

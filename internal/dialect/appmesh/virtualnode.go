@@ -26,7 +26,10 @@ func (r *rules) addNodes(g *incremental.Graph) {
 func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
 	t.unhonoured(m.origin, unhonouredInNode(m.object))
 	t.bounds(m)
-	w := model.Workload{Key: m.key, Role: model.RoleSidecar, Origin: m.origin}
+	w := model.Workload{
+		Key: m.key, Role: model.RoleSidecar, NodeID: "mesh/" + m.key.Mesh + "/virtualNode/" + m.key.Name, Origin: m.origin,
+		StatsTags: []model.StatsTag{{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name}},
+	}
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)

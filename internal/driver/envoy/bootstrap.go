@@ -84,22 +84,16 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 			}}},
 		}}},
-		StatsConfig: &metricsv3.StatsConfig{StatsTags: []*metricsv3.TagSpecifier{
-			fixedTag("appmesh.mesh", w.Mesh),
-			fixedTag(workloadTag(w), w.Name),
-		}},
+		StatsConfig: &metricsv3.StatsConfig{StatsTags: statsTags(w)},
 	}
 }
 
-func workloadTag(w model.Workload) string {
-	if w.Role == model.RoleGateway {
-		return "appmesh.virtual_gateway"
+func statsTags(w model.Workload) []*metricsv3.TagSpecifier {
+	var out []*metricsv3.TagSpecifier
+	for _, t := range w.StatsTags {
+		out = append(out, &metricsv3.TagSpecifier{TagName: t.Name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: t.Value}})
 	}
-	return "appmesh.virtual_node"
-}
-
-func fixedTag(name, value string) *metricsv3.TagSpecifier {
-	return &metricsv3.TagSpecifier{TagName: name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: value}}
+	return out
 }
 
 // controlPlane leads to the ADS server. A dead connection is noticed within half a minute; the last configuration serves on.

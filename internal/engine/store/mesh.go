@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 
@@ -55,14 +56,31 @@ func NewMesh(g *incremental.Graph, m *Model) *Mesh {
 	return mesh
 }
 
-// instance notes where an endpoint belongs.
+// instance notes where an endpoint belongs. A pod that workloads of two dialects select belongs to the first in canonical order; both are
+// told.
 func (m *Mesh) instance(t *incremental.Task, _ model.Instance, all []model.Endpoint) {
 	e := all[0]
+	for _, other := range all[1:] {
+		m.reportShared(t, e.Workload, other.Workload)
+	}
 	m.instances.Emit(t, e.Workload, e)
 	for _, group := range e.Groups {
 		m.groups.Emit(t, model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
 	}
 	m.Pods.Emit(t, e.Instance.UID, e.Workload)
+}
+
+// reportShared reports that pods are selected by two workloads. The text names no pod, so that it is one finding for all of them.
+func (m *Mesh) reportShared(t *incremental.Task, keeps, loses model.Key) {
+	kept, ok1 := m.Workloads.First(t, keeps)
+	lost, ok2 := m.Workloads.First(t, loses)
+	if !ok1 || !ok2 || keeps == loses {
+		return
+	}
+	first := model.NewFinding(kept.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object))
+	first.Severity = model.Warning
+	m.Report(t, first)
+	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
 }
 
 func (m *Mesh) reach(t *incremental.Task, key model.Key, all []model.Destination) {

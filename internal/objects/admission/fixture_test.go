@@ -19,6 +19,8 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
@@ -46,7 +48,9 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 		}},
 	).WithObjects(more...).Build()
 	mux := http.NewServeMux()
-	admission.AppMesh(mux, reader, ipv6)
+	if err := admission.Handle(mux, []dialect.Dialect{appmesh.Dialect{}}, reader, ipv6); err != nil {
+		t.Fatal(err)
+	}
 	return mux
 }
 

@@ -4,11 +4,10 @@ import (
 	"reflect"
 	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // key names an object of any kind.
@@ -21,34 +20,40 @@ func keyOf(o client.Object) key { return key{reflect.TypeOf(o), client.ObjectKey
 
 // index has the objects, and who says to belong to whom, by the owner's unique id.
 type index struct {
-	objects map[key]client.Object
-	uids    map[types.UID]key
-	members map[types.UID]map[key]struct{}
+	dialects map[reflect.Type]Dialect
+	objects  map[key]client.Object
+	uids     map[types.UID]key
+	members  map[types.UID]map[key]struct{}
 }
 
-func newIndex() *index {
-	return &index{objects: map[key]client.Object{}, uids: map[types.UID]key{}, members: map[types.UID]map[key]struct{}{}}
+func newIndex(dialects []Dialect) *index {
+	byType := map[reflect.Type]Dialect{}
+	for _, d := range dialects {
+		for _, kind := range dialect.OwnKinds(d) {
+			byType[reflect.TypeOf(kind)] = d
+		}
+	}
+	return &index{dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{}, members: map[types.UID]map[key]struct{}{}}
 }
 
 // set adds an object or replaces it, and gives the owners that have no member any more.
 func (x *index) set(o client.Object) (bereft []key) {
-	switch o.(type) {
-	case *corev1.Pod, *corev1.Namespace:
+	if x.dialects[reflect.TypeOf(o)] == nil {
 		return nil
 	}
 	k, before := keyOf(o), []types.UID(nil)
 	if old, known := x.objects[k]; known {
 		delete(x.uids, old.GetUID())
-		before = ownersOf(old)
+		before = x.ownersOf(old)
 	}
 	x.objects[k], x.uids[o.GetUID()] = o, k
-	for _, uid := range ownersOf(o) {
+	for _, uid := range x.ownersOf(o) {
 		if x.members[uid] == nil {
 			x.members[uid] = map[key]struct{}{}
 		}
 		x.members[uid][k] = struct{}{}
 	}
-	return x.leave(k, before, ownersOf(o))
+	return x.leave(k, before, x.ownersOf(o))
 }
 
 // drop forgets an object, and gives the owners that have no member any more.
@@ -60,7 +65,7 @@ func (x *index) drop(o client.Object) (bereft []key) {
 	}
 	delete(x.objects, k)
 	delete(x.uids, old.GetUID())
-	return x.leave(k, ownersOf(old), nil)
+	return x.leave(k, x.ownersOf(old), nil)
 }
 
 // leave takes an object from its owners, but for those that it keeps.
@@ -103,13 +108,4 @@ func (x *index) leaving() (out []key) {
 	return out
 }
 
-// ownersOf gives the unique ids of the objects to which one says to belong.
-func ownersOf(o client.Object) (out []types.UID) {
-	if _, mesh := membership(o); mesh != nil && mesh.UID != "" {
-		out = append(out, mesh.UID)
-	}
-	if route, is := o.(*api.GatewayRoute); is && route.Spec.VirtualGatewayRef != nil && route.Spec.VirtualGatewayRef.UID != "" {
-		out = append(out, route.Spec.VirtualGatewayRef.UID)
-	}
-	return out
-}
+func (x *index) ownersOf(o client.Object) []types.UID { return x.dialects[reflect.TypeOf(o)].Owners(o) }

@@ -10,9 +10,18 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
 const foreign = "example.com/mine"
+
+// The finalizers of the App Mesh controller.
+const (
+	meshMembers       = "finalizers.appmesh.k8s.aws/mesh-members"
+	gatewayMembers    = "finalizers.appmesh.k8s.aws/virtualgateway-members"
+	appMeshResources  = "finalizers.appmesh.k8s.aws/aws-appmesh-resources"
+	cloudMapResources = "finalizers.appmesh.k8s.aws/aws-cloudmap-resources"
+)
 
 func meta(name string, deleted bool, finalizers ...string) metav1.ObjectMeta {
 	m := metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID("uid of " + name), Finalizers: finalizers}
@@ -61,11 +70,16 @@ func TestDecide(t *testing.T) {
 		{"a member, before its Mesh", node("n", alive, true, appMeshResources, cloudMapResources), []client.Object{alive}, nil, ""},
 		{"a gateway with a route", door, []client.Object{route("uid of g", new("a"))}, door.Finalizers, "waits until its members are deleted: GatewayRoute a/r"},
 		{"a gateway with a route that names no namespace", door, []client.Object{route("uid of g", nil)}, door.Finalizers, "GatewayRoute a/r"},
-		{"a gateway with routes of others", door, []client.Object{route("of an earlier g", new("a")), route("uid of g", new("b")), &api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
+		{"a gateway with routes of others", door, []client.Object{route("of an earlier g", new("a")), &api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
 		{"a route, before its gateway", gone, []client.Object{door}, nil, ""},
 		{"finalizers of others", node("n", alive, true, foreign), nil, []string{foreign}, ""},
 	} {
-		keep, waits := Decide(c.object, append(c.others, c.object))
+		x := newIndex([]Dialect{appmesh.Dialect{}})
+		for _, o := range append(c.others, c.object) {
+			x.set(o)
+		}
+		o, members := x.of(keyOf(c.object))
+		keep, waits := decide(appmesh.Dialect{}, o, members)
 		if !slices.Equal(keep, c.keep) || !strings.Contains(waits, c.waits) || (waits == "") != (c.waits == "") {
 			t.Errorf("%s: it keeps %v and waits for %q", c.text, keep, waits)
 		}

@@ -3,6 +3,7 @@ package finalizers
 import (
 	"context"
 	"log/slog"
+	"reflect"
 	"slices"
 	"sync"
 	"time"
@@ -29,6 +30,8 @@ const (
 
 // Options say what a releaser works with. All are required but Registerer.
 type Options struct {
+	// Dialects are those whose objects are looked at.
+	Dialects []Dialect
 	// Client reads and writes at the API server.
 	Client     client.Client
 	Recorder   events.EventRecorder
@@ -48,7 +51,7 @@ type Releaser struct {
 
 // New makes a releaser.
 func New(o Options) *Releaser {
-	return &Releaser{Options: o, queue: workqueue.New[key]("release", o.Registerer), index: newIndex(), told: map[key]time.Time{}}
+	return &Releaser{Options: o, queue: workqueue.New[key]("release", o.Registerer), index: newIndex(o.Dialects), told: map[key]time.Time{}}
 }
 
 // Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that are being deleted and those
@@ -103,7 +106,7 @@ func (r *Releaser) look(ctx context.Context, k key) (again time.Duration, err er
 	if o == nil {
 		return 0, nil
 	}
-	keep, waits := Decide(o, members)
+	keep, waits := r.decide(o, members)
 	switch {
 	case waits != "":
 		return r.remind(k, o, waits), nil
@@ -111,6 +114,10 @@ func (r *Releaser) look(ctx context.Context, k key) (again time.Duration, err er
 		return 0, r.release(ctx, o, members)
 	}
 	return 0, nil
+}
+
+func (r *Releaser) decide(o client.Object, members []client.Object) (keep []string, waits string) {
+	return decide(r.index.dialects[reflect.TypeOf(o)], o, members)
 }
 
 // remind records an event unless there was one a moment ago, and says when it is time for the next.
@@ -136,7 +143,7 @@ func (r *Releaser) release(ctx context.Context, o client.Object, members []clien
 	if err := r.Client.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	keep, _ := Decide(now, members)
+	keep, _ := r.decide(now, members)
 	if now.GetUID() != o.GetUID() || slices.Equal(keep, now.GetFinalizers()) {
 		return nil
 	}

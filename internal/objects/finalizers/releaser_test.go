@@ -20,6 +20,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -52,7 +53,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		}
 		return under.Get(ctx, k, o, opts...)
 	}})
-	c.Releaser = New(Options{Client: counted, Recorder: c.recorder, Log: slog.New(slog.DiscardHandler)})
+	c.Releaser = New(Options{Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder, Log: slog.New(slog.DiscardHandler)})
 	for _, o := range objects {
 		c.notice(t, o)
 	}

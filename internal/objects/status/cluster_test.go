@@ -61,7 +61,7 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 	quiet := slog.New(slog.DiscardHandler)
 	c.flow = engine.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, func(change engine.Change) { c.Changed(change) })
 	options := Options{
-		Dialects: []Maker{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
+		Dialects: []Dialect{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		Mesh: c.flow, Delivered: c.delivered, Log: quiet, Registerer: c.metrics,
 	}
 	for _, set := range settings {
@@ -192,7 +192,7 @@ func node(name, backend string) *api.VirtualNode {
 
 // about is a finding of the delivery.
 func about(name, text string) model.Finding {
-	return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "a", Name: name}}, model.CodeRejected, text)
+	return model.NewFinding(model.Origin{Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name}}, model.CodeRejected, text)
 }
 
 // summary says what a VirtualNode's status says.

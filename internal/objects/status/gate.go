@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -17,17 +18,18 @@ const reasonServed = "Served"
 
 // closed lists the readiness gates of a pod, among those that are ours to open, that are not open. Pods that are going or have ended
 // need none.
-func closed(pod *corev1.Pod, ours []corev1.PodConditionType) []corev1.PodConditionType {
+func closed(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}
-	var out []corev1.PodConditionType
+	var out []dialect.ReadinessGate
 	for _, gate := range pod.Spec.ReadinessGates {
 		open := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
 			return c.Type == gate.ConditionType && c.Status == corev1.ConditionTrue
 		})
-		if !open && slices.Contains(ours, gate.ConditionType) {
-			out = append(out, gate.ConditionType)
+		i := slices.IndexFunc(ours, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
+		if !open && i >= 0 {
+			out = append(out, ours[i])
 		}
 	}
 	return out
@@ -35,7 +37,7 @@ func closed(pod *corev1.Pod, ours []corev1.PodConditionType) []corev1.PodConditi
 
 // ours tells whether a readiness gate is ours to open.
 func (w *Writer) ours(gate corev1.PodReadinessGate) bool {
-	return slices.Contains(w.Gates, gate.ConditionType)
+	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
 }
 
 // openGates sets the conditions that a pod's readiness waits for and that are ours. The pod that is read may be a slim one: the patch
@@ -58,11 +60,11 @@ func (w *Writer) openGates(ctx context.Context, ref model.ObjectRef, uid types.U
 	}))
 }
 
-func openingPatch(uid types.UID, gates []corev1.PodConditionType) ([]byte, error) {
+func openingPatch(uid types.UID, gates []dialect.ReadinessGate) ([]byte, error) {
 	var conditions []map[string]any
 	for _, gate := range gates {
 		conditions = append(conditions, map[string]any{
-			"type": gate, "status": corev1.ConditionTrue, "reason": reasonServed, "message": "there is no AWS Cloud Map to wait for",
+			"type": gate.Type, "status": corev1.ConditionTrue, "reason": reasonServed, "message": gate.Message,
 		})
 	}
 	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"conditions": conditions}})

@@ -12,6 +12,9 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
+// cloudMapGate is that of App Mesh.
+const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
+
 func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: "u"}}
 	for _, g := range gates {
@@ -24,11 +27,11 @@ func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 // Other gates are others' business.
 func TestGatesOfOldPodsAreOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old := gated("old", appmesh.CloudMapGate, "mine")
+		old := gated("old", cloudMapGate, "mine")
 		old.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"}}
-		ended := gated("ended", appmesh.CloudMapGate)
+		ended := gated("ended", cloudMapGate)
 		ended.Status.Phase = corev1.PodSucceeded
-		c := newCluster(t, func(o *Options) { o.Gates = []corev1.PodConditionType{appmesh.CloudMapGate} })
+		c := newCluster(t, func(o *Options) { o.Gates = appmesh.Dialect{}.ReadinessGates() })
 		now := func() *corev1.Pod {
 			pod := &corev1.Pod{}
 			if err := c.Get(t.Context(), client.ObjectKeyFromObject(old), pod); err != nil {
@@ -48,7 +51,7 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 		if got := c.written(); !slices.Equal(got, []string{"old"}) || len(c.all()) != 2 {
 			t.Errorf("written %v, and known are %v", got, c.all())
 		}
-		if got := state(); len(got) != 3 || got[appmesh.CloudMapGate] != "True" || got["mine"] != "False" || got[corev1.ContainersReady] != "True" {
+		if got := state(); len(got) != 3 || got[cloudMapGate] != "True" || got["mine"] != "False" || got[corev1.ContainersReady] != "True" {
 			t.Errorf("conditions: %v", got)
 		}
 		pass(lookAgain)
@@ -64,7 +67,7 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 		}
 		c.flow.Set(pod)
 		c.flow.Settle()
-		if c.written(); state()[appmesh.CloudMapGate] != "True" {
+		if c.written(); state()[cloudMapGate] != "True" {
 			t.Error("a gate that somebody closed stays closed")
 		}
 		c.flow.Set(gated("old")) // another pod of the name, without a gate

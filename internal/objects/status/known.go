@@ -10,16 +10,20 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
 const kindPod = "Pod"
 
+// isPod tells whether a reference is to a Pod of Kubernetes.
+func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kindPod }
+
 // form is a kind whose objects have a status that is ours.
 type form struct {
-	empty client.Object
-	maker Maker
+	empty   client.Object
+	dialect Dialect
 }
 
 // entry is an object as the mesh has it.
@@ -32,18 +36,15 @@ type entry struct {
 
 func (w *Writer) learnKinds() error {
 	for _, d := range w.Dialects {
-		for _, empty := range d.Kinds() {
+		for _, empty := range dialect.OwnKinds(d) {
 			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
 			if err != nil {
 				return fmt.Errorf("kind of %T: %w", empty, err)
 			}
-			if gvk.Group == corev1.GroupName {
-				continue
+			if other, taken := w.forms[gvk.GroupKind()]; taken {
+				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.GroupKind(), other.empty, empty)
 			}
-			if other, taken := w.forms[gvk.Kind]; taken {
-				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.Kind, other.empty, empty)
-			}
-			w.forms[gvk.Kind] = form{empty, d}
+			w.forms[gvk.GroupKind()] = form{empty, d}
 		}
 	}
 	return nil
@@ -90,8 +91,8 @@ func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 	case *corev1.Namespace:
 	default:
 		if gvk, err := apiutil.GVKForObject(o, w.Client.Scheme()); err == nil {
-			ref.Kind = gvk.Kind
-			_, ok = w.forms[gvk.Kind]
+			ref.Group, ref.Kind = gvk.Group, gvk.Kind
+			_, ok = w.forms[gvk.GroupKind()]
 		}
 	}
 	ref.Namespace, ref.Name = o.GetNamespace(), o.GetName()

@@ -6,6 +6,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
@@ -17,7 +18,7 @@ var results = []string{"written", "conflict", "gone", "failed"}
 // bring compares an object as it is now with what it should be, and writes it if it is not. What is read may be newer than what the
 // findings are about, or older than our own last write: then it is not, or cannot be, written, and looked at again.
 func (w *Writer) bring(ctx context.Context, ref model.ObjectRef, e entry) error {
-	kind := w.forms[ref.Kind]
+	kind := w.forms[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 	now := kind.empty.DeepCopyObject().(client.Object)
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, now); err != nil {
 		return client.IgnoreNotFound(err)
@@ -28,7 +29,7 @@ func (w *Writer) bring(ctx context.Context, ref model.ObjectRef, e entry) error 
 	if now.GetUID() != e.uid || now.GetGeneration() != e.generation {
 		return nil // a change is on its way
 	}
-	want := kind.maker.Status(now, w.Mesh.MeshOf(ref), w.findings(ref), time.Now())
+	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), w.findings(ref), time.Now())
 	if equality.Semantic.DeepEqual(now, want) {
 		return nil
 	}

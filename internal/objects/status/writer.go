@@ -13,11 +13,12 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"golang.org/x/time/rate"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/objects/workqueue"
 	"anymesh.dev/anymesh/model"
 )
@@ -37,8 +38,8 @@ const (
 	lookAgain = 10 * time.Minute
 )
 
-// Maker gives the status that an object should have.
-type Maker interface {
+// Dialect is a dialect that gives objects of its kinds a status.
+type Dialect interface {
 	// Kinds gives an empty object of each kind that it reads.
 	Kinds() []client.Object
 	// Status gives a copy of an object of its kinds with the status that it should have: as a member of a mesh, or "", with all findings
@@ -54,9 +55,9 @@ type Mesh interface {
 
 // Options say what a writer works with. All are required but WritesPerSecond and Registerer.
 type Options struct {
-	Dialects []Maker
+	Dialects []Dialect
 	// Gates are the readiness gates of pods that nobody but us opens any more: their conditions are kept True.
-	Gates []corev1.PodConditionType
+	Gates []dialect.ReadinessGate
 	// Cache reads objects as they are now, no older than the changes are; Client writes.
 	Cache    client.Reader
 	Client   client.Client
@@ -73,7 +74,7 @@ type Options struct {
 // Writer writes statuses. Use New.
 type Writer struct {
 	Options
-	forms   map[string]form // by kind
+	forms   map[schema.GroupKind]form
 	queue   *workqueue.Queue[model.ObjectRef]
 	limiter *rate.Limiter
 	writes  *prometheus.CounterVec
@@ -84,13 +85,13 @@ type Writer struct {
 	delivered map[model.ObjectRef][]model.Finding
 }
 
-// New makes a writer. It is an error of the program if two dialects have kinds of one name.
+// New makes a writer. It is an error of the program if two dialects have one kind.
 func New(o Options) (*Writer, error) {
 	if o.WritesPerSecond <= 0 {
 		o.WritesPerSecond = WritesPerSecond
 	}
 	w := &Writer{
-		Options: o, forms: map[string]form{}, queue: workqueue.New[model.ObjectRef]("status", o.Registerer),
+		Options: o, forms: map[schema.GroupKind]form{}, queue: workqueue.New[model.ObjectRef]("status", o.Registerer),
 		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1), known: map[model.ObjectRef]entry{},
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_status_writes_total", Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
@@ -157,7 +158,7 @@ func (w *Writer) look(ctx context.Context, ref model.ObjectRef) (again time.Dura
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
-	if ref.Kind == kindPod {
+	if isPod(ref) {
 		return 0, w.openGates(ctx, ref, e.uid)
 	}
 	return 0, w.bring(ctx, ref, e)

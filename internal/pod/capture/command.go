@@ -14,7 +14,7 @@ func Command() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "capture",
 		Short: "Send the pod's traffic through its proxy",
-		Long: "Programs packet rules (nftables) in the current network namespace, as the APPMESH_* variables say.\n" +
+		Long: "Programs packet rules (nftables) in the current network namespace, as the ANYMESH_CAPTURE_* variables say.\n" +
 			"Earlier rules of the same kind are replaced; " + EnvEnabled + "=0 removes them.",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,

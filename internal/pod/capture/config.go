@@ -11,15 +11,15 @@ import (
 
 // Environment variables that FromEnv reads, with App Mesh's names and meaning.
 const (
-	EnvEnabled      = "APPMESH_START_ENABLED"        // 1, or 0 to capture nothing
-	EnvUID          = "APPMESH_IGNORE_UID"           // the proxy's user
-	EnvGID          = "APPMESH_IGNORE_GID"           // the proxy's group
-	EnvIngressPort  = "APPMESH_ENVOY_INGRESS_PORT"   // of the proxy
-	EnvEgressPort   = "APPMESH_ENVOY_EGRESS_PORT"    // of the proxy
-	EnvAppPorts     = "APPMESH_APP_PORTS"            // inbound, comma separated; none
-	EnvIgnoredIPs   = "APPMESH_EGRESS_IGNORED_IP"    // addresses and CIDRs, comma separated; none
-	EnvIgnoredPorts = "APPMESH_EGRESS_IGNORED_PORTS" // comma separated; 22 in any case
-	EnvIPv6         = "APPMESH_ENABLE_IPV6"          // 1, or 0 for IPv4 only; 1
+	EnvEnabled      = "ANYMESH_CAPTURE_ENABLED"        // 1, or 0 to capture nothing
+	EnvUID          = "ANYMESH_CAPTURE_UID"            // the proxy's user
+	EnvGID          = "ANYMESH_CAPTURE_GID"            // the proxy's group
+	EnvIngressPort  = "ANYMESH_CAPTURE_INBOUND_PORT"   // of the proxy
+	EnvEgressPort   = "ANYMESH_CAPTURE_OUTBOUND_PORT"  // of the proxy
+	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated; none
+	EnvIgnoredIPs   = "ANYMESH_CAPTURE_EXCLUDED_IPS"   // addresses and CIDRs, comma separated; none
+	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
+	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
 )
 
 // sshPort is never captured; App Mesh adds it to every list.

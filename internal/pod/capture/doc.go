@@ -1,7 +1,7 @@
 // Package capture programs the packet rules that send a pod's traffic through
 // its proxy. It runs once, in an init container with NET_ADMIN, before the app.
 //
-// In: App Mesh's APPMESH_* environment variables (FromEnv). Out: one nftables
+// In: App Mesh's ANYMESH_CAPTURE_* environment variables (FromEnv). Out: one nftables
 // table named "anymesh" for each address family, put in place in one step
 // (Apply), or its text as nft(8) would list it (Rules.String).
 //

@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -26,7 +27,7 @@ const (
 
 // captureInit programs the pod's packet rules. It runs last of the init containers that run once, so that those before it have
 // plain network.
-func captureInit(image string, pull corev1.PullPolicy, s settings) corev1.Container {
+func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) corev1.Container {
 	root, no := int64(0), false
 	return corev1.Container{
 		Name:            captureContainer,
@@ -34,14 +35,14 @@ func captureInit(image string, pull corev1.PullPolicy, s settings) corev1.Contai
 		ImagePullPolicy: pull,
 		Command:         []string{"anymesh", "capture"},
 		Env: []corev1.EnvVar{
-			{Name: "APPMESH_START_ENABLED", Value: "1"},
-			{Name: "APPMESH_IGNORE_UID", Value: strconv.Itoa(sidecar.UID)},
-			{Name: "APPMESH_ENVOY_INGRESS_PORT", Value: strconv.Itoa(sidecar.InboundPort)},
-			{Name: "APPMESH_ENVOY_EGRESS_PORT", Value: strconv.Itoa(sidecar.OutboundPort)},
-			{Name: "APPMESH_APP_PORTS", Value: joinInts(s.inboundPorts)},
-			{Name: "APPMESH_EGRESS_IGNORED_IP", Value: strings.Join(s.ignoredIPs, ",")},
-			{Name: "APPMESH_EGRESS_IGNORED_PORTS", Value: joinInts(s.ignoredPorts)},
-			{Name: "APPMESH_ENABLE_IPV6", Value: map[bool]string{true: "1", false: "0"}[s.ipv6]},
+			{Name: "ANYMESH_CAPTURE_ENABLED", Value: "1"},
+			{Name: "ANYMESH_CAPTURE_UID", Value: strconv.Itoa(sidecar.UID)},
+			{Name: "ANYMESH_CAPTURE_INBOUND_PORT", Value: strconv.Itoa(sidecar.InboundPort)},
+			{Name: "ANYMESH_CAPTURE_OUTBOUND_PORT", Value: strconv.Itoa(sidecar.OutboundPort)},
+			{Name: "ANYMESH_CAPTURE_APP_PORTS", Value: joinInts(o.InboundPorts)},
+			{Name: "ANYMESH_CAPTURE_EXCLUDED_IPS", Value: strings.Join(o.OutboundIPExclusions, ",")},
+			{Name: "ANYMESH_CAPTURE_EXCLUDED_PORTS", Value: joinInts(o.OutboundPortExclusions)},
+			{Name: "ANYMESH_CAPTURE_IPV6", Value: map[bool]string{true: "1", false: "0"}[o.IPv6]},
 		},
 		SecurityContext: &corev1.SecurityContext{
 			RunAsUser: &root, RunAsGroup: &root, RunAsNonRoot: &no, AllowPrivilegeEscalation: &no,
@@ -52,7 +53,7 @@ func captureInit(image string, pull corev1.PullPolicy, s settings) corev1.Contai
 
 // sidecarContainer makes the driver's container a native sidecar: it starts before the application, which waits until it is
 // ready, and stops after it; jobs complete.
-func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes string) corev1.Container {
+func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
 	always, uid, yes, no := corev1.ContainerRestartPolicyAlways, int64(sidecar.UID), true, false
@@ -72,21 +73,18 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 	out.Command = append(out.Command, "--")
 	out.Command = append(out.Command, spec.Command...)
 	out.Ports = append(out.Ports, corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
-	out.Env = append(out.Env,
-		corev1.EnvVar{Name: "APPMESH_RESOURCE_ARN", Value: c.Node},
-		corev1.EnvVar{Name: "APPMESH_VIRTUAL_NODE_NAME", Value: c.Node})
 	if probes != "" {
 		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})
 	}
-	out.Env = append(out.Env, s.env...)
-	for name, quantity := range s.resources.Requests {
+	out.Env = append(out.Env, o.Env...)
+	for name, quantity := range o.Resources.Requests {
 		if out.Resources.Requests == nil {
 			out.Resources.Requests = corev1.ResourceList{}
 		}
 		out.Resources.Requests[name] = quantity
 	}
-	if s.resources.Limits != nil {
-		out.Resources.Limits = s.resources.Limits
+	if o.Resources.Limits != nil {
+		out.Resources.Limits = o.Resources.Limits
 	}
 	out.SecurityContext = &corev1.SecurityContext{
 		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
@@ -106,11 +104,11 @@ func sidecarContainer(c *sidecar.InjectorContext, s settings, signingURL, probes
 		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
 		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
 		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
-	for _, m := range s.secretMounts {
-		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: secretVolume(m.name), MountPath: m.path, ReadOnly: true})
+	for _, m := range o.SecretMounts {
+		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: secretVolume(m.Name), MountPath: m.Path, ReadOnly: true})
 	}
-	for _, m := range s.volumeMounts {
-		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.name, MountPath: m.path})
+	for _, m := range o.VolumeMounts {
+		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})
 	}
 	return out
 }

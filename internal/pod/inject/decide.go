@@ -2,24 +2,32 @@ package inject
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
-// prefix is that of App Mesh's annotations, which users' manifests carry.
-const prefix = "appmesh.k8s.aws/"
+// Dialect is a dialect whose workloads get sidecars by injection.
+type Dialect interface {
+	// Title is the name that users know.
+	Title() string
+	// InjectionMode says what a pod and the labels of its namespace say about injection.
+	InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode
+	// NoWorkload is the reason why a pod for which injection is enabled, and that belongs to no workload, is refused.
+	NoWorkload(pod *corev1.Pod) error
+	// PodOptions reads what the annotations of a pod say about its sidecar. Errors name the annotation.
+	PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error)
+}
 
-// ModeKey is the pod annotation and namespace label that switches injection: enabled or disabled.
-const ModeKey = prefix + "sidecarInjectorWebhook"
-
-// Designator finds the workload that a pod will be an instance of. It reports false if there is none; an error is the
-// reason why the pod cannot be placed, in words for its owner.
-type Designator interface {
-	Designate(ctx context.Context, pod *corev1.Pod) (model.Workload, bool, error)
+// Workloads finds the workload of a dialect that a pod will be an instance of. It reports false if there is none; an error is the
+// reason why the pod is refused, in words for its owner.
+type Workloads interface {
+	SelectWorkload(ctx context.Context, d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
 }
 
 // Namespaces gives the labels of a namespace.
@@ -27,55 +35,52 @@ type Namespaces interface {
 	Labels(ctx context.Context, namespace string) (map[string]string, error)
 }
 
-type mode int
-
-const (
-	unspecified mode = iota
-	enabled
-	disabled
-)
-
-// modeOf reads the pod's annotation, else the namespace's label. Other values than the two count as unspecified.
-func modeOf(pod *corev1.Pod, namespaceLabels map[string]string) mode {
-	value, ok := pod.Annotations[ModeKey]
-	if !ok {
-		value = namespaceLabels[ModeKey]
-	}
-	switch strings.ToLower(value) {
-	case "enabled":
-		return enabled
-	case "disabled":
-		return disabled
-	}
-	return unspecified
+// claim is the workload of a dialect that a pod belongs to.
+type claim struct {
+	dialect  Dialect
+	workload model.Workload
 }
 
-// errNoWorkload is what App Mesh said to owners of pods that should be injected and match nothing.
-const errNoWorkload = "sidecarInject enabled but no matching VirtualNode or VirtualGateway found"
-
-// decide finds the workload of a pod. It reports false for a pod that is to be left as it is.
-func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (model.Workload, bool, error) {
+// decide finds the workload of a pod. It reports false for a pod that is to be left as it is. A pod that workloads of two dialects select
+// is refused.
+func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (claim, bool, error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
 	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork || windows {
-		return model.Workload{}, false, nil
+		return claim{}, false, nil
 	}
 	labels, err := w.Namespaces.Labels(ctx, pod.Namespace)
 	if err != nil {
-		return model.Workload{}, false, fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
+		return claim{}, false, fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
 	}
-	m := modeOf(pod, labels)
-	if m == disabled {
-		return model.Workload{}, false, nil
+	var claims []claim
+	var missing error
+	for _, d := range w.Dialects {
+		mode := d.InjectionMode(pod, labels)
+		if mode == dialect.InjectionDisabled {
+			continue
+		}
+		workload, found, err := w.Workloads.SelectWorkload(ctx, d, pod)
+		switch {
+		case err != nil:
+			return claim{}, false, err
+		case found:
+			claims = append(claims, claim{d, workload})
+		case mode == dialect.InjectionEnabled:
+			missing = errors.Join(missing, d.NoWorkload(pod))
+		}
 	}
-	workload, found, err := w.Designator.Designate(ctx, pod)
-	if err != nil {
-		return model.Workload{}, false, err
+	switch len(claims) {
+	case 0:
+		return claim{}, false, missing
+	case 1:
+		return claims[0], true, nil
 	}
-	if !found && m == enabled {
-		return model.Workload{}, false, fmt.Errorf("%s for pod %s in namespace %s; create one, or annotate the pod with %s: disabled",
-			errNoWorkload, podName(pod), pod.Namespace, ModeKey)
+	var names []string
+	for _, c := range claims {
+		names = append(names, fmt.Sprintf("%s of %s", c.workload.Origin.Object, c.dialect.Title()))
 	}
-	return workload, found, nil
+	return claim{}, false, fmt.Errorf("pod %s in namespace %s is selected by workloads of several APIs: %s; change their selectors, "+
+		"or disable injection for all APIs but one", podName(pod), pod.Namespace, strings.Join(names, ", "))
 }
 
 // podName gives the name of a pod, which may still be only the beginning of one.

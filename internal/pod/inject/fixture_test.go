@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -54,7 +55,7 @@ type place struct {
 
 func (p place) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
 
-func (p place) Designate(context.Context, *corev1.Pod) (model.Workload, bool, error) {
+func (p place) SelectWorkload(context.Context, Dialect, *corev1.Pod) (model.Workload, bool, error) {
 	if p.workload == nil {
 		return model.Workload{}, false, p.err
 	}
@@ -64,14 +65,14 @@ func (p place) Designate(context.Context, *corev1.Pod) (model.Workload, bool, er
 // front listens on port 8080.
 func front() *model.Workload {
 	return &model.Workload{
-		Key: model.Key{Mesh: "shop", Name: "front_a"}, Role: model.RoleSidecar,
+		Key: model.Key{Mesh: "shop", Name: "front_a"}, Role: model.RoleSidecar, NodeID: "mesh/shop/virtualNode/front_a",
 		Listeners: []model.Listener{{Port: 8080, Protocol: model.HTTP}},
 	}
 }
 
 func newWebhook(p place) *Webhook {
 	return &Webhook{
-		Designator: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
+		Dialects: []Dialect{appmesh.Dialect{}}, Workloads: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
 		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1"}},
 		Roots:        func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
 	}

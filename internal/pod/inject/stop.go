@@ -20,15 +20,12 @@ const (
 // application and those who balance over it at the same time; a server that stops listening at once would refuse the calls of
 // everybody who has not heard yet. Meanwhile the sidecar asks callers to leave. Containers with a preStop hook know better,
 // and the delay takes no more than half of the pod's grace period.
-func delayStop(pod *corev1.Pod, s settings) {
-	if len(s.inboundPorts) == 0 {
-		return // nobody calls it
-	}
+func delayStop(pod *corev1.Pod, delay int64) {
 	grace := int64(defaultGracePeriod)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *pod.Spec.TerminationGracePeriodSeconds
 	}
-	delay := min(s.preStopDelay, grace/2)
+	delay = min(delay, grace/2)
 	if delay < 1 {
 		return
 	}
@@ -46,10 +43,15 @@ func delayStop(pod *corev1.Pod, s settings) {
 // maxPreStopDelay is an hour: whoever asks for more has mistaken the unit.
 const maxPreStopDelay = 3600
 
-func secondsOf(value string) (int64, error) {
+// preStopDelay reads the annotation, in seconds.
+func preStopDelay(pod *corev1.Pod) (int64, error) {
+	value, ok := pod.Annotations[preStopDelayKey]
+	if !ok {
+		return defaultPreStopDelay, nil
+	}
 	seconds, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || seconds < 0 || seconds > maxPreStopDelay {
-		return 0, fmt.Errorf("%q is no number of seconds from 0 to %d", value, maxPreStopDelay)
+		return 0, fmt.Errorf("annotation %s: %q is no number of seconds from 0 to %d", preStopDelayKey, value, maxPreStopDelay)
 	}
 	return seconds, nil
 }

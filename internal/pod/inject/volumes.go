@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // volumeToken holds the token that the agent exchanges for a certificate.
@@ -32,7 +34,7 @@ func addFiles(pod *corev1.Pod, files map[string][]byte) {
 }
 
 // addVolumes gives the sidecar its token, memory for keys, and the volumes that annotations ask for.
-func addVolumes(pod *corev1.Pod, s settings) error {
+func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	lifetime := int64(tokenLifetime)
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
 		corev1.Volume{Name: volumeRun, VolumeSource: corev1.VolumeSource{
@@ -43,14 +45,14 @@ func addVolumes(pod *corev1.Pod, s settings) error {
 				Audience: Audience, ExpirationSeconds: &lifetime, Path: tokenFile,
 			}}},
 		}}})
-	for _, m := range s.secretMounts {
-		if err := addSecret(pod, m.name); err != nil {
-			return fmt.Errorf("annotation %ssecretMounts: %w", prefix, err)
+	for _, m := range o.SecretMounts {
+		if err := addSecret(pod, m.Name); err != nil {
+			return fmt.Errorf("annotation %s: %w", m.Annotation, err)
 		}
 	}
-	for _, m := range s.volumeMounts {
-		if volumeOf(pod, m.name) == nil {
-			return fmt.Errorf("annotation %svolumeMounts: the pod has no volume %q", prefix, m.name)
+	for _, m := range o.VolumeMounts {
+		if volumeOf(pod, m.Name) == nil {
+			return fmt.Errorf("annotation %s: the pod has no volume %q", m.Annotation, m.Name)
 		}
 	}
 	return nil

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	kjson "sigs.k8s.io/json"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/objects/patch"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -23,7 +24,9 @@ const UUIDLabel = "anymesh.dev/proxy-uuid"
 
 // Webhook answers admission requests for pods that are created. All fields but KubeClient are required.
 type Webhook struct {
-	Designator   Designator
+	// Dialects are those with injection, in the order in which they are asked.
+	Dialects     []Dialect
+	Workloads    Workloads
 	Namespaces   Namespaces
 	Configurator sidecar.Configurator
 	KubeClient   kubernetes.Interface
@@ -53,31 +56,35 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if pod.Namespace == "" {
 		pod.Namespace = req.Namespace
 	}
-	workload, inject, err := w.decide(ctx, &pod)
+	claim, inject, err := w.decide(ctx, &pod)
 	if err != nil {
 		return admission.Denied(err.Error())
 	}
 	if !inject {
 		return admission.Allowed("left as it is")
 	}
+	options, err := claim.dialect.PodOptions(&pod, claim.workload)
+	if err != nil {
+		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
+	}
 	before := pod.DeepCopy()
 	dryRun := req.DryRun != nil && *req.DryRun
-	if err := w.inject(ctx, &pod, workload, string(req.UID), dryRun); err != nil {
+	if err := w.inject(ctx, &pod, claim.workload, options, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
 	patches, err := patch.Of(req.Object.Raw, before, &pod)
 	if err != nil {
 		return admission.Errored(500, err)
 	}
-	return admission.Patched("is an instance of "+sidecar.NodeID(workload), patches...).WithWarnings(notHonoured(before)...)
+	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(options.Warnings...)
 }
 
 // inject makes the pod an instance of the workload. A second call changes nothing.
-func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, request string, dryRun bool) error {
+func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions, request string, dryRun bool) error {
 	if _, done := pod.Labels[UUIDLabel]; done && hasContainer(pod, captureContainer) {
 		return nil
 	}
-	s, err := settingsOf(pod, workload)
+	delay, err := preStopDelay(pod)
 	if err != nil {
 		return err
 	}
@@ -86,8 +93,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace, PodOS: "linux",
 		ProxyUUID: id, ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
 		Configurator: w.Configurator, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
-		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: s.ignoredPorts, OutboundIPRangeExclusionList: s.ignoredIPs,
-		DryRun: dryRun, Workload: workload, Node: sidecar.NodeID(workload),
+		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions, OutboundIPRangeExclusionList: o.OutboundIPExclusions,
+		DryRun: dryRun, Workload: workload, Node: workload.NodeID,
 	}
 	patchCtx, cancel := context.WithCancel(c)
 	defer cancel()
@@ -100,23 +107,25 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it has a container of its own that is called %s; give it another name", c.Sidecar.Container.Name)
 	}
-	probes, err := rewriteProbes(pod, s.inboundPorts)
+	probes, err := rewriteProbes(pod, o.InboundPorts)
 	if err != nil {
 		return err
 	}
-	delayStop(pod, s)
+	if len(o.InboundPorts) > 0 { // somebody calls the application
+		delayStop(pod, delay)
+	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {
 		files[name] = content
 	}
 	addFiles(pod, files)
-	if err := addVolumes(pod, s); err != nil {
+	if err := addVolumes(pod, o); err != nil {
 		return err
 	}
 	if !hasContainer(pod, captureContainer) {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(w.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, s))
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(w.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o))
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, s, w.SigningURL, probes))
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes))
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}

@@ -12,8 +12,12 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
@@ -156,7 +160,7 @@ func TestMalformedReviews(t *testing.T) {
 }
 
 // silent is an API server that does not answer.
-type silent struct{ client.Reader }
+type silent struct{ client.Client }
 
 func (silent) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
 	return errors.New("no answer")
@@ -169,7 +173,14 @@ func (silent) List(context.Context, client.ObjectList, ...client.ListOption) err
 // A rule that cannot be checked is not a rule that holds.
 func TestWithoutAnswersNothingIsAdmitted(t *testing.T) {
 	mux := http.NewServeMux()
-	admission.AppMesh(mux, silent{}, false)
+	scheme, err := dialect.NewScheme()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := silent{fake.NewClientBuilder().WithScheme(scheme).Build()}
+	if err := admission.Handle(mux, []dialect.Dialect{appmesh.Dialect{}}, c, false); err != nil {
+		t.Fatal(err)
+	}
 	response, _ := ask(t, mux, "mutate", `{kind: VirtualNode, metadata: {name: x, namespace: a}}`, "")
 	if response.Allowed || response.Result.Code != http.StatusInternalServerError || !strings.Contains(message(response), "no answer") {
 		t.Errorf("%+v", response)

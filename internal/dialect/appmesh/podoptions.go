@@ -1,83 +1,64 @@
-package inject
+package appmesh
 
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
-// settings are what a pod's annotations say about its sidecar.
-type settings struct {
-	inboundPorts []int
-	ignoredPorts []int
-	ignoredIPs   []string
-	ipv6         bool
-	resources    corev1.ResourceRequirements
-	env          []corev1.EnvVar
-	secretMounts []mount
-	volumeMounts []mount
-	preStopDelay int64 // seconds
-}
-
-type mount struct{ name, path string }
-
-// The defaults of App Mesh: ssh and the cloud's metadata service go past the sidecar.
+// The defaults of App Mesh: ssh and the cloud's metadata service are not captured.
 var (
 	defaultIgnoredPorts = []int{22}
 	defaultIgnoredIPs   = []string{"169.254.169.254"}
 )
 
-// settingsOf reads the annotations. Errors name the annotation.
-func settingsOf(pod *corev1.Pod, w model.Workload) (settings, error) {
-	s := settings{ignoredPorts: defaultIgnoredPorts, ignoredIPs: defaultIgnoredIPs, ipv6: true, preStopDelay: defaultPreStopDelay}
-	for _, l := range w.Listeners {
-		if l.Port != 0 {
-			s.inboundPorts = append(s.inboundPorts, int(l.Port))
-		}
+// PodOptions reads the annotations of a pod that is an instance of a workload. Errors name the annotation.
+func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
+	o := dialect.PodOptions{
+		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts, OutboundIPExclusions: defaultIgnoredIPs, IPv6: true,
+		Env: []corev1.EnvVar{{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID}},
 	}
 	for _, a := range []struct {
 		key  string
 		into func(string) error
 	}{
-		{"ports", intoPorts(&s.inboundPorts)},
-		{"egressIgnoredPorts", intoPorts(&s.ignoredPorts)},
-		{"egressIgnoredIPs", func(v string) error { return intoPrefixes(&s.ignoredIPs, v) }},
-		{"ipv6", func(v string) error { s.ipv6 = !strings.EqualFold(v, "disabled"); return nil }},
-		{"cpuRequest", intoQuantity(&s.resources.Requests, corev1.ResourceCPU)},
-		{"memoryRequest", intoQuantity(&s.resources.Requests, corev1.ResourceMemory)},
-		{"cpuLimit", intoQuantity(&s.resources.Limits, corev1.ResourceCPU)},
-		{"memoryLimit", intoQuantity(&s.resources.Limits, corev1.ResourceMemory)},
-		{"secretMounts", func(v string) error { return intoMounts(&s.secretMounts, v) }},
-		{"volumeMounts", func(v string) error { return intoMounts(&s.volumeMounts, v) }},
-		{"sidecarEnv", func(v string) error { return intoEnv(&s.env, v) }},
-		{"sidecarEnvJson", func(v string) error { return intoEnvJSON(&s.env, v) }},
+		{"ports", intoPorts(&o.InboundPorts)},
+		{"egressIgnoredPorts", intoPorts(&o.OutboundPortExclusions)},
+		{"egressIgnoredIPs", func(v string) error { return intoPrefixes(&o.OutboundIPExclusions, v) }},
+		{"ipv6", func(v string) error { o.IPv6 = !strings.EqualFold(v, "disabled"); return nil }},
+		{"cpuRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceCPU)},
+		{"memoryRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceMemory)},
+		{"cpuLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceCPU)},
+		{"memoryLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
+		{"secretMounts", func(v string) error { return intoMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
+		{"volumeMounts", func(v string) error { return intoMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
+		{"sidecarEnv", func(v string) error { return intoEnv(&o.Env, v) }},
+		{"sidecarEnvJson", func(v string) error { return intoEnvJSON(&o.Env, v) }},
 	} {
 		value, ok := pod.Annotations[prefix+a.key]
 		if !ok {
 			continue
 		}
 		if err := a.into(value); err != nil {
-			return settings{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
+			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
 	}
-	if value, ok := pod.Annotations[preStopDelayKey]; ok {
-		var err error
-		if s.preStopDelay, err = secondsOf(value); err != nil {
-			return settings{}, fmt.Errorf("annotation %s: %w", preStopDelayKey, err)
-		}
-	}
-	return s, nil
+	o.Warnings = annotationWarnings(pod)
+	return o, nil
 }
 
-// notHonoured warns of annotations that App Mesh acted on and we do not.
-func notHonoured(pod *corev1.Pod) []string {
+// annotationWarnings are about annotations that App Mesh acted on and Anymesh does not.
+func annotationWarnings(pod *corev1.Pod) []string {
 	var out []string
 	for _, a := range []struct{ key, value, text string }{
 		{"appmeshCNI", "enabled", "an init container sets the pod's packet rules, not a CNI plugin"},
@@ -85,7 +66,7 @@ func notHonoured(pod *corev1.Pod) []string {
 		{"xrayAgentConfigMount", "", "there is no X-Ray agent in the pod"},
 	} {
 		if value, ok := pod.Annotations[prefix+a.key]; ok && (a.value == "" || strings.EqualFold(value, a.value)) {
-			out = append(out, fmt.Sprintf("annotation %s%s is not honoured: %s", prefix, a.key, a.text))
+			out = append(out, fmt.Sprintf("annotation %s%s is not honored: %s", prefix, a.key, a.text))
 		}
 	}
 	return out
@@ -143,14 +124,14 @@ func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(stri
 	}
 }
 
-func intoMounts(into *[]mount, value string) error {
+func intoMounts(into *[]dialect.Mount, value, annotation string) error {
 	for _, item := range list(value) {
 		name, path, ok := strings.Cut(item, ":")
 		name, path = strings.TrimSpace(name), strings.TrimSpace(path)
 		if !ok || name == "" || !strings.HasPrefix(path, "/") {
 			return fmt.Errorf("%q is not of the form name:/path", item)
 		}
-		*into = append(*into, mount{name, path})
+		*into = append(*into, dialect.Mount{Name: name, Path: path, Annotation: annotation})
 	}
 	return nil
 }
@@ -168,12 +149,12 @@ func intoEnv(into *[]corev1.EnvVar, value string) error {
 }
 
 func intoEnvJSON(into *[]corev1.EnvVar, value string) error {
-	var maps []map[string]string
-	if err := json.Unmarshal([]byte(value), &maps); err != nil {
+	var list []map[string]string
+	if err := json.Unmarshal([]byte(value), &list); err != nil {
 		return fmt.Errorf("no JSON list of objects with string values: %w", err)
 	}
-	for _, m := range maps {
-		for _, name := range sortedKeys(m) {
+	for _, m := range list {
+		for _, name := range slices.Sorted(maps.Keys(m)) {
 			*into = append(*into, corev1.EnvVar{Name: name, Value: m[name]})
 		}
 	}

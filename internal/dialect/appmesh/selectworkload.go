@@ -40,10 +40,15 @@ func Designate(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gate
 	return Designation{Node: node, Gateway: gateway}, nil
 }
 
-// Place finds the workload that a new pod of a namespace will be an instance of, among the objects of a mesh. It
-// reports false for a pod that no VirtualNode selects. The error, for a pod that cannot be placed, is the text that
-// admission answers with.
-func (d Dialect) Place(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
+// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those of the pod's own.
+func (Dialect) WorkloadReads() []client.Object {
+	return []client.Object{&corev1.Namespace{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualGateway{}}
+}
+
+// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of the kinds that WorkloadReads
+// lists. It reports false for a pod that no VirtualNode selects. The error, for a pod that has no workload that is served, is the
+// text that admission answers with.
+func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
 	var gateways []*api.VirtualGateway

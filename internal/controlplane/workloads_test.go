@@ -11,12 +11,15 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 // apiServer is one in memory.
 func apiServer(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
-	scheme, err := newScheme()
+	scheme, err := dialect.NewScheme()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -28,7 +31,7 @@ func newPod(app string) *corev1.Pod {
 }
 
 // A VirtualNode that was applied an instant before its pod is known to the API server only.
-func TestDesignateAsksTheAPIServerForWhatIsNew(t *testing.T) {
+func TestSelectWorkloadAsksTheAPIServerForWhatIsNew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := frontNode()
 		back.Name, back.Spec.PodSelector.MatchLabels = "back", map[string]string{"app": "back"}
@@ -43,22 +46,22 @@ func TestDesignateAsksTheAPIServerForWhatIsNew(t *testing.T) {
 				cp.start(t)
 			}
 			for app, want := range map[string]string{"front": "m/front_a", "back": "m/back_a", "other": ""} {
-				w, found, err := designator{cp}.Designate(t.Context(), newPod(app))
+				w, found, err := workloads{cp}.SelectWorkload(t.Context(), appmesh.Dialect{}, newPod(app))
 				if err != nil || found != (want != "") || found && w.Key.String() != want {
 					t.Errorf("watching %v: pod of %s is an instance of %s (%v): %v", watching, app, w.Key, found, err)
 				}
 			}
-			if _, found, err := (designator{cp}).Designate(t.Context(), newPod("broken")); found || err == nil || !strings.Contains(err.Error(), "status says why") {
+			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("broken")); found || err == nil || !strings.Contains(err.Error(), "status says why") {
 				t.Errorf("watching %v: a pod of a VirtualNode that is not served: %v", watching, err)
 			}
 		}
 	})
 }
 
-func TestDesignateInANamespaceThatIsGone(t *testing.T) {
+func TestSelectWorkloadInANamespaceThatIsGone(t *testing.T) {
 	cp := newPlane()
 	cp.client = apiServer(t)
-	if _, _, err := (designator{cp}).Designate(t.Context(), newPod("front")); err == nil || !strings.Contains(err.Error(), "namespace a") {
+	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil || !strings.Contains(err.Error(), "namespace a") {
 		t.Errorf("%v", err)
 	}
 	if _, err := (namespaces{cp.client}).Labels(t.Context(), "a"); err == nil {

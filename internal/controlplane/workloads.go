@@ -1,0 +1,114 @@
+package controlplane
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/objects/list"
+	"anymesh.dev/anymesh/internal/pod/inject"
+	"anymesh.dev/anymesh/model"
+)
+
+// workloadDialect is a dialect whose workloads get sidecars by injection.
+type workloadDialect interface {
+	dialect.Dialect
+	inject.Dialect
+	// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those of the
+	// pod's own, and of Namespaces that one.
+	WorkloadReads() []client.Object
+	// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of those kinds. It reports
+	// false if there is none; an error is the reason why the pod is refused.
+	SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error)
+}
+
+// workloads finds the workload of a pod that is being created.
+type workloads struct{ cp *controlPlane }
+
+// SelectWorkload looks at the objects that are watched, and, when those leave the pod without a workload, at the API server itself: the
+// object that selects the pod may have been applied an instant before the pod.
+func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *corev1.Pod) (model.Workload, bool, error) {
+	selector := d.(workloadDialect)
+	kinds := selector.WorkloadReads()
+	key, found, err := selector.SelectWorkload(w.cp.flow.Objects(readFor(kinds, pod.Namespace)), pod, pod.Namespace)
+	if known, ok := w.cp.flow.Workload(key); err == nil && found && ok && known.Origin.Object.Namespace == pod.Namespace {
+		return known, true, nil
+	}
+	objects, err := w.fresh(ctx, kinds, pod.Namespace)
+	if err != nil {
+		return model.Workload{}, false, err
+	}
+	key, found, err = selector.SelectWorkload(objects, pod, pod.Namespace)
+	if err != nil || !found {
+		return model.Workload{}, false, err
+	}
+	workload, ok := engine.Compute([]dialect.Dialect{selector}, objects).Index.Workload(key)
+	if !ok {
+		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; the status of its object says why", key)
+	}
+	return workload, true, nil
+}
+
+// readFor picks the objects of kinds that count for a pod of a namespace.
+func readFor(kinds []client.Object, namespace string) func(client.Object) bool {
+	types := map[reflect.Type]bool{}
+	for _, kind := range kinds {
+		types[reflect.TypeOf(kind)] = true
+	}
+	return func(o client.Object) bool {
+		if !types[reflect.TypeOf(o)] {
+			return false
+		}
+		if _, is := o.(*corev1.Namespace); is {
+			return o.GetName() == namespace
+		}
+		return o.GetNamespace() == "" || o.GetNamespace() == namespace
+	}
+}
+
+// fresh reads the objects of kinds that count for a pod of a namespace from the API server.
+func (w workloads) fresh(ctx context.Context, kinds []client.Object, namespace string) ([]client.Object, error) {
+	var out []client.Object
+	for _, kind := range kinds {
+		if _, is := kind.(*corev1.Namespace); is {
+			ns := &corev1.Namespace{}
+			if err := w.cp.client.Get(ctx, client.ObjectKey{Name: namespace}, ns); err != nil {
+				return nil, fmt.Errorf("finding the workload of a pod in namespace %s: %w", namespace, err)
+			}
+			out = append(out, ns)
+			continue
+		}
+		gvk, err := apiutil.GVKForObject(kind, w.cp.client.Scheme())
+		if err != nil {
+			return nil, fmt.Errorf("kind of %T: %w", kind, err)
+		}
+		var options []client.ListOption
+		if !dialect.ClusterScoped(gvk.GroupKind()) {
+			options = append(options, client.InNamespace(namespace))
+		}
+		objects, err := list.Objects(ctx, w.cp.client, kind, options...)
+		if err != nil {
+			return nil, fmt.Errorf("finding the workload of a pod in namespace %s: %w", namespace, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+// namespaces reads the labels of namespaces from the API server.
+type namespaces struct{ reader client.Reader }
+
+// Labels gives the labels of a namespace.
+func (n namespaces) Labels(ctx context.Context, name string) (map[string]string, error) {
+	var ns corev1.Namespace
+	if err := n.reader.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {
+		return nil, err
+	}
+	return ns.Labels, nil
+}

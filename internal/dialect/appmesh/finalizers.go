@@ -1,0 +1,32 @@
+package appmesh
+
+import (
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+)
+
+// Finalizers lists the finalizers of the App Mesh controller.
+func (Dialect) Finalizers() []string {
+	return []string{
+		"finalizers.appmesh.k8s.aws/mesh-members", "finalizers.appmesh.k8s.aws/virtualgateway-members",
+		"finalizers.appmesh.k8s.aws/aws-appmesh-resources", "finalizers.appmesh.k8s.aws/aws-cloudmap-resources",
+	}
+}
+
+// Owners gives the uids of the objects whose deletion waits for this one: its Mesh, and the VirtualGateway of a GatewayRoute. That of a
+// Mesh never waited for BackendGroups.
+func (Dialect) Owners(o client.Object) []types.UID {
+	var out []types.UID
+	if _, is := o.(*api.BackendGroup); is {
+		return nil
+	}
+	if ref := meshRefField(o); ref != nil && *ref != nil && (*ref).UID != "" {
+		out = append(out, (*ref).UID)
+	}
+	if route, is := o.(*api.GatewayRoute); is && route.Spec.VirtualGatewayRef != nil && route.Spec.VirtualGatewayRef.UID != "" {
+		out = append(out, route.Spec.VirtualGatewayRef.UID)
+	}
+	return out
+}

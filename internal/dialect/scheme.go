@@ -1,0 +1,136 @@
+package dialect
+
+import (
+	"reflect"
+	"sync"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// NewScheme makes a scheme with the kinds of Kubernetes and of the registered dialects. The caller may add others.
+func NewScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	if err := clientgoscheme.AddToScheme(scheme); err != nil {
+		return nil, err
+	}
+	for _, d := range All() {
+		if err := d.AddToScheme(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// kinds are those of Kubernetes and of the dialects that are registered now.
+type kinds struct {
+	scheme        *runtime.Scheme
+	clusterScoped map[schema.GroupKind]bool
+}
+
+var (
+	sharedMutex sync.Mutex
+	shared      func() (kinds, error)
+)
+
+func newKinds() (kinds, error) {
+	scheme, err := NewScheme()
+	if err != nil {
+		return kinds{}, err
+	}
+	definitions, err := Definitions(All())
+	if err != nil {
+		return kinds{}, err
+	}
+	scopes := map[schema.GroupKind]bool{{Kind: "Namespace"}: true}
+	for _, crd := range definitions {
+		if crd.Spec.Scope == apiextensionsv1.ClusterScoped {
+			scopes[schema.GroupKind{Group: crd.Spec.Group, Kind: crd.Spec.Names.Kind}] = true
+		}
+	}
+	return kinds{scheme, scopes}, nil
+}
+
+func resetScheme() {
+	sharedMutex.Lock()
+	defer sharedMutex.Unlock()
+	shared = nil
+}
+
+func sharedKinds() (kinds, error) {
+	sharedMutex.Lock()
+	if shared == nil {
+		shared = sync.OnceValues(newKinds)
+	}
+	get := shared
+	sharedMutex.Unlock()
+	return get()
+}
+
+// Scheme gives a scheme as NewScheme makes it, which must not be changed.
+func Scheme() (*runtime.Scheme, error) {
+	k, err := sharedKinds()
+	return k.scheme, err
+}
+
+// ClusterScoped tells whether objects of a kind have no namespace. It knows the kinds that registered dialects define, and Namespace.
+func ClusterScoped(kind schema.GroupKind) bool {
+	k, err := sharedKinds()
+	return err == nil && k.clusterScoped[kind]
+}
+
+// RefOf names an object of a registered dialect's kinds or of Kubernetes. The kind of another object is the name of its Go type.
+func RefOf(o client.Object) model.ObjectRef {
+	ref := model.ObjectRef{Kind: reflect.TypeOf(o).Elem().Name(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	if scheme, err := Scheme(); err == nil {
+		if gvk, err := apiutil.GVKForObject(o, scheme); err == nil {
+			ref.Group, ref.Kind = gvk.Group, gvk.Kind
+		}
+	}
+	return ref
+}
+
+// Kinds gives an empty object of each kind that dialects read, each once.
+func Kinds(dialects []Dialect) []client.Object {
+	var out []client.Object
+	seen := map[reflect.Type]bool{}
+	for _, d := range dialects {
+		for _, kind := range d.Kinds() {
+			if t := reflect.TypeOf(kind); !seen[t] {
+				seen[t] = true
+				out = append(out, kind)
+			}
+		}
+	}
+	return out
+}
+
+// OwnKinds gives an empty object of each kind that is the dialect's own: all but Kubernetes' built-in ones.
+func OwnKinds(d interface{ Kinds() []client.Object }) []client.Object {
+	var out []client.Object
+	for _, kind := range d.Kinds() {
+		if _, _, err := clientgoscheme.Scheme.ObjectKinds(kind); err != nil {
+			out = append(out, kind)
+		}
+	}
+	return out
+}
+
+// Definitions gives the CustomResourceDefinitions of dialects, in their order.
+func Definitions(dialects []Dialect) ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	var out []*apiextensionsv1.CustomResourceDefinition
+	for _, d := range dialects {
+		definitions, err := d.Definitions()
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, definitions...)
+	}
+	return out, nil
+}

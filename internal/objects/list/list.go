@@ -1,0 +1,40 @@
+// Package list reads the objects of a kind that is known at run time only.
+//
+// In: an empty object of the kind. Out: the objects of that kind that an API server or a cache has.
+package list
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+)
+
+// Objects lists the objects of a kind. The kind must be in the client's scheme, together with its list. An error for which
+// meta.IsNoMatchError is true says that the cluster does not serve the kind.
+func Objects(ctx context.Context, c client.Client, kind client.Object, options ...client.ListOption) ([]client.Object, error) {
+	gvk, err := apiutil.GVKForObject(kind, c.Scheme())
+	if err != nil {
+		return nil, fmt.Errorf("kind of %T: %w", kind, err)
+	}
+	gvk.Kind += "List"
+	made, err := c.Scheme().New(gvk)
+	if err != nil {
+		return nil, fmt.Errorf("list of %T: %w", kind, err)
+	}
+	objects := made.(client.ObjectList)
+	if err := c.List(ctx, objects, options...); err != nil {
+		return nil, fmt.Errorf("listing objects of %s: %w", gvk.GroupKind(), err)
+	}
+	items, err := meta.ExtractList(objects)
+	if err != nil {
+		return nil, fmt.Errorf("items of %s: %w", gvk.GroupKind(), err)
+	}
+	out := make([]client.Object, 0, len(items))
+	for _, item := range items {
+		out = append(out, item.(client.Object))
+	}
+	return out, nil
+}
