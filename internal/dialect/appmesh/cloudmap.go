@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -99,7 +100,7 @@ func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, pod.Labels)
 	maps.Copy(out, n.given)
-	for _, a := range addresses(pod) {
+	for _, a := range store.Addresses(pod) {
 		if a.Is4() {
 			out["AWS_INSTANCE_IPV4"] = a.String()
 		} else {

@@ -2,7 +2,6 @@ package appmesh
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,7 +72,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 // object must not take an old one's pods away.
 func (t *translator) instance(pod *corev1.Pod) {
 	found := t.candidates(pod)
-	if len(found) == 0 || ended(pod) {
+	if len(found) == 0 || store.Ended(pod) {
 		return
 	}
 	t.out.AddEndpoint(t.Task, t.endpoint(found[0], pod))
@@ -100,45 +99,9 @@ func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 	return found
 }
 
-func ended(pod *corev1.Pod) bool {
-	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
-}
-
-// endpoint gives what is known of a pod. One without an address yet is listed too: its sidecar asks for its
-// configuration before the API server has heard of the address.
+// endpoint gives what is known of a pod of a VirtualNode.
 func (t *translator) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
-	account := pod.Spec.ServiceAccountName
-	if account == "" {
-		account = "default"
-	}
-	return model.Endpoint{
-		Workload:  n.key,
-		Instance:  model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
-		Addresses: addresses(pod),
-		Identity:  model.Identity{TrustDomain: t.settings.trustDomain(), Namespace: pod.Namespace, Account: account},
-		Ready:     ready(pod),
-		Groups:    t.groups(n, pod),
-	}
-}
-
-// addresses lists a pod's addresses in the order of the API server, the first of each family.
-func addresses(pod *corev1.Pod) []netip.Addr {
-	ips := pod.Status.PodIPs
-	if len(ips) == 0 && pod.Status.PodIP != "" {
-		ips = []corev1.PodIP{{IP: pod.Status.PodIP}}
-	}
-	var out []netip.Addr
-	for _, ip := range ips {
-		a, err := netip.ParseAddr(ip.IP)
-		if err == nil && !slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
-			out = append(out, a)
-		}
-	}
-	return out
-}
-
-func ready(pod *corev1.Pod) bool {
-	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
-		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
-	})
+	e := store.EndpointOf(pod, n.key, t.settings.trustDomain())
+	e.Groups = t.groups(n, pod)
+	return e
 }

@@ -1,0 +1,83 @@
+package dialect_test
+
+import (
+	"encoding/json"
+	"os"
+	"strings"
+	"testing"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+)
+
+func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
+	folders := map[string]bool{"builtin": true}
+	for _, d := range dialect.All() {
+		folders[d.Name()] = true
+		t.Run(d.Name(), func(t *testing.T) {
+			if _, err := os.Stat(d.Name() + "/README.md"); err != nil {
+				t.Error(err)
+			}
+			if d.Title() == "" || len(dialect.OwnKinds(d)) == 0 {
+				t.Errorf("title %q, own kinds %v", d.Title(), dialect.OwnKinds(d))
+			}
+			g := incremental.New()
+			m := store.NewModel(g)
+			d.Rules(g, store.NewObjects(g), m)
+			g.Run()
+			if len(m.Snapshot().Meshes) > 0 || len(m.AllFindings()) > 0 {
+				t.Error("it makes something of nothing")
+			}
+		})
+	}
+	entries, err := os.ReadDir(".")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if e.IsDir() && !folders[e.Name()] {
+			t.Errorf("folder %s is not in the list of package builtin", e.Name())
+		}
+	}
+}
+
+func TestRegisterPanicsOnASecondDialectOfOneName(t *testing.T) {
+	defer func() {
+		if got := recover(); got != "dialect: Register called twice for dialect appmesh" {
+			t.Errorf("panic %v", got)
+		}
+	}()
+	for _, d := range dialect.All() {
+		dialect.Register(d)
+	}
+}
+
+func TestSettingsAreChecked(t *testing.T) {
+	for name, c := range map[string]struct{ values, want string }{
+		"defaults":        {`{}`, ""},
+		"known":           {`{"appmesh": {"defaultRetry": false}}`, ""},
+		"unknown dialect": {`{"appmash": {}}`, "settings of dialect appmash: there is no dialect of this name that has settings; those that have are appmesh"},
+		"unknown field":   {`{"appmesh": {"retry": false}}`, `settings of dialect appmesh: json: unknown field "retry"`},
+		"wrong type":      {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var s dialect.Settings
+			if err := json.Unmarshal([]byte(c.values), &s.Values); err != nil {
+				t.Fatal(err)
+			}
+			_, err := dialect.Configured(s)
+			if got := errorText(err); (got == "") != (c.want == "") || !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
+func errorText(err error) string {
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}

@@ -1,0 +1,53 @@
+package store
+
+import (
+	"net/netip"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// EndpointOf gives what is known of a pod that is an instance of a workload. One without an address yet counts too: its sidecar asks for
+// its configuration before the API server knows the address.
+func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.Endpoint {
+	account := pod.Spec.ServiceAccountName
+	if account == "" {
+		account = "default"
+	}
+	return model.Endpoint{
+		Workload:  workload,
+		Instance:  model.Instance{Namespace: pod.Namespace, Name: pod.Name, UID: string(pod.UID)},
+		Addresses: Addresses(pod),
+		Identity:  model.Identity{TrustDomain: trustDomain, Namespace: pod.Namespace, Account: account},
+		Ready:     ready(pod),
+	}
+}
+
+// Ended tells whether a pod has run to its end: it is an instance of nothing any more.
+func Ended(pod *corev1.Pod) bool {
+	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
+}
+
+// Addresses lists a pod's addresses in the order of the API server, the first of each family.
+func Addresses(pod *corev1.Pod) []netip.Addr {
+	ips := pod.Status.PodIPs
+	if len(ips) == 0 && pod.Status.PodIP != "" {
+		ips = []corev1.PodIP{{IP: pod.Status.PodIP}}
+	}
+	var out []netip.Addr
+	for _, ip := range ips {
+		a, err := netip.ParseAddr(ip.IP)
+		if err == nil && !slices.ContainsFunc(out, func(o netip.Addr) bool { return o.Is4() == a.Is4() }) {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func ready(pod *corev1.Pod) bool {
+	return pod.DeletionTimestamp == nil && slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+		return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+	})
+}

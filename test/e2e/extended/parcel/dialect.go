@@ -1,0 +1,71 @@
+package parcel
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/internal/dialect"
+)
+
+// definition is the CustomResourceDefinition.
+//
+//go:embed definition.yaml
+var definition []byte
+
+// Dialect is the dialect with its settings.
+type Dialect struct {
+	trustDomain string
+	values      values
+}
+
+// values are the settings as the chart has them.
+type values struct {
+	Port int32 `json:"port"`
+}
+
+// Name is the name of the chart value.
+func (Dialect) Name() string { return "parcel" }
+
+// Title is the name that users know.
+func (Dialect) Title() string { return "Parcel" }
+
+// AddToScheme adds the kind and its list to a scheme.
+func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(groupVersion, &VirtualService{}, &VirtualServiceList{})
+	metav1.AddToGroupVersion(scheme, groupVersion)
+	return nil
+}
+
+// Definitions gives the CustomResourceDefinition.
+func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
+	crd := &apiextensionsv1.CustomResourceDefinition{}
+	if err := yaml.UnmarshalStrict(definition, crd); err != nil {
+		return nil, fmt.Errorf("definition.yaml: %w", err)
+	}
+	return []*apiextensionsv1.CustomResourceDefinition{crd}, nil
+}
+
+// Kinds gives an empty object of each kind that the rules read.
+func (Dialect) Kinds() []client.Object {
+	return []client.Object{&corev1.Namespace{}, &corev1.Pod{}, &VirtualService{}}
+}
+
+// Values gives the default settings.
+func (Dialect) Values() any { return values{Port: 8080} }
+
+// Configure gives the dialect with settings as the chart has them.
+func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
+	v := d.Values().(values)
+	if err := dialect.Decode(raw, &v); err != nil {
+		return nil, err
+	}
+	return Dialect{trustDomain: trustDomain, values: v}, nil
+}

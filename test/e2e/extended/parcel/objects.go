@@ -1,0 +1,68 @@
+package parcel
+
+import (
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/model"
+)
+
+// AdmissionReads gives nothing: defaults depend on the object alone.
+func (Dialect) AdmissionReads(client.Object) []client.Object { return nil }
+
+// Default fills in port and host.
+func (d Dialect) Default(_, object client.Object, _ dialect.AdmissionContext) error {
+	v := object.(*VirtualService)
+	if v.Spec.Port == 0 {
+		v.Spec.Port = d.values.Port
+	}
+	if v.Spec.Host == "" {
+		v.Spec.Host = v.Name + "." + v.Namespace + ".svc.cluster.local"
+	}
+	return nil
+}
+
+// Validate refuses to change the label of the pods.
+func (Dialect) Validate(before, object client.Object) error {
+	if before == nil {
+		return nil
+	}
+	if was, is := before.(*VirtualService).Spec.App, object.(*VirtualService).Spec.App; was != is {
+		return fmt.Errorf("spec.app cannot change from %q to %q; create another VirtualService", was, is)
+	}
+	return nil
+}
+
+// Status gives a copy of an object with the condition Served.
+func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
+	out := object.DeepCopyObject().(*VirtualService)
+	c := metav1.Condition{
+		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "a part of mesh " + mesh, ObservedGeneration: out.Generation,
+		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+	}
+	for _, f := range findings {
+		if f.Severity == model.Error {
+			c.Status, c.Reason, c.Message = metav1.ConditionFalse, string(f.Code), f.Text
+			break
+		}
+	}
+	meta.SetStatusCondition(&out.Status.Conditions, c)
+	return out
+}
+
+// Finalizers lists the one of the former controller.
+func (Dialect) Finalizers() []string { return []string{finalizer} }
+
+// Owners gives nothing: no deletion waits for another object.
+func (Dialect) Owners(client.Object) []types.UID { return nil }
+
+// ReadinessGates lists the one that the former controller opened.
+func (Dialect) ReadinessGates() []dialect.ReadinessGate {
+	return []dialect.ReadinessGate{{Type: gate, Message: "there is no depot to register with"}}
+}
