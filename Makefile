@@ -3,10 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := $(CURDIR)/bin
 CACHE := $(CURDIR)/.cache
-VERSION ?= 0.1.0-dev
 export PATH := $(BIN):$(PATH)
 
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X anymesh.dev/anymesh/internal/cli.Version=$(VERSION)"
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
 TOOL := go tool -modfile=tools/go.mod
 
 .PHONY: help

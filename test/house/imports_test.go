@@ -62,7 +62,7 @@ var mayImport = []rule{
 	{"internal/inspect", []string{"internal/xds", "internal/console", "internal/words"}},
 	{"internal/check", []string{"api/...", "model", "internal/install", "internal/xds", "internal/flow", "internal/inspect", "internal/console"}},
 	{"internal/cli", []string{
-		"api/...", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity",
+		"api/...", "charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/install", "internal/agent", "internal/capture", "internal/identity",
 		"internal/console", "internal/manifest", "internal/lint", "internal/explain", "internal/describe", "internal/graph", "internal/inspect",
 		"internal/lookup", "internal/check", "internal/dialect", "internal/dialect/...", "internal/flow", "internal/xds",
 	}},
