@@ -11,21 +11,25 @@ import (
 	"testing"
 
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"anymesh.dev/anymesh/sandbox/internal/ociimage/ocitest"
 )
 
-func dir(name string) *tar.Header        { return &tar.Header{Name: name, Typeflag: tar.TypeDir} }
-func file(name, text string) *tar.Header { return &tar.Header{Name: name, Linkname: text} }
-func link(name, to string) *tar.Header {
-	return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
-}
-func hard(name, to string) *tar.Header {
-	return &tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: to}
+// Short names: the tables below are full of them.
+var dir, file, link, hard = ocitest.Dir, ocitest.File, ocitest.Link, ocitest.Hard
+
+// mine are entries that belong to who runs the test, who need not be root.
+func mine(entries []*tar.Header) string {
+	for _, e := range entries {
+		e.Uid, e.Gid = os.Getuid(), os.Getgid()
+	}
+	return ocitest.Tar(entries...)
 }
 
 func open(t *testing.T, layers ...string) *Image {
 	t.Helper()
-	m := newMaker(t)
-	image, err := Open(m.write(m.image("amd64", oci.ImageConfig{}, layers...)), "amd64")
+	m := ocitest.New()
+	image, err := Open(write(t, m, m.Image("amd64", oci.ImageConfig{}, layers...)), "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +42,7 @@ func unpack(t *testing.T, layers ...[]*tar.Header) (map[string]string, string, e
 	t.Helper()
 	var texts []string
 	for _, l := range layers {
-		texts = append(texts, layerOf(t, l...))
+		texts = append(texts, mine(l))
 	}
 	folder := filepath.Join(t.TempDir(), "root")
 	if err := os.Mkdir(folder, 0o755); err != nil {
@@ -149,8 +153,8 @@ func TestUnpackStaysInside(t *testing.T) {
 		"opaque by a link":       {link("a", ".."), file("a/.wh..wh..opq", "")},
 		"permissions of a link":  {link("a", "../victim"), &tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../victim", Mode: 0o777}},
 	} {
-		m := newMaker(t)
-		image, err := Open(m.write(m.image("amd64", oci.ImageConfig{}, layerOf(t, entries...))), "amd64")
+		m := ocitest.New()
+		image, err := Open(write(t, m, m.Image("amd64", oci.ImageConfig{}, mine(entries))), "amd64")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -183,7 +187,7 @@ func TestUnpackStaysInside(t *testing.T) {
 
 func TestUnpackKeepsPermissions(t *testing.T) {
 	_, folder, err := unpack(t, []*tar.Header{
-		{Name: "tmp", Typeflag: tar.TypeDir, Mode: 0o1777}, {Name: "su", Mode: 0o4755}, {Name: "secret", Mode: 0o600},
+		{Name: "tmp", Typeflag: tar.TypeDir, Mode: 0o1777}, {Name: "su", Typeflag: tar.TypeReg, Mode: 0o4755}, {Name: "secret", Typeflag: tar.TypeReg, Mode: 0o600},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +201,7 @@ func TestUnpackKeepsPermissions(t *testing.T) {
 
 // Sums are verified, of the layer as it is stored and without compression, and what it may unpack to is bounded.
 func TestUnpackRefuses(t *testing.T) {
-	big := layerOf(t, file("a", strings.Repeat("x", 100_000)), file("b", ""))
+	big := mine([]*tar.Header{file("a", strings.Repeat("x", 100_000)), file("b", "")})
 	for want, test := range map[string]struct {
 		limits Limits
 		change func(*Image)
@@ -225,7 +229,7 @@ func TestUnpackRefuses(t *testing.T) {
 
 // An image is unpacked once, by whoever is first; a part that is left behind is not taken for the whole.
 func TestStore(t *testing.T) {
-	image := open(t, layerOf(t, file("a", "x")))
+	image := open(t, mine([]*tar.Header{file("a", "x")}))
 	store := Store{filepath.Join(t.TempDir(), "images")}
 	var roots [8]string
 	var all sync.WaitGroup
