@@ -198,18 +198,17 @@ func (s *search) in(index oci.Index, depth int) error {
 	return nil
 }
 
-// manifest takes an image of the platform. SBOMs, signatures and the like have manifests too, but no image's configuration.
+// manifest takes an image of the platform. SBOMs, signatures and the like have manifests too, but no image's configuration. Some
+// writers repeat the type of the configuration in a descriptor's artifactType.
 func (s *search) manifest(d oci.Descriptor) error {
-	if d.ArtifactType != "" || d.Annotations["vnd.docker.reference.type"] != "" || s.images[d.Digest] != nil {
+	if d.ArtifactType != "" && !isConfig(d.ArtifactType) || d.Annotations["vnd.docker.reference.type"] != "" || s.images[d.Digest] != nil {
 		return nil
 	}
 	var m oci.Manifest
 	if err := s.archive.document(d.Digest, &m); err != nil {
 		return err
 	}
-	switch m.Config.MediaType {
-	case oci.MediaTypeImageConfig, "application/vnd.docker.container.image.v1+json":
-	default:
+	if !isConfig(m.Config.MediaType) {
 		return nil
 	}
 	var config oci.Image
@@ -227,4 +226,8 @@ func (s *search) manifest(d oci.Descriptor) error {
 		Digest: d.Digest.String(), Config: config.Config, archive: s.archive, layers: m.Layers, diffIDs: config.RootFS.DiffIDs,
 	}
 	return nil
+}
+
+func isConfig(mediaType string) bool {
+	return mediaType == oci.MediaTypeImageConfig || mediaType == "application/vnd.docker.container.image.v1+json"
 }

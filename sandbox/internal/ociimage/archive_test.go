@@ -37,11 +37,12 @@ func TestOpenFindsTheImage(t *testing.T) {
 	want := m.Image("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
 	other := m.Image("arm64", oci.ImageConfig{})
 	sbom := m.Document(oci.MediaTypeImageManifest, oci.Manifest{Config: oci.DescriptorEmptyJSON, ArtifactType: "application/spdx+json"})
-	marked := sbom
-	marked.ArtifactType = "application/spdx+json"
+	marked, typed := sbom, want
+	marked.ArtifactType, typed.ArtifactType = "application/spdx+json", oci.MediaTypeImageConfig
 	index := m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
 	for what, file := range map[string]string{
 		"alone": write(t, m, want), "with others": write(t, m, other, want, marked), "in an index": write(t, m, index, sbom), "twice": write(t, m, want, index),
+		"with its type": write(t, m, typed),
 	} {
 		image, err := Open(file, "amd64")
 		if err != nil {
