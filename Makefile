@@ -38,7 +38,7 @@ $(BIN)/envoy-1.36: hack/envoy.sh hack/images/images.lock
 # The images of other architectures need the program built for them: "make images ARCHS=amd64" saves that.
 ARCHS ?= amd64 arm64
 .PHONY: images
-images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write the container images to bin/images, with their SBOMs (no Docker)
+images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write container images and their SBOMs to bin/images
 	@go run ./hack/images build --bin $(BIN) --cache $(CACHE) --archs "$(ARCHS)"
 
 .PHONY: $(ARCHS:%=$(BIN)/linux-%/anymesh)

@@ -1,4 +1,5 @@
-// Package charts holds the Helm chart, which is the one source of the manifests that `anymesh install` applies, and of the version.
+// Package charts holds the Helm chart, which is the one source of the manifests that `anymesh install` applies, and of
+// the version.
 package charts
 
 import (

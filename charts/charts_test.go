@@ -7,7 +7,8 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// Chart, program and images are released together. Version reads the appVersion; whatever else names the version must say the same.
+// Chart, program and images are released together. Version reads the appVersion; whatever else names the version must
+// say the same.
 func TestOneVersion(t *testing.T) {
 	var chart struct{ Version string }
 	read(t, "anymesh/Chart.yaml", &chart)
@@ -30,7 +31,12 @@ func TestOneVersion(t *testing.T) {
 	}
 	for field, image := range images {
 		if !strings.HasPrefix(image, "anymesh.dev/") || !strings.HasSuffix(image, ":"+Version()) {
-			t.Errorf("values.yaml: %s: %q: want an image of anymesh.dev with the tag %s, the appVersion of Chart.yaml", field, image, Version())
+			t.Errorf(
+				"values.yaml: %s: %q: want an image of anymesh.dev with the tag %s, the appVersion of Chart.yaml",
+				field,
+				image,
+				Version(),
+			)
 		}
 	}
 }

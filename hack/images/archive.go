@@ -22,8 +22,15 @@ import (
 // spdxType is the media type of an SBOM, and the artifact type of the manifest that refers from it to an image.
 const spdxType = "application/spdx+json"
 
-// writeArchive writes an OCI archive: the index of an image under its name, and the SBOMs, by architecture, as referrers of its images.
-func writeArchive(path, name, version string, index v1.ImageIndex, images map[string]v1.Image, sboms map[string][]byte, archs []string) error {
+// writeArchive writes an OCI archive: the index of an image under its name, and the SBOMs, by architecture, as
+// referrers of its images.
+func writeArchive(
+	path, name, version string,
+	index v1.ImageIndex,
+	images map[string]v1.Image,
+	sboms map[string][]byte,
+	archs []string,
+) error {
 	folder, err := os.MkdirTemp(filepath.Dir(path), ".layout-")
 	if err != nil {
 		return err
@@ -76,7 +83,8 @@ func refer(into layout.Path, image v1.Image, sbom []byte) error {
 		return err
 	}
 	raw, err := json.Marshal(oci.Manifest{
-		Versioned: specs.Versioned{SchemaVersion: 2}, MediaType: oci.MediaTypeImageManifest, ArtifactType: spdxType, Config: oci.DescriptorEmptyJSON,
+		Versioned: specs.Versioned{SchemaVersion: 2},
+		MediaType: oci.MediaTypeImageManifest, ArtifactType: spdxType, Config: oci.DescriptorEmptyJSON,
 		Layers:  []oci.Descriptor{{MediaType: spdxType, Digest: godigest.Digest(list.String()), Size: listSize}},
 		Subject: &oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: godigest.Digest(digest.String()), Size: size},
 	})

@@ -15,7 +15,8 @@ type deb struct {
 	files   tree
 }
 
-// Users that may run in the images: root for the container that captures traffic, nonroot for the control plane, sidecar for sidecars.
+// Users that may run in the images: root for the container that captures traffic, nonroot for the control plane,
+// sidecar for sidecars.
 const (
 	passwd = "root:x:0:0:root:/root:/sbin/nologin\n" +
 		"sidecar:x:1337:1337:sidecar:/:/sbin/nologin\n" +
@@ -27,8 +28,8 @@ const (
 
 // base makes the lowest layer of an image: the packages' files, users, and the bundle of CA certificates.
 //
-// The scripts of packages do not run: what they would make is made here. As in other images without dpkg, each package has its
-// paragraph in /var/lib/dpkg/status.d, where scanners look.
+// The scripts of packages do not run: what they would make is made here. As in other images without dpkg, each package
+// has its paragraph in /var/lib/dpkg/status.d, where scanners look.
 func base(packages []deb) tree {
 	t := tree{
 		"tmp":          {mode: 0o1777, dir: true},
@@ -54,14 +55,16 @@ func base(packages []deb) tree {
 
 // unwanted are folders of packages without use in an image that has neither a shell nor a user at a terminal.
 var unwanted = []string{
-	"usr/share/man/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/bug/", "usr/share/zoneinfo/right/",
-	"usr/share/zoneinfo/posix/", "usr/share/base-files/", "usr/share/ca-certificates/", "usr/lib/x86_64-linux-gnu/gconv/",
-	"usr/lib/x86_64-linux-gnu/audit/", "etc/update-motd.d/", "etc/default/", "etc/profile.d/", "etc/skel/", "usr/sbin/", "usr/bin/",
-	"sbin/", "bin/", "boot/", "proc/", "sys/", "run/", "dev/", "media/", "mnt/", "srv/", "opt/", "usr/games/", "usr/src/", "usr/include/",
+	"usr/share/man/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/bug/",
+	"usr/share/zoneinfo/right/", "usr/share/zoneinfo/posix/", "usr/share/base-files/",
+	"usr/share/ca-certificates/", "usr/lib/x86_64-linux-gnu/gconv/", "usr/lib/x86_64-linux-gnu/audit/",
+	"etc/update-motd.d/", "etc/default/", "etc/profile.d/", "etc/skel/", "usr/sbin/", "usr/bin/", "sbin/",
+	"bin/", "boot/", "proc/", "sys/", "run/", "dev/", "media/", "mnt/", "srv/", "opt/", "usr/games/",
+	"usr/src/", "usr/include/",
 }
 
-// wanted tells whether an entry of a package becomes part of the image. CA certificates do so as one bundle. Folders follow from
-// what is in them, but for those that anybody may write to; licence texts stay.
+// wanted tells whether an entry of a package becomes part of the image. CA certificates do so as one bundle. Folders
+// follow from what is in them, but for those that anybody may write to; licence texts stay.
 func wanted(name string, n node) bool {
 	if path.Dir(name) == "usr/share/ca-certificates/mozilla" {
 		return true // certificates takes them out again

@@ -59,7 +59,8 @@ func (b builder) build() error {
 	return os.WriteFile(keyFile, []byte(key), 0o644)
 }
 
-// key changes with everything that decides what the archives hold: this program, the lock, and the programs that are put into images.
+// key changes with everything that decides what the archives hold: this program, the lock, and the programs that are
+// put into images.
 func (b builder) key() (string, error) {
 	self, err := os.Executable() // what go run builds is the same for the same source
 	if err != nil {
@@ -161,7 +162,14 @@ func (b builder) tell(r recipe, index v1.ImageIndex) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s: anymesh.dev/%s:%s@%s, %d MB\n", b.archive(r), r.name, b.of.version, digest, (info.Size()+500_000)/1_000_000)
+	fmt.Printf(
+		"%s: anymesh.dev/%s:%s@%s, %d MB\n",
+		b.archive(r),
+		r.name,
+		b.of.version,
+		digest,
+		(info.Size()+500_000)/1_000_000,
+	)
 	return nil
 }
 

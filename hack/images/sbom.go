@@ -69,12 +69,18 @@ type contents struct {
 // sbom lists what is in an image, as SPDX 2.3 in JSON.
 func (r recipe) sbom(of release, c contents) ([]byte, error) {
 	doc := spdx{
-		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: "SPDXRef-DOCUMENT", Name: "anymesh.dev/" + r.name + ":" + of.version + " linux/" + c.arch,
+		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: "SPDXRef-DOCUMENT",
+		Name:      "anymesh.dev/" + r.name + ":" + of.version + " linux/" + c.arch,
 		Namespace: source + "/spdx/" + r.name + "-" + strings.TrimPrefix(c.digest, "sha256:"),
-		Creation:  spdxCreation{of.created.UTC().Format(time.RFC3339), []string{"Organization: Anymesh", "Tool: anymesh-images-" + of.version}},
+		Creation: spdxCreation{
+			of.created.UTC().Format(time.RFC3339),
+			[]string{"Organization: Anymesh", "Tool: anymesh-images-" + of.version},
+		},
 	}
 	image := spdxPackage{Name: "anymesh.dev/" + r.name, Version: of.version, Purpose: "CONTAINER", Declared: licenses}
-	image.refer("pkg:oci/" + r.name + "@" + url.QueryEscape(c.digest) + "?arch=" + c.arch + "&repository_url=anymesh.dev/" + r.name)
+	image.refer(
+		"pkg:oci/" + r.name + "@" + url.QueryEscape(c.digest) + "?arch=" + c.arch + "&repository_url=anymesh.dev/" + r.name,
+	)
 	image.sum(strings.TrimPrefix(c.digest, "sha256:"))
 	root := doc.add("Image-"+r.name, image)
 	doc.relate("SPDXRef-DOCUMENT", "DESCRIBES", root)
@@ -89,14 +95,24 @@ func (r recipe) sbom(of release, c contents) ([]byte, error) {
 	}
 	for _, d := range c.debs {
 		p := spdxPackage{Name: d.name, Version: d.version, Supplier: "Organization: Debian", Purpose: "LIBRARY"}
-		p.refer("pkg:deb/debian/" + d.name + "@" + url.QueryEscape(d.version) + "?arch=" + d.arch + "&distro=debian-" + debianVersion)
+		at := d.name + "@" + url.QueryEscape(d.version)
+		p.refer("pkg:deb/debian/" + at + "?arch=" + d.arch + "&distro=debian-" + debianVersion)
 		p.sum(d.sha256)
 		doc.relate(root, "CONTAINS", doc.add("Deb-"+d.name, p))
 	}
 	if c.envoy != nil {
-		p := spdxPackage{Name: "envoy", Version: c.envoy.version, Supplier: "Organization: " + c.envoy.name, Purpose: "APPLICATION", Declared: licenses}
+		p := spdxPackage{
+			Name:     "envoy",
+			Version:  c.envoy.version,
+			Supplier: "Organization: " + c.envoy.name,
+			Purpose:  "APPLICATION",
+			Declared: licenses,
+		}
 		p.refer("pkg:pypi/" + c.envoy.name + "@" + c.envoy.version)
-		p.References = append(p.References, spdxRef{"SECURITY", "cpe23Type", "cpe:2.3:a:envoyproxy:envoy:" + c.envoy.version + ":*:*:*:*:*:*:*"})
+		p.References = append(
+			p.References,
+			spdxRef{"SECURITY", "cpe23Type", "cpe:2.3:a:envoyproxy:envoy:" + c.envoy.version + ":*:*:*:*:*:*:*"},
+		)
 		p.sum(c.envoy.sha256)
 		doc.relate(root, "CONTAINS", doc.add("Wheel-"+c.envoy.name, p))
 	}
@@ -111,7 +127,8 @@ func (r recipe) sbom(of release, c contents) ([]byte, error) {
 // debianVersion is the number of the release that the lock names.
 const debianVersion = "12"
 
-// modules are what the program was built from, as the toolchain notes in it: replacements count, and the standard library.
+// modules are what the program was built from, as the toolchain notes in it: replacements count, and the standard
+// library.
 func modules(build *debug.BuildInfo) []debug.Module {
 	out := []debug.Module{{Path: "stdlib", Version: strings.TrimPrefix(strings.Fields(build.GoVersion)[0], "go")}}
 	for _, m := range build.Deps {

@@ -36,16 +36,16 @@ func (t tree) folders() {
 	}
 }
 
-// write gives the tree as a tar file. The same tree gives the same bytes: paths are in order, so that folders come before what is in
-// them, and everything is of 1970.
+// write gives the tree as a tar file. The same tree gives the same bytes: paths are in order, so that folders come
+// before what is in them, and everything is of 1970.
 func (t tree) write(w io.Writer) error {
 	t.folders()
 	out := tar.NewWriter(w)
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		n := t[name]
 		h := &tar.Header{
-			Name: name, Mode: n.mode, Uid: n.uid, Gid: n.gid, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR, Typeflag: tar.TypeReg,
-			Size: int64(len(n.body)), Linkname: n.link,
+			Name: name, Mode: n.mode, Uid: n.uid, Gid: n.gid, ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR,
+			Typeflag: tar.TypeReg, Size: int64(len(n.body)), Linkname: n.link,
 		}
 		switch {
 		case n.dir:
@@ -63,7 +63,8 @@ func (t tree) write(w io.Writer) error {
 	return out.Close()
 }
 
-// readTree reads a tar file. A hard link becomes a copy of its target. Special files are errors: no package that we take has any.
+// readTree reads a tar file. A hard link becomes a copy of its target. Special files are errors: no package that we
+// take has any.
 func readTree(r io.Reader) (tree, error) {
 	t := tree{}
 	for in := tar.NewReader(r); ; {

@@ -16,7 +16,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/ociimage/ocitest"
 )
 
-// writeArchive writes the image example.com/packed: the test program, users, and a folder of which a second layer changes something.
+// writeArchive writes the image example.com/packed: the test program, users, and a folder of which a second layer
+// changes something.
 func writeArchive(app, file string) error {
 	program, err := os.ReadFile(app)
 	if err != nil {
@@ -72,7 +73,10 @@ func TestArchive(t *testing.T) {
 		}
 	}
 	got.Env = nil
-	if want := (self{1234, 1235, []int{77}, "/data", []string{"/sbin/testapp", "-http=:8080"}, nil}); !reflect.DeepEqual(got, want) {
+	if want := (self{1234, 1235, []int{77}, "/data", []string{"/sbin/testapp", "-http=:8080"}, nil}); !reflect.DeepEqual(
+		got,
+		want,
+	) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := c.mustAsk(t, one, "list", "dir", "/"); got != "bin data dev etc proc run sbin sys tmp var" {
@@ -93,7 +97,8 @@ func TestArchive(t *testing.T) {
 	other.Env = []corev1.EnvVar{{Name: "FROM", Value: "pod"}}
 	other.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(5)), RunAsGroup: ptr.To(int64(6))}
 	got = about(c.ready(t, ns, pod("other", other)))
-	if got.UID != 5 || got.GID != 6 || got.Dir != "/tmp" || len(got.Args) != 3 || !slices.Contains(got.Env, "FROM=pod") || !slices.Contains(got.Env, "KEPT=yes") {
+	if got.UID != 5 || got.GID != 6 || got.Dir != "/tmp" || len(got.Args) != 3 || !slices.Contains(got.Env, "FROM=pod") ||
+		!slices.Contains(got.Env, "KEPT=yes") {
 		t.Errorf("the Pod's own settings: got %+v", got)
 	}
 }

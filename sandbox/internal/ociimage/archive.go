@@ -1,8 +1,8 @@
 // Package ociimage reads a container image from an OCI archive and unpacks its file system.
 //
-// In: an OCI image layout in a tar file, which may come from anywhere, and an empty folder. Out: the image's configuration, its digest,
-// and the files of its layers in the folder; nothing outside of it is read or written, whatever the archive holds. All sums are
-// verified, and sizes are limited.
+// In: an OCI image layout in a tar file, which may come from anywhere, and an empty folder. Out: the image's
+// configuration, its digest, and the files of its layers in the folder; nothing outside of it is read or written,
+// whatever the archive holds. All sums are verified, and sizes are limited.
 package ociimage
 
 import (
@@ -198,10 +198,11 @@ func (s *search) in(index oci.Index, depth int) error {
 	return nil
 }
 
-// manifest takes an image of the platform. SBOMs, signatures and the like have manifests too, but no image's configuration. Some
-// writers repeat the type of the configuration in a descriptor's artifactType.
+// manifest takes an image of the platform. SBOMs, signatures and the like have manifests too, but no image's
+// configuration. Some writers repeat the type of the configuration in a descriptor's artifactType.
 func (s *search) manifest(d oci.Descriptor) error {
-	if d.ArtifactType != "" && !isConfig(d.ArtifactType) || d.Annotations["vnd.docker.reference.type"] != "" || s.images[d.Digest] != nil {
+	if d.ArtifactType != "" && !isConfig(d.ArtifactType) || d.Annotations["vnd.docker.reference.type"] != "" ||
+		s.images[d.Digest] != nil {
 		return nil
 	}
 	var m oci.Manifest
@@ -220,10 +221,17 @@ func (s *search) manifest(d oci.Descriptor) error {
 		return nil
 	}
 	if n := len(m.Layers); n > maxLayer || n != len(config.RootFS.DiffIDs) {
-		return fmt.Errorf("manifest %s has %d layers and %d sums of them, want as many, and at most %d", d.Digest, n, len(config.RootFS.DiffIDs), maxLayer)
+		return fmt.Errorf(
+			"manifest %s has %d layers and %d sums of them, want as many, and at most %d",
+			d.Digest,
+			n,
+			len(config.RootFS.DiffIDs),
+			maxLayer,
+		)
 	}
 	s.images[d.Digest] = &Image{
-		Digest: d.Digest.String(), Config: config.Config, archive: s.archive, layers: m.Layers, diffIDs: config.RootFS.DiffIDs,
+		Digest: d.Digest.String(), Config: config.Config,
+		archive: s.archive, layers: m.Layers, diffIDs: config.RootFS.DiffIDs,
 	}
 	return nil
 }

@@ -36,12 +36,18 @@ func TestOpenFindsTheImage(t *testing.T) {
 	m := ocitest.New()
 	want := m.Image("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
 	other := m.Image("arm64", oci.ImageConfig{})
-	sbom := m.Document(oci.MediaTypeImageManifest, oci.Manifest{Config: oci.DescriptorEmptyJSON, ArtifactType: "application/spdx+json"})
+	sbom := m.Document(
+		oci.MediaTypeImageManifest,
+		oci.Manifest{Config: oci.DescriptorEmptyJSON, ArtifactType: "application/spdx+json"},
+	)
 	marked, typed := sbom, want
 	marked.ArtifactType, typed.ArtifactType = "application/spdx+json", oci.MediaTypeImageConfig
 	index := m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
 	for what, file := range map[string]string{
-		"alone": write(t, m, want), "with others": write(t, m, other, want, marked), "in an index": write(t, m, index, sbom), "twice": write(t, m, want, index),
+		"alone":         write(t, m, want),
+		"with others":   write(t, m, other, want, marked),
+		"in an index":   write(t, m, index, sbom),
+		"twice":         write(t, m, want, index),
 		"with its type": write(t, m, typed),
 	} {
 		image, err := Open(file, "amd64")
@@ -62,7 +68,10 @@ func TestOpenRefuses(t *testing.T) {
 	second := m.Image("amd64", oci.ImageConfig{User: "1"})
 	missing := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: digest.FromString("nowhere")}
 	escaping := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: "sha256:../../index.json"}
-	weak := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: "sha512:" + digest.Digest(strings.Repeat("0", 128))}
+	weak := oci.Descriptor{
+		MediaType: oci.MediaTypeImageManifest,
+		Digest:    "sha512:" + digest.Digest(strings.Repeat("0", 128)),
+	}
 	wrong := m.Blob(oci.MediaTypeImageManifest, "{}")
 	m.Blobs[wrong.Digest.Encoded()] = `{"config": {}}`
 	short := m.Document(oci.MediaTypeImageManifest, oci.Manifest{
@@ -73,6 +82,8 @@ func TestOpenRefuses(t *testing.T) {
 	for range 6 {
 		deep = m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{deep}})
 	}
+	layout := ocitest.File("oci-layout", "")
+	linked, long := ocitest.Link("index.json", "/etc/passwd"), ocitest.File("index.json", strings.Repeat(" ", maxJSON+1))
 	for want, file := range map[string]string{
 		"no image for linux/amd64, only for linux/arm64": write(t, m, arm),
 		"it has no image":              write(t, m),
@@ -87,8 +98,8 @@ func TestOpenRefuses(t *testing.T) {
 		"not an OCI image layout":      put(t, "hello"),
 		"it has no oci-layout":         put(t, ocitest.Tar(ocitest.File("index.json", "{}"))),
 		"index.json: unexpected":       put(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.File("index.json", "{"))),
-		"it has no index.json":         put(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.Link("index.json", "/etc/passwd"))),
-		"index.json has 4194305 bytes": put(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.File("index.json", strings.Repeat(" ", maxJSON+1)))),
+		"it has no index.json":         put(t, ocitest.Tar(layout, linked)),
+		"index.json has 4194305 bytes": put(t, ocitest.Tar(layout, long)),
 	} {
 		if image, err := Open(file, "amd64"); err == nil {
 			t.Errorf("want an error with %q, got %+v", want, image)

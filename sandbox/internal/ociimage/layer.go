@@ -23,8 +23,9 @@ const (
 
 // layer is one layer that is being unpacked.
 //
-// Names in a layer may go through links that the image has: "bin/sh" where bin is a link to usr/bin. Such links are followed here, as if
-// root were "/". What is then done goes through os.Root, which lets nothing out of the folder even if that were wrong.
+// Names in a layer may go through links that the image has: "bin/sh" where bin is a link to usr/bin. Such links are
+// followed here, as if root were "/". What is then done goes through os.Root, which lets nothing out of the folder even
+// if that were wrong.
 type layer struct {
 	root   *os.Root
 	limits *Limits

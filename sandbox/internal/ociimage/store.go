@@ -14,7 +14,8 @@ import (
 // Store is a folder with the file systems of images, one a digest. Several processes may share it.
 type Store struct{ Dir string }
 
-// Root gives the folder with the image's file system, and unpacks it if this is the first time. Nobody may change what is in it.
+// Root gives the folder with the image's file system, and unpacks it if this is the first time. Nobody may change what
+// is in it.
 func (s Store) Root(image *Image) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", err

@@ -23,8 +23,8 @@ var DefaultLimits = Limits{Bytes: 8 << 30, Entries: 1_000_000}
 
 // Unpack writes the image's file system into an empty folder. After an error the folder holds a part of it.
 //
-// Owners and permissions are kept as far as the process may set them: in a user namespace, files of ids that it does not have are
-// root's. Devices, pipes, sockets and extended attributes are left out.
+// Owners and permissions are kept as far as the process may set them: in a user namespace, files of ids that it does
+// not have are root's. Devices, pipes, sockets and extended attributes are left out.
 func (i *Image) Unpack(folder string, limits Limits) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {

@@ -84,10 +84,15 @@ func TestUnpack(t *testing.T) {
 			[][]*tar.Header{{dir("a/"), file("a/x", "old"), file("b", "file")}, {file("a/x", "new"), dir("b"), file("b/y", "")}},
 			map[string]string{"a": "/", "a/x": "new", "b": "/", "b/y": ""},
 		},
-		"folders that are not listed": {[][]*tar.Header{{file("a/b/c", "x")}}, map[string]string{"a": "/", "a/b": "/", "a/b/c": "x"}},
-		"a slash in front":            {[][]*tar.Header{{file("/a", "x"), dir("./"), file("./b", "y")}}, map[string]string{"a": "x", "b": "y"}},
+		"folders that are not listed": {
+			[][]*tar.Header{{file("a/b/c", "x")}}, map[string]string{"a": "/", "a/b": "/", "a/b/c": "x"},
+		},
+		"a slash in front": {
+			[][]*tar.Header{{file("/a", "x"), dir("./"), file("./b", "y")}}, map[string]string{"a": "x", "b": "y"},
+		},
 		"a file is gone": {
-			[][]*tar.Header{{file("a/x", "x"), file("a/y", "y")}, {file("a/.wh.x", "")}}, map[string]string{"a": "/", "a/y": "y"},
+			[][]*tar.Header{{file("a/x", "x"), file("a/y", "y")}, {file("a/.wh.x", "")}},
+			map[string]string{"a": "/", "a/y": "y"},
 		},
 		"a folder is gone, and another one is new": {
 			[][]*tar.Header{{file("a/b/x", "x")}, {file("a/.wh.b", ""), file("c", "")}}, map[string]string{"a": "/", "c": ""},
@@ -100,19 +105,30 @@ func TestUnpack(t *testing.T) {
 			[][]*tar.Header{{file("a/.wh.x", ""), file("b/.wh..wh..opq", ""), file(".wh..wh.plnk", "")}}, map[string]string{},
 		},
 		"whiteouts leave their own layer alone": {
-			[][]*tar.Header{{file("a/x", "old"), file("a/y", "old")}, {file("a/x", "new"), file(".wh.a", "")}}, map[string]string{"a": "/", "a/x": "new"},
+			[][]*tar.Header{{file("a/x", "old"), file("a/y", "old")}, {file("a/x", "new"), file(".wh.a", "")}},
+			map[string]string{"a": "/", "a/x": "new"},
 		},
 		"through links": {
-			[][]*tar.Header{{dir("usr/bin"), link("bin", "usr/bin"), link("var", "/usr")}, {file("bin/sh", "x"), file("var/lib/y", "y")}},
-			map[string]string{"usr": "/", "usr/bin": "/", "usr/bin/sh": "x", "usr/lib": "/", "usr/lib/y": "y", "bin": "-> usr/bin", "var": "-> /usr"},
+			[][]*tar.Header{
+				{dir("usr/bin"), link("bin", "usr/bin"), link("var", "/usr")},
+				{file("bin/sh", "x"), file("var/lib/y", "y")},
+			},
+			map[string]string{
+				"usr": "/", "usr/bin": "/", "usr/bin/sh": "x", "usr/lib": "/", "usr/lib/y": "y",
+				"bin": "-> usr/bin", "var": "-> /usr",
+			},
 		},
 		"a file in the place of a link": {
 			[][]*tar.Header{{file("x", "x"), link("y", "x")}, {file("y", "y")}}, map[string]string{"x": "x", "y": "y"},
 		},
 		"hard links": {
-			[][]*tar.Header{{file("a/x", "x"), hard("y", "a/x"), hard("z", "/a/x")}}, map[string]string{"a": "/", "a/x": "x", "y": "x", "z": "x"},
+			[][]*tar.Header{{file("a/x", "x"), hard("y", "a/x"), hard("z", "/a/x")}},
+			map[string]string{"a": "/", "a/x": "x", "y": "x", "z": "x"},
 		},
-		"devices": {[][]*tar.Header{{&tar.Header{Name: "null", Typeflag: tar.TypeChar}, &tar.Header{Name: "p", Typeflag: tar.TypeFifo}}}, map[string]string{}},
+		"devices": {
+			[][]*tar.Header{{&tar.Header{Name: "null", Typeflag: tar.TypeChar}, &tar.Header{Name: "p", Typeflag: tar.TypeFifo}}},
+			map[string]string{},
+		},
 	} {
 		got, _, err := unpack(t, test.layers...)
 		if err != nil {
@@ -151,7 +167,9 @@ func TestUnpackStaysInside(t *testing.T) {
 		"whiteout of nothing":    {file(".wh.", "")},
 		"whiteout by a link":     {link("a", ".."), file("a/.wh.victim", "")},
 		"opaque by a link":       {link("a", ".."), file("a/.wh..wh..opq", "")},
-		"permissions of a link":  {link("a", "../victim"), &tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../victim", Mode: 0o777}},
+		"permissions of a link": {
+			link("a", "../victim"), &tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../victim", Mode: 0o777},
+		},
 	} {
 		m := ocitest.New()
 		image, err := Open(write(t, m, m.Image("amd64", oci.ImageConfig{}, mine(entries))), "amd64")
@@ -176,7 +194,8 @@ func TestUnpackStaysInside(t *testing.T) {
 			t.Errorf("%s: outside are %v and %v (%v)", what, names, below, err)
 		}
 		info, _ := os.Stat(filepath.Join(outside, "victim"))
-		if text, _ := os.ReadFile(filepath.Join(outside, "victim")); string(text) != "as it was" || info.Mode().Perm() != 0o600 {
+		if text, _ := os.ReadFile(filepath.Join(outside, "victim")); string(text) != "as it was" ||
+			info.Mode().Perm() != 0o600 {
 			t.Errorf("%s: a file outside was changed to %q, %s (%v)", what, text, info.Mode(), err)
 		}
 		if _, err := os.Stat("/evil"); err == nil {
@@ -187,12 +206,18 @@ func TestUnpackStaysInside(t *testing.T) {
 
 func TestUnpackKeepsPermissions(t *testing.T) {
 	_, folder, err := unpack(t, []*tar.Header{
-		{Name: "tmp", Typeflag: tar.TypeDir, Mode: 0o1777}, {Name: "su", Typeflag: tar.TypeReg, Mode: 0o4755}, {Name: "secret", Typeflag: tar.TypeReg, Mode: 0o600},
+		{
+			Name:     "tmp",
+			Typeflag: tar.TypeDir,
+			Mode:     0o1777,
+		}, {Name: "su", Typeflag: tar.TypeReg, Mode: 0o4755}, {Name: "secret", Typeflag: tar.TypeReg, Mode: 0o600},
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, want := range map[string]fs.FileMode{"tmp": fs.ModeDir | fs.ModeSticky | 0o777, "su": fs.ModeSetuid | 0o755, "secret": 0o600} {
+	for name, want := range map[string]fs.FileMode{
+		"tmp": fs.ModeDir | fs.ModeSticky | 0o777, "su": fs.ModeSetuid | 0o755, "secret": 0o600,
+	} {
 		if info, err := os.Stat(filepath.Join(folder, name)); err != nil || info.Mode() != want {
 			t.Errorf("%s: got %v, want %s (%v)", name, info.Mode(), want, err)
 		}
@@ -233,7 +258,8 @@ func TestStore(t *testing.T) {
 	store := Store{filepath.Join(t.TempDir(), "images")}
 	var roots [8]string
 	var all sync.WaitGroup
-	if err := os.MkdirAll(filepath.Join(store.Dir, strings.ReplaceAll(image.Digest, ":", "-")+".part", "old"), 0o755); err != nil {
+	part := filepath.Join(store.Dir, strings.ReplaceAll(image.Digest, ":", "-")+".part")
+	if err := os.MkdirAll(filepath.Join(part, "old"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for i := range roots {

@@ -21,9 +21,9 @@ type User struct {
 
 const maxUsers = 1 << 20 // bytes of passwd or group
 
-// LookUp finds a user in the file system of an image, from the text that an image's configuration has: a name or a number, and a
-// group after a colon. Without a group it is that of /etc/passwd, with the further ones of /etc/group. A number needs no entry.
-// No text is root.
+// LookUp finds a user in the file system of an image, from the text that an image's configuration has: a name or a
+// number, and a group after a colon. Without a group it is that of /etc/passwd, with the further ones of /etc/group. A
+// number needs no entry. No text is root.
 func LookUp(folder, text string) (User, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -62,7 +62,8 @@ func LookUp(folder, text string) (User, error) {
 	}
 	for _, g := range groups {
 		id, err := number(g[2])
-		if user.fields != nil && err == nil && len(g) > 3 && id != out.GID && slices.Contains(strings.Split(g[3], ","), user.fields[0]) {
+		if user.fields != nil && err == nil && len(g) > 3 && id != out.GID &&
+			slices.Contains(strings.Split(g[3], ","), user.fields[0]) {
 			out.Groups = append(out.Groups, id)
 		}
 	}
@@ -86,7 +87,12 @@ func find(lines [][]string, kind, name string) (entry, error) {
 		}
 	}
 	if err != nil {
-		return entry{}, fmt.Errorf("%s %q is not in the image's /etc/%s", kind, name, map[string]string{"user": "passwd", "group": "group"}[kind])
+		return entry{}, fmt.Errorf(
+			"%s %q is not in the image's /etc/%s",
+			kind,
+			name,
+			map[string]string{"user": "passwd", "group": "group"}[kind],
+		)
 	}
 	return entry{id: id}, nil
 }

@@ -22,7 +22,10 @@ func TestLookUp(t *testing.T) {
 	if got, err := LookUp(folder, "1337:7"); err != nil || !reflect.DeepEqual(got, User{UID: 1337, GID: 7, Home: "/"}) {
 		t.Errorf("without files: %+v, %v", got, err)
 	}
-	write("passwd", "# users\nroot:x:0:0:root:/root:/bin/sh\nweb:x:33:34::/srv:\nbad:x:x:1::/:\n12:x:13:14::/twelve:\nlost:x:40:x::/:\n")
+	write(
+		"passwd",
+		"# users\nroot:x:0:0:root:/root:/bin/sh\nweb:x:33:34::/srv:\nbad:x:x:1::/:\n12:x:13:14::/twelve:\nlost:x:40:x::/:\n",
+	)
 	write("group", "root:x:0:\nwww:x:34:web\nlogs:x:50:other,web\nstaff:x:51\n")
 	for text, want := range map[string]User{
 		"":          {Home: "/root"},

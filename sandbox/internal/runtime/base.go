@@ -70,7 +70,8 @@ func (c *container) argv() []string {
 	return append(entrypoint[:len(entrypoint):len(entrypoint)], args...)
 }
 
-// user is who the container runs as. Users and groups have names only in archives; on this machine's files they are numbers.
+// user is who the container runs as. Users and groups have names only in archives; on this machine's files they are
+// numbers.
 func (c *container) user() (ociimage.User, error) {
 	sec := c.cfg.GetLinux().GetSecurityContext()
 	user, err := c.imageOrPodUser(sec)

@@ -57,24 +57,48 @@ func TestUser(t *testing.T) {
 	for what, test := range map[string]struct {
 		archive string // user in the configuration; "-" without an archive
 		image   imagemap.Image
-		sec     security
+		sec     *security
 		want    ociimage.User
 	}{
-		"the archive's":              {"web", imagemap.Image{}, security{}, ociimage.User{UID: 33, GID: 34, Groups: []int{50}, Home: "/srv"}},
-		"named by the kubelet":       {"web:logs", imagemap.Image{}, security{RunAsUsername: "web"}, ociimage.User{UID: 33, GID: 50, Home: "/srv"}},
-		"repeated by the kubelet":    {"33:77", imagemap.Image{}, security{RunAsUser: number(33)}, ociimage.User{UID: 33, GID: 77, Home: "/srv"}},
-		"the Pod's":                  {"web", imagemap.Image{}, security{RunAsUser: number(5)}, ociimage.User{UID: 5, Home: "/"}},
-		"the Pod's root":             {"web", imagemap.Image{}, security{RunAsUser: number(0)}, ociimage.User{Home: "/"}},
-		"the Pod's group":            {"web", imagemap.Image{}, security{RunAsGroup: number(9)}, ociimage.User{UID: 33, GID: 9, Groups: []int{50}, Home: "/srv"}},
-		"the Pod's groups as well":   {"web", imagemap.Image{}, security{SupplementalGroups: []int64{1}}, ociimage.User{UID: 33, GID: 34, Groups: []int{50, 1}, Home: "/srv"}},
-		"the map's":                  {"web", imagemap.Image{User: &seven}, security{}, ociimage.User{UID: 7, Home: "/"}},
-		"only the Pod's groups":      {"web", imagemap.Image{}, security{SupplementalGroupsPolicy: rt.SupplementalGroupsPolicy_Strict}, ociimage.User{UID: 33, GID: 34, Home: "/srv"}},
-		"no archive":                 {"-", imagemap.Image{}, security{}, ociimage.User{Home: "/root"}},
-		"no archive, the map's":      {"-", imagemap.Image{User: &seven}, security{}, ociimage.User{UID: 7, Home: "/"}},
-		"no archive, the Pod's":      {"-", imagemap.Image{User: &seven}, security{RunAsUser: number(33)}, ociimage.User{UID: 33, Home: "/"}},
-		"no archive, the Pod's root": {"-", imagemap.Image{User: &seven}, security{RunAsUser: number(0)}, ociimage.User{Home: "/root"}},
+		"the archive's": {
+			"web", imagemap.Image{}, &security{}, ociimage.User{UID: 33, GID: 34, Groups: []int{50}, Home: "/srv"},
+		},
+		"named by the kubelet": {
+			"web:logs", imagemap.Image{}, &security{RunAsUsername: "web"}, ociimage.User{UID: 33, GID: 50, Home: "/srv"},
+		},
+		"repeated by the kubelet": {
+			"33:77", imagemap.Image{}, &security{RunAsUser: number(33)}, ociimage.User{UID: 33, GID: 77, Home: "/srv"},
+		},
+		"the Pod's": {
+			"web", imagemap.Image{}, &security{RunAsUser: number(5)}, ociimage.User{UID: 5, Home: "/"},
+		},
+		"the Pod's root": {"web", imagemap.Image{}, &security{RunAsUser: number(0)}, ociimage.User{Home: "/"}},
+		"the Pod's group": {
+			"web", imagemap.Image{}, &security{RunAsGroup: number(9)},
+			ociimage.User{UID: 33, GID: 9, Groups: []int{50}, Home: "/srv"},
+		},
+		"the Pod's groups as well": {
+			"web", imagemap.Image{}, &security{SupplementalGroups: []int64{1}},
+			ociimage.User{UID: 33, GID: 34, Groups: []int{50, 1}, Home: "/srv"},
+		},
+		"the map's": {"web", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
+		"only the Pod's groups": {
+			"web", imagemap.Image{}, &security{SupplementalGroupsPolicy: rt.SupplementalGroupsPolicy_Strict},
+			ociimage.User{UID: 33, GID: 34, Home: "/srv"},
+		},
+		"no archive":            {"-", imagemap.Image{}, &security{}, ociimage.User{Home: "/root"}},
+		"no archive, the map's": {"-", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
+		"no archive, the Pod's": {
+			"-", imagemap.Image{User: &seven}, &security{RunAsUser: number(33)}, ociimage.User{UID: 33, Home: "/"},
+		},
+		"no archive, the Pod's root": {
+			"-", imagemap.Image{User: &seven}, &security{RunAsUser: number(0)}, ociimage.User{Home: "/root"},
+		},
 	} {
-		c := &container{image: test.image, cfg: &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: &test.sec}}}
+		c := &container{
+			image: test.image,
+			cfg:   &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: test.sec}},
+		}
 		if test.archive != "-" {
 			c.base = &base{root: root, config: oci.ImageConfig{User: test.archive}}
 		}
@@ -82,7 +106,9 @@ func TestUser(t *testing.T) {
 			t.Errorf("%s: got %+v, want %+v (%v)", what, got, test.want, err)
 		}
 	}
-	c := &container{cfg: &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: &security{RunAsUsername: "web"}}}}
+	c := &container{
+		cfg: &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: &security{RunAsUsername: "web"}}},
+	}
 	if _, err := c.user(); err == nil || !strings.Contains(err.Error(), "by number only") {
 		t.Errorf("a name without an archive: %v", err)
 	}
@@ -90,12 +116,21 @@ func TestUser(t *testing.T) {
 
 func TestEnvironmentOfAnArchive(t *testing.T) {
 	c := &container{
-		base:  &base{config: oci.ImageConfig{Env: []string{"PATH=/image", "A=archive", "B=archive", "C=archive"}, WorkingDir: "/w", StopSignal: "SIGQUIT"}},
+		base: &base{
+			config: oci.ImageConfig{
+				Env:        []string{"PATH=/image", "A=archive", "B=archive", "C=archive"},
+				WorkingDir: "/w",
+				StopSignal: "SIGQUIT",
+			},
+		},
 		image: imagemap.Image{Env: []string{"B=map", "C=map"}},
 		pod:   &sandbox{cfg: &rt.PodSandboxConfig{Hostname: "pod"}},
 		cfg:   &rt.ContainerConfig{Envs: []*rt.KeyValue{{Key: "C", Value: []byte("pod")}}},
 	}
-	if got := c.env("/srv"); !slices.Equal(got, []string{"PATH=/image", "HOSTNAME=pod", "HOME=/srv", "A=archive", "B=map", "C=pod"}) {
+	if got := c.env("/srv"); !slices.Equal(
+		got,
+		[]string{"PATH=/image", "HOSTNAME=pod", "HOME=/srv", "A=archive", "B=map", "C=pod"},
+	) {
 		t.Errorf("variables: %v", got)
 	}
 	if got := c.workingDir(); got != "/w" {

@@ -89,7 +89,8 @@ func Hard(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: to}
 }
 
-// Tar gives a tar file. Permissions are 0755 unless an entry has some. It panics if an entry has no place in a tar file.
+// Tar gives a tar file. Permissions are 0755 unless an entry has some. It panics if an entry has no place in a tar
+// file.
 func Tar(entries ...*tar.Header) string {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
