@@ -4,6 +4,7 @@ import (
 	"archive/tar"
 	"bytes"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -121,9 +122,8 @@ func pack(folder fs.FS, w io.Writer) error {
 		if err != nil {
 			return err
 		}
-		defer in.Close()
 		_, err = io.Copy(out, in)
-		return err
+		return errors.Join(err, in.Close())
 	})
 	if err != nil {
 		return err
@@ -137,7 +137,7 @@ func replace(path string, write func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	defer os.Remove(out.Name())
+	defer os.RemoveAll(out.Name())
 	defer out.Close()
 	if err := write(out); err != nil {
 		return err

