@@ -46,7 +46,7 @@ func TestStatusAndImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var images []struct{ Name, Source string }
-	if err := json.Unmarshal([]byte(out), &images); err != nil || len(images) != 2 {
+	if err := json.Unmarshal([]byte(out), &images); err != nil || len(images) != 3 {
 		t.Errorf("%v: %s", err, out)
 	}
 }
