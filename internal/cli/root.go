@@ -14,12 +14,13 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"anymesh.dev/anymesh/charts"
 	"anymesh.dev/anymesh/internal/pod/agent"
 	"anymesh.dev/anymesh/internal/pod/capture"
 )
 
-// Version is set when the program is built.
-var Version = "0.1.0-dev"
+// Version is that of the chart and of the images: one is released with the others.
+var Version = charts.Version()
 
 // exitError ends the program with a code other than 1, and says nothing if Err is nil.
 type exitError struct {

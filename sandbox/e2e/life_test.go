@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/utils/ptr"
 )
 
 // The command line refuses what would hurt, and says why.
@@ -45,7 +46,7 @@ func TestStatusAndImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var images []struct{ Name, Source string }
-	if err := json.Unmarshal([]byte(out), &images); err != nil || len(images) != 2 {
+	if err := json.Unmarshal([]byte(out), &images); err != nil || len(images) != 3 {
 		t.Errorf("%v: %s", err, out)
 	}
 }
@@ -235,5 +236,12 @@ func testUserNamespace(t *testing.T, lab *labUnderTest) {
 	}
 	if got := c.kubectl(t, "-n", ns, "exec", "app", "--", "hostname"); got != "app\n" {
 		t.Errorf("got %q", got)
+	}
+	inArchive := packed("packed")
+	inArchive.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(0))} // the only id that nobody has here
+	unpacked := c.ready(t, ns, pod("packed", inArchive))
+	c.mustAsk(t, unpacked, "write", "file", "/data/mine")
+	if got := c.mustAsk(t, unpacked, "list", "dir", "/data"); got != "mine new" {
+		t.Errorf("/data has %q", got)
 	}
 }

@@ -52,7 +52,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// build makes the sandbox, the test program and an image map that names the latter.
+// build makes the sandbox, the test program, an image that holds it, and an image map that names both.
 func build() error {
 	sandboxBin = os.Getenv("SANDBOX_BIN")
 	if sandboxBin == "" {
@@ -67,12 +67,17 @@ func build() error {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("building the test program: %w: %s", err, out)
 	}
+	if err := writeArchive(app, filepath.Join(scratch, "image.tar")); err != nil {
+		return fmt.Errorf("writing the OCI archive: %w", err)
+	}
 	mapFile = filepath.Join(scratch, "images.yaml")
 	return os.WriteFile(mapFile, []byte(`images:
   example.com/testapp:
     program: testapp
     args: [-http=:8080, -grpc=:9090]
     env: [FROM_IMAGE=yes]
+  example.com/packed:
+    ociArchive: image.tar
   "example.com/tools/*":
     user: 1234
     workingDir: /work/here

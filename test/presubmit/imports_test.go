@@ -73,7 +73,7 @@ var mayImport = []rule{
 		"internal/cli/terminal",
 	}},
 	{"internal/cli", []string{
-		"docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
+		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/engine", "internal/delivery/xds", "internal/objects/list", "internal/cli/terminal",
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
 		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check",

@@ -9,6 +9,8 @@ import (
 	"syscall"
 	"time"
 	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // most is how many connections may have something to read at once without another goroutine that helps.
@@ -67,7 +69,7 @@ func (p *poll) add(c *conn, fd uintptr) error {
 			return err
 		}
 	}
-	event := syscall.EpollEvent{Events: syscall.EPOLLIN | syscall.EPOLLRDHUP | -syscall.EPOLLET, Fd: p.last} // the constant is negative
+	event := syscall.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: p.last} // syscall's EPOLLET has either sign
 	var failed error
 	err := p.raw.Control(func(epoll uintptr) {
 		failed = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &event))

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -17,7 +18,7 @@ func imagesCommand(p *place) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
 		Use:   "images",
-		Short: "List the images that stand for programs, those that win first",
+		Short: "List what images stand for, those that win first",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(files) == 0 {
@@ -39,9 +40,9 @@ func imagesCommand(p *place) *cobra.Command {
 				return printJSON(os.Stdout, m.Entries())
 			}
 			t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
-			fmt.Fprintln(t, "IMAGE\tPROGRAM\tARGS\tFROM")
+			fmt.Fprintln(t, "IMAGE\tPROGRAM OR ARCHIVE\tARGS\tFROM")
 			for _, e := range m.Entries() {
-				fmt.Fprintf(t, "%s\t%s\t%v\t%s\n", e.Name, e.Program, e.Args, e.Source)
+				fmt.Fprintf(t, "%s\t%s\t%v\t%s\n", e.Name, cmp.Or(e.Program, e.OCIArchive), e.Args, e.Source)
 			}
 			return t.Flush()
 		},

@@ -1,22 +1,27 @@
-// Package imagemap says which local program stands for which container image.
+// Package imagemap says which local program, or which OCI archive, stands for which container image.
 //
 // In: YAML files of users. Out: for an image name the Image to run, or nothing. A later file wins over an earlier one; within a file
 // an exact name wins over a pattern, and a longer pattern over a shorter one.
 package imagemap
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path"
 	"path/filepath"
+	"runtime"
 	"sort"
 	"strings"
 
 	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/sandbox/internal/ociimage"
 )
 
 // Image is one entry.
 type Image struct {
+	OCIArchive string            `json:"ociArchive,omitempty"` // host path of the image itself; all other fields win over what it says
 	Program    string            `json:"program,omitempty"`    // host path; shown in the container as /usr/local/bin/<its name>
 	Args       []string          `json:"args,omitempty"`       // the image's CMD: used unless the Pod gives args (or command)
 	Env        []string          `json:"env,omitempty"`        // NAME=value
@@ -41,7 +46,7 @@ type document struct {
 }
 
 // Load reads files in order. Relative host paths are relative to the file's folder. It is an error if a file has unknown fields,
-// or names a program, root or file that does not exist.
+// or names a program, root or file that does not exist, or an OCI archive without an image for this machine.
 func Load(files ...string) (*Map, error) {
 	m := &Map{}
 	for _, f := range files {
@@ -107,6 +112,19 @@ func (i *Image) resolve(dir string) error {
 			return err
 		}
 	}
+	if i.OCIArchive != "" {
+		if i.Root != "" {
+			return errors.New("ociArchive and root: only one of them can be the container's root")
+		}
+		if i.OCIArchive, err = abs(i.OCIArchive, "ociArchive", false); err != nil {
+			return err
+		}
+		image, err := i.Open()
+		if err != nil {
+			return fmt.Errorf("ociArchive: %w", err)
+		}
+		image.Close()
+	}
 	for to, from := range i.Files {
 		if !path.IsAbs(to) {
 			return fmt.Errorf("files: %q: the container path must be absolute", to)
@@ -122,6 +140,9 @@ func (i *Image) resolve(dir string) error {
 	}
 	return nil
 }
+
+// Open opens the image in the OCI archive, as it is now: it may be replaced while the sandbox runs.
+func (i Image) Open() (*ociimage.Image, error) { return ociimage.Open(i.OCIArchive, runtime.GOARCH) }
 
 // Find gives the image for a name as a Pod writes it. Entries match the whole name, the name without its digest or tag, and both without
 // the default registry; patterns are those of path.Match, except that '*' as the last character also matches '/'.

@@ -90,6 +90,9 @@ func TestLoadRefuses(t *testing.T) {
 		"images: {a: {files: {relative: prog}}}": "must be absolute",
 		"images: {a: {files: {/x: nowhere}}}":    "files[/x]",
 		`images: {"[": {program: prog}}`:         `images["["]`,
+		"images: {a: {ociArchive: nowhere}}":     `images["a"]: ociArchive`,
+		"images: {a: {ociArchive: prog}}":        "not an OCI image layout",
+		"images: {a: {ociArchive: x, root: .}}":  "only one of them",
 		"images: [a]":                            "image map",
 	} {
 		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 )
@@ -133,6 +134,12 @@ func overlay(s *Spec, from, to, name string) error {
 			return err
 		}
 	}
+	if s.InRoot != "" {
+		// The merged folder has the attributes of the upper one. Of this machine's files it must be root who may write to them.
+		if err := likeness(up, info); err != nil {
+			return err
+		}
+	}
 	options := "lowerdir=" + escape(from) + ",upperdir=" + escape(up) + ",workdir=" + escape(work)
 	if s.UserXattr {
 		options += ",userxattr"
@@ -145,6 +152,14 @@ func overlay(s *Spec, from, to, name string) error {
 		return fmt.Errorf("showing %s: %w", from, err)
 	}
 	return nil
+}
+
+// likeness gives a folder the permissions and the owner that another one has.
+func likeness(dir string, of os.FileInfo) error {
+	if st, ok := of.Sys().(*syscall.Stat_t); ok {
+		_ = os.Chown(dir, int(st.Uid), int(st.Gid)) // a user namespace may not have that owner: then it stays root
+	}
+	return os.Chmod(dir, of.Mode().Perm()|of.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeSticky))
 }
 
 func escape(path string) string {

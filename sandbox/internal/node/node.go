@@ -38,6 +38,7 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 	}
 	rt, err := runtime.New(runtime.Config{
 		Cluster: c, Dir: filepath.Join(lab.ClusterDir(c), "runtime"), Hidden: []string{lab.Dir}, UserNS: lab.UserNS, Images: images,
+		ImageDir: lab.ImageDir(),
 	})
 	if err != nil {
 		return err

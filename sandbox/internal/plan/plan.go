@@ -121,6 +121,9 @@ func (l Lab) LogDir() string { return filepath.Join(l.Dir, "logs") }
 // RunDir is the mount point of the memory file system that exists only inside the lab's mount namespace.
 func (l Lab) RunDir() string { return filepath.Join(l.Dir, "run") }
 
+// ImageDir holds the file systems of images, which all clusters share.
+func (l Lab) ImageDir() string { return filepath.Join(l.RunDir(), "images") }
+
 // ClusterDir is the part of RunDir that belongs to one cluster.
 func (l Lab) ClusterDir(c Cluster) string { return filepath.Join(l.RunDir(), c.Name) }
 

@@ -23,6 +23,7 @@ type container struct {
 	pod   *sandbox
 	cfg   *rt.ContainerConfig
 	image imagemap.Image
+	base  *base // nil if the image is no OCI archive
 	dir   string
 	logs  *logFile
 	done  chan struct{} // closed when the process has ended and its output is written
@@ -45,8 +46,12 @@ func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.Conta
 	if !known && len(cfg.Command) == 0 {
 		return "", errNoImage(name)
 	}
+	base, err := r.base(image)
+	if err != nil {
+		return "", fmt.Errorf("image %q: %w", name, err)
+	}
 	r.mu.Lock()
-	c := &container{id: r.id("ctr"), pod: pod, cfg: cfg, image: image, created: time.Now(), done: make(chan struct{})}
+	c := &container{id: r.id("ctr"), pod: pod, cfg: cfg, image: image, base: base, created: time.Now(), done: make(chan struct{})}
 	r.mu.Unlock()
 	c.dir = filepath.Join(r.cfg.Dir, "containers", c.id)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
@@ -120,7 +125,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 		return nil
 	}
 	if timeout > 0 {
-		p.signal(stopSignal(c.cfg.GetStopSignal()))
+		p.signal(c.stopSignal())
 		t := time.NewTimer(time.Duration(timeout) * time.Second)
 		defer t.Stop()
 		select {

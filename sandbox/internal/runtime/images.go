@@ -19,24 +19,36 @@ type Images struct {
 }
 
 func errNoImage(name string) error {
-	return fmt.Errorf("image %q is not in the sandbox's image map and the container gives no command: add \"images: {%q: {program: /path/to/program}}\" to a file and start the sandbox with --images FILE", name, name)
+	return fmt.Errorf("image %q is not in the sandbox's image map and the container gives no command: add \"images: {%q: {program: /path/to/program}}\", or ociArchive instead of program, to a file and start the sandbox with --images FILE", name, name)
 }
 
 // ListImages implements the CRI.
 func (i Images) ListImages(context.Context, *rt.ImageFilter) ([]*rt.Image, error) {
 	var out []*rt.Image
 	for _, e := range i.Map.Entries() {
-		out = append(out, describe(e.Name, e.Image))
+		image, err := describe(e.Name, e.Image)
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, image)
 	}
 	return out, nil
 }
 
-func describe(name string, img imagemap.Image) *rt.Image {
+func describe(name string, img imagemap.Image) (*rt.Image, error) {
 	out := &rt.Image{Id: name, RepoTags: []string{name}, Size: 1, Spec: &rt.ImageSpec{Image: name}}
-	if img.User != nil {
+	switch {
+	case img.User != nil:
 		out.Uid = &rt.Int64Value{Value: *img.User}
+	case img.OCIArchive != "":
+		opened, err := img.Open()
+		if err != nil {
+			return nil, fmt.Errorf("image %q: %w", name, err)
+		}
+		defer opened.Close()
+		out.Uid, out.Username = imageUser(opened.Config)
 	}
-	return out
+	return out, nil
 }
 
 // ImageStatus implements the CRI: images of the map are present.
@@ -45,7 +57,11 @@ func (i Images) ImageStatus(_ context.Context, spec *rt.ImageSpec, _ bool) (*rt.
 	if !ok {
 		return &rt.ImageStatusResponse{}, nil
 	}
-	return &rt.ImageStatusResponse{Image: describe(imageName(spec), img)}, nil
+	image, err := describe(imageName(spec), img)
+	if err != nil {
+		return nil, err
+	}
+	return &rt.ImageStatusResponse{Image: image}, nil
 }
 
 // PullImage implements the CRI. It succeeds for images of the map and for those whose every container in the Pod gives a command.

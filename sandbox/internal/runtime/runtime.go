@@ -2,7 +2,7 @@
 //
 // In: calls of the Container Runtime Interface, made directly by the kubelet in the same process. Out: processes in namespaces (see
 // package jail), their logs in the CRI format, exec, attach and port-forward streams, and events. Images are names for local programs
-// (see package imagemap). Not applied: cgroup limits, seccomp, AppArmor and SELinux.
+// or OCI archives (see packages imagemap and ociimage). Not applied: cgroup limits, seccomp, AppArmor and SELinux.
 package runtime
 
 import (
@@ -40,6 +40,8 @@ type Config struct {
 	Hidden  []string // host folders that no container may see
 	UserNS  bool
 	Images  *imagemap.Map
+
+	ImageDir string // folder for unpacked images; the nodes of a lab share it
 }
 
 // New makes a runtime and starts its streaming server on the loopback of the calling thread's network namespace.

@@ -42,7 +42,7 @@ func TestEnv(t *testing.T) {
 		pod:   &sandbox{cfg: &rt.PodSandboxConfig{Hostname: "pod"}},
 		cfg:   &rt.ContainerConfig{Envs: []*rt.KeyValue{{Key: "B", Value: []byte("pod=1")}, {Key: "PATH", Value: []byte("/p")}}},
 	}
-	got := c.env()
+	got := c.env("/root")
 	for _, want := range []string{"A=image", "B=pod=1", "PATH=/p", "HOSTNAME=pod", "HOME=/root"} {
 		if !slices.Contains(got, want) {
 			t.Errorf("missing %s in %v", want, got)

@@ -1,10 +1,8 @@
 package runtime
 
 import (
-	"fmt"
 	"path"
 	"path/filepath"
-	"slices"
 
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -24,6 +22,9 @@ func (r *Runtime) start(c *container) (*process, error) {
 	}
 	spec.InWork = c.dir
 	spec.InRoot = c.image.Root
+	if c.base != nil {
+		spec.InRoot = c.base.root
+	}
 	spec.Hidden = r.cfg.Hidden
 	spec.UserXattr = r.cfg.UserNS
 	spec.Mounts = r.mounts(c)
@@ -42,27 +43,13 @@ func (r *Runtime) start(c *container) (*process, error) {
 // spec fills in what is the same for a container's first process and for those that exec starts in it.
 func (r *Runtime) spec(c *container) (*jail.Spec, error) {
 	sec := c.cfg.GetLinux().GetSecurityContext()
+	user, err := c.user()
+	if err != nil {
+		return nil, err
+	}
 	s := &jail.Spec{
-		Argv: c.argv(), Env: c.env(), Dir: c.cfg.WorkingDir,
-		UID: 0, NoNewPrivs: sec.GetNoNewPrivs(),
-	}
-	if s.Dir == "" {
-		s.Dir = c.image.WorkingDir
-	}
-	switch {
-	case sec.GetRunAsUser() != nil:
-		s.UID = int(sec.RunAsUser.Value)
-	case c.image.User != nil:
-		s.UID = int(*c.image.User)
-	}
-	if sec.GetRunAsUsername() != "" {
-		return nil, fmt.Errorf("user %q: the sandbox knows users by number only", sec.RunAsUsername)
-	}
-	if sec.GetRunAsGroup() != nil {
-		s.GID = int(sec.RunAsGroup.Value)
-	}
-	for _, g := range sec.GetSupplementalGroups() {
-		s.Groups = append(s.Groups, int(g))
+		Argv: c.argv(), Env: c.env(user.Home), Dir: c.workingDir(),
+		UID: user.UID, GID: user.GID, Groups: user.Groups, NoNewPrivs: sec.GetNoNewPrivs(),
 	}
 	caps, err := jail.Capabilities(sec.GetCapabilities().GetAddCapabilities(), sec.GetCapabilities().GetDropCapabilities(), sec.GetPrivileged())
 	if err != nil {
@@ -75,37 +62,6 @@ func (r *Runtime) spec(c *container) (*jail.Spec, error) {
 		}
 	}
 	return s, nil
-}
-
-// argv follows Kubernetes: command replaces the image's program and args, args replace the image's args.
-func (c *container) argv() []string {
-	if len(c.cfg.Command) > 0 {
-		return slices.Concat(c.cfg.Command, c.cfg.Args)
-	}
-	args := c.image.Args
-	if len(c.cfg.Args) > 0 {
-		args = c.cfg.Args
-	}
-	if c.image.Program == "" { // an image of files only, as "FROM scratch" without ENTRYPOINT
-		return args
-	}
-	return append([]string{path.Join(programDir, filepath.Base(c.image.Program))}, args...)
-}
-
-func (c *container) env() []string {
-	home := "/"
-	if u := c.cfg.GetLinux().GetSecurityContext().GetRunAsUser(); u.GetValue() == 0 && (u != nil || c.image.User == nil || *c.image.User == 0) {
-		home = "/root"
-	}
-	hostname := c.pod.cfg.Hostname
-	env := append([]string{"PATH=" + defaultPath, "HOSTNAME=" + hostname, "HOME=" + home}, c.image.Env...)
-	if c.cfg.Tty {
-		env = append(env, "TERM=xterm")
-	}
-	for _, e := range c.cfg.Envs {
-		env = append(env, e.Key+"="+string(e.Value))
-	}
-	return lastWins(env)
 }
 
 // lastWins drops all but the last definition of each variable, as a shell would see them.

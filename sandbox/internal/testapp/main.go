@@ -99,6 +99,9 @@ func handler() http.Handler {
 		}
 		return "ok", nil
 	})
+	text("/self", aboutSelf)
+	text("/list", list)
+	text("/write", write)
 	text("/sick", func(*http.Request) (string, error) { sick.Store(true); return "", nil })
 	text("/peer", func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)

@@ -1,0 +1,191 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+	"github.com/google/go-containerregistry/pkg/v1/validate"
+)
+
+// Two builds of the same input, with nothing in common but that, give the same bytes; a third one has nothing to do.
+func TestBuildIsReproducible(t *testing.T) {
+	b := inputs(t)
+	if err := b.build(); err != nil {
+		t.Fatal(err)
+	}
+	again := b
+	again.bin = filepath.Join(t.TempDir(), "bin")
+	if err := os.CopyFS(again.bin, os.DirFS(b.bin)); err != nil {
+		t.Fatal(err)
+	}
+	for _, folder := range []string{again.out(), filepath.Join(b.cache, "layers")} {
+		if err := os.RemoveAll(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := again.build(); err != nil {
+		t.Fatal(err)
+	}
+	names := []string{
+		"anymesh.tar",
+		"anymesh-linux-amd64.spdx.json",
+		"anymesh-linux-arm64.spdx.json",
+		"envoy.tar",
+		"envoy-linux-amd64.spdx.json",
+	}
+	for _, name := range names {
+		first, err := sumOf(filepath.Join(b.out(), name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if second, err := sumOf(filepath.Join(again.out(), name)); err != nil || first != second {
+			t.Errorf("%s: sha256 %s, and %s when built again (%v)", name, first, second, err)
+		}
+	}
+	before, _ := os.Stat(b.archive(recipes[0]))
+	if err := b.build(); err != nil {
+		t.Fatal(err)
+	}
+	if after, err := os.Stat(b.archive(recipes[0])); err != nil || !os.SameFile(before, after) {
+		t.Errorf("an archive is written again though nothing changed (%v)", err)
+	}
+}
+
+// The archive is what others read: blobs have the sums that they are named by, labels say where the image comes from,
+// and each image has an SBOM that refers to it.
+func TestArchive(t *testing.T) {
+	b := inputs(t)
+	if err := b.build(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recipes {
+		path, top := unpack(t, b.archive(r))
+		named := top.Manifests[0]
+		if named.Annotations["io.containerd.image.name"] != "anymesh.dev/"+r.name+":1.2.3" ||
+			named.Annotations["org.opencontainers.image.ref.name"] != "1.2.3" {
+			t.Errorf("%s: the name of the image is %v", r.name, named.Annotations)
+		}
+		root, err := path.ImageIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, err := root.ImageIndex(named.Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := validate.Index(index); err != nil {
+			t.Errorf("%s: %v", r.name, err)
+		}
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var archs []string
+		for _, d := range manifest.Manifests {
+			archs = append(archs, d.Platform.Architecture)
+			image, err := index.Image(d.Digest)
+			if err != nil {
+				t.Fatal(err)
+			}
+			checkImage(t, r, image)
+		}
+		if !slices.Equal(archs, r.archs) || len(top.Manifests) != 1+len(archs) {
+			t.Errorf("%s: images for %v, want %v, and %d manifests at the top", r.name, archs, r.archs, len(top.Manifests))
+		}
+		for i, d := range top.Manifests[1:] {
+			checkReferrer(t, path, d, manifest.Manifests[i].Digest)
+		}
+	}
+}
+
+func checkImage(t *testing.T, r recipe, image v1.Image) {
+	t.Helper()
+	config, err := image.ConfigFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]string{
+		"version":  "1.2.3",
+		"revision": "abc",
+		"created":  "2023-11-14T22:13:20Z",
+		"title":    r.title,
+		"licenses": "Apache-2.0",
+	}
+	for name, value := range want {
+		if got := config.Config.Labels["org.opencontainers.image."+name]; got != value {
+			t.Errorf("%s: label %s is %q, want %q", r.name, name, got, value)
+		}
+	}
+	if config.Config.User != r.user || !config.Created.Equal(testRelease.created) {
+		t.Errorf("%s: user %s, created %s", r.name, config.Config.User, config.Created)
+	}
+	layers, err := image.Layers()
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	for _, layer := range layers {
+		in, err := layer.Uncompressed()
+		if err != nil {
+			t.Fatal(err)
+		}
+		tree, err := readTree(in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, n := range tree {
+			files[name] = string(n.body)
+		}
+	}
+	for _, name := range []string{
+		"usr/local/bin/anymesh", "etc/passwd", "etc/group", "tmp", "var/lib/dpkg/status.d/tzdata",
+		"usr/share/doc/tzdata/copyright",
+	} {
+		if _, ok := files[name]; !ok {
+			t.Errorf("%s: %s is not in the image", r.name, name)
+		}
+	}
+	if _, ok := files["usr/local/bin/envoy"]; ok != r.envoy {
+		t.Errorf("%s: has Envoy: %v, want %v", r.name, ok, r.envoy)
+	}
+	if bundle := files["etc/ssl/certs/ca-certificates.crt"]; !strings.Contains(
+		bundle,
+		"certificate of ca-certificates\ncertificate of ",
+	) {
+		t.Errorf("%s: the bundle of certificates is %q", r.name, bundle)
+	}
+	if _, ok := files["usr/share/doc/tzdata/README"]; ok {
+		t.Errorf("%s: files without use are in the image", r.name)
+	}
+}
+
+func checkReferrer(t *testing.T, path layout.Path, d v1.Descriptor, image v1.Hash) {
+	t.Helper()
+	raw, err := path.Bytes(d.Digest)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var m struct {
+		ArtifactType string
+		Subject      v1.Descriptor
+		Layers       []v1.Descriptor
+	}
+	if err := json.Unmarshal(raw, &m); err != nil {
+		t.Fatal(err)
+	}
+	if m.ArtifactType != "application/spdx+json" || m.Subject.Digest != image {
+		t.Errorf("a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest, image)
+	}
+	list, err := path.Bytes(m.Layers[0].Digest)
+	if err != nil || !bytes.Contains(list, []byte(image.Hex)) ||
+		!bytes.Contains(list, []byte("pkg:deb/debian/tzdata@1%3A2~3")) {
+		t.Errorf("the SBOM does not name the image %s and its packages (%v)", image, err)
+	}
+}

