@@ -17,31 +17,31 @@ import (
 // holds for every pod that has it.
 const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
 
-// registered is a service of the registry.
-type registered struct{ mesh, namespace, service string }
+// cloudMapService is a service of the registry.
+type cloudMapService struct{ mesh, namespace, service string }
 
-// asked is a group of endpoints that some VirtualNode asks for: those of a service with all of the attributes.
-type asked struct {
+// cloudMapQuery is a group of endpoints that some VirtualNode asks for: those of a service with all of the attributes.
+type cloudMapQuery struct {
 	name       string
 	attributes map[string]string
 }
 
-// registers gives the service under which the pods of a VirtualNode are registered. A node with DNS discovery too is found by that.
-func registers(mesh string, o *api.VirtualNode) (registered, bool) {
+// registeredService gives the service under which the pods of a VirtualNode are registered. A node with DNS discovery too is found by that.
+func registeredService(mesh string, o *api.VirtualNode) (cloudMapService, bool) {
 	c := cloudMap(o)
 	if c == nil || o.Spec.ServiceDiscovery.DNS != nil || c.NamespaceName == "" || c.ServiceName == "" {
-		return registered{}, false
+		return cloudMapService{}, false
 	}
-	return registered{mesh, c.NamespaceName, c.ServiceName}, true
+	return cloudMapService{mesh, c.NamespaceName, c.ServiceName}, true
 }
 
-func (a asked) compare(b asked) int { return strings.Compare(a.name, b.name) }
+func (a cloudMapQuery) compare(b cloudMapQuery) int { return strings.Compare(a.name, b.name) }
 
 // register asks the registry for the endpoints of a VirtualNode. Nodes that give one namespaceName and serviceName share theirs; each
 // sees those that have all of its own attributes.
-func (t *translator) register(m *member[*api.VirtualNode]) {
-	if service, ok := registers(m.key.Mesh, m.object); ok {
-		t.registry.Emit(t.Task, service, asked{groupName(cloudMap(m.object)), givenAttributes(m.object)})
+func (t *translator) register(m *meshMember[*api.VirtualNode]) {
+	if service, ok := registeredService(m.key.Mesh, m.object); ok {
+		t.registry.Emit(t.Task, service, cloudMapQuery{groupName(cloudMap(m.object)), givenAttributes(m.object)})
 	}
 }
 
@@ -61,7 +61,7 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 
 // groups gives the groups that a pod of a VirtualNode belongs to, ordered by name.
 func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
-	if n.service == (registered{}) {
+	if n.service == (cloudMapService{}) {
 		return nil
 	}
 	var out []string
@@ -116,9 +116,9 @@ func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 }
 
 // discoverCloudMap says how others find a VirtualNode with awsCloudMap.
-func (t *translator) discoverCloudMap(m *member[*api.VirtualNode]) (model.Discovery, bool) {
+func (t *translator) discoverCloudMap(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
 	c, at := cloudMap(m.object), m.origin.At("spec.serviceDiscovery.awsCloudMap")
-	if _, ok := registers(m.key.Mesh, m.object); !ok {
+	if _, ok := registeredService(m.key.Mesh, m.object); !ok {
 		t.report(at, model.CodeInvalidField, "needs namespaceName and serviceName")
 		return model.Discovery{}, false
 	}

@@ -34,8 +34,8 @@ func surroundings() appmesh.ValidationContext {
 
 var newMeta = metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "labelled"}}
 
-// TestCreateFillsIn shows what each kind looks like after admission.
-func TestCreateFillsIn(t *testing.T) {
+// TestDefaultCreate shows what each kind looks like after admission.
+func TestDefaultCreate(t *testing.T) {
 	mesh := &api.MeshReference{Name: "m", UID: "uid-of-m"}
 	for name, c := range map[string]struct{ object, want client.Object }{
 		"Mesh":           {&api.Mesh{ObjectMeta: newMeta}, &api.Mesh{ObjectMeta: newMeta, Spec: api.MeshSpec{AWSName: new("x")}}},
@@ -65,8 +65,8 @@ func TestCreateFillsIn(t *testing.T) {
 	}
 }
 
-// TestEmptyNamesAreFilledIn: an awsName of no letters is none, on creation; an update fills in nothing, so that none is a change.
-func TestEmptyNamesAreFilledIn(t *testing.T) {
+// TestDefaultCreateReplacesEmptyName: an awsName of no letters is none, on creation; an update fills in nothing, so that none is a change.
+func TestDefaultCreateReplacesEmptyName(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Mesh": "x", "VirtualNode": "x_ns", "VirtualService": "x.ns", "VirtualRouter": "x_ns", "VirtualGateway": "x_ns", "GatewayRoute": "x_ns",
 	} {
@@ -90,7 +90,7 @@ func TestEmptyNamesAreFilledIn(t *testing.T) {
 	}
 }
 
-func TestCreateDenials(t *testing.T) {
+func TestDefaultCreateDenies(t *testing.T) {
 	set := &api.MeshReference{Name: "m", UID: "uid-of-m"}
 	twoMeshes, noMesh, ending, twoGateways, noGateway := surroundings(), surroundings(), surroundings(), surroundings(), surroundings()
 	twoMeshes.Meshes[1].Spec.NamespaceSelector = labelled()
@@ -124,8 +124,8 @@ func TestCreateDenials(t *testing.T) {
 	}
 }
 
-// TestFamilyOfTheCluster is the one default of updates too: a Mesh's preference is that of the cluster.
-func TestFamilyOfTheCluster(t *testing.T) {
+// TestDefaultIPFamily is the one default of updates too: a Mesh's preference is that of the cluster.
+func TestDefaultIPFamily(t *testing.T) {
 	for name, c := range map[string]struct {
 		stated *api.IPPreference
 		ipv6   bool
@@ -160,7 +160,7 @@ func TestFamilyOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestUpdateFillsInNothingElse(t *testing.T) {
+func TestDefaultUpdateChangesOnlyIPFamily(t *testing.T) {
 	node := &api.VirtualNode{ObjectMeta: newMeta}
 	appmesh.DefaultUpdate(node, surroundings())
 	if node.Spec.AWSName != nil || node.Spec.MeshRef != nil {
@@ -168,8 +168,8 @@ func TestUpdateFillsInNothingElse(t *testing.T) {
 	}
 }
 
-// TestNamesThatTheAPIServerMakes: with generateName the name is not known yet, and half a name would be the same for all.
-func TestNamesThatTheAPIServerMakes(t *testing.T) {
+// TestDefaultWithGenerateName: with generateName the name is not known yet, and half a name would be the same for all.
+func TestDefaultWithGenerateName(t *testing.T) {
 	for want, o := range map[string]client.Object{
 		"x-7k2vq":    &api.Mesh{},
 		"x-7k2vq_ns": &api.VirtualNode{},

@@ -2,7 +2,7 @@
 // objects mean, and what is wrong with them.
 //
 // In: objects as the API server has them: those of the group, and the Namespaces and Pods that their selectors refer to. Out: the rules by
-// which they mean a part of the model, and findings (Rules, Translate), the workload of a pod (Designate, SelectWorkload), the answers of
+// which they mean a part of the model, and findings (Rules, Translate), the workload of a pod (OwnerOf, SelectWorkload), the answers of
 // admission (Default, Validate) and the status that each object should have (Status). All of it is pure: nothing is read, written or
 // remembered, no argument is changed, and the order of the objects does not matter.
 package appmesh

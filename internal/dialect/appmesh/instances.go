@@ -18,33 +18,33 @@ import (
 
 // selectedNode is a VirtualNode as its pods see it.
 type selectedNode struct {
-	claim
+	nameClaim
 	selector labels.Selector
 	// service is the one of the registry under which the pods are registered, with the attributes given and the port; empty for none.
-	service registered
+	service cloudMapService
 	given   map[string]string
 	port    string
 }
 
-// shelf is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is compared with few.
-type shelf struct{ namespace, label, value string }
+// selectorIndex is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is compared with few.
+type selectorIndex struct{ namespace, label, value string }
 
-// rivals are two VirtualNodes that select one pod.
-type rivals struct{ older, younger model.ObjectRef }
+// selectorConflict are two VirtualNodes that select one pod.
+type selectorConflict struct{ older, younger model.ObjectRef }
 
 // selector puts the selector of a VirtualNode on its shelf.
-func (t *translator) selector(m *member[*api.VirtualNode]) {
+func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
-	n := selectedNode{claim: m.claim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
+	n := selectedNode{nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
 	if selector == nil {
 		return // selects nothing
 	}
-	at := shelf{namespace: m.namespace}
+	at := selectorIndex{namespace: m.namespace}
 	if len(selector.MatchLabels) > 0 {
 		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
 		at.value = selector.MatchLabels[at.label]
 	}
-	if service, ok := registers(m.key.Mesh, m.object); ok {
+	if service, ok := registeredService(m.key.Mesh, m.object); ok {
 		n.service, n.given = service, givenAttributes(m.object)
 		if l := m.object.Spec.Listeners; len(l) > 0 {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
@@ -55,12 +55,12 @@ func (t *translator) selector(m *member[*api.VirtualNode]) {
 
 // addPods adds the rules about pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
-	r.sharedPods = incremental.NewRelation[rivals](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
+	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
 	incremental.Each(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
 		t := &translator{task, r}
 		t.instance(all[0])
 	})
-	incremental.Each(g, "shared pods", r.sharedPods, func(task *incremental.Task, pair rivals, names []string) {
+	incremental.Each(g, "shared pods", r.sharedPods, func(task *incremental.Task, pair selectorConflict, names []string) {
 		t, pods := &translator{task, r}, abbreviate(names)
 		older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{Object: pair.younger, Path: "spec.podSelector"}
 		t.warn(older, model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
@@ -77,25 +77,25 @@ func (t *translator) instance(pod *corev1.Pod) {
 	}
 	t.out.AddEndpoint(t.Task, t.endpoint(found[0], pod))
 	for _, younger := range found[1:] {
-		t.sharedPods.Emit(t.Task, rivals{found[0].origin.Object, younger.origin.Object}, pod.Name)
+		t.sharedPods.Emit(t.Task, selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
 // candidates lists the VirtualNodes that select a pod, oldest first.
 func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 	var found []selectedNode
-	look := func(at shelf) {
+	look := func(at selectorIndex) {
 		for _, n := range t.selectors.All(t.Task, at) {
 			if n.selector.Matches(labels.Set(pod.Labels)) {
 				found = append(found, n)
 			}
 		}
 	}
-	look(shelf{namespace: pod.Namespace})
+	look(selectorIndex{namespace: pod.Namespace})
 	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) { // in order: what is read in another order counts as something else
-		look(shelf{pod.Namespace, label, pod.Labels[label]})
+		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
-	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.age) })
+	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.precedence) })
 	return found
 }
 

@@ -45,9 +45,9 @@ func TestTranslateChangesNoObject(t *testing.T) {
 	}
 }
 
-// TestBadObjectHurtsOnlyItself adds one object after the other to a mesh that works: all that was served stays served,
+// TestBadObjectAffectsOnlyItself adds one object after the other to a mesh that works: all that was served stays served,
 // exactly as it was, and the newcomer is told what is wrong with it.
-func TestBadObjectHurtsOnlyItself(t *testing.T) {
+func TestBadObjectAffectsOnlyItself(t *testing.T) {
 	healthy := decode(t, []byte(healthyMesh))
 	want, findings := appmesh.Dialect{}.Translate(healthy)
 	if len(findings) > 0 {

@@ -18,10 +18,10 @@ import (
 //
 //   - No other object wants what it wants: model, findings and statuses are exactly what they were.
 //   - Another one wants the same, and the older one has it: the new object is the younger one, so they change places, see
-//     TestPlacesAreChanged. Once those that were younger are created again as well, in their order, all is as it was.
-//   - It is a Mesh: it takes over those that admission designated to the one that was, see TestMeshCreatedAgain. Members in namespaces that
+//     TestSelectorChangesMovePods. Once those that were younger are created again as well, in their order, all is as it was.
+//   - It is a Mesh: it takes over those that admission designated to the one that was, see TestRecreatedMeshKeepsMembers. Members in namespaces that
 //     it does not select are told; once they are created again as well, all is as it was.
-func TestDeletedAndCreatedAgain(t *testing.T) {
+func TestRecreatedObjectIsServed(t *testing.T) {
 	for seed, path := range caseFiles(t) {
 		c := readCase(t, path)
 		for _, admitted := range []bool{false, true} {
@@ -49,7 +49,7 @@ func TestDeletedAndCreatedAgain(t *testing.T) {
 
 // Everything is deleted and created again, one after the other in random order. Then members of a Mesh that was, and that no other took
 // over, are created again, as users are told, and where age decides, who was older comes first. In the end all is as it was.
-func TestAllCreatedAgainInRandomOrder(t *testing.T) {
+func TestRecreatedInAnyOrder(t *testing.T) {
 	for i, path := range caseFiles(t) {
 		c := readCase(t, path)
 		for seed := range uint64(4) {
@@ -77,7 +77,7 @@ func compare(t *testing.T, want, have string) {
 
 // Of two objects that want the same thing the older one has it, with a warning, and the younger one an error. When the older one is
 // created again it is the other way round, as if they had come in that order. Creating the other one again as well brings back what was.
-func TestPlacesAreChanged(t *testing.T) {
+func TestSelectorChangesMovePods(t *testing.T) {
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns, labels: {app: a}}, status: {phase: Running, podIP: 10.0.0.1}}`
 	const listeners = "listeners: [{portMapping: {port: 80, protocol: http}}]"
 	for name, c := range map[string]struct {
@@ -147,7 +147,7 @@ func aged(t *testing.T, texts []string) []client.Object {
 // A Mesh that is deleted and created again takes over those that admission designated to the first, and all is as it was. If it does not
 // select their namespace any more, they are told, with the field, and serve nothing, until it does or they are created again, in whatever
 // order. Those without a record are members by their namespace.
-func TestMeshCreatedAgain(t *testing.T) {
+func TestRecreatedMeshKeepsMembers(t *testing.T) {
 	c := readCase(t, "testdata/colors.txtar")
 	const mesh = "Mesh /shop"
 	for seed := range uint64(4) {
@@ -203,7 +203,7 @@ func TestMeshCreatedAgain(t *testing.T) {
 
 // What a namespace's labels say counts when an object is created. A member stays one when they change; deleted, it cannot come back, and
 // all is as it would be without it.
-func TestMemberWhoseNamespaceLeftTheMesh(t *testing.T) {
+func TestMemberOfNamespaceNoLongerSelected(t *testing.T) {
 	const node = "VirtualNode ns/node"
 	s := newAPIServer(t, appmesh.Settings{}, 1, true, aged(t, []string{aSpace, aMesh, nodeN}))
 	want := s.outcome()
@@ -225,7 +225,7 @@ func TestMemberWhoseNamespaceLeftTheMesh(t *testing.T) {
 
 // Objects of a control plane that is gone are taken over as they are, with what it wrote into them, in whatever order they are seen: in the
 // end all is as it was.
-func TestTakenOverInWhateverOrder(t *testing.T) {
+func TestMigratedObjectsInAnyOrder(t *testing.T) {
 	for seed, path := range caseFiles(t) {
 		c := readCase(t, path)
 		before := newAPIServer(t, c.settings, uint64(seed), true, c.objects)

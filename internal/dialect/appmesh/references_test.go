@@ -8,8 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestFormsOfReferences has each form in which an object can name another one, as it leads nowhere and as it leads somewhere.
-func TestFormsOfReferences(t *testing.T) {
+// TestReferenceForms has each form in which an object can name another one, as it leads nowhere and as it leads somewhere.
+func TestReferenceForms(t *testing.T) {
 	const (
 		here, gone = `{name: node}`, `{name: gone}`
 		nodeARN    = `"arn:aws:appmesh:eu-west-1:1:mesh/any@2/virtualNode/node_ns"`

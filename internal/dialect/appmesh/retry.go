@@ -42,7 +42,7 @@ func (s Settings) httpRetry(p *api.HTTPRetryPolicy) model.Retry {
 	if p == nil {
 		return s.defaultRetry()
 	}
-	return statedRetry(api.GRPCRetryPolicy{
+	return explicitRetry(api.GRPCRetryPolicy{
 		HTTPRetryEvents: p.HTTPRetryEvents, TCPRetryEvents: p.TCPRetryEvents, MaxRetries: p.MaxRetries, PerRetryTimeout: p.PerRetryTimeout,
 	})
 }
@@ -51,11 +51,11 @@ func (s Settings) grpcRetry(p *api.GRPCRetryPolicy) model.Retry {
 	if p == nil {
 		return s.defaultRetry()
 	}
-	return statedRetry(*p)
+	return explicitRetry(*p)
 }
 
-// statedRetry gives what a policy asks for. No retries is no policy at all, so that equal behaviour is equal content.
-func statedRetry(p api.GRPCRetryPolicy) model.Retry {
+// explicitRetry gives what a policy asks for. No retries is no policy at all, so that equal behaviour is equal content.
+func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 	if p.MaxRetries <= 0 {
 		return model.Retry{}
 	}

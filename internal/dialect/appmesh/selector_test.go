@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// TestWhatSelectorsMean has each selector of the API: absent, empty, matching and not. All are of things with the label a=b.
-func TestWhatSelectorsMean(t *testing.T) {
+// TestSelectorSemantics has each selector of the API: absent, empty, matching and not. All are of things with the label a=b.
+func TestSelectorSemantics(t *testing.T) {
 	of := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"a": "b"}}
 	everything := &metav1.LabelSelector{}
 	for name, c := range map[string]struct {
@@ -23,12 +23,12 @@ func TestWhatSelectorsMean(t *testing.T) {
 			return err == nil
 		}},
 		"pods of a VirtualNode": {false, true, func(s *metav1.LabelSelector) bool {
-			found, err := appmesh.Designate(&corev1.Pod{ObjectMeta: of}, "ns", []*api.VirtualNode{node("ns", "n", s)}, nil)
+			found, err := appmesh.OwnerOf(&corev1.Pod{ObjectMeta: of}, "ns", []*api.VirtualNode{node("ns", "n", s)}, nil)
 			return err == nil && found.Node != nil
 		}},
 		"pods of a VirtualGateway": {false, true, func(s *metav1.LabelSelector) bool {
 			gateway := &api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}, Spec: api.VirtualGatewaySpec{PodSelector: s}}
-			found, err := appmesh.Designate(&corev1.Pod{ObjectMeta: of}, "ns", nil, []*api.VirtualGateway{gateway})
+			found, err := appmesh.OwnerOf(&corev1.Pod{ObjectMeta: of}, "ns", nil, []*api.VirtualGateway{gateway})
 			return err == nil && found.Gateway != nil
 		}},
 		"namespaces of a VirtualGateway": {false, true, func(s *metav1.LabelSelector) bool {

@@ -14,30 +14,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Designation is what a pod is in the mesh: at most one of the two, and neither for a pod outside of it.
-type Designation struct {
+// PodOwner is what a pod is in the mesh: at most one of the two, and neither for a pod outside of it.
+type PodOwner struct {
 	Node    *api.VirtualNode
 	Gateway *api.VirtualGateway
 }
 
-// Designate finds what a pod of a namespace is, among all VirtualNodes and VirtualGateways; those of other namespaces
+// OwnerOf finds what a pod of a namespace is, among all VirtualNodes and VirtualGateways; those of other namespaces
 // are passed over. A pod under admission has no namespace of its own yet, hence the parameter. The error, for a pod
 // that several select, is the text that admission answers with.
-func Designate(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gateways []*api.VirtualGateway) (Designation, error) {
+func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gateways []*api.VirtualGateway) (PodOwner, error) {
 	name := namespace + "/" + podName(pod)
-	node, err := onlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualNodes", name)
+	node, err := exactlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualNodes", name)
 	if err != nil {
-		return Designation{}, err
+		return PodOwner{}, err
 	}
-	gateway, err := onlyOne(matching(pod, namespace, gateways, func(o *api.VirtualGateway) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualGateways", name)
+	gateway, err := exactlyOne(matching(pod, namespace, gateways, func(o *api.VirtualGateway) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualGateways", name)
 	if err != nil {
-		return Designation{}, err
+		return PodOwner{}, err
 	}
 	if node != nil && gateway != nil {
-		return Designation{}, fmt.Errorf("found both VirtualNode %s and VirtualGateway %s matching pod %s, expecting one of them; make their podSelectors disjoint",
+		return PodOwner{}, fmt.Errorf("found both VirtualNode %s and VirtualGateway %s matching pod %s, expecting one of them; make their podSelectors disjoint",
 			node.Name, gateway.Name, name)
 	}
-	return Designation{Node: node, Gateway: gateway}, nil
+	return PodOwner{Node: node, Gateway: gateway}, nil
 }
 
 // WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those of the pod's own.
@@ -53,7 +53,7 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 	var nodes []*api.VirtualNode
 	var gateways []*api.VirtualGateway
 	for _, o := range objects {
-		if leaving(o) {
+		if isDeleting(o) {
 			continue
 		}
 		switch o := o.(type) {
@@ -63,7 +63,7 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 			gateways = append(gateways, o)
 		}
 	}
-	found, err := Designate(pod, namespace, nodes, gateways)
+	found, err := OwnerOf(pod, namespace, nodes, gateways)
 	if err != nil || found.Node == nil {
 		return model.Key{}, false, err
 	}
@@ -86,7 +86,7 @@ func matching[T metav1.Object](pod *corev1.Pod, namespace string, objects []T, s
 	return found
 }
 
-func onlyOne[T metav1.Object](found []T, kinds, pod string) (T, error) {
+func exactlyOne[T metav1.Object](found []T, kinds, pod string) (T, error) {
 	var none T
 	switch len(found) {
 	case 0:

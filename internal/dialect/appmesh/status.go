@@ -115,7 +115,7 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 			c.Reason = string(f.Code)
 		}
 		if i < messageFindings {
-			texts = append(texts, abridge(strings.TrimPrefix(f.Path+": "+f.Text, ": "), findingBytes))
+			texts = append(texts, truncateText(strings.TrimPrefix(f.Path+": "+f.Text, ": "), findingBytes))
 		}
 	}
 	if more := len(findings) - len(texts); more > 0 {
@@ -125,9 +125,9 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	return c
 }
 
-// abridge gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is not does not come back
+// truncateText gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is not does not come back
 // from the API server as it was written.
-func abridge(text string, most int) string {
+func truncateText(text string, most int) string {
 	text = strings.ToValidUTF8(text, "\uFFFD")
 	if len(text) <= most {
 		return text

@@ -49,7 +49,7 @@ func TestStatusOfEachKind(t *testing.T) {
 	check("GatewayRoute", route.GatewayRouteARN, prefix+"/gatewayRoute/x_ns", route.Conditions, "GatewayRouteActive", route.ObservedGeneration)
 }
 
-func TestConditionSumsFindingsUp(t *testing.T) {
+func TestConditionSummarizesFindings(t *testing.T) {
 	for name, c := range map[string]struct {
 		findings       []model.Finding
 		status         corev1.ConditionStatus
@@ -75,7 +75,7 @@ func TestConditionSumsFindingsUp(t *testing.T) {
 	}
 }
 
-func TestLongMessagesAreCut(t *testing.T) {
+func TestLongMessagesAreTruncated(t *testing.T) {
 	var many []model.Finding
 	for i := range 100 {
 		many = append(many, finding("VirtualNode", "ns", "x", "spec."+strings.Repeat("x", i), model.CodeInvalidField))

@@ -46,37 +46,37 @@ type rules struct {
 
 	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
 	// namespaceNames lists the names of all Namespaces.
-	namespaceNames *incremental.Relation[everything, string]
+	namespaceNames *incremental.Relation[allKey, string]
 	// meshNames holds the claims of Meshes to awsNames, meshes all Meshes.
-	meshNames *incremental.Relation[string, claim]
-	meshes    *incremental.Relation[everything, meshMember]
+	meshNames *incremental.Relation[string, nameClaim]
+	meshes    *incremental.Relation[allKey, meshEntry]
 
-	nodes    *members[*api.VirtualNode]
-	services *members[*api.VirtualService]
-	routers  *members[*api.VirtualRouter]
+	nodes    *meshMembers[*api.VirtualNode]
+	services *meshMembers[*api.VirtualService]
+	routers  *meshMembers[*api.VirtualRouter]
 	// ports are the ways to reach each VirtualNode.
 	ports *incremental.Relation[model.Key, nodePort]
 	// providers are the VirtualNodes that provide services by themselves.
 	providers *incremental.Relation[model.Key, model.Origin]
 	// registry stands in for AWS Cloud Map: the groups of endpoints asked for, by the service that they are a part of.
-	registry *incremental.Relation[registered, asked]
+	registry *incremental.Relation[cloudMapService, cloudMapQuery]
 	// selectors are those of VirtualNodes; sharedPods the names of pods that two of them select.
-	selectors  *incremental.Relation[shelf, selectedNode]
-	sharedPods *incremental.Relation[rivals, string]
+	selectors  *incremental.Relation[selectorIndex, selectedNode]
+	sharedPods *incremental.Relation[selectorConflict, string]
 }
 
-// everything is the key of relations whose entries are always looked at together.
-type everything struct{}
+// allKey is the key of relations whose entries are always looked at together.
+type allKey struct{}
 
 func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
 	r := &rules{settings: s, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
 	r.addMeshes(g, objects)
-	r.nodes = newMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
-	r.services = newMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)
-	r.routers = newMembers[*api.VirtualRouter](r, g, objects, api.KindVirtualRouter)
-	addUnhonoured[*api.VirtualGateway](r, g, objects, api.KindVirtualGateway)
-	addUnhonoured[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
-	addUnhonoured[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
+	r.nodes = newMeshMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
+	r.services = newMeshMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)
+	r.routers = newMeshMembers[*api.VirtualRouter](r, g, objects, api.KindVirtualRouter)
+	addUnsupportedKind[*api.VirtualGateway](r, g, objects, api.KindVirtualGateway)
+	addUnsupportedKind[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
+	addUnsupportedKind[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
 	r.addNodes(g)
 	r.routers.each(r, g, (*translator).virtualRouter)
 	r.addServices(g)

@@ -16,7 +16,7 @@ func ValidateCreate(object client.Object) error {
 	if err := validate(object); err != nil {
 		return err
 	}
-	return refuse(faults(object))
+	return refuse(ownFaults(object))
 }
 
 // ValidateUpdate gives the denial of an update, or nil. Both objects are of one kind. Where the spec stays as it is,
@@ -35,7 +35,7 @@ func ValidateUpdate(before, after client.Object) error {
 	if err := validate(after); err != nil {
 		return err
 	}
-	return refuse(added(faults(before), faults(after)))
+	return refuse(addedFaults(ownFaults(before), ownFaults(after)))
 }
 
 func validate(object client.Object) error {

@@ -245,7 +245,7 @@ func TestUpdateRules(t *testing.T) {
 	}
 }
 
-func TestRegistryMayBeSetOnUpdate(t *testing.T) {
+func TestCloudMapMayBeSetOnUpdate(t *testing.T) {
 	before := object(t, "VirtualNode", `{}`)
 	after := object(t, "VirtualNode", `{serviceDiscovery: {awsCloudMap: {namespaceName: ns, serviceName: s}}}`)
 	if err := appmesh.ValidateUpdate(before, after); err != nil {
@@ -253,7 +253,7 @@ func TestRegistryMayBeSetOnUpdate(t *testing.T) {
 	}
 }
 
-func TestKindMayNotChange(t *testing.T) {
+func TestKindCannotChange(t *testing.T) {
 	if err := appmesh.ValidateUpdate(object(t, "VirtualNode", `{}`), object(t, "VirtualRouter", `{}`)); err == nil {
 		t.Error("a VirtualNode became a VirtualRouter")
 	}

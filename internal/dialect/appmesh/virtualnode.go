@@ -16,16 +16,16 @@ import (
 func (r *rules) addNodes(g *incremental.Graph) {
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int { return cmp.Compare(a.index, b.index) },
 		func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
-	r.selectors = incremental.NewRelation[shelf](g, "selectors", func(a, b selectedNode) int { return a.compare(b.age) },
+	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int { return a.compare(b.precedence) },
 		func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
-	r.registry = incremental.NewRelation[registered](g, "registry", asked.compare, func(a, b asked) bool { return reflect.DeepEqual(a, b) })
+	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare, func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
 	r.nodes.each(r, g, (*translator).virtualNode)
 }
 
 // virtualNode adds the workload that a VirtualNode is, and a destination for each listener that others can reach.
-func (t *translator) virtualNode(m *member[*api.VirtualNode]) {
-	t.unhonoured(m.origin, unhonouredInNode(m.object))
-	t.bounds(m)
+func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
+	t.reportUnsupported(m.origin, unsupportedInNode(m.object))
+	t.checkLimits(m)
 	w := model.Workload{
 		Key: m.key, Role: model.RoleSidecar, NodeID: "mesh/" + m.key.Mesh + "/virtualNode/" + m.key.Name, Origin: m.origin,
 		StatsTags: []model.StatsTag{{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name}},
@@ -90,7 +90,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 }
 
 // backends resolves the services that a VirtualNode may reach. Two references to one service are one backend.
-func (t *translator) backends(m *member[*api.VirtualNode]) []model.Backend {
+func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	var out []model.Backend
 	written, reached := map[string]int{}, map[string]bool{}
 	for i, b := range m.object.Spec.Backends {
@@ -128,7 +128,7 @@ func backendKey(namespace string, b api.Backend) string {
 }
 
 // destinations adds one destination for each listener. Their names are those that users know from proxies' metrics.
-func (t *translator) destinations(m *member[*api.VirtualNode], listeners []model.Listener) {
+func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener) {
 	if len(listeners) == 0 {
 		return
 	}
@@ -147,7 +147,7 @@ func (t *translator) destinations(m *member[*api.VirtualNode], listeners []model
 }
 
 // discovery says how others find a VirtualNode. It reports false when they cannot.
-func (t *translator) discovery(m *member[*api.VirtualNode]) (model.Discovery, bool) {
+func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
 	sd := m.object.Spec.ServiceDiscovery
 	switch {
 	case sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil:

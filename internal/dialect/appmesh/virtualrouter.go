@@ -10,7 +10,7 @@ import (
 )
 
 // virtualRouter adds the router that a VirtualRouter is, its routes in the order in which they are tried.
-func (t *translator) virtualRouter(m *member[*api.VirtualRouter]) {
+func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	router := model.Router{Key: m.key, Origin: m.origin}
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))

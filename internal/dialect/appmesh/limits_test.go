@@ -9,7 +9,7 @@ import (
 )
 
 // Each bound that App Mesh checked behind its schema, on both sides. In a spec, $ stands for the number, or for a text of that length.
-func TestWhatAppMeshRefusedBehindItsSchema(t *testing.T) {
+func TestValidationBeyondTheSchema(t *testing.T) {
 	const (
 		sans     = `subjectAlternativeNames: {match: {exact: [ok, "$"]}}`
 		policy   = `clientPolicy: {tls: {validation: {trust: {file: {certificateChain: /ca}}, ` + sans + `}}}`
@@ -73,7 +73,7 @@ func TestWhatAppMeshRefusedBehindItsSchema(t *testing.T) {
 }
 
 // The letters of names that end up in resource names; a VirtualService's is a host name.
-func TestLettersOfNames(t *testing.T) {
+func TestNamesAllowedCharacters(t *testing.T) {
 	const toS = `, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}`
 	for kind, rest := range map[string]string{"Mesh": "", "VirtualNode": "", "VirtualRouter": "", "VirtualGateway": "", "GatewayRoute": toS, "VirtualService": ""} {
 		taken, refused := "aZ0_-", []string{"a b", "a.b", "a/b", "ä"}
@@ -92,7 +92,7 @@ func TestLettersOfNames(t *testing.T) {
 }
 
 // App Mesh's quotas went with its servers: 50 backends of a VirtualNode, 50 routes of a VirtualRouter.
-func TestQuotasAreGone(t *testing.T) {
+func TestNoQuotasAreEnforced(t *testing.T) {
 	var objects, backends, routes []string
 	for i := range 51 {
 		backends = append(backends, fmt.Sprintf(`{virtualService: {virtualServiceRef: {name: s%d}}}`, i))

@@ -13,23 +13,23 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// age orders objects that want the same thing, from old to young: the older one keeps it. Objects of one age are ordered by name.
-type age struct {
+// precedence orders objects that want the same thing, from old to young: the older one keeps it. Objects of one age are ordered by name.
+type precedence struct {
 	created         int64 // in seconds: the API server keeps no fractions
 	namespace, name string
 }
 
-func ageOf(o metav1.Object) age {
-	return age{o.GetCreationTimestamp().Truncate(time.Second).Unix(), o.GetNamespace(), o.GetName()}
+func precedenceOf(o metav1.Object) precedence {
+	return precedence{o.GetCreationTimestamp().Truncate(time.Second).Unix(), o.GetNamespace(), o.GetName()}
 }
 
-func (a age) compare(b age) int {
+func (a precedence) compare(b precedence) int {
 	return cmp.Or(cmp.Compare(a.created, b.created), strings.Compare(a.namespace, b.namespace), strings.Compare(a.name, b.name))
 }
 
-// leaving tells whether an object means nothing any more although it is still there, kept by a finalizer. A Mesh goes on until its
+// isDeleting tells whether an object means nothing any more although it is still there, kept by a finalizer. A Mesh goes on until its
 // members are gone, and pods and namespaces until they are.
-func leaving(o client.Object) bool {
+func isDeleting(o client.Object) bool {
 	switch o.(type) {
 	case *api.Mesh, *corev1.Pod, *corev1.Namespace:
 		return false

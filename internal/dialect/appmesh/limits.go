@@ -15,8 +15,8 @@ const (
 	maxName     = 254  // characters of a subject alternative name
 )
 
-// bounds reports what App Mesh refused of a VirtualNode although its schema takes it.
-func (t *translator) bounds(m *member[*api.VirtualNode]) {
+// checkLimits reports what App Mesh refused of a VirtualNode although its schema takes it.
+func (t *translator) checkLimits(m *meshMember[*api.VirtualNode]) {
 	spec := m.object.Spec
 	for i, l := range spec.Listeners {
 		at := fmt.Sprintf("spec.listeners[%d].", i)
@@ -34,8 +34,8 @@ func (t *translator) bounds(m *member[*api.VirtualNode]) {
 	t.logFormat(m.origin, spec.Logging)
 }
 
-// gatewayBounds does the same for a VirtualGateway, which is not served yet.
-func (t *translator) gatewayBounds(origin model.Origin, spec api.VirtualGatewaySpec) {
+// checkGatewayLimits does the same for a VirtualGateway, which is not served yet.
+func (t *translator) checkGatewayLimits(origin model.Origin, spec api.VirtualGatewaySpec) {
 	for i, l := range spec.Listeners {
 		at := fmt.Sprintf("spec.listeners[%d].", i)
 		if l.HealthCheck != nil {
@@ -62,7 +62,7 @@ func (t *translator) defaultNames(at model.Origin, d *api.BackendDefaults) {
 }
 
 func (t *translator) policyNames(at model.Origin, path string, p *api.ClientPolicy) {
-	if asksTLS(p) {
+	if requestsTLS(p) {
 		t.names(at, path+".tls.validation", p.TLS.Validation.SubjectAlternativeNames)
 	}
 }

@@ -25,7 +25,7 @@ func labelled(labels ...string) *metav1.LabelSelector {
 	return s
 }
 
-func TestDesignate(t *testing.T) {
+func TestOwnerOf(t *testing.T) {
 	nodes := []*api.VirtualNode{
 		node("ns", "none", nil), node("ns", "red", labelled("color=red")), node("ns", "big", labelled("size=big")),
 		node("ns", "broken", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "color", Operator: "Roughly"}}}),
@@ -52,7 +52,7 @@ func TestDesignate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{GenerateName: "pod-", Labels: c.labels}}
-			got, err := appmesh.Designate(pod, c.namespace, nodes, gateways)
+			got, err := appmesh.OwnerOf(pod, c.namespace, nodes, gateways)
 			if c.wantErr != "" {
 				if err == nil || !strings.Contains(err.Error(), c.wantErr) {
 					t.Errorf("got error %v, want %q", err, c.wantErr)
@@ -70,7 +70,7 @@ func TestDesignate(t *testing.T) {
 	}
 }
 
-func TestPlace(t *testing.T) {
+func TestSelectWorkload(t *testing.T) {
 	objects := decode(t, []byte(healthyMesh+"---\n"+`
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode

@@ -25,8 +25,8 @@ func TestRefusalsNameFieldAndCode(t *testing.T) {
 	}
 }
 
-// TestWhatOthersMayMendIsTaken has what depends on other objects, and what is served although it asks for more.
-func TestWhatOthersMayMendIsTaken(t *testing.T) {
+// TestValidateAcceptsFaultsOthersCanFix has what depends on other objects, and what is served although it asks for more.
+func TestValidateAcceptsFaultsOthersCanFix(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"a reference that leads nowhere yet":    {"VirtualService", `{provider: {virtualRouter: {virtualRouterRef: {name: later}}}}`},
 		"a backend that is not there yet":       {"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: later}}}]}`},
@@ -58,8 +58,8 @@ func TestWhatOthersMayMendIsTaken(t *testing.T) {
 	}
 }
 
-// TestFaultsThatAreThereAlreadyDoNotLock changes objects that were taken in worse times.
-func TestFaultsThatAreThereAlreadyDoNotLock(t *testing.T) {
+// TestValidateUpdateAcceptsExistingFaults changes objects that were taken in worse times.
+func TestValidateUpdateAcceptsExistingFaults(t *testing.T) {
 	const (
 		to    = `action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}`
 		two   = `{name: two, httpRoute: {match: {prefix: /}, ` + to + `}, tcpRoute: {` + to + `}}`
@@ -94,8 +94,8 @@ func TestFaultsThatAreThereAlreadyDoNotLock(t *testing.T) {
 	}
 }
 
-// TestRefusalIsWhatStatusWouldSay compares the two: there is one list of rules.
-func TestRefusalIsWhatStatusWouldSay(t *testing.T) {
+// TestRefusalEqualsStatusFindings compares the two: there is one list of rules.
+func TestRefusalEqualsStatusFindings(t *testing.T) {
 	o := object(t, "VirtualService", `{awsName: "http://s", provider: {virtualNode: {}}}`)
 	var refusal *dialect.Refusal
 	if err := appmesh.ValidateCreate(o); !errors.As(err, &refusal) {
@@ -115,8 +115,8 @@ func TestRefusalIsWhatStatusWouldSay(t *testing.T) {
 	}
 }
 
-// TestNamesThatAreToCome has objects that the API server has yet to name.
-func TestNamesThatAreToCome(t *testing.T) {
+// TestValidateWithGenerateName has objects that the API server has yet to name.
+func TestValidateWithGenerateName(t *testing.T) {
 	for kind, spec := range map[string]string{"VirtualService": `{}`, "VirtualNode": `{}`, "VirtualRouter": `{}`} {
 		o := object(t, kind, spec)
 		o.SetName("")

@@ -16,9 +16,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// meshMember is a Mesh with its name and selector worked out.
-type meshMember struct {
-	age
+// meshEntry is a Mesh with its name and selector worked out.
+type meshEntry struct {
+	precedence
 	uid      types.UID
 	awsName  string
 	selector labels.Selector
@@ -29,39 +29,39 @@ type meshMember struct {
 
 // addMeshes adds the rules about Meshes and the namespaces that they select.
 func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
-	same := func(a, b meshMember) bool { return reflect.DeepEqual(a, b) }
-	r.meshNames = claims[string](g, "names of meshes")
-	r.meshes = incremental.NewRelation[everything](g, "all meshes", func(a, b meshMember) int { return a.compare(b.age) }, same)
-	r.namespaceNames = incremental.NewRelation[everything](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
+	same := func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) }
+	r.meshNames = newNameClaims[string](g, "names of meshes")
+	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int { return a.compare(b.precedence) }, same)
+	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
 	all := store.Of[*api.Mesh](objects)
 	incremental.Each(g, "claim of Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
 		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
-			r.meshNames.Emit(task, name, claim{age: ageOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
+			r.meshNames.Emit(task, name, nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
 		}
 	})
 	incremental.Each(g, "Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
 		t := &translator{task, r}
-		r.meshes.Emit(task, everything{}, t.realm(o[0]))
+		r.meshes.Emit(task, allKey{}, t.addMesh(o[0]))
 	})
 	incremental.Each(g, "Namespace", r.namespaces, func(task *incremental.Task, id types.NamespacedName, _ []*corev1.Namespace) {
-		r.namespaceNames.Emit(task, everything{}, id.Name)
+		r.namespaceNames.Emit(task, allKey{}, id.Name)
 	})
-	incremental.Each(g, "overlaps of meshes", r.meshes, func(task *incremental.Task, _ everything, _ []meshMember) {
+	incremental.Each(g, "overlaps of meshes", r.meshes, func(task *incremental.Task, _ allKey, _ []meshEntry) {
 		t := &translator{task, r}
-		t.overlaps()
+		t.reportOverlaps()
 	})
 }
 
-// realm works out a mesh, and adds it to the model unless another one stands in its way.
-func (t *translator) realm(o *api.Mesh) meshMember {
-	m := meshMember{age: ageOf(o), uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
+// addMesh works out a mesh, and adds it to the model unless another one stands in its way.
+func (t *translator) addMesh(o *api.Mesh) meshEntry {
+	m := meshEntry{precedence: precedenceOf(o), uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
 	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
-	t.unhonoured(m.origin, unhonouredInMesh(o))
+	t.reportUnsupported(m.origin, unsupportedInMesh(o))
 	if m.fault = nameFault(api.KindMesh, m.awsName); m.fault != "" {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
 		return m
 	}
-	if first, _ := t.meshNames.First(t.Task, m.awsName); first.age != m.age {
+	if first, _ := t.meshNames.First(t.Task, m.awsName); first.precedence != m.precedence {
 		m.fault = "it has the awsName of " + first.origin.Object.String()
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
@@ -71,7 +71,7 @@ func (t *translator) realm(o *api.Mesh) meshMember {
 	return m
 }
 
-func (t *translator) mesh(m meshMember, o *api.Mesh) model.Mesh {
+func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 	out := model.Mesh{Name: m.awsName, TrustDomain: t.settings.trustDomain(), Egress: model.EgressDeny, Origin: m.origin}
 	if f := o.Spec.EgressFilter; f != nil {
 		switch f.Type {
@@ -99,15 +99,15 @@ func (t *translator) mesh(m meshMember, o *api.Mesh) model.Mesh {
 	return out
 }
 
-// selecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there, only the label that
+// meshesSelecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there, only the label that
 // every namespace has is known.
-func (t *translator) selecting(namespace string) []meshMember {
+func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	set := labels.Set{corev1.LabelMetadataName: namespace}
 	if ns, known := t.namespaces.First(t.Task, types.NamespacedName{Name: namespace}); known {
 		set = ns.Labels
 	}
-	var out []meshMember
-	for _, m := range t.meshes.All(t.Task, everything{}) {
+	var out []meshEntry
+	for _, m := range t.meshes.All(t.Task, allKey{}) {
 		if m.selector.Matches(set) {
 			out = append(out, m)
 		}
@@ -115,12 +115,12 @@ func (t *translator) selecting(namespace string) []meshMember {
 	return out
 }
 
-// overlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes on
+// reportOverlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes on
 // as it is, since objects that are members already stay members.
-func (t *translator) overlaps() {
+func (t *translator) reportOverlaps() {
 	shared := map[[2]model.Origin][]string{}
-	for _, namespace := range t.namespaceNames.All(t.Task, everything{}) {
-		found := t.selecting(namespace)
+	for _, namespace := range t.namespaceNames.All(t.Task, allKey{}) {
+		found := t.meshesSelecting(namespace)
 		for i, older := range found {
 			for _, younger := range found[i+1:] {
 				pair := [2]model.Origin{older.origin, younger.origin}
@@ -153,12 +153,12 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	if ref == nil {
 		return t.selectedMesh(at)
 	}
-	all := t.meshes.All(t.Task, everything{})
-	i := slices.IndexFunc(all, func(m meshMember) bool { return m.age.name == ref.Name })
+	all := t.meshes.All(t.Task, allKey{})
+	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.precedence.name == ref.Name })
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
 	}
-	if all[i].uid != ref.UID && !t.designates(all[i], at.Object.Namespace) {
+	if all[i].uid != ref.UID && !t.selectsNamespace(all[i], at.Object.Namespace) {
 		return "", findingf(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
 			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q, and is not the one that selects namespace %s; "+
 				"have its namespaceSelector do so, or delete the object and create it again without spec.meshRef",
@@ -167,15 +167,15 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	return all[i].served(at.At("spec.meshRef"))
 }
 
-// designates says whether admission would write this mesh into what is created in a namespace. Then it takes over what belonged to an
+// selectsNamespace says whether admission would write this mesh into what is created in a namespace. Then it takes over what belonged to an
 // earlier mesh of its name, as if that were deleted and created again. App Mesh had users do it.
-func (t *translator) designates(m meshMember, namespace string) bool {
-	found := t.selecting(namespace)
+func (t *translator) selectsNamespace(m meshEntry, namespace string) bool {
+	found := t.meshesSelecting(namespace)
 	return len(found) == 1 && found[0].origin == m.origin
 }
 
 func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
-	found := t.selecting(at.Object.Namespace)
+	found := t.meshesSelecting(at.Object.Namespace)
 	switch len(found) {
 	case 0:
 		return "", findingf(at, model.CodeNoMesh, "no Mesh selects namespace %s", at.Object.Namespace)
@@ -184,14 +184,14 @@ func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
 	}
 	var names []string
 	for _, m := range found {
-		names = append(names, m.age.name)
+		names = append(names, m.precedence.name)
 	}
 	slices.Sort(names)
 	return "", findingf(at, model.CodeManyMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
 }
 
 // served gives the name of the mesh, or says to an object of it why it is not served.
-func (m meshMember) served(at model.Origin) (string, *model.Finding) {
+func (m meshEntry) served(at model.Origin) (string, *model.Finding) {
 	if m.fault != "" {
 		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.fault)
 	}

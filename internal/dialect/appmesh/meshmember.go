@@ -11,46 +11,46 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// claim is the wish of an object to be served under a name. The oldest one of a name is served.
-type claim struct {
-	age
+// nameClaim is the wish of an object to be served under a name. The oldest one of a name is served.
+type nameClaim struct {
+	precedence
 	key    model.Key
 	origin model.Origin
 	// ok is false for an object that cannot be served whatever others want; its own findings say why.
 	ok bool
 }
 
-func (c claim) object() types.NamespacedName {
+func (c nameClaim) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
 }
 
-// member is an object that belongs to a mesh, under a name that no other object of its kind has there.
-type member[T client.Object] struct {
-	claim
+// meshMember is an object that belongs to a mesh, under a name that no other object of its kind has there.
+type meshMember[T client.Object] struct {
+	nameClaim
 	object T
 }
 
-// members are all objects of one kind.
-type members[T client.Object] struct {
+// meshMembers are all objects of one kind.
+type meshMembers[T client.Object] struct {
 	kind    string
 	objects *incremental.Relation[types.NamespacedName, T]
 	// byKey lists claims by mesh and awsName, byObject by namespace and name.
-	byKey    *incremental.Relation[model.Key, claim]
-	byObject *incremental.Relation[types.NamespacedName, claim]
+	byKey    *incremental.Relation[model.Key, nameClaim]
+	byObject *incremental.Relation[types.NamespacedName, nameClaim]
 }
 
-// newMembers adds the rule by which each object of a kind claims a name in its mesh.
-func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) *members[T] {
-	ms := &members[T]{
+// newMeshMembers adds the rule by which each object of a kind claims a name in its mesh.
+func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) *meshMembers[T] {
+	ms := &meshMembers[T]{
 		kind: kind, objects: store.Of[T](objects),
-		byKey: claims[model.Key](g, "claims of "+kind), byObject: claims[types.NamespacedName](g, "members of "+kind),
+		byKey: newNameClaims[model.Key](g, "claims of "+kind), byObject: newNameClaims[types.NamespacedName](g, "members of "+kind),
 	}
 	incremental.Each(g, "claim of "+kind, ms.objects, func(task *incremental.Task, id types.NamespacedName, all []T) {
 		t, o := &translator{task, r}, all[0]
-		if leaving(o) {
+		if isDeleting(o) {
 			return
 		}
-		c := claim{age: ageOf(o), origin: originOf(kind, o)}
+		c := nameClaim{precedence: precedenceOf(o), origin: originOf(kind, o)}
 		if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
 			c.key.Name = AWSName(o)
 			if fault := nameFault(kind, c.key.Name); fault != "" {
@@ -66,19 +66,19 @@ func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.
 	return ms
 }
 
-func claims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, claim] {
-	return incremental.NewRelation[K](g, name, func(a, b claim) int { return a.compare(b.age) }, func(a, b claim) bool { return reflect.DeepEqual(a, b) })
+func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
+	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.compare(b.precedence) }, func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
 }
 
 // each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
-func (ms *members[T]) each(r *rules, g *incremental.Graph, f func(*translator, *member[T])) {
-	incremental.Each(g, ms.kind, ms.byKey, func(task *incremental.Task, _ model.Key, all []claim) {
+func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translator, *meshMember[T])) {
+	incremental.Each(g, ms.kind, ms.byKey, func(task *incremental.Task, _ model.Key, all []nameClaim) {
 		t := &translator{task, r}
 		for _, younger := range all[1:] {
 			t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
 		}
 		if o, ok := ms.objects.First(task, all[0].object()); ok {
-			f(t, &member[T]{all[0], o})
+			f(t, &meshMember[T]{all[0], o})
 		}
 	})
 }
@@ -101,14 +101,14 @@ type reference struct {
 }
 
 // resolve finds what a reference of an object of some mesh means. It reports what cannot be found, and false.
-func resolve[T client.Object](t *translator, ms *members[T], mesh string, r reference) (claim, bool) {
+func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r reference) (nameClaim, bool) {
 	switch {
 	case r.arn != nil:
 		at := r.at.At(r.at.Path + "." + r.arnField)
 		name, err := parseARN(*r.arn, r.arnType)
 		if err != nil {
 			t.report(at, model.CodeInvalidField, "%v", err)
-			return claim{}, false
+			return nameClaim{}, false
 		}
 		c, found := ms.byKey.First(t.Task, model.Key{Mesh: mesh, Name: name})
 		if !found {
@@ -125,22 +125,22 @@ func resolve[T client.Object](t *translator, ms *members[T], mesh string, r refe
 		switch {
 		case !exists:
 			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
-			return claim{}, false
+			return nameClaim{}, false
 		case !ms.serves(t, c):
 			t.report(at, model.CodeReferenceNotFound, "%s %s is not served; its own status says why", ms.kind, id)
-			return claim{}, false
+			return nameClaim{}, false
 		case c.key.Mesh != mesh:
 			t.report(at, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
-			return claim{}, false
+			return nameClaim{}, false
 		}
 		return c, true
 	}
 	t.report(r.at, model.CodeInvalidField, "needs %s or %s", r.refField, r.arnField)
-	return claim{}, false
+	return nameClaim{}, false
 }
 
 // serves tells whether an object is served under the name that it claims.
-func (ms *members[T]) serves(t *translator, c claim) bool {
+func (ms *meshMembers[T]) serves(t *translator, c nameClaim) bool {
 	if !c.ok {
 		return false
 	}

@@ -19,16 +19,16 @@ func refuse(findings []model.Finding) error {
 	return &dialect.Refusal{Findings: findings}
 }
 
-// faults are the errors that an object carries in itself. They are found by translating it in a world where it is alone with a Mesh
+// ownFaults are the errors that an object carries in itself. They are found by translating it in a world where it is alone with a Mesh
 // that takes it: there is no second list of rules. What depends on other objects, on settings or on a driver's abilities has other
 // codes, and what is served all the same is no error.
-func faults(object client.Object) []model.Finding {
+func ownFaults(object client.Object) []model.Finding {
 	o := object.DeepCopyObject().(client.Object)
 	if o.GetName() == "" {
 		o.SetName(o.GetGenerateName() + "xxxxx") // the API server makes a name of this length after admission
 	}
 	o.SetDeletionTimestamp(nil)
-	_, findings := Dialect{}.Translate(inWorld(o))
+	_, findings := Dialect{}.Translate(withMesh(o))
 	self := originOf(kindOf(o), o).Object
 	var out []model.Finding
 	for _, f := range findings {
@@ -39,9 +39,9 @@ func faults(object client.Object) []model.Finding {
 	return out
 }
 
-// inWorld gives an object, changed to belong to them, with the Mesh and, for a GatewayRoute, the VirtualGateway that it needs to be
+// withMesh gives an object, changed to belong to them, with the Mesh and, for a GatewayRoute, the VirtualGateway that it needs to be
 // looked at.
-func inWorld(o client.Object) []client.Object {
+func withMesh(o client.Object) []client.Object {
 	world := []client.Object{o}
 	ref := meshRefField(o)
 	if ref == nil {
@@ -84,9 +84,9 @@ func gatewayOf(route *api.GatewayRoute) *api.VirtualGateway {
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// added gives the faults of an object that it did not have before. A fault that only moved, because elements of its list came or
+// addedFaults gives the faults of an object that it did not have before. A fault that only moved, because elements of its list came or
 // went, is not new.
-func added(before, after []model.Finding) []model.Finding {
+func addedFaults(before, after []model.Finding) []model.Finding {
 	type fault struct {
 		path, text string
 		code       model.Code

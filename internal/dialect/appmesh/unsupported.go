@@ -1,0 +1,76 @@
+package appmesh
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// unsupportedField is a field that asks for something that Anymesh does not do yet.
+type unsupportedField struct {
+	path string
+	set  bool
+}
+
+// reportUnsupported reports the fields that are set.
+func (t *translator) reportUnsupported(at model.Origin, asks []unsupportedField) {
+	for _, a := range asks {
+		if a.set {
+			t.report(at.At(a.path), model.CodeNotHonoured, "this field is not honoured yet")
+		}
+	}
+}
+
+func unsupportedInMesh(o *api.Mesh) []unsupportedField {
+	return []unsupportedField{{"spec.meshOwner", o.Spec.MeshOwner != nil}}
+}
+
+func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
+	asks := []unsupportedField{
+		{"spec.backendDefaults.clientPolicy.tls", o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy)},
+		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
+		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
+	}
+	for i, l := range o.Spec.Listeners {
+		path := fmt.Sprintf("spec.listeners[%d].", i)
+		asks = append(asks,
+			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
+			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
+			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil},
+			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
+	}
+	for i, b := range o.Spec.Backends {
+		asks = append(asks, unsupportedField{fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i), requestsTLS(b.VirtualService.ClientPolicy)})
+	}
+	return asks
+}
+
+func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
+
+// addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec, and those about
+// what App Mesh refused of it.
+func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
+	incremental.Each(g, kind, store.Of[T](objects), func(task *incremental.Task, _ types.NamespacedName, all []T) {
+		t, o := &translator{task, r}, all[0]
+		at := originOf(kind, o)
+		if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
+			t.out.Members.Emit(task, at.Object, mesh)
+		}
+		if isDeleting(o) {
+			return
+		}
+		t.report(at.At("spec"), model.CodeNotHonoured, "objects of kind %s are not served yet", kind)
+		if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
+			t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+		}
+		if gateway, is := any(o).(*api.VirtualGateway); is {
+			t.checkGatewayLimits(at, gateway.Spec)
+		}
+	})
+}
