@@ -27,7 +27,7 @@ type conn struct {
 	tls      *tls.Conn
 	server   *server
 
-	turn socket.Turn // to read
+	readTask socket.Task // to read
 
 	// Of the turn.
 	rest    rest // of what came, that is no whole frame yet
@@ -105,9 +105,9 @@ func (c *conn) write(frames []byte) error {
 // serve has what comes read until the connection ends: by the crew, or here where the crew cannot watch it.
 func (c *conn) serve() {
 	c.watch.begin(c)
-	c.turn.Do = c.read
-	if c.server.Crew.Watch(c.raw, &c.turn) {
-		c.server.Crew.Wake(&c.turn) // something may have come with the first words
+	c.readTask.Run = c.read
+	if c.server.Workers.Watch(c.raw, &c.readTask) {
+		c.server.Workers.Wake(&c.readTask) // something may have come with the first words
 		return
 	}
 	for !c.over {

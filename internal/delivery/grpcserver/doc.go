@@ -7,7 +7,7 @@
 // parts may be shared with other streams.
 //
 // A general gRPC server has three goroutines and several queues for each client,
-// and passes a message from one to the next. Here a few goroutines (socket.Crew)
+// and passes a message from one to the next. Here a few goroutines (socket.WorkerPool)
 // read all connections, and whoever reads a message also takes it in; whoever sends
 // one writes it to the socket. A client that waits has no goroutine and no buffers, and
 // a message costs one read and one write. Frames and headers are parsed by

@@ -22,8 +22,8 @@ type Options struct {
 	TLS *tls.Config
 	// Methods are keyed by their paths, "/package.Service/Method". They are called when a client opens a stream, and must not block.
 	Methods map[string]func(*Stream) Call
-	// Crew reads connections. Nil means one of the server's own.
-	Crew *socket.Crew
+	// Workers reads connections. Nil means one of the server's own.
+	Workers *socket.WorkerPool
 	// Connections bounds those that are open. One more is closed before TLS begins.
 	Connections int
 	// Streams bounds those of one connection. One more is refused.
@@ -85,8 +85,8 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	if s.TLS != nil {
 		s.TLS = forCalls(s.TLS)
 	}
-	if s.Crew == nil {
-		s.Crew = socket.NewCrew(runtime.GOMAXPROCS(0))
+	if s.Workers == nil {
+		s.Workers = socket.NewWorkerPool(runtime.GOMAXPROCS(0))
 	}
 	if s.Refused == nil {
 		s.Refused = func(Refusal) {}
@@ -178,7 +178,7 @@ func (s *server) begin(raw net.Conn) {
 
 // gone closes a connection that is over.
 func (s *server) gone(raw net.Conn) {
-	_ = s.Crew.Release(raw) // it is lost either way
+	_ = s.Workers.Release(raw) // it is lost either way
 	s.mu.Lock()
 	delete(s.open, raw)
 	s.mu.Unlock()

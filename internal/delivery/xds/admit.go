@@ -33,7 +33,7 @@ func (s *Server) serve(world bool) func(*grpcserver.Stream) grpcserver.Call {
 			s.metrics.ended.WithLabelValues(reasonSilent).Inc()
 			_ = wire.Conn().Close() // it is lost either way
 		})}
-		st.turn.Do = st.drain
+		st.writeTask.Run = st.drain
 		st.patience = patience{limit: s.opts.SendTimeout, over: func() { _ = wire.Conn().Close() }} // which interrupts whoever writes to it
 		return st
 	}

@@ -18,7 +18,7 @@ type Server struct {
 	metrics   *metrics
 	groups    groups
 	visitors  visitors
-	crew      *socket.Crew
+	workers   *socket.WorkerPool
 	clock     func() time.Time
 }
 
@@ -29,7 +29,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
 		groups:   groups{byKey: map[string]*group{}},
 		visitors: visitors{byIdentity: map[string]*visitor{}},
-		crew:     socket.NewCrew(runtime.GOMAXPROCS(0)),
+		workers:  socket.NewWorkerPool(runtime.GOMAXPROCS(0)),
 		clock:    time.Now,
 	}
 	s.visitors.opts = &s.opts
@@ -43,8 +43,8 @@ const discovery = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 // clients keep what they have and come back to another server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := grpcserver.Serve(ctx, l, grpcserver.Options{
-		TLS:  s.opts.TLS,
-		Crew: s.crew,
+		TLS:     s.opts.TLS,
+		Workers: s.workers,
 		Methods: map[string]func(*grpcserver.Stream) grpcserver.Call{
 			discovery + "DeltaAggregatedResources":  s.serve(false),
 			discovery + "StreamAggregatedResources": s.serve(true),

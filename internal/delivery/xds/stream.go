@@ -38,8 +38,8 @@ type stream struct {
 	connected time.Time
 	expires   time.Time // the client's certificate; zero if there is none
 
-	turn     socket.Turn // to write
-	patience patience    // with a client that does not read
+	writeTask socket.Task // to write
+	patience  patience    // with a client that does not read
 
 	// Guarded by the group's lock.
 	session *session

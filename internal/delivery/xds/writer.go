@@ -3,7 +3,7 @@ package xds
 import "time"
 
 // wakeUp has the stream look for something to send.
-func (st *stream) wakeUp() { st.server.crew.Wake(&st.turn) }
+func (st *stream) wakeUp() { st.server.workers.Wake(&st.writeTask) }
 
 // drain sends until there is nothing to send, or the stream is over.
 func (st *stream) drain() {
