@@ -10,9 +10,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Whatever requests a client sends, the session neither panics nor sends for
-// ever, and every response is well formed and about the type it names.
-func FuzzRequests(f *testing.F) {
+// For any requests, the session does not panic and stops sending, and every response is well-formed and has the type
+// that it names.
+func FuzzDeltaRequests(f *testing.F) {
 	seed := func(requests ...*discoveryv3.DeltaDiscoveryRequest) {
 		var all []byte
 		for _, r := range requests {
@@ -32,7 +32,7 @@ func FuzzRequests(f *testing.F) {
 	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a"}, InitialResourceVersions: map[string]string{"a": "1", "z": "2"}})
 
 	f.Fuzz(func(t *testing.T, all []byte) {
-		opts := &Options{NamesPerType: 50, TypesPerStream: 4}
+		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
 		opts.setDefaults()
 		s := newSession(opts, &corev3.Node{Id: "blue"}, false)
 		published := state{}
@@ -56,19 +56,19 @@ func FuzzRequests(f *testing.F) {
 				resources = dedup(resources)
 			}
 			for _, c := range published.replace(snapshot(t, resources...)) {
-				s.mark(c, now)
+				s.markChanged(c, now)
 			}
 			for sent := 0; ; sent++ {
-				now = now.Add(opts.AckTimeout) // nobody answers
-				r, _ := s.next(now)
+				now = now.Add(opts.AckTimeout) // no ACK arrives
+				r, _ := s.nextResponse(now)
 				if r == nil {
 					break
 				}
 				if got := wire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.changed) {
 					t.Fatalf("response %v", got)
 				}
-				if sent > 2*opts.TypesPerStream {
-					t.Fatal("it does not stop sending")
+				if sent > 2*opts.MaxTypesPerStream {
+					t.Fatal("the session does not stop sending")
 				}
 			}
 		}

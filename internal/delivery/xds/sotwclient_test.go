@@ -11,8 +11,8 @@ import (
 	"google.golang.org/grpc"
 )
 
-// worldClient is a small client of the state-of-the-world variant: it acknowledges what it gets, and keeps the last text of each type.
-type worldClient struct {
+// sotwClient is a minimal state-of-the-world client: it acknowledges every response and logs it.
+type sotwClient struct {
 	conn   *grpc.ClientConn
 	stream discoveryv3.AggregatedDiscoveryService_StreamAggregatedResourcesClient
 	ended  chan error
@@ -23,14 +23,14 @@ type worldClient struct {
 	log    []string
 }
 
-func (r *running) connectWorld(t testing.TB, name string) *worldClient {
+func (r *testServer) connectSotw(t testing.TB, name string) *sotwClient {
 	t.Helper()
-	return newWorldClient(t, r.dial(t, r.ca.leaf(t, name, time.Hour)))
+	return newSotwClient(t, r.dial(t, r.ca.leaf(t, name, time.Hour)))
 }
 
-func newWorldClient(t testing.TB, conn *grpc.ClientConn) *worldClient {
+func newSotwClient(t testing.TB, conn *grpc.ClientConn) *sotwClient {
 	t.Helper()
-	c := &worldClient{conn: conn, ended: make(chan error, 1), names: map[string][]string{}, nonces: map[string]string{}}
+	c := &sotwClient{conn: conn, ended: make(chan error, 1), names: map[string][]string{}, nonces: map[string]string{}}
 	var err error
 	if c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context()); err != nil {
 		t.Fatal(err)
@@ -43,7 +43,7 @@ func newWorldClient(t testing.TB, conn *grpc.ClientConn) *worldClient {
 				return
 			}
 			c.mu.Lock()
-			c.log = append(c.log, worldBrief(r))
+			c.log = append(c.log, summarizeSotw(r))
 			c.nonces[r.GetTypeUrl()] = r.GetNonce()
 			c.send(r.GetTypeUrl())
 			c.mu.Unlock()
@@ -52,31 +52,31 @@ func newWorldClient(t testing.TB, conn *grpc.ClientConn) *worldClient {
 	return c
 }
 
-// send needs the lock.
-func (c *worldClient) send(typeURL string) {
-	_ = c.stream.Send(&discoveryv3.DiscoveryRequest{ // a broken stream shows at its end
+// send requires the lock.
+func (c *sotwClient) send(typeURL string) {
+	_ = c.stream.Send(&discoveryv3.DiscoveryRequest{ // Recv reports a broken stream
 		Node: &corev3.Node{Id: "node"}, TypeUrl: typeURL, ResourceNames: c.names[typeURL], ResponseNonce: c.nonces[typeURL],
 	})
 }
 
-func (c *worldClient) subscribe(typeURL string, names ...string) {
+func (c *sotwClient) subscribe(typeURL string, names ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.names[typeURL] = names
 	c.send(typeURL)
 }
 
-func (c *worldClient) received() []string {
+func (c *sotwClient) received() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return slices.Clone(c.log)
 }
 
-func serveWorld(t *testing.T) {
-	r := start(t, byName, Options{})
+func sotwADS(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{})
 	r.Publish("blue", snapshot(t, one(ClusterType, "c@1"), one(RouteType, "r@1")), time.Time{})
 	r.Publish("red", snapshot(t, one(ClusterType, "other's@1")), time.Time{})
-	c := r.connectWorld(t, "blue")
+	c := r.connectSotw(t, "blue")
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return slices.Equal(c.received(), []string{"cluster c@1", "route r@1"}) })
@@ -89,12 +89,12 @@ func serveWorld(t *testing.T) {
 	})
 }
 
-func serveBoth(t *testing.T) {
-	r := start(t, byName, Options{})
+func deltaAndSotwOnOneConnection(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{})
 	r.Publish("blue", snapshot(t, one(ClusterType, "c@1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.subscribe(ClusterType)
-	w := newWorldClient(t, c.conn)
+	w := newSotwClient(t, c.conn)
 	w.subscribe(ClusterType)
 	eventually(t, "both have it", func() bool {
 		return len(c.has(ClusterType)) == 1 && slices.Equal(w.received(), []string{"cluster c@1"})

@@ -24,7 +24,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 )
 
-// serverVariable makes the test binary a server: what a server costs is measured in a process of its own.
+// serverVariable makes the test binary run as a server: benchmarks measure the server in its own process.
 const serverVariable = "ANYMESH_XDS_SERVER"
 
 const services = 1000
@@ -58,17 +58,18 @@ func realEndpoints(i, round int) *Resource {
 	return r
 }
 
-// serveInProcess is the server side of a benchmark: it takes orders on its input and answers each with one line.
+// serveInProcess is the server of a benchmark. It reads commands from stdin and writes one line per command to
+// stdout.
 func serveInProcess() {
 	pair, err := tls.LoadX509KeyPair(os.Getenv(serverVariable)+".crt", os.Getenv(serverVariable)+".key")
-	die(err)
+	exitOnError(err)
 	root, err := os.ReadFile(os.Getenv(serverVariable) + ".root")
-	die(err)
+	exitOnError(err)
 	pool := x509.NewCertPool()
 	pool.AppendCertsFromPEM(root)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
-	die(err)
-	s := NewServer(byName, Options{Logger: quiet(), TLS: &tls.Config{
+	exitOnError(err)
+	s := NewServer(authorizeByCommonName, Options{Logger: discardLogger(), TLS: &tls.Config{
 		Certificates: []tls.Certificate{pair}, ClientAuth: tls.RequireAndVerifyClientCert, ClientCAs: pool,
 	}})
 	var all []*Resource
@@ -76,20 +77,20 @@ func serveInProcess() {
 		all = append(all, realCluster(i), realEndpoints(i, 0))
 	}
 	snapshot, err := NewSnapshot(all...)
-	die(err)
+	exitOnError(err)
 	keys := 0
-	go func() { die(s.Serve(background, l)) }()
+	go func() { exitOnError(s.Serve(backgroundContext, l)) }()
 	fmt.Println(l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
 		order := strings.Fields(in.Text())
 		switch order[0] {
-		case "keys": // publish the same for so many workloads
+		case "keys": // publish the same snapshot for a number of workloads
 			keys, _ = strconv.Atoi(order[1])
 			for k := range keys {
 				s.Publish("w"+strconv.Itoa(k), snapshot, time.Time{})
 			}
 			fmt.Println("ok")
-		case "change": // one endpoint, for all of them
+		case "change": // change one endpoint for all workloads
 			round, _ := strconv.Atoi(order[1])
 			r := realEndpoints(round%services, 1+round)
 			since := time.Now()
@@ -97,31 +98,31 @@ func serveInProcess() {
 				s.Update("w"+strconv.Itoa(k), []*Resource{r}, nil, since)
 			}
 			fmt.Println("ok")
-		case "memory": // heap and stacks in use, and resident, in bytes
-			for range 5 { // each halves stacks that are too large
+		case "memory": // print heap and stacks in use, and resident memory, in bytes
+			for range 5 { // each GC halves oversized stacks
 				runtime.GC()
 			}
 			debug.FreeOSMemory()
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			fmt.Println(m.HeapInuse+m.StackInuse, resident(), m.HeapAlloc, m.StackInuse, runtime.NumGoroutine())
-		case "cpu": // used so far, in microseconds; and how often it waited, and what it allocated
+		case "cpu": // print CPU time in microseconds, voluntary context switches and allocations
 			var u syscall.Rusage
-			die(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
+			exitOnError(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			fmt.Println((u.Utime.Nano()+u.Stime.Nano())/1000, u.Nvcsw, m.Mallocs, m.TotalAlloc)
 		case "heap":
 			f, err := os.Create(order[1])
-			die(err)
+			exitOnError(err)
 			runtime.GC()
-			die(pprof.WriteHeapProfile(f))
+			exitOnError(pprof.WriteHeapProfile(f))
 			f.Close()
 			fmt.Println("ok")
 		case "profile":
 			f, err := os.Create(order[1])
-			die(err)
-			die(pprof.StartCPUProfile(f))
+			exitOnError(err)
+			exitOnError(pprof.StartCPUProfile(f))
 			fmt.Println("ok")
 		case "stop":
 			pprof.StopCPUProfile()
@@ -132,22 +133,22 @@ func serveInProcess() {
 
 func resident() int {
 	text, err := os.ReadFile("/proc/self/statm")
-	die(err)
+	exitOnError(err)
 	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
-	die(err)
+	exitOnError(err)
 	return pages * os.Getpagesize()
 }
 
-func die(err error) {
+func exitOnError(err error) {
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 }
 
-// process is a server that runs beside the test.
+// process is a server in a process of its own.
 type process struct {
-	running
+	testServer
 	testing.TB
 	in  *os.File
 	out *bufio.Scanner
@@ -155,7 +156,7 @@ type process struct {
 
 func startProcess(t testing.TB) *process {
 	t.Helper()
-	p := &process{TB: t, running: running{ca: newAuthority(t)}}
+	p := &process{TB: t, testServer: testServer{ca: newTestCA(t)}}
 	prefix := t.TempDir() + "/server"
 	leaf := p.ca.leaf(t, "anymesh", time.Hour)
 	key, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
@@ -198,7 +199,7 @@ func (p *process) answer() []string {
 	return strings.Fields(p.out.Text())
 }
 
-// order sends a line and returns the numbers of the answer.
+// order sends a command and returns the numbers of the result line.
 func (p *process) order(line string) []float64 {
 	p.Helper()
 	fmt.Fprintln(p.in, line)

@@ -9,27 +9,27 @@ import (
 // Client describes one connected stream.
 type Client struct {
 	Key       string
-	Identity  string // as the Authorizer named it
+	Identity  string // Grant.Identity
 	NodeID    string
-	Address   string // of the connection; for people to read, not to trust
+	Address   string // remote address of the connection; for display, not authenticated
 	Connected time.Time
 	Types     []ClientType // ordered by type URL
 }
 
-// ClientType is what a client has of one resource type.
+// ClientType is the state of one resource type on a stream.
 type ClientType struct {
-	TypeURL      string
-	Wildcard     bool
-	Names        int // asked for by name
-	Resources    int // the client has, as far as it was sent
-	SentVersion  string
-	AckedVersion string
-	Pending      int   // resources that changed and were not sent yet
-	Unanswered   int   // responses without ACK or NACK
-	LastNack     *Nack // nil if there was none
+	TypeURL          string
+	Wildcard         bool
+	NamedResources   int // number of names subscribed to
+	Resources        int // number of resources sent
+	SentVersion      string
+	AckedVersion     string
+	PendingResources int   // changed resources that are not yet sent
+	PendingAcks      int   // responses without ACK or NACK
+	LastNack         *Nack // nil if there was none
 }
 
-// Nack is a response that a client refused.
+// Nack is a response that a client rejected.
 type Nack struct {
 	Time    time.Time
 	Names   []string
@@ -42,7 +42,7 @@ func (s *Server) Clients() []Client {
 	for _, g := range s.groups.all() {
 		g.mu.Lock()
 		for _, st := range g.streams {
-			all = append(all, st.client())
+			all = append(all, st.status())
 		}
 		g.mu.Unlock()
 	}
@@ -52,27 +52,27 @@ func (s *Server) Clients() []Client {
 	return all
 }
 
-// client needs the group's lock.
-func (st *stream) client() Client {
+// status requires the group's lock.
+func (st *stream) status() Client {
 	c := Client{
 		Key: st.group.key, Identity: st.identity, NodeID: st.session.id,
 		Address: st.address, Connected: st.connected,
 	}
 	for _, sub := range st.session.subs {
-		c.Types = append(c.Types, sub.describe())
+		c.Types = append(c.Types, sub.status())
 	}
 	slices.SortFunc(c.Types, func(a, b ClientType) int { return cmp.Compare(a.TypeURL, b.TypeURL) })
 	return c
 }
 
-func (s *subscription) describe() ClientType {
+func (s *subscription) status() ClientType {
 	t := ClientType{
-		TypeURL: s.typeURL, Wildcard: s.wildcard, Names: s.named,
+		TypeURL: s.typeURL, Wildcard: s.wildcard, NamedResources: s.namedCount,
 		SentVersion: s.sentVersion, AckedVersion: s.ackedVersion,
-		Pending: s.dirty.len() + s.gone.len(), Unanswered: len(s.flights), LastNack: s.nack,
+		PendingResources: s.dirty.len() + s.removals.len(), PendingAcks: len(s.inflight), LastNack: s.lastNack,
 	}
 	for _, e := range s.entries {
-		if e&entryHeld != 0 {
+		if e&entrySent != 0 {
 			t.Resources++
 		}
 	}

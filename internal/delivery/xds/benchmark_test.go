@@ -14,14 +14,14 @@ import (
 	"google.golang.org/protobuf/types/known/structpb"
 )
 
-var background = context.Background()
+var backgroundContext = context.Background()
 
-// crowd are many clients that acknowledge what they get and keep nothing.
-type crowd struct {
-	got atomic.Int64 // resources
+// clientPool is a set of clients that acknowledge every response.
+type clientPool struct {
+	got atomic.Int64 // received resources
 }
 
-// envoyNode is a node as Envoy sends it: with all of its extensions.
+// envoyNode is a node as Envoy sends it, with all extensions.
 func envoyNode() *corev3.Node {
 	n := &corev3.Node{Id: "sidecar~10.0.0.1~shop", Cluster: "shop", UserAgentName: "envoy", Metadata: &structpb.Struct{}}
 	for i := range 400 {
@@ -32,8 +32,8 @@ func envoyNode() *corev3.Node {
 	return n
 }
 
-func (c *crowd) join(b testing.TB, p *process, names []string, key string) {
-	// As Envoy does, and unlike gRPC's default, it does not ping for each response to measure the connection.
+func (c *clientPool) join(b testing.TB, p *process, names []string, key string) {
+	// Like Envoy, and unlike gRPC's default, it sends no BDP pings.
 	conn := p.dial(b, p.ca.leaf(b, key, time.Hour), grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(1<<20))
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(b.Context())
 	if err != nil {
@@ -60,9 +60,10 @@ func (c *crowd) join(b testing.TB, p *process, names []string, key string) {
 	}()
 }
 
-// BenchmarkCost says what 200 clients of 1000 services cost a server: memory of each while nothing happens, and the CPU time of a
-// change of one endpoint that all of them acknowledge. Set CPUPROFILE or HEAPPROFILE to look at the server's own profile.
-func BenchmarkCost(b *testing.B) {
+// BenchmarkServer measures a server with 200 clients of 1000 services: memory per idle client, and CPU time of a
+// change of one endpoint until all clients acknowledge it. Set CPUPROFILE or HEAPPROFILE to write a profile of the
+// server.
+func BenchmarkServer(b *testing.B) {
 	const clients = 200
 	p := startProcess(b)
 	empty := p.order("memory")
@@ -71,7 +72,7 @@ func BenchmarkCost(b *testing.B) {
 	for i := range services {
 		names = append(names, service(i))
 	}
-	c := &crowd{}
+	c := &clientPool{}
 	before := p.order("memory")
 	for k := range clients {
 		c.join(b, p, names, "w"+strconv.Itoa(k))

@@ -20,8 +20,8 @@ func published(s state, typeURL, name string) *Resource {
 	return nil
 }
 
-// After any sequence of publishes, subscription changes, late answers and
-// reconnects, the client has what is published, restricted to what it wants.
+// After any sequence of publishes, subscription changes, late ACKs and reconnects, the client has the published
+// resources that it subscribes to.
 func TestClientConverges(t *testing.T) {
 	types := []string{ClusterType, EndpointType, ListenerType, RouteType, SecretType, runtimeType}
 	names := []string{"a", "b", "c", "d", "e"}
@@ -38,13 +38,13 @@ func TestClientConverges(t *testing.T) {
 			unanswered = nil
 		}
 		ask := func(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) {
-			known := b.of(typeURL) != nil
+			known := b.subscription(typeURL) != nil
 			b.request(typeURL, func(r *discoveryv3.DeltaDiscoveryRequest) { change(r); c.ask(r, !known) })
 		}
 		for range 60 {
 			typeURL := pick(types)
 			switch rng.IntN(8) {
-			case 0, 1: // a new snapshot, mostly like the old one
+			case 0, 1: // a new snapshot, similar to the old one
 				var all []*Resource
 				for _, ty := range types {
 					for _, n := range names {
@@ -72,7 +72,7 @@ func TestClientConverges(t *testing.T) {
 				if rng.IntN(2) == 0 {
 					answer()
 				}
-			case 7: // the stream breaks, unanswered responses with it, and comes back
+			case 7: // the stream breaks, drops unanswered responses, and reconnects
 				if rng.IntN(3) > 0 {
 					continue
 				}
@@ -88,7 +88,7 @@ func TestClientConverges(t *testing.T) {
 						req.ResourceNamesSubscribe = append(req.ResourceNamesSubscribe, "*")
 					}
 					if len(req.GetResourceNamesSubscribe()) == 0 {
-						delete(c.types, ty) // it wants nothing of this type: it does not ask
+						delete(c.types, ty) // no subscription of this type is left
 						continue
 					}
 					m.absent = map[string]bool{}
@@ -106,29 +106,29 @@ func TestClientConverges(t *testing.T) {
 		for ty, m := range c.types {
 			want := m.wants(b.published[ty])
 			if len(want) != len(m.has) {
-				t.Fatalf("seed %d, %s: client has %v, want %v", seed, label(ty), m.has, want)
+				t.Fatalf("seed %d, %s: client has %v, want %v", seed, typeLabel(ty), m.has, want)
 			}
 			for n, v := range want {
 				if m.has[n] != v {
-					t.Fatalf("seed %d, %s %q: client has %q, want %q", seed, label(ty), n, m.has[n], v)
+					t.Fatalf("seed %d, %s %q: client has %q, want %q", seed, typeLabel(ty), n, m.has[n], v)
 				}
 			}
 			for n := range m.names {
 				if _, there := want[n]; !there && !m.absent[n] {
-					t.Fatalf("seed %d, %s: the client was not told that %q does not exist", seed, label(ty), n)
+					t.Fatalf("seed %d, %s: no removal of %q, which does not exist", seed, typeLabel(ty), n)
 				}
 			}
 		}
 	}
 }
 
-// Several clients of several keys, subscribing at random while other goroutines
-// publish: in the end each has what is published for it.
-func TestClientsConvergeOverTheNetwork(t *testing.T) {
-	r := start(t, byName, Options{StreamsPerIdentity: 100})
+// Clients of several keys subscribe at random while other goroutines publish. In the end, each has the resources
+// published for its key.
+func TestClientsConvergeOverNetwork(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{MaxStreamsPerIdentity: 100})
 	types := []string{ClusterType, EndpointType, ListenerType, RouteType}
 	keys := []string{"blue", "red"}
-	var clients []*client
+	var clients []*deltaClient
 	var wg sync.WaitGroup
 	for i := range 6 {
 		c := r.connect(t, keys[i%2])
@@ -171,7 +171,7 @@ func TestClientsConvergeOverTheNetwork(t *testing.T) {
 	wg.Wait()
 	for i, c := range clients {
 		for _, ty := range types {
-			eventually(t, fmt.Sprintf("client %d has what it wants of %s", i, label(ty)), func() bool {
+			eventually(t, fmt.Sprintf("client %d has its resources of %s", i, typeLabel(ty)), func() bool {
 				g := r.groups.get(keys[i%2])
 				g.mu.Lock()
 				c.mu.Lock()

@@ -9,8 +9,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Every number and duration of Options is a limit, with a default, a text and a metric that exists.
-func TestLimitsAreComplete(t *testing.T) {
+// Every int and time.Duration of Options is a limit with a default, a text and an existing metric.
+func TestLimitsListEveryOption(t *testing.T) {
 	listed := map[string]Limit{}
 	for _, l := range Limits() {
 		if _, twice := listed[l.Name]; twice || l.Default == "" || l.Default == "0" || !strings.HasSuffix(l.Text, ".") {
@@ -39,7 +39,7 @@ func TestLimitsAreComplete(t *testing.T) {
 	}
 }
 
-func TestMetricsOfLimitsExist(t *testing.T) {
+func TestLimitMetricsExist(t *testing.T) {
 	reg := prometheus.NewRegistry()
 	newMetrics(reg)
 	families, err := reg.Gather()

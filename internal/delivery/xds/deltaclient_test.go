@@ -23,22 +23,22 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// authority signs the certificates of one test.
-type authority struct {
+// testCA signs the certificates of one test.
+type testCA struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 }
 
-func newAuthority(t testing.TB) *authority {
+func newTestCA(t testing.TB) *testCA {
 	t.Helper()
-	a := &authority{}
+	a := &testCA{}
 	a.cert, a.key = sign(t, nil, &x509.Certificate{
 		Subject: pkix.Name{CommonName: "root"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour),
 	})
 	return a
 }
 
-func sign(t testing.TB, by *authority, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
+func sign(t testing.TB, by *testCA, template *x509.Certificate) (*x509.Certificate, *ecdsa.PrivateKey) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -61,7 +61,7 @@ func sign(t testing.TB, by *authority, template *x509.Certificate) (*x509.Certif
 	return cert, key
 }
 
-func (a *authority) leaf(t testing.TB, name string, lifetime time.Duration) tls.Certificate {
+func (a *testCA) leaf(t testing.TB, name string, lifetime time.Duration) tls.Certificate {
 	t.Helper()
 	cert, key := sign(t, a, &x509.Certificate{
 		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(lifetime),
@@ -70,35 +70,35 @@ func (a *authority) leaf(t testing.TB, name string, lifetime time.Duration) tls.
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}
 }
 
-func (a *authority) pool() *x509.CertPool {
+func (a *testCA) pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	pool.AddCert(a.cert)
 	return pool
 }
 
-// running is a server on a real socket with mutual TLS.
-type running struct {
+// testServer is a server on a TCP socket with mutual TLS.
+type testServer struct {
 	*Server
 	addr string
-	ca   *authority
+	ca   *testCA
 }
 
-func quiet() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
+func discardLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
 
-func byName(_ context.Context, p Peer, _ *corev3.Node) (Grant, error) {
+func authorizeByCommonName(_ context.Context, p Peer, _ *corev3.Node) (Grant, error) {
 	name := p.Chain[0].Subject.CommonName
 	return Grant{Key: name, Identity: name}, nil
 }
 
-func start(t testing.TB, authorize Authorizer, opts Options) *running {
+func startServer(t testing.TB, authorize Authorizer, opts Options) *testServer {
 	t.Helper()
-	r := &running{ca: newAuthority(t)}
+	r := &testServer{ca: newTestCA(t)}
 	opts.TLS = &tls.Config{
 		Certificates: []tls.Certificate{r.ca.leaf(t, "anymesh", time.Hour)},
 		ClientAuth:   tls.RequireAndVerifyClientCert, ClientCAs: r.ca.pool(),
 	}
 	if opts.Logger == nil {
-		opts.Logger = quiet()
+		opts.Logger = discardLogger()
 	}
 	r.Server = NewServer(authorize, opts)
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -118,8 +118,8 @@ func start(t testing.TB, authorize Authorizer, opts Options) *running {
 	return r
 }
 
-// client is a small delta client: it applies and acknowledges what it gets.
-type client struct {
+// deltaClient is a minimal delta client: it applies and acknowledges every response.
+type deltaClient struct {
 	t      testing.TB
 	conn   *grpc.ClientConn
 	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
@@ -130,23 +130,23 @@ type client struct {
 	log    []string
 	asked  map[string]bool
 	err    error
-	reject func(*discoveryv3.DeltaDiscoveryResponse) string // the NACK's message, "" accepts
+	reject func(*discoveryv3.DeltaDiscoveryResponse) string // returns the message of a NACK, or "" for an ACK
 	ended  chan struct{}
 }
 
-func (r *running) connect(t testing.TB, name string) *client {
+func (r *testServer) connect(t testing.TB, name string) *deltaClient {
 	return r.connectWith(t, r.ca.leaf(t, name, time.Hour))
 }
 
-func (r *running) dial(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
+func (r *testServer) dial(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn := r.newConn(t, cert, opts...)
 	t.Cleanup(func() { conn.Close() })
 	return conn
 }
 
-// newConn is a connection that the caller has to close.
-func (r *running) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
+// newConn returns a connection that the caller must close.
+func (r *testServer) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: r.ca.pool(), ServerName: "anymesh"})
 	conn, err := grpc.NewClient(r.addr, append(opts, grpc.WithTransportCredentials(creds))...)
@@ -156,17 +156,17 @@ func (r *running) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.DialO
 	return conn
 }
 
-func (r *running) connectWith(t testing.TB, cert tls.Certificate) *client {
+func (r *testServer) connectWith(t testing.TB, cert tls.Certificate) *deltaClient {
 	t.Helper()
 	return r.connectOn(t, r.dial(t, cert))
 }
 
-func (r *running) connectOn(t testing.TB, conn *grpc.ClientConn) *client {
+func (r *testServer) connectOn(t testing.TB, conn *grpc.ClientConn) *deltaClient {
 	t.Helper()
-	c := &client{t: t, conn: conn, model: newModelClient(), asked: map[string]bool{}, ended: make(chan struct{})}
+	c := &deltaClient{t: t, conn: conn, model: newModelClient(), asked: map[string]bool{}, ended: make(chan struct{})}
 	var err error
 	if c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn).DeltaAggregatedResources(t.Context()); err != nil {
-		c.err = err // refused in the handshake
+		c.err = err // the handshake failed
 		close(c.ended)
 		return c
 	}
@@ -174,7 +174,7 @@ func (r *running) connectOn(t testing.TB, conn *grpc.ClientConn) *client {
 	return c
 }
 
-func (c *client) read() {
+func (c *deltaClient) read() {
 	defer close(c.ended)
 	for {
 		r, err := c.stream.Recv()
@@ -184,7 +184,7 @@ func (c *client) read() {
 			c.mu.Unlock()
 			return
 		}
-		c.log = append(c.log, brief(r))
+		c.log = append(c.log, summarizeDelta(r))
 		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}
 		if c.reject != nil {
 			if message := c.reject(r); message != "" {
@@ -199,16 +199,16 @@ func (c *client) read() {
 	}
 }
 
-func (c *client) send(req *discoveryv3.DeltaDiscoveryRequest) {
+func (c *deltaClient) send(req *discoveryv3.DeltaDiscoveryRequest) {
 	if c.stream == nil {
 		return
 	}
 	c.sendMu.Lock()
 	defer c.sendMu.Unlock()
-	_ = c.stream.Send(req) // a broken stream shows in read
+	_ = c.stream.Send(req) // read reports a broken stream
 }
 
-func (c *client) ask(req *discoveryv3.DeltaDiscoveryRequest) {
+func (c *deltaClient) ask(req *discoveryv3.DeltaDiscoveryRequest) {
 	c.mu.Lock()
 	c.model.ask(req, !c.asked[req.GetTypeUrl()])
 	c.asked[req.GetTypeUrl()] = true
@@ -216,12 +216,12 @@ func (c *client) ask(req *discoveryv3.DeltaDiscoveryRequest) {
 	c.send(req)
 }
 
-func (c *client) subscribe(typeURL string, names ...string) {
+func (c *deltaClient) subscribe(typeURL string, names ...string) {
 	c.ask(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names, Node: &corev3.Node{Id: "node"}})
 }
 
-// has is what the client holds of a type.
-func (c *client) has(typeURL string) map[string]string {
+// has returns the resources of the client: version by name.
+func (c *deltaClient) has(typeURL string) map[string]string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	out := map[string]string{}
@@ -231,14 +231,14 @@ func (c *client) has(typeURL string) map[string]string {
 	return out
 }
 
-func (c *client) received() []string {
+func (c *deltaClient) received() []string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return append([]string(nil), c.log...)
 }
 
-// end waits for the stream's end and returns its error.
-func (c *client) end() error {
+// end waits until the stream ends and returns its error.
+func (c *deltaClient) end() error {
 	c.t.Helper()
 	select {
 	case <-c.ended:
@@ -248,7 +248,7 @@ func (c *client) end() error {
 	return c.err
 }
 
-// eventually polls until ok.
+// eventually polls until ok returns true.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); {

@@ -6,11 +6,12 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// A client that gets a cluster in a new version waits for endpoints that it has already: it gets them again, and no others.
-func warming(t *testing.T) {
+// A client that receives a new version of a cluster warms it, and waits for endpoints. It receives the endpoints of
+// this cluster again, and no others.
+func clusterWarming(t *testing.T) {
 	old := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1"), text(EndpointType, "b", "1")}
 	now := append([]*Resource{text(ClusterType, "a", "2")}, old[1:]...)
-	t.Run("on a stream", func(t *testing.T) {
+	t.Run("on an open stream", func(t *testing.T) {
 		b := newBench(t, old...)
 		b.subscribe(ClusterType)
 		b.subscribe(EndpointType, "a", "b")
@@ -21,21 +22,21 @@ func warming(t *testing.T) {
 		}
 		b.publish(now...)
 		if got := b.drain(); got != "" {
-			t.Errorf("nothing changed, and it gets %s", got)
+			t.Errorf("nothing changed, but %s was sent", got)
 		}
 	})
-	// Envoy acknowledges a cluster when it has its endpoints.
+	// Envoy acknowledges a cluster after it has received the endpoints.
 	t.Run("before the cluster is acknowledged", func(t *testing.T) {
 		b := newBench(t, old...)
 		b.subscribe(ClusterType)
 		b.subscribe(EndpointType, "a", "b")
 		b.drain()
 		b.publish(now...)
-		b.want("the cluster", brief(b.send()), "cluster +a")
+		b.want("the cluster", summarizeDelta(b.send()), "cluster +a")
 		b.publish(append(now, text(ClusterType, "c", "1"), text(EndpointType, "c", "1"))...)
-		b.want("what it waits for, though another cluster has to wait", brief(b.send()), "endpoint +a")
+		b.want("its endpoints, while another cluster waits", summarizeDelta(b.send()), "endpoint +a")
 		if r := b.send(); r != nil {
-			t.Errorf("the cluster is not acknowledged, and it gets %s", brief(r))
+			t.Errorf("%s was sent before the ACK of the cluster", summarizeDelta(r))
 		}
 	})
 	resumed := func(r *discoveryv3.DeltaDiscoveryRequest) {
@@ -49,13 +50,13 @@ func warming(t *testing.T) {
 			r.ResourceNamesSubscribe = []string{"a", "b"}
 		}
 	}
-	t.Run("changed while the client was away", func(t *testing.T) {
+	t.Run("changed while the client was disconnected", func(t *testing.T) {
 		b := newBench(t, now...)
 		b.request(ClusterType, resumed)
 		first := b.send()
 		b.request(EndpointType, resumed)
 		b.ack(first)
-		if got, want := brief(first)+"; "+b.drain(), "cluster +a; endpoint +a"; got != want {
+		if got, want := summarizeDelta(first)+"; "+b.drain(), "cluster +a; endpoint +a"; got != want {
 			t.Errorf("got %s, want %s", got, want)
 		}
 	})

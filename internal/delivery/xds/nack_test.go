@@ -8,8 +8,8 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 )
 
-// That a client accepts one resource says nothing about another that it refused.
-func refusalsOutliveOtherAnswers(t *testing.T) {
+// The ACK of one resource does not clear the NACK of another.
+func nackSurvivesOtherAcks(t *testing.T) {
 	b := newBench(t, text(ClusterType, "bad", "1"))
 	b.request(ClusterType, nil)
 	answer := func(message string) []string {
@@ -23,7 +23,7 @@ func refusalsOutliveOtherAnswers(t *testing.T) {
 			if message != "" {
 				q.ErrorDetail = &statuspb.Status{Message: message}
 			}
-		}).refuses
+		}).rejected
 	}
 	if got := answer("no"); !slices.Equal(got, []string{"bad"}) {
 		t.Errorf("refused: %q", got)

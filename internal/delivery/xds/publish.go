@@ -5,23 +5,22 @@ import (
 	"time"
 )
 
-// group is what is published for one key, with the streams that get it. Its
-// lock guards both, and is never held while anything is sent.
+// group holds the published resources of one key, and the streams that receive them. Its lock guards both. The lock
+// is not held during a send.
 type group struct {
 	key string
 
 	mu        sync.Mutex
-	published bool // before the first Publish, silence: an empty answer would empty the sidecar
+	published bool // nothing is sent before the first Publish: an empty response would empty the sidecar
 	closed    bool
 	state     state
 	streams   []*stream
 
-	// telling is held while the observer is told, so that it hears things in
-	// their order. It is taken before mu, and never by those who publish.
-	telling sync.Mutex
+	// observerMu serializes calls of the Observer. It is acquired before mu, and never by Publish or Update.
+	observerMu sync.Mutex
 }
 
-// groups are all keys.
+// groups holds the groups of all keys.
 type groups struct {
 	mu    sync.Mutex
 	byKey map[string]*group
@@ -48,8 +47,7 @@ func (g *groups) all() []*group {
 	return all
 }
 
-// forgetIfUnused drops a key that has neither clients nor configuration, so
-// that keys of clients that came and went do not pile up.
+// forgetIfUnused removes a key without clients and without published resources.
 func (g *groups) forgetIfUnused(one *group) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -61,8 +59,8 @@ func (g *groups) forgetIfUnused(one *group) {
 	}
 }
 
-// locked runs f with the group of the key that is current, under its lock.
-func (g *groups) locked(key string, f func(*group)) {
+// withGroup runs f with the current group of the key, under the lock of the group.
+func (g *groups) withGroup(key string, f func(*group)) {
 	for {
 		one := g.get(key)
 		one.mu.Lock()
@@ -75,33 +73,31 @@ func (g *groups) locked(key string, f func(*group)) {
 	}
 }
 
-// Publish makes the snapshot what the clients of the key have to know, in
-// place of what was published before. The time until their ACKs is counted from
-// since, when the event came in that made the change; zero is now.
+// Publish replaces the resources of a key with the snapshot. Time to ACK is measured from since, the time of the
+// event behind the change; the zero time means now.
 func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	var touched []*stream
-	s.groups.locked(key, func(g *group) {
+	s.groups.withGroup(key, func(g *group) {
 		first := !g.published
 		g.published = true
-		touched = g.changed(g.state.replace(snapshot), first, since)
+		touched = g.markChanged(g.state.replace(snapshot), first, since)
 	})
 	wakeUp(touched)
 }
 
-// Update changes some resources of a key and leaves the others. Its cost grows
-// with the change only. Resources that are removed and changed in one call are
-// changed. It does nothing and returns false before the first Publish of the key.
-// The time until ACKs is counted from since, as with Publish.
+// Update changes and removes some resources of a key, at a cost proportional to the change. A resource in both lists
+// is changed. Before the first Publish of the key, Update does nothing and returns false. Time to ACK is measured
+// from since, as in Publish.
 func (s *Server) Update(key string, changed []*Resource, removed []Ref, since time.Time) bool {
 	ok := false
 	var touched []*stream
-	s.groups.locked(key, func(g *group) {
+	s.groups.withGroup(key, func(g *group) {
 		if ok = g.published; !ok {
 			return
 		}
 		var all []change
 		for _, ref := range removed {
-			if c, did := g.state.drop(ref); did {
+			if c, did := g.state.remove(ref); did {
 				all = append(all, c)
 			}
 		}
@@ -110,7 +106,7 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 				all = append(all, c)
 			}
 		}
-		touched = g.changed(all, false, since)
+		touched = g.markChanged(all, false, since)
 	})
 	wakeUp(touched)
 	if !ok {
@@ -121,21 +117,21 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 
 func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
 
-// changed tells the streams, and returns those that have to be woken when the lock is free; all is whether those that waited for the
-// first Publish do.
-func (g *group) changed(changes []change, all bool, since time.Time) []*stream {
+// markChanged marks the changes in all streams. It returns the streams to wake after the lock is released. On the
+// first publish, these are all streams.
+func (g *group) markChanged(changes []change, firstPublish bool, since time.Time) []*stream {
 	if since.IsZero() {
 		since = time.Now()
 	}
 	touched := make([]*stream, 0, len(g.streams))
 	for _, st := range g.streams {
-		cares := all
+		affected := firstPublish
 		for _, c := range changes {
-			if st.session.mark(c, since) {
-				cares = true
+			if st.session.markChanged(c, since) {
+				affected = true
 			}
 		}
-		if cares {
+		if affected {
 			touched = append(touched, st)
 		}
 	}
@@ -148,30 +144,29 @@ func wakeUp(all []*stream) {
 	}
 }
 
-// Remove forgets a key. Its clients are disconnected; they keep what they have,
-// and have to be authorised again when they come back.
+// Remove removes a key and closes the streams of its clients. The clients keep their configuration. When they
+// reconnect, they are authorized again.
 func (s *Server) Remove(key string) {
 	g := s.groups.get(key)
 	g.mu.Lock()
 	g.published = false
-	g.state.replace(&Snapshot{}) // in place: the streams that are ending refer to it
+	g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
 	for _, st := range g.streams {
-		st.end(errRemoved)
+		st.closeWith(errRemoved)
 	}
 	g.mu.Unlock()
 	s.groups.forgetIfUnused(g)
 }
 
-// Disconnect ends the streams that match says true for, and returns how many.
-// Their clients come back at once, are authorised again, and get only what
-// differs. It is for when a client belongs under another key now.
+// Disconnect closes the streams for which match returns true, and returns their number. The clients reconnect at
+// once, are authorized again, and receive only differences. It is used when a client moves to another key.
 func (s *Server) Disconnect(match func(Client) bool) int {
 	n := 0
 	for _, g := range s.groups.all() {
 		g.mu.Lock()
 		for _, st := range g.streams {
-			if match(st.client()) {
-				st.end(errMoved)
+			if match(st.status()) {
+				st.closeWith(errReconnect)
 				n++
 			}
 		}

@@ -11,19 +11,20 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// worldBench is a bench for the state-of-the-world variant. Resources in it say their name, which that variant has no other place for.
-type worldBench struct {
+// sotwBench is a bench for the state-of-the-world variant. The content of its resources includes the name, which the
+// variant does not send separately.
+type sotwBench struct {
 	*bench
 	last map[string]*discoveryv3.DiscoveryResponse
 }
 
-func newWorldBench(t *testing.T, resources ...*Resource) *worldBench {
+func newSotwBench(t *testing.T, resources ...*Resource) *sotwBench {
 	b := newBench(t, resources...)
 	b.session = newSession(b.opts, nil, true)
-	return &worldBench{b, map[string]*discoveryv3.DiscoveryResponse{}}
+	return &sotwBench{b, map[string]*discoveryv3.DiscoveryResponse{}}
 }
 
-// one is a resource in a version: "a@1".
+// one creates a resource with a version: "a@1".
 func one(typeURL, text_ string) *Resource {
 	name, _, _ := strings.Cut(text_, "@")
 	return text(typeURL, name, text_)
@@ -37,9 +38,9 @@ func all(typeURL string, texts ...string) []*Resource {
 	return out
 }
 
-func (b *worldBench) request(r *discoveryv3.DiscoveryRequest) reaction {
+func (b *sotwBench) request(r *discoveryv3.DiscoveryRequest) ackResult {
 	b.Helper()
-	did, err := b.handle(worldRequest(r), b.published, b.now)
+	did, err := b.handle(sotwRequest(r), b.published, b.now)
 	if err != nil {
 		b.Fatal(err)
 	}
@@ -47,25 +48,25 @@ func (b *worldBench) request(r *discoveryv3.DiscoveryRequest) reaction {
 }
 
 // ask sends the names with the nonce of the last response, as clients do.
-func (b *worldBench) ask(typeURL string, names ...string) {
+func (b *sotwBench) ask(typeURL string, names ...string) {
 	b.Helper()
 	b.request(&discoveryv3.DiscoveryRequest{
 		TypeUrl: typeURL, ResourceNames: names, ResponseNonce: b.last[typeURL].GetNonce(), VersionInfo: b.last[typeURL].GetVersionInfo(),
 	})
 }
 
-func (b *worldBench) send() *discoveryv3.DiscoveryResponse {
+func (b *sotwBench) send() *discoveryv3.DiscoveryResponse {
 	b.Helper()
-	r, _ := b.next(b.now)
+	r, _ := b.nextResponse(b.now)
 	if r == nil {
 		return nil
 	}
-	out := worldWire(b, r)
+	out := sotwWire(b, r)
 	b.last[r.typeURL] = out
 	return out
 }
 
-func worldWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
+func sotwWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
 	t.Helper()
 	out := &discoveryv3.DiscoveryResponse{}
 	if err := proto.Unmarshal(bytesOf(t, r), out); err != nil {
@@ -74,38 +75,38 @@ func worldWire(t testing.TB, r *response) *discoveryv3.DiscoveryResponse {
 	return out
 }
 
-// names are those that the session knows the client to want: an ACK repeats them.
-func (b *worldBench) names(typeURL string) []string {
-	s := b.of(typeURL)
+// names returns the names of the subscription: an ACK repeats them.
+func (b *sotwBench) names(typeURL string) []string {
+	s := b.subscription(typeURL)
 	var out []string
 	for n, e := range s.entries {
 		if e&entryNamed != 0 {
 			out = append(out, s.table.name(uint32(n)))
 		}
 	}
-	if s.wildcard && s.world.explicit {
+	if s.wildcard && s.sotw.namesSeen {
 		out = append(out, "*")
 	}
 	return out
 }
 
-// drain acknowledges responses until none is left, and returns them in brief: "cluster a@1 b@1; route r@1".
-func (b *worldBench) drain() string {
+// drain acknowledges responses until none is pending, and returns their summary: "cluster a@1 b@1; route r@1".
+func (b *sotwBench) drain() string {
 	b.Helper()
 	var out []string
 	for r := b.send(); r != nil; r = b.send() {
-		out = append(out, worldBrief(r))
+		out = append(out, summarizeSotw(r))
 		did := b.request(&discoveryv3.DiscoveryRequest{
 			TypeUrl: r.GetTypeUrl(), ResourceNames: b.names(r.GetTypeUrl()), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(),
 		})
 		if !did.acked {
-			b.Errorf("the ACK of %s was not understood", worldBrief(r))
+			b.Errorf("the ACK of %s was not recognized", summarizeSotw(r))
 		}
 	}
 	return strings.Join(out, "; ")
 }
 
-func worldBrief(r *discoveryv3.DiscoveryResponse) string {
+func summarizeSotw(r *discoveryv3.DiscoveryResponse) string {
 	var texts []string
 	for _, a := range r.GetResources() {
 		s := &wrapperspb.StringValue{}
@@ -115,88 +116,88 @@ func worldBrief(r *discoveryv3.DiscoveryResponse) string {
 		texts = append(texts, s.GetValue())
 	}
 	slices.Sort(texts)
-	return strings.Join(append([]string{label(r.GetTypeUrl())}, texts...), " ")
+	return strings.Join(append([]string{typeLabel(r.GetTypeUrl())}, texts...), " ")
 }
 
-func worldHoldsAllClustersAndListeners(t *testing.T) {
-	b := newWorldBench(t, all(ClusterType, "a@1", "b@1")...)
+func sotwSendsAllClustersAndListeners(t *testing.T) {
+	b := newSotwBench(t, all(ClusterType, "a@1", "b@1")...)
 	b.ask(ClusterType)
 	b.want("the first", b.drain(), "cluster a@1 b@1")
 	b.publish(all(ClusterType, "a@2", "b@1")...)
-	b.want("all, though one changed", b.drain(), "cluster a@2 b@1")
+	b.want("all clusters although one changed", b.drain(), "cluster a@2 b@1")
 	b.publish(all(ClusterType, "a@2", "b@1")...)
 	b.want("nothing changed", b.drain(), "")
 
-	b = newWorldBench(t, all(EndpointType, "a@1", "b@1", "c@1")...)
+	b = newSotwBench(t, all(EndpointType, "a@1", "b@1", "c@1")...)
 	b.ask(EndpointType, "a", "b")
 	b.want("by name", b.drain(), "endpoint a@1 b@1")
 	b.publish(all(EndpointType, "a@2", "b@1", "c@2")...)
 	b.want("only what changed", b.drain(), "endpoint a@2")
 }
 
-func worldDeletesByAbsence(t *testing.T) {
-	b := newWorldBench(t, all(ListenerType, "a@1", "b@1")...)
+func sotwRemovesByOmission(t *testing.T) {
+	b := newSotwBench(t, all(ListenerType, "a@1", "b@1")...)
 	b.ask(ListenerType)
 	b.drain()
 	b.publish(all(ListenerType, "b@1")...)
-	b.want("what is not there is gone", b.drain(), "listener b@1")
+	b.want("a missing listener is removed", b.drain(), "listener b@1")
 	b.publish()
-	b.want("all are gone", b.drain(), "listener")
+	b.want("all listeners are removed", b.drain(), "listener")
 
-	b = newWorldBench(t, all(RouteType, "a@1")...)
+	b = newSotwBench(t, all(RouteType, "a@1")...)
 	b.ask(RouteType, "a")
 	b.drain()
 	b.publish()
-	b.want("there is no way to say that a route is gone", b.drain(), "")
+	b.want("SotW cannot express the removal of a route", b.drain(), "")
 	b.publish(all(RouteType, "a@1")...)
-	b.want("it is back", b.drain(), "route a@1")
+	b.want("the route exists again", b.drain(), "route a@1")
 }
 
-func worldWildcard(t *testing.T) {
-	b := newWorldBench(t, all(ClusterType, "A@1", "B@1")...)
+func sotwWildcard(t *testing.T) {
+	b := newSotwBench(t, all(ClusterType, "A@1", "B@1")...)
 	b.ask(ClusterType)
 	b.want("unset is *", b.drain(), "cluster A@1 B@1")
 	b.ask(ClusterType, "*", "A")
-	b.want("* goes on, and A is new", b.drain(), "cluster A@1 B@1")
+	b.want("* stays, and A is added", b.drain(), "cluster A@1 B@1")
 	b.ask(ClusterType, "A")
 	b.publish(all(ClusterType, "A@2", "B@2")...)
-	b.want("only A goes on", b.drain(), "cluster A@2")
+	b.want("only A is left", b.drain(), "cluster A@2")
 	b.ask(ClusterType)
 	b.publish(all(ClusterType, "A@3", "B@3")...)
-	b.want("unset is nothing now", b.drain(), "")
+	b.want("after names, unset is empty", b.drain(), "")
 	b.ask(ClusterType, "*")
 	b.want("all again", b.drain(), "cluster A@3 B@3")
 
-	b = newWorldBench(t, all(EndpointType, "a@1")...)
+	b = newSotwBench(t, all(EndpointType, "a@1")...)
 	b.ask(EndpointType)
-	b.want("endpoints have no wildcard that goes without saying", b.drain(), "")
+	b.want("endpoints have no implicit wildcard", b.drain(), "")
 }
 
-func worldNames(t *testing.T) {
-	b := newWorldBench(t, all(ListenerType, "a@1", "b@1")...)
+func sotwNamedResources(t *testing.T) {
+	b := newSotwBench(t, all(ListenerType, "a@1", "b@1")...)
 	b.ask(ListenerType, "a", "x")
-	b.want("an answer that lacks x says so", b.drain(), "listener a@1")
+	b.want("x is missing in the response", b.drain(), "listener a@1")
 	b.ask(ListenerType, "a", "x", "a")
 	b.want("nothing new", b.drain(), "")
 	b.publish(all(ListenerType, "a@1", "b@2", "x@1")...)
-	b.want("x is there", b.drain(), "listener a@1 x@1")
+	b.want("x exists", b.drain(), "listener a@1 x@1")
 
-	b = newWorldBench(t, all(RouteType, "a@1", "b@1")...)
+	b = newSotwBench(t, all(RouteType, "a@1", "b@1")...)
 	b.ask(RouteType, "a")
 	b.drain()
 	b.ask(RouteType, "a", "b", "x")
-	b.want("what is new, as far as it is there", b.drain(), "route b@1")
+	b.want("only the new names that exist", b.drain(), "route b@1")
 	b.publish(all(RouteType, "a@1", "b@1", "x@1")...)
-	b.want("what was asked for is remembered", b.drain(), "route x@1")
+	b.want("the subscription to x is kept", b.drain(), "route x@1")
 	b.ask(RouteType, "b", "x")
 	b.publish(all(RouteType, "a@2", "b@2", "x@1")...)
-	b.want("a is not wanted any more", b.drain(), "route b@2")
+	b.want("a is unsubscribed", b.drain(), "route b@2")
 	b.ask(RouteType, "a", "b", "x")
-	b.want("a is wanted again", b.drain(), "route a@2")
+	b.want("a is subscribed again", b.drain(), "route a@2")
 }
 
-func worldStaleNonce(t *testing.T) {
-	b := newWorldBench(t, all(RouteType, "a@1", "b@1")...)
+func sotwStaleNonce(t *testing.T) {
+	b := newSotwBench(t, all(RouteType, "a@1", "b@1")...)
 	b.ask(RouteType, "a")
 	old := b.send()
 	b.drain()
@@ -207,34 +208,34 @@ func worldStaleNonce(t *testing.T) {
 	if did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResourceNames: []string{"a", "b"}, ResponseNonce: old.GetNonce()}); !did.unknownNonce {
 		t.Errorf("reaction %+v", did)
 	}
-	b.want("no answer to what is stale", b.drain(), "")
+	b.want("no response to a stale nonce", b.drain(), "")
 	b.ask(RouteType, "a", "b")
-	b.want("the client asks again when it has seen the last response", b.drain(), "route b@1")
+	b.want("the client repeats the request after the last response", b.drain(), "route b@1")
 }
 
-func worldNack(t *testing.T) {
-	b := newWorldBench(t, all(ClusterType, "a@bad", "b@1")...)
+func sotwNack(t *testing.T) {
+	b := newSotwBench(t, all(ClusterType, "a@bad", "b@1")...)
 	b.ask(ClusterType)
 	r := b.send()
 	did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(), ErrorDetail: &statuspb.Status{Message: "no"}})
-	if !did.rejected || did.message != "no" || !slices.Equal(did.refuses, []string{"a", "b"}) {
+	if !did.nacked || did.message != "no" || !slices.Equal(did.rejected, []string{"a", "b"}) {
 		t.Errorf("reaction %+v", did)
 	}
 	b.want("not sent again", b.drain(), "")
 	b.ask(ClusterType)
-	b.want("whatever the client asks", b.drain(), "")
+	b.want("not sent after another request", b.drain(), "")
 	b.publish(all(ClusterType, "a@good", "b@1")...)
 	r = b.send()
-	b.want("mended", worldBrief(r), "cluster a@good b@1")
+	b.want("corrected resource", summarizeSotw(r), "cluster a@good b@1")
 	did = b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo()})
-	if !did.acked || len(did.refuses) != 0 {
+	if !did.acked || len(did.rejected) != 0 {
 		t.Errorf("reaction %+v", did)
 	}
 }
 
-func worldMakeBeforeBreak(t *testing.T) {
+func sotwMakeBeforeBreak(t *testing.T) {
 	old := append(all(ClusterType, "old@1"), one(EndpointType, "old@1"), one(RouteType, "r@to old"))
-	b := newWorldBench(t, old...)
+	b := newSotwBench(t, old...)
 	b.ask(ClusterType)
 	b.ask(EndpointType, "old", "new")
 	b.ask(RouteType, "r")
@@ -243,8 +244,8 @@ func worldMakeBeforeBreak(t *testing.T) {
 	b.want("change", b.drain(), "cluster new@1 old@1; endpoint new@1; route r@to new; cluster new@1")
 }
 
-func worldWarming(t *testing.T) {
-	b := newWorldBench(t, one(ClusterType, "a@1"), one(ClusterType, "b@1"), one(EndpointType, "a@1"), one(EndpointType, "b@1"))
+func sotwWarming(t *testing.T) {
+	b := newSotwBench(t, one(ClusterType, "a@1"), one(ClusterType, "b@1"), one(EndpointType, "a@1"), one(EndpointType, "b@1"))
 	b.ask(ClusterType)
 	b.ask(EndpointType, "a", "b")
 	b.drain()

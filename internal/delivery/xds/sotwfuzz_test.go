@@ -9,9 +9,9 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Whatever requests a client of the state-of-the-world variant sends, the session neither panics nor sends for ever; a response
-// names nothing twice, and those of clusters and listeners hold all that the client wants.
-func FuzzWorldRequests(f *testing.F) {
+// For any requests of a state-of-the-world client, the session does not panic and stops sending. A response has no
+// duplicate name. A response of clusters or listeners holds all resources of the subscription.
+func FuzzSotwRequests(f *testing.F) {
 	seed := func(requests ...*discoveryv3.DiscoveryRequest) {
 		var all []byte
 		for _, r := range requests {
@@ -30,7 +30,7 @@ func FuzzWorldRequests(f *testing.F) {
 	seed(&discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResourceNames: []string{"a"}}, &discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResponseNonce: "1"})
 
 	f.Fuzz(func(t *testing.T, all []byte) {
-		opts := &Options{NamesPerType: 50, TypesPerStream: 4}
+		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
 		opts.setDefaults()
 		s := newSession(opts, nil, true)
 		published := state{}
@@ -43,7 +43,7 @@ func FuzzWorldRequests(f *testing.F) {
 				break
 			}
 			all, req.Node = all[2+size:], nil
-			if _, err := s.handle(worldRequest(req), published, now); err != nil {
+			if _, err := s.handle(sotwRequest(req), published, now); err != nil {
 				break
 			}
 			var resources []*Resource
@@ -54,42 +54,42 @@ func FuzzWorldRequests(f *testing.F) {
 				resources = dedup(resources)
 			}
 			for _, c := range published.replace(snapshot(t, resources...)) {
-				s.mark(c, now)
+				s.markChanged(c, now)
 			}
 			for sent := 0; ; sent++ {
-				now = now.Add(opts.AckTimeout) // nobody answers
-				r, _ := s.next(now)
+				now = now.Add(opts.AckTimeout) // no ACK arrives
+				r, _ := s.nextResponse(now)
 				if r == nil {
 					break
 				}
-				if got := worldWire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.holds()) {
+				if got := sotwWire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.sentResources()) {
 					t.Fatalf("response %v", got)
 				}
-				complete(t, s.of(r.typeURL).subscription, r)
-				if sent > 2*opts.TypesPerStream {
-					t.Fatal("it does not stop sending")
+				checkFullState(t, s.subscription(r.typeURL).subscription, r)
+				if sent > 2*opts.MaxTypesPerStream {
+					t.Fatal("the session does not stop sending")
 				}
 			}
 		}
 		s.close(published)
 		for typeURL, table := range published {
-			if table.users != 0 {
-				t.Errorf("%q has %d users when all are gone", typeURL, table.users)
+			if table.subscribers != 0 {
+				t.Errorf("%q has %d subscribers after close", typeURL, table.subscribers)
 			}
 		}
 	})
 }
 
-func complete(t *testing.T, s *subscription, r *response) {
+func checkFullState(t *testing.T, s *subscription, r *response) {
 	t.Helper()
 	there := map[string]bool{}
-	for _, one := range r.holds() {
+	for _, one := range r.sentResources() {
 		if there[one.Name] {
-			t.Fatalf("%q is there twice", one.Name)
+			t.Fatalf("%q is in the response twice", one.Name)
 		}
 		there[one.Name] = true
 	}
-	if !s.wholeState() {
+	if !s.fullState() {
 		return
 	}
 	for n := range s.table.slots {

@@ -11,8 +11,8 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// modelClient is what a delta client knows, written from the protocol's
-// documentation: it applies responses, and says what it has when it reconnects.
+// modelClient is a model of a delta client, written from the protocol's documentation. It applies responses, and
+// lists its resources when it reconnects.
 type modelClient struct {
 	types map[string]*modelType
 }
@@ -20,8 +20,8 @@ type modelClient struct {
 type modelType struct {
 	wildcard bool
 	names    map[string]bool
-	has      map[string]string // name -> version
-	absent   map[string]bool   // heard that there is none
+	has      map[string]string // version by name
+	absent   map[string]bool   // names reported as not existing
 }
 
 func newModelClient() *modelClient { return &modelClient{types: map[string]*modelType{}} }
@@ -33,7 +33,7 @@ func (c *modelClient) of(typeURL string) *modelType {
 	return c.types[typeURL]
 }
 
-// ask notes a subscription change that is on its way to the server.
+// ask records a subscription change that is sent to the server.
 func (c *modelClient) ask(req *discoveryv3.DeltaDiscoveryRequest, first bool) {
 	m := c.of(req.GetTypeUrl())
 	if first && len(req.GetResourceNamesSubscribe()) == 0 && wildcardByDefault(req.GetTypeUrl()) {
@@ -59,7 +59,7 @@ func (c *modelClient) ask(req *discoveryv3.DeltaDiscoveryRequest, first bool) {
 	}
 }
 
-// apply takes a response in. Resources that it lost interest in meanwhile are dropped.
+// apply applies a response. Resources without a subscription are dropped.
 func (c *modelClient) apply(r *discoveryv3.DeltaDiscoveryResponse) {
 	m := c.of(r.GetTypeUrl())
 	for _, res := range r.GetResources() {
@@ -74,7 +74,7 @@ func (c *modelClient) apply(r *discoveryv3.DeltaDiscoveryResponse) {
 	}
 }
 
-// wants is the published state restricted to the subscription.
+// wants returns the published resources that match the subscription.
 func (m *modelType) wants(published *table) map[string]string {
 	want := map[string]string{}
 	if published == nil {
@@ -88,7 +88,7 @@ func (m *modelType) wants(published *table) map[string]string {
 	return want
 }
 
-// text makes a resource of any type URL: the server does not look inside.
+// text creates a resource of any type URL; the server does not decode the body.
 func text(typeURL, name, content string) *Resource {
 	body, err := proto.Marshal(wrapperspb.String(content))
 	if err != nil {
@@ -106,18 +106,18 @@ func snapshot(t testing.TB, resources ...*Resource) *Snapshot {
 	return s
 }
 
-// bytesOf is a response as it is written, which is of the size that is counted.
+// bytesOf returns an encoded response, and checks its size.
 func bytesOf(t testing.TB, r *response) []byte {
 	t.Helper()
 	parts, size := r.encode()
 	all := slices.Concat(parts...)
 	if len(all) != size {
-		t.Fatalf("%d bytes are counted as %d", len(all), size)
+		t.Fatalf("encode returned %d bytes and size %d", len(all), size)
 	}
 	return all
 }
 
-// wire is a response as a client decodes it.
+// wire returns a response as a client decodes it.
 func wire(t testing.TB, r *response) *discoveryv3.DeltaDiscoveryResponse {
 	t.Helper()
 	out := &discoveryv3.DeltaDiscoveryResponse{}
@@ -127,9 +127,9 @@ func wire(t testing.TB, r *response) *discoveryv3.DeltaDiscoveryResponse {
 	return out
 }
 
-// brief is a response in one line: "cluster +a +b -c".
-func brief(r *discoveryv3.DeltaDiscoveryResponse) string {
-	s := label(r.GetTypeUrl())
+// summarizeDelta formats a response: "cluster +a +b -c".
+func summarizeDelta(r *discoveryv3.DeltaDiscoveryResponse) string {
+	s := typeLabel(r.GetTypeUrl())
 	for _, res := range r.GetResources() {
 		s += " +" + res.GetName()
 	}

@@ -18,7 +18,7 @@ import (
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
 
-// What real clients get in tests: a listener "greeter" whose route "greeter-route" leads to a cluster.
+// Resources for real clients: a listener "greeter" whose route "greeter-route" refers to a cluster.
 
 func resource(t testing.TB, name string, m proto.Message) *Resource {
 	t.Helper()
@@ -55,7 +55,7 @@ func addressOf(t testing.TB, hostPort string) *corev3.Address {
 	}}}
 }
 
-// greeterListener is one for Envoy if it has an address, and one for gRPC if it has none.
+// greeterListener is a listener for Envoy if it has an address, else an API listener for gRPC.
 func greeterListener(t testing.TB, address string) *Resource {
 	t.Helper()
 	manager := anyOf(t, &managerv3.HttpConnectionManager{
@@ -103,7 +103,7 @@ func greeterEndpoints(t testing.TB, name, address string) *Resource {
 	}}})
 }
 
-// routeToNowhere is one that Envoy refuses: it matches nothing in particular and says nothing of where to go.
-func routeToNowhere() *routev3.RouteConfiguration {
+// invalidRoute is a route configuration that Envoy rejects: its virtual host has no domains.
+func invalidRoute() *routev3.RouteConfiguration {
 	return &routev3.RouteConfiguration{Name: "greeter-route", VirtualHosts: []*routev3.VirtualHost{{Name: "no domains"}}}
 }
