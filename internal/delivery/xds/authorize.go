@@ -26,8 +26,8 @@ type Grant struct {
 type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error)
 
 // callHandler returns the handler of new streams of a protocol variant.
-func (s *Server) callHandler(sotw bool) func(*grpcserver.Stream) grpcserver.Call {
-	return func(rpc *grpcserver.Stream) grpcserver.Call {
+func (s *Server) callHandler(sotw bool) func(*grpcserver.Stream) grpcserver.StreamHandler {
+	return func(rpc *grpcserver.Stream) grpcserver.StreamHandler {
 		st := &stream{server: s, rpc: rpc, sotw: sotw, firstRequestTimer: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
 			s.metrics.closed.WithLabelValues(reasonFirstRequestTimeout).Inc()
 			_ = rpc.Conn().Close() // the stream has failed in any case

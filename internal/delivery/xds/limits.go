@@ -58,10 +58,10 @@ const inBytes = "bytes"
 // Values of the label reason of refused_total, then of closed_streams_total.
 const (
 	reasonPermissionDenied       = "permission_denied"
-	reasonMaxConnections         = string(grpcserver.Full)
-	reasonHandshake              = string(grpcserver.Handshake)
-	reasonFrameRate              = string(grpcserver.Frames)
-	reasonProtocol               = string(grpcserver.Protocol)
+	reasonMaxConnections         = string(grpcserver.RefusedMaxConnections)
+	reasonHandshake              = string(grpcserver.RefusedHandshake)
+	reasonFrameRate              = string(grpcserver.RefusedFrameRate)
+	reasonProtocol               = string(grpcserver.RefusedProtocol)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
 	reasonStreamRate             = "stream_rate"

@@ -45,16 +45,16 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := grpcserver.Serve(ctx, l, grpcserver.Options{
 		TLS:     s.opts.TLS,
 		Workers: s.workers,
-		Methods: map[string]func(*grpcserver.Stream) grpcserver.Call{
+		Methods: map[string]func(*grpcserver.Stream) grpcserver.StreamHandler{
 			adsPrefix + "DeltaAggregatedResources":  s.callHandler(false),
 			adsPrefix + "StreamAggregatedResources": s.callHandler(true),
 		},
-		Connections:     s.opts.MaxConnections,
-		Streams:         s.opts.MaxStreamsPerIdentity,
-		MessageSize:     s.opts.MaxRequestSize,
-		FramesPerSecond: s.opts.MaxFramesPerSecond,
-		FrameBurst:      s.opts.MaxFrameBurst,
-		Refused:         func(why grpcserver.Refusal) { s.metrics.refused.WithLabelValues(string(why)).Inc() },
+		MaxConnections:       s.opts.MaxConnections,
+		MaxConcurrentStreams: s.opts.MaxStreamsPerIdentity,
+		MaxRecvMsgSize:       s.opts.MaxRequestSize,
+		MaxFramesPerSecond:   s.opts.MaxFramesPerSecond,
+		MaxFrameBurst:        s.opts.MaxFrameBurst,
+		OnRefused:            func(why grpcserver.RefusalReason) { s.metrics.refused.WithLabelValues(string(why)).Inc() },
 	})
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)

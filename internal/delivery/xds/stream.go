@@ -24,8 +24,8 @@ var (
 // do not fire when the system clock is set.
 const expiryCheckInterval = time.Minute
 
-// stream is one ADS stream. Requests arrive through Take, on the goroutine that reads the connection. writeTask sends
-// responses.
+// stream is one ADS stream. Requests arrive through OnMessage, on the goroutine that reads the connection. writeTask
+// sends responses.
 type stream struct {
 	server            *Server
 	rpc               *grpcserver.Stream
@@ -51,8 +51,8 @@ type stream struct {
 	closed      bool  // the stream left its group; later requests are ignored
 }
 
-// Take implements grpcserver.Call.
-func (st *stream) Take(message []byte) {
+// OnMessage implements grpcserver.StreamHandler.
+func (st *stream) OnMessage(message []byte) {
 	open := st.group != nil
 	in := incomingRequest{sotw: st.sotw}
 	err := in.decode(message)
@@ -71,8 +71,8 @@ func (st *stream) Take(message []byte) {
 	}
 }
 
-// End implements grpcserver.Call.
-func (st *stream) End(err error) {
+// OnEnd implements grpcserver.StreamHandler.
+func (st *stream) OnEnd(err error) {
 	said := status.Convert(err)
 	switch said.Code() {
 	case codes.ResourceExhausted:

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// source is a connection that gives as much as it is asked for.
-type source struct {
+// unlimitedConn is a connection that fills each Read completely.
+type unlimitedConn struct {
 	net.Conn
 	data bytes.Buffer
 }
 
-func (s *source) Read(p []byte) (int, error) { return s.data.Read(p) }
+func (s *unlimitedConn) Read(p []byte) (int, error) { return s.data.Read(p) }
 
-func TestReadsEndWhereLargeRecordsEnd(t *testing.T) {
+func TestReadStopsAtLargeRecordEnd(t *testing.T) {
 	for seed := range uint64(100) {
 		rng := rand.New(rand.NewPCG(seed, 8))
 		var all []byte
@@ -33,7 +33,7 @@ func TestReadsEndWhereLargeRecordsEnd(t *testing.T) {
 				large[len(all)] = true
 			}
 		}
-		s := &source{}
+		s := &unlimitedConn{}
 		s.data.Write(all)
 		c := &recordConn{Conn: s}
 		var got []byte
@@ -42,7 +42,7 @@ func TestReadsEndWhereLargeRecordsEnd(t *testing.T) {
 			n, err := c.Read(p[:1+rng.IntN(len(p))])
 			for end := range large {
 				if len(got) < end && len(got)+n > end {
-					t.Fatalf("seed %d: a read goes from %d to %d over the end of a record at %d", seed, len(got), len(got)+n, end)
+					t.Fatalf("seed %d: a read from %d to %d crosses the end of a record at %d", seed, len(got), len(got)+n, end)
 				}
 			}
 			got = append(got, p[:n]...)

@@ -18,8 +18,8 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// peer is a client that may send what it likes. What comes back is read at once, and written down.
-type peer struct {
+// rawClient is a client that can send any frame. It records the received frames.
+type rawClient struct {
 	*http2.Framer
 	t       testing.TB
 	conn    net.Conn
@@ -27,45 +27,45 @@ type peer struct {
 	encoder *hpack.Encoder
 	done    chan struct{}
 
-	polite atomic.Bool // it answers PING
+	acksPings atomic.Bool // acknowledges PING
 
 	mu     sync.Mutex
 	events []string
 }
 
-// connect opens a connection and exchanges the first words.
-func connect(t testing.TB, l *pipes) *peer {
+// connect opens a connection and exchanges prefaces.
+func connect(t testing.TB, l *pipeListener) *rawClient {
 	t.Helper()
-	p := silent(t, l)
-	p.begin()
+	p := connectRaw(t, l)
+	p.sendPreface()
 	return p
 }
 
-// silent opens a connection and says nothing.
-func silent(t testing.TB, l *pipes) *peer {
-	p := &peer{t: t, conn: l.dial(), done: make(chan struct{})}
+// connectRaw opens a connection without a preface.
+func connectRaw(t testing.TB, l *pipeListener) *rawClient {
+	p := &rawClient{t: t, conn: l.dial(), done: make(chan struct{})}
 	p.Framer = http2.NewFramer(p.conn, nil)
 	p.Framer.AllowIllegalWrites = true
 	p.encoder = newEncoder(p)
-	go p.listen()
+	go p.readFrames()
 	t.Cleanup(p.close)
 	return p
 }
 
-func newEncoder(p *peer) *hpack.Encoder { return hpack.NewEncoder(&p.headers) }
+func newEncoder(p *rawClient) *hpack.Encoder { return hpack.NewEncoder(&p.headers) }
 
-func (p *peer) begin() {
+func (p *rawClient) sendPreface() {
 	_, _ = io.WriteString(p.conn, http2.ClientPreface)
 	_ = p.WriteSettings()
 }
 
-func (p *peer) close() {
+func (p *rawClient) close() {
 	_ = p.conn.Close()
 	<-p.done
 }
 
-// listen writes down all but what every connection begins with.
-func (p *peer) listen() {
+// readFrames records all frames except SETTINGS.
+func (p *rawClient) readFrames() {
 	defer close(p.done)
 	in := http2.NewFramer(nil, p.conn)
 	in.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
@@ -81,7 +81,7 @@ func (p *peer) listen() {
 		case *http2.SettingsFrame:
 			continue
 		case *http2.PingFrame:
-			if p.polite.Load() && !f.IsAck() {
+			if p.acksPings.Load() && !f.IsAck() {
 				_, _ = p.conn.Write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)), f.Data[:]...))
 				continue
 			}
@@ -114,8 +114,8 @@ func (p *peer) listen() {
 	}
 }
 
-// saw is what came since it was asked for last, once nothing more comes.
-func (p *peer) saw() []string {
+// takeEvents returns the events since the last call, when no more arrive.
+func (p *rawClient) takeEvents() []string {
 	synctest.Wait()
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,9 +124,9 @@ func (p *peer) saw() []string {
 	return all
 }
 
-// data is how many bytes of data came on a stream since, or on all if it is 0.
-func (p *peer) data(id uint32) (all int) {
-	for _, event := range p.saw() {
+// dataBytes returns the bytes of DATA of a stream since the last call, or of all streams for ID 0.
+func (p *rawClient) dataBytes(id uint32) (all int) {
+	for _, event := range p.takeEvents() {
 		var stream uint32
 		var n int
 		if _, err := fmt.Sscanf(event, "DATA %d %d", &stream, &n); err == nil && (id == 0 || stream == id) {
@@ -136,51 +136,51 @@ func (p *peer) data(id uint32) (all int) {
 	return all
 }
 
-func (p *peer) expect(want ...string) {
+func (p *rawClient) expectEvents(want ...string) {
 	p.t.Helper()
-	if got := p.saw(); !slices.Equal(got, want) {
+	if got := p.takeEvents(); !slices.Equal(got, want) {
 		p.t.Errorf("the client sees %q, want %q", got, want)
 	}
 }
 
-// block is the headers of a request for a method.
-func (p *peer) block(method string, more ...hpack.HeaderField) []byte {
+// headerBlock returns the encoded headers of a request for a method.
+func (p *rawClient) headerBlock(method string, more ...hpack.HeaderField) []byte {
 	p.headers.Reset()
 	fields := []hpack.HeaderField{
 		{Name: ":method", Value: "POST"}, {Name: ":scheme", Value: "http"}, {Name: ":path", Value: method},
 		{Name: ":authority", Value: "server"}, {Name: "content-type", Value: "application/grpc"}, {Name: "te", Value: "trailers"},
 	}
 	for _, f := range append(fields, more...) {
-		_ = p.encoder.WriteField(f) // into memory
+		_ = p.encoder.WriteField(f) // never fails
 	}
 	return bytes.Clone(p.headers.Bytes())
 }
 
 // open opens a stream.
-func (p *peer) open(id uint32, method string, more ...hpack.HeaderField) {
-	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.block(method, more...), EndHeaders: true})
+func (p *rawClient) open(id uint32, method string, more ...hpack.HeaderField) {
+	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headerBlock(method, more...), EndHeaders: true})
 }
 
-// trailers end a stream, as no client of gRPC does.
-func (p *peer) trailers(id uint32, end bool) {
+// trailers sends trailers, which gRPC clients do not.
+func (p *rawClient) trailers(id uint32, end bool) {
 	p.headers.Reset()
 	_ = p.encoder.WriteField(hpack.HeaderField{Name: "x", Value: "y"})
 	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headers.Bytes(), EndHeaders: true, EndStream: end})
 }
 
 // send sends a gRPC message.
-func (p *peer) send(id uint32, size int, end bool) {
+func (p *rawClient) send(id uint32, size int, end bool) {
 	rest := message(size)
-	for len(rest) > smallestFrame {
-		_ = p.WriteData(id, false, rest[:smallestFrame])
-		rest = rest[smallestFrame:]
+	for len(rest) > maxFrameSize {
+		_ = p.WriteData(id, false, rest[:maxFrameSize])
+		rest = rest[maxFrameSize:]
 	}
 	_ = p.WriteData(id, end, rest)
 }
 
-// message is a gRPC message of so many zeros.
+// message returns a gRPC message of zeros.
 func message(size int) []byte {
-	b := make([]byte, prefix+size)
+	b := make([]byte, messagePrefixLen+size)
 	binary.BigEndian.PutUint32(b[1:], uint32(size))
 	return b
 }
