@@ -151,23 +151,24 @@ func TestLargeResponses(t *testing.T) {
 			s.Finish(s.Send(parts...))
 		}, onEnd: s.Finish}
 	}
-	forEachTransport(t, Options{Methods: map[string]func(*Stream) StreamHandler{"/large": large}}, func(t *testing.T, conn *grpc.ClientConn) {
-		s := openStream(t, conn, "/large")
-		s.SendMsg([]byte{})
-		got, err := receive(s)
-		if err != nil || len(got) != 20<<20 {
-			t.Fatalf("%d bytes, %v", len(got), err)
-		}
-		for len(got) > 0 {
-			if !bytes.HasPrefix(got, part) {
-				t.Fatal("other bytes")
+	forEachTransport(t, Options{Methods: map[string]func(*Stream) StreamHandler{"/large": large}},
+		func(t *testing.T, conn *grpc.ClientConn) {
+			s := openStream(t, conn, "/large")
+			s.SendMsg([]byte{})
+			got, err := receive(s)
+			if err != nil || len(got) != 20<<20 {
+				t.Fatalf("%d bytes, %v", len(got), err)
 			}
-			got = got[len(part):]
-		}
-		if _, err := receive(s); !errors.Is(err, io.EOF) {
-			t.Errorf("the stream ended with %v", err)
-		}
-	})
+			for len(got) > 0 {
+				if !bytes.HasPrefix(got, part) {
+					t.Fatal("other bytes")
+				}
+				got = got[len(part):]
+			}
+			if _, err := receive(s); !errors.Is(err, io.EOF) {
+				t.Errorf("the stream ended with %v", err)
+			}
+		})
 }
 
 func TestConcurrentStreams(t *testing.T) {
@@ -226,15 +227,16 @@ func TestStatus(t *testing.T) {
 	} {
 		for when, messages := range map[string]int{"": 0, ", after a message": 1} {
 			t.Run(name+when, func(t *testing.T) {
-				r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{"/end": func(s *Stream) StreamHandler {
-					return handlerFuncs{onMessage: func(m []byte) {
-						for range messages {
-							_ = s.Send(m)
-						}
-						s.Finish(tt.end)
-						s.Finish(errors.New("only the first counts"))
-					}, onEnd: func(error) { t.Error("OnEnd after Finish") }}
-				}}})
+				r := startServer(t, listenLoopback(t),
+					Options{Methods: map[string]func(*Stream) StreamHandler{"/end": func(s *Stream) StreamHandler {
+						return handlerFuncs{onMessage: func(m []byte) {
+							for range messages {
+								_ = s.Send(m)
+							}
+							s.Finish(tt.end)
+							s.Finish(errors.New("only the first counts"))
+						}, onEnd: func(error) { t.Error("OnEnd after Finish") }}
+					}}})
 				s := openStream(t, dial(t, r), "/end")
 				s.SendMsg([]byte("x"))
 				for range messages {

@@ -57,7 +57,8 @@ var floodViolations = []violation{
 		id := uint32(1)
 		repeatUntilError(p, func() error {
 			id += 2
-			return p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headerBlock("/no/method"), EndHeaders: true, EndStream: true})
+			return p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headerBlock("/no/method"),
+				EndHeaders: true, EndStream: true})
 		})
 	}, nil},
 	{"trailers of one stream", "RFC 9113, 10.5", func(p *rawClient) {
@@ -65,7 +66,8 @@ var floodViolations = []violation{
 		repeatUntilError(p, func() error {
 			p.headers.Reset()
 			_ = p.encoder.WriteField(hpack.HeaderField{Name: "x", Value: "y"})
-			return p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: p.headers.Bytes(), EndHeaders: true, EndStream: true})
+			return p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: p.headers.Bytes(),
+				EndHeaders: true, EndStream: true})
 		})
 	}, nil},
 }
@@ -81,7 +83,8 @@ func TestFloodClosesConnection(t *testing.T) {
 				p, other := connect(t, h.listener), connect(t, h.listener)
 				tt.do(p)
 				got := p.takeEvents()
-				if n := len(got); n < 2 || !strings.HasSuffix(got[n-2], http2.ErrCodeEnhanceYourCalm.String()) || got[n-1] != "closed" ||
+				if n := len(got); n < 2 || !strings.HasSuffix(got[n-2], http2.ErrCodeEnhanceYourCalm.String()) ||
+					got[n-1] != "closed" ||
 					tt.want != nil && !slices.Equal(got, tt.want) {
 					t.Errorf("the client sees %q", got)
 				}

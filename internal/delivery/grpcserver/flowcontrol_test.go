@@ -206,14 +206,16 @@ func TestWindowOfEndedStreamIsNotLost(t *testing.T) {
 func TestCloseInterruptsSend(t *testing.T) {
 	sending := make(chan *Stream, 1)
 	ended := make(chan error, 1)
-	r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
-		go func() {
-			sending <- s
-			ended <- s.Send(make([]byte, 64<<20))
-		}()
-		return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
-	}}})
-	for name, window := range map[string]uint32{"the client's window is empty": 0, "the client does not read": maxWindowSize - initialWindowSize} {
+	r := startServer(t, listenLoopback(t),
+		Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
+			go func() {
+				sending <- s
+				ended <- s.Send(make([]byte, 64<<20))
+			}()
+			return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
+		}}})
+	for name, window := range map[string]uint32{"the client's window is empty": 0,
+		"the client does not read": maxWindowSize - initialWindowSize} {
 		t.Run(name, func(t *testing.T) {
 			conn, err := net.Dial("tcp", r.address)
 			if err != nil {

@@ -40,13 +40,15 @@ func TestHPACKEncoding(t *testing.T) {
 
 func TestControlFrameEncoding(t *testing.T) {
 	var b []byte
-	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
 	b = appendWindowUpdate(b, 1<<31-1, maxWindowSize)
 	b = appendRSTStream(b, 7, http2.ErrCodeRefusedStream)
 	b = appendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
 	var want bytes.Buffer
 	theirs := http2.NewFramer(&want, nil)
-	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
 	theirs.WriteWindowUpdate(1<<31-1, maxWindowSize)
 	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
 	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)

@@ -139,8 +139,10 @@ func FuzzConnection(f *testing.F) {
 		served := make(chan struct{})
 		go func() {
 			defer close(served)
-			_ = Serve(ctx, l, Options{MaxConcurrentStreams: 5, MaxRecvMsgSize: 1 << 16, MaxFramesPerSecond: 20, MaxFrameBurst: 50,
-				Methods: map[string]func(*Stream) StreamHandler{sinkMethod: method, echoMethod: method, muteMethod: method, blockedMethod: method}})
+			_ = Serve(ctx, l, Options{MaxConcurrentStreams: 5, MaxRecvMsgSize: 1 << 16, MaxFramesPerSecond: 20,
+				MaxFrameBurst: 50,
+				Methods: map[string]func(*Stream) StreamHandler{sinkMethod: method, echoMethod: method,
+					muteMethod: method, blockedMethod: method}})
 		}()
 		conn := l.dial()
 		read := make(chan struct{})

@@ -15,7 +15,8 @@ import (
 
 func TestClientCancel(t *testing.T) {
 	var all recordingHandlers
-	r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open, echoMethod: echo}})
+	r := startServer(t, listenLoopback(t),
+		Options{Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open, echoMethod: echo}})
 	conn := dial(t, r)
 	for _, before := range []int{0, 1, 2} {
 		ctx, cancel := context.WithCancel(t.Context())
@@ -30,7 +31,8 @@ func TestClientCancel(t *testing.T) {
 		call := all.all()[before]
 		early := call.stream.Context()
 		cancel()
-		eventually(t, "the handler receives the end", func() bool { return slices.Equal(call.endCodes(), []codes.Code{codes.Canceled}) })
+		eventually(t, "the handler receives the end",
+			func() bool { return slices.Equal(call.endCodes(), []codes.Code{codes.Canceled}) })
 		<-early.Done()
 		<-call.stream.Context().Done()
 		if err := call.stream.Send([]byte("late")); err == nil {
@@ -42,7 +44,8 @@ func TestClientCancel(t *testing.T) {
 
 func TestConnectionLost(t *testing.T) {
 	var all recordingHandlers
-	r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open}})
+	r := startServer(t, listenLoopback(t),
+		Options{Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open}})
 	conn := dial(t, r)
 	s := openStream(t, conn, sinkMethod)
 	s.SendMsg([]byte("x"))
@@ -52,7 +55,8 @@ func TestConnectionLost(t *testing.T) {
 	if _, err := receive(s); status.Code(err) != codes.Unavailable {
 		t.Errorf("client error %v", err)
 	}
-	eventually(t, "the handler receives the end", func() bool { return slices.Equal(call.endCodes(), []codes.Code{codes.Unavailable}) })
+	eventually(t, "the handler receives the end",
+		func() bool { return slices.Equal(call.endCodes(), []codes.Code{codes.Unavailable}) })
 	<-call.stream.Context().Done()
 }
 
@@ -86,7 +90,8 @@ func TestFirstMessageDoesNotBlockConnection(t *testing.T) {
 					},
 				}
 			}
-			r := startServer(t, listenLoopback(t), Options{MaxRecvMsgSize: 4000, Methods: map[string]func(*Stream) StreamHandler{"/slow": slow, echoMethod: echo}})
+			r := startServer(t, listenLoopback(t), Options{MaxRecvMsgSize: 4000,
+				Methods: map[string]func(*Stream) StreamHandler{"/slow": slow, echoMethod: echo}})
 			conn := dial(t, r)
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
@@ -131,12 +136,13 @@ func TestFirstMessageDoesNotBlockConnection(t *testing.T) {
 // Finish interrupts Send. The client does not receive a partial message.
 func TestFinishInterruptsSend(t *testing.T) {
 	streams, sent := make(chan *Stream, 1), make(chan error, 1)
-	r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{echoMethod: echo, "/large": func(s *Stream) StreamHandler {
-		return handlerFuncs{onMessage: func([]byte) {
-			streams <- s
-			sent <- s.Send(make([]byte, 32<<20))
-		}, onEnd: s.Finish}
-	}}})
+	r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{echoMethod: echo,
+		"/large": func(s *Stream) StreamHandler {
+			return handlerFuncs{onMessage: func([]byte) {
+				streams <- s
+				sent <- s.Send(make([]byte, 32<<20))
+			}, onEnd: s.Finish}
+		}}})
 	conn := dial(t, r, grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(1<<20))
 	for range 20 { // exhausts the connection window if any of it is lost
 		s := openStream(t, conn, "/large")
@@ -160,7 +166,8 @@ func TestFinishInterruptsSend(t *testing.T) {
 
 func TestMaxConcurrentStreams(t *testing.T) {
 	var all recordingHandlers
-	r := startServer(t, listenLoopback(t), Options{MaxConcurrentStreams: 2, Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open}})
+	r := startServer(t, listenLoopback(t), Options{MaxConcurrentStreams: 2,
+		Methods: map[string]func(*Stream) StreamHandler{sinkMethod: all.open}})
 	conn := dial(t, r)
 	first, second := openStream(t, conn, sinkMethod), openStream(t, conn, sinkMethod)
 	third := make(chan grpc.ClientStream)
@@ -190,9 +197,10 @@ func TestSendMessageParts(t *testing.T) {
 		"many":                slices.Repeat([][]byte{[]byte("abc")}, 30_000),
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := startServer(t, listenLoopback(t), Options{Methods: map[string]func(*Stream) StreamHandler{"/parts": func(s *Stream) StreamHandler {
-				return handlerFuncs{onMessage: func([]byte) { s.Finish(s.Send(parts...)) }, onEnd: s.Finish}
-			}}})
+			r := startServer(t, listenLoopback(t),
+				Options{Methods: map[string]func(*Stream) StreamHandler{"/parts": func(s *Stream) StreamHandler {
+					return handlerFuncs{onMessage: func([]byte) { s.Finish(s.Send(parts...)) }, onEnd: s.Finish}
+				}}})
 			s := openStream(t, dial(t, r), "/parts")
 			s.SendMsg([]byte{})
 			if got, err := receive(s); err != nil || !bytes.Equal(got, slices.Concat(parts...)) {

@@ -13,7 +13,8 @@ func (r *partialInput) join(data []byte) []byte {
 	if len(*r) == 0 {
 		return data
 	}
-	if cap(*r)-len(*r) < len(data) { // double the capacity: append grows large slices by less, and would copy a long message many times
+	// double the capacity: append grows large slices by less, and would copy a long message many times
+	if cap(*r)-len(*r) < len(data) {
 		*r = slices.Grow(*r, len(*r)+len(data))
 	}
 	*r = append(*r, data...)

@@ -82,7 +82,8 @@ func (p *rawClient) readFrames() {
 			continue
 		case *http2.PingFrame:
 			if p.acksPings.Load() && !f.IsAck() {
-				_, _ = p.conn.Write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)), f.Data[:]...))
+				_, _ = p.conn.Write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)),
+					f.Data[:]...))
 				continue
 			}
 			event = fmt.Sprintf("PING ack=%v", f.IsAck())
@@ -158,14 +159,16 @@ func (p *rawClient) headerBlock(method string, more ...hpack.HeaderField) []byte
 
 // open opens a stream.
 func (p *rawClient) open(id uint32, method string, more ...hpack.HeaderField) {
-	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headerBlock(method, more...), EndHeaders: true})
+	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headerBlock(method, more...),
+		EndHeaders: true})
 }
 
 // trailers sends trailers, which gRPC clients do not.
 func (p *rawClient) trailers(id uint32, end bool) {
 	p.headers.Reset()
 	_ = p.encoder.WriteField(hpack.HeaderField{Name: "x", Value: "y"})
-	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headers.Bytes(), EndHeaders: true, EndStream: end})
+	_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: id, BlockFragment: p.headers.Bytes(), EndHeaders: true,
+		EndStream: end})
 }
 
 // send sends a gRPC message.

@@ -42,7 +42,8 @@ func TestReadStopsAtLargeRecordEnd(t *testing.T) {
 			n, err := c.Read(p[:1+rng.IntN(len(p))])
 			for end := range large {
 				if len(got) < end && len(got)+n > end {
-					t.Fatalf("seed %d: a read from %d to %d crosses the end of a record at %d", seed, len(got), len(got)+n, end)
+					t.Fatalf("seed %d: a read from %d to %d crosses the end of a record at %d", seed, len(got),
+						len(got)+n, end)
 				}
 			}
 			got = append(got, p[:n]...)

@@ -29,7 +29,8 @@ func (s *Stream) Send(parts ...[]byte) error {
 	w.conn.writing.Lock()
 	defer w.conn.writing.Unlock()
 	err := w.writeMessage(head[:], parts, messagePrefixLen+size)
-	if last := w.flush(); err == nil { // also after an error: the buffered bytes are already subtracted from the send window
+	// also after an error: the buffered bytes are already subtracted from the send window
+	if last := w.flush(); err == nil {
 		err = last
 	}
 	if err == nil {

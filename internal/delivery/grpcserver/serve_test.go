@@ -33,7 +33,8 @@ func tlsConfigs(t testing.TB) (server, client *tls.Config) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"server"}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"server"}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -108,7 +109,8 @@ func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
 			if err := tt.try(r.address); err == nil {
 				t.Error("the client was served")
 			}
-			eventually(t, "the connection is refused", func() bool { return slices.Equal(r.refusalReasons(), []RefusalReason{RefusedHandshake}) })
+			eventually(t, "the connection is refused",
+				func() bool { return slices.Equal(r.refusalReasons(), []RefusalReason{RefusedHandshake}) })
 			var options []grpc.DialOption
 			if tt.tls != nil {
 				options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(clientSide)))

@@ -83,7 +83,8 @@ func (s *Stream) startHandler(f *http2.MetaHeadersFrame) error {
 		return nil
 	}
 	if f.Truncated {
-		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes", maxHeaderListSize))
+		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes",
+			maxHeaderListSize))
 	}
 	var kind, encoding string
 	for _, field := range f.RegularFields() {
@@ -97,7 +98,8 @@ func (s *Stream) startHandler(f *http2.MetaHeadersFrame) error {
 	path := f.PseudoValue("path")
 	method := s.conn.server.Methods[path]
 	switch {
-	case f.PseudoValue("method") != "POST" || kind != "application/grpc" && !strings.HasPrefix(kind, "application/grpc+") && !strings.HasPrefix(kind, "application/grpc;"):
+	case f.PseudoValue("method") != "POST" || kind != "application/grpc" &&
+		!strings.HasPrefix(kind, "application/grpc+") && !strings.HasPrefix(kind, "application/grpc;"):
 		return refuse(status.Error(codes.Internal, "not a gRPC request: want POST with content-type application/grpc"))
 	case encoding != "" && encoding != "identity":
 		return refuse(status.Errorf(codes.Unimplemented, "compression %q is not supported", truncated(encoding)))

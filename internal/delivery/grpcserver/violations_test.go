@@ -31,7 +31,10 @@ func newRawServer(t *testing.T, o Options) *rawServer {
 	o.Methods = map[string]func(*Stream) StreamHandler{
 		echoMethod: echo,
 		sinkMethod: h.handlers.open,
-		muteMethod: func(*Stream) StreamHandler { return handlerFuncs{onMessage: func([]byte) {}, onEnd: func(error) {}} },
+		muteMethod: func(*Stream) StreamHandler {
+			return handlerFuncs{onMessage: func([]byte) {},
+				onEnd: func(error) {}}
+		},
 		blockedMethod: func(s *Stream) StreamHandler {
 			return handlerFuncs{onMessage: func([]byte) { <-s.Context().Done() }, onEnd: func(error) {}}
 		},
@@ -45,11 +48,13 @@ func checkRawEcho(p *rawClient, id uint32) {
 	p.t.Helper()
 	p.open(id, echoMethod)
 	p.send(id, 7, true)
-	p.expectEvents(fmt.Sprintf("HEADERS %d status=200", id), fmt.Sprintf("DATA %d 12", id), fmt.Sprintf("HEADERS %d grpc-status=0", id))
+	p.expectEvents(fmt.Sprintf("HEADERS %d status=200", id), fmt.Sprintf("DATA %d 12", id),
+		fmt.Sprintf("HEADERS %d grpc-status=0", id))
 }
 
 func TestProtocolViolations(t *testing.T) {
-	for subject, table := range map[string][]violation{"framing": framing, "streams": streamStates, "headers": headerBlocks, "flow control": flowControl, "messages": messages} {
+	for subject, table := range map[string][]violation{"framing": framing, "streams": streamStates,
+		"headers": headerBlocks, "flow control": flowControl, "messages": messages} {
 		for _, tt := range table {
 			t.Run(subject+"/"+tt.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {

@@ -88,10 +88,12 @@ var headerBlocks = []violation{
 		repeatUntilError(p, func() error { return p.WriteContinuation(1, false, p.headers.Bytes()) })
 	}, goAway("0", http2.ErrCodeProtocol)},
 	{"header list too large", "RFC 9113, 10.5.1", func(p *rawClient) {
-		p.open(1, sinkMethod, hpack.HeaderField{Name: "x", Value: strings.Repeat("y", 8<<10)}, hpack.HeaderField{Name: "z", Value: strings.Repeat("y", 8<<10)})
+		p.open(1, sinkMethod, hpack.HeaderField{Name: "x", Value: strings.Repeat("y", 8<<10)},
+			hpack.HeaderField{Name: "z", Value: strings.Repeat("y", 8<<10)})
 	}, []string{"HEADERS 1 status=200 grpc-status=8", "RST 1 NO_ERROR"}},
 	{"invalid HPACK", "RFC 9113, 4.3", func(p *rawClient) {
-		_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff}, EndHeaders: true})
+		_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: []byte{0xff, 0xff, 0xff, 0xff, 0xff},
+			EndHeaders: true})
 	}, goAway("0", http2.ErrCodeCompression)},
 	{"uppercase header name", "RFC 9113, 8.2.1", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "X", Value: "y"}) }, []string{"RST 1 PROTOCOL_ERROR"}},
 	{"uppercase header name followed by a message", "RFC 9113, 5.4.2: it was on its way", func(p *rawClient) {

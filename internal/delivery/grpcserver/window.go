@@ -72,7 +72,8 @@ func (c *conn) onSettings(f *http2.SettingsFrame) error {
 			return err
 		}
 		if s.ID != http2.SettingInitialWindowSize {
-			return nil // other settings do not matter: frames have at most the minimum of SETTINGS_MAX_FRAME_SIZE, and headers do not use the dynamic table
+			// SETTINGS_MAX_FRAME_SIZE is never below the size of sent frames, and sent headers use no dynamic table.
+			return nil
 		}
 		by := int(s.Val) - c.initialSendWindow
 		c.initialSendWindow = int(s.Val)

@@ -28,12 +28,14 @@ type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, 
 // callHandler returns the handler of new streams of a protocol variant.
 func (s *Server) callHandler(sotw bool) func(*grpcserver.Stream) grpcserver.StreamHandler {
 	return func(rpc *grpcserver.Stream) grpcserver.StreamHandler {
-		st := &stream{server: s, rpc: rpc, sotw: sotw, firstRequestTimer: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
-			s.metrics.closed.WithLabelValues(reasonFirstRequestTimeout).Inc()
-			_ = rpc.Conn().Close() // the stream has failed in any case
-		})}
+		st := &stream{server: s, rpc: rpc, sotw: sotw,
+			firstRequestTimer: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
+				s.metrics.closed.WithLabelValues(reasonFirstRequestTimeout).Inc()
+				_ = rpc.Conn().Close() // the stream has failed in any case
+			})}
 		st.writeTask.Run = st.sendPending
-		st.watchdog = sendWatchdog{limit: s.opts.SendTimeout, onTimeout: func() { _ = rpc.Conn().Close() }} // interrupts the send
+		// interrupts the send
+		st.watchdog = sendWatchdog{limit: s.opts.SendTimeout, onTimeout: func() { _ = rpc.Conn().Close() }}
 		return st
 	}
 }
@@ -47,7 +49,8 @@ func (st *stream) authorize(first request) error {
 		err = s.clientLimits.acquire(grant.Identity, st.rpc.Conn())
 	}
 	if err != nil {
-		s.opts.Logger.Warn("client refused", "address", peer.Address, "node", truncate(first.node.GetId(), s.opts.MaxNameSize), "error", err)
+		s.opts.Logger.Warn("client refused", "address", peer.Address, "node",
+			truncate(first.node.GetId(), s.opts.MaxNameSize), "error", err)
 		return err
 	}
 	st.identity, st.address, st.connected, st.certExpiry = grant.Identity, peer.Address, time.Now(), peer.certExpiry()
@@ -58,7 +61,8 @@ func (st *stream) authorize(first request) error {
 
 func (s *Server) grant(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error) {
 	if n := proto.Size(node); n > s.opts.MaxNodeSize {
-		return Grant{}, refuse(reasonNode, codes.InvalidArgument, "the node has %d bytes, at most %d are allowed", n, s.opts.MaxNodeSize)
+		return Grant{}, refuse(reasonNode, codes.InvalidArgument, "the node has %d bytes, at most %d are allowed", n,
+			s.opts.MaxNodeSize)
 	}
 	grant, err := s.authorize(ctx, peer, node)
 	if err == nil {

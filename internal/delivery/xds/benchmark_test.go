@@ -23,10 +23,12 @@ type clientPool struct {
 
 // envoyNode is a node as Envoy sends it, with all extensions.
 func envoyNode() *corev3.Node {
-	n := &corev3.Node{Id: "sidecar~10.0.0.1~shop", Cluster: "shop", UserAgentName: "envoy", Metadata: &structpb.Struct{}}
+	n := &corev3.Node{Id: "sidecar~10.0.0.1~shop", Cluster: "shop", UserAgentName: "envoy",
+		Metadata: &structpb.Struct{}}
 	for i := range 400 {
 		n.Extensions = append(n.Extensions, &corev3.Extension{
-			Name: "envoy.filters.http.number_" + strconv.Itoa(i), Category: "envoy.filters.http", TypeUrls: []string{"envoy.extensions.filters.http.number.v3.Config"},
+			Name: "envoy.filters.http.number_" + strconv.Itoa(i), Category: "envoy.filters.http",
+			TypeUrls: []string{"envoy.extensions.filters.http.number.v3.Config"},
 		})
 	}
 	return n
@@ -34,7 +36,8 @@ func envoyNode() *corev3.Node {
 
 func (c *clientPool) join(b testing.TB, p *process, names []string, key string) {
 	// Like Envoy, and unlike gRPC's default, it sends no BDP pings.
-	conn := p.dial(b, p.ca.leaf(b, key, time.Hour), grpc.WithInitialWindowSize(1<<20), grpc.WithInitialConnWindowSize(1<<20))
+	conn := p.dial(b, p.ca.leaf(b, key, time.Hour), grpc.WithInitialWindowSize(1<<20),
+		grpc.WithInitialConnWindowSize(1<<20))
 	stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(b.Context())
 	if err != nil {
 		b.Fatal(err)
@@ -52,7 +55,8 @@ func (c *clientPool) join(b testing.TB, p *process, names []string, key string) 
 			if err != nil {
 				return
 			}
-			if stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(), ResponseNonce: r.GetNonce()}) != nil {
+			if stream.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: r.GetTypeUrl(),
+				ResponseNonce: r.GetNonce()}) != nil {
 				return
 			}
 			c.got.Add(int64(len(r.GetResources())))
@@ -76,7 +80,8 @@ func BenchmarkServer(b *testing.B) {
 	before := p.order("memory")
 	for k := range clients {
 		c.join(b, p, names, "w"+strconv.Itoa(k))
-		eventually(b, "client "+strconv.Itoa(k)+" is served", func() bool { return c.got.Load() == int64(2*services*(k+1)) })
+		eventually(b, "client "+strconv.Itoa(k)+" is served",
+			func() bool { return c.got.Load() == int64(2*services*(k+1)) })
 	}
 	if path := os.Getenv("HEAPPROFILE"); path != "" {
 		p.order("heap " + path)

@@ -36,7 +36,8 @@ func realCluster(i int) *Resource {
 		Name: service(i), ConnectTimeout: durationpb.New(time.Second),
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
 		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: &corev3.ConfigSource{
-			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
+			ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+			ResourceApiVersion:    corev3.ApiVersion_V3,
 		}},
 	})
 	if err != nil {
@@ -47,11 +48,13 @@ func realCluster(i int) *Resource {
 
 func realEndpoints(i, round int) *Resource {
 	address := &corev3.Address{Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
-		Address: fmt.Sprintf("10.0.%d.%d", i/250, i%250), PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(1024 + round%60000)},
+		Address:       fmt.Sprintf("10.0.%d.%d", i/250, i%250),
+		PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(1024 + round%60000)},
 	}}}
-	r, err := NewResource(service(i), &endpointv3.ClusterLoadAssignment{ClusterName: service(i), Endpoints: []*endpointv3.LocalityLbEndpoints{{
-		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}},
-	}}})
+	r, err := NewResource(service(i), &endpointv3.ClusterLoadAssignment{ClusterName: service(i),
+		Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}},
+		}}})
 	if err != nil {
 		panic(err)
 	}

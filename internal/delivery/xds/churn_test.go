@@ -45,7 +45,8 @@ func TestChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := startServer(t, authorizeByCommonName, Options{MaxStreamsPerMinute: 1e6, MaxStreamBurst: 1e6, MaxStreamsPerIdentity: 100, MaxConnectionsPerIdentity: 100})
+	r := startServer(t, authorizeByCommonName, Options{MaxStreamsPerMinute: 1e6, MaxStreamBurst: 1e6,
+		MaxStreamsPerIdentity: 100, MaxConnectionsPerIdentity: 100})
 	r.churn(t, time.Second) // creates everything that is created once
 	before := measureUsage(t)
 	rounds := r.churn(t, lasts)
@@ -54,7 +55,8 @@ func TestChurn(t *testing.T) {
 	defer func() { t.Logf("before %+v, after %+v", before, after) }()
 	eventually(t, "no resource leaks", func() bool {
 		after = measureUsage(t)
-		return after.goroutines <= before.goroutines && after.files <= before.files && after.heap < before.heap+before.heap/4+1<<20
+		return after.goroutines <= before.goroutines && after.files <= before.files &&
+			after.heap < before.heap+before.heap/4+1<<20
 	})
 	if n := len(r.groups.all()); n != 0 {
 		t.Errorf("%d keys are left", n)
@@ -112,7 +114,8 @@ func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 	for _, key := range keys {
 		r.Remove(key)
 	}
-	eventually(t, "all clients are disconnected", func() bool { return len(r.Clients()) == 0 && len(r.groups.all()) == 0 })
+	eventually(t, "all clients are disconnected",
+		func() bool { return len(r.Clients()) == 0 && len(r.groups.all()) == 0 })
 	total := 0
 	for _, n := range counts {
 		total += n

@@ -43,11 +43,14 @@ func (v *clientLimits) acquire(identity string, conn net.Conn) error {
 	}
 	switch {
 	case !one.rate.Allow():
-		return refuse(reasonStreamRate, codes.ResourceExhausted, "%s opens more than %d streams each minute", identity, v.opts.MaxStreamsPerMinute)
+		return refuse(reasonStreamRate, codes.ResourceExhausted, "%s opens more than %d streams each minute", identity,
+			v.opts.MaxStreamsPerMinute)
 	case one.streams >= v.opts.MaxStreamsPerIdentity:
-		return refuse(reasonStreamsPerIdentity, codes.ResourceExhausted, "more than %d streams of %s", v.opts.MaxStreamsPerIdentity, identity)
+		return refuse(reasonStreamsPerIdentity, codes.ResourceExhausted, "more than %d streams of %s",
+			v.opts.MaxStreamsPerIdentity, identity)
 	case one.connections[conn] == 0 && len(one.connections) >= v.opts.MaxConnectionsPerIdentity:
-		return refuse(reasonConnectionsPerIdentity, codes.ResourceExhausted, "streams on more than %d connections of %s", v.opts.MaxConnectionsPerIdentity, identity)
+		return refuse(reasonConnectionsPerIdentity, codes.ResourceExhausted,
+			"streams on more than %d connections of %s", v.opts.MaxConnectionsPerIdentity, identity)
 	}
 	one.streams++
 	one.connections[conn]++

@@ -52,7 +52,8 @@ func (r *incomingRequest) decode(b []byte) error {
 
 // decodeAck decodes the most frequent request, an ACK: type, nonce and optionally a version, which is ignored.
 func decodeAck(b []byte, sotw bool) (r request, ok bool) {
-	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce), protowire.Number(0)
+	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce),
+		protowire.Number(0)
 	if sotw {
 		typeField, nonceField, versionField = sotwType, sotwNonce, sotwVersion
 	}

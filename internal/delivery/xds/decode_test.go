@@ -13,11 +13,13 @@ import (
 // For any bytes, the result equals that of the protobuf library, except for the extensions of the node.
 func FuzzDecodeRequest(f *testing.F) {
 	for _, m := range []proto.Message{
-		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType, ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
+		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType,
+			ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
 			InitialResourceVersions: map[string]string{"a": "1"}, ResponseNonce: "7"},
 		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResponseNonce: "8"},
 		&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResponseNonce: "8", VersionInfo: "2"},
-		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType, ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
+		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType,
+			ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -28,7 +30,8 @@ func FuzzDecodeRequest(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var delta, deltaWant discoveryv3.DeltaDiscoveryRequest
 		err, want := decode(b, &delta), proto.Unmarshal(b, &deltaWant)
-		checkDecoded(t, &delta, &deltaWant, deltaWant.GetNode(), err, want, append(delta.ResourceNamesSubscribe, delta.ResourceNamesUnsubscribe...))
+		checkDecoded(t, &delta, &deltaWant, deltaWant.GetNode(), err, want,
+			append(delta.ResourceNamesSubscribe, delta.ResourceNamesUnsubscribe...))
 		var world, worldWant discoveryv3.DiscoveryRequest
 		err, want = decode(b, &world), proto.Unmarshal(b, &worldWant)
 		checkDecoded(t, &world, &worldWant, worldWant.GetNode(), err, want, world.ResourceNames)

@@ -33,7 +33,8 @@ func newTestCA(t testing.TB) *testCA {
 	t.Helper()
 	a := &testCA{}
 	a.cert, a.key = sign(t, nil, &x509.Certificate{
-		Subject: pkix.Name{CommonName: "root"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign, NotAfter: time.Now().Add(time.Hour),
+		Subject: pkix.Name{CommonName: "root"}, IsCA: true, KeyUsage: x509.KeyUsageCertSign,
+		NotAfter: time.Now().Add(time.Hour),
 	})
 	return a
 }
@@ -64,7 +65,8 @@ func sign(t testing.TB, by *testCA, template *x509.Certificate) (*x509.Certifica
 func (a *testCA) leaf(t testing.TB, name string, lifetime time.Duration) tls.Certificate {
 	t.Helper()
 	cert, key := sign(t, a, &x509.Certificate{
-		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, NotAfter: time.Now().Add(lifetime),
+		Subject: pkix.Name{CommonName: name}, DNSNames: []string{name}, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
+		NotAfter:    time.Now().Add(lifetime),
 		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth},
 	})
 	return tls.Certificate{Certificate: [][]byte{cert.Raw}, PrivateKey: key, Leaf: cert}
@@ -148,7 +150,8 @@ func (r *testServer) dial(t testing.TB, cert tls.Certificate, opts ...grpc.DialO
 // newConn returns a connection that the caller must close.
 func (r *testServer) newConn(t testing.TB, cert tls.Certificate, opts ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
-	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: r.ca.pool(), ServerName: "anymesh"})
+	creds := credentials.NewTLS(&tls.Config{Certificates: []tls.Certificate{cert}, RootCAs: r.ca.pool(),
+		ServerName: "anymesh"})
 	conn, err := grpc.NewClient(r.addr, append(opts, grpc.WithTransportCredentials(creds))...)
 	if err != nil {
 		t.Fatal(err)
@@ -217,7 +220,8 @@ func (c *deltaClient) ask(req *discoveryv3.DeltaDiscoveryRequest) {
 }
 
 func (c *deltaClient) subscribe(typeURL string, names ...string) {
-	c.ask(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names, Node: &corev3.Node{Id: "node"}})
+	c.ask(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL, ResourceNamesSubscribe: names,
+		Node: &corev3.Node{Id: "node"}})
 }
 
 // has returns the resources of the client: version by name.

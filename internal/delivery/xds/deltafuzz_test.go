@@ -28,8 +28,10 @@ func FuzzDeltaRequests(f *testing.F) {
 	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "blue"}},
 		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "1"})
 	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResourceNamesSubscribe: []string{"*", "a", "x"}},
-		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResourceNamesUnsubscribe: []string{"a", "*"}, ResponseNonce: "9"})
-	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a"}, InitialResourceVersions: map[string]string{"a": "1", "z": "2"}})
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResourceNamesUnsubscribe: []string{"a", "*"},
+			ResponseNonce: "9"})
+	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a"},
+		InitialResourceVersions: map[string]string{"a": "1", "z": "2"}})
 
 	f.Fuzz(func(t *testing.T, all []byte) {
 		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
@@ -64,7 +66,8 @@ func FuzzDeltaRequests(f *testing.F) {
 				if r == nil {
 					break
 				}
-				if got := wire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.changed) {
+				if got := wire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" ||
+					len(got.GetResources()) != len(r.changed) {
 					t.Fatalf("response %v", got)
 				}
 				if sent > 2*opts.MaxTypesPerStream {

@@ -65,14 +65,16 @@ func (r *testServer) startEnvoy(t *testing.T, binary, apiType string) (admin str
 				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 				"explicit_http_config": map[string]any{"http2_protocol_options": map[string]any{}},
 			}},
-			"load_assignment": map[string]any{"cluster_name": "anymesh", "endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
-				"endpoint": map[string]any{"address": socketAddress(serverHost, serverPort)},
-			}}}}},
+			"load_assignment": map[string]any{"cluster_name": "anymesh",
+				"endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
+					"endpoint": map[string]any{"address": socketAddress(serverHost, serverPort)},
+				}}}}},
 			"transport_socket": map[string]any{"name": "tls", "typed_config": map[string]any{
 				"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
 				"common_tls_context": map[string]any{
 					"tls_certificates": []any{map[string]any{
-						"certificate_chain": map[string]any{"filename": certificate}, "private_key": map[string]any{"filename": key},
+						"certificate_chain": map[string]any{"filename": certificate},
+						"private_key":       map[string]any{"filename": key},
 					}},
 					"validation_context": map[string]any{"trusted_ca": map[string]any{"filename": root}},
 				},
@@ -90,7 +92,8 @@ func (r *testServer) startEnvoy(t *testing.T, binary, apiType string) (admin str
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "--config-path", file, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning")
+	cmd := exec.CommandContext(t.Context(), binary, "--config-path", file, "--concurrency", "1",
+		"--use-dynamic-base-id", "--log-level", "warning")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -155,11 +158,16 @@ func followsChanges(t *testing.T, binary, apiType string) {
 	one, two, address := startWeb(t, "one"), startWeb(t, "two"), freeAddress(t)
 	listener := greeterListener(t, address)
 	publish := func(cluster *Resource, endpoints string) {
-		r.Publish("sidecar", snapshot(t, listener, greeterRoute(t, cluster.Name), cluster, greeterEndpoints(t, cluster.Name, endpoints)), time.Time{})
+		r.Publish("sidecar", snapshot(t, listener, greeterRoute(t, cluster.Name), cluster,
+			greeterEndpoints(t, cluster.Name, endpoints)), time.Time{})
 	}
 	publish(greeterCluster(t, "a", time.Second), one)
 	admin := r.startEnvoy(t, binary, apiType)
-	eventually(t, "Envoy is ready", func() bool { body, err := httpGet("http://" + admin + "/ready"); return err == nil && body == "LIVE\n" })
+	eventually(t, "Envoy is ready", func() bool {
+		body, err := httpGet("http://" + admin +
+			"/ready")
+		return err == nil && body == "LIVE\n"
+	})
 	served := false
 	reaches := func(what, want string) {
 		t.Helper()

@@ -40,7 +40,8 @@ func anyOf(t testing.TB, m proto.Message) *anypb.Any {
 
 func byADS() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
-		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}}, ResourceApiVersion: corev3.ApiVersion_V3,
+		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},
+		ResourceApiVersion:    corev3.ApiVersion_V3,
 	}
 }
 
@@ -59,8 +60,9 @@ func addressOf(t testing.TB, hostPort string) *corev3.Address {
 func greeterListener(t testing.TB, address string) *Resource {
 	t.Helper()
 	manager := anyOf(t, &managerv3.HttpConnectionManager{
-		StatPrefix:     "greeter",
-		RouteSpecifier: &managerv3.HttpConnectionManager_Rds{Rds: &managerv3.Rds{RouteConfigName: "greeter-route", ConfigSource: byADS()}},
+		StatPrefix: "greeter",
+		RouteSpecifier: &managerv3.HttpConnectionManager_Rds{Rds: &managerv3.Rds{RouteConfigName: "greeter-route",
+			ConfigSource: byADS()}},
 		HttpFilters: []*managerv3.HttpFilter{{
 			Name: "router", ConfigType: &managerv3.HttpFilter_TypedConfig{TypedConfig: anyOf(t, &routerv3.Router{})},
 		}},
@@ -79,31 +81,35 @@ func greeterListener(t testing.TB, address string) *Resource {
 
 func greeterRoute(t testing.TB, cluster string) *Resource {
 	t.Helper()
-	return resource(t, "greeter-route", &routev3.RouteConfiguration{Name: "greeter-route", VirtualHosts: []*routev3.VirtualHost{{
-		Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
-			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}},
-			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}},
-		}},
-	}}})
+	return resource(t, "greeter-route", &routev3.RouteConfiguration{Name: "greeter-route",
+		VirtualHosts: []*routev3.VirtualHost{{
+			Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
+				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}},
+				Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}},
+			}},
+		}}})
 }
 
 func greeterCluster(t testing.TB, name string, timeout time.Duration) *Resource {
 	t.Helper()
 	return resource(t, name, &clusterv3.Cluster{
-		Name: name, ConnectTimeout: durationpb.New(timeout), ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-		EdsClusterConfig: &clusterv3.Cluster_EdsClusterConfig{EdsConfig: byADS()},
+		Name: name, ConnectTimeout: durationpb.New(timeout),
+		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
+		EdsClusterConfig:     &clusterv3.Cluster_EdsClusterConfig{EdsConfig: byADS()},
 	})
 }
 
 func greeterEndpoints(t testing.TB, name, address string) *Resource {
 	t.Helper()
-	return resource(t, name, &endpointv3.ClusterLoadAssignment{ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
-		Locality: &corev3.Locality{Region: "here"}, LoadBalancingWeight: wrapperspb.UInt32(1),
-		LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: addressOf(t, address)}}}},
-	}}})
+	return resource(t, name, &endpointv3.ClusterLoadAssignment{ClusterName: name,
+		Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			Locality: &corev3.Locality{Region: "here"}, LoadBalancingWeight: wrapperspb.UInt32(1),
+			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: addressOf(t, address)}}}},
+		}}})
 }
 
 // invalidRoute is a route configuration that Envoy rejects: its virtual host has no domains.
 func invalidRoute() *routev3.RouteConfiguration {
-	return &routev3.RouteConfiguration{Name: "greeter-route", VirtualHosts: []*routev3.VirtualHost{{Name: "no domains"}}}
+	return &routev3.RouteConfiguration{Name: "greeter-route",
+		VirtualHosts: []*routev3.VirtualHost{{Name: "no domains"}}}
 }

@@ -21,7 +21,8 @@ func TestEqualResourcesShareOneCopy(t *testing.T) {
 		t.Error("two copies of one resource")
 	}
 	for what, other := range map[string]*Resource{
-		"another name": text(ClusterType, "b", "1"), "another type": text(RouteType, "a", "1"), "another content": text(ClusterType, "a", "2"),
+		"another name": text(ClusterType, "b", "1"), "another type": text(RouteType, "a", "1"),
+		"another content": text(ClusterType, "a", "2"),
 	} {
 		t.Run(what, func(t *testing.T) {
 			if other == a {

@@ -69,7 +69,8 @@ func (r *testServer) refusedCount(reason string) float64 {
 }
 
 // expectRefused sends requests, and checks that the server closes the stream with a code and counts a reason.
-func (r *testServer) expectRefused(t *testing.T, code codes.Code, reason string, requests ...*discoveryv3.DeltaDiscoveryRequest) {
+func (r *testServer) expectRefused(t *testing.T, code codes.Code, reason string,
+	requests ...*discoveryv3.DeltaDiscoveryRequest) {
 	t.Helper()
 	before := r.refusedCount(reason)
 	c := r.connect(t, "blue")
@@ -97,13 +98,16 @@ func requestWithoutNode(t *testing.T) {
 func nodeChangesMidStream(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
 	r.Publish("blue", snapshot(t), time.Time{})
-	r.expectRefused(t, codes.InvalidArgument, reasonNode, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "blue"}},
+	r.expectRefused(t, codes.InvalidArgument, reasonNode,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "blue"}},
 		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
 }
 
 func largeNode(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{MaxNodeSize: 1000})
-	r.expectRefused(t, codes.InvalidArgument, reasonNode, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{UserAgentName: strings.Repeat("x", 1000)}})
+	r.expectRefused(t, codes.InvalidArgument, reasonNode,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType,
+			Node: &corev3.Node{UserAgentName: strings.Repeat("x", 1000)}})
 }
 
 func unknownType(t *testing.T) {
@@ -143,7 +147,8 @@ func ackBeforeSend(t *testing.T) {
 	}
 	b.want("the resource is still sent", b.drain(), "cluster +a")
 	w := newSotwBench(t, one(ClusterType, "a@1"))
-	if did := w.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "1", VersionInfo: "1"}); did.acked {
+	if did := w.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "1",
+		VersionInfo: "1"}); did.acked {
 		t.Error("a request before the first response is an ACK")
 	}
 	w.want("the resource is still sent", w.drain(), "cluster a@1")
@@ -179,11 +184,13 @@ func manyNames(t *testing.T) {
 		})
 	}
 	r := startServer(t, authorizeByCommonName, Options{MaxNamesPerType: 10})
-	r.expectRefused(t, codes.ResourceExhausted, reasonResourceNames, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: names[:11]})
+	r.expectRefused(t, codes.ResourceExhausted, reasonResourceNames,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: names[:11]})
 }
 
 func oddNames(t *testing.T) {
-	for _, name := range []string{"a|b", "%00", "%2F..%2f", "/", "xdstp://a/b?c=d", "‮", "\x00", strings.Repeat("n", 4<<10)} {
+	for _, name := range []string{"a|b", "%00", "%2F..%2f", "/", "xdstp://a/b?c=d", "‮", "\x00",
+		strings.Repeat("n", 4<<10)} {
 		b := newBench(t, text(RouteType, name, "1"))
 		b.subscribe(RouteType, name)
 		b.want(name, b.drain(), "route +"+name)
@@ -195,9 +202,11 @@ func oddNames(t *testing.T) {
 func longNames(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
 	long := strings.Repeat("n", 64<<10)
-	r.expectRefused(t, codes.InvalidArgument, reasonResourceName, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{long}})
+	r.expectRefused(t, codes.InvalidArgument, reasonResourceName,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{long}})
 	r.expectRefused(t, codes.InvalidArgument, reasonResourceName, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: long})
-	r.expectRefused(t, codes.InvalidArgument, reasonResourceName, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, InitialResourceVersions: map[string]string{long: "1"}})
+	r.expectRefused(t, codes.InvalidArgument, reasonResourceName,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, InitialResourceVersions: map[string]string{long: "1"}})
 }
 
 // A request of the other variant does not decode, or has no type.
@@ -207,7 +216,8 @@ func mixedVariants(t *testing.T) {
 	c := r.connect(t, "blue")
 	c.subscribe(ClusterType)
 	eventually(t, "served", func() bool { return len(c.has(ClusterType)) == 1 })
-	if err := c.stream.SendMsg(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, VersionInfo: "x", ResourceNames: []string{"a"}, ResponseNonce: "1"}); err != nil {
+	if err := c.stream.SendMsg(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, VersionInfo: "x",
+		ResourceNames: []string{"a"}, ResponseNonce: "1"}); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.end(); status.Code(err) != codes.InvalidArgument {

@@ -81,10 +81,13 @@ const (
 
 var (
 	refusedReasons = []string{
-		reasonPermissionDenied, reasonMaxConnections, reasonHandshake, reasonFrameRate, reasonProtocol, reasonConnectionsPerIdentity, reasonStreamsPerIdentity, reasonStreamRate, reasonResourceTypes, reasonResourceNames, reasonResourceName,
-		reasonNode, reasonRequestSize, reasonMalformed,
+		reasonPermissionDenied, reasonMaxConnections, reasonHandshake, reasonFrameRate, reasonProtocol,
+		reasonConnectionsPerIdentity, reasonStreamsPerIdentity, reasonStreamRate, reasonResourceTypes,
+		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,
 	}
-	closedReasons = []string{reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonRemoved, reasonInvalidRequest}
+	closedReasons = []string{
+		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonRemoved, reasonInvalidRequest,
+	}
 )
 
 func refusedMetric(reason string) string { return `anymesh_xds_refused_total{reason="` + reason + `"}` }

@@ -29,12 +29,17 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 			Name: "anymesh_xds_streams", Help: "Open and authorized ADS streams.",
 		}),
 		responses: counter("responses_total", "Responses sent.", "type"),
-		resources: counter("resources_total", "Resources in sent responses, by change: updated or removed.", "type", "change"),
-		bytes:     counter("sent_bytes_total", "Bytes of sent responses, before TLS.", "type"),
-		shared:    counter("shared_bytes_total", "Bytes of sent resources that were encoded earlier, for another response or client.", "type"),
-		acks:      counter("acks_total", "Responses by result: ack, nack, timeout (no answer within AckTimeout), or unknown_nonce (an answer to a response that is not in flight).", "type", "result"),
-		refused:   counter("refused_total", "Refused connections, streams and requests, by reason; see docs/limits.md.", "reason"),
-		closed:    counter("closed_streams_total", "Streams closed by the server, by reason: send_timeout, first_request_timeout, certificate_expired, workload_removed, invalid_request.", "reason"),
+		resources: counter("resources_total", "Resources in sent responses, by change: updated or removed.", "type",
+			"change"),
+		bytes: counter("sent_bytes_total", "Bytes of sent responses, before TLS.", "type"),
+		shared: counter("shared_bytes_total",
+			"Bytes of sent resources that were encoded earlier, for another response or client.", "type"),
+		acks: counter("acks_total",
+			"Responses by result: ack, nack, timeout (none within AckTimeout), unknown_nonce (response is not in flight).", "type", "result"),
+		refused: counter("refused_total",
+			"Refused connections, streams and requests, by reason; see docs/limits.md.", "reason"),
+		closed: counter("closed_streams_total", "Streams closed by the server, by reason; see docs/limits.md.",
+			"reason"),
 		ackLatency: prometheus.NewHistogram(prometheus.HistogramOpts{
 			Name:    "anymesh_xds_ack_latency_seconds",
 			Help:    "Time from the event behind a change, or from the subscription, until the ACK of the client.",
@@ -42,7 +47,8 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.streams, m.responses, m.resources, m.bytes, m.shared, m.acks, m.refused, m.closed, m.ackLatency)
+		reg.MustRegister(m.streams, m.responses, m.resources, m.bytes, m.shared, m.acks, m.refused, m.closed,
+			m.ackLatency)
 	}
 	for _, reason := range refusedReasons { // create the series before the first event
 		m.refused.WithLabelValues(reason)
@@ -64,10 +70,12 @@ type typeMetrics struct {
 
 func (m *metrics) newTypeMetrics(name string) *typeMetrics {
 	return &typeMetrics{
-		responses: m.responses.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name), shared: m.shared.WithLabelValues(name),
+		responses: m.responses.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name),
+		shared:  m.shared.WithLabelValues(name),
 		updated: m.resources.WithLabelValues(name, "updated"), removed: m.resources.WithLabelValues(name, "removed"),
 		acks: m.acks.WithLabelValues(name, "ack"), nacks: m.acks.WithLabelValues(name, "nack"),
-		unknownNonces: m.acks.WithLabelValues(name, "unknown_nonce"), ackTimeouts: m.acks.WithLabelValues(name, "timeout"),
+		unknownNonces: m.acks.WithLabelValues(name, "unknown_nonce"),
+		ackTimeouts:   m.acks.WithLabelValues(name, "timeout"),
 	}
 }
 

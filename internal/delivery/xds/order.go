@@ -63,7 +63,8 @@ func removalStepOf(typeURL string) step {
 
 // typeLabels are the values of the label type: a fixed set, independent of requests.
 var typeLabels = [...]string{
-	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener", stepRoutes: "route", stepOthers: "other",
+	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener",
+	stepRoutes: "route", stepOthers: "other",
 }
 
 func typeLabel(typeURL string) string { return typeLabels[stepOf(typeURL)] }

@@ -72,7 +72,8 @@ func (r *testServer) files(t *testing.T, leaf tls.Certificate) (certificate, key
 // over mutual TLS. It reaches a backend, follows changes, and fails calls when its listener is removed.
 func TestProxylessGRPC(t *testing.T) {
 	r := startServer(t, authorizeByCommonName, Options{})
-	one, two := startBackend(t, healthpb.HealthCheckResponse_SERVING), startBackend(t, healthpb.HealthCheckResponse_NOT_SERVING)
+	one, two := startBackend(t, healthpb.HealthCheckResponse_SERVING),
+		startBackend(t, healthpb.HealthCheckResponse_NOT_SERVING)
 	r.Publish("client", snapshot(t, greeterListener(t, ""), greeterRoute(t, "one"),
 		greeterCluster(t, "one", time.Second), greeterEndpoints(t, "one", one)), time.Time{})
 
@@ -93,7 +94,8 @@ func TestProxylessGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := grpc.NewClient("xds:///greeter", grpc.WithResolvers(resolver), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("xds:///greeter", grpc.WithResolvers(resolver),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func TestProxylessGRPC(t *testing.T) {
 	call := func() (healthpb.HealthCheckResponse_ServingStatus, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true))
+		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{},
+			grpc.WaitForReady(true))
 		return answer.GetStatus(), err
 	}
 	if got, err := call(); err != nil || got != healthpb.HealthCheckResponse_SERVING {

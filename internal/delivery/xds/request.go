@@ -27,13 +27,15 @@ type request struct {
 func deltaRequest(r *discoveryv3.DeltaDiscoveryRequest) request {
 	return request{
 		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(),
-		subscribe: r.GetResourceNamesSubscribe(), unsubscribe: r.GetResourceNamesUnsubscribe(), versions: r.GetInitialResourceVersions(),
+		subscribe: r.GetResourceNamesSubscribe(), unsubscribe: r.GetResourceNamesUnsubscribe(),
+		versions: r.GetInitialResourceVersions(),
 	}
 }
 
 func sotwRequest(r *discoveryv3.DiscoveryRequest) request {
 	return request{
-		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(), sotwNames: r.GetResourceNames(),
+		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(),
+		sotwNames: r.GetResourceNames(),
 	}
 }
 
@@ -66,11 +68,13 @@ func (r *request) check(o *Options) error {
 // checkName checks one name. UTF-8 is checked although the decoder does: responses repeat the name and must encode.
 func checkName(o *Options, name string) error {
 	if name == "" || len(name) > o.MaxNameSize || !utf8.ValidString(name) {
-		return refuse(reasonResourceName, codes.InvalidArgument, "a resource name has %d bytes, want 1 to %d bytes of UTF-8", len(name), o.MaxNameSize)
+		return refuse(reasonResourceName, codes.InvalidArgument,
+			"a resource name has %d bytes, want 1 to %d bytes of UTF-8", len(name), o.MaxNameSize)
 	}
 	return nil
 }
 
 func tooManyNames(o *Options, typeURL string) error {
-	return refuse(reasonResourceNames, codes.ResourceExhausted, "more than %d names of type %s", o.MaxNamesPerType, typeURL)
+	return refuse(reasonResourceNames, codes.ResourceExhausted, "more than %d names of type %s", o.MaxNamesPerType,
+		typeURL)
 }

@@ -39,7 +39,8 @@ func TestSendWatchdogFiresAtLimit(t *testing.T) {
 
 // No timer is left when no send is in progress.
 func TestSendWatchdogStopsTimer(t *testing.T) {
-	for name, end := range map[string]func(*sendWatchdog){"done": func(p *sendWatchdog) { p.done() }, "stopped": (*sendWatchdog).stop} {
+	for name, end := range map[string]func(*sendWatchdog){"done": func(p *sendWatchdog) { p.done() },
+		"stopped": (*sendWatchdog).stop} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				p := sendWatchdog{limit: time.Second, onTimeout: func() { t.Error("over") }}

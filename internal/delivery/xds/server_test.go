@@ -40,8 +40,10 @@ func resourceEncoding(t *testing.T) {
 	if r.Version != again.Version || r.Version == other.Version {
 		t.Errorf("versions %q %q %q", r.Version, again.Version, other.Version)
 	}
-	out := wire(t, &response{typeURL: ClusterType, nonce: "7", version: "v", changed: []*Resource{r}, removed: []string{"x"}})
-	if out.GetNonce() != "7" || out.GetSystemVersionInfo() != "v" || !slices.Equal(out.GetRemovedResources(), []string{"x"}) {
+	out := wire(t, &response{typeURL: ClusterType, nonce: "7", version: "v", changed: []*Resource{r},
+		removed: []string{"x"}})
+	if out.GetNonce() != "7" || out.GetSystemVersionInfo() != "v" ||
+		!slices.Equal(out.GetRemovedResources(), []string{"x"}) {
 		t.Errorf("response %v", out)
 	}
 	res := out.GetResources()[0]
@@ -71,7 +73,8 @@ func deltaADS(t *testing.T) {
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return len(c.has(ClusterType)) == 1 && len(c.has(RouteType)) == 1 })
-	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}}, time.Time{}) {
+	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}},
+		time.Time{}) {
 		t.Error("no update")
 	}
 	eventually(t, "the change", func() bool { return len(c.has(ClusterType)) == 2 && len(c.has(RouteType)) == 0 })
@@ -81,8 +84,10 @@ func deltaADS(t *testing.T) {
 	}
 	eventually(t, "all acknowledged in the status", func() bool {
 		all := r.Clients()
-		return len(all) == 1 && all[0].Key == "blue" && all[0].Identity == "blue" && all[0].NodeID == "node" && len(all[0].Types) == 2 &&
-			all[0].Types[0].Resources == 2 && all[0].Types[0].Wildcard && all[0].Types[0].AckedVersion == all[0].Types[0].SentVersion
+		return len(all) == 1 && all[0].Key == "blue" && all[0].Identity == "blue" && all[0].NodeID == "node" &&
+			len(all[0].Types) == 2 &&
+			all[0].Types[0].Resources == 2 && all[0].Types[0].Wildcard &&
+			all[0].Types[0].AckedVersion == all[0].Types[0].SentVersion
 	})
 }
 
@@ -99,7 +104,10 @@ func nothingSentBeforeFirstPublish(t *testing.T) {
 		t.Errorf("received %q", got)
 	}
 	r.Publish("blue", snapshot(t), time.Time{})
-	eventually(t, "the empty answers", func() bool { return slices.Equal(c.received(), []string{"cluster", "route -r"}) })
+	eventually(t, "the empty answers", func() bool {
+		return slices.Equal(c.received(),
+			[]string{"cluster", "route -r"})
+	})
 }
 
 func reconnectSendsOnlyDifferences(t *testing.T) {
@@ -139,7 +147,8 @@ func TestUnauthorizedClientsReceiveNothing(t *testing.T) {
 		return Grant{Key: "blue", Identity: "blue"}, nil
 	}, Options{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1")), time.Time{})
-	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable, "nobody": codes.Unauthenticated} {
+	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable,
+		"nobody": codes.Unauthenticated} {
 		t.Run(want.String(), func(t *testing.T) {
 			c := r.connect(t, "blue")
 			c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: id}})
@@ -185,7 +194,8 @@ func observerReceivesAcksAndNacks(t *testing.T) {
 	r.Publish("blue", snapshot(t, text(ClusterType, "bad", "1"), text(ListenerType, "l", "1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.reject = func(resp *discoveryv3.DeltaDiscoveryResponse) string {
-		if slices.ContainsFunc(resp.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == "bad" }) {
+		if slices.ContainsFunc(resp.GetResources(),
+			func(r *discoveryv3.Resource) bool { return r.GetName() == "bad" }) {
 			return "cluster bad: no endpoints"
 		}
 		return ""

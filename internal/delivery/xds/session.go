@@ -13,9 +13,10 @@ import (
 // session implements the protocol of one stream, without I/O: handle processes a request, nextResponse creates a
 // response. It is guarded by the group's lock.
 type session struct {
-	opts             *Options
-	sotw             bool   // state-of-the-world variant
-	id               string // node ID of the first request; the other fields of the node are dropped, since they may be large
+	opts *Options
+	sotw bool // state-of-the-world variant
+	// node ID of the first request; the other fields of the node are dropped, since they may be large
+	id               string
 	cluster          string
 	subs             []subscribed        // sorted by step, then type
 	subsBuf          [5]subscribed       // backing array of subs: Envoy subscribes to five types
@@ -52,7 +53,8 @@ func (s *session) handle(req request, published state, now time.Time) (ackResult
 	known := sub != nil
 	if !known {
 		if len(s.subs) == s.opts.MaxTypesPerStream {
-			return none, refuse(reasonResourceTypes, codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.MaxTypesPerStream)
+			return none, refuse(reasonResourceTypes, codes.ResourceExhausted,
+				"more than %d resource types on one stream", s.opts.MaxTypesPerStream)
 		}
 		sub = s.addSubscription(req.typeURL, published)
 	}
@@ -147,7 +149,10 @@ func (s *session) markChanged(c change, since time.Time) bool {
 
 // hasPending reports whether there may be something to send, now or later.
 func (s *session) hasPending() bool {
-	return slices.ContainsFunc(s.subs, func(sub subscribed) bool { return sub.hasWork && sub.subscription.hasPending() })
+	return slices.ContainsFunc(s.subs, func(sub subscribed) bool {
+		return sub.hasWork &&
+			sub.subscription.hasPending()
+	})
 }
 
 // close releases the references of the session to the published state.
@@ -209,7 +214,8 @@ func (s *session) ackWait(st step, sub *subscription, now time.Time) time.Durati
 	var longest time.Duration
 	for i := range s.subs {
 		other := &s.subs[i]
-		if !other.hasWork || other.subscription != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
+		if !other.hasWork || other.subscription != sub &&
+			(other.step >= st || st == stepEndpoints && other.step == stepClusters) {
 			continue
 		}
 		if until, ok := other.ackDeadline(s.opts.AckTimeout); ok {
@@ -222,7 +228,8 @@ func (s *session) ackWait(st step, sub *subscription, now time.Time) time.Durati
 func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *response {
 	s.lastNonce++
 	out := responsePool.Get().(*response)
-	out.typeURL, out.nonce, out.version, out.sotw = sub.typeURL, strconv.FormatUint(s.lastNonce, 10), sub.table.version(), s.sotw
+	out.typeURL, out.nonce, out.version, out.sotw = sub.typeURL, strconv.FormatUint(s.lastNonce, 10),
+		sub.table.version(), s.sotw
 	sub.fill(todo, s.opts.MaxResponseSize, out)
 	if sub.sotw != nil {
 		sub.sotw.nonce = out.nonce
@@ -233,7 +240,8 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 		s.resendEndpoints(out.changed, now)
 	}
 	sub.sentVersion = out.version
-	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since, sentAt: now})
+	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since,
+		sentAt: now})
 	sub.hasWork = true
 	return out
 }

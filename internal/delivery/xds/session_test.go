@@ -24,7 +24,8 @@ type bench struct {
 func newBench(t *testing.T, resources ...*Resource) *bench {
 	opts := &Options{}
 	opts.setDefaults()
-	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{}, now: time.Unix(1e9, 0)}
+	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{},
+		now: time.Unix(1e9, 0)}
 	b.publish(resources...)
 	return b
 }
@@ -135,9 +136,13 @@ func namedResources(t *testing.T) {
 	b.want("one more", b.drain(), "route +b")
 	b.subscribe(RouteType, "b")
 	b.want("a repeated subscription is sent again", b.drain(), "route +b")
-	b.publish(text(RouteType, "a", "2"), text(RouteType, "b", "1"), text(RouteType, "c", "2"), text(RouteType, "nowhere", "1"))
+	b.publish(text(RouteType, "a", "2"), text(RouteType, "b", "1"), text(RouteType, "c", "2"),
+		text(RouteType, "nowhere", "1"))
 	b.want("changes of subscribed names only", b.drain(), "route +a +nowhere")
-	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "never"} })
+	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesUnsubscribe = []string{"a",
+			"never"}
+	})
 	b.publish()
 	b.want("after unsubscribing from a", b.drain(), "route -b -nowhere")
 	b.want("removed once", b.drain(), "")
@@ -147,7 +152,10 @@ func nameWithWildcard(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
 	b.subscribe(ClusterType, "*", "a", "x")
 	b.want("both", b.drain(), "cluster +a +b -x")
-	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "x"} })
+	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesUnsubscribe = []string{"a",
+			"x"}
+	})
 	b.want("the client cannot know whether the wildcard matches", b.drain(), "cluster +a; cluster -x")
 }
 
@@ -223,7 +231,8 @@ func makeBeforeBreak(t *testing.T) {
 	// Traffic moves from cluster "old" to cluster "new".
 	before := []*Resource{
 		text(ClusterType, "old", ""), text(EndpointType, "old", ""),
-		text(ListenerType, "l", "1"), text(RouteType, "r", "to old"), text(SecretType, "s", "1"), text(runtimeType, "x", "1"),
+		text(ListenerType, "l", "1"), text(RouteType, "r", "to old"), text(SecretType, "s", "1"),
+		text(runtimeType, "x", "1"),
 	}
 	b := newBench(t, before...)
 	b.request(ClusterType, nil)
@@ -235,7 +244,8 @@ func makeBeforeBreak(t *testing.T) {
 	b.want("start", b.drain(), "secret +s; cluster +old; endpoint +old -new; listener +l; route +r; other +x")
 
 	b.publish(text(ClusterType, "new", ""), text(EndpointType, "new", ""),
-		text(ListenerType, "l", "2"), text(RouteType, "r", "to new"), text(SecretType, "s", "2"), text(runtimeType, "x", "2"))
+		text(ListenerType, "l", "2"), text(RouteType, "r", "to new"), text(SecretType, "s", "2"),
+		text(runtimeType, "x", "2"))
 	b.want("change", b.drain(),
 		"secret +s; cluster +new; endpoint +new; listener +l; route +r; other +x; cluster -old; endpoint -old")
 }

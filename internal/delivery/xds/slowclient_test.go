@@ -15,7 +15,8 @@ func TestSlowClientDoesNotDelayOthers(t *testing.T) {
 	r.Publish("slow", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))), time.Time{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")), time.Time{})
 	for range 3 {
-		conn := r.dial(t, r.ca.leaf(t, "slow", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
+		conn := r.dial(t, r.ca.leaf(t, "slow", time.Hour), grpc.WithInitialWindowSize(65535),
+			grpc.WithInitialConnWindowSize(65535))
 		slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
 		if err != nil {
 			t.Fatal(err)

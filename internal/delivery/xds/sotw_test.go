@@ -51,7 +51,8 @@ func (b *sotwBench) request(r *discoveryv3.DiscoveryRequest) ackResult {
 func (b *sotwBench) ask(typeURL string, names ...string) {
 	b.Helper()
 	b.request(&discoveryv3.DiscoveryRequest{
-		TypeUrl: typeURL, ResourceNames: names, ResponseNonce: b.last[typeURL].GetNonce(), VersionInfo: b.last[typeURL].GetVersionInfo(),
+		TypeUrl: typeURL, ResourceNames: names, ResponseNonce: b.last[typeURL].GetNonce(),
+		VersionInfo: b.last[typeURL].GetVersionInfo(),
 	})
 }
 
@@ -97,7 +98,8 @@ func (b *sotwBench) drain() string {
 	for r := b.send(); r != nil; r = b.send() {
 		out = append(out, summarizeSotw(r))
 		did := b.request(&discoveryv3.DiscoveryRequest{
-			TypeUrl: r.GetTypeUrl(), ResourceNames: b.names(r.GetTypeUrl()), ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo(),
+			TypeUrl: r.GetTypeUrl(), ResourceNames: b.names(r.GetTypeUrl()), ResponseNonce: r.GetNonce(),
+			VersionInfo: r.GetVersionInfo(),
 		})
 		if !did.acked {
 			b.Errorf("the ACK of %s was not recognized", summarizeSotw(r))
@@ -205,7 +207,8 @@ func sotwStaleNonce(t *testing.T) {
 	b.publish(all(RouteType, "a@2", "b@1")...)
 	b.now = b.now.Add(b.opts.AckTimeout)
 	b.send()
-	if did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResourceNames: []string{"a", "b"}, ResponseNonce: old.GetNonce()}); !did.unknownNonce {
+	if did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResourceNames: []string{"a", "b"},
+		ResponseNonce: old.GetNonce()}); !did.unknownNonce {
 		t.Errorf("reaction %+v", did)
 	}
 	b.want("no response to a stale nonce", b.drain(), "")
@@ -217,7 +220,8 @@ func sotwNack(t *testing.T) {
 	b := newSotwBench(t, all(ClusterType, "a@bad", "b@1")...)
 	b.ask(ClusterType)
 	r := b.send()
-	did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(), ErrorDetail: &statuspb.Status{Message: "no"}})
+	did := b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(),
+		ErrorDetail: &statuspb.Status{Message: "no"}})
 	if !did.nacked || did.message != "no" || !slices.Equal(did.rejected, []string{"a", "b"}) {
 		t.Errorf("reaction %+v", did)
 	}
@@ -227,7 +231,8 @@ func sotwNack(t *testing.T) {
 	b.publish(all(ClusterType, "a@good", "b@1")...)
 	r = b.send()
 	b.want("corrected resource", summarizeSotw(r), "cluster a@good b@1")
-	did = b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(), VersionInfo: r.GetVersionInfo()})
+	did = b.request(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: r.GetNonce(),
+		VersionInfo: r.GetVersionInfo()})
 	if !did.acked || len(did.rejected) != 0 {
 		t.Errorf("reaction %+v", did)
 	}
@@ -245,7 +250,8 @@ func sotwMakeBeforeBreak(t *testing.T) {
 }
 
 func sotwWarming(t *testing.T) {
-	b := newSotwBench(t, one(ClusterType, "a@1"), one(ClusterType, "b@1"), one(EndpointType, "a@1"), one(EndpointType, "b@1"))
+	b := newSotwBench(t, one(ClusterType, "a@1"), one(ClusterType, "b@1"), one(EndpointType, "a@1"),
+		one(EndpointType, "b@1"))
 	b.ask(ClusterType)
 	b.ask(EndpointType, "a", "b")
 	b.drain()

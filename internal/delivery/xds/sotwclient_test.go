@@ -55,7 +55,8 @@ func newSotwClient(t testing.TB, conn *grpc.ClientConn) *sotwClient {
 // send requires the lock.
 func (c *sotwClient) send(typeURL string) {
 	_ = c.stream.Send(&discoveryv3.DiscoveryRequest{ // Recv reports a broken stream
-		Node: &corev3.Node{Id: "node"}, TypeUrl: typeURL, ResourceNames: c.names[typeURL], ResponseNonce: c.nonces[typeURL],
+		Node: &corev3.Node{Id: "node"}, TypeUrl: typeURL, ResourceNames: c.names[typeURL],
+		ResponseNonce: c.nonces[typeURL],
 	})
 }
 

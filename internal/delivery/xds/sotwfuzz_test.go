@@ -24,10 +24,14 @@ func FuzzSotwRequests(f *testing.F) {
 		}
 		f.Add(all)
 	}
-	seed(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType}, &discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "1"},
-		&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResourceNames: []string{"*", "a"}}, &discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "2"})
-	seed(&discoveryv3.DiscoveryRequest{TypeUrl: EndpointType, ResourceNames: []string{"a", "x", "a"}}, &discoveryv3.DiscoveryRequest{TypeUrl: EndpointType, ResponseNonce: "0"})
-	seed(&discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResourceNames: []string{"a"}}, &discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResponseNonce: "1"})
+	seed(&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType},
+		&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "1"},
+		&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResourceNames: []string{"*", "a"}},
+		&discoveryv3.DiscoveryRequest{TypeUrl: ClusterType, ResponseNonce: "2"})
+	seed(&discoveryv3.DiscoveryRequest{TypeUrl: EndpointType, ResourceNames: []string{"a", "x", "a"}},
+		&discoveryv3.DiscoveryRequest{TypeUrl: EndpointType, ResponseNonce: "0"})
+	seed(&discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResourceNames: []string{"a"}},
+		&discoveryv3.DiscoveryRequest{TypeUrl: ListenerType, ResponseNonce: "1"})
 
 	f.Fuzz(func(t *testing.T, all []byte) {
 		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
@@ -62,7 +66,8 @@ func FuzzSotwRequests(f *testing.F) {
 				if r == nil {
 					break
 				}
-				if got := sotwWire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" || len(got.GetResources()) != len(r.sentResources()) {
+				if got := sotwWire(t, r); got.GetTypeUrl() != r.typeURL || got.GetNonce() == "" ||
+					len(got.GetResources()) != len(r.sentResources()) {
 					t.Fatalf("response %v", got)
 				}
 				checkFullState(t, s.subscription(r.typeURL).subscription, r)

@@ -13,9 +13,10 @@ import (
 )
 
 var (
-	errRemoved      = status.Error(codes.Unavailable, "the workload's configuration was removed")
-	errReconnect    = status.Error(codes.Unavailable, "the workload's configuration moved, reconnect")
-	errExpired      = status.Error(codes.Unauthenticated, "the client certificate has expired, reconnect with a new one")
+	errRemoved   = status.Error(codes.Unavailable, "the workload's configuration was removed")
+	errReconnect = status.Error(codes.Unavailable, "the workload's configuration moved, reconnect")
+	errExpired   = status.Error(codes.Unauthenticated,
+		"the client certificate has expired, reconnect with a new one")
 	errStreamClosed = status.Error(codes.Unavailable, "the stream is closed")
 	errSendTimeout  = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
 )

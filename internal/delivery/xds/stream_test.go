@@ -79,10 +79,12 @@ func TestMaxStreamsPerIdentity(t *testing.T) {
 
 func clientThatNeverReads(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	r := startServer(t, authorizeByCommonName, Options{SendTimeout: 100 * time.Millisecond, AckTimeout: 100 * time.Millisecond, Registerer: reg})
+	r := startServer(t, authorizeByCommonName, Options{SendTimeout: 100 * time.Millisecond,
+		AckTimeout: 100 * time.Millisecond, Registerer: reg})
 	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))), time.Time{})
 	good := r.connect(t, "blue")
-	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
+	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535),
+		grpc.WithInitialConnWindowSize(65535))
 	slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -94,7 +96,8 @@ func clientThatNeverReads(t *testing.T) {
 		}
 	}
 	good.conn.Connect()
-	eventually(t, "the slow client is disconnected", func() bool { return testutil.ToFloat64(r.metrics.closed.WithLabelValues(reasonSendTimeout)) == 1 })
+	eventually(t, "the slow client is disconnected",
+		func() bool { return testutil.ToFloat64(r.metrics.closed.WithLabelValues(reasonSendTimeout)) == 1 })
 	eventually(t, "its stream is closed", func() bool { return len(r.Clients()) == 0 })
 	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")), time.Time{})
 	good.subscribe(ClusterType)

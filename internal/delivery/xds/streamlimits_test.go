@@ -61,7 +61,8 @@ func manyStreams(t *testing.T) {
 	refused := r.flood(t, 8, 1250, 20*time.Second)
 	if burst := (&Options{}); refused < 9000 {
 		burst.setDefaults()
-		t.Errorf("%d of 10000 streams were refused, want all except the burst of %d and the permitted rate", refused, burst.MaxStreamBurst)
+		t.Errorf("%d of 10000 streams were refused, want all except the burst of %d and the permitted rate", refused,
+			burst.MaxStreamBurst)
 	}
 	r.clientLimits.mu.Lock()
 	n := len(r.clientLimits.byIdentity)
@@ -80,7 +81,8 @@ func manyConnections(t *testing.T) {
 		c.subscribe(ClusterType)
 		eventually(t, "served", func() bool { return len(c.received()) == 1 })
 	}
-	r.expectRefused(t, codes.ResourceExhausted, reasonConnectionsPerIdentity, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType})
+	r.expectRefused(t, codes.ResourceExhausted, reasonConnectionsPerIdentity,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType})
 
 	full := startServer(t, authorizeByCommonName, Options{MaxConnections: 1})
 	full.Publish("blue", snapshot(t), time.Time{})
@@ -107,7 +109,8 @@ func nodeOfAnotherIdentity(t *testing.T) {
 		return Grant{}, errors.New("the node belongs to another identity")
 	}, Options{})
 	r.Publish("red", snapshot(t, text(ClusterType, "secret", "1")), time.Time{})
-	r.expectRefused(t, codes.PermissionDenied, reasonPermissionDenied, &discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
+	r.expectRefused(t, codes.PermissionDenied, reasonPermissionDenied,
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "red"}})
 }
 
 func clockJumpsPastExpiry(t *testing.T) {

@@ -9,9 +9,10 @@ import (
 // has, and the names to send. Names are represented by their numbers in the table. The fields that each change and
 // each ACK reads come first, for cache locality.
 type subscription struct {
-	table       *table
-	entries     []entry             // indexed by number; zero means no entry
-	dirty       versions            // names to compare with the published resources, with the versions that the client has
+	table   *table
+	entries []entry // indexed by number; zero means no entry
+	// names to compare with the published resources, with the versions that the client has
+	dirty       versions
 	since       time.Time           // time of the oldest change that is not yet sent
 	inflight    []inflightResponse  // responses without ACK or NACK, oldest first
 	inflightBuf [1]inflightResponse // backing array of inflight, which rarely has more than one element
@@ -37,7 +38,8 @@ type entry uint8
 const (
 	entryNamed       entry = 1 << iota // subscribed to by name, not only by wildcard
 	entryAbsenceSent                   // named, and the client was informed that the resource does not exist
-	entrySent                          // the client has the resource, in the version of dirty or removals if present, else in the published version
+	// the client has the resource, in the version of dirty or removals if present, else in the published version
+	entrySent
 )
 
 func newSubscription(typeURL string, t *table) *subscription {

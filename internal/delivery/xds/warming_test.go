@@ -9,7 +9,8 @@ import (
 // A client that receives a new version of a cluster warms it, and waits for endpoints. It receives the endpoints of
 // this cluster again, and no others.
 func clusterWarming(t *testing.T) {
-	old := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1"), text(EndpointType, "b", "1")}
+	old := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1"),
+		text(EndpointType, "b", "1")}
 	now := append([]*Resource{text(ClusterType, "a", "2")}, old[1:]...)
 	t.Run("on an open stream", func(t *testing.T) {
 		b := newBench(t, old...)
