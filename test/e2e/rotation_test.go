@@ -63,7 +63,7 @@ func readAll(file string) (string, error) {
 
 // planeStatus is what a control plane says of the authority.
 type planeStatus struct {
-	Phase, Trouble string
+	Phase, LastError string
 	Roots          []struct{ Role, Fingerprint string }
 }
 

@@ -34,7 +34,7 @@ func (tokens) Verify(_ context.Context, token string) (identity.Claims, error) {
 // pod is what the agent finds in its pod, with a control plane to talk to.
 type pod struct {
 	dir, certs, signing, listen, admin string
-	ca                                 identity.Authority
+	ca                                 identity.CAProvider
 }
 
 func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
@@ -43,11 +43,11 @@ func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, err := ca.IssueServing([]string{"anymesh.test"})
+	serving, err := ca.IssueServingCertificate([]string{"anymesh.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLS())
+	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLSConfig())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,12 @@ import (
 	"k8s.io/utils/lru"
 )
 
-// maxSources bounds the memory of a limiter; the longest unseen source is forgotten first.
+// maxSources is the maximum number of token buckets; the least recently used one is evicted.
 const maxSources = 16384
 
-// limiter is a token bucket for each source.
+// limiter has a token bucket for each source.
 type limiter struct {
-	every rate.Limit
+	limit rate.Limit
 	burst int
 	now   func() time.Time
 
@@ -23,22 +23,22 @@ type limiter struct {
 }
 
 func newLimiter(perSecond float64, burst int, now func() time.Time) *limiter {
-	return &limiter{every: rate.Limit(perSecond), burst: burst, now: now, buckets: lru.New(maxSources)}
+	return &limiter{limit: rate.Limit(perSecond), burst: burst, now: now, buckets: lru.New(maxSources)}
 }
 
 func (l *limiter) allow(source string) bool {
 	l.mu.Lock()
 	found, ok := l.buckets.Get(source)
 	if !ok {
-		found = rate.NewLimiter(l.every, l.burst)
+		found = rate.NewLimiter(l.limit, l.burst)
 		l.buckets.Add(source, found)
 	}
 	l.mu.Unlock()
 	return found.(*rate.Limiter).AllowN(l.now(), 1)
 }
 
-// sourceOf is the client's address; of IPv6 the /64, since one host owns all of it.
-func sourceOf(remoteAddr string) string {
+// sourceKey returns the client's address, or its /64 for IPv6, since one host can use all of it.
+func sourceKey(remoteAddr string) string {
 	ap, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {
 		return "unknown"

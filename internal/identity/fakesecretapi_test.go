@@ -19,8 +19,8 @@ import (
 
 const testNamespace = "anymesh-system"
 
-// secretServer keeps one Secret, with versions as an API server has them: who writes on an old one is refused.
-type secretServer struct {
+// fakeSecretAPI is an API server with one Secret. It rejects updates of old resource versions.
+type fakeSecretAPI struct {
 	mu      sync.Mutex
 	secret  *corev1.Secret
 	version int
@@ -28,14 +28,14 @@ type secretServer struct {
 	down    bool
 }
 
-func (s *secretServer) client() kubernetes.Interface {
+func (s *fakeSecretAPI) client() kubernetes.Interface {
 	c := fake.NewClientset()
 	c.PrependReactor("*", "secrets", func(a ktesting.Action) (bool, runtime.Object, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		resource := schema.GroupResource{Resource: "secrets"}
 		if s.down {
-			return true, nil, errors.New("etcd is away")
+			return true, nil, errors.New("etcd unavailable")
 		}
 		switch a := a.(type) {
 		case ktesting.UpdateAction: // and CreateAction, which has the same methods
@@ -47,7 +47,7 @@ func (s *secretServer) client() kubernetes.Interface {
 				return true, nil, apierrors.NewConflict(resource, CASecret, errors.New("it has changed"))
 			}
 			s.writes++
-			s.put(in)
+			s.store(in)
 			return true, s.secret.DeepCopy(), nil
 		default:
 			if s.secret == nil {
@@ -59,53 +59,53 @@ func (s *secretServer) client() kubernetes.Interface {
 	return c
 }
 
-func (s *secretServer) put(in *corev1.Secret) {
+func (s *fakeSecretAPI) store(in *corev1.Secret) {
 	s.version++
 	in.ResourceVersion = strconv.Itoa(s.version)
 	s.secret = in
 }
 
-// edit changes the Secret as a person does.
-func (s *secretServer) edit(change func(*corev1.Secret)) {
+// edit changes the Secret as a user does.
+func (s *fakeSecretAPI) edit(change func(*corev1.Secret)) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	in := s.secret.DeepCopy()
 	change(in)
-	s.put(in)
+	s.store(in)
 }
 
-func (s *secretServer) askForANewRoot() {
+func (s *fakeSecretAPI) requestRotation() {
 	s.edit(func(in *corev1.Secret) { in.Annotations[RotateAnnotation] = "please" })
 }
 
-func (s *secretServer) open(t testing.TB, opts KeeperOptions, now func() time.Time) *Keeper {
+func (s *fakeSecretAPI) open(t testing.TB, opts CAStoreOptions, now func() time.Time) *CAStore {
 	t.Helper()
 	opts.Namespace, opts.TrustDomain = testNamespace, "cluster.local"
 	if opts.Logger == nil {
 		opts.Logger = slog.New(slog.DiscardHandler)
 	}
-	k, err := openKeeper(t.Context(), s.client(), opts, now)
+	k, err := openCAStore(t.Context(), s.client(), opts, now)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return k
 }
 
-// clock is set by hand.
-type clock struct {
+// fakeClock is a clock that tests advance.
+type fakeClock struct {
 	mu  sync.Mutex
 	now time.Time
 }
 
-func newClock() *clock { return &clock{now: time.Now().Truncate(time.Second)} }
+func newFakeClock() *fakeClock { return &fakeClock{now: time.Now().Truncate(time.Second)} }
 
-func (c *clock) Now() time.Time {
+func (c *fakeClock) Now() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.now
 }
 
-func (c *clock) pass(d time.Duration) {
+func (c *fakeClock) advance(d time.Duration) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.now = c.now.Add(d)

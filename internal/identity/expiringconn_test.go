@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// pipeListener accepts one end of each pipe, inside of another layer, as gRPC's servers have it.
+// pipeListener accepts one end of each pipe, wrapped as gRPC servers do.
 type pipeListener struct{ conns chan net.Conn }
 
 func (l pipeListener) Accept() (net.Conn, error) {
@@ -24,13 +24,13 @@ func (l pipeListener) Accept() (net.Conn, error) {
 func (l pipeListener) Close() error   { return nil }
 func (l pipeListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-type layer struct{ net.Conn }
+type wrappedConn struct{ net.Conn }
 
-// client has a certificate of the authority for a while.
-func clientTLS(t testing.TB, ca *CA, ttl time.Duration) *tls.Config {
+// clientTLSConfig returns a client configuration with a certificate of the CA.
+func clientTLSConfig(t testing.TB, ca *CA, ttl time.Duration) *tls.Config {
 	t.Helper()
 	key := newKey(t)
-	issued, err := ca.Sign(request(t, key, &x509.CertificateRequest{}), blue, ttl)
+	issued, err := ca.Sign(newCSR(t, key, &x509.CertificateRequest{}), blue, ttl)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,35 +43,36 @@ func clientTLS(t testing.TB, ca *CA, ttl time.Duration) *tls.Config {
 		t.Fatal(err)
 	}
 	return &tls.Config{
-		RootCAs: ca.Bundle().Pool(), ServerName: "anymesh.test", Certificates: []tls.Certificate{pair}, MinVersion: tls.VersionTLS13,
+		RootCAs: ca.Bundle().Pool(), ServerName: "anymesh.test", Certificates: []tls.Certificate{pair},
+		MinVersion:         tls.VersionTLS13,
 		ClientSessionCache: tls.NewLRUClientSessionCache(1),
 	}
 }
 
-// A connection ends with the certificate of its client, not before and not after.
-func TestConnectionsEndWithTheCertificate(t *testing.T) {
+// A connection is closed exactly when the certificate of its client expires.
+func TestConnectionClosesOnCertificateExpiry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca := testCA(t)
-		serving, err := ca.IssueServing([]string{"anymesh.test"})
+		serving, err := ca.IssueServingCertificate([]string{"anymesh.test"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		l := pipeListener{make(chan net.Conn)}
-		ending := EndWithCertificate(l)
+		ending := CloseOnCertificateExpiry(l)
 		go func() {
 			for {
 				raw, err := ending.Accept()
 				if err != nil {
 					return
 				}
-				conn := tls.Server(layer{raw}, serving.MutualTLS())
+				conn := tls.Server(wrappedConn{raw}, serving.MutualTLSConfig())
 				go func() { _, _ = io.Copy(conn, conn); _ = conn.Close() }()
 			}
 		}()
 		ours, theirs := net.Pipe()
 		l.conns <- theirs
 		began := time.Now()
-		conn := tls.Client(ours, clientTLS(t, ca, time.Hour))
+		conn := tls.Client(ours, clientTLSConfig(t, ca, time.Hour))
 		echo := func() error {
 			if _, err := conn.Write([]byte("x")); err != nil {
 				return err
@@ -87,23 +88,23 @@ func TestConnectionsEndWithTheCertificate(t *testing.T) {
 		}
 		time.Sleep(time.Hour + 2*time.Second - time.Since(began))
 		if err := echo(); err == nil {
-			t.Error("it is open after the certificate has expired")
+			t.Error("the connection is open after the certificate has expired")
 		}
 		_ = conn.Close()
 		close(l.conns)
 	})
 }
 
-// Each handshake is verified by the roots of the moment, and none is cut short by a session of before.
-func TestMutualTLSFollowsTheBundle(t *testing.T) {
+// Each handshake uses the current bundle, and no session is resumed.
+func TestMutualTLSUsesCurrentBundle(t *testing.T) {
 	first, second := testCA(t), testCA(t)
 	var now atomic.Pointer[CA]
 	now.Store(first)
-	serving, err := NewServing(authorityOf(now.Load), []string{"anymesh.test"}, time.Hour)
+	serving, err := NewServingCertificate(caFunc(now.Load), []string{"anymesh.test"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.MutualTLS())
+	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.MutualTLSConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -132,7 +133,7 @@ func TestMutualTLSFollowsTheBundle(t *testing.T) {
 		}
 		return err
 	}
-	old, fresh := clientTLS(t, first, time.Hour), clientTLS(t, second, time.Hour)
+	old, fresh := clientTLSConfig(t, first, time.Hour), clientTLSConfig(t, second, time.Hour)
 	fresh.RootCAs = first.Bundle().Union(second.Bundle()).Pool()
 	old.RootCAs = fresh.RootCAs
 	for phase, c := range map[string]struct {
@@ -145,21 +146,23 @@ func TestMutualTLSFollowsTheBundle(t *testing.T) {
 		"3 retiring":           {second, first.Bundle().Union(second.Bundle()), true, true},
 		"4 the new root alone": {second, second.Bundle(), false, true},
 	} {
-		ca := *c.signer
-		ca.bundle = c.bundle
-		now.Store(&ca)
-		if err := greet(old); (err == nil) != c.old {
-			t.Errorf("%s: a certificate of the old root: %v", phase, err)
-		}
-		if err := greet(fresh); (err == nil) != c.fresh {
-			t.Errorf("%s: a certificate of the new root: %v", phase, err)
-		}
+		t.Run(phase, func(t *testing.T) {
+			ca := *c.signer
+			ca.bundle = c.bundle
+			now.Store(&ca)
+			if err := greet(old); (err == nil) != c.old {
+				t.Errorf("a certificate of the old root: %v", err)
+			}
+			if err := greet(fresh); (err == nil) != c.fresh {
+				t.Errorf("a certificate of the new root: %v", err)
+			}
+		})
 	}
 	if err := greet(&tls.Config{RootCAs: fresh.RootCAs, ServerName: "anymesh.test"}); err == nil {
 		t.Error("a client without a certificate got in")
 	}
 }
 
-type authorityOf func() *CA
+type caFunc func() *CA
 
-func (f authorityOf) Current() *CA { return f() }
+func (f caFunc) Current() *CA { return f() }

@@ -26,18 +26,21 @@ import (
 	ktesting "k8s.io/client-go/testing"
 )
 
-// blueReview is how the API server sees the token of bluePod, which kubelet of node-1 asked for.
+// blueReview is the TokenReview status of bluePod's token, requested by the kubelet of node-1.
 func blueReview() *authenticationv1.TokenReviewStatus {
 	return &authenticationv1.TokenReviewStatus{
 		Authenticated: true, Audiences: []string{Audience},
-		User: authenticationv1.UserInfo{Username: "system:serviceaccount:shop:colors", Extra: map[string]authenticationv1.ExtraValue{
-			extraPodName: {blue.Pod}, extraPodUID: {blue.PodUID}, extraNode: {"node-1"},
-		}},
+		User: authenticationv1.UserInfo{Username: "system:serviceaccount:shop:colors",
+			Extra: map[string]authenticationv1.ExtraValue{
+				extraPodName: {blue.Pod}, extraPodUID: {blue.PodUID}, extraNode: {"node-1"},
+			}},
 	}
 }
 
-// ask sends a request with a token to the signing endpoint, over an API server that has one pod and one opinion of the token.
-func ask(t *testing.T, review *authenticationv1.TokenReviewStatus, pod *corev1.Pod, token string, csr []byte) (*httptest.ResponseRecorder, *prometheus.Registry, string) {
+// requestCertificate sends a request with a token to the signing endpoint. Its API server has one pod and returns one
+// TokenReview status.
+func requestCertificate(t *testing.T, review *authenticationv1.TokenReviewStatus, pod *corev1.Pod, token string,
+	csr []byte) (*httptest.ResponseRecorder, *prometheus.Registry, string) {
 	t.Helper()
 	client := fake.NewClientset()
 	if pod != nil {
@@ -60,8 +63,8 @@ func ask(t *testing.T, review *authenticationv1.TokenReviewStatus, pod *corev1.P
 	return w, registry, log.String()
 }
 
-// Every token that is not that of a pod which is there gets nothing, and the reason is counted.
-func TestBadTokensGetNothing(t *testing.T) {
+// Only the token of an existing pod gets a certificate; the reason of every other is counted.
+func TestInvalidTokensGetNoCertificate(t *testing.T) {
 	type change func(*authenticationv1.TokenReviewStatus, *corev1.Pod)
 	for name, c := range map[string]struct {
 		reason Reason
@@ -101,25 +104,28 @@ func TestBadTokensGetNothing(t *testing.T) {
 			} else {
 				token = ""
 			}
-			w, registry, log := ask(t, review, pod, token, request(t, newKey(t), &x509.CertificateRequest{}))
+			w, registry, log := requestCertificate(t, review, pod, token,
+				newCSR(t, newKey(t), &x509.CertificateRequest{}))
 			if w.Code != c.status || strings.Contains(w.Body.String(), "BEGIN CERTIFICATE") {
 				t.Errorf("status %d, want %d: %s", w.Code, c.status, w.Body)
 			}
 			want := "# HELP anymesh_identity_refused_total Requests to the signing endpoint that got no certificate, by reason.\n" +
-				"# TYPE anymesh_identity_refused_total counter\nanymesh_identity_refused_total{reason=\"" + string(c.reason) + "\"} 1\n" +
+				"# TYPE anymesh_identity_refused_total counter\nanymesh_identity_refused_total{reason=\"" +
+				string(c.reason) + "\"} 1\n" +
 				"# HELP anymesh_identity_issued_total Certificates issued to workloads.\n# TYPE anymesh_identity_issued_total counter\nanymesh_identity_issued_total 0\n"
-			if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_identity_refused_total", "anymesh_identity_issued_total"); err != nil {
+			if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_identity_refused_total",
+				"anymesh_identity_issued_total"); err != nil {
 				t.Error(err)
 			}
 			if strings.Contains(log+w.Body.String(), "the-token") {
-				t.Error("the token is told")
+				t.Error("the token is disclosed")
 			}
 		})
 	}
 }
 
-// Whatever a request wishes for, the certificate says what the token proves.
-func TestWishesAreNotGranted(t *testing.T) {
+// The certificate depends only on the token, for all attributes of the request.
+func TestRequestAttributesAreIgnored(t *testing.T) {
 	big, err := rsa.GenerateKey(rand.Reader, 3072)
 	if err != nil {
 		t.Fatal(err)
@@ -132,21 +138,21 @@ func TestWishesAreNotGranted(t *testing.T) {
 	for name, c := range map[string]struct {
 		csr []byte
 	}{
-		"another SPIFFE ID":      {request(t, newKey(t), &x509.CertificateRequest{URIs: []*url.URL{admin}})},
-		"DNS names":              {request(t, newKey(t), &x509.CertificateRequest{DNSNames: []string{"anymesh.anymesh-system.svc", "*"}})},
-		"addresses":              {request(t, newKey(t), &x509.CertificateRequest{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, EmailAddresses: []string{"a@b"}})},
-		"another subject":        {request(t, newKey(t), &x509.CertificateRequest{Subject: pkix.Name{CommonName: "red-1", SerialNumber: "other", OrganizationalUnit: []string{"kube-system"}, Organization: []string{"system:masters"}}})},
-		"to be an authority":     {request(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 19}, Critical: true, Value: []byte{0x30, 3, 1, 1, 0xff}}}})},
-		"to sign certificates":   {request(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 15}, Critical: true, Value: []byte{3, 2, 2, 4}}}})},
-		"to sign code":           {request(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 37}, Value: []byte{0x30, 10, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 3}}}})},
-		"an RSA key":             {request(t, big, &x509.CertificateRequest{DNSNames: []string{"x"}})},
-		"a key of another curve": {request(t, wide, &x509.CertificateRequest{DNSNames: []string{"x"}})},
+		"another SPIFFE ID":      {newCSR(t, newKey(t), &x509.CertificateRequest{URIs: []*url.URL{admin}})},
+		"DNS names":              {newCSR(t, newKey(t), &x509.CertificateRequest{DNSNames: []string{"anymesh.anymesh-system.svc", "*"}})},
+		"addresses":              {newCSR(t, newKey(t), &x509.CertificateRequest{IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, EmailAddresses: []string{"a@b"}})},
+		"another subject":        {newCSR(t, newKey(t), &x509.CertificateRequest{Subject: pkix.Name{CommonName: "red-1", SerialNumber: "other", OrganizationalUnit: []string{"kube-system"}, Organization: []string{"system:masters"}}})},
+		"to be an authority":     {newCSR(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 19}, Critical: true, Value: []byte{0x30, 3, 1, 1, 0xff}}}})},
+		"to sign certificates":   {newCSR(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 15}, Critical: true, Value: []byte{3, 2, 2, 4}}}})},
+		"to sign code":           {newCSR(t, newKey(t), &x509.CertificateRequest{ExtraExtensions: []pkix.Extension{{Id: []int{2, 5, 29, 37}, Value: []byte{0x30, 10, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 3}}}})},
+		"an RSA key":             {newCSR(t, big, &x509.CertificateRequest{DNSNames: []string{"x"}})},
+		"a key of another curve": {newCSR(t, wide, &x509.CertificateRequest{DNSNames: []string{"x"}})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			pod := bluePod()
 			pod.Spec.NodeName = "node-1"
-			w, _, log := ask(t, blueReview(), pod, "the-token", c.csr)
-			var a answer
+			w, _, log := requestCertificate(t, blueReview(), pod, "the-token", c.csr)
+			var a signResponse
 			if err := json.Unmarshal(w.Body.Bytes(), &a); err != nil || w.Code != http.StatusOK {
 				t.Fatalf("status %d, %v: %s", w.Code, err, w.Body)
 			}
@@ -156,13 +162,16 @@ func TestWishesAreNotGranted(t *testing.T) {
 			}
 			leaf := certs[0]
 			peer, err := PeerFromCertificate(leaf)
-			if err != nil || peer != (Peer{"cluster.local", blue.Namespace, blue.ServiceAccount, blue.Pod, blue.PodUID}) {
+			if err != nil || peer != (Peer{"cluster.local", blue.Namespace, blue.ServiceAccount, blue.Pod,
+				blue.PodUID}) {
 				t.Errorf("peer %+v, %v", peer, err)
 			}
-			if leaf.IsCA || leaf.KeyUsage != x509.KeyUsageDigitalSignature || len(leaf.ExtKeyUsage) != 2 || len(leaf.UnknownExtKeyUsage) > 0 {
+			if leaf.IsCA || leaf.KeyUsage != x509.KeyUsageDigitalSignature || len(leaf.ExtKeyUsage) != 2 ||
+				len(leaf.UnknownExtKeyUsage) > 0 {
 				t.Errorf("authority %v, usage %v, %v", leaf.IsCA, leaf.KeyUsage, leaf.ExtKeyUsage)
 			}
-			if len(leaf.DNSNames)+len(leaf.IPAddresses)+len(leaf.EmailAddresses) > 0 || len(leaf.Subject.Organization) > 0 {
+			if len(leaf.DNSNames)+len(leaf.IPAddresses)+len(leaf.EmailAddresses) > 0 ||
+				len(leaf.Subject.Organization) > 0 {
 				t.Errorf("names %v %v %v %v", leaf.DNSNames, leaf.IPAddresses, leaf.EmailAddresses, leaf.Subject)
 			}
 			if strings.Contains(log, "the-token") || !strings.Contains(log, leaf.SerialNumber.Text(16)) {

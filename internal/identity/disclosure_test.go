@@ -14,12 +14,13 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// No key is in a log, a status or a metric, through a whole rotation and a Secret that breaks meanwhile.
-func TestKeysOfTheAuthorityAreNotTold(t *testing.T) {
+// Logs, status and metrics contain no key, through a whole rotation with invalid Secrets.
+func TestCAKeysAreNotDisclosed(t *testing.T) {
 	var told bytes.Buffer
-	server, clock, registry := &secretServer{}, newClock(), prometheus.NewRegistry()
-	k := server.open(t, KeeperOptions{
-		Lifetime: time.Hour, Registerer: registry, Logger: slog.New(slog.NewJSONHandler(&told, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	server, clock, registry := &fakeSecretAPI{}, newFakeClock(), prometheus.NewRegistry()
+	k := server.open(t, CAStoreOptions{
+		Lifetime: time.Hour, Registerer: registry, Logger: slog.New(slog.NewJSONHandler(&told,
+			&slog.HandlerOptions{Level: slog.LevelDebug})),
 	}, clock.Now)
 	secrets := map[string]bool{}
 	look := func() {
@@ -45,30 +46,30 @@ func TestKeysOfTheAuthorityAreNotTold(t *testing.T) {
 			}
 		}
 	}
-	server.askForANewRoot()
+	server.requestRotation()
 	for range 4 {
-		if err := k.turn(t.Context()); err != nil {
+		if err := k.sync(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		look()
 		whole := server.secret.DeepCopy()
 		server.edit(func(s *corev1.Secret) { s.Data["tls.crt"] = s.Data["tls.key"] })
-		if err := k.turn(t.Context()); err == nil {
-			t.Fatal("a broken Secret was taken")
+		if err := k.sync(t.Context()); err == nil {
+			t.Fatal("an invalid Secret was accepted")
 		} else {
 			told.WriteString(err.Error())
 		}
 		server.edit(func(s *corev1.Secret) { whole.DeepCopyInto(s) })
-		clock.pass(phaseLength(time.Hour))
+		clock.advance(phaseLength(time.Hour))
 	}
 	if len(secrets) < 4 {
 		t.Fatalf("there were only %d lines of keys", len(secrets))
 	}
-	mustNotTell(t, told.String(), secrets)
+	mustNotDisclose(t, told.String(), secrets)
 }
 
-// A value that holds a key does not show it, however it is printed.
-func TestAnAuthorityIsPrintedWithoutItsKey(t *testing.T) {
+// Formatting or marshaling a CA does not disclose its key.
+func TestCAIsFormattedWithoutKey(t *testing.T) {
 	ca := testCA(t)
 	key, err := ca.KeyPEM()
 	if err != nil {
@@ -87,25 +88,27 @@ func TestAnAuthorityIsPrintedWithoutItsKey(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, printed := range []string{fmt.Sprint(ca), fmt.Sprintf("%+v", ca), fmt.Sprintf("%#v", ca), fmt.Sprintf("%s %v", ca, struct{ A any }{ca}), log.String(), string(text)} {
-		mustNotTell(t, printed, secrets)
-		if strings.Contains(printed, "ecdsa") || strings.Contains(printed, "PrivateKey") || strings.Contains(printed, "key:") {
+	for _, printed := range []string{fmt.Sprint(ca), fmt.Sprintf("%+v", ca), fmt.Sprintf("%#v", ca),
+		fmt.Sprintf("%s %v", ca, struct{ A any }{ca}), log.String(), string(text)} {
+		mustNotDisclose(t, printed, secrets)
+		if strings.Contains(printed, "ecdsa") || strings.Contains(printed, "PrivateKey") ||
+			strings.Contains(printed, "key:") {
 			t.Errorf("printed as %s", printed)
 		}
 	}
 }
 
-func mustNotTell(t *testing.T, text string, secrets map[string]bool) {
+func mustNotDisclose(t *testing.T, text string, secrets map[string]bool) {
 	t.Helper()
 	if len(text) == 0 {
-		t.Error("nothing was told at all")
+		t.Error("there is no output")
 	}
 	if strings.Contains(text, "BEGIN PRIVATE KEY") {
-		t.Error("a key was told")
+		t.Error("a key is disclosed")
 	}
 	for secret := range secrets {
 		if strings.Contains(text, secret) {
-			t.Errorf("a line of a key was told: %.10s...", secret)
+			t.Errorf("a line of a key is disclosed: %.10s...", secret)
 		}
 	}
 }
