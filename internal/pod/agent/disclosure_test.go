@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// Neither what the agent prints nor what it serves has a key in it, or the token; certificates are in it as they change.
-func TestKeysAreNotTold(t *testing.T) {
+// Output and HTTP responses of the agent contain no key and no token, also after renewals.
+func TestKeysAreNotDisclosed(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{Lifetime: 3 * time.Second})
 	r := p.start(t, "0")
 	secrets := map[string]bool{"good\n": true}
@@ -28,11 +28,11 @@ func TestKeysAreNotTold(t *testing.T) {
 				}
 			}
 		}
-		return len(secrets) >= 7 && r.said("serial=") // a key has two lines or more
+		return len(secrets) >= 7 && r.logged("serial=") // a key has at least two lines
 	})
 	told := []string{}
 	for _, path := range []string{"/metrics", "/ready", "/app-probe/x/livez", "/"} {
-		_, text := status(t, "http://"+p.listen+path)
+		_, text := httpGet(t, "http://"+p.listen+path)
 		told = append(told, text)
 	}
 	r.mu.Lock()
@@ -50,10 +50,10 @@ func TestKeysAreNotTold(t *testing.T) {
 	}
 }
 
-func TestKeysAreWrittenToMemoryAndForTheirOwnerOnly(t *testing.T) {
+func TestKeyFilesAreInMemoryAndPrivate(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{})
 	r := p.start(t, "0")
-	eventually(t, "the proxy starts", func() bool { return r.said("started") })
+	eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 	info, err := os.Stat(p.certs + "/tls.key")
 	if err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("mode of the key's file: %v, %v", info.Mode(), err)
@@ -70,11 +70,11 @@ func TestKeysAreWrittenToMemoryAndForTheirOwnerOnly(t *testing.T) {
 	}
 
 	p = newPod(t, "good", identity.HandlerOptions{})
-	if p.certs = t.TempDir(); inMemory(p.certs) {
+	if p.certs = t.TempDir(); isMemoryFS(p.certs) {
 		t.Skip("temporary files are in memory here")
 	}
 	r = p.start(t, "0")
-	if code := r.code(t); code != 1 || !r.said("medium Memory") || r.said("started") {
+	if code := r.exitCode(t); code != 1 || !r.logged("medium Memory") || r.logged("started") {
 		t.Errorf("keys would be on a disk: code %d, %q", code, r.out)
 	}
 	if left, err := os.ReadDir(p.certs); err != nil || len(left) > 0 {
@@ -82,8 +82,9 @@ func TestKeysAreWrittenToMemoryAndForTheirOwnerOnly(t *testing.T) {
 	}
 }
 
-// The roots of the pod's making may have been retired: those that came with the last certificate count, unless they cannot be read.
-func TestRootsThatCameWithTheLastCertificateCount(t *testing.T) {
+// The roots of the last certificate are preferred to those of the injection, which may be retired, unless they are
+// invalid.
+func TestLatestRootsArePreferred(t *testing.T) {
 	for name, c := range map[string]struct {
 		beside func(now *identity.CA) []byte
 		works  bool
@@ -108,10 +109,10 @@ func TestRootsThatCameWithTheLastCertificateCount(t *testing.T) {
 			}
 			r := p.start(t, "0")
 			if c.works {
-				eventually(t, "the proxy starts", func() bool { return r.said("started") })
+				eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 				return
 			}
-			eventually(t, "it does not trust the server", func() bool { return r.said("signed by unknown authority") })
+			eventually(t, "the server is not trusted", func() bool { return r.logged("signed by unknown authority") })
 		})
 	}
 }
