@@ -17,11 +17,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The test binary plays a process of another user, too: it connects to an
-// address and prints what it is told there.
+// The test binary also runs as a process of another user, which connects to an address and prints the response.
 func TestMain(m *testing.M) {
 	if address := os.Getenv("CAPTURE_TEST_DIAL"); address != "" {
-		answer, err := ask(address)
+		answer, err := dialAndRead(address)
 		if err != nil {
 			answer = err.Error()
 		}
@@ -31,7 +30,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-func ask(address string) (string, error) {
+func dialAndRead(address string) (string, error) {
 	conn, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {
 		return "", err
@@ -44,19 +43,19 @@ func ask(address string) (string, error) {
 	return string(text), err
 }
 
-// space is a network namespace.
-type space struct {
+// netns is a network namespace.
+type netns struct {
 	t    *testing.T
 	name string
 	file *os.File
 }
 
-func newSpace(t *testing.T, name string) *space {
+func newNetns(t *testing.T, name string) *netns {
 	t.Helper()
-	s := &space{t: t, name: name}
+	s := &netns{t: t, name: name}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
 			s.file, err = os.Open("/proc/thread-self/ns/net")
@@ -77,8 +76,8 @@ func newSpace(t *testing.T, name string) *space {
 	return s
 }
 
-// do runs f on a thread inside the namespace.
-func (s *space) do(f func() error) error {
+// run runs f on a thread in the namespace.
+func (s *netns) run(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -91,15 +90,15 @@ func (s *space) do(f func() error) error {
 	return <-done
 }
 
-func (s *space) must(f func() error) {
+func (s *netns) must(f func() error) {
 	s.t.Helper()
-	if err := s.do(f); err != nil {
+	if err := s.run(f); err != nil {
 		s.t.Fatalf("in %s: %v", s.name, err)
 	}
 }
 
-// join connects two namespaces by a pair of virtual interfaces.
-func join(a, b *space) {
+// connectVeth connects two namespaces by a veth pair.
+func connectVeth(a, b *netns) {
 	a.must(func() error {
 		pair := &netlink.Veth{LinkAttrs: netlink.LinkAttrs{Name: "eth0"}, PeerName: "eth1"}
 		if err := netlink.LinkAdd(pair); err != nil {
@@ -113,7 +112,7 @@ func join(a, b *space) {
 	})
 }
 
-func (s *space) addresses(device string, all ...string) {
+func (s *netns) addAddresses(device string, all ...string) {
 	s.t.Helper()
 	s.must(func() error {
 		link, err := netlink.LinkByName(device)
@@ -128,7 +127,7 @@ func (s *space) addresses(device string, all ...string) {
 			if err != nil {
 				return err
 			}
-			addr.Flags = unix.IFA_F_NODAD // usable at once
+			addr.Flags = unix.IFA_F_NODAD // usable without duplicate address detection
 			if err := netlink.AddrAdd(link, addr); err != nil {
 				return fmt.Errorf("%s: %w", text, err)
 			}
@@ -137,7 +136,7 @@ func (s *space) addresses(device string, all ...string) {
 	})
 }
 
-func (s *space) route(network, via string) {
+func (s *netns) addRoute(network, via string) {
 	s.t.Helper()
 	s.must(func() error {
 		dst, err := netlink.ParseIPNet(network)
@@ -148,8 +147,8 @@ func (s *space) route(network, via string) {
 	})
 }
 
-// serve answers each connection with a line that answer makes.
-func (s *space) serve(network, address string, answer func(*net.TCPConn) string) {
+// serve sends the result of answer on each connection.
+func (s *netns) serve(network, address string, answer func(*net.TCPConn) string) {
 	s.t.Helper()
 	s.must(func() error {
 		l, err := net.Listen(network, address)
@@ -171,10 +170,10 @@ func (s *space) serve(network, address string, answer func(*net.TCPConn) string)
 	})
 }
 
-// ask connects from the namespace, as the test's own user, and returns the answer.
-func (s *space) ask(address string) (answer string) {
-	err := s.do(func() (err error) {
-		answer, err = ask(address)
+// dial connects from the namespace as the current user, and returns the response.
+func (s *netns) dial(address string) (answer string) {
+	err := s.run(func() (err error) {
+		answer, err = dialAndRead(address)
 		return err
 	})
 	if err != nil {
@@ -183,11 +182,11 @@ func (s *space) ask(address string) (answer string) {
 	return answer
 }
 
-// askAs is ask in a process with another user and group.
-func (s *space) askAs(uid, gid uint32, address string) (answer string) {
+// dialAs is dial in a process with another user and group.
+func (s *netns) dialAs(uid, gid uint32, address string) (answer string) {
 	s.t.Helper()
 	s.must(func() error {
-		// By way of /proc, since the binary's folder is closed to others.
+		// /proc/self/exe, since other users cannot read the folder of the binary.
 		cmd := exec.Command("/proc/self/exe")
 		cmd.Env = []string{"CAPTURE_TEST_DIAL=" + address, "GORACE=atexit_sleep_ms=0"}
 		cmd.Dir = "/"
@@ -199,8 +198,8 @@ func (s *space) askAs(uid, gid uint32, address string) (answer string) {
 	return answer
 }
 
-// originalDestination is what a transparent proxy reads: where the connection
-// was going before it was redirected.
+// originalDestination returns the destination of a connection before it was redirected, as a transparent proxy reads
+// it.
 func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -220,7 +219,7 @@ func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 		}
 		var got *unix.IPv6MTUInfo // begins with a sockaddr_in6
 		if got, inner = unix.GetsockoptIPv6MTUInfo(int(fd), unix.SOL_IPV6, unix.SO_ORIGINAL_DST); inner == nil {
-			port := got.Addr.Port // in network order
+			port := got.Addr.Port // network byte order
 			out = netip.AddrPortFrom(netip.AddrFrom16(got.Addr.Addr), port<<8|port>>8)
 		}
 	})
