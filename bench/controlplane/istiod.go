@@ -83,7 +83,7 @@ func (p istiod) start(ctx context.Context, c *cluster, ca *identity.CA) (*server
 
 // writeCertificate makes a certificate of the authority for the server, in files.
 func writeCertificate(folder string, ca *identity.CA) error {
-	serving, err := ca.IssueServing([]string{serverName})
+	serving, err := ca.IssueServingCertificate([]string{serverName})
 	if err != nil {
 		return err
 	}

@@ -77,7 +77,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 	if err != nil {
 		return nil, nil, err
 	}
-	keeper, err := identity.OpenKeeper(ctx, kube, identity.KeeperOptions{Namespace: system, TrustDomain: "cluster.local"})
+	keeper, err := identity.OpenCAStore(ctx, kube, identity.CAStoreOptions{Namespace: system, TrustDomain: "cluster.local"})
 	if err != nil {
 		return nil, nil, err
 	}

@@ -12,7 +12,7 @@ func quantiles(metric string) []Query {
 var rows = []row{
 	{"Changes", []panel{
 		{"From an event to the sidecars' acknowledgement", "What users wait for: from the API server's event until a sidecar has accepted what follows from it.", "s",
-			quantiles("anymesh_xds_ack_seconds")},
+			quantiles("anymesh_xds_ack_latency_seconds")},
 		{"Stages of a change", "Where the control plane itself spends the time, p99: waiting for the change before, working out what follows, rendering and publishing.", "s",
 			[]Query{
 				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_flow_wait_seconds_bucket[5m])))`, "wait"},
@@ -33,9 +33,9 @@ var rows = []row{
 			}},
 	}},
 	{"Sidecars", []panel{
-		{"Connected sidecars", "Streams, by replica.", "short", []Query{{`anymesh_xds_clients`, "{{instance}}"}}},
+		{"Connected sidecars", "Streams, by replica.", "short", []Query{{`anymesh_xds_streams`, "{{instance}}"}}},
 		{"Answers", "What sidecars make of their configuration. A nack is told on the object that caused it.", "ops",
-			[]Query{{`sum by (result) (rate(anymesh_xds_answers_total[5m]))`, "{{result}}"}}},
+			[]Query{{`sum by (result) (rate(anymesh_xds_acks_total[5m]))`, "{{result}}"}}},
 		{"Refused configuration", "Resources that a connected sidecar refuses at present. The statuses of objects say which.", "short",
 			[]Query{{`sum(anymesh_deliver_refused)`, "resources"}}},
 		{"Bytes sent", "By type of resource, and how many of them were encoded for another sidecar already.", "Bps",
@@ -46,7 +46,7 @@ var rows = []row{
 		{"Refused and ended streams", "Limits that were met, and sidecars that were sent away.", "ops",
 			[]Query{
 				{`sum by (reason) (rate(anymesh_xds_refused_total[5m]))`, "refused: {{reason}}"},
-				{`sum by (reason) (rate(anymesh_xds_ended_total[5m]))`, "ended: {{reason}}"},
+				{`sum by (reason) (rate(anymesh_xds_closed_streams_total[5m]))`, "closed: {{reason}}"},
 			}},
 		{"What is delivered", "Workloads that have a view, and destinations, each rendered once for all of them.", "short",
 			[]Query{

@@ -58,7 +58,7 @@ func identityStatusCommand() *cobra.Command {
 				err = tellIdentities(out, terminal.StyleFor(out), all, time.Now())
 			}
 			for _, one := range all {
-				if err == nil && one.Trouble != "" {
+				if err == nil && one.LastError != "" {
 					return exitError{code: 1}
 				}
 			}
@@ -147,8 +147,8 @@ func tellIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time
 		t.Row(s.Dim("trust domain"), one.TrustDomain)
 		t.Row(s.Dim("certificates live"), (time.Duration(one.LifetimeSeconds) * time.Second).String())
 		t.Row(s.Dim("rotation"), tellPhase(one.Status, now))
-		if one.Trouble != "" {
-			t.Row(s.Red("trouble"), one.Trouble+"; the last good authority serves on")
+		if one.LastError != "" {
+			t.Row(s.Red("last error"), one.LastError+"; the last valid CA stays in use")
 		}
 		if err := t.Write(w, s); err != nil {
 			return err

@@ -17,7 +17,7 @@ func TestIdentityStatusIsTold(t *testing.T) {
 		return identity.Root{Role: role, Fingerprint: print, NotAfter: now.Add(1000 * time.Hour), Subject: "CN=root"}
 	}
 	st := identity.Status{
-		TrustDomain: "cluster.local", Phase: identity.Retiring, Managed: true, LifetimeSeconds: 86400, Until: &until, Trouble: "Secret a/b: x",
+		TrustDomain: "cluster.local", Phase: identity.Retiring, Managed: true, LifetimeSeconds: 86400, Until: &until, LastError: "Secret a/b: x",
 		Roots: []identity.Root{root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123")},
 	}
 	var out bytes.Buffer
@@ -28,7 +28,7 @@ func TestIdentityStatusIsTold(t *testing.T) {
 trust domain       cluster.local
 certificates live  24h0m0s
 rotation           Retiring: the new root signs, the old one is still trusted, until 2026-11-22T18:00:00Z (30h0m0s)
-trouble            Secret a/b: x; the last good authority serves on
+last error         Secret a/b: x; the last valid CA stays in use
 ROOT      EXPIRES               FINGERPRINT (SHA-256)  SUBJECT
 signing   2027-01-02T04:00:00Z  0123456789abcdef       CN=root
 previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root

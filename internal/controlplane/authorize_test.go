@@ -101,7 +101,7 @@ func TestAuthorize(t *testing.T) {
 		cp.addPod("front", "uid-1")
 		cp.start(t)
 		known, unknown := peer(t, ca, "front-1", "uid-1"), peer(t, ca, "front-1", "uid-2")
-		serving, err := ca.IssueServing([]string{"anymesh.a.svc"})
+		serving, err := ca.IssueServingCertificate([]string{"anymesh.a.svc"})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -14,9 +14,9 @@ type authority interface {
 	Bundle() *identity.Bundle
 }
 
-// keeperOptions say how our authority is kept.
-func (c Config) keeperOptions(metrics prometheus.Registerer) identity.KeeperOptions {
-	return identity.KeeperOptions{
+// caStoreOptions say how our authority is kept.
+func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOptions {
+	return identity.CAStoreOptions{
 		Namespace: c.Namespace, TrustDomain: c.TrustDomain, Lifetime: c.CertificateLifetime, RootLifetime: c.RootLifetime,
 		Registerer: metrics, Logger: c.Log,
 	}
@@ -24,7 +24,7 @@ func (c Config) keeperOptions(metrics prometheus.Registerer) identity.KeeperOpti
 
 // dumpIdentity tells the roots and how far their rotation is, and no key.
 func (cp *controlPlane) dumpIdentity() http.Handler {
-	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.keeper.Status()) })
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.caStore.Status()) })
 }
 
 // measureServing tells when our own certificate expires.

@@ -57,7 +57,7 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 // connection it would for ever be who it was.
 func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
 	ca := newCA(t)
-	serving, err := identity.NewServing(ca, []string{"anymesh.test"}, time.Hour)
+	serving, err := identity.NewServingCertificate(ca, []string{"anymesh.test"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,14 +71,14 @@ func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
 			once.Do(func() { close(second) })
 		}
 		return xds.Grant{Key: "k", Identity: "uid-1"}, nil
-	}, xds.Options{TLS: serving.MutualTLS(), Logger: slog.New(slog.DiscardHandler)})
+	}, xds.Options{TLS: serving.MutualTLSConfig(), Logger: slog.New(slog.DiscardHandler)})
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
-	running.Go(func() { _ = server.Serve(ctx, identity.EndWithCertificate(socket.Listener(l))) })
+	running.Go(func() { _ = server.Serve(ctx, identity.CloseOnCertificateExpiry(socket.Listener(l))) })
 	defer running.Wait()
 	defer cancel()
 
@@ -131,11 +131,11 @@ type deltaClient = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourc
 
 func TestTheDebugServerTellsRootsAndNoKey(t *testing.T) {
 	client := fake.NewClientset()
-	keeper, err := identity.OpenKeeper(t.Context(), client, identity.KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler)})
+	keeper, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp := &controlPlane{keeper: keeper}
+	cp := &controlPlane{caStore: keeper}
 	w := httptest.NewRecorder()
 	cp.dumpIdentity().ServeHTTP(w, nil)
 	text := w.Body.String()

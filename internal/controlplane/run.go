@@ -35,8 +35,8 @@ type controlPlane struct {
 	registry *prometheus.Registry
 
 	ca        authority
-	keeper    *identity.Keeper
-	serving   *identity.Serving
+	caStore   *identity.CAStore
+	serving   *identity.ServingCertificate
 	dialects  []dialect.Dialect
 	flow      *engine.Flow
 	deliverer *delivery.Deliverer
@@ -119,7 +119,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	}
 	err = cp.progress.until(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
-		if cp.keeper, err = identity.OpenKeeper(ctx, cp.kube, cp.keeperOptions(metrics)); err != nil {
+		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube, cp.caStoreOptions(metrics)); err != nil {
 			return ofAPIServer(err)
 		}
 		return cp.registry.Register(metrics)
@@ -127,8 +127,8 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	cp.ca = cp.keeper
-	if cp.serving, err = identity.NewServing(cp.ca, cp.serviceNames(), cp.CertificateLifetime); err != nil {
+	cp.ca = cp.caStore
+	if cp.serving, err = identity.NewServingCertificate(cp.ca, cp.serviceNames(), cp.CertificateLifetime); err != nil {
 		return fmt.Errorf("our own certificate: %w", err)
 	}
 	cp.measureServing()
@@ -161,7 +161,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	}
 	cp.flow.AddSink(cp.writer.Changed)
 	cp.xds = xds.NewServer(cp.authorize, xds.Options{
-		TLS: cp.serving.MutualTLS(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
+		TLS: cp.serving.MutualTLSConfig(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
 	})
 	cp.deliverer.Connect(cp.flow, cp.xds)
 	cp.flow.Register(cp.registry)
@@ -209,7 +209,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.write)
 	})
 	group.Go(func() error { return cp.trust(ctx) })
-	group.Go(func() error { return cp.keeper.Run(ctx) })
+	group.Go(func() error { return cp.caStore.Run(ctx) })
 	err := group.Wait()
 	cp.flushTraces(ctx)
 	return err

@@ -59,14 +59,14 @@ func (cp *controlPlane) serveXDS(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)
 	}
-	return cp.xds.Serve(ctx, identity.EndWithCertificate(socket.Listener(listener)))
+	return cp.xds.Serve(ctx, identity.CloseOnCertificateExpiry(socket.Listener(listener)))
 }
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube), identity.HandlerOptions{
 		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
 	})
-	return serve(ctx, "signing endpoint", cp.SigningAddress, handler, cp.serving.TLS())
+	return serve(ctx, "signing endpoint", cp.SigningAddress, handler, cp.serving.TLSConfig())
 }
 
 func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
@@ -87,7 +87,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
-	return serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLS())
+	return serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLSConfig())
 }
 
 // clusterIsIPv6 reads the cluster's family off the address at which pods find the API server.

@@ -78,8 +78,8 @@ func (d *Deliverer) originsOf(r refusal) []model.Origin {
 	return []model.Origin{d.workload(r.workload).owner}
 }
 
-// Rejected implements xds.Observer: a finding about each field that the refused resources come from.
-func (d *Deliverer) Rejected(key, identity, typeURL string, names []string, message string) {
+// Nacked implements xds.Observer: a finding about each field that the refused resources come from.
+func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, message string) {
 	d.log.Warn("a sidecar refused configuration", "workload", key, "client", identity, "type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
 	workload, news := named(key), false
@@ -100,8 +100,8 @@ func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
 	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
 }
 
-// Gone implements xds.Observer: a sidecar that is not there refuses nothing.
-func (d *Deliverer) Gone(key, identity string) {
+// Disconnected implements xds.Observer: a sidecar that is not there refuses nothing.
+func (d *Deliverer) Disconnected(key, identity string) {
 	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key })
 }
 

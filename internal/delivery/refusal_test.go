@@ -10,18 +10,18 @@ const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: t
 func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
-	f.Rejected(front.String(), "p1", clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
+	f.Nacked(front.String(), "p1", clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
 	if got := texts(f.Findings()); got != refused {
 		t.Errorf("findings:\n%s\nwant\n%s", got, refused)
 	}
 	if f.changed != 1 {
 		t.Errorf("the change was told %d times", f.changed)
 	}
-	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
 	if f.changed != 1 {
 		t.Error("a sidecar that repeats itself wakes everybody up")
 	}
-	f.Rejected("m/nobody", "p1", clusters, []string{toBack}, "no")
+	f.Nacked("m/nobody", "p1", clusters, []string{toBack}, "no")
 	if len(f.Findings()) != 1 || f.changed != 1 {
 		t.Error("a workload that does not exist refuses something")
 	}
@@ -30,7 +30,7 @@ func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
-	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
 	f.Acked(front.String(), "p1", listeners, "1")
 	f.Acked(back.String(), "p1", clusters, "1")
 	if len(f.Findings()) != 1 || f.changed != 1 {
@@ -49,12 +49,12 @@ func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 func TestEverySidecarIsHeard(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
-	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
-	f.Rejected(front.String(), "p2", clusters, []string{toBack}, "no")
+	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Nacked(front.String(), "p2", clusters, []string{toBack}, "no")
 	if got := texts(f.Findings()); got != refused || f.changed != 1 {
 		t.Errorf("two say the same; changed %d times:\n%s", f.changed, got)
 	}
-	f.Rejected(front.String(), "p3", clusters, []string{toBack}, "never")
+	f.Nacked(front.String(), "p3", clusters, []string{toBack}, "never")
 	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
 		t.Errorf("a third says something else; changed %d times:\n%s", f.changed, texts(got))
 	}
@@ -62,12 +62,12 @@ func TestEverySidecarIsHeard(t *testing.T) {
 	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
 		t.Errorf("one accepts what another refuses; changed %d times:\n%s", f.changed, texts(got))
 	}
-	f.Gone(front.String(), "p3")
+	f.Disconnected(front.String(), "p3")
 	if got := texts(f.Findings()); got != refused || f.changed != 3 {
 		t.Errorf("one that refused is gone; changed %d times:\n%s", f.changed, got)
 	}
-	f.Gone(back.String(), "p2")
-	f.Gone(front.String(), "p2")
+	f.Disconnected(back.String(), "p2")
+	f.Disconnected(front.String(), "p2")
 	if got := f.Findings(); len(got) != 0 || f.changed != 4 {
 		t.Errorf("all are gone; changed %d times:\n%s", f.changed, texts(got))
 	}
@@ -83,7 +83,7 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 	} {
 		f := newFixture(t)
 		f.mean(t, shop)
-		f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+		f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
 		f.mean(t, now)
 		if got := f.Findings(); len(got) != 0 {
 			t.Errorf("%s: %s", name, texts(got))
@@ -95,7 +95,7 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 func TestARefusalFollowsItsField(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
-	f.Rejected(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
 	f.mean(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1))
 	if state := f.flow.State(); state.Views[front] == nil || state.Views[back] == nil {
 		t.Fatal("the case does not do what it should")

@@ -14,25 +14,24 @@ const (
 	pemRequest     = "CERTIFICATE REQUEST"
 	pemKey         = "PRIVATE KEY"
 
-	maxBundle = 64 // roots; an overlap needs two, a merger of authorities a few
+	maxBundle = 64 // roots; a rotation needs two
 )
 
-// Bundle is the set of root certificates that the mesh trusts. There can be
-// more than one, so that an old and a new root overlap while one replaces the
-// other. A Bundle does not change once made.
+// Bundle is the set of root certificates that the mesh trusts. It has several roots during a rotation. It is
+// immutable.
 type Bundle struct {
-	roots []*x509.Certificate // sorted by their bytes, without duplicates
+	roots []*x509.Certificate // sorted by DER, without duplicates
 }
 
-// NewBundle makes a bundle of the given roots; order and duplicates do not matter.
+// NewBundle creates a bundle of roots in any order; duplicates are removed.
 func NewBundle(roots ...*x509.Certificate) *Bundle {
 	sorted := slices.Clone(roots)
 	slices.SortFunc(sorted, func(a, b *x509.Certificate) int { return bytes.Compare(a.Raw, b.Raw) })
 	return &Bundle{roots: slices.CompactFunc(sorted, (*x509.Certificate).Equal)}
 }
 
-// ParseBundle reads PEM certificates, all of which must be authorities. At
-// least one is required, at most 64 are accepted.
+// ParseBundle decodes PEM certificates, which must all be CA certificates. It requires at least one and accepts at
+// most 64.
 func ParseBundle(text []byte) (*Bundle, error) {
 	certs, err := parseCertificates(text)
 	if err != nil {
@@ -40,16 +39,16 @@ func ParseBundle(text []byte) (*Bundle, error) {
 	}
 	for i, c := range certs {
 		if !c.IsCA {
-			return nil, fmt.Errorf("trust bundle: certificate %d (%s) is not an authority's", i+1, c.Subject)
+			return nil, fmt.Errorf("trust bundle: certificate %d (%s) is not a CA certificate", i+1, c.Subject)
 		}
 	}
 	return NewBundle(certs...), nil
 }
 
-// Roots are the certificates in canonical order.
+// Roots returns the certificates in canonical order.
 func (b *Bundle) Roots() []*x509.Certificate { return slices.Clone(b.roots) }
 
-// Union is the bundle of all roots of b and the others.
+// Union returns the bundle with all roots of b and the others.
 func (b *Bundle) Union(others ...*Bundle) *Bundle {
 	all := b.Roots()
 	for _, o := range others {
@@ -58,15 +57,15 @@ func (b *Bundle) Union(others ...*Bundle) *Bundle {
 	return NewBundle(all...)
 }
 
-// without is the bundle without one root.
+// without returns the bundle without one root.
 func (b *Bundle) without(root *x509.Certificate) *Bundle {
 	return NewBundle(slices.DeleteFunc(b.Roots(), root.Equal)...)
 }
 
-// PEM is the canonical text: equal bundles have equal bytes.
+// PEM returns the bundle as PEM. Equal bundles have equal bytes.
 func (b *Bundle) PEM() []byte { return encodeCertificates(b.roots) }
 
-// Pool is the bundle as crypto/tls wants it.
+// Pool returns the bundle as a CertPool.
 func (b *Bundle) Pool() *x509.CertPool {
 	pool := x509.NewCertPool()
 	for _, c := range b.roots {
@@ -90,10 +89,10 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		var block *pem.Block
 		block, rest = pem.Decode(rest)
 		if block == nil {
-			return nil, errors.New("there is text that is not PEM")
+			return nil, errors.New("data is not PEM")
 		}
 		if block.Type != pemCertificate {
-			return nil, fmt.Errorf("a %q block where only certificates belong", block.Type)
+			return nil, fmt.Errorf("unexpected PEM block %q, want certificates", block.Type)
 		}
 		if len(certs) == maxBundle {
 			return nil, fmt.Errorf("more than %d certificates", maxBundle)
@@ -105,7 +104,7 @@ func parseCertificates(text []byte) ([]*x509.Certificate, error) {
 		certs = append(certs, cert)
 	}
 	if len(certs) == 0 {
-		return nil, errors.New("there is no certificate")
+		return nil, errors.New("no certificate found")
 	}
 	return certs, nil
 }

@@ -11,39 +11,38 @@ import (
 )
 
 const (
-	// RootLifetime is how long a new self-signed root is valid, unless told otherwise.
+	// RootLifetime is the default lifetime of a new root.
 	RootLifetime = 365 * 24 * time.Hour
-	// DefaultLifetime is how long a workload certificate is valid.
+	// DefaultLifetime is the default lifetime of a workload certificate.
 	DefaultLifetime = 24 * time.Hour
 
-	// backdate keeps a fresh certificate valid for peers whose clock is behind.
+	// backdate sets NotBefore in the past, for peers whose clocks are behind.
 	backdate = 2 * time.Minute
 )
 
-// ErrRequest marks a certificate request that its sender has to change.
+// ErrRequest means that the certificate request is invalid.
 var ErrRequest = errors.New("bad certificate request")
 
-// errExpired marks an authority whose certificate has expired; nothing that it signed is valid any more.
+// errExpired means that the CA certificate has expired, and with it all certificates that it signed.
 var errExpired = errors.New("it has expired")
 
-// Authority gives the CA of the moment, which changes when the root is rotated. Keep the Authority, not the CA.
-type Authority interface{ Current() *CA }
+// CAProvider returns the current CA, which changes when the root is rotated. Keep the CAProvider, not the CA.
+type CAProvider interface{ Current() *CA }
 
-// CA is the mesh's certificate authority at one moment: it does not change once
-// made. It holds a signing key, so a value is never printed or marshalled except
-// by KeyPEM. It is safe for concurrent use.
+// CA is a certificate authority. It is immutable and safe for concurrent use. It holds a private key, which only
+// KeyPEM returns; formatting or marshaling a CA does not disclose it.
 type CA struct {
 	trustDomain string
 	key         crypto.Signer
 	cert        *x509.Certificate   // the issuer
-	chain       []*x509.Certificate // issuer and up, without self-signed roots: sent after each leaf
-	cross       []*x509.Certificate // the issuer's key, vouched for by roots before it: sent after our own serving certificates
-	bundle      *Bundle
-	now         func() time.Time
+	chain       []*x509.Certificate // issuer and intermediates without self-signed roots; sent after each leaf
+	// certificates of the issuer's key signed by earlier roots; sent after serving certificates
+	crossCerts []*x509.Certificate
+	bundle     *Bundle
+	now        func() time.Time
 }
 
-// NewCA makes an authority with a fresh ECDSA P-256 key and a self-signed root
-// that is valid for RootLifetime.
+// NewCA creates a CA with a new ECDSA P-256 key and a self-signed root with lifetime RootLifetime.
 func NewCA(trustDomain string) (*CA, error) { return newCA(trustDomain, time.Now) }
 
 func newCA(trustDomain string, now func() time.Time) (*CA, error) {
@@ -54,30 +53,27 @@ func newCA(trustDomain string, now func() time.Time) (*CA, error) {
 	return &CA{trustDomain: trustDomain, key: root.key, cert: root.cert, bundle: NewBundle(root.cert), now: now}, nil
 }
 
-// LoadCA reads an authority: the issuer's certificate followed by its
-// intermediates if any, the issuer's private key (PKCS #8, or EC as openssl
-// writes it), and the trusted roots. Empty roots mean the self-signed
-// certificates of the chain. It fails when key and certificate do not belong
-// together, when the issuer is not a valid authority now, or when the roots do
-// not verify it.
+// LoadCA decodes a CA: the certificate of the issuer followed by its intermediates, the private key of the issuer
+// (PKCS #8 or SEC 1), and the trusted roots. Empty roots mean the self-signed certificates of the chain. It fails if
+// the key does not match the certificate, if the issuer is not a valid CA now, or if the roots do not verify it.
 func LoadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte) (*CA, error) {
 	return loadCA(trustDomain, certPEM, keyPEM, rootsPEM, time.Now)
 }
 
 func loadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte, now func() time.Time) (*CA, error) {
 	if err := checkTrustDomain(trustDomain); err != nil {
-		return nil, fmt.Errorf("authority: %w", err)
+		return nil, fmt.Errorf("CA: %w", err)
 	}
 	certs, err := parseCertificates(certPEM)
 	if err != nil {
-		return nil, fmt.Errorf("authority's certificate: %w", err)
+		return nil, fmt.Errorf("CA certificate: %w", err)
 	}
 	key, err := parseKey(keyPEM)
 	if err != nil {
-		return nil, fmt.Errorf("authority's key: %w", err)
+		return nil, fmt.Errorf("CA key: %w", err)
 	}
-	if !belongs(key, certs[0]) {
-		return nil, errors.New("authority's key: it does not belong to the certificate")
+	if !keyMatches(key, certs[0]) {
+		return nil, errors.New("CA key: it does not match the certificate")
 	}
 	ca := &CA{trustDomain: trustDomain, key: key, cert: certs[0], now: now}
 	var selfSigned []*x509.Certificate
@@ -93,45 +89,45 @@ func loadCA(trustDomain string, certPEM, keyPEM, rootsPEM []byte, now func() tim
 	switch {
 	case len(rootsPEM) > 0:
 		if ca.bundle, err = ParseBundle(rootsPEM); err != nil {
-			return nil, fmt.Errorf("authority's roots: %w", err)
+			return nil, fmt.Errorf("CA roots: %w", err)
 		}
 	case len(selfSigned) > 0:
 		ca.bundle = NewBundle(selfSigned...)
 	default:
-		return nil, errors.New("authority's roots: none given, and the chain has no self-signed certificate")
+		return nil, errors.New("CA roots: none given, and the chain has no self-signed certificate")
 	}
 	if c := ca.cert; !c.IsCA || c.KeyUsage&x509.KeyUsageCertSign == 0 {
-		return nil, fmt.Errorf("authority's certificate: %s may not sign certificates", c.Subject)
+		return nil, fmt.Errorf("CA certificate: %s may not sign certificates", c.Subject)
 	}
 	if now().After(ca.cert.NotAfter) {
-		return nil, fmt.Errorf("authority's certificate: %w on %s", errExpired, ca.cert.NotAfter.UTC().Format(time.RFC3339))
+		return nil, fmt.Errorf("CA certificate: %w on %s", errExpired, ca.cert.NotAfter.UTC().Format(time.RFC3339))
 	}
 	_, err = ca.cert.Verify(x509.VerifyOptions{
 		Roots: ca.bundle.Pool(), Intermediates: above, CurrentTime: now(),
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageAny},
 	})
 	if err != nil {
-		return nil, fmt.Errorf("authority's certificate: its roots do not verify it: %w", err)
+		return nil, fmt.Errorf("CA certificate: its roots do not verify it: %w", err)
 	}
 	return ca, nil
 }
 
-// Current is the CA itself: one that never changes is its own Authority.
+// Current returns the CA itself: an immutable CA is its own CAProvider.
 func (ca *CA) Current() *CA { return ca }
 
-// String names the authority without its key, whatever the verb.
-func (ca *CA) String() string { return "authority of " + ca.trustDomain }
+// String returns a name without the key, for all verbs of fmt.
+func (ca *CA) String() string { return "CA of " + ca.trustDomain }
 
-// GoString is String.
+// GoString returns String.
 func (ca *CA) GoString() string { return ca.String() }
 
-// TrustDomain is the SPIFFE trust domain the authority speaks for.
+// TrustDomain returns the SPIFFE trust domain of the CA.
 func (ca *CA) TrustDomain() string { return ca.trustDomain }
 
-// Bundle is what verifies the authority's certificates.
+// Bundle returns the roots that verify certificates of the CA.
 func (ca *CA) Bundle() *Bundle { return ca.bundle }
 
-// CertificatePEM is the issuer's certificate with its intermediates, as LoadCA reads it.
+// CertificatePEM returns the certificate of the issuer with its intermediates, as input of LoadCA.
 func (ca *CA) CertificatePEM() []byte {
 	if len(ca.chain) > 0 {
 		return encodeCertificates(ca.chain)
@@ -139,7 +135,7 @@ func (ca *CA) CertificatePEM() []byte {
 	return encodeCertificates([]*x509.Certificate{ca.cert})
 }
 
-// KeyPEM is the private key as LoadCA reads it. It is a secret: store it, never log it.
+// KeyPEM returns the private key, as input of LoadCA. It is secret: never log it.
 func (ca *CA) KeyPEM() ([]byte, error) {
 	return encodeKey(ca.key)
 }
@@ -147,7 +143,7 @@ func (ca *CA) KeyPEM() ([]byte, error) {
 func encodeKey(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
-		return nil, fmt.Errorf("authority's key: %w", err)
+		return nil, fmt.Errorf("CA key: %w", err)
 	}
 	return pem.EncodeToMemory(&pem.Block{Type: pemKey, Bytes: der}), nil
 }

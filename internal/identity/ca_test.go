@@ -19,7 +19,8 @@ import (
 	"github.com/spiffe/go-spiffe/v2/svid/x509svid"
 )
 
-var blue = Claims{Namespace: "shop", ServiceAccount: "colors", Pod: "blue-7d4b9-x2x", PodUID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
+var blue = Claims{Namespace: "shop", ServiceAccount: "colors", Pod: "blue-7d4b9-x2x",
+	PodUID: "0f8fad5b-d9cb-469f-a165-70867728950e"}
 
 func testCA(t testing.TB) *CA {
 	t.Helper()
@@ -30,7 +31,7 @@ func testCA(t testing.TB) *CA {
 	return ca
 }
 
-func request(t testing.TB, key crypto.Signer, template *x509.CertificateRequest) []byte {
+func newCSR(t testing.TB, key crypto.Signer, template *x509.CertificateRequest) []byte {
 	t.Helper()
 	der, err := x509.CreateCertificateRequest(rand.Reader, template, key)
 	if err != nil {
@@ -57,11 +58,11 @@ func leafOf(t testing.TB, issued *Issued) *x509.Certificate {
 	return certs[0]
 }
 
-// go-spiffe, which we did not write, says whether the certificate is an X.509-SVID of its bundle.
-func TestSVIDIsAcceptedByAnIndependentJudge(t *testing.T) {
+// go-spiffe verifies the certificate as an X.509-SVID of its bundle.
+func TestSVIDVerifiesWithGoSPIFFE(t *testing.T) {
 	ca := testCA(t)
 	key := newKey(t)
-	issued, err := ca.Sign(request(t, key, &x509.CertificateRequest{}), blue, time.Hour)
+	issued, err := ca.Sign(newCSR(t, key, &x509.CertificateRequest{}), blue, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,13 +86,14 @@ func TestSVIDIsAcceptedByAnIndependentJudge(t *testing.T) {
 	if want := "spiffe://cluster.local/ns/shop/sa/colors"; id.String() != want {
 		t.Errorf("SPIFFE ID %q, want %q", id, want)
 	}
-	if _, _, err := x509svid.Verify(svid.Certificates, x509bundle.FromX509Authorities(td, testCA(t).Bundle().Roots())); err == nil {
+	if _, _, err := x509svid.Verify(svid.Certificates,
+		x509bundle.FromX509Authorities(td, testCA(t).Bundle().Roots())); err == nil {
 		t.Error("a foreign root verified the certificate")
 	}
 }
 
-func TestPeerReadsBackWhatWasSigned(t *testing.T) {
-	issued, err := testCA(t).Sign(request(t, newKey(t), &x509.CertificateRequest{}), blue, time.Hour)
+func TestPeerFromSignedCertificate(t *testing.T) {
+	issued, err := testCA(t).Sign(newCSR(t, newKey(t), &x509.CertificateRequest{}), blue, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -99,7 +101,8 @@ func TestPeerReadsBackWhatWasSigned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := Peer{TrustDomain: "cluster.local", Namespace: "shop", ServiceAccount: "colors", Pod: blue.Pod, PodUID: blue.PodUID}
+	want := Peer{TrustDomain: "cluster.local", Namespace: "shop", ServiceAccount: "colors", Pod: blue.Pod,
+		PodUID: blue.PodUID}
 	if got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
@@ -108,9 +111,9 @@ func TestPeerReadsBackWhatWasSigned(t *testing.T) {
 	}
 }
 
-func TestOnlyThePublicKeyOfARequestCounts(t *testing.T) {
+func TestSignUsesOnlyPublicKeyOfRequest(t *testing.T) {
 	key := newKey(t)
-	greedy := request(t, key, &x509.CertificateRequest{
+	greedy := newCSR(t, key, &x509.CertificateRequest{
 		Subject:  pkix.Name{CommonName: "admin", Organization: []string{"system:masters"}},
 		DNSNames: []string{"anymesh.anymesh-system.svc"},
 		URIs:     []*url.URL{{Scheme: "spiffe", Host: "cluster.local", Path: "/ns/kube-system/sa/admin"}},
@@ -123,22 +126,23 @@ func TestOnlyThePublicKeyOfARequestCounts(t *testing.T) {
 		t.Fatal(err)
 	}
 	leaf := leafOf(t, issued)
-	if leaf.IsCA || len(leaf.DNSNames) != 0 || len(leaf.URIs) != 1 || leaf.Subject.CommonName != blue.Pod || len(leaf.Subject.Organization) != 0 {
-		t.Errorf("the request's wishes were granted: %+v %v %v", leaf.Subject, leaf.DNSNames, leaf.URIs)
+	if leaf.IsCA || len(leaf.DNSNames) != 0 || len(leaf.URIs) != 1 || leaf.Subject.CommonName != blue.Pod ||
+		len(leaf.Subject.Organization) != 0 {
+		t.Errorf("attributes of the request were used: %+v %v %v", leaf.Subject, leaf.DNSNames, leaf.URIs)
 	}
 	if !key.PublicKey.Equal(leaf.PublicKey) {
 		t.Error("the certificate has another key")
 	}
 }
 
-func TestLifetimes(t *testing.T) {
+func TestCertificateLifetimes(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
 	ca, err := newCA("cluster.local", clock)
 	if err != nil {
 		t.Fatal(err)
 	}
-	csr := request(t, newKey(t), &x509.CertificateRequest{})
+	csr := newCSR(t, newKey(t), &x509.CertificateRequest{})
 	issued, err := ca.Sign(csr, blue, DefaultLifetime)
 	if err != nil {
 		t.Fatal(err)
@@ -163,8 +167,8 @@ func TestLifetimes(t *testing.T) {
 	}
 }
 
-func TestClaimsAreChecked(t *testing.T) {
-	csr := request(t, newKey(t), &x509.CertificateRequest{})
+func TestSignRejectsInvalidClaims(t *testing.T) {
+	csr := newCSR(t, newKey(t), &x509.CertificateRequest{})
 	ca := testCA(t)
 	for field, breakIt := range map[string]func(*Claims){
 		"namespace":       func(c *Claims) { c.Namespace = "a/../b" },
@@ -172,15 +176,17 @@ func TestClaimsAreChecked(t *testing.T) {
 		"pod":             func(c *Claims) { c.Pod = strings.Repeat("a", 254) },
 		"pod UID":         func(c *Claims) { c.PodUID = "x y" },
 	} {
-		c := blue
-		breakIt(&c)
-		if _, err := ca.Sign(csr, c, time.Hour); err == nil || !strings.Contains(err.Error(), field) {
-			t.Errorf("%s: error %v does not name the field", field, err)
-		}
+		t.Run(field, func(t *testing.T) {
+			c := blue
+			breakIt(&c)
+			if _, err := ca.Sign(csr, c, time.Hour); err == nil || !strings.Contains(err.Error(), field) {
+				t.Errorf("error %v does not name the field", err)
+			}
+		})
 	}
 }
 
-func TestStoredAuthorityIsTheSame(t *testing.T) {
+func TestLoadCARoundTrip(t *testing.T) {
 	ca := testCA(t)
 	key, err := ca.KeyPEM()
 	if err != nil {
@@ -190,20 +196,23 @@ func TestStoredAuthorityIsTheSame(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := again.Sign(request(t, newKey(t), &x509.CertificateRequest{}), blue, time.Hour)
+	issued, err := again.Sign(newCSR(t, newKey(t), &x509.CertificateRequest{}), blue, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = leafOf(t, issued).Verify(x509.VerifyOptions{Roots: ca.Bundle().Pool(), KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	_, err = leafOf(t, issued).Verify(x509.VerifyOptions{Roots: ca.Bundle().Pool(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
 	if err != nil {
 		t.Error(err)
 	}
 
 	other := testCA(t)
-	if _, err := LoadCA("cluster.local", other.CertificatePEM(), key, nil); err == nil || !strings.Contains(err.Error(), "key") {
+	if _, err := LoadCA("cluster.local", other.CertificatePEM(), key, nil); err == nil ||
+		!strings.Contains(err.Error(), "key") {
 		t.Errorf("a foreign key was accepted: %v", err)
 	}
-	if _, err := LoadCA("cluster.local", ca.CertificatePEM(), key, other.Bundle().PEM()); err == nil || !strings.Contains(err.Error(), "roots") {
+	if _, err := LoadCA("cluster.local", ca.CertificatePEM(), key, other.Bundle().PEM()); err == nil ||
+		!strings.Contains(err.Error(), "roots") {
 		t.Errorf("foreign roots were accepted: %v", err)
 	}
 	late := func() time.Time { return time.Now().Add(2 * RootLifetime) }
@@ -212,7 +221,7 @@ func TestStoredAuthorityIsTheSame(t *testing.T) {
 	}
 }
 
-func TestAnIntermediateSendsItsChain(t *testing.T) {
+func TestIntermediateCASendsChain(t *testing.T) {
 	root := testCA(t)
 	root.cert.MaxPathLenZero = false // only affects what this test lets it sign
 	key := newKey(t)
@@ -220,8 +229,9 @@ func TestAnIntermediateSendsItsChain(t *testing.T) {
 		Subject: pkix.Name{CommonName: "intermediate"}, IsCA: true, MaxPathLenZero: true, BasicConstraintsValid: true,
 	}
 	top := &x509.Certificate{
-		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "company root"}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "company root"}, IsCA: true,
+		BasicConstraintsValid: true,
+		KeyUsage:              x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
 	topKey := newKey(t)
 	topDER, err := x509.CreateCertificate(rand.Reader, top, top, topKey.Public(), topKey)
@@ -243,7 +253,7 @@ func TestAnIntermediateSendsItsChain(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := ca.Sign(request(t, newKey(t), &x509.CertificateRequest{}), blue, time.Minute)
+	issued, err := ca.Sign(newCSR(t, newKey(t), &x509.CertificateRequest{}), blue, time.Minute)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -15,31 +15,30 @@ import (
 	"time"
 )
 
-// maxAnswer bounds what a client reads of an answer, in bytes.
-const maxAnswer = 1 << 20
+// maxResponseSize is the maximum length of a response that the client reads, in bytes.
+const maxResponseSize = 1 << 20
 
-// Client asks a signing endpoint for certificates. Token and roots are read
-// anew for each attempt, since both are rotated under the client's feet.
+// Client requests certificates from a signing endpoint. It reads token and roots for each attempt, since both are
+// rotated.
 type Client struct {
 	// URL of the signing server without a path, for example https://anymesh.anymesh-system.svc:15010.
 	URL string
-	// ServerName is the DNS name the server must prove; empty means the URL's host.
+	// ServerName is the DNS name of the server certificate. Empty means the host of URL.
 	ServerName string
 	// Token reads the projected token.
 	Token func() (string, error)
 	// Roots reads the bundle that verifies the server.
 	Roots func() (*Bundle, error)
-	// Timeout of one attempt; 10 s.
+	// Timeout of one attempt. The default is 10 s.
 	Timeout time.Duration
-	// FirstDelay and MaxDelay bound the back-off between attempts; 250 ms and 15 s.
+	// FirstDelay and MaxDelay limit the backoff between attempts. The defaults are 250 ms and 15 s.
 	FirstDelay, MaxDelay time.Duration
-	// Logger hears of failed attempts; slog.Default().
+	// Logger logs failed attempts. The default is slog.Default().
 	Logger *slog.Logger
 }
 
-// Request sends the certificate request and returns the certificate. It tries
-// again, with growing and jittered delays, until the context ends, unless the
-// server says that trying again is of no use (400, 403, 404, 405, 413).
+// Request sends the certificate request and returns the certificate. It retries with exponential backoff and jitter
+// until the context ends, unless the status is permanent (400, 403, 404, 405, 413).
 func (c *Client) Request(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	timeout, delay, limit, log := c.Timeout, c.FirstDelay, c.MaxDelay, c.Logger
 	setDefault(&timeout, 10*time.Second)
@@ -50,17 +49,17 @@ func (c *Client) Request(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	}
 	for {
 		attempt, cancel := context.WithTimeout(ctx, timeout)
-		issued, err := c.once(attempt, csrPEM)
+		issued, err := c.attempt(attempt, csrPEM)
 		cancel()
 		if err == nil {
 			return issued, nil
 		}
-		var f *failure
-		if errors.As(err, &f) && !worthRetry(f.status) {
+		var f *errorResponse
+		if errors.As(err, &f) && !retryable(f.status) {
 			return nil, fmt.Errorf("certificate from %s: %w", c.URL, err)
 		}
 		wait := delay/2 + rand.N(delay/2+1)
-		log.Warn("no certificate yet", "server", c.URL, "error", err, "retryIn", wait)
+		log.Warn("certificate request failed", "server", c.URL, "error", err, "retryIn", wait)
 		select {
 		case <-ctx.Done():
 			return nil, fmt.Errorf("certificate from %s: %w (last: %w)", c.URL, ctx.Err(), err)
@@ -70,8 +69,8 @@ func (c *Client) Request(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	}
 }
 
-// worthRetry: 401 is, because kubelet may be about to replace an expired token.
-func worthRetry(status int) bool {
+// retryable reports whether a status may be temporary. 401 is: kubelet may be about to replace an expired token.
+func retryable(status int) bool {
 	switch status {
 	case http.StatusBadRequest, http.StatusForbidden, http.StatusNotFound,
 		http.StatusMethodNotAllowed, http.StatusRequestEntityTooLarge:
@@ -80,7 +79,7 @@ func worthRetry(status int) bool {
 	return true
 }
 
-func (c *Client) once(ctx context.Context, csrPEM []byte) (*Issued, error) {
+func (c *Client) attempt(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	token, err := c.Token()
 	if err != nil {
 		return nil, fmt.Errorf("token: %w", err)
@@ -89,8 +88,8 @@ func (c *Client) once(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	if err != nil {
 		return nil, err
 	}
-	// One connection for each request, as they are a day apart. No proxy from the
-	// environment: the token is for the control plane's eyes only.
+	// One connection per request, since requests are hours apart. No proxy from the environment: it would see the
+	// token.
 	transport := &http.Transport{
 		TLSClientConfig:   &tls.Config{MinVersion: tls.VersionTLS12, RootCAs: roots.Pool(), ServerName: c.ServerName},
 		ForceAttemptHTTP2: true,
@@ -101,46 +100,46 @@ func (c *Client) once(ctx context.Context, csrPEM []byte) (*Issued, error) {
 		return nil, err
 	}
 	if req.URL.Scheme != "https" {
-		return nil, fail(http.StatusBadRequest, "InvalidRequest", "the signing server's URL must be https")
+		return nil, newError(http.StatusBadRequest, "InvalidRequest", "the signing server's URL must be https")
 	}
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/x-pem-file")
-	resp, err := transport.RoundTrip(req) // follows no redirect
+	resp, err := transport.RoundTrip(req) // does not follow redirects
 	if err != nil {
 		return nil, err
 	}
 	defer resp.Body.Close()
-	body, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(resp.Body, maxResponseSize))
 	if err != nil {
 		return nil, err
 	}
 	if resp.StatusCode != http.StatusOK {
-		return nil, failureOf(resp.StatusCode, body)
+		return nil, parseErrorResponse(resp.StatusCode, body)
 	}
-	return issuedOf(body)
+	return parseSignResponse(body)
 }
 
-func failureOf(status int, body []byte) error {
-	f := &failure{}
+func parseErrorResponse(status int, body []byte) error {
+	f := &errorResponse{}
 	if err := json.Unmarshal(body, f); err != nil || f.Code == "" {
-		f = &failure{Code: http.StatusText(status), Message: "the answer is not from a signing endpoint"}
+		f = &errorResponse{Code: http.StatusText(status), Message: "the response is not from a signing endpoint"}
 	}
 	f.status = status
 	return f
 }
 
-func issuedOf(body []byte) (*Issued, error) {
-	var a answer
+func parseSignResponse(body []byte) (*Issued, error) {
+	var a signResponse
 	if err := json.Unmarshal(body, &a); err != nil {
-		return nil, fmt.Errorf("answer: %w", err)
+		return nil, fmt.Errorf("response: %w", err)
 	}
 	chain, err := parseCertificates([]byte(a.Certificate))
 	if err != nil {
-		return nil, fmt.Errorf("answer: certificate: %w", err)
+		return nil, fmt.Errorf("response: certificate: %w", err)
 	}
 	roots, err := ParseBundle([]byte(a.Roots))
 	if err != nil {
-		return nil, fmt.Errorf("answer: %w", err)
+		return nil, fmt.Errorf("response: %w", err)
 	}
 	return &Issued{
 		CertificatePEM: encodeCertificates(chain), RootsPEM: roots.PEM(), Serial: chain[0].SerialNumber.Text(16),
@@ -148,7 +147,7 @@ func issuedOf(body []byte) (*Issued, error) {
 	}, nil
 }
 
-// EncodeRequest wraps a DER certificate request in PEM, as Sign and Request want it.
+// EncodeRequest encodes a DER certificate request as PEM, the input of Sign and Request.
 func EncodeRequest(der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: pemRequest, Bytes: der})
 }

@@ -16,15 +16,15 @@ import (
 // MaxRequestSize is the largest accepted certificate request, in bytes of PEM.
 const MaxRequestSize = 16 << 10
 
-// RSA moduli outside these bounds (bits) are refused: below, they are weak;
-// above, checking the signature costs the signer more than the sender.
+// Accepted RSA moduli, in bits. Smaller ones are weak; for larger ones, checking the signature costs the server more
+// than the client.
 const (
 	minRSA = 2048
 	maxRSA = 8192
 )
 
-// publicKeyOf returns the key of a certificate request after checking that its
-// sender holds the private half. Names and extensions in it are not looked at.
+// publicKeyOf returns the public key of a certificate request after verifying that the sender has the private key.
+// Names and extensions are ignored.
 func publicKeyOf(csrPEM []byte) (crypto.PublicKey, error) {
 	if len(csrPEM) > MaxRequestSize {
 		return nil, fmt.Errorf("certificate request: %d bytes, at most %d are allowed", len(csrPEM), MaxRequestSize)
@@ -42,7 +42,7 @@ func publicKeyOf(csrPEM []byte) (crypto.PublicKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("certificate request: %w", err)
 	}
-	// The key is judged before its signature is: the check below is then of bounded cost.
+	// The key is checked before the signature, which limits the cost of the signature check.
 	if err := checkKey(csr.PublicKey); err != nil {
 		return nil, fmt.Errorf("certificate request: %w", err)
 	}

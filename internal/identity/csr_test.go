@@ -26,7 +26,7 @@ func TestRequestLimits(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	good := request(t, newKey(t), &x509.CertificateRequest{})
+	good := newCSR(t, newKey(t), &x509.CertificateRequest{})
 	block, _ := pem.Decode(good)
 	forged := append([]byte(nil), block.Bytes...)
 	forged[len(forged)-1] ^= 1
@@ -36,11 +36,11 @@ func TestRequestLimits(t *testing.T) {
 		want string // "" is accepted
 	}{
 		"P-256":               {good, ""},
-		"P-384":               {request(t, p384, &x509.CertificateRequest{}), ""},
-		"Ed25519":             {request(t, edwards, &x509.CertificateRequest{}), ""},
-		"RSA 2048":            {request(t, rsa2048, &x509.CertificateRequest{}), ""},
-		"RSA 1024":            {request(t, rsa1024, &x509.CertificateRequest{}), "1024 bits"},
-		"P-224":               {request(t, p224, &x509.CertificateRequest{}), "P-224"},
+		"P-384":               {newCSR(t, p384, &x509.CertificateRequest{}), ""},
+		"Ed25519":             {newCSR(t, edwards, &x509.CertificateRequest{}), ""},
+		"RSA 2048":            {newCSR(t, rsa2048, &x509.CertificateRequest{}), ""},
+		"RSA 1024":            {newCSR(t, rsa1024, &x509.CertificateRequest{}), "1024 bits"},
+		"P-224":               {newCSR(t, p224, &x509.CertificateRequest{}), "P-224"},
 		"broken signature":    {EncodeRequest(forged), "possession"},
 		"not PEM":             {[]byte("hello"), "not PEM"},
 		"empty":               {nil, "not PEM"},
@@ -50,15 +50,17 @@ func TestRequestLimits(t *testing.T) {
 		"PEM of nothing":      {EncodeRequest(nil), "certificate request"},
 		"PEM of random bytes": {EncodeRequest([]byte{1, 2, 3}), "certificate request"},
 	} {
-		_, err := testCA(t).Sign(c.csr, blue, time.Hour)
-		switch {
-		case c.want == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.want != "" && !errors.Is(err, ErrRequest):
-			t.Errorf("%s: got %v, want ErrRequest", name, err)
-		case c.want != "" && !strings.Contains(err.Error(), c.want):
-			t.Errorf("%s: error %q does not say %q", name, err, c.want)
-		}
+		t.Run(name, func(t *testing.T) {
+			_, err := testCA(t).Sign(c.csr, blue, time.Hour)
+			switch {
+			case c.want == "" && err != nil:
+				t.Error(err)
+			case c.want != "" && !errors.Is(err, ErrRequest):
+				t.Errorf("got %v, want ErrRequest", err)
+			case c.want != "" && !strings.Contains(err.Error(), c.want):
+				t.Errorf("error %q does not say %q", err, c.want)
+			}
+		})
 	}
 	if checkKey(&dsa.PublicKey{}) == nil {
 		t.Error("a DSA key was accepted")

@@ -1,25 +1,21 @@
-// Package identity says who a workload is, and proves it with a certificate.
+// Package identity issues and verifies the X.509 certificates of workloads.
 //
-// In: a certificate request with a pod's projected service-account token (the
-// signing endpoint), or a verified peer certificate (PeerFromCertificate).
-// Out: X.509-SVIDs signed by the mesh's own authority, the trust bundle that
-// verifies them, and the Peer that a verified certificate stands for.
+// In: a certificate request with the projected service account token of a pod (the signing endpoint), or a verified
+// peer certificate (PeerFromCertificate). Out: X.509-SVIDs signed by the CA of the mesh, the trust bundle that verifies
+// them, and the Peer that a verified certificate identifies.
 //
 // A workload certificate carries exactly one URI name,
 //
 //	spiffe://<trust domain>/ns/<namespace>/sa/<service account>
 //
-// and in its subject the pod (CN), the pod's UID (serialNumber) and the pod's
-// namespace (OU), so that a control plane can tell two pods of one service
-// account apart. Of a certificate request only the public key is used: all the
-// rest is decided by the token. Private keys of workloads never come here.
+// and in its subject the pod (CN), the UID of the pod (serialNumber) and the namespace of the pod (OU), so that a
+// control plane can distinguish two pods of one service account. Only the public key of a certificate request is used:
+// the token determines all names. The private keys of workloads never leave their pods.
 //
-// The root is rotated in two phases, each of which lasts longer than a
-// certificate (rotate.go): first everybody learns the new root while the old one
-// signs, then the new one signs while the old one is still trusted. A Keeper
-// holds the state of that in a Secret that all replicas share.
+// The root is rotated in two phases, each longer than the lifetime of a certificate (rotate.go). First every workload
+// receives the new root while the old one signs. Then the new one signs while the old one is still trusted. A CAStore
+// keeps the state in a Secret that all replicas share.
 //
-// The authority itself is pure (ca.go, root.go, rotate.go, csr.go, peer.go,
-// bundle.go); what talks to Kubernetes is in keeper.go, kubernetes_secret.go and
-// kubernetes_token.go, what talks HTTP in handler.go and client.go.
+// ca.go, root.go, rotate.go, csr.go, peer.go and bundle.go do no I/O. castore.go, secret.go and tokenverifier.go use
+// the Kubernetes API; handler.go and client.go use HTTP.
 package identity

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// Whatever the request says, the certificate says what the claims say.
+// For any request, the certificate has the identity of the claims.
 func FuzzSign(f *testing.F) {
 	ca := testCA(f)
-	f.Add(request(f, newKey(f), &x509.CertificateRequest{}))
+	f.Add(newCSR(f, newKey(f), &x509.CertificateRequest{}))
 	f.Add([]byte("-----BEGIN CERTIFICATE REQUEST-----\n-----END CERTIFICATE REQUEST-----\n"))
 	f.Add([]byte{})
 	f.Fuzz(func(t *testing.T, csr []byte) {
@@ -31,9 +31,9 @@ func FuzzSign(f *testing.F) {
 	})
 }
 
-// A certificate either is no peer, or its ID reads back as the same peer.
+// A certificate is no peer, or its ID parses to the same peer.
 func FuzzPeer(f *testing.F) {
-	issued, err := testCA(f).Sign(request(f, newKey(f), &x509.CertificateRequest{}), blue, time.Hour)
+	issued, err := testCA(f).Sign(newCSR(f, newKey(f), &x509.CertificateRequest{}), blue, time.Hour)
 	if err != nil {
 		f.Fatal(err)
 	}
@@ -55,10 +55,11 @@ func FuzzPeer(f *testing.F) {
 	})
 }
 
-// Every answer is JSON with the documented shape, and only the good token gets a certificate.
+// Every response is JSON of the documented form, and only the valid token gets a certificate.
 func FuzzHandler(f *testing.F) {
-	h := NewHandler(testCA(f), oneToken{}, HandlerOptions{SourcePerSecond: 1e9, SourceBurst: 1e9, PodPerSecond: 1e9, PodBurst: 1e9})
-	f.Add("POST", SigningPath, "Bearer good", request(f, newKey(f), &x509.CertificateRequest{}))
+	h := NewHandler(testCA(f), staticVerifier{},
+		HandlerOptions{SourceRequestsPerSecond: 1e9, SourceBurst: 1e9, PodCertificatesPerSecond: 1e9, PodBurst: 1e9})
+	f.Add("POST", SigningPath, "Bearer good", newCSR(f, newKey(f), &x509.CertificateRequest{}))
 	f.Add("GET", "/", "", []byte{})
 	f.Fuzz(func(t *testing.T, method, path, authorization string, body []byte) {
 		r := httptest.NewRequest(http.MethodPost, SigningPath, bytes.NewReader(body))

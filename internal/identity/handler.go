@@ -15,41 +15,42 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// SigningPath is the one URL of the signing endpoint.
+// SigningPath is the URL path of the signing endpoint.
 const SigningPath = "/v1/certificates"
 
-// ErrUnauthenticated marks a token that proves nothing; ErrDenied a good token
-// of someone who may not have a certificate.
+// ErrUnauthenticated means that the token is invalid. ErrDenied means that the token is valid, but does not permit a
+// certificate.
 var (
 	ErrUnauthenticated = errors.New("unauthenticated")
 	ErrDenied          = errors.New("denied")
 )
 
-// Verifier turns a bearer token into proven claims. An error that is neither
-// ErrUnauthenticated nor ErrDenied means that it could not find out.
+// Verifier verifies a bearer token. An error other than ErrUnauthenticated and ErrDenied means that the verification
+// failed.
 type Verifier interface {
 	Verify(ctx context.Context, token string) (Claims, error)
 }
 
-// HandlerOptions tune the signing endpoint. A zero field has the given default.
+// HandlerOptions configures the signing endpoint. A zero field means the given default.
 type HandlerOptions struct {
-	Lifetime        time.Duration         // of certificates; DefaultLifetime
-	SourcePerSecond float64               // requests of one source address, sustained; 5
-	SourceBurst     int                   // requests of one source address at once; 50
-	PodPerSecond    float64               // certificates of one pod, sustained; four in a Lifetime, 0.1 at least
-	PodBurst        int                   // certificates of one pod at once; 10
-	InFlight        int                   // requests worked on at once, the rest is sent away; 64
-	Registerer      prometheus.Registerer // where the metrics go; nowhere
-	Logger          *slog.Logger          // slog.Default()
+	Lifetime                time.Duration // of certificates; DefaultLifetime
+	SourceRequestsPerSecond float64       // average rate of requests from one address; 5
+	SourceBurst             int           // burst of requests from one address; 50
+	// average rate of certificates for one pod; four per Lifetime, at least 0.1
+	PodCertificatesPerSecond float64
+	PodBurst                 int                   // burst of certificates for one pod; 10
+	MaxInFlight              int                   // concurrent requests; 64
+	Registerer               prometheus.Registerer // registers the metrics; none
+	Logger                   *slog.Logger          // slog.Default()
 }
 
 func (o *HandlerOptions) setDefaults() {
 	setDefault(&o.Lifetime, DefaultLifetime)
-	setDefault(&o.SourcePerSecond, 5)
+	setDefault(&o.SourceRequestsPerSecond, 5)
 	setDefault(&o.SourceBurst, 50)
-	setDefault(&o.PodPerSecond, max(0.1, 4/o.Lifetime.Seconds()))
+	setDefault(&o.PodCertificatesPerSecond, max(0.1, 4/o.Lifetime.Seconds()))
 	setDefault(&o.PodBurst, 10)
-	setDefault(&o.InFlight, 64)
+	setDefault(&o.MaxInFlight, 64)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
@@ -62,54 +63,54 @@ func setDefault[T comparable](field *T, value T) {
 	}
 }
 
-// answer and failure are the two JSON bodies.
-type answer struct {
+// signResponse and errorResponse are the JSON bodies of responses.
+type signResponse struct {
 	Certificate string    `json:"certificate"` // PEM chain, leaf first
 	Roots       string    `json:"roots"`       // PEM
 	Expires     time.Time `json:"expires"`
 }
 
-type failure struct {
+type errorResponse struct {
 	Code    string `json:"code"`
 	Message string `json:"message"`
 
 	status int
-	reason Reason // the code, unless there is something more exact
+	reason Reason // more specific than the code, or empty
 }
 
-func (f *failure) Error() string { return f.Code + ": " + f.Message }
+func (f *errorResponse) Error() string { return f.Code + ": " + f.Message }
 
-// readTimeout bounds how long a sender may take over its small body.
+// readTimeout limits reading the request body.
 const readTimeout = 10 * time.Second
 
 type handler struct {
-	authority Authority
-	verifier  Verifier
-	opts      HandlerOptions
-	sources   *limiter
-	pods      *limiter
-	slots     chan struct{}
-	requests  *prometheus.CounterVec
-	issued    prometheus.Counter
-	refused   *prometheus.CounterVec
+	provider CAProvider
+	verifier Verifier
+	opts     HandlerOptions
+	sources  *limiter
+	pods     *limiter
+	inFlight chan struct{}
+	requests *prometheus.CounterVec
+	issued   prometheus.Counter
+	refused  *prometheus.CounterVec
 }
 
-// NewHandler is the signing endpoint, to be served over TLS:
+// NewHandler returns the signing endpoint, which must be served over TLS:
 //
 //	POST /v1/certificates
 //	Authorization: Bearer <projected token>
 //	<PEM certificate request, at most MaxRequestSize>
 //
-// It answers {"certificate","roots","expires"}, or {"code","message"} with a
-// 4xx or 5xx status; 429 and 503 carry Retry-After and are worth a retry.
-func NewHandler(authority Authority, verifier Verifier, opts HandlerOptions) http.Handler {
+// The response is {"certificate","roots","expires"}, or {"code","message"} with a 4xx or 5xx status. Responses with
+// status 429 and 503 have a Retry-After header.
+func NewHandler(authority CAProvider, verifier Verifier, opts HandlerOptions) http.Handler {
 	opts.setDefaults()
 	now := authority.Current().now
 	h := &handler{
-		authority: authority, verifier: verifier, opts: opts,
-		sources: newLimiter(opts.SourcePerSecond, opts.SourceBurst, now),
-		pods:    newLimiter(opts.PodPerSecond, opts.PodBurst, now),
-		slots:   make(chan struct{}, opts.InFlight),
+		provider: authority, verifier: verifier, opts: opts,
+		sources:  newLimiter(opts.SourceRequestsPerSecond, opts.SourceBurst, now),
+		pods:     newLimiter(opts.PodCertificatesPerSecond, opts.PodBurst, now),
+		inFlight: make(chan struct{}, opts.MaxInFlight),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_identity_requests_total",
 			Help: "Requests to the signing endpoint, by result code.",
@@ -118,7 +119,8 @@ func NewHandler(authority Authority, verifier Verifier, opts HandlerOptions) htt
 			Name: "anymesh_identity_issued_total", Help: "Certificates issued to workloads.",
 		}),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "anymesh_identity_refused_total", Help: "Requests to the signing endpoint that got no certificate, by reason.",
+			Name: "anymesh_identity_refused_total",
+			Help: "Requests to the signing endpoint that got no certificate, by reason.",
 		}, []string{"reason"}),
 	}
 	if opts.Registerer != nil {
@@ -134,14 +136,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err == nil {
 		h.requests.WithLabelValues("OK").Inc()
 		h.issued.Inc()
-		h.write(w, http.StatusOK, answer{
+		h.write(w, http.StatusOK, signResponse{
 			Certificate: string(issued.CertificatePEM), Roots: string(issued.RootsPEM), Expires: issued.NotAfter,
 		})
 		return
 	}
-	var f *failure
+	var f *errorResponse
 	if !errors.As(err, &f) {
-		f = fail(http.StatusInternalServerError, "Internal", "the certificate could not be made")
+		f = newError(http.StatusInternalServerError, "Internal", "the certificate could not be signed")
 		h.opts.Logger.Error("certificate not issued", "error", err)
 	}
 	h.requests.WithLabelValues(f.Code).Inc()
@@ -155,41 +157,43 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (h *handler) write(w http.ResponseWriter, status int, body any) {
 	w.WriteHeader(status)
 	if err := json.NewEncoder(w).Encode(body); err != nil {
-		h.opts.Logger.Debug("answer not delivered", "error", err)
+		h.opts.Logger.Debug("response not delivered", "error", err)
 	}
 }
 
 func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error) {
 	if r.URL.Path != SigningPath {
-		return nil, fail(http.StatusNotFound, "NotFound", "the only path is "+SigningPath)
+		return nil, newError(http.StatusNotFound, "NotFound", "the only path is "+SigningPath)
 	}
 	if r.Method != http.MethodPost {
 		w.Header().Set("Allow", http.MethodPost)
-		return nil, fail(http.StatusMethodNotAllowed, "MethodNotAllowed", "use POST")
+		return nil, newError(http.StatusMethodNotAllowed, "MethodNotAllowed", "use POST")
 	}
-	if !h.sources.allow(sourceOf(r.RemoteAddr)) {
-		return nil, fail(http.StatusTooManyRequests, "TooManyRequests", "too many requests from this address")
+	if !h.sources.allow(sourceKey(r.RemoteAddr)) {
+		return nil, newError(http.StatusTooManyRequests, "TooManyRequests", "too many requests from this address")
 	}
-	token, ok := bearer(r)
+	token, ok := bearerToken(r)
 	if !ok {
 		w.Header().Set("WWW-Authenticate", "Bearer")
-		return nil, failFor(TokenMissing, http.StatusUnauthorized, "Unauthenticated", "send the projected token as Authorization: Bearer")
+		return nil, newErrorWithReason(TokenMissing, http.StatusUnauthorized, "Unauthenticated",
+			"send the projected token as Authorization: Bearer")
 	}
 	select {
-	case h.slots <- struct{}{}:
-		defer func() { <-h.slots }()
+	case h.inFlight <- struct{}{}:
+		defer func() { <-h.inFlight }()
 	default:
-		return nil, fail(http.StatusServiceUnavailable, "Unavailable", "too many requests at once")
+		return nil, newError(http.StatusServiceUnavailable, "Unavailable", "too many requests at once")
 	}
-	// Not every ResponseWriter can; the server's own timeouts stand behind this one.
+	// Not every ResponseWriter supports it; the timeouts of the server apply in any case.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 	csr, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestSize))
 	if err != nil {
 		var tooLarge *http.MaxBytesError
 		if errors.As(err, &tooLarge) {
-			return nil, fail(http.StatusRequestEntityTooLarge, "TooLarge", fmt.Sprintf("the certificate request is over %d bytes", MaxRequestSize))
+			return nil, newError(http.StatusRequestEntityTooLarge, "TooLarge",
+				fmt.Sprintf("the certificate request is over %d bytes", MaxRequestSize))
 		}
-		return nil, fail(http.StatusBadRequest, "InvalidRequest", "the body could not be read")
+		return nil, newError(http.StatusBadRequest, "InvalidRequest", "the body could not be read")
 	}
 	return h.issue(r.Context(), token, csr)
 }
@@ -197,24 +201,26 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued, error) {
 	claims, err := h.verifier.Verify(ctx, token)
 	var why Reason
-	if r := new(refusal); errors.As(err, &r) {
+	if r := new(verifyError); errors.As(err, &r) {
 		why = r.reason
 	}
 	switch {
 	case errors.Is(err, ErrUnauthenticated):
-		return nil, failFor(why, http.StatusUnauthorized, "Unauthenticated", err.Error())
+		return nil, newErrorWithReason(why, http.StatusUnauthorized, "Unauthenticated", err.Error())
 	case errors.Is(err, ErrDenied):
-		return nil, failFor(why, http.StatusForbidden, "PermissionDenied", err.Error())
+		return nil, newErrorWithReason(why, http.StatusForbidden, "PermissionDenied", err.Error())
 	case err != nil:
 		h.opts.Logger.Warn("token not verified", "error", err)
-		return nil, fail(http.StatusServiceUnavailable, "Unavailable", "the cluster could not be asked about the token")
+		return nil, newError(http.StatusServiceUnavailable, "Unavailable",
+			"the token could not be verified with the API server")
 	}
 	if !h.pods.allow(claims.PodUID) {
-		return nil, fail(http.StatusTooManyRequests, "TooManyRequests", "too many certificates for pod "+claims.Namespace+"/"+claims.Pod)
+		return nil, newError(http.StatusTooManyRequests, "TooManyRequests",
+			"too many certificates for pod "+claims.Namespace+"/"+claims.Pod)
 	}
-	issued, err := h.authority.Current().Sign(csr, claims, h.opts.Lifetime)
+	issued, err := h.provider.Current().Sign(csr, claims, h.opts.Lifetime)
 	if errors.Is(err, ErrRequest) {
-		return nil, fail(http.StatusBadRequest, "InvalidRequest", err.Error())
+		return nil, newError(http.StatusBadRequest, "InvalidRequest", err.Error())
 	}
 	if err != nil {
 		return nil, err
@@ -224,14 +230,16 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 	return issued, nil
 }
 
-func fail(status int, code, message string) *failure { return failFor("", status, code, message) }
-
-func failFor(reason Reason, status int, code, message string) *failure {
-	return &failure{Code: code, Message: message, status: status, reason: reason}
+func newError(status int, code, message string) *errorResponse {
+	return newErrorWithReason("", status, code, message)
 }
 
-// bearer accepts exactly one Authorization header; the scheme's case does not matter (RFC 9110 11.1).
-func bearer(r *http.Request) (string, bool) {
+func newErrorWithReason(reason Reason, status int, code, message string) *errorResponse {
+	return &errorResponse{Code: code, Message: message, status: status, reason: reason}
+}
+
+// bearerToken accepts exactly one Authorization header. The scheme is case-insensitive (RFC 9110, 11.1).
+func bearerToken(r *http.Request) (string, bool) {
 	values := r.Header.Values("Authorization")
 	if len(values) != 1 {
 		return "", false

@@ -20,10 +20,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// oneToken accepts "good", and fails in the two other ways for "stranger" and "broken".
-type oneToken struct{}
+// staticVerifier accepts the token "good", and returns ErrDenied for "stranger" and another error for "broken".
+type staticVerifier struct{}
 
-func (oneToken) Verify(_ context.Context, token string) (Claims, error) {
+func (staticVerifier) Verify(_ context.Context, token string) (Claims, error) {
 	switch token {
 	case "good":
 		return blue, nil
@@ -35,16 +35,16 @@ func (oneToken) Verify(_ context.Context, token string) (Claims, error) {
 	return Claims{}, ErrUnauthenticated
 }
 
-// signingServer is the real thing: TLS with a serving certificate of the same authority.
+// signingServer serves a handler over TLS with a serving certificate of the CA.
 func signingServer(t testing.TB, ca *CA, h http.Handler) string {
 	t.Helper()
-	serving, err := ca.IssueServing([]string{"anymesh.test"})
+	serving, err := ca.IssueServingCertificate([]string{"anymesh.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	srv := httptest.NewUnstartedServer(h)
 	srv.Config.ErrorLog = nil
-	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLS())
+	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLSConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,13 +55,13 @@ func signingServer(t testing.TB, ca *CA, h http.Handler) string {
 	return "https://" + l.Addr().String()
 }
 
-func TestClientGetsACertificate(t *testing.T) {
+func TestClientReceivesCertificate(t *testing.T) {
 	ca := testCA(t)
-	url := signingServer(t, ca, NewHandler(ca, oneToken{}, HandlerOptions{}))
+	url := signingServer(t, ca, NewHandler(ca, staticVerifier{}, HandlerOptions{}))
 	c := &Client{URL: url, ServerName: "anymesh.test",
 		Token: func() (string, error) { return "good", nil },
 		Roots: func() (*Bundle, error) { return ca.Bundle(), nil }}
-	issued, err := c.Request(t.Context(), request(t, newKey(t), &x509.CertificateRequest{}))
+	issued, err := c.Request(t.Context(), newCSR(t, newKey(t), &x509.CertificateRequest{}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -76,15 +76,15 @@ func TestClientGetsACertificate(t *testing.T) {
 	}
 }
 
-func TestClientReadsTokenAndRootsAnewUntilTheyAreGood(t *testing.T) {
+func TestClientRereadsTokenAndRoots(t *testing.T) {
 	ca, stranger := testCA(t), testCA(t)
-	url := signingServer(t, ca, NewHandler(ca, oneToken{}, HandlerOptions{}))
+	url := signingServer(t, ca, NewHandler(ca, staticVerifier{}, HandlerOptions{}))
 	tokens := []string{"expired", "broken", "good"}
 	var asked, rooted int
 	c := &Client{URL: url, ServerName: "anymesh.test", FirstDelay: time.Millisecond, MaxDelay: time.Millisecond,
 		Token: func() (string, error) {
 			if rooted == 0 {
-				return "good", nil // never sent: the server is not proven yet
+				return "good", nil // never sent: the server is not verified yet
 			}
 			asked++
 			return tokens[asked-1], nil
@@ -96,7 +96,7 @@ func TestClientReadsTokenAndRootsAnewUntilTheyAreGood(t *testing.T) {
 			}
 			return ca.Bundle(), nil
 		}}
-	if _, err := c.Request(t.Context(), request(t, newKey(t), &x509.CertificateRequest{})); err != nil {
+	if _, err := c.Request(t.Context(), newCSR(t, newKey(t), &x509.CertificateRequest{})); err != nil {
 		t.Fatal(err)
 	}
 	if asked != 3 || rooted != 4 {
@@ -104,29 +104,31 @@ func TestClientReadsTokenAndRootsAnewUntilTheyAreGood(t *testing.T) {
 	}
 }
 
-func TestClientGivesUpWhenToldTo(t *testing.T) {
+func TestClientStopsOnPermanentError(t *testing.T) {
 	ca := testCA(t)
-	url := signingServer(t, ca, NewHandler(ca, oneToken{}, HandlerOptions{}))
+	url := signingServer(t, ca, NewHandler(ca, staticVerifier{}, HandlerOptions{}))
 	c := &Client{URL: url, ServerName: "anymesh.test",
 		Token: func() (string, error) { return "stranger", nil },
 		Roots: func() (*Bundle, error) { return ca.Bundle(), nil }}
-	_, err := c.Request(t.Context(), request(t, newKey(t), &x509.CertificateRequest{}))
-	if err == nil || !strings.Contains(err.Error(), "PermissionDenied") || !strings.Contains(err.Error(), "not bound to a pod") {
-		t.Errorf("error %v does not hand on what the server said", err)
+	_, err := c.Request(t.Context(), newCSR(t, newKey(t), &x509.CertificateRequest{}))
+	if err == nil || !strings.Contains(err.Error(), "PermissionDenied") ||
+		!strings.Contains(err.Error(), "not bound to a pod") {
+		t.Errorf("error %v does not contain the server's message", err)
 	}
 	c.URL = strings.Replace(url, "https", "http", 1)
 	if _, err := c.Request(t.Context(), nil); err == nil || !strings.Contains(err.Error(), "https") {
-		t.Errorf("a token would have been sent in clear: %v", err)
+		t.Errorf("a token is sent without TLS: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	c.URL = url
 	c.Token = func() (string, error) { cancel(); return "", errors.New("no such file") }
-	if _, err := c.Request(ctx, nil); !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "no such file") {
+	if _, err := c.Request(ctx, nil); !errors.Is(err, context.Canceled) ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("error %v does not name the last failure", err)
 	}
 }
 
-func TestRedirectsAreNotFollowed(t *testing.T) {
+func TestClientIgnoresRedirects(t *testing.T) {
 	ca := testCA(t)
 	var stolen atomic.Int32
 	thief := signingServer(t, ca, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { stolen.Add(1) }))
@@ -144,15 +146,15 @@ func TestRedirectsAreNotFollowed(t *testing.T) {
 		},
 		Roots: func() (*Bundle, error) { return ca.Bundle(), nil }}
 	if _, err := c.Request(ctx, nil); err == nil {
-		t.Error("an answer was made of a redirect")
+		t.Error("a redirect is a response")
 	}
 	if stolen.Load() != 0 {
-		t.Error("the token went to another server")
+		t.Error("the token was sent to another server")
 	}
 }
 
-func TestHandlerAnswers(t *testing.T) {
-	good := request(t, newKey(t), &x509.CertificateRequest{})
+func TestHandlerResponses(t *testing.T) {
+	good := newCSR(t, newKey(t), &x509.CertificateRequest{})
 	for name, c := range map[string]struct {
 		method, path, auth string
 		body               []byte
@@ -172,38 +174,41 @@ func TestHandlerAnswers(t *testing.T) {
 		"large":          {"POST", SigningPath, "Bearer good", make([]byte, MaxRequestSize+1), 413, "TooLarge"},
 		"large, unknown": {"POST", SigningPath, "Bearer bad", make([]byte, MaxRequestSize+1), 413, "TooLarge"},
 	} {
-		h := NewHandler(testCA(t), oneToken{}, HandlerOptions{})
-		r := httptest.NewRequest(c.method, c.path, bytes.NewReader(c.body))
-		if c.auth != "" {
-			r.Header.Set("Authorization", c.auth)
-		}
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		var body struct{ Code, Message string }
-		if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if w.Code != c.status || body.Code != c.code {
-			t.Errorf("%s: %d %q, want %d %q", name, w.Code, body.Code, c.status, c.code)
-		}
-		if c.code != "" && body.Message == "" {
-			t.Errorf("%s: no message", name)
-		}
-		if c.code == "Unavailable" && strings.Contains(body.Message, "refused") {
-			t.Errorf("%s: inner errors are shown to strangers: %q", name, body.Message)
-		}
+		t.Run(name, func(t *testing.T) {
+			h := NewHandler(testCA(t), staticVerifier{}, HandlerOptions{})
+			r := httptest.NewRequest(c.method, c.path, bytes.NewReader(c.body))
+			if c.auth != "" {
+				r.Header.Set("Authorization", c.auth)
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			var body struct{ Code, Message string }
+			if err := json.Unmarshal(w.Body.Bytes(), &body); err != nil {
+				t.Error(err)
+			}
+			if w.Code != c.status || body.Code != c.code {
+				t.Errorf("%d %q, want %d %q", w.Code, body.Code, c.status, c.code)
+			}
+			if c.code != "" && body.Message == "" {
+				t.Error("no message")
+			}
+			if c.code == "Unavailable" && strings.Contains(body.Message, "refused") {
+				t.Errorf("inner errors are shown to strangers: %q", body.Message)
+			}
+		})
 	}
 }
 
-func TestLimitsAreForEachSourceAndPod(t *testing.T) {
+func TestRateLimitsPerSourceAndPod(t *testing.T) {
 	now := time.Now()
 	ca, err := newCA("cluster.local", func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
 	reg := prometheus.NewRegistry()
-	h := NewHandler(ca, oneToken{}, HandlerOptions{SourcePerSecond: 1, SourceBurst: 3, PodPerSecond: 1, PodBurst: 2, Registerer: reg})
-	good := request(t, newKey(t), &x509.CertificateRequest{})
+	h := NewHandler(ca, staticVerifier{}, HandlerOptions{SourceRequestsPerSecond: 1, SourceBurst: 3,
+		PodCertificatesPerSecond: 1, PodBurst: 2, Registerer: reg})
+	good := newCSR(t, newKey(t), &x509.CertificateRequest{})
 	send := func(from, token string) int {
 		r := httptest.NewRequest("POST", SigningPath, bytes.NewReader(good))
 		r.RemoteAddr = from
@@ -211,17 +216,17 @@ func TestLimitsAreForEachSourceAndPod(t *testing.T) {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, r)
 		if w.Code == 429 && w.Header().Get("Retry-After") == "" {
-			t.Error("429 does not say when to come back")
+			t.Error("429 has no Retry-After")
 		}
 		return w.Code
 	}
-	// The fourth of one /64 is over its limit, whatever it carries; another address is not.
+	// The fourth request of one /64 exceeds the limit, with any token.
 	for i, want := range []int{401, 401, 401, 429} {
 		if got := send(fmt.Sprintf("[2001:db8::%d]:9", i+1), "bad"); got != want {
 			t.Errorf("request %d: %d, want %d", i, got, want)
 		}
 	}
-	// A pod's limit holds wherever it comes from.
+	// The limit of a pod is independent of the source address.
 	for i, want := range []int{200, 200, 429} {
 		if got := send(fmt.Sprintf("10.0.0.%d:9", i), "good"); got != want {
 			t.Errorf("certificate %d: %d, want %d", i, got, want)
@@ -244,9 +249,9 @@ func (v slowVerifier) Verify(context.Context, string) (Claims, error) {
 	return blue, nil
 }
 
-func TestTooManyAtOnceAreSentAway(t *testing.T) {
+func TestMaxInFlight(t *testing.T) {
 	v := slowVerifier{make(chan struct{}), make(chan struct{})}
-	h := NewHandler(testCA(t), v, HandlerOptions{InFlight: 1})
+	h := NewHandler(testCA(t), v, HandlerOptions{MaxInFlight: 1})
 	send := func() int {
 		r := httptest.NewRequest("POST", SigningPath, strings.NewReader(""))
 		r.Header.Set("Authorization", "Bearer good")
@@ -266,7 +271,7 @@ func TestTooManyAtOnceAreSentAway(t *testing.T) {
 	}
 }
 
-func TestSourceOf(t *testing.T) {
+func TestSourceKey(t *testing.T) {
 	for in, want := range map[string]string{
 		"10.1.2.3:80":                 "10.1.2.3",
 		"[::ffff:10.1.2.3]:80":        "10.1.2.3",
@@ -275,8 +280,10 @@ func TestSourceOf(t *testing.T) {
 		"@":                           "unknown",
 		net.JoinHostPort("host", "1"): "unknown",
 	} {
-		if got := sourceOf(in); got != want {
-			t.Errorf("%s: %s, want %s", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := sourceKey(in); got != want {
+				t.Errorf("%s, want %s", got, want)
+			}
+		})
 	}
 }

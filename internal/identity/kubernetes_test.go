@@ -16,13 +16,14 @@ import (
 	ktesting "k8s.io/client-go/testing"
 )
 
-func TestReplicasAgreeOnOneAuthority(t *testing.T) {
+func TestReplicasShareOneCA(t *testing.T) {
 	client := fake.NewClientset()
 	var wg sync.WaitGroup
 	bundles := make([]string, 8)
 	for i := range bundles {
 		wg.Go(func() {
-			ca, err := OpenKeeper(context.Background(), client, KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
+			ca, err := OpenCAStore(context.Background(), client,
+				CAStoreOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
 			if err != nil {
 				t.Error(err)
 				return
@@ -42,21 +43,26 @@ func TestReplicasAgreeOnOneAuthority(t *testing.T) {
 	}
 }
 
-func TestAnUnusableSecretIsNamedAndKept(t *testing.T) {
+func TestInvalidSecretIsReportedAndKept(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{
 		`"tls.crt"`:               {},
-		"authority's certificate": {"tls.crt": []byte("x"), "tls.key": []byte("y")},
+		"CA certificate": {"tls.crt": []byte("x"), "tls.key": []byte("y")},
 	} {
-		client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "anymesh-system", Name: CASecret}, Data: data})
-		_, err := OpenKeeper(t.Context(), client, KeeperOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
-		if err == nil || !strings.Contains(err.Error(), "anymesh-system/"+CASecret) || !strings.Contains(err.Error(), name) {
-			t.Errorf("error %v does not name the Secret and %s", err, name)
-		}
-		for _, a := range client.Actions() {
-			if a.GetVerb() != "get" {
-				t.Errorf("the Secret was touched: %s", a.GetVerb())
+		t.Run(name, func(t *testing.T) {
+			client := fake.NewClientset(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{Namespace: "anymesh-system",
+				Name: CASecret}, Data: data})
+			_, err := OpenCAStore(t.Context(), client,
+				CAStoreOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local"})
+			if err == nil || !strings.Contains(err.Error(), "anymesh-system/"+CASecret) ||
+				!strings.Contains(err.Error(), name) {
+				t.Errorf("error %v does not name the Secret and %s", err, name)
 			}
-		}
+			for _, a := range client.Actions() {
+				if a.GetVerb() != "get" {
+					t.Errorf("the Secret was touched: %s", a.GetVerb())
+				}
+			}
+		})
 	}
 }
 
@@ -68,8 +74,8 @@ func bluePod() *corev1.Pod {
 	}
 }
 
-// A pod that starts has a token before it has a phase, and an older API server names no node.
-func TestPodsProveThemselves(t *testing.T) {
+// Tokens of pods without a phase, of ending pods, and of older API servers without a node are valid.
+func TestVerifyAcceptsPodTokens(t *testing.T) {
 	for name, change := range map[string]func(*authenticationv1.TokenReviewStatus, *corev1.Pod){
 		"a starting pod":     func(*authenticationv1.TokenReviewStatus, *corev1.Pod) {},
 		"a running pod":      func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Status.Phase = corev1.PodRunning },
@@ -79,25 +85,28 @@ func TestPodsProveThemselves(t *testing.T) {
 			p.DeletionTimestamp, p.Finalizers = &now, []string{"x/y"}
 		},
 	} {
-		review, pod := blueReview(), bluePod()
-		pod.Spec.NodeName = "node-1"
-		change(review, pod)
-		client := fake.NewClientset(pod)
-		client.PrependReactor("create", "tokenreviews", func(a ktesting.Action) (bool, runtime.Object, error) {
-			asked := a.(ktesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
-			if asked.Spec.Token != "the token" || len(asked.Spec.Audiences) != 1 || asked.Spec.Audiences[0] != "anymesh" {
-				t.Errorf("asked about %+v", asked.Spec)
+		t.Run(name, func(t *testing.T) {
+			review, pod := blueReview(), bluePod()
+			pod.Spec.NodeName = "node-1"
+			change(review, pod)
+			client := fake.NewClientset(pod)
+			client.PrependReactor("create", "tokenreviews", func(a ktesting.Action) (bool, runtime.Object, error) {
+				asked := a.(ktesting.CreateAction).GetObject().(*authenticationv1.TokenReview)
+				if asked.Spec.Token != "the token" || len(asked.Spec.Audiences) != 1 ||
+					asked.Spec.Audiences[0] != "anymesh" {
+					t.Errorf("asked about %+v", asked.Spec)
+				}
+				return true, &authenticationv1.TokenReview{Status: *review}, nil
+			})
+			claims, err := NewTokenVerifier(client).Verify(t.Context(), "the token")
+			if err != nil || claims != blue {
+				t.Errorf("claims %+v, %v", claims, err)
 			}
-			return true, &authenticationv1.TokenReview{Status: *review}, nil
 		})
-		claims, err := NewTokenVerifier(client).Verify(t.Context(), "the token")
-		if err != nil || claims != blue {
-			t.Errorf("%s: claims %+v, %v", name, claims, err)
-		}
 	}
 }
 
-func TestNoReviewForNoToken(t *testing.T) {
+func TestInvalidTokenSkipsReview(t *testing.T) {
 	client := fake.NewClientset()
 	for _, token := range []string{"", strings.Repeat("a", maxToken+1)} {
 		if _, err := NewTokenVerifier(client).Verify(t.Context(), token); !errors.Is(err, ErrUnauthenticated) {
@@ -109,10 +118,10 @@ func TestNoReviewForNoToken(t *testing.T) {
 	}
 }
 
-func TestClusterTroubleIsNotTheClientsFault(t *testing.T) {
+func TestAPIServerErrorIsNotUnauthenticated(t *testing.T) {
 	client := fake.NewClientset()
 	client.PrependReactor("create", "tokenreviews", func(ktesting.Action) (bool, runtime.Object, error) {
-		return true, nil, errors.New("etcd is away")
+		return true, nil, errors.New("etcd unavailable")
 	})
 	_, err := NewTokenVerifier(client).Verify(t.Context(), "x")
 	if err == nil || errors.Is(err, ErrUnauthenticated) || errors.Is(err, ErrDenied) {

@@ -5,15 +5,15 @@ import (
 	"strconv"
 )
 
-// Limit is a bound on what those who want certificates may do.
+// Limit is a limit of the signing endpoint.
 type Limit struct {
-	// Name of the field of HandlerOptions, or of the constant.
+	// Name is the field of HandlerOptions, or the constant.
 	Name string
-	// Default, with its unit.
+	// Default is the default value with its unit.
 	Default string
-	// Metric that counts when the limit is met, with the labels that select it.
+	// Metric is the series that counts events in which the limit was exceeded.
 	Metric string
-	// Text says what is bounded, and what happens at the bound.
+	// Text describes what is limited, and the effect of exceeding the limit.
 	Text string
 }
 
@@ -25,11 +25,11 @@ func Limits() []Limit {
 	refused := func(code string) string { return `anymesh_identity_refused_total{reason="` + code + `"}` }
 	const many = "TooManyRequests"
 	return []Limit{
-		{"MaxRequestSize", fmt.Sprintf("%d KiB", MaxRequestSize>>10), refused("TooLarge"), "Length of a certificate request. A longer one is not read."},
-		{"SourcePerSecond", number(o.SourcePerSecond), refused(many), "Requests of one address each second, on average; of IPv6, of one /64. One more is sent away, to come back."},
-		{"SourceBurst", strconv.Itoa(o.SourceBurst), refused(many), "Requests of one address at once, when it has not asked for a while."},
-		{"PodPerSecond", number(o.PodPerSecond), refused(many), "Certificates of one pod each second, on average; four in a certificate's life, if that is more."},
-		{"PodBurst", strconv.Itoa(o.PodBurst), refused(many), "Certificates of one pod at once, when it has not had any for a while."},
-		{"InFlight", strconv.Itoa(o.InFlight), refused("Unavailable"), "Requests that are worked on at once. One more is sent away, to come back."},
+		{"MaxRequestSize", fmt.Sprintf("%d KiB", MaxRequestSize>>10), refused("TooLarge"), "Length of a certificate request. A longer request gets status 413."},
+		{"SourceRequestsPerSecond", number(o.SourceRequestsPerSecond), refused(many), "Average number of requests per second from one address, or from one /64 for IPv6. A further request gets status 429."},
+		{"SourceBurst", strconv.Itoa(o.SourceBurst), refused(many), "Burst of requests from one address, beyond the average."},
+		{"PodCertificatesPerSecond", number(o.PodCertificatesPerSecond), refused(many), "Average number of certificates per second for one pod. If that is more, four per certificate lifetime."},
+		{"PodBurst", strconv.Itoa(o.PodBurst), refused(many), "Burst of certificates for one pod, beyond the average."},
+		{"MaxInFlight", strconv.Itoa(o.MaxInFlight), refused("Unavailable"), "Concurrent requests. A further request gets status 503."},
 	}
 }

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// Every number of HandlerOptions is a limit.
-func TestLimitsAreComplete(t *testing.T) {
+// Every number of HandlerOptions is in Limits.
+func TestLimitsListEveryOption(t *testing.T) {
 	listed := map[string]bool{"MaxRequestSize": true}
 	for _, l := range Limits() {
 		if l.Default == "" || l.Default == "0" || l.Text == "" {

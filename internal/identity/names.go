@@ -14,10 +14,10 @@ const (
 )
 
 var (
-	label       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
-	subdomain   = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
-	trustDomain = regexp.MustCompile(`^[a-z0-9._-]+$`) // SPIFFE-ID 2.1
-	podUID      = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
+	dnsLabel           = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?$`)
+	dnsSubdomain       = regexp.MustCompile(`^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$`)
+	trustDomainPattern = regexp.MustCompile(`^[a-z0-9._-]+$`) // SPIFFE-ID 2.1
+	uidPattern         = regexp.MustCompile(`^[A-Za-z0-9-]+$`)
 )
 
 func checkName(field, value string, shape *regexp.Regexp, limit int) error {
@@ -31,11 +31,10 @@ func checkName(field, value string, shape *regexp.Regexp, limit int) error {
 }
 
 func checkTrustDomain(td string) error {
-	return checkName("trust domain", td, trustDomain, maxTrustDomain)
+	return checkName("trust domain", td, trustDomainPattern, maxTrustDomain)
 }
 
-// Claims are the facts about a pod that a verified token proves, and that go
-// into its certificate. All four are required.
+// Claims are the verified facts about a pod that its certificate contains. All fields are required.
 type Claims struct {
 	Namespace      string
 	ServiceAccount string
@@ -44,19 +43,19 @@ type Claims struct {
 }
 
 func (c Claims) check() error {
-	if err := checkName("namespace", c.Namespace, label, maxLabel); err != nil {
+	if err := checkName("namespace", c.Namespace, dnsLabel, maxLabel); err != nil {
 		return err
 	}
-	if err := checkName("service account", c.ServiceAccount, subdomain, maxSubdomain); err != nil {
+	if err := checkName("service account", c.ServiceAccount, dnsSubdomain, maxSubdomain); err != nil {
 		return err
 	}
-	if err := checkName("pod", c.Pod, subdomain, maxSubdomain); err != nil {
+	if err := checkName("pod", c.Pod, dnsSubdomain, maxSubdomain); err != nil {
 		return err
 	}
-	return checkName("pod UID", c.PodUID, podUID, maxUID)
+	return checkName("pod UID", c.PodUID, uidPattern, maxUID)
 }
 
-// ID is the SPIFFE ID of a service account.
+// ID returns the SPIFFE ID of a service account.
 func ID(trustDomain, namespace, serviceAccount string) string {
 	return "spiffe://" + trustDomain + "/ns/" + namespace + "/sa/" + serviceAccount
 }

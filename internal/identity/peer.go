@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Peer is the workload that a verified certificate stands for.
+// Peer is the workload that a verified certificate identifies.
 type Peer struct {
 	TrustDomain    string
 	Namespace      string
@@ -16,21 +16,20 @@ type Peer struct {
 	PodUID         string
 }
 
-// ID is the peer's SPIFFE ID.
+// ID returns the SPIFFE ID of the peer.
 func (p Peer) ID() string { return ID(p.TrustDomain, p.Namespace, p.ServiceAccount) }
 
-// PeerFromCertificate reads the identity out of a workload certificate of this
-// mesh. The caller must have verified the certificate's chain already, as a TLS
-// handshake with client authentication does. Anything that the authority of
-// this package would not have written is refused, so that a certificate of
-// another kind under the same root never passes as a workload.
+// PeerFromCertificate returns the identity in a workload certificate of this mesh. The caller must have verified the
+// chain of the certificate, for example by a TLS handshake with client authentication. Any certificate that Sign
+// would not have issued is rejected, so that another kind of certificate of the same root does not identify a
+// workload.
 func PeerFromCertificate(cert *x509.Certificate) (Peer, error) {
 	var none Peer
 	if cert == nil {
-		return none, errors.New("peer certificate: none was presented")
+		return none, errors.New("peer certificate: missing")
 	}
 	if cert.IsCA {
-		return none, errors.New("peer certificate: it is an authority's, not a workload's")
+		return none, errors.New("peer certificate: is a CA certificate, not a workload's")
 	}
 	if len(cert.URIs) != 1 {
 		return none, fmt.Errorf("peer certificate: it has %d URI names, a workload's has exactly one", len(cert.URIs))
@@ -40,7 +39,7 @@ func PeerFromCertificate(cert *x509.Certificate) (Peer, error) {
 	if err != nil {
 		return none, fmt.Errorf("peer certificate: %w", err)
 	}
-	// Three attributes and no repeated one: with two common names, readers disagree on which counts.
+	// Exactly three attributes, none repeated: readers disagree about repeated common names.
 	if n := len(cert.Subject.Names); n != 3 || len(cert.Subject.OrganizationalUnit) != 1 {
 		return none, fmt.Errorf("peer certificate: subject %q does not name one pod, UID and namespace", cert.Subject)
 	}
@@ -50,12 +49,13 @@ func PeerFromCertificate(cert *x509.Certificate) (Peer, error) {
 		return none, fmt.Errorf("peer certificate: %w", err)
 	}
 	if ou := cert.Subject.OrganizationalUnit[0]; ou != p.Namespace {
-		return none, fmt.Errorf("peer certificate: the pod's namespace %q differs from %q in the SPIFFE ID", ou, p.Namespace)
+		return none, fmt.Errorf("peer certificate: the pod's namespace %q differs from %q in the SPIFFE ID", ou,
+			p.Namespace)
 	}
 	return p, nil
 }
 
-// parseID accepts only the canonical spelling, so that equal identities are equal strings.
+// parseID accepts only the canonical form, so that equal identities are equal strings.
 func parseID(id string) (Peer, error) {
 	rest, ok := strings.CutPrefix(id, "spiffe://")
 	if !ok {
@@ -69,10 +69,10 @@ func parseID(id string) (Peer, error) {
 	if err := checkTrustDomain(p.TrustDomain); err != nil {
 		return Peer{}, fmt.Errorf("SPIFFE ID %q: %w", id, err)
 	}
-	if err := checkName("namespace", p.Namespace, label, maxLabel); err != nil {
+	if err := checkName("namespace", p.Namespace, dnsLabel, maxLabel); err != nil {
 		return Peer{}, fmt.Errorf("SPIFFE ID %q: %w", id, err)
 	}
-	if err := checkName("service account", p.ServiceAccount, subdomain, maxSubdomain); err != nil {
+	if err := checkName("service account", p.ServiceAccount, dnsSubdomain, maxSubdomain); err != nil {
 		return Peer{}, fmt.Errorf("SPIFFE ID %q: %w", id, err)
 	}
 	return p, nil

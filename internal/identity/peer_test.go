@@ -10,9 +10,8 @@ import (
 	"time"
 )
 
-// Each case is a certificate that a verified chain could carry, but that this
-// mesh's authority would not have written.
-func TestForeignCertificatesAreNoPeers(t *testing.T) {
+// Each case is a certificate with a valid chain that Sign would not have issued.
+func TestPeerRejectsForeignCertificates(t *testing.T) {
 	ca := testCA(t)
 	sign := func(change func(*x509.Certificate)) *x509.Certificate {
 		template := &x509.Certificate{
@@ -56,18 +55,21 @@ func TestForeignCertificatesAreNoPeers(t *testing.T) {
 		"other OU":       func(c *x509.Certificate) { c.Subject.OrganizationalUnit = []string{"kube-system"} },
 		"two OUs":        func(c *x509.Certificate) { c.Subject.OrganizationalUnit = []string{"shop", "shop"} },
 		"two CNs": func(c *x509.Certificate) {
-			c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: "other"},
+			c.Subject.ExtraNames = []pkix.AttributeTypeAndValue{{Type: asn1.ObjectIdentifier{2, 5, 4, 3},
+				Value: "other"},
 				{Type: asn1.ObjectIdentifier{2, 5, 4, 3}, Value: blue.Pod}}
 		},
 		"authority": func(c *x509.Certificate) { c.IsCA = true },
 	} {
-		if p, err := PeerFromCertificate(sign(change)); err == nil {
-			t.Errorf("%s: accepted as %+v", name, p)
-		} else if !strings.HasPrefix(err.Error(), "peer certificate:") {
-			t.Errorf("%s: error %q does not say what it is about", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if p, err := PeerFromCertificate(sign(change)); err == nil {
+				t.Errorf("accepted as %+v", p)
+			} else if !strings.HasPrefix(err.Error(), "peer certificate:") {
+				t.Errorf("error %q has no prefix", err)
+			}
+		})
 	}
 	if _, err := PeerFromCertificate(nil); err == nil {
-		t.Error("no certificate at all was accepted")
+		t.Error("nil was accepted")
 	}
 }

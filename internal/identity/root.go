@@ -14,53 +14,53 @@ import (
 	"time"
 )
 
-// root is a self-signed certificate with its key.
+// root is a self-signed CA certificate with its key.
 type root struct {
 	cert *x509.Certificate
 	key  crypto.Signer
 }
 
-// newRoot makes a fresh ECDSA P-256 key and a self-signed certificate for it.
+// newRoot creates an ECDSA P-256 key and a self-signed certificate.
 func newRoot(trustDomain string, lifetime time.Duration, now time.Time) (root, error) {
 	if err := checkTrustDomain(trustDomain); err != nil {
-		return root{}, fmt.Errorf("new authority: %w", err)
+		return root{}, fmt.Errorf("new CA: %w", err)
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		return root{}, fmt.Errorf("new authority: %w", err)
+		return root{}, fmt.Errorf("new CA: %w", err)
 	}
 	serial, err := newSerial()
 	if err != nil {
-		return root{}, fmt.Errorf("new authority: %w", err)
+		return root{}, fmt.Errorf("new CA: %w", err)
 	}
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject: pkix.Name{
 			CommonName: "Anymesh root of " + trustDomain, Organization: []string{"Anymesh"},
-			SerialNumber: hex.EncodeToString(serial.Bytes()[:4]), // two roots of a mesh are two names
+			SerialNumber: hex.EncodeToString(serial.Bytes()[:4]), // gives each root a unique name
 		},
-		URIs:                  []*url.URL{{Scheme: "spiffe", Host: trustDomain}}, // X509-SVID 3.1: an authority's ID has no path
+		// X509-SVID 3.1: the SPIFFE ID of a CA has no path
+		URIs:                  []*url.URL{{Scheme: "spiffe", Host: trustDomain}},
 		NotBefore:             now.Add(-backdate),
 		NotAfter:              now.Add(lifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign,
 		BasicConstraintsValid: true,
-		IsCA:                  true, // without a path length: it vouches for the root after it
+		IsCA:                  true, // no path length limit: it signs the cross certificate of the next root
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		return root{}, fmt.Errorf("new authority: %w", err)
+		return root{}, fmt.Errorf("new CA: %w", err)
 	}
 	cert, err := x509.ParseCertificate(der)
 	if err != nil {
-		return root{}, fmt.Errorf("new authority: %w", err)
+		return root{}, fmt.Errorf("new CA: %w", err)
 	}
 	return root{cert: cert, key: key}, nil
 }
 
-// vouch makes a certificate by which those who trust r trust the other root's
-// key, too, as long as r is valid. A pod that was told of its roots long ago
-// still finds its way to us by it.
-func (r root) vouch(other *x509.Certificate) (*x509.Certificate, error) {
+// crossSign creates a cross certificate: peers that trust r also trust the key of the other root while r is valid. A
+// pod that received its roots before a rotation can still verify the control plane.
+func (r root) crossSign(other *x509.Certificate) (*x509.Certificate, error) {
 	serial, err := newSerial()
 	if err != nil {
 		return nil, fmt.Errorf("cross certificate: %w", err)
@@ -80,7 +80,7 @@ func (r root) vouch(other *x509.Certificate) (*x509.Certificate, error) {
 	return x509.ParseCertificate(der)
 }
 
-// newSerial is positive and has 126 random bits under a set one (RFC 5280 4.1.2.2: at most 20 octets).
+// newSerial returns a positive serial number with 126 random bits (RFC 5280, 4.1.2.2: at most 20 octets).
 func newSerial() (*big.Int, error) {
 	n, err := rand.Int(rand.Reader, new(big.Int).Lsh(big.NewInt(1), 126))
 	if err != nil {

@@ -13,70 +13,68 @@ import (
 	"time"
 )
 
-// Serving is the control plane's own TLS certificate. The first handshake after
-// two thirds of its life, or after the authority has changed, makes a new one.
-// It is safe for concurrent use.
-type Serving struct {
-	authority Authority
-	dnsNames  []string
-	ttl       time.Duration
+// ServingCertificate is the TLS certificate of the control plane. The first handshake after two thirds of its life,
+// or after a change of the CA, renews it. It is safe for concurrent use.
+type ServingCertificate struct {
+	provider CAProvider
+	dnsNames []string
+	ttl      time.Duration
 
-	mu     sync.Mutex
-	cert   *tls.Certificate
-	issuer *CA
-	renew  time.Time
+	mu      sync.Mutex
+	cert    *tls.Certificate
+	issuer  *CA
+	renewAt time.Time
 }
 
-// NewServing makes a serving certificate for the given DNS names, at least
-// one, valid for ttl. It carries no SPIFFE ID and is good for servers only, so
-// it can never pass as a workload.
-func NewServing(authority Authority, dnsNames []string, ttl time.Duration) (*Serving, error) {
-	s := &Serving{authority: authority, dnsNames: dnsNames, ttl: ttl}
+// NewServingCertificate creates a serving certificate for at least one DNS name with lifetime ttl. It has no SPIFFE
+// ID and no client authentication usage, so that it does not identify a workload.
+func NewServingCertificate(authority CAProvider, dnsNames []string, ttl time.Duration) (*ServingCertificate, error) {
+	s := &ServingCertificate{provider: authority, dnsNames: dnsNames, ttl: ttl}
 	if len(dnsNames) == 0 {
 		return nil, errors.New("serving certificate: no DNS name given")
 	}
-	if _, err := s.current(); err != nil {
+	if _, err := s.currentCertificate(); err != nil {
 		return nil, err
 	}
 	return s, nil
 }
 
-// IssueServing is NewServing for an authority that does not change, with DefaultLifetime.
-func (ca *CA) IssueServing(dnsNames []string) (*Serving, error) {
-	return NewServing(ca, dnsNames, DefaultLifetime)
+// IssueServingCertificate calls NewServingCertificate with this CA and DefaultLifetime.
+func (ca *CA) IssueServingCertificate(dnsNames []string) (*ServingCertificate, error) {
+	return NewServingCertificate(ca, dnsNames, DefaultLifetime)
 }
 
-// NotAfter is when the certificate that is served now expires.
-func (s *Serving) NotAfter() time.Time {
+// NotAfter returns the expiry of the current certificate.
+func (s *ServingCertificate) NotAfter() time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.cert.Leaf.NotAfter
 }
 
-// GetCertificate is for tls.Config.GetCertificate.
-func (s *Serving) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) { return s.current() }
+// GetCertificate implements tls.Config.GetCertificate.
+func (s *ServingCertificate) GetCertificate(*tls.ClientHelloInfo) (*tls.Certificate, error) {
+	return s.currentCertificate()
+}
 
-// TLS is a server's configuration: TLS 1.3 or 1.2, this certificate, and no
-// client authentication.
-func (s *Serving) TLS() *tls.Config {
+// TLSConfig returns a server configuration with this certificate and at least TLS 1.2, without client authentication.
+func (s *ServingCertificate) TLSConfig() *tls.Config {
 	return &tls.Config{MinVersion: tls.VersionTLS12, GetCertificate: s.GetCertificate}
 }
 
-// MutualTLS is TLS that also demands a client certificate which the
-// authority's bundle verifies: the bundle of the moment, at each handshake.
-// Sessions are not resumed, so that who is at the other end was always verified
-// now. Behind EndWithCertificate, a connection ends with the client's certificate.
-func (s *Serving) MutualTLS() *tls.Config {
-	each := s.TLS()
+// MutualTLSConfig is TLSConfig with client authentication. Each handshake verifies the client certificate with the
+// current trust bundle. Sessions are not resumed, so that each connection is verified. With a listener of
+// CloseOnCertificateExpiry, the connection is closed when the client certificate expires.
+func (s *ServingCertificate) MutualTLSConfig() *tls.Config {
+	each := s.TLSConfig()
 	each.ClientAuth = tls.RequireAndVerifyClientCert
 	each.SessionTicketsDisabled = true
 	all := each.Clone()
 	all.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 		c := each.Clone()
-		c.ClientCAs = s.authority.Current().Bundle().Pool()
-		if conn, ok := endingConnOf(hello.Conn); ok {
+		c.ClientCAs = s.provider.Current().Bundle().Pool()
+		if conn, ok := expiringConnOf(hello.Conn); ok {
 			c.VerifyConnection = func(st tls.ConnectionState) error {
-				conn.endAt(firstExpiry(st.VerifiedChains))
+				conn.closeAt(firstExpiry(st.VerifiedChains))
 				return nil
 			}
 		}
@@ -97,26 +95,26 @@ func firstExpiry(chains [][]*x509.Certificate) time.Time {
 	return first
 }
 
-func (s *Serving) current() (*tls.Certificate, error) {
+func (s *ServingCertificate) currentCertificate() (*tls.Certificate, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	ca := s.authority.Current()
+	ca := s.provider.Current()
 	now := ca.now()
-	if s.cert != nil && s.issuer == ca && now.Before(s.renew) {
+	if s.cert != nil && s.issuer == ca && now.Before(s.renewAt) {
 		return s.cert, nil
 	}
-	cert, err := issueServing(ca, s.dnsNames, s.ttl)
+	cert, err := issueServingCertificate(ca, s.dnsNames, s.ttl)
 	if err != nil {
 		if s.cert != nil && now.Before(s.cert.Leaf.NotAfter) {
-			return s.cert, nil // still good; the next handshake tries again
+			return s.cert, nil // still valid; the next handshake retries
 		}
 		return nil, fmt.Errorf("serving certificate for %s: %w", s.dnsNames[0], err)
 	}
-	s.cert, s.issuer, s.renew = cert, ca, RenewAt(now, cert.Leaf.NotAfter)
+	s.cert, s.issuer, s.renewAt = cert, ca, RenewAt(now, cert.Leaf.NotAfter)
 	return cert, nil
 }
 
-func issueServing(ca *CA, dnsNames []string, ttl time.Duration) (*tls.Certificate, error) {
+func issueServingCertificate(ca *CA, dnsNames []string, ttl time.Duration) (*tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
@@ -130,14 +128,13 @@ func issueServing(ca *CA, dnsNames []string, ttl time.Duration) (*tls.Certificat
 		return nil, err
 	}
 	out := &tls.Certificate{Certificate: [][]byte{leaf.Raw}, PrivateKey: key, Leaf: leaf}
-	for _, c := range append(ca.chain[:len(ca.chain):len(ca.chain)], ca.cross...) {
+	for _, c := range append(ca.chain[:len(ca.chain):len(ca.chain)], ca.crossCerts...) {
 		out.Certificate = append(out.Certificate, c.Raw)
 	}
 	return out, nil
 }
 
-// RenewAt is when a certificate should be replaced: after two thirds of the
-// time between now and its expiry.
+// RenewAt returns the time to renew a certificate: after two thirds of the time from now to its expiry.
 func RenewAt(now, notAfter time.Time) time.Time {
 	return now.Add(notAfter.Sub(now) * 2 / 3)
 }

@@ -7,13 +7,13 @@ import (
 	"time"
 )
 
-func TestServingCertificateIsRenewedAndIsNoWorkload(t *testing.T) {
+func TestServingCertificateIsRenewedAndHasNoSPIFFEID(t *testing.T) {
 	now := time.Now()
 	ca, err := newCA("cluster.local", func() time.Time { return now })
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := ca.IssueServing([]string{"anymesh.anymesh-system.svc"})
+	s, err := ca.IssueServingCertificate([]string{"anymesh.anymesh-system.svc"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,19 +38,20 @@ func TestServingCertificateIsRenewedAndIsNoWorkload(t *testing.T) {
 	if _, err := second.Leaf.Verify(opts); err != nil {
 		t.Error(err)
 	}
-	opts = x509.VerifyOptions{Roots: ca.Bundle().Pool(), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
+	opts = x509.VerifyOptions{Roots: ca.Bundle().Pool(), CurrentTime: now,
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if _, err := second.Leaf.Verify(opts); err == nil {
 		t.Error("good for clients, too")
 	}
 	if _, err := PeerFromCertificate(second.Leaf); err == nil {
 		t.Error("it passes as a workload")
 	}
-	if _, err := ca.IssueServing(nil); err == nil {
+	if _, err := ca.IssueServingCertificate(nil); err == nil {
 		t.Error("issued without a name")
 	}
 }
 
-func TestBundlesOverlap(t *testing.T) {
+func TestBundleUnion(t *testing.T) {
 	a, b := testCA(t), testCA(t)
 	both := a.Bundle().Union(b.Bundle(), a.Bundle())
 	if len(both.Roots()) != 2 {

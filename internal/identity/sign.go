@@ -11,22 +11,21 @@ import (
 	"time"
 )
 
-// Issued is a certificate with what is needed to use and to verify it.
+// Issued is a signed certificate with the certificates to use and to verify it.
 type Issued struct {
-	// CertificatePEM is the leaf, followed by intermediates if there are any.
+	// CertificatePEM is the leaf followed by the intermediates.
 	CertificatePEM []byte
 	// RootsPEM is the trust bundle.
 	RootsPEM []byte
-	// Serial is the leaf's serial number, hex.
+	// Serial is the serial number of the leaf, in hex.
 	Serial string
-	// NotBefore and NotAfter bound the leaf's validity.
+	// NotBefore and NotAfter are the validity of the leaf.
 	NotBefore, NotAfter time.Time
 }
 
-// Sign issues the X.509-SVID of the pod that the claims name, for the public
-// key of the certificate request; nothing else in the request is used. ttl must
-// be positive and is cut to the authority's own lifetime. Errors about the
-// request itself are ErrRequest.
+// Sign issues the X.509-SVID of the pod in the claims, for the public key of the certificate request. Other fields of
+// the request are ignored. ttl must be positive, and is reduced to the remaining lifetime of the CA. Errors in the
+// request wrap ErrRequest.
 func (ca *CA) Sign(csrPEM []byte, claims Claims, ttl time.Duration) (*Issued, error) {
 	if err := claims.check(); err != nil {
 		return nil, fmt.Errorf("sign: %w", err)
@@ -59,7 +58,7 @@ func (ca *CA) Sign(csrPEM []byte, claims Claims, ttl time.Duration) (*Issued, er
 	}, nil
 }
 
-// issue fills in what all leaves share, and signs.
+// issue sets the fields that all leaves share, and signs.
 func (ca *CA) issue(template *x509.Certificate, key crypto.PublicKey, ttl time.Duration) (*x509.Certificate, error) {
 	now := ca.now()
 	if ttl <= 0 {
@@ -73,7 +72,7 @@ func (ca *CA) issue(template *x509.Certificate, key crypto.PublicKey, ttl time.D
 		template.NotAfter = ca.cert.NotAfter
 	}
 	if !template.NotAfter.After(now) {
-		return nil, errors.New("the authority's own certificate has expired, replace it")
+		return nil, errors.New("the CA certificate has expired, replace it")
 	}
 	serial, err := newSerial()
 	if err != nil {

@@ -52,11 +52,11 @@ type discovery struct {
 // Acked implements xds.Observer.
 func (d *discovery) Acked(string, string, string, string) {}
 
-// Gone implements xds.Observer.
-func (d *discovery) Gone(string, string) {}
+// Disconnected implements xds.Observer.
+func (d *discovery) Disconnected(string, string) {}
 
-// Rejected implements xds.Observer.
-func (d *discovery) Rejected(_, _, typeURL string, names []string, message string) {
+// Nacked implements xds.Observer.
+func (d *discovery) Nacked(_, _, typeURL string, names []string, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.refusals = append(d.refusals, fmt.Sprintf("Envoy refuses %s %s: %s", typeURL, strings.Join(names, ", "), message))

@@ -57,7 +57,7 @@ func apiServerAway(t *testing.T) {
 		sent, before := sum("anymesh_xds_resources_total"), configured(t, at)
 		heal := partition(t, second, "reject with tcp reset")
 		eventually(t, arrives, "the stream of second has ended", func() error {
-			if n := sum("anymesh_xds_clients"); int(n) != len(at)-1 {
+			if n := sum("anymesh_xds_streams"); int(n) != len(at)-1 {
 				return fmt.Errorf("%v clients", n)
 			}
 			return nil

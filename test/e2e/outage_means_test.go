@@ -79,7 +79,7 @@ func allConnected(t *testing.T, planes []string, sidecars int) {
 	began := time.Now()
 	var before map[string]float64
 	eventually(t, 90*time.Second, "every sidecar is connected", func() error {
-		figures := map[string]float64{"anymesh_xds_clients": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_answers_total": 0}
+		figures := map[string]float64{"anymesh_xds_streams": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_acks_total": 0}
 		for name := range figures {
 			var err error
 			if figures[name], err = told(t.Context(), planes, name, ""); err != nil {
@@ -88,7 +88,7 @@ func allConnected(t *testing.T, planes []string, sidecars int) {
 		}
 		settled := maps.Equal(figures, before)
 		before = figures
-		if int(figures["anymesh_xds_clients"]) != sidecars || !settled {
+		if int(figures["anymesh_xds_streams"]) != sidecars || !settled {
 			return fmt.Errorf("want %d clients, and nothing in the making, got %v", sidecars, figures)
 		}
 		return nil

@@ -63,7 +63,7 @@ func readAll(file string) (string, error) {
 
 // planeStatus is what a control plane says of the authority.
 type planeStatus struct {
-	Phase, Trouble string
+	Phase, LastError string
 	Roots          []struct{ Role, Fingerprint string }
 }
 
@@ -206,13 +206,13 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 		replayed(t, gone)
 
 		awaitRenewals(t, before, 8)
-		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_ended_total", "expired")
+		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_closed_streams_total", "certificate_expired")
 		awaitRenewals(t, before, 10)
 		eventually(t, 20*time.Second, "every sidecar has come back with a new certificate", func() error {
-			if n := total(t, "anymesh_xds_ended_total", "expired") - reconnected; int(n) < len(before) {
+			if n := total(t, "anymesh_xds_closed_streams_total", "certificate_expired") - reconnected; int(n) < len(before) {
 				return fmt.Errorf("%v streams have ended", n)
 			}
-			if n, want := total(t, "anymesh_xds_clients", ""), len(colorsPods(t)); int(n) != want {
+			if n, want := total(t, "anymesh_xds_streams", ""), len(colorsPods(t)); int(n) != want {
 				return fmt.Errorf("%v sidecars are connected, want %d", n, want)
 			}
 			return nil

@@ -93,8 +93,8 @@ func TestStates(t *testing.T) {
 	nack := &xds.Nack{Names: []string{"a"}, Message: "bad"}
 	for want, c := range map[State]xds.ClientType{
 		Synced:  {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // what was refused before is mended
-		Pending: {SentVersion: "1", AckedVersion: "1", Pending: 2},
-		Waiting: {SentVersion: "2", AckedVersion: "1", Unanswered: 1},
+		Pending: {SentVersion: "1", AckedVersion: "1", PendingResources: 2},
+		Waiting: {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
 		Refused: {SentVersion: "2", AckedVersion: "1", LastNack: nack},
 	} {
 		if got := StateOf(c); got != want {

@@ -40,9 +40,9 @@ func StateOf(t xds.ClientType) State {
 	switch {
 	case t.LastNack != nil && t.AckedVersion != t.SentVersion:
 		return Refused
-	case t.Unanswered > 0 || t.AckedVersion != t.SentVersion:
+	case t.PendingAcks > 0 || t.AckedVersion != t.SentVersion:
 		return Waiting
-	case t.Pending > 0:
+	case t.PendingResources > 0:
 		return Pending
 	}
 	return Synced
@@ -109,7 +109,7 @@ func cell(s terminal.Style, t xds.ClientType) string {
 	case Waiting:
 		return s.Yellow(fmt.Sprintf("%d unanswered", t.Resources))
 	case Pending:
-		return s.Yellow(fmt.Sprintf("%d, %d pending", t.Resources, t.Pending))
+		return s.Yellow(fmt.Sprintf("%d, %d pending", t.Resources, t.PendingResources))
 	default:
 		return s.Green(fmt.Sprintf("%d %s", t.Resources, state))
 	}

@@ -22,26 +22,26 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// plain is gRPC's codec for messages that are what they are.
-type plain struct{}
+// rawCodec is a gRPC codec that sends byte slices unchanged.
+type rawCodec struct{}
 
-func (plain) Name() string { return "plain" }
+func (rawCodec) Name() string { return "plain" }
 
-func (plain) Marshal(v any) (mem.BufferSlice, error) {
+func (rawCodec) Marshal(v any) (mem.BufferSlice, error) {
 	return mem.BufferSlice{mem.SliceBuffer(v.([]byte))}, nil
 }
 
-func (plain) Unmarshal(data mem.BufferSlice, v any) error {
+func (rawCodec) Unmarshal(data mem.BufferSlice, v any) error {
 	*v.(*[]byte) = data.Materialize()
 	return nil
 }
 
-// dial makes one of gRPC's own clients.
-func dial(t testing.TB, r *running, options ...grpc.DialOption) *grpc.ClientConn {
+// dial creates a client connection of grpc-go.
+func dial(t testing.TB, r *testServer, options ...grpc.DialOption) *grpc.ClientConn {
 	t.Helper()
 	conn, err := grpc.NewClient("passthrough:///"+r.address, append([]grpc.DialOption{
 		grpc.WithTransportCredentials(insecure.NewCredentials()),
-		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(plain{}), grpc.MaxCallRecvMsgSize(64<<20)),
+		grpc.WithDefaultCallOptions(grpc.ForceCodecV2(rawCodec{}), grpc.MaxCallRecvMsgSize(64<<20)),
 	}, options...)...)
 	if err != nil {
 		t.Fatal(err)
@@ -50,8 +50,8 @@ func dial(t testing.TB, r *running, options ...grpc.DialOption) *grpc.ClientConn
 	return conn
 }
 
-// open opens a stream, which has no end of its own.
-func open(t testing.TB, conn *grpc.ClientConn, method string, options ...grpc.CallOption) grpc.ClientStream {
+// openStream opens a stream without END_STREAM.
+func openStream(t testing.TB, conn *grpc.ClientConn, method string, options ...grpc.CallOption) grpc.ClientStream {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	t.Cleanup(cancel)
@@ -67,10 +67,10 @@ func receive(s grpc.ClientStream) (message []byte, err error) {
 	return message, err
 }
 
-// echoes is whether a new stream of the client gets what it should.
-func echoes(t testing.TB, conn *grpc.ClientConn) {
+// checkEcho checks that a new stream of the client is served.
+func checkEcho(t testing.TB, conn *grpc.ClientConn) {
 	t.Helper()
-	s := open(t, conn, echoMethod)
+	s := openStream(t, conn, echoMethod)
 	if err := s.SendMsg([]byte("hello")); err != nil {
 		t.Error(err)
 	}
@@ -79,20 +79,20 @@ func echoes(t testing.TB, conn *grpc.ClientConn) {
 	}
 	s.CloseSend()
 	if _, err := receive(s); !errors.Is(err, io.EOF) {
-		t.Errorf("the end is %v", err)
+		t.Errorf("the stream ended with %v", err)
 	}
 }
 
-func random(seed uint64, size int) []byte {
+func randomBytes(seed uint64, size int) []byte {
 	b := make([]byte, size)
 	rng := rand.NewChaCha8([32]byte{byte(seed)})
-	_, _ = rng.Read(b) // it never fails
+	_, _ = rng.Read(b) // never fails
 	return b
 }
 
-// clients are what one may be like.
-func clients(t *testing.T, o Options, each func(t *testing.T, conn *grpc.ClientConn)) {
-	serverSide, clientSide := certificate(t)
+// forEachTransport runs a test with and without TLS, and with large and small windows.
+func forEachTransport(t *testing.T, o Options, each func(t *testing.T, conn *grpc.ClientConn)) {
+	serverSide, clientSide := tlsConfigs(t)
 	secure := grpc.WithTransportCredentials(credentials.NewTLS(clientSide))
 	small := []grpc.DialOption{grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535)}
 	for name, tt := range map[string]struct {
@@ -107,14 +107,14 @@ func clients(t *testing.T, o Options, each func(t *testing.T, conn *grpc.ClientC
 	} {
 		t.Run(name, func(t *testing.T) {
 			o.TLS = tt.tls
-			each(t, dial(t, start(t, loopback(t), o), tt.options...))
+			each(t, dial(t, startServer(t, listenLoopback(t), o), tt.options...))
 		})
 	}
 }
 
-var echoing = map[string]func(*Stream) Call{echoMethod: echo}
+var echoMethods = map[string]func(*Stream) StreamHandler{echoMethod: echo}
 
-func TestMessagesOfEverySizeArrive(t *testing.T) {
+func TestMessageSizes(t *testing.T) {
 	sizes := []int{0, 1, 1 << 20}
 	for n := 16379; n <= 16390; n++ {
 		sizes = append(sizes, n)
@@ -122,65 +122,66 @@ func TestMessagesOfEverySizeArrive(t *testing.T) {
 	for n := 65529; n <= 65536; n++ {
 		sizes = append(sizes, n)
 	}
-	clients(t, Options{Methods: echoing}, func(t *testing.T, conn *grpc.ClientConn) {
-		s := open(t, conn, echoMethod)
+	forEachTransport(t, Options{Methods: echoMethods}, func(t *testing.T, conn *grpc.ClientConn) {
+		s := openStream(t, conn, echoMethod)
 		for i, size := range sizes {
-			want := random(uint64(i), size)
+			want := randomBytes(uint64(i), size)
 			if err := s.SendMsg(want); err != nil {
 				t.Fatal(err)
 			}
 			if got, err := receive(s); err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("of %d bytes came %d, %v", size, len(got), err)
+				t.Fatalf("received %[2]d of %[1]d bytes, %[3]v", size, len(got), err)
 			}
 		}
 		s.CloseSend()
 		if _, err := receive(s); !errors.Is(err, io.EOF) {
-			t.Errorf("the end is %v", err)
+			t.Errorf("the stream ended with %v", err)
 		}
 	})
 }
 
 func TestLargeResponses(t *testing.T) {
-	part := random(1, 1<<20)
-	large := func(s *Stream) Call {
-		return functions{take: func([]byte) {
+	part := randomBytes(1, 1<<20)
+	large := func(s *Stream) StreamHandler {
+		return handlerFuncs{onMessage: func([]byte) {
 			parts := make([][]byte, 20)
 			for i := range parts {
 				parts[i] = part
 			}
 			s.Finish(s.Send(parts...))
-		}, end: s.Finish}
+		}, onEnd: s.Finish}
 	}
-	clients(t, Options{Methods: map[string]func(*Stream) Call{"/large": large}}, func(t *testing.T, conn *grpc.ClientConn) {
-		s := open(t, conn, "/large")
-		s.SendMsg([]byte{})
-		got, err := receive(s)
-		if err != nil || len(got) != 20<<20 {
-			t.Fatalf("%d bytes, %v", len(got), err)
-		}
-		for len(got) > 0 {
-			if !bytes.HasPrefix(got, part) {
-				t.Fatal("other bytes")
+	forEachTransport(t, Options{Methods: map[string]func(*Stream) StreamHandler{"/large": large}},
+		func(t *testing.T, conn *grpc.ClientConn) {
+			s := openStream(t, conn, "/large")
+			s.SendMsg([]byte{})
+			got, err := receive(s)
+			if err != nil || len(got) != 20<<20 {
+				t.Fatalf("%d bytes, %v", len(got), err)
 			}
-			got = got[len(part):]
-		}
-		if _, err := receive(s); !errors.Is(err, io.EOF) {
-			t.Errorf("the end is %v", err)
-		}
-	})
+			for len(got) > 0 {
+				if !bytes.HasPrefix(got, part) {
+					t.Fatal("other bytes")
+				}
+				got = got[len(part):]
+			}
+			if _, err := receive(s); !errors.Is(err, io.EOF) {
+				t.Errorf("the stream ended with %v", err)
+			}
+		})
 }
 
-func TestStreamsOfAConnection(t *testing.T) {
-	clients(t, Options{Methods: echoing}, func(t *testing.T, conn *grpc.ClientConn) {
+func TestConcurrentStreams(t *testing.T) {
+	forEachTransport(t, Options{Methods: echoMethods}, func(t *testing.T, conn *grpc.ClientConn) {
 		var all sync.WaitGroup
 		for i := range 10 {
-			s := open(t, conn, echoMethod)
+			s := openStream(t, conn, echoMethod)
 			sizes := rand.New(rand.NewPCG(uint64(i), 7))
 			want := make(chan []byte, 30)
 			all.Go(func() {
 				defer close(want)
 				for n := range 30 {
-					message := random(uint64(i+n), sizes.IntN(50_000))
+					message := randomBytes(uint64(i+n), sizes.IntN(50_000))
 					want <- message
 					if err := s.SendMsg(message); err != nil {
 						t.Errorf("stream %d: %v", i, err)
@@ -204,38 +205,39 @@ func TestStreamsOfAConnection(t *testing.T) {
 	})
 }
 
-func TestStatuses(t *testing.T) {
+func TestStatus(t *testing.T) {
 	long := strings.Repeat("ä", 10_000)
 	for name, tt := range map[string]struct {
 		end  error
 		code codes.Code
 		text string
 	}{
-		"a good end":          {nil, codes.OK, ""},
-		"no text":             {status.Error(codes.NotFound, ""), codes.NotFound, ""},
-		"text":                {status.Error(codes.DataLoss, "what is lost"), codes.DataLoss, "what is lost"},
-		"more than ASCII":     {status.Error(codes.Aborted, "größer als 50 %, 漢"), codes.Aborted, "größer als 50 %, 漢"},
-		"what looks escaped":  {status.Error(codes.Aborted, "%41%zz%"), codes.Aborted, "%41%zz%"},
-		"lines":               {status.Error(codes.Internal, "one\r\ntwo\x00\x7f"), codes.Internal, "one\r\ntwo\x00\x7f"},
-		"the last code":       {status.Error(codes.Unauthenticated, "who?"), codes.Unauthenticated, "who?"},
-		"a code of their own": {status.Error(123, "own"), 123, "own"},
-		"any error":           {errors.New("any"), codes.Unknown, "any"},
-		"a wrapped status":    {fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "it")), codes.NotFound, "wrapped: rpc error: code = NotFound desc = it"},
-		"a long text":         {status.Error(codes.Internal, long), codes.Internal, long[:longestText]},
-		"a long text that would be cut in a letter": {status.Error(codes.Internal, "x"+long), codes.Internal, "x" + long[:longestText-2]},
+		"OK":                                  {nil, codes.OK, ""},
+		"no text":                             {status.Error(codes.NotFound, ""), codes.NotFound, ""},
+		"text":                                {status.Error(codes.DataLoss, "what is lost"), codes.DataLoss, "what is lost"},
+		"more than ASCII":                     {status.Error(codes.Aborted, "größer als 50 %, 漢"), codes.Aborted, "größer als 50 %, 漢"},
+		"what looks escaped":                  {status.Error(codes.Aborted, "%41%zz%"), codes.Aborted, "%41%zz%"},
+		"lines":                               {status.Error(codes.Internal, "one\r\ntwo\x00\x7f"), codes.Internal, "one\r\ntwo\x00\x7f"},
+		"the highest code":                    {status.Error(codes.Unauthenticated, "who?"), codes.Unauthenticated, "who?"},
+		"an unknown code":                     {status.Error(123, "own"), 123, "own"},
+		"any error":                           {errors.New("any"), codes.Unknown, "any"},
+		"a wrapped status":                    {fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "it")), codes.NotFound, "wrapped: rpc error: code = NotFound desc = it"},
+		"a long text":                         {status.Error(codes.Internal, long), codes.Internal, long[:maxStatusMessage]},
+		"a long text truncated within a rune": {status.Error(codes.Internal, "x"+long), codes.Internal, "x" + long[:maxStatusMessage-2]},
 	} {
 		for when, messages := range map[string]int{"": 0, ", after a message": 1} {
 			t.Run(name+when, func(t *testing.T) {
-				r := start(t, loopback(t), Options{Methods: map[string]func(*Stream) Call{"/end": func(s *Stream) Call {
-					return functions{take: func(m []byte) {
-						for range messages {
-							_ = s.Send(m)
-						}
-						s.Finish(tt.end)
-						s.Finish(errors.New("only the first counts"))
-					}, end: func(error) { t.Error("an end after Finish") }}
-				}}})
-				s := open(t, dial(t, r), "/end")
+				r := startServer(t, listenLoopback(t),
+					Options{Methods: map[string]func(*Stream) StreamHandler{"/end": func(s *Stream) StreamHandler {
+						return handlerFuncs{onMessage: func(m []byte) {
+							for range messages {
+								_ = s.Send(m)
+							}
+							s.Finish(tt.end)
+							s.Finish(errors.New("only the first counts"))
+						}, onEnd: func(error) { t.Error("OnEnd after Finish") }}
+					}}})
+				s := openStream(t, dial(t, r), "/end")
 				s.SendMsg([]byte("x"))
 				for range messages {
 					if _, err := receive(s); err != nil {
@@ -254,8 +256,8 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotServed(t *testing.T) {
-	r := start(t, loopback(t), Options{Methods: echoing, MessageSize: 1000})
+func TestUnsupportedRequests(t *testing.T) {
+	r := startServer(t, listenLoopback(t), Options{Methods: echoMethods, MaxRecvMsgSize: 1000})
 	conn := dial(t, r)
 	for name, tt := range map[string]struct {
 		method  string
@@ -263,24 +265,24 @@ func TestWhatIsNotServed(t *testing.T) {
 		options []grpc.CallOption
 		want    codes.Code
 	}{
-		"an unknown method":    {"/test.Test/No", nil, nil, codes.Unimplemented},
-		"an unknown service":   {"/" + strings.Repeat("x", 1000), nil, nil, codes.Unimplemented},
-		"compression":          {echoMethod, random(1, 100), []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, codes.Unimplemented},
-		"too large a message":  {echoMethod, random(1, 1001), nil, codes.ResourceExhausted},
-		"far too large of one": {echoMethod, random(1, 1<<20), nil, codes.ResourceExhausted},
+		"an unknown method":       {"/test.Test/No", nil, nil, codes.Unimplemented},
+		"an unknown service":      {"/" + strings.Repeat("x", 1000), nil, nil, codes.Unimplemented},
+		"compression":             {echoMethod, randomBytes(1, 100), []grpc.CallOption{grpc.UseCompressor(gzip.Name)}, codes.Unimplemented},
+		"a too large message":     {echoMethod, randomBytes(1, 1001), nil, codes.ResourceExhausted},
+		"a message far too large": {echoMethod, randomBytes(1, 1<<20), nil, codes.ResourceExhausted},
 	} {
 		t.Run(name, func(t *testing.T) {
-			other := open(t, conn, echoMethod)
-			s := open(t, conn, tt.method, tt.options...)
-			s.SendMsg(tt.message) // the end says why it failed
+			other := openStream(t, conn, echoMethod)
+			s := openStream(t, conn, tt.method, tt.options...)
+			s.SendMsg(tt.message) // the end of the stream has the error
 			if _, err := receive(s); status.Code(err) != tt.want {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
-			other.SendMsg(random(2, 1000))
+			other.SendMsg(randomBytes(2, 1000))
 			if got, err := receive(other); len(got) != 1000 {
 				t.Errorf("another stream of the connection: %v", err)
 			}
-			echoes(t, conn)
+			checkEcho(t, conn)
 		})
 	}
 }

@@ -20,55 +20,55 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/socket"
 )
 
-// conn is one connection.
+// conn is an HTTP/2 connection of a client.
 type conn struct {
-	net.Conn // over TLS, if there is any
+	net.Conn // the TLS connection, or raw without TLS
 	raw      net.Conn
 	tls      *tls.Conn
 	server   *server
 
-	turn socket.Turn // to read
+	readTask socket.Task // runs readAvailable
 
-	// Of the turn.
-	rest    rest // of what came, that is no whole frame yet
-	frame   bytes.Reader
-	framer  *http2.Framer // reads from frame
-	arrived inflow
-	calm    calm
-	over    bool
+	// Only used by readTask.
+	partialFrame partialInput // incomplete frame
+	frame        bytes.Reader
+	framer       *http2.Framer // reads from frame
+	recvWindow   recvWindow
+	floodGuard   floodGuard
+	closed       bool
 
-	heard atomic.Bool // something, since the watch looked last
-	moved atomic.Bool // something of a message, to the socket
-	watch watch
+	received  atomic.Bool // a frame was received since the last keepalive check
+	wroteData atomic.Bool // message bytes were written since the last keepalive check
+	keepalive keepalive
 
-	writing sync.Mutex // to the socket; never taken under mu
+	writing sync.Mutex // guards writes to the socket; never acquired while mu is held
 
-	mu      sync.Mutex
-	room    sync.Cond // in the windows of this connection and its streams
-	streams []*Stream // that are open
-	last    uint32    // the latest that was opened
-	credit  int       // bytes of data that the client takes
-	initial int       // credit of a new stream
-	lost    error     // why there is no connection any more
+	mu                sync.Mutex
+	sendCond          sync.Cond // signals growth of the send windows of the connection and its streams
+	streams           []*Stream // open streams
+	lastStreamID      uint32    // highest stream ID that the client has opened
+	sendWindow        int       // bytes that the connection may send
+	initialSendWindow int       // send window of a new stream (SETTINGS_INITIAL_WINDOW_SIZE)
+	closeErr          error     // set when the connection is closed
 }
 
-// errLost is the end of calls whose connection is gone.
-var errLost = status.Error(codes.Unavailable, "the connection is lost")
+// errConnectionLost ends the streams of a closed connection.
+var errConnectionLost = status.Error(codes.Unavailable, "the connection is lost")
 
 func newConn(s *server, raw net.Conn) *conn {
 	c := &conn{
-		Conn: raw, raw: raw, server: s, calm: newCalm(s.Options),
-		credit: firstWindow, initial: firstWindow,
+		Conn: raw, raw: raw, server: s, floodGuard: newFloodGuard(s.Options),
+		sendWindow: initialWindowSize, initialSendWindow: initialWindowSize,
 	}
-	c.room.L = &c.mu
+	c.sendCond.L = &c.mu
 	return c
 }
 
-// greet exchanges the first words (RFC 9113, 3.4).
-func (c *conn) greet() error {
+// exchangePreface exchanges the connection prefaces (RFC 9113, 3.4).
+func (c *conn) exchangePreface() error {
 	hello := appendSettings(nil,
-		http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.server.mostStreams())},
-		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: headerList})
+		http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.server.maxConcurrentStreams())},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderListSize})
 	if err := c.write(hello); err != nil {
 		return err
 	}
@@ -80,21 +80,21 @@ func (c *conn) greet() error {
 		return errors.New("the client does not speak HTTP/2")
 	}
 	c.framer = http2.NewFramer(nil, &c.frame)
-	c.framer.SetMaxReadFrameSize(smallestFrame)
+	c.framer.SetMaxReadFrameSize(maxFrameSize)
 	c.framer.SetReuseFrames()
-	c.framer.MaxHeaderListSize = headerList
-	c.framer.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil) // bytes of the table: HTTP/2's default
+	c.framer.MaxHeaderListSize = maxHeaderListSize
+	c.framer.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil) // default table size of HTTP/2, in bytes
 	return nil
 }
 
-func (s *server) mostStreams() int {
-	if s.Streams == 0 {
-		return largestWindow
+func (s *server) maxConcurrentStreams() int {
+	if s.MaxConcurrentStreams == 0 {
+		return maxWindowSize
 	}
-	return s.Streams
+	return s.MaxConcurrentStreams
 }
 
-// write sends control frames, or none of them.
+// write writes whole control frames.
 func (c *conn) write(frames []byte) error {
 	c.writing.Lock()
 	defer c.writing.Unlock()
@@ -102,27 +102,28 @@ func (c *conn) write(frames []byte) error {
 	return err
 }
 
-// serve has what comes read until the connection ends: by the crew, or here where the crew cannot watch it.
+// serve reads until the connection ends: by the worker pool, or in this goroutine if the pool cannot watch the
+// connection.
 func (c *conn) serve() {
-	c.watch.begin(c)
-	c.turn.Do = c.read
-	if c.server.Crew.Watch(c.raw, &c.turn) {
-		c.server.Crew.Wake(&c.turn) // something may have come with the first words
+	c.keepalive.start(c)
+	c.readTask.Run = c.readAvailable
+	if c.server.Workers.Watch(c.raw, &c.readTask) {
+		c.server.Workers.Wake(&c.readTask) // frames may have arrived with the preface
 		return
 	}
-	for !c.over {
-		c.read()
+	for !c.closed {
+		c.readAvailable()
 	}
 }
 
-// read takes in what has come.
-func (c *conn) read() {
-	buffer := buffers.Get().(*[smallestFrame]byte)
-	defer buffers.Put(buffer)
-	for !c.over {
+// readAvailable reads and handles the input that is available.
+func (c *conn) readAvailable() {
+	buffer := bufferPool.Get().(*[maxFrameSize]byte)
+	defer bufferPool.Put(buffer)
+	for !c.closed {
 		n, err := c.Conn.Read(buffer[:])
 		if n > 0 {
-			if bad := c.take(buffer[:n]); bad != nil {
+			if bad := c.handleFrames(buffer[:n]); bad != nil {
 				err = bad
 			}
 		}
@@ -130,110 +131,110 @@ func (c *conn) read() {
 			return
 		}
 		if err != nil {
-			c.end(err)
+			c.shutdown(err)
 		}
 	}
 }
 
-// end ends the connection and its calls.
-func (c *conn) end(err error) {
-	c.over = true
+// shutdown closes the connection and ends its streams.
+func (c *conn) shutdown(err error) {
+	c.closed = true
 	var bad http2.ConnectionError
 	switch {
 	case errors.As(err, &bad):
-		c.leave(http2.ErrCode(bad))
-		c.server.Refused(refusalOf(http2.ErrCode(bad)))
+		c.sendGoAway(http2.ErrCode(bad))
+		c.server.OnRefused(refusalReason(http2.ErrCode(bad)))
 	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.leave(http2.ErrCodeNo) // the watch has it
+		c.sendGoAway(http2.ErrCodeNo) // set by keepalive
 	}
-	_ = c.raw.Close() // whoever writes has to stop
-	c.watch.end()
+	_ = c.raw.Close() // interrupts writes
+	c.keepalive.stop()
 	c.mu.Lock()
-	c.lost = errLost
+	c.closeErr = errConnectionLost
 	left := c.streams
 	c.streams = nil
 	c.mu.Unlock()
-	c.room.Broadcast()
+	c.sendCond.Broadcast()
 	for _, s := range left {
-		s.end(errLost)
+		s.notifyEnd(errConnectionLost)
 	}
-	c.server.gone(c.raw)
+	c.server.connClosed(c.raw)
 }
 
-func refusalOf(code http2.ErrCode) Refusal {
+func refusalReason(code http2.ErrCode) RefusalReason {
 	if code == http2.ErrCodeEnhanceYourCalm {
-		return Frames
+		return RefusedFrameRate
 	}
-	return Protocol
+	return RefusedProtocol
 }
 
-// leave says goodbye, if the client still listens.
-func (c *conn) leave(code http2.ErrCode) {
+// sendGoAway sends GOAWAY and gives up after one second.
+func (c *conn) sendGoAway(code http2.ErrCode) {
 	c.mu.Lock()
-	last := c.last
+	last := c.lastStreamID
 	c.mu.Unlock()
-	patience := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
-	defer patience.Stop()
-	_ = c.write(appendGoAway(nil, last, code)) // it is lost either way
+	timeout := time.AfterFunc(time.Second, func() { _ = c.raw.Close() })
+	defer timeout.Stop()
+	_ = c.write(appendGoAway(nil, last, code)) // the connection is closed in any case
 }
 
-// take takes in what the client said.
-func (c *conn) take(data []byte) error {
-	data = c.rest.with(data)
+// handleFrames handles the complete frames of received data, and buffers the rest.
+func (c *conn) handleFrames(data []byte) error {
+	data = c.partialFrame.join(data)
 	left := data
 	for {
-		frame, err := first(left)
+		frame, err := nextFrame(left)
 		if err != nil {
 			return err
 		}
 		if len(frame) == 0 {
 			break
 		}
-		c.heard.Store(true)
+		c.received.Store(true)
 		left = left[len(frame):]
-		if http2.FrameType(frame[kindAt]) == http2.FrameData {
-			err = c.data(frame)
+		if http2.FrameType(frame[typeOffset]) == http2.FrameData {
+			err = c.onData(frame)
 		} else {
-			err = c.control(frame)
+			err = c.onControlFrame(frame)
 		}
 		if err != nil {
 			var bad http2.StreamError
 			if !errors.As(err, &bad) {
 				return err
 			}
-			if err := c.reset(bad); err != nil {
+			if err := c.resetStream(bad); err != nil {
 				return err
 			}
 		}
 	}
-	c.rest.keep(left, data)
+	c.partialFrame.retain(left, data)
 	return nil
 }
 
-// reset ends a stream on which the client broke the rules.
-func (c *conn) reset(bad http2.StreamError) error {
-	if err := c.calm.spend(); err != nil {
+// resetStream ends a stream after a stream error (RFC 9113, 5.4.2).
+func (c *conn) resetStream(bad http2.StreamError) error {
+	if err := c.floodGuard.charge(); err != nil {
 		return err
 	}
 	c.mu.Lock()
 	if bad.StreamID%2 == 1 {
-		c.last = max(c.last, bad.StreamID) // it was not opened, and more of it may be on its way
+		c.lastStreamID = max(c.lastStreamID, bad.StreamID) // more frames of the refused stream may follow
 	}
 	c.mu.Unlock()
-	if s := c.remove(bad.StreamID); s != nil {
-		s.end(status.Error(codes.Internal, "HTTP/2: "+bad.Code.String()))
+	if s := c.removeStream(bad.StreamID); s != nil {
+		s.notifyEnd(status.Error(codes.Internal, "HTTP/2: "+bad.Code.String()))
 	}
-	return c.write(appendReset(nil, bad.StreamID, bad.Code))
+	return c.write(appendRSTStream(nil, bad.StreamID, bad.Code))
 }
 
-// unknown is whether the client has not opened the stream yet.
-func (c *conn) unknown(id uint32) bool {
+// isIdleStream reports whether the client has not opened the stream yet (state "idle" of RFC 9113, 5.1).
+func (c *conn) isIdleStream(id uint32) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return id > c.last || id%2 == 0
+	return id > c.lastStreamID || id%2 == 0
 }
 
-func (c *conn) find(id uint32) *Stream {
+func (c *conn) findStream(id uint32) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, s := range c.streams {
@@ -244,15 +245,15 @@ func (c *conn) find(id uint32) *Stream {
 	return nil
 }
 
-// remove takes a stream out of those that are open.
-func (c *conn) remove(id uint32) *Stream {
+// removeStream removes an open stream.
+func (c *conn) removeStream(id uint32) *Stream {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.removeLocked(id)
+	return c.removeStreamLocked(id)
 }
 
-// removeLocked is remove for who has the lock.
-func (c *conn) removeLocked(id uint32) *Stream {
+// removeStreamLocked is removeStream with the lock held.
+func (c *conn) removeStreamLocked(id uint32) *Stream {
 	i := slices.IndexFunc(c.streams, func(s *Stream) bool { return s.id == id })
 	if i < 0 {
 		return nil
@@ -260,6 +261,6 @@ func (c *conn) removeLocked(id uint32) *Stream {
 	s := c.streams[i]
 	c.streams = slices.Delete(c.streams, i, i+1)
 	s.closed = true
-	c.room.Broadcast()
+	c.sendCond.Broadcast()
 	return s
 }

@@ -1,23 +1,18 @@
-// Package grpcserver serves gRPC calls that last, to many clients that mostly
-// wait.
+// Package grpcserver is a gRPC server for long-lived streams of many mostly idle clients.
 //
-// In: connections of a listener, and for each method a function that makes a
-// Call of each stream that a client opens. Out: the messages of a stream, one
-// after the other, and at last its end; and a Stream that sends messages whose
-// parts may be shared with other streams.
+// In: connections of a listener, and for each method a function that creates the StreamHandler of a new stream. Out:
+// the messages of a stream, one at a time, and its end; and a Stream that sends messages. The parts of a sent message
+// may be shared with other streams.
 //
-// A general gRPC server has three goroutines and several queues for each client,
-// and passes a message from one to the next. Here a few goroutines (socket.Crew)
-// read all connections, and whoever reads a message also takes it in; whoever sends
-// one writes it to the socket. A client that waits has no goroutine and no buffers, and
-// a message costs one read and one write. Frames and headers are parsed by
-// golang.org/x/net/http2, encryption is crypto/tls.
+// A general gRPC server runs three goroutines and several queues per client. Here a few goroutines
+// (socket.WorkerPool) read all connections. The goroutine that reads a message also handles it, and the goroutine that
+// sends a message also writes it to the socket. An idle client has no goroutine and no buffers; a message costs one
+// read and one write. golang.org/x/net/http2 parses frames and headers, crypto/tls encrypts.
 //
-// What it serves is in RFC 9113 (HTTP/2) and in gRPC's "gRPC over HTTP2"; what it
-// leaves out, because calls that last have no use for it, is compression, metadata
-// of either side, and deadlines: a client whose deadline has passed resets its
-// stream itself.
+// The package implements the server part of RFC 9113 (HTTP/2) and of gRPC's "gRPC over HTTP2". It does not implement
+// compression, metadata and deadlines: long-lived streams do not need them, and a client whose deadline has passed
+// resets its stream itself.
 //
-// Whatever a client sends is bounded: frames, headers, messages, streams, windows
-// of flow control, and how often it may call for an answer (calm.go).
+// All input has a limit: frames, headers, messages, streams, flow-control windows, and the rate of control frames and
+// empty frames (floodguard.go).
 package grpcserver

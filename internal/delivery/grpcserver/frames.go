@@ -11,45 +11,46 @@ import (
 
 // Sizes of HTTP/2 and gRPC, in bytes.
 const (
-	frameHeader = 9
-	// smallestFrame is the length of frames that everyone takes (RFC 9113, 4.2), and of ours that others may send.
-	smallestFrame = 16 << 10
-	// prefix of a gRPC message: whether it is compressed, and its length in four bytes.
-	prefix = 5
-	// firstWindow is what either side may send at first (RFC 9113, 6.9.2), and largestWindow what a window can be at most.
-	firstWindow   = 1<<16 - 1
-	largestWindow = 1<<31 - 1
-	// headerList bounds the headers of a request.
-	headerList = 16 << 10
+	frameHeaderLen = 9
+	// maxFrameSize is the frame size that every endpoint accepts (RFC 9113, 4.2). The server sends and accepts frames
+	// of at most this size.
+	maxFrameSize = 16 << 10
+	// messagePrefixLen is the length of a gRPC message prefix: compressed flag and 4 bytes length.
+	messagePrefixLen = 5
+	// initialWindowSize is the initial flow-control window (RFC 9113, 6.9.2), maxWindowSize the largest.
+	initialWindowSize = 1<<16 - 1
+	maxWindowSize     = 1<<31 - 1
+	// maxHeaderListSize limits the headers of a request.
+	maxHeaderListSize = 16 << 10
 )
 
-// Places in the header of a frame (RFC 9113, 4.1).
+// Offsets in the header of a frame (RFC 9113, 4.1).
 const (
-	kindAt   = 3
-	flagsAt  = 4
-	streamAt = 5
+	typeOffset     = 3
+	flagsOffset    = 4
+	streamIDOffset = 5
 )
 
-// first is the first frame, with those that continue its headers; empty if not all of it is there.
-func first(b []byte) ([]byte, error) {
+// nextFrame returns the first frame of b, with its CONTINUATION frames. It returns nil if the input is incomplete.
+func nextFrame(b []byte) ([]byte, error) {
 	for n := 0; ; {
-		if len(b) < n+frameHeader {
+		if len(b) < n+frameHeaderLen {
 			return nil, nil
 		}
 		size := int(b[n])<<16 | int(b[n+1])<<8 | int(b[n+2])
-		if size > smallestFrame {
+		if size > maxFrameSize {
 			return nil, http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
-		if n > 2*headerList {
-			return nil, http2.ConnectionError(http2.ErrCodeProtocol) // headers without end
+		if n > 2*maxHeaderListSize {
+			return nil, http2.ConnectionError(http2.ErrCodeProtocol) // endless CONTINUATION frames
 		}
-		kind, flags := http2.FrameType(b[n+kindAt]), http2.Flags(b[n+flagsAt])
+		kind, flags := http2.FrameType(b[n+typeOffset]), http2.Flags(b[n+flagsOffset])
 		opens := kind == http2.FrameHeaders || kind == http2.FrameContinuation && n > 0
-		if n += frameHeader + size; len(b) < n {
+		if n += frameHeaderLen + size; len(b) < n {
 			return nil, nil
 		}
 		if !opens || flags.Has(http2.FlagHeadersEndHeaders) {
-			return b[:n], nil // if something else comes between headers, the framer says so
+			return b[:n], nil // the framer reports other frames within a header block
 		}
 	}
 }
@@ -72,7 +73,7 @@ func appendWindowUpdate(b []byte, stream uint32, by int) []byte {
 	return binary.BigEndian.AppendUint32(appendFrame(b, http2.FrameWindowUpdate, 0, stream, 4), uint32(by))
 }
 
-func appendReset(b []byte, stream uint32, code http2.ErrCode) []byte {
+func appendRSTStream(b []byte, stream uint32, code http2.ErrCode) []byte {
 	return binary.BigEndian.AppendUint32(appendFrame(b, http2.FrameRSTStream, 0, stream, 4), uint32(code))
 }
 
@@ -82,21 +83,22 @@ func appendGoAway(b []byte, last uint32, code http2.ErrCode) []byte {
 	return binary.BigEndian.AppendUint32(b, uint32(code))
 }
 
-// ok is the field ":status: 200" of HPACK's static table (RFC 7541, appendix A).
-const ok = 0x88
+// hpackStatus200 is the index of ":status: 200" in the static table of HPACK (RFC 7541, appendix A).
+const hpackStatus200 = 0x88
 
-// appendField writes a header that is not indexed (RFC 7541, 6.2.2), so that no state is kept of what was sent.
-func appendField(b []byte, name, value string) []byte {
+// appendHPACKField appends a literal header field without indexing (RFC 7541, 6.2.2), so that the encoder has no
+// state.
+func appendHPACKField(b []byte, name, value string) []byte {
 	b = append(b, 0)
 	for _, text := range []string{name, value} {
-		b = appendInteger(b, len(text))
+		b = appendHPACKInteger(b, len(text))
 		b = append(b, text...)
 	}
 	return b
 }
 
-// appendInteger writes one of HPACK's integers behind one bit, which is 0 (RFC 7541, 5.1).
-func appendInteger(b []byte, n int) []byte {
+// appendHPACKInteger appends an HPACK integer with a 7-bit prefix and a first bit of 0 (RFC 7541, 5.1).
+func appendHPACKInteger(b []byte, n int) []byte {
 	const most = 1<<7 - 1
 	if n < most {
 		return append(b, byte(n))
@@ -108,36 +110,38 @@ func appendInteger(b []byte, n int) []byte {
 	return append(b, byte(n))
 }
 
-// responseHeaders begin every response.
-var responseHeaders = appendField([]byte{ok}, "content-type", "application/grpc")
+// responseHeaders is the encoded header block of every response.
+var responseHeaders = appendHPACKField([]byte{hpackStatus200}, "content-type", "application/grpc")
 
-func appendHeaders(b []byte, stream uint32) []byte {
+func appendResponseHeaders(b []byte, stream uint32) []byte {
 	b = appendFrame(b, http2.FrameHeaders, http2.FlagHeadersEndHeaders, stream, len(responseHeaders))
 	return append(b, responseHeaders...)
 }
 
-// appendTrailers ends a response, and is all of it if there were no headers yet.
+// appendTrailers appends the trailers of a response. headers adds the response headers, if none were sent
+// (Trailers-Only).
 func appendTrailers(b []byte, stream uint32, end *status.Status, headers bool) []byte {
 	var block []byte
 	if headers {
 		block = append(block, responseHeaders...)
 	}
-	block = appendField(block, "grpc-status", strconv.Itoa(int(end.Code())))
+	block = appendHPACKField(block, "grpc-status", strconv.Itoa(int(end.Code())))
 	if text := end.Message(); text != "" {
-		block = appendField(block, "grpc-message", escape(text))
+		block = appendHPACKField(block, "grpc-message", encodeStatusMessage(text))
 	}
 	b = appendFrame(b, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, len(block))
 	return append(b, block...)
 }
 
-// longestText is how much of an error's text is sent, in bytes; headers have to fit into one frame.
-const longestText = 4 << 10
+// maxStatusMessage is the maximum length of a sent status message, in bytes: the headers must fit in one frame.
+const maxStatusMessage = 4 << 10
 
-// escape is gRPC's percent-encoding of a status message: all but printable ASCII, and the percent sign itself.
-func escape(text string) string {
+// encodeStatusMessage percent-encodes a status message as gRPC requires: every byte except printable ASCII, and the
+// percent sign.
+func encodeStatusMessage(text string) string {
 	const hex = "0123456789ABCDEF"
-	if len(text) > longestText {
-		end := longestText
+	if len(text) > maxStatusMessage {
+		end := maxStatusMessage
 		for end > 0 && !utf8.RuneStart(text[end]) {
 			end--
 		}

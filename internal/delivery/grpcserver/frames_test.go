@@ -16,8 +16,8 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// What is written by hand is what the library reads.
-func TestFieldsAreHPACK(t *testing.T) {
+// The hpack package decodes what appendHPACKField encodes.
+func TestHPACKEncoding(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	decoder := hpack.NewDecoder(4<<10, nil)
 	for _, size := range []int{0, 1, 126, 127, 128, 254, 255, 256, 16510, 16511, 1<<21 + 126, 1<<21 + 127} {
@@ -28,7 +28,7 @@ func TestFieldsAreHPACK(t *testing.T) {
 			}
 			var b []byte
 			for _, f := range want {
-				b = appendField(b, f.Name, f.Value)
+				b = appendHPACKField(b, f.Name, f.Value)
 			}
 			got, err := decoder.DecodeFull(b)
 			if err != nil || len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
@@ -38,16 +38,18 @@ func TestFieldsAreHPACK(t *testing.T) {
 	}
 }
 
-func TestControlFramesAreHTTP2(t *testing.T) {
+func TestControlFrameEncoding(t *testing.T) {
 	var b []byte
-	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	b = appendWindowUpdate(b, 1<<31-1, largestWindow)
-	b = appendReset(b, 7, http2.ErrCodeRefusedStream)
+	b = appendSettings(b, http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	b = appendWindowUpdate(b, 1<<31-1, maxWindowSize)
+	b = appendRSTStream(b, 7, http2.ErrCodeRefusedStream)
 	b = appendGoAway(b, 9, http2.ErrCodeEnhanceYourCalm)
 	var want bytes.Buffer
 	theirs := http2.NewFramer(&want, nil)
-	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100}, http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
-	theirs.WriteWindowUpdate(1<<31-1, largestWindow)
+	theirs.WriteSettings(http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: 100},
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: 1 << 31})
+	theirs.WriteWindowUpdate(1<<31-1, maxWindowSize)
 	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
 	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)
 	if !bytes.Equal(b, want.Bytes()) {
@@ -55,8 +57,8 @@ func TestControlFramesAreHTTP2(t *testing.T) {
 	}
 }
 
-// texts are those of statuses, valid or not.
-func texts(each func(text string)) {
+// forEachStatusMessage calls a function with valid and invalid status messages.
+func forEachStatusMessage(each func(text string)) {
 	rng := rand.New(rand.NewPCG(3, 4))
 	for range 500 {
 		b := make([]byte, rng.IntN(50))
@@ -66,20 +68,20 @@ func texts(each func(text string)) {
 		each(string(b))
 		each(strings.ToValidUTF8(string(b), "ü%\n"))
 	}
-	for shift := range 5 { // letters of several bytes where texts are cut
+	for shift := range 5 { // multi-byte runes at the limit
 		for _, letter := range []string{"a", "ß", "漢", "😀", "%", "\xff"} {
-			each(strings.Repeat("x", shift) + strings.Repeat(letter, 3*longestText/len(letter)))
+			each(strings.Repeat("x", shift) + strings.Repeat(letter, 3*maxStatusMessage/len(letter)))
 		}
 	}
 }
 
-func TestTrailersSayHowItEnded(t *testing.T) {
-	texts(func(text string) {
+func TestTrailersEncoding(t *testing.T) {
+	forEachStatusMessage(func(text string) {
 		for _, headers := range []bool{false, true} {
 			for _, code := range []codes.Code{0, 1, 9, 10, 16, 99, 100, 1<<32 - 1} {
 				b := appendTrailers(nil, 5, status.New(code, text), headers)
-				in := http2.NewFramer(nil, bytes.NewReader(b)) // which takes frames of 16 KiB
-				in.SetMaxReadFrameSize(smallestFrame)
+				in := http2.NewFramer(nil, bytes.NewReader(b)) // accepts frames of 16 KiB
+				in.SetMaxReadFrameSize(maxFrameSize)
 				in.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil)
 				frame, err := in.ReadFrame()
 				if err != nil {
@@ -97,15 +99,15 @@ func TestTrailersSayHowItEnded(t *testing.T) {
 					t.Fatalf("headers: %v: %v", headers, got)
 				}
 				if text != "" {
-					arrives(t, text, got["grpc-message"])
+					checkStatusMessage(t, text, got["grpc-message"])
 				}
 			}
 		}
 	})
 }
 
-// arrives is whether a text is what gRPC's percent-encoding of it says, or the beginning of it.
-func arrives(t *testing.T, text, encoded string) {
+// checkStatusMessage checks that a percent-encoded message decodes to the text, or to the beginning of it.
+func checkStatusMessage(t *testing.T, text, encoded string) {
 	t.Helper()
 	for i := range len(encoded) {
 		if encoded[i] < ' ' || encoded[i] > '~' {
@@ -116,16 +118,16 @@ func arrives(t *testing.T, text, encoded string) {
 	if err != nil || !strings.HasPrefix(text, got) {
 		t.Fatalf("%q became %q: %v", text, got, err)
 	}
-	if lost := len(text) - len(got); lost > 0 && len(got) < longestText-utf8.UTFMax {
+	if lost := len(text) - len(got); lost > 0 && len(got) < maxStatusMessage-utf8.UTFMax {
 		t.Fatalf("%d bytes of %d are lost", lost, len(text))
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(got) {
-		t.Fatalf("a letter of %q was cut", text)
+		t.Fatalf("%q was truncated within a rune", text)
 	}
 }
 
-// A frame is taken in when all of it is there, and headers when they have ended.
-func TestFirstFrame(t *testing.T) {
+// A frame is returned when it is complete, and HEADERS when their CONTINUATION frames are complete.
+func TestNextFrame(t *testing.T) {
 	join := func(frames ...[]byte) []byte { return bytes.Join(frames, nil) }
 	ping := appendFrame(nil, http2.FramePing, 0, 0, 8)
 	ping = append(ping, make([]byte, 8)...)
@@ -136,28 +138,28 @@ func TestFirstFrame(t *testing.T) {
 		whole []byte
 		bad   error
 	}{
-		"one":                             {whole: ping},
-		"headers that go on":              {whole: join(begin, more, more, end)},
-		"headers with something between":  {whole: join(begin, ping)},
-		"what goes on without a begin":    {whole: more},
-		"longer than agreed":              {whole: appendFrame(nil, http2.FrameData, 0, 1, smallestFrame+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
-		"headers without end":             {whole: join(begin, bytes.Repeat(more, headerList)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
-		"headers that say nothing at all": {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), headerList)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"one":                          {whole: ping},
+		"headers with continuations":   {whole: join(begin, more, more, end)},
+		"headers interrupted by PING":  {whole: join(begin, ping)},
+		"continuation without headers": {whole: more},
+		"frame too large":              {whole: appendFrame(nil, http2.FrameData, 0, 1, maxFrameSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
+		"endless continuations":        {whole: join(begin, bytes.Repeat(more, maxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"endless empty continuations":  {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), maxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.bad != nil {
-				if _, err := first(test.whole); !errors.Is(err, test.bad) {
+				if _, err := nextFrame(test.whole); !errors.Is(err, test.bad) {
 					t.Fatalf("%v, want %v", err, test.bad)
 				}
 				return
 			}
 			for n := range test.whole {
-				if f, err := first(test.whole[:n]); len(f) > 0 || err != nil {
+				if f, err := nextFrame(test.whole[:n]); len(f) > 0 || err != nil {
 					t.Fatalf("after %d of %d bytes: %d, %v", n, len(test.whole), len(f), err)
 				}
 			}
 			for _, behind := range [][]byte{nil, ping, {0}} {
-				if f, err := first(join(test.whole, behind)); !bytes.Equal(f, test.whole) || err != nil {
+				if f, err := nextFrame(join(test.whole, behind)); !bytes.Equal(f, test.whole) || err != nil {
 					t.Errorf("%d bytes, want %d, %v", len(f), len(test.whole), err)
 				}
 			}

@@ -9,57 +9,60 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// buffers hold what is on its way to a socket: frames, as long as one TLS record.
-var buffers = sync.Pool{New: func() any { return new([smallestFrame]byte) }}
+// bufferPool holds buffers for reads from and writes to sockets, of the size of a frame, which is that of a TLS
+// record.
+var bufferPool = sync.Pool{New: func() any { return new([maxFrameSize]byte) }}
 
-// Send sends a message in parts, which are not kept. It blocks while the client takes no more. It fails when either side has ended the
-// stream, or the connection is lost. A stream sends one message at a time: calls must not overlap.
+// Send sends a message that consists of parts. The parts are not retained. Send blocks while the flow-control window
+// of the client is empty. It fails when either side has ended the stream or the connection is closed. Calls for one
+// stream must not overlap.
 func (s *Stream) Send(parts ...[]byte) error {
-	var head [prefix]byte
+	var head [messagePrefixLen]byte
 	size := 0
 	for _, part := range parts {
 		size += len(part)
 	}
 	binary.BigEndian.PutUint32(head[1:], uint32(size))
-	w := writer{stream: s, conn: s.conn, buffer: buffers.Get().(*[smallestFrame]byte)}
-	defer buffers.Put(w.buffer)
+	w := messageWriter{stream: s, conn: s.conn, buffer: bufferPool.Get().(*[maxFrameSize]byte)}
+	defer bufferPool.Put(w.buffer)
 	w.out = w.buffer[:0]
 	w.conn.writing.Lock()
 	defer w.conn.writing.Unlock()
-	err := w.message(head[:], parts, prefix+size)
-	if last := w.flush(); err == nil { // what is in the buffer is counted as sent, also where it is the last
+	err := w.writeMessage(head[:], parts, messagePrefixLen+size)
+	// also after an error: the buffered bytes are already subtracted from the send window
+	if last := w.flush(); err == nil {
 		err = last
 	}
 	if err == nil {
-		w.conn.calm.earn()
+		w.conn.floodGuard.credit()
 	}
 	return err
 }
 
-// writer writes one message. It needs the connection's writing lock.
-type writer struct {
+// messageWriter writes one message. It requires the connection's write lock.
+type messageWriter struct {
 	stream *Stream
 	conn   *conn
-	buffer *[smallestFrame]byte
-	out    []byte // the part of the buffer that is used
+	buffer *[maxFrameSize]byte
+	out    []byte // used part of the buffer
 }
 
-func (w *writer) message(part []byte, rest [][]byte, left int) error {
+func (w *messageWriter) writeMessage(part []byte, rest [][]byte, left int) error {
 	for left > 0 {
 		headers := 0
-		if !w.stream.begun {
-			headers = frameHeader + len(responseHeaders)
+		if !w.stream.headersSent {
+			headers = frameHeaderLen + len(responseHeaders)
 		}
-		room := cap(w.out) - len(w.out) - frameHeader - headers
+		room := cap(w.out) - len(w.out) - frameHeaderLen - headers
 		if room <= 0 {
 			if err := w.flush(); err != nil {
 				return err
 			}
-			w.conn.writing.Unlock() // others have something to say, too
+			w.conn.writing.Unlock() // let other streams write
 			w.conn.writing.Lock()
 			continue
 		}
-		n, err := w.stream.reserve(min(left, room))
+		n, err := w.stream.reserveWindow(min(left, room))
 		if err != nil {
 			return err
 		}
@@ -69,9 +72,9 @@ func (w *writer) message(part []byte, rest [][]byte, left int) error {
 			}
 			continue
 		}
-		if !w.stream.begun {
-			w.out = appendHeaders(w.out, w.stream.id)
-			w.stream.begun = true // nobody else writes before it is flushed
+		if !w.stream.headersSent {
+			w.out = appendResponseHeaders(w.out, w.stream.id)
+			w.stream.headersSent = true // the write lock is held until the flush
 		}
 		w.out = appendFrame(w.out, http2.FrameData, 0, w.stream.id, n)
 		left -= n
@@ -88,43 +91,43 @@ func (w *writer) message(part []byte, rest [][]byte, left int) error {
 	return nil
 }
 
-// wait blocks until the client takes more, and lets others write meanwhile.
-func (w *writer) wait() error {
+// wait blocks until the send window is not empty. Other streams can write meanwhile.
+func (w *messageWriter) wait() error {
 	if err := w.flush(); err != nil {
 		return err
 	}
 	w.conn.writing.Unlock()
 	defer w.conn.writing.Lock()
-	return w.stream.await()
+	return w.stream.awaitWindow()
 }
 
-func (w *writer) flush() error {
+func (w *messageWriter) flush() error {
 	if len(w.out) == 0 {
 		return nil
 	}
 	_, err := w.conn.Conn.Write(w.out)
 	w.out = w.out[:0]
 	if err != nil {
-		_ = w.conn.raw.Close() // what the client got is not known: nothing can follow it
+		_ = w.conn.raw.Close() // the client may have received a part of a frame: no other frame can follow
 		return err
 	}
-	w.conn.moved.Store(true)
+	w.conn.wroteData.Store(true)
 	return nil
 }
 
-// finishing is how long the end of a stream may take to leave.
-const finishing = 10 * time.Second
+// finishTimeout limits writing the end of a stream.
+const finishTimeout = 10 * time.Second
 
-// Finish ends the stream and tells the client how; nil is a good end, an error without a gRPC status is Unknown. Whoever sends is interrupted: at
-// once where the client's windows are full, within 10 seconds where the socket is.
-// Only the first call counts, and none does when the client has ended the stream.
+// Finish ends the stream with a status. Nil is OK; an error without gRPC status is Unknown. It interrupts Send: at
+// once if the flow-control window is empty, within 10 seconds if the socket is blocked. Only the first call has an
+// effect, and none if the client has ended the stream.
 func (s *Stream) Finish(end error) {
 	c := s.conn
 	c.mu.Lock()
-	late := s.finished || s.closed || c.lost != nil
-	said := s.said
+	late := s.finished || s.closed || c.closeErr != nil
+	said := s.remoteClosed
 	s.finished = true
-	c.removeLocked(s.id)
+	c.removeStreamLocked(s.id)
 	if s.cancel != nil {
 		s.cancel()
 	}
@@ -132,12 +135,12 @@ func (s *Stream) Finish(end error) {
 	if late {
 		return
 	}
-	_ = c.raw.SetWriteDeadline(time.Now().Add(finishing)) // a connection that is closed fails below
+	_ = c.raw.SetWriteDeadline(time.Now().Add(finishTimeout)) // an error shows in the write below
 	c.writing.Lock()
 	defer c.writing.Unlock()
-	b := appendTrailers(nil, s.id, status.Convert(end), !s.begun)
+	b := appendTrailers(nil, s.id, status.Convert(end), !s.headersSent)
 	if !said {
-		b = appendReset(b, s.id, http2.ErrCodeNo)
+		b = appendRSTStream(b, s.id, http2.ErrCodeNo)
 	}
 	if _, err := c.Conn.Write(b); err != nil {
 		_ = c.raw.Close()

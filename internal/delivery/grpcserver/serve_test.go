@@ -26,14 +26,15 @@ import (
 	"google.golang.org/grpc/credentials"
 )
 
-// certificate is that of a server, and the configuration of clients that trust it.
-func certificate(t testing.TB) (server, client *tls.Config) {
+// tlsConfigs returns the TLS configuration of a server with a new certificate, and that of its clients.
+func tlsConfigs(t testing.TB) (server, client *tls.Config) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour), DNSNames: []string{"server"}, IsCA: true, BasicConstraintsValid: true}
+	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour),
+		DNSNames: []string{"server"}, IsCA: true, BasicConstraintsValid: true}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -49,7 +50,7 @@ func certificate(t testing.TB) (server, client *tls.Config) {
 }
 
 func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
-	serverSide, clientSide := certificate(t)
+	serverSide, clientSide := tlsConfigs(t)
 	for name, tt := range map[string]struct {
 		tls *tls.Config
 		try func(address string) error
@@ -72,10 +73,10 @@ func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
 			}
 			return err
 		}},
-		"no TLS where it is demanded": {serverSide, func(address string) error {
+		"no TLS to a TLS server": {serverSide, func(address string) error {
 			conn, err := net.Dial("tcp", address)
 			if err != nil {
-				return nil // which fails below
+				return nil // reported below
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, http2.ClientPreface)
@@ -85,7 +86,7 @@ func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
 			}
 			return nil
 		}},
-		"TLS where there is none": {nil, func(address string) error {
+		"TLS to a server without TLS": {nil, func(address string) error {
 			conn, err := tls.Dial("tcp", address, clientSide)
 			if err == nil {
 				conn.Close()
@@ -95,7 +96,7 @@ func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
 		"HTTP/1": {nil, func(address string) error {
 			conn, err := net.Dial("tcp", address)
 			if err != nil {
-				return nil // which fails below
+				return nil // reported below
 			}
 			defer conn.Close()
 			_, _ = io.WriteString(conn, "GET / HTTP/1.1\r\nHost: server\r\n\r\n")
@@ -104,72 +105,73 @@ func TestClientsWithoutHTTP2AreRefused(t *testing.T) {
 		}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			r := start(t, loopback(t), Options{TLS: tt.tls, Methods: echoing})
+			r := startServer(t, listenLoopback(t), Options{TLS: tt.tls, Methods: echoMethods})
 			if err := tt.try(r.address); err == nil {
-				t.Error("it was served")
+				t.Error("the client was served")
 			}
-			eventually(t, "it is refused", func() bool { return slices.Equal(r.refusals(), []Refusal{Handshake}) })
+			eventually(t, "the connection is refused",
+				func() bool { return slices.Equal(r.refusalReasons(), []RefusalReason{RefusedHandshake}) })
 			var options []grpc.DialOption
 			if tt.tls != nil {
 				options = append(options, grpc.WithTransportCredentials(credentials.NewTLS(clientSide)))
 			}
-			echoes(t, dial(t, r, options...))
+			checkEcho(t, dial(t, r, options...))
 		})
 	}
 }
 
-func TestNoMoreConnectionsThanAllowed(t *testing.T) {
+func TestMaxConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		h := newHostile(t, Options{Connections: 2})
-		first, second, third := connect(t, h.l), silent(t, h.l), silent(t, h.l)
-		third.expect("closed")
-		if got := h.refusals(); !slices.Equal(got, []Refusal{Full}) {
+		h := newRawServer(t, Options{MaxConnections: 2})
+		first, second, third := connect(t, h.listener), connectRaw(t, h.listener), connectRaw(t, h.listener)
+		third.expectEvents("closed")
+		if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedMaxConnections}) {
 			t.Errorf("refused %q", got)
 		}
-		second.close() // it counted, though it had said nothing
+		second.close() // counts before the preface, too
 		synctest.Wait()
-		answers(connect(t, h.l), 1)
-		answers(first, 1)
+		checkRawEcho(connect(t, h.listener), 1)
+		checkRawEcho(first, 1)
 	})
 }
 
-// failing is a listener that fails before each connection, as when the system has no descriptors left.
-type failing struct {
+// failingListener is a listener whose first Accept calls fail, as without free file descriptors.
+type failingListener struct {
 	net.Listener
-	times atomic.Int32
-	err   error
+	remaining atomic.Int32
+	err       error
 }
 
-func (f *failing) Accept() (net.Conn, error) {
-	if f.times.Add(-1) >= 0 {
+func (f *failingListener) Accept() (net.Conn, error) {
+	if f.remaining.Add(-1) >= 0 {
 		return nil, f.err
 	}
 	return f.Listener.Accept()
 }
 
-func (f *failing) Close() error {
-	f.times.Store(0)
+func (f *failingListener) Close() error {
+	f.remaining.Store(0)
 	return f.Listener.Close()
 }
 
-func TestFailuresThatPassAreSurvived(t *testing.T) {
+func TestTemporaryAcceptErrorIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newPipes()
-		f := &failing{Listener: l, err: &net.OpError{Op: "accept", Err: syscall.EMFILE}}
-		f.times.Store(20)
+		l := newPipeListener()
+		f := &failingListener{Listener: l, err: &net.OpError{Op: "accept", Err: syscall.EMFILE}}
+		f.remaining.Store(20)
 		began := time.Now()
-		start(t, f, Options{Methods: echoing})
-		answers(connect(t, l), 1)
-		if d := time.Since(began); d < 10*longest || d > 20*longest {
-			t.Errorf("it took %v", d)
+		startServer(t, f, Options{Methods: echoMethods})
+		checkRawEcho(connect(t, l), 1)
+		if d := time.Since(began); d < 10*maxAcceptBackoff || d > 20*maxAcceptBackoff {
+			t.Errorf("accepted after %v", d)
 		}
 	})
 }
 
-func TestOtherFailuresEndIt(t *testing.T) {
-	l := loopback(t)
-	f := &failing{Listener: l, err: errors.New("no longer")}
-	f.times.Store(1)
+func TestPermanentAcceptErrorStopsServe(t *testing.T) {
+	l := listenLoopback(t)
+	f := &failingListener{Listener: l, err: errors.New("no longer")}
+	f.remaining.Store(1)
 	err := Serve(t.Context(), f, Options{})
 	if err == nil || !strings.Contains(err.Error(), "no longer") || !strings.Contains(err.Error(), l.Addr().String()) {
 		t.Errorf("Serve: %v", err)
@@ -179,31 +181,31 @@ func TestOtherFailuresEndIt(t *testing.T) {
 	}
 }
 
-// Whatever calls are doing, they end with the server.
-func TestServeEndsWithItsContext(t *testing.T) {
+// Handlers in any state end with the server.
+func TestServeStopsWithContext(t *testing.T) {
 	for name, tt := range map[string]struct {
 		take     func(s *Stream)
 		send     int
 		failures int32
 	}{
-		"while nothing happens":                {func(*Stream) {}, 0, 0},
-		"while a message is taken in":          {func(s *Stream) { <-s.Context().Done() }, 0, 0},
-		"while the client takes no more":       {func(s *Stream) { _ = s.Send(make([]byte, 1<<20)) }, 0, 0},
-		"while messages wait behind the first": {func(s *Stream) { <-s.Context().Done() }, 50, 0},
-		"while the system has no descriptors":  {nil, 0, 1 << 30},
-		"while nobody has come":                {nil, 0, 0},
+		"idle stream":                      {func(*Stream) {}, 0, 0},
+		"message being handled":            {func(s *Stream) { <-s.Context().Done() }, 0, 0},
+		"Send blocked":                     {func(s *Stream) { _ = s.Send(make([]byte, 1<<20)) }, 0, 0},
+		"messages queued behind the first": {func(s *Stream) { <-s.Context().Done() }, 50, 0},
+		"no file descriptors":              {nil, 0, 1 << 30},
+		"no connection":                    {nil, 0, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				ends := 0
-				l := newPipes()
-				f := &failing{Listener: l, err: &net.OpError{Op: "accept", Err: syscall.EMFILE}}
-				f.times.Store(tt.failures)
+				l := newPipeListener()
+				f := &failingListener{Listener: l, err: &net.OpError{Op: "accept", Err: syscall.EMFILE}}
+				f.remaining.Store(tt.failures)
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error)
 				go func() {
-					served <- Serve(ctx, f, Options{Methods: map[string]func(*Stream) Call{muteMethod: func(s *Stream) Call {
-						return functions{take: func([]byte) { tt.take(s) }, end: func(err error) {
+					served <- Serve(ctx, f, Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
+						return handlerFuncs{onMessage: func([]byte) { tt.take(s) }, onEnd: func(err error) {
 							ends++
 							s.Finish(err)
 						}}
@@ -215,7 +217,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 					for range tt.send + 1 {
 						p.send(1, 1, false)
 					}
-					p.saw()
+					p.takeEvents()
 				}
 				synctest.Wait()
 				cancel()
@@ -223,7 +225,7 @@ func TestServeEndsWithItsContext(t *testing.T) {
 					t.Error(err)
 				}
 				if tt.take != nil && ends != 1 {
-					t.Errorf("the call ended %d times", ends)
+					t.Errorf("OnEnd was called %d times", ends)
 				}
 			})
 		})

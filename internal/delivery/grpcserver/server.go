@@ -16,100 +16,105 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/socket"
 )
 
-// Options say what a server serves. A zero field is no limit, and nobody who listens.
+// Options configures a server. A zero limit means no limit.
 type Options struct {
-	// TLS is the server's side of TLS. Nil means none; clients have to know that the server speaks HTTP/2 then.
+	// TLS is the server's configuration. Nil disables TLS; clients must then use HTTP/2 with prior knowledge.
 	TLS *tls.Config
-	// Methods are keyed by their paths, "/package.Service/Method". They are called when a client opens a stream, and must not block.
-	Methods map[string]func(*Stream) Call
-	// Crew reads connections. Nil means one of the server's own.
-	Crew *socket.Crew
-	// Connections bounds those that are open. One more is closed before TLS begins.
-	Connections int
-	// Streams bounds those of one connection. One more is refused.
-	Streams int
-	// MessageSize bounds messages of clients, in bytes. A larger one ends its stream before it is read.
-	MessageSize int
-	// FramesPerSecond and FrameBurst bound frames of a connection that ask for an answer, open or reset streams, or say nothing. One more closes
-	// it. One is free for each message that the server sent.
-	FramesPerSecond, FrameBurst int
-	// Refused hears of connections that the server closed.
-	Refused func(Refusal)
+	// Methods maps method paths, "/package.Service/Method", to functions that create the handler of a new stream.
+	// They must not block.
+	Methods map[string]func(*Stream) StreamHandler
+	// Workers is the pool that reads connections. Nil creates a pool for this server.
+	Workers *socket.WorkerPool
+	// MaxConnections limits open connections. A further connection is closed before the TLS handshake.
+	MaxConnections int
+	// MaxConcurrentStreams limits the streams of a connection. A further stream is refused.
+	MaxConcurrentStreams int
+	// MaxRecvMsgSize limits received messages, in bytes. A larger message ends its stream before it is read.
+	MaxRecvMsgSize int
+	// MaxFramesPerSecond and MaxFrameBurst limit, per connection, the rate of control frames, of frames that open or
+	// reset streams, and of empty frames. Each sent message permits one more frame. Exceeding the limit closes the
+	// connection.
+	MaxFramesPerSecond, MaxFrameBurst int
+	// OnRefused is called when the server refuses or closes a connection.
+	OnRefused func(RefusalReason)
 }
 
-// Refusal is why a connection was closed.
-type Refusal string
+// RefusalReason is the reason why the server refused or closed a connection.
+type RefusalReason string
 
-// Why connections are closed.
+// Reasons of refused and closed connections.
 const (
-	// Full: there are as many as Options allow.
-	Full Refusal = "full"
-	// Handshake: the client did not come to speak HTTP/2, over TLS where that is demanded.
-	Handshake Refusal = "handshake"
-	// Frames: the client sent more frames than Options allow that cost the server more than the client.
-	Frames Refusal = "frames"
-	// Protocol: what the client sent is not HTTP/2.
-	Protocol Refusal = "protocol"
+	// RefusedMaxConnections: MaxConnections was exceeded.
+	RefusedMaxConnections RefusalReason = "max_connections"
+	// RefusedHandshake: the TLS handshake or the HTTP/2 connection preface failed.
+	RefusedHandshake RefusalReason = "handshake"
+	// RefusedFrameRate: MaxFramesPerSecond and MaxFrameBurst were exceeded.
+	RefusedFrameRate RefusalReason = "frame_rate"
+	// RefusedProtocol: the client violated the HTTP/2 protocol.
+	RefusedProtocol RefusalReason = "protocol"
 )
 
-// Call is the server's side of one stream. Its methods are called one at a time. The first message may take as long as it needs to take in:
-// it has a goroutine of its own. During all others, the connection is read no further, and is closed when that lasts for more than half a minute.
-type Call interface {
-	// Take takes in a message, which is valid until it returns.
-	Take(message []byte)
-	// End says that there will be no more: nil when the client has said all, else an error, with a gRPC status where the client broke the
-	// rules. It is the last that is called, and is not called after Stream.Finish, unless the two cross. A call that ended has to be finished.
-	End(err error)
+// StreamHandler handles the input of one stream. Its methods are called one at a time. The first message may take any
+// time: it is handled in its own goroutine. During all other calls the connection is not read; it is closed when a
+// call takes longer than half a minute.
+type StreamHandler interface {
+	// OnMessage handles a message. The slice is valid until it returns.
+	OnMessage(message []byte)
+	// OnEnd reports the end of the input: nil after END_STREAM, else an error, with a gRPC status if the client
+	// violated the protocol. It is the last call. It is not called after Stream.Finish, unless both occur at the same
+	// time. The stream must then be finished.
+	OnEnd(err error)
 }
 
 const (
-	// handshake is how long TLS and HTTP/2's first words may take.
-	handshake = 20 * time.Second
-	// shortest and longest are the pauses after connections that the system could not accept.
-	shortest = 5 * time.Millisecond
-	longest  = time.Second
+	// handshakeTimeout limits the TLS handshake and the exchange of connection prefaces.
+	handshakeTimeout = 20 * time.Second
+	// minAcceptBackoff and maxAcceptBackoff limit the backoff after temporary errors of Accept.
+	minAcceptBackoff = 5 * time.Millisecond
+	maxAcceptBackoff = time.Second
 )
 
 type server struct {
 	Options
 
-	running sync.WaitGroup
-	mu      sync.Mutex
-	open    map[net.Conn]struct{}
-	closed  bool
+	wg     sync.WaitGroup
+	mu     sync.Mutex
+	conns  map[net.Conn]struct{}
+	closed bool
 }
 
-// Serve accepts connections until the context ends, then closes them all and waits until their calls have ended.
+// Serve accepts connections until the context ends. Then it closes all connections and waits until their streams have
+// ended.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
-	s := &server{Options: o, open: map[net.Conn]struct{}{}}
+	s := &server{Options: o, conns: map[net.Conn]struct{}{}}
 	if s.TLS != nil {
-		s.TLS = forCalls(s.TLS)
+		s.TLS = serverTLSConfig(s.TLS)
 	}
-	if s.Crew == nil {
-		s.Crew = socket.NewCrew(runtime.GOMAXPROCS(0))
+	if s.Workers == nil {
+		s.Workers = socket.NewWorkerPool(runtime.GOMAXPROCS(0))
 	}
-	if s.Refused == nil {
-		s.Refused = func(Refusal) {}
+	if s.OnRefused == nil {
+		s.OnRefused = func(RefusalReason) {}
 	}
-	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Accept says what came of it
+	stop := context.AfterFunc(ctx, func() { _ = l.Close() }) // Accept returns the error
 	err := s.accept(ctx, l)
 	if stop() {
-		_ = l.Close() // what Accept said is what counts
+		_ = l.Close() // the error of Accept is more important
 	}
 	s.closeAll()
-	s.running.Wait()
+	s.wg.Wait()
 	if ctx.Err() != nil {
 		return nil
 	}
 	return fmt.Errorf("listener %s: %w", l.Addr(), err)
 }
 
-// forCalls is the configuration with what calls that last need.
-func forCalls(config *tls.Config) *tls.Config {
+// serverTLSConfig returns the configuration with the settings for long-lived streams.
+func serverTLSConfig(config *tls.Config) *tls.Config {
 	config = config.Clone()
-	// Every connection proves who it is anew, and holds no key of a session that it could resume.
+	// Every connection authenticates again, and keeps no session key.
 	config.SessionTicketsDisabled = true
-	// The first hundred records would be small and written one by one, for browsers that cannot wait; here all of a message is needed.
+	// Dynamic record sizing writes small records first, for browsers. Here a whole message is needed.
 	config.DynamicRecordSizingDisabled = true
 	if !slices.Contains(config.NextProtos, http2.NextProtoTLS) {
 		config.NextProtos = append(slices.Clone(config.NextProtos), http2.NextProtoTLS)
@@ -118,7 +123,7 @@ func forCalls(config *tls.Config) *tls.Config {
 		config.GetConfigForClient = func(hello *tls.ClientHelloInfo) (*tls.Config, error) {
 			own, err := each(hello)
 			if own != nil {
-				own = forCalls(own)
+				own = serverTLSConfig(own)
 			}
 			return own, err
 		}
@@ -127,76 +132,76 @@ func forCalls(config *tls.Config) *tls.Config {
 }
 
 func (s *server) accept(ctx context.Context, l net.Listener) error {
-	pause := shortest
+	pause := minAcceptBackoff
 	for {
 		raw, err := l.Accept()
 		var transient net.Error
 		switch {
 		case err == nil:
-			pause = shortest
-			s.begin(socket.Direct(raw))
+			pause = minAcceptBackoff
+			s.serveConn(socket.Direct(raw))
 			continue
-		case !errors.As(err, &transient) || !transient.Temporary(): //nolint:staticcheck // as net/http does: out of descriptors is the one that counts
+		case !errors.As(err, &transient) || !transient.Temporary(): //nolint:staticcheck // as in net/http: too many open files is temporary
 			return err
 		}
 		select {
 		case <-time.After(pause):
-			pause = min(2*pause, longest)
+			pause = min(2*pause, maxAcceptBackoff)
 		case <-ctx.Done():
 			return err
 		}
 	}
 }
 
-// begin serves a connection in a goroutine of its own.
-func (s *server) begin(raw net.Conn) {
+// serveConn serves a connection in a new goroutine.
+func (s *server) serveConn(raw net.Conn) {
 	s.mu.Lock()
 	ended := s.closed
-	room := !ended && (s.Connections == 0 || len(s.open) < s.Connections)
+	room := !ended && (s.MaxConnections == 0 || len(s.conns) < s.MaxConnections)
 	if room {
-		s.open[raw] = struct{}{}
+		s.conns[raw] = struct{}{}
 	}
 	s.mu.Unlock()
 	if !room {
 		_ = raw.Close() // it is lost either way
 		if !ended {
-			s.Refused(Full)
+			s.OnRefused(RefusedMaxConnections)
 		}
 		return
 	}
-	s.running.Add(1)
+	s.wg.Add(1)
 	go func() {
 		c, err := s.handshake(raw)
 		if err != nil {
-			s.Refused(Handshake)
-			s.gone(raw)
+			s.OnRefused(RefusedHandshake)
+			s.connClosed(raw)
 			return
 		}
 		c.serve()
 	}()
 }
 
-// gone closes a connection that is over.
-func (s *server) gone(raw net.Conn) {
-	_ = s.Crew.Release(raw) // it is lost either way
+// connClosed closes and forgets a connection.
+func (s *server) connClosed(raw net.Conn) {
+	_ = s.Workers.Release(raw) // it is lost either way
 	s.mu.Lock()
-	delete(s.open, raw)
+	delete(s.conns, raw)
 	s.mu.Unlock()
-	s.running.Done()
+	s.wg.Done()
 }
 
 func (s *server) closeAll() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.closed = true
-	for raw := range s.open {
+	for raw := range s.conns {
 		_ = raw.Close()
 	}
 }
 
-// handshake comes to speak HTTP/2 with a client.
+// handshake performs the TLS handshake and exchanges connection prefaces.
 func (s *server) handshake(raw net.Conn) (*conn, error) {
-	if err := raw.SetDeadline(time.Now().Add(handshake)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
 		return nil, err
 	}
 	c := newConn(s, raw)
@@ -210,7 +215,7 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 		}
 		c.Conn, c.tls = over, over
 	}
-	if err := c.greet(); err != nil {
+	if err := c.exchangePreface(); err != nil {
 		return nil, err
 	}
 	return c, raw.SetDeadline(time.Time{})

@@ -14,43 +14,43 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-// errClosed is that of sending on a stream that either side has ended.
+// errClosed is the error of Send on an ended stream.
 var errClosed = errors.New("the stream has ended")
 
-// Stream is one call of a client. Its methods are safe for concurrent use.
+// Stream is one gRPC stream. Its methods are safe for concurrent use.
 type Stream struct {
-	conn *conn
-	id   uint32
-	call Call
+	conn    *conn
+	id      uint32
+	handler StreamHandler
 
-	// Of the goroutine that reads the connection.
-	partial rest // of a message that has not arrived as a whole
-	broken  bool // the client broke the rules, and what else it sends is of no interest
+	// Only used by the goroutine that reads the connection.
+	partialMessage partialInput // incomplete message
+	rejected       bool         // the client sent an invalid message; the rest is ignored
 
-	begun bool // headers are sent; of whoever is writing
+	headersSent bool // the response headers are sent; guarded by the connection's write lock
 
 	// Guarded by the connection's lock.
-	arrived  inflow
-	credit   int  // bytes of data that the client takes
-	closed   bool // either side has ended it
-	said     bool // the client has said all
-	told     bool // the call knows, or will as soon as it has its messages
-	finished bool
-	first    firstMessage
-	context  context.Context
-	cancel   context.CancelFunc
+	recvWindow   recvWindow
+	sendWindow   int  // bytes that the stream may send
+	closed       bool // either side has ended the stream
+	remoteClosed bool // the client has sent END_STREAM
+	endNotified  bool // OnEnd is called, or will be after queued messages
+	finished     bool
+	firstMessage firstMessageState
+	context      context.Context
+	cancel       context.CancelFunc
 }
 
-// firstMessage is what is kept of a stream while its first message is taken in.
-type firstMessage struct {
-	came, busy bool
-	behind     [][]byte // messages that came meanwhile; the window of flow control bounds them
-	unread     int      // bytes that came meanwhile
-	ended      bool
-	end        error
+// firstMessageState is the state of a stream while its first message is handled.
+type firstMessageState struct {
+	received, handling bool
+	queued             [][]byte // messages received meanwhile; limited by the flow-control window
+	queuedBytes        int      // bytes received meanwhile
+	ended              bool
+	endErr             error
 }
 
-// TLS is the state of the connection; nil if there is no TLS.
+// TLS returns the state of the TLS connection, or nil without TLS.
 func (s *Stream) TLS() *tls.ConnectionState {
 	if s.conn.tls == nil {
 		return nil
@@ -59,31 +59,32 @@ func (s *Stream) TLS() *tls.ConnectionState {
 	return &state
 }
 
-// Conn is the connection as it was accepted. Closing it is the way to be rid of a client that does not read. It is the same for all streams of a
-// connection.
+// Conn returns the accepted connection, which all streams of the connection share. Closing it disconnects a client
+// that does not read.
 func (s *Stream) Conn() net.Conn { return s.conn.raw }
 
-// Context ends when the stream does.
+// Context returns a context that is canceled when the stream ends.
 func (s *Stream) Context() context.Context {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
 	if s.context == nil {
 		s.context, s.cancel = context.WithCancel(context.Background())
-		if s.closed || s.conn.lost != nil {
+		if s.closed || s.conn.closeErr != nil {
 			s.cancel()
 		}
 	}
 	return s.context
 }
 
-// open begins the call that the headers ask for.
-func (s *Stream) open(f *http2.MetaHeadersFrame) error {
+// startHandler checks the request headers and creates the handler of the stream.
+func (s *Stream) startHandler(f *http2.MetaHeadersFrame) error {
 	refuse := func(end error) error {
 		s.Finish(end)
 		return nil
 	}
 	if f.Truncated {
-		return refuse(status.Errorf(codes.ResourceExhausted, "headers of more than %d bytes", headerList))
+		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes",
+			maxHeaderListSize))
 	}
 	var kind, encoding string
 	for _, field := range f.RegularFields() {
@@ -97,34 +98,35 @@ func (s *Stream) open(f *http2.MetaHeadersFrame) error {
 	path := f.PseudoValue("path")
 	method := s.conn.server.Methods[path]
 	switch {
-	case f.PseudoValue("method") != "POST" || kind != "application/grpc" && !strings.HasPrefix(kind, "application/grpc+") && !strings.HasPrefix(kind, "application/grpc;"):
-		return refuse(status.Error(codes.Internal, "this is a gRPC server: POST, with content-type application/grpc"))
+	case f.PseudoValue("method") != "POST" || kind != "application/grpc" &&
+		!strings.HasPrefix(kind, "application/grpc+") && !strings.HasPrefix(kind, "application/grpc;"):
+		return refuse(status.Error(codes.Internal, "not a gRPC request: want POST with content-type application/grpc"))
 	case encoding != "" && encoding != "identity":
 		return refuse(status.Errorf(codes.Unimplemented, "compression %q is not supported", truncated(encoding)))
 	case method == nil:
-		return refuse(status.Errorf(codes.Unimplemented, "there is no method %s", truncated(path)))
+		return refuse(status.Errorf(codes.Unimplemented, "unknown method %s", truncated(path)))
 	}
-	s.call = method(s)
+	s.handler = method(s)
 	if f.StreamEnded() {
-		return s.half()
+		return s.onEndStream()
 	}
 	return nil
 }
 
 func truncated(text string) string { return text[:min(len(text), 100)] }
 
-// arrive takes in data; the size includes what is no part of the body.
-func (s *Stream) arrive(size int, body []byte) error {
+// onData handles received data. size is the length of the frame payload including padding.
+func (s *Stream) onData(size int, body []byte) error {
 	c := s.conn
 	c.mu.Lock()
-	err := s.arrived.take(size)
+	err := s.recvWindow.receive(size)
 	by := 0
-	if s.first.busy {
-		s.first.unread += size
+	if s.firstMessage.handling {
+		s.firstMessage.queuedBytes += size
 	} else {
-		by = s.arrived.give(size)
+		by = s.recvWindow.release(size)
 	}
-	said := s.said
+	said := s.remoteClosed
 	c.mu.Unlock()
 	if err != nil {
 		return err
@@ -137,119 +139,119 @@ func (s *Stream) arrive(size int, body []byte) error {
 			return err
 		}
 	}
-	if !s.broken {
-		s.cut(body)
+	if !s.rejected {
+		s.splitMessages(body)
 	}
 	return nil
 }
 
-// cut finds messages in data.
-func (s *Stream) cut(body []byte) {
-	body = s.partial.with(body)
+// splitMessages delivers the complete messages of received data, and buffers the rest.
+func (s *Stream) splitMessages(body []byte) {
+	body = s.partialMessage.join(body)
 	left := body
-	for len(left) >= prefix {
+	for len(left) >= messagePrefixLen {
 		size := int(binary.BigEndian.Uint32(left[1:]))
 		if left[0] != 0 {
-			s.reject(status.Error(codes.Unimplemented, "a compressed message"))
+			s.reject(status.Error(codes.Unimplemented, "compressed messages are not supported"))
 			return
 		}
-		if most := s.conn.server.MessageSize; most > 0 && size > most {
-			s.reject(status.Errorf(codes.ResourceExhausted, "a message of %d bytes, at most %d are allowed", size, most))
+		if most := s.conn.server.MaxRecvMsgSize; most > 0 && size > most {
+			s.reject(status.Errorf(codes.ResourceExhausted, "message has %d bytes, at most %d are allowed", size, most))
 			return
 		}
-		if len(left) < prefix+size {
+		if len(left) < messagePrefixLen+size {
 			break
 		}
-		s.deliver(left[prefix : prefix+size])
-		left = left[prefix+size:]
+		s.deliver(left[messagePrefixLen : messagePrefixLen+size])
+		left = left[messagePrefixLen+size:]
 	}
-	s.partial.keep(left, body)
+	s.partialMessage.retain(left, body)
 }
 
 func (s *Stream) reject(err error) {
-	s.broken, s.partial = true, nil
-	s.end(err)
+	s.rejected, s.partialMessage = true, nil
+	s.notifyEnd(err)
 }
 
-// deliver has a message taken in.
+// deliver passes a message to the handler. The first message is handled in a new goroutine.
 func (s *Stream) deliver(message []byte) {
 	c := s.conn
 	c.mu.Lock()
 	switch {
 	case s.closed:
 		c.mu.Unlock()
-	case !s.first.came:
-		s.first.came, s.first.busy = true, true
+	case !s.firstMessage.received:
+		s.firstMessage.received, s.firstMessage.handling = true, true
 		c.mu.Unlock()
 		message = bytes.Clone(message)
-		c.server.running.Go(func() { s.begin(message) })
-	case s.first.busy:
-		s.first.behind = append(s.first.behind, bytes.Clone(message))
+		c.server.wg.Go(func() { s.handleFirstMessage(message) })
+	case s.firstMessage.handling:
+		s.firstMessage.queued = append(s.firstMessage.queued, bytes.Clone(message))
 		c.mu.Unlock()
 	default:
 		c.mu.Unlock()
-		s.call.Take(message)
+		s.handler.OnMessage(message)
 	}
 }
 
-// begin takes in the first message, and what came meanwhile.
-func (s *Stream) begin(message []byte) {
+// handleFirstMessage handles the first message and the messages queued meanwhile.
+func (s *Stream) handleFirstMessage(message []byte) {
 	c := s.conn
 	for {
-		s.call.Take(message)
+		s.handler.OnMessage(message)
 		c.mu.Lock()
-		if len(s.first.behind) == 0 || s.finished {
+		if len(s.firstMessage.queued) == 0 || s.finished {
 			break
 		}
-		message, s.first.behind = s.first.behind[0], s.first.behind[1:]
+		message, s.firstMessage.queued = s.firstMessage.queued[0], s.firstMessage.queued[1:]
 		c.mu.Unlock()
 	}
-	ended, end := s.first.ended && !s.finished, s.first.end
-	by, closed := s.arrived.give(s.first.unread), s.closed
-	s.first = firstMessage{came: true}
+	ended, end := s.firstMessage.ended && !s.finished, s.firstMessage.endErr
+	by, closed := s.recvWindow.release(s.firstMessage.queuedBytes), s.closed
+	s.firstMessage = firstMessageState{received: true}
 	c.mu.Unlock()
 	switch {
 	case ended:
-		s.call.End(end)
+		s.handler.OnEnd(end)
 	case by > 0 && !closed:
-		_ = c.write(appendWindowUpdate(nil, s.id, by)) // whoever reads notices that the connection is lost
+		_ = c.write(appendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
 	}
 }
 
-func (s *Stream) saidAll() bool {
+func (s *Stream) isRemoteClosed() bool {
 	s.conn.mu.Lock()
 	defer s.conn.mu.Unlock()
-	return s.said
+	return s.remoteClosed
 }
 
-// half takes in that the client has said all.
-func (s *Stream) half() error {
+// onEndStream handles END_STREAM.
+func (s *Stream) onEndStream() error {
 	s.conn.mu.Lock()
-	s.said = true
+	s.remoteClosed = true
 	s.conn.mu.Unlock()
-	if len(s.partial) > 0 {
-		s.reject(status.Error(codes.Internal, "a message that ends too early"))
+	if len(s.partialMessage) > 0 {
+		s.reject(status.Error(codes.Internal, "the stream ended within a message"))
 		return nil
 	}
-	s.end(nil)
+	s.notifyEnd(nil)
 	return nil
 }
 
-// end tells the call that nothing comes any more.
-func (s *Stream) end(err error) {
+// notifyEnd calls OnEnd once, after the queued messages.
+func (s *Stream) notifyEnd(err error) {
 	c := s.conn
 	c.mu.Lock()
 	if s.cancel != nil && err != nil {
 		s.cancel()
 	}
-	told := s.told || s.finished
-	s.told = true
-	if s.first.busy && !told {
-		s.first.ended, s.first.end = true, err
+	told := s.endNotified || s.finished
+	s.endNotified = true
+	if s.firstMessage.handling && !told {
+		s.firstMessage.ended, s.firstMessage.endErr = true, err
 	}
-	wait := s.first.busy
+	wait := s.firstMessage.handling
 	c.mu.Unlock()
 	if !told && !wait {
-		s.call.End(err)
+		s.handler.OnEnd(err)
 	}
 }

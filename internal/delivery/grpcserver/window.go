@@ -2,127 +2,131 @@ package grpcserver
 
 import "golang.org/x/net/http2"
 
-// inflow is the window of what a client may send, in bytes.
-type inflow struct {
-	room  int // left of it
-	spent int // that was taken in, and that the client has not been told of
+// recvWindow is the flow-control window of received data, in bytes.
+type recvWindow struct {
+	remaining int // bytes that the client may still send
+	consumed  int // processed bytes without a WINDOW_UPDATE yet
 }
 
-// take counts what arrived.
-func (w *inflow) take(n int) error {
-	if w.room -= n; w.room < 0 {
+// receive counts received bytes.
+func (w *recvWindow) receive(n int) error {
+	if w.remaining -= n; w.remaining < 0 {
 		return http2.ConnectionError(http2.ErrCodeFlowControl)
 	}
 	return nil
 }
 
-// give makes room again, and returns by how much to tell the client, which is 0 until it is worth a frame.
-func (w *inflow) give(n int) (by int) {
-	if w.spent += n; w.spent < firstWindow/2 {
+// release returns processed bytes to the window. It returns the increment of a WINDOW_UPDATE to send, or 0 until it
+// is half of the window.
+func (w *recvWindow) release(n int) (by int) {
+	if w.consumed += n; w.consumed < initialWindowSize/2 {
 		return 0
 	}
-	by = w.spent
-	w.room += by
-	w.spent = 0
+	by = w.consumed
+	w.remaining += by
+	w.consumed = 0
 	return by
 }
 
-// dribble is what a client would have to take so often that each time costs more than it brings, in bytes (CVE-2019-9511).
-const dribble = 1 << 10
+// minWindowUpdate is the smallest WINDOW_UPDATE increment, in bytes, that is not charged to the flood guard: smaller
+// ones cause more work than they are worth (CVE-2019-9511).
+const minWindowUpdate = 1 << 10
 
-// widen takes in that the client takes more.
-func (c *conn) widen(f *http2.WindowUpdateFrame) error {
-	if f.Increment < dribble {
-		if err := c.calm.spend(); err != nil {
+// onWindowUpdate handles WINDOW_UPDATE.
+func (c *conn) onWindowUpdate(f *http2.WindowUpdateFrame) error {
+	if f.Increment < minWindowUpdate {
+		if err := c.floodGuard.charge(); err != nil {
 			return err
 		}
 	}
 	if f.StreamID == 0 {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.credit += int(f.Increment); c.credit > largestWindow {
+		if c.sendWindow += int(f.Increment); c.sendWindow > maxWindowSize {
 			return http2.ConnectionError(http2.ErrCodeFlowControl)
 		}
-		c.room.Broadcast()
+		c.sendCond.Broadcast()
 		return nil
 	}
-	if c.unknown(f.StreamID) {
+	if c.isIdleStream(f.StreamID) {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
-	s := c.find(f.StreamID)
+	s := c.findStream(f.StreamID)
 	if s == nil {
-		return nil // we have ended it
+		return nil // the server has ended it
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if s.credit += int(f.Increment); s.credit > largestWindow {
+	if s.sendWindow += int(f.Increment); s.sendWindow > maxWindowSize {
 		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeFlowControl}
 	}
-	c.room.Broadcast()
+	c.sendCond.Broadcast()
 	return nil
 }
 
-// settle takes in the client's settings, and says so (RFC 9113, 6.5.3).
-func (c *conn) settle(f *http2.SettingsFrame) error {
+// onSettings applies the client's SETTINGS and acknowledges them (RFC 9113, 6.5.3).
+func (c *conn) onSettings(f *http2.SettingsFrame) error {
 	c.mu.Lock()
 	err := f.ForeachSetting(func(s http2.Setting) error {
 		if err := s.Valid(); err != nil {
 			return err
 		}
 		if s.ID != http2.SettingInitialWindowSize {
-			return nil // our frames are no longer than everyone takes, and our headers refer to no table
+			// SETTINGS_MAX_FRAME_SIZE is never below the size of sent frames, and sent headers use no dynamic table.
+			return nil
 		}
-		by := int(s.Val) - c.initial
-		c.initial = int(s.Val)
+		by := int(s.Val) - c.initialSendWindow
+		c.initialSendWindow = int(s.Val)
 		for _, one := range c.streams {
-			if one.credit += by; one.credit > largestWindow {
+			if one.sendWindow += by; one.sendWindow > maxWindowSize {
 				return http2.ConnectionError(http2.ErrCodeFlowControl)
 			}
 		}
 		return nil
 	})
 	c.mu.Unlock()
-	c.room.Broadcast()
+	c.sendCond.Broadcast()
 	if err != nil {
 		return err
 	}
 	return c.write(appendFrame(nil, http2.FrameSettings, http2.FlagSettingsAck, 0, 0))
 }
 
-// reserve takes up to n bytes of the client's windows; 0 is that there is no room now.
-func (s *Stream) reserve(n int) (int, error) {
+// reserveWindow reserves up to n bytes of the stream's and the connection's send window. It returns 0 if one of them
+// is empty.
+func (s *Stream) reserveWindow(n int) (int, error) {
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if err := s.over(); err != nil {
+	if err := s.sendErr(); err != nil {
 		return 0, err
 	}
-	n = max(0, min(n, s.credit, c.credit))
-	s.credit -= n
-	c.credit -= n
+	n = max(0, min(n, s.sendWindow, c.sendWindow))
+	s.sendWindow -= n
+	c.sendWindow -= n
 	return n, nil
 }
 
-// await blocks until there is room in the client's windows, or the stream is over.
-func (s *Stream) await() error {
+// awaitWindow blocks until the send windows are not empty, or the stream ends.
+func (s *Stream) awaitWindow() error {
 	c := s.conn
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for {
-		if err := s.over(); err != nil {
+		if err := s.sendErr(); err != nil {
 			return err
 		}
-		if s.credit > 0 && c.credit > 0 {
+		if s.sendWindow > 0 && c.sendWindow > 0 {
 			return nil
 		}
-		c.room.Wait()
+		c.sendCond.Wait()
 	}
 }
 
-// over is why nothing can be sent any more. It needs the connection's lock.
-func (s *Stream) over() error {
-	if s.conn.lost != nil {
-		return s.conn.lost
+// sendErr returns the reason why the stream cannot send any more, or nil. It requires the connection's lock.
+func (s *Stream) sendErr() error {
+	if s.conn.closeErr != nil {
+		return s.conn.closeErr
 	}
 	if s.closed {
 		return errClosed

@@ -93,8 +93,8 @@ func (p *poll) remove(c *conn) {
 	}
 }
 
-// wait appends turns of connections that have something to read, or have ended. It returns without any when there is no connection left.
-func (p *poll) wait(found []*Turn) []*Turn {
+// wait appends tasks of connections that have something to read, or have ended. It returns without any when there is no connection left.
+func (p *poll) wait(found []*Task) []*Task {
 	if err := p.raw.Read(p.ask); err != nil {
 		return found
 	}
@@ -105,7 +105,7 @@ func (p *poll) wait(found []*Turn) []*Turn {
 			if e.Events&^syscall.EPOLLIN != 0 {
 				c.hungUp.Store(true)
 			}
-			found = append(found, c.turn)
+			found = append(found, c.task)
 		}
 	}
 	return found
@@ -121,10 +121,10 @@ func (p *poll) ask(fd uintptr) (done bool) {
 	return n > 0
 }
 
-// Watch has the turn taken whenever there may be something to read on a direct connection. From then on only the turn reads, and gets ErrWait
-// instead of waiting; Close interrupts those who use the connection, and the turn has to Release it. It is false where the connection
+// Watch has the task taken whenever there may be something to read on a direct connection. From then on only the task reads, and gets ErrWait
+// instead of waiting; Close interrupts those who use the connection, and the task has to Release it. It is false where the connection
 // cannot be watched.
-func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
+func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 	one := under(direct)
 	if one == nil {
 		return false
@@ -138,9 +138,9 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 	if err != nil {
 		return false
 	}
-	one.turn, one.crew, one.watched = t, c, true // before the first event
+	one.task, one.pool, one.watched = t, c, true // before the first event
 	if err := c.poll.add(one, fd); err != nil {
-		one.turn, one.crew, one.watched = nil, nil, false
+		one.task, one.pool, one.watched = nil, nil, false
 		_ = syscall.Close(int(fd))
 		return false
 	}
@@ -150,23 +150,23 @@ func (c *Crew) Watch(direct net.Conn, t *Turn) bool {
 	switch {
 	case c.waiting:
 	case c.working == 0:
-		c.hire()
+		c.spawn()
 	default:
 		c.lookAfter()
 	}
 	return true
 }
 
-// Release closes a connection, for its turn, if it is watched, and for all. The turn may come once more, if it was woken before.
-func (c *Crew) Release(direct net.Conn) error {
+// Release closes a connection, for its task, if it is watched, and for all. The task may come once more, if it was woken before.
+func (c *WorkerPool) Release(direct net.Conn) error {
 	one := under(direct)
 	if one == nil {
 		return direct.Close()
 	}
 	one.mu.Lock()
-	if one.crew != nil {
+	if one.pool != nil {
 		c.poll.remove(one)
-		one.crew = nil
+		one.pool = nil
 	}
 	err := one.end()
 	one.mu.Unlock()

@@ -71,15 +71,15 @@ type conn struct {
 
 	// Of a connection that is watched.
 	watched bool
-	drained bool        // as the last read showed; of the turn
+	drained bool        // as the last read showed; of the task
 	hungUp  atomic.Bool // there may be an end behind what there is to read, or a deadline
 	late    atomic.Bool // the deadline for reading has passed
-	turn    *Turn
+	task    *Task
 	number  int32
 
 	mu      sync.Mutex // of what follows
 	closed  bool
-	crew    *Crew
+	pool    *WorkerPool
 	writeBy time.Time
 	waits   *os.File // of whoever waits until the client takes more
 }
@@ -192,16 +192,16 @@ func (c *conn) own(fd uintptr) {
 	_ = c.Conn.Close() // the connection goes on by the other descriptor
 }
 
-// Close implements net.Conn. Of a connection that is watched, it is the end for all who use it, and its turn notices.
+// Close implements net.Conn. Of a connection that is watched, it is the end for all who use it, and its task notices.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crew == nil || c.closed {
+	if c.pool == nil || c.closed {
 		return c.end()
 	}
 	err := os.NewSyscallError("shutdown", syscall.Shutdown(int(c.in.fd), syscall.SHUT_RDWR))
 	c.hungUp.Store(true)
-	c.crew.Wake(c.turn)
+	c.pool.Wake(c.task)
 	return err
 }
 
@@ -224,19 +224,19 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its turn is told of it.
+// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its task is told of it.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
-	case c.crew == nil:
+	case c.pool == nil:
 		return c.Conn.SetReadDeadline(t)
 	case t.IsZero() || t.After(time.Now()):
 		return os.ErrNoDeadline
 	}
 	c.late.Store(true)
 	c.hungUp.Store(true)
-	c.crew.Wake(c.turn)
+	c.pool.Wake(c.task)
 	return nil
 }
 
@@ -244,7 +244,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 func (c *conn) SetWriteDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.crew == nil {
+	if c.pool == nil {
 		return c.Conn.SetWriteDeadline(t)
 	}
 	if c.writeBy = t; c.waits != nil {

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// end is one end of a connection that a crew watches.
+// end is one end of a connection that a pool watches.
 type end struct {
 	net.Conn
-	crew  *Crew
-	turn  Turn
-	took  func() // at the beginning of each turn
+	pool  *WorkerPool
+	task  Task
+	took  func() // at the beginning of each task
 	got   bytes.Buffer
 	over  bool
 	ended chan error // why; it is released then
 }
 
-// watched is a connection that the crew watches, and its other side.
-func watched(t *testing.T, c *Crew, took func()) (*end, net.Conn) {
+// watched is a connection that the pool watches, and its other side.
+func watched(t *testing.T, c *WorkerPool, took func()) (*end, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,9 +40,9 @@ func watched(t *testing.T, c *Crew, took func()) (*end, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &end{Conn: Direct(accepted), crew: c, took: took, ended: make(chan error, 1)}
-	e.turn.Do = e.read
-	if !c.Watch(e.Conn, &e.turn) {
+	e := &end{Conn: Direct(accepted), pool: c, took: took, ended: make(chan error, 1)}
+	e.task.Run = e.read
+	if !c.Watch(e.Conn, &e.task) {
 		t.Fatal("a connection of the system cannot be watched")
 	}
 	t.Cleanup(func() { _ = other.Close() })
@@ -54,7 +54,7 @@ func (e *end) read() {
 		e.took()
 	}
 	buffer := make([]byte, 100)
-	for !e.over { // somebody may have woken the turn once more
+	for !e.over { // somebody may have woken the task once more
 		n, err := e.Read(buffer)
 		e.got.Write(buffer[:n])
 		if errors.Is(err, ErrWait) {
@@ -62,15 +62,15 @@ func (e *end) read() {
 		}
 		if err != nil {
 			e.over = true
-			_ = e.crew.Release(e.Conn)
+			_ = e.pool.Release(e.Conn)
 			e.ended <- err
 			return
 		}
 	}
 }
 
-// idle waits until no goroutine of the crew is left.
-func idle(t *testing.T, c *Crew) {
+// idle waits until no goroutine of the pool is left.
+func idle(t *testing.T, c *WorkerPool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		c.mu.Lock()
@@ -87,7 +87,7 @@ func idle(t *testing.T, c *Crew) {
 
 // Whatever is sent, in whichever pieces and pauses, arrives, and the end behind it; nothing is left of many connections that were.
 func TestNothingIsMissed(t *testing.T) {
-	c := NewCrew(2)
+	c := NewWorkerPool(2)
 	var all sync.WaitGroup
 	for i := range 100 {
 		e, other := watched(t, c, nil)
@@ -121,8 +121,8 @@ func TestNothingIsMissed(t *testing.T) {
 	idle(t, c)
 }
 
-// Others end a connection, or the wait for it, and the turn notices.
-func TestTurnsNoticeTheEnd(t *testing.T) {
+// Others end a connection, or the wait for it, and the task notices.
+func TestTaskSeesClosedConnection(t *testing.T) {
 	for name, test := range map[string]struct {
 		end  func(e *end)
 		want error
@@ -131,7 +131,7 @@ func TestTurnsNoticeTheEnd(t *testing.T) {
 		"deadline": {func(e *end) { _ = e.SetReadDeadline(time.Now()) }, os.ErrDeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c := NewCrew(1)
+			c := NewWorkerPool(1)
 			e, other := watched(t, c, nil)
 			blocked := make(chan error, 1)
 			go func() {
@@ -154,9 +154,9 @@ func TestTurnsNoticeTheEnd(t *testing.T) {
 	}
 }
 
-// A turn that waits holds up no other connection, even where one goroutine should be enough.
+// A task that waits holds up no other connection, even where one goroutine should be enough.
 func TestConnectionsBehindATurnThatWaits(t *testing.T) {
-	c := NewCrew(1)
+	c := NewWorkerPool(1)
 	release := make(chan struct{})
 	var ends []*end
 	for i := range 10 {
@@ -215,10 +215,10 @@ func TestAroundADirectOne(t *testing.T) {
 	if Direct(wrapped) != net.Conn(wrapped) {
 		t.Error("it is direct already")
 	}
-	c := NewCrew(1)
-	e := &end{Conn: wrapped, crew: c, ended: make(chan error, 1)}
-	e.turn.Do = e.read
-	if !c.Watch(e.Conn, &e.turn) {
+	c := NewWorkerPool(1)
+	e := &end{Conn: wrapped, pool: c, ended: make(chan error, 1)}
+	e.task.Run = e.read
+	if !c.Watch(e.Conn, &e.task) {
 		t.Fatal("it cannot be watched")
 	}
 	_, _ = other.Write([]byte("x"))
@@ -231,15 +231,15 @@ func TestAroundADirectOne(t *testing.T) {
 }
 
 func TestWhatCannotBeWatched(t *testing.T) {
-	c := NewCrew(1)
+	c := NewWorkerPool(1)
 	pipe, _ := net.Pipe()
-	if c.Watch(pipe, &Turn{}) {
+	if c.Watch(pipe, &Task{}) {
 		t.Error("a pipe is watched")
 	}
 	direct, _ := watched(t, c, nil)
 	_ = direct.Close()
 	<-direct.ended
-	if c.Watch(direct.Conn, &Turn{}) {
+	if c.Watch(direct.Conn, &Task{}) {
 		t.Error("a connection that is closed is watched")
 	}
 	if err := c.Release(pipe); err != nil {

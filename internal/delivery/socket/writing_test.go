@@ -28,8 +28,8 @@ func TestWaitsToWriteWhileWatched(t *testing.T) {
 		}, nil},
 	} {
 		t.Run(name, func(t *testing.T) {
-			crew := NewCrew(1)
-			e, other := watched(t, crew, nil)
+			pool := NewWorkerPool(1)
+			e, other := watched(t, pool, nil)
 			written := make(chan error, 1)
 			go func() {
 				_, err := e.Write(make([]byte, size))
@@ -42,7 +42,7 @@ func TestWaitsToWriteWhileWatched(t *testing.T) {
 			}
 			_ = other.Close()
 			<-e.ended
-			idle(t, crew)
+			idle(t, pool)
 		})
 	}
 }

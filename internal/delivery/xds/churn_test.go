@@ -12,16 +12,16 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// churnVariable is how long clients come and go, for example 10m.
+// churnVariable sets the duration of TestChurn, for example 10m.
 const churnVariable = "ANYMESH_XDS_CHURN"
 
-// held is what a process has of what leaks.
-type held struct {
+// processUsage is the usage of resources that may leak.
+type processUsage struct {
 	goroutines, files int
 	heap              uint64
 }
 
-func hold(t *testing.T) held {
+func measureUsage(t *testing.T) processUsage {
 	t.Helper()
 	for range 3 {
 		runtime.GC()
@@ -32,11 +32,11 @@ func hold(t *testing.T) held {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return held{runtime.NumGoroutine(), len(files), m.HeapAlloc}
+	return processUsage{runtime.NumGoroutine(), len(files), m.HeapAlloc}
 }
 
-// TestChurn: clients of both variants come and go while configuration is published, changed and removed; in the end goroutines, files
-// and memory are where they were.
+// TestChurn connects and disconnects clients of both variants while resources are published, changed and removed.
+// Afterwards the numbers of goroutines, files and bytes of heap are those of the start.
 func TestChurn(t *testing.T) {
 	lasts := 3 * time.Second
 	if text := os.Getenv(churnVariable); text != "" {
@@ -45,29 +45,31 @@ func TestChurn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := start(t, byName, Options{StreamsPerMinute: 1e6, StreamBurst: 1e6, StreamsPerIdentity: 100, ConnectionsPerIdentity: 100})
-	r.churn(t, time.Second) // what is made once is made
-	before := hold(t)
+	r := startServer(t, authorizeByCommonName, Options{MaxStreamsPerMinute: 1e6, MaxStreamBurst: 1e6,
+		MaxStreamsPerIdentity: 100, MaxConnectionsPerIdentity: 100})
+	r.churn(t, time.Second) // creates everything that is created once
+	before := measureUsage(t)
 	rounds := r.churn(t, lasts)
-	t.Logf("%d clients came and went", rounds)
-	var after held
+	t.Logf("%d clients connected and disconnected", rounds)
+	var after processUsage
 	defer func() { t.Logf("before %+v, after %+v", before, after) }()
-	eventually(t, "all is as it was", func() bool {
-		after = hold(t)
-		return after.goroutines <= before.goroutines && after.files <= before.files && after.heap < before.heap+before.heap/4+1<<20
+	eventually(t, "no resource leaks", func() bool {
+		after = measureUsage(t)
+		return after.goroutines <= before.goroutines && after.files <= before.files &&
+			after.heap < before.heap+before.heap/4+1<<20
 	})
 	if n := len(r.groups.all()); n != 0 {
 		t.Errorf("%d keys are left", n)
 	}
-	if n := testutil.ToFloat64(r.metrics.clients); n != 0 {
-		t.Errorf("the metric says %v clients", n)
+	if n := testutil.ToFloat64(r.metrics.streams); n != 0 {
+		t.Errorf("the metric has %v streams", n)
 	}
-	if n := r.visitors.open(); n != 0 {
+	if n := r.clientLimits.openCount(); n != 0 {
 		t.Errorf("%d streams are counted", n)
 	}
 }
 
-func (v *visitors) open() int {
+func (v *clientLimits) openCount() int {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	n := 0
@@ -77,8 +79,8 @@ func (v *visitors) open() int {
 	return n
 }
 
-// churn returns how many clients there were.
-func (r *running) churn(t *testing.T, lasts time.Duration) int {
+// churn returns the number of clients.
+func (r *testServer) churn(t *testing.T, lasts time.Duration) int {
 	t.Helper()
 	keys := []string{"blue", "red", "green"}
 	deadline := time.Now().Add(lasts)
@@ -88,7 +90,7 @@ func (r *running) churn(t *testing.T, lasts time.Duration) int {
 		wg.Go(func() {
 			rng := rand.New(rand.NewPCG(uint64(worker), 5))
 			for ; time.Now().Before(deadline); counts[worker]++ {
-				r.visit(t, keys[rng.IntN(len(keys))], rng)
+				r.runClient(t, keys[rng.IntN(len(keys))], rng)
 			}
 		})
 	}
@@ -112,7 +114,8 @@ func (r *running) churn(t *testing.T, lasts time.Duration) int {
 	for _, key := range keys {
 		r.Remove(key)
 	}
-	eventually(t, "all are gone", func() bool { return len(r.Clients()) == 0 && len(r.groups.all()) == 0 })
+	eventually(t, "all clients are disconnected",
+		func() bool { return len(r.Clients()) == 0 && len(r.groups.all()) == 0 })
 	total := 0
 	for _, n := range counts {
 		total += n
@@ -120,12 +123,12 @@ func (r *running) churn(t *testing.T, lasts time.Duration) int {
 	return total
 }
 
-// visit is one client, of either variant, that leaves after a while, with or without having read.
-func (r *running) visit(t *testing.T, name string, rng *rand.Rand) {
+// runClient runs one client of a random variant, which disconnects with or without having read.
+func (r *testServer) runClient(t *testing.T, name string, rng *rand.Rand) {
 	conn := r.newConn(t, r.ca.leaf(t, name, time.Hour))
 	defer conn.Close()
 	if rng.IntN(2) == 0 {
-		c := newWorldClient(t, conn)
+		c := newSotwClient(t, conn)
 		c.subscribe(ClusterType)
 		c.subscribe(EndpointType, "c1", "c2")
 		if rng.IntN(2) == 0 {
@@ -144,8 +147,8 @@ func (r *running) visit(t *testing.T, name string, rng *rand.Rand) {
 	}
 }
 
-// wait lets a client read for a moment.
-func (c *worldClient) wait(rng *rand.Rand) {
+// wait lets the client read for a short time.
+func (c *sotwClient) wait(rng *rand.Rand) {
 	for range rng.IntN(100) {
 		runtime.Gosched()
 		c.received()

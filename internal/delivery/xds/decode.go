@@ -9,38 +9,39 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Field numbers of requests. A first request is large: Envoy's node lists all of its hundreds of extensions, which are of no use here,
-// and a sidecar names a thousand clusters. Decoded field by field they would be thousands of small objects for each client, which
-// fragment the heap for good. So the extensions are left out, and names are one string that is cut.
+// Field numbers of requests. A first request is large: Envoy's node lists hundreds of extensions, which the server
+// does not use, and a sidecar may subscribe to a thousand clusters. Decoding them one by one allocates thousands of
+// small objects per client, which fragment the heap. Therefore the extensions are skipped, and the names are
+// substrings of one string.
 const (
 	deltaNode        = 1
 	deltaSubscribe   = 3
 	deltaUnsubscribe = 4
-	worldNode        = 2
-	worldList        = 3
+	sotwNode         = 2
+	sotwNames        = 3
 	deltaType        = 2
 	deltaNonce       = 6
-	worldVersion     = 1
-	worldType        = 4
-	worldNonce       = 5
+	sotwVersion      = 1
+	sotwType         = 4
+	sotwNonce        = 5
 	nodeExtensions   = 9
 )
 
-// incoming is a request that is read.
-type incoming struct {
+// incomingRequest is a request and its protocol variant.
+type incomingRequest struct {
 	request
-	world bool // in which variant
+	sotw bool // protocol variant
 }
 
-func (r *incoming) read(b []byte) error {
-	if short, ok := acknowledgement(b, r.world); ok {
+func (r *incomingRequest) decode(b []byte) error {
+	if short, ok := decodeAck(b, r.sotw); ok {
 		r.request = short
 		return nil
 	}
-	if r.world {
+	if r.sotw {
 		var m discoveryv3.DiscoveryRequest
 		err := decode(b, &m)
-		r.request = worldRequest(&m)
+		r.request = sotwRequest(&m)
 		return err
 	}
 	var m discoveryv3.DeltaDiscoveryRequest
@@ -49,25 +50,26 @@ func (r *incoming) read(b []byte) error {
 	return err
 }
 
-// acknowledgement reads what most requests are: a type, a nonce and nothing else but a version, which means nothing.
-func acknowledgement(b []byte, world bool) (r request, ok bool) {
-	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce), protowire.Number(0)
-	if world {
-		typeField, nonceField, versionField = worldType, worldNonce, worldVersion
+// decodeAck decodes the most frequent request, an ACK: type, nonce and optionally a version, which is ignored.
+func decodeAck(b []byte, sotw bool) (r request, ok bool) {
+	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce),
+		protowire.Number(0)
+	if sotw {
+		typeField, nonceField, versionField = sotwType, sotwNonce, sotwVersion
 	}
 	for len(b) > 0 {
-		number, kind, size := field(b)
+		number, kind, size := firstField(b)
 		if size < 0 || kind != protowire.BytesType {
 			return request{}, false
 		}
-		text := value(b)
+		text := bytesValue(b)
 		b = b[size:]
 		if !utf8.Valid(text) {
 			return request{}, false
 		}
 		switch number {
 		case typeField:
-			r.typeURL = common(text)
+			r.typeURL = internType(text)
 		case nonceField:
 			r.nonce = string(text)
 		case versionField:
@@ -78,8 +80,8 @@ func acknowledgement(b []byte, world bool) (r request, ok bool) {
 	return r, true
 }
 
-// common has one copy of the types that all sidecars ask for.
-func common(typeURL []byte) string {
+// internType returns the constant for the types that all sidecars subscribe to.
+func internType(typeURL []byte) string {
 	switch string(typeURL) {
 	case ClusterType:
 		return ClusterType
@@ -95,28 +97,28 @@ func common(typeURL []byte) string {
 	return string(typeURL)
 }
 
-// decode reads a request of either variant, without the extensions of its node.
+// decode decodes a request of either variant, without the extensions of its node.
 func decode(b []byte, v any) error {
 	var err error
 	switch r := v.(type) {
 	case *discoveryv3.DeltaDiscoveryRequest:
-		rest, lists := part(b, deltaNode, deltaSubscribe, deltaUnsubscribe)
+		rest, lists := splitRequest(b, deltaNode, deltaSubscribe, deltaUnsubscribe)
 		err = proto.Unmarshal(rest, r)
 		r.ResourceNamesSubscribe, r.ResourceNamesUnsubscribe = lists[0], lists[1]
 	case *discoveryv3.DiscoveryRequest:
-		rest, lists := part(b, worldNode, worldList, 0)
+		rest, lists := splitRequest(b, sotwNode, sotwNames, 0)
 		err = proto.Unmarshal(rest, r)
 		r.ResourceNames = lists[0]
 	}
 	return err
 }
 
-// part takes lists of names out of a message, and the extensions out of its node. What does not parse stays in the rest, for the
-// decoder to refuse.
-func part(b []byte, node protowire.Number, names ...protowire.Number) (rest []byte, lists [2][]string) {
+// splitRequest removes the lists of names and the node extensions from an encoded request. Invalid input stays in
+// rest, so that the decoder reports it.
+func splitRequest(b []byte, node protowire.Number, names ...protowire.Number) (rest []byte, lists [2][]string) {
 	var found [2][][]byte
 	for len(b) > 0 {
-		number, kind, size := field(b)
+		number, kind, size := firstField(b)
 		if size < 0 {
 			rest = append(rest, b...)
 			break
@@ -129,23 +131,24 @@ func part(b []byte, node protowire.Number, names ...protowire.Number) (rest []by
 		}
 		switch {
 		case list >= 0:
-			found[list] = append(found[list], value(b))
+			found[list] = append(found[list], bytesValue(b))
 		case number == node && kind == protowire.BytesType:
 			rest = protowire.AppendTag(rest, number, kind)
-			rest = protowire.AppendBytes(rest, without(value(b), nodeExtensions))
+			rest = protowire.AppendBytes(rest, dropField(bytesValue(b), nodeExtensions))
 		default:
 			rest = append(rest, b[:size]...)
 		}
 		b = b[size:]
 	}
 	for i := range found {
-		lists[i] = cut(found[i])
+		lists[i] = sliceStrings(found[i])
 	}
 	return rest, lists
 }
 
-// field is the first one of a message; the size is negative if it does not parse.
-func field(b []byte) (protowire.Number, protowire.Type, int) {
+// firstField returns number, type and size of the first field of a message. The size is negative if the field is
+// invalid.
+func firstField(b []byte) (protowire.Number, protowire.Type, int) {
 	number, kind, head := protowire.ConsumeTag(b)
 	if head < 0 {
 		return 0, 0, head
@@ -157,18 +160,19 @@ func field(b []byte) (protowire.Number, protowire.Type, int) {
 	return number, kind, head + body
 }
 
-// value is that of the first field, which is of bytes.
-func value(b []byte) []byte {
+// bytesValue returns the value of the first field, which has type bytes.
+func bytesValue(b []byte) []byte {
 	_, _, head := protowire.ConsumeTag(b)
 	v, _ := protowire.ConsumeBytes(b[head:])
 	return v
 }
 
-// without leaves out a field of messages. What has its number and another form stays, for the decoder.
-func without(b []byte, drop protowire.Number) []byte {
+// dropField removes all fields with the number and type bytes. Fields of another type stay, so that the decoder
+// reports them.
+func dropField(b []byte, drop protowire.Number) []byte {
 	var rest []byte
 	for len(b) > 0 {
-		number, kind, size := field(b)
+		number, kind, size := firstField(b)
 		if size < 0 {
 			return append(rest, b...)
 		}
@@ -180,8 +184,8 @@ func without(b []byte, drop protowire.Number) []byte {
 	return rest
 }
 
-// cut makes strings of values, all out of one.
-func cut(values [][]byte) []string {
+// sliceStrings converts values to substrings of one string.
+func sliceStrings(values [][]byte) []string {
 	if len(values) == 0 {
 		return nil
 	}

@@ -10,14 +10,16 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// Whatever bytes come, they mean what they mean to the protobuf library, but for the extensions of the node.
-func FuzzDecode(f *testing.F) {
+// For any bytes, the result equals that of the protobuf library, except for the extensions of the node.
+func FuzzDecodeRequest(f *testing.F) {
 	for _, m := range []proto.Message{
-		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType, ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
+		&discoveryv3.DeltaDiscoveryRequest{Node: envoyNode(), TypeUrl: ClusterType,
+			ResourceNamesSubscribe: []string{"a", "", "b"}, ResourceNamesUnsubscribe: []string{"*"},
 			InitialResourceVersions: map[string]string{"a": "1"}, ResponseNonce: "7"},
 		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: EndpointType, ResponseNonce: "8"},
 		&discoveryv3.DiscoveryRequest{TypeUrl: RouteType, ResponseNonce: "8", VersionInfo: "2"},
-		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType, ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
+		&discoveryv3.DiscoveryRequest{Node: &corev3.Node{Id: "blue"}, TypeUrl: ClusterType,
+			ResourceNames: []string{"a", "b"}, VersionInfo: "1"},
 	} {
 		b, err := proto.Marshal(m)
 		if err != nil {
@@ -28,21 +30,23 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var delta, deltaWant discoveryv3.DeltaDiscoveryRequest
 		err, want := decode(b, &delta), proto.Unmarshal(b, &deltaWant)
-		same(t, &delta, &deltaWant, deltaWant.GetNode(), err, want, append(delta.ResourceNamesSubscribe, delta.ResourceNamesUnsubscribe...))
+		checkDecoded(t, &delta, &deltaWant, deltaWant.GetNode(), err, want,
+			append(delta.ResourceNamesSubscribe, delta.ResourceNamesUnsubscribe...))
 		var world, worldWant discoveryv3.DiscoveryRequest
 		err, want = decode(b, &world), proto.Unmarshal(b, &worldWant)
-		same(t, &world, &worldWant, worldWant.GetNode(), err, want, world.ResourceNames)
-		if short, ok := acknowledgement(b, false); ok && !reflect.DeepEqual(short, deltaRequest(&delta)) {
+		checkDecoded(t, &world, &worldWant, worldWant.GetNode(), err, want, world.ResourceNames)
+		if short, ok := decodeAck(b, false); ok && !reflect.DeepEqual(short, deltaRequest(&delta)) {
 			t.Fatalf("got %v, want %v", short, &delta)
 		}
-		if short, ok := acknowledgement(b, true); ok && !reflect.DeepEqual(short, worldRequest(&world)) {
+		if short, ok := decodeAck(b, true); ok && !reflect.DeepEqual(short, sotwRequest(&world)) {
 			t.Fatalf("got %v, want %v", short, &world)
 		}
 	})
 }
 
-// same: an extension or a name that is no UTF-8 is the only thing that the library alone refuses; names are checked later.
-func same(t *testing.T, got, want proto.Message, node *corev3.Node, err, wantErr error, names []string) {
+// checkDecoded: only an invalid extension or a name that is not UTF-8 may fail in the protobuf library alone; names
+// are checked later.
+func checkDecoded(t *testing.T, got, want proto.Message, node *corev3.Node, err, wantErr error, names []string) {
 	t.Helper()
 	if wantErr != nil {
 		return

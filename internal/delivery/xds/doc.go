@@ -1,27 +1,21 @@
-// Package xds serves configuration to sidecars over Envoy's Aggregated
-// Discovery Service, in its incremental (delta) and state-of-the-world forms.
+// Package xds implements an xDS server: Envoy's Aggregated Discovery Service (ADS) in its incremental (delta) and
+// state-of-the-world (SotW) variants.
 //
-// In: for each workload key the resources its sidecars must know (Publish, or
-// Update for a change), and an Authorizer that says which key a connecting
-// client may have. Out: each client holds exactly the published resources that
-// it subscribes to, and an Observer hears what each client accepted or
-// rejected, and when it is gone.
+// In: the resources of each workload key (Publish replaces them, Update changes some), and an Authorizer that maps a
+// client to its key. Out: each client receives the published resources that it subscribes to; an Observer receives
+// each client's ACKs, NACKs and disconnects.
 //
-// Resources are encoded once (NewResource) and the same bytes are written to
-// every client, of every key and in both forms. A resource's version is a hash
-// of its content: a delta client that reconnects, also to another or a restarted
-// server, gets only what differs from the versions it reports. Nothing at all
-// is sent before the first Publish of a key, so that a server that just started
-// never empties a sidecar.
+// A resource is encoded once (NewResource). The same bytes are sent to every client, for every key and in both
+// variants. The version of a resource is a hash of its content. A delta client that reconnects, to any replica,
+// receives only the resources that differ from its initial_resource_versions. The server sends nothing for a key
+// before the first Publish of that key, so that a restarted server never empties a sidecar.
 //
-// Work grows with the change: a client has one set of names to look at again,
-// into which changes merge while an earlier response awaits its ACK. There is
-// no queue, and a client that does not read is cut off. Everything that a client
-// sends or holds open has a limit; Limits lists them.
+// Cost is proportional to the change. Each client has one set of dirty names; changes merge into it while an earlier
+// response waits for its ACK. There is no queue. A client that does not read is disconnected. Every resource of the
+// server that a client can use has a limit (Limits).
 //
-// The protocol is in session.go, subscription.go, versions.go, world.go, answer.go, order.go
-// and table.go, without I/O; stream.go, writer.go, patience.go, admit.go, visitors.go and decode.go
-// are its rim, over streams of internal/delivery/grpcserver. Rules are those of the "xDS REST and gRPC protocol" page
-// of Envoy's documentation; TestProtocol follows its sections, and TestBadInput
-// lists what broken and hostile clients send.
+// The protocol is implemented without I/O in session.go, subscription.go, sotw.go, ack.go, inflight.go, pending.go,
+// versions.go, order.go and table.go. stream.go, send.go, sendwatchdog.go, authorize.go, clientlimits.go and decode.go
+// connect it to gRPC streams of internal/delivery/grpcserver. The rules are those of "xDS REST and gRPC protocol" in
+// Envoy's documentation. TestProtocol follows its sections; TestInvalidClients covers broken and hostile clients.
 package xds

@@ -15,22 +15,22 @@ import (
 	"time"
 )
 
-// findEnvoy looks for a version of Envoy on PATH, in $ANYMESH_BIN and in the repository's folder bin.
+// findEnvoy searches for a version of Envoy in PATH, $ANYMESH_BIN and the bin folder of the repository.
 func findEnvoy(t *testing.T, binary string) string {
 	t.Helper()
 	if path, err := exec.LookPath(binary); err == nil {
 		return path
 	}
-	for _, dir := range []string{os.Getenv("ANYMESH_BIN"), filepath.Join("..", "..", "bin")} {
+	for _, dir := range []string{os.Getenv("ANYMESH_BIN"), filepath.Join("..", "..", "..", "bin")} {
 		if info, err := os.Stat(filepath.Join(dir, binary)); dir != "" && err == nil && info.Mode()&0o111 != 0 {
 			return filepath.Join(dir, binary)
 		}
 	}
-	t.Skipf("there is no %s on PATH, in $ANYMESH_BIN or in bin; `make envoy` fetches it", binary)
+	t.Skipf("no %s in PATH, $ANYMESH_BIN or bin; run `make envoy`", binary)
 	return ""
 }
 
-// freeAddress is one that nobody listens on, most likely for a while.
+// freeAddress returns an address without a listener.
 func freeAddress(t *testing.T) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,8 +41,8 @@ func freeAddress(t *testing.T) string {
 	return l.Addr().String()
 }
 
-// startEnvoy runs Envoy with a bootstrap that knows the server only, over mutual TLS.
-func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string) {
+// startEnvoy runs Envoy with a bootstrap that contains only the xDS server, over mutual TLS.
+func (r *testServer) startEnvoy(t *testing.T, binary, apiType string) (admin string) {
 	t.Helper()
 	certificate, key, root := r.files(t, r.ca.leaf(t, "sidecar", time.Hour))
 	admin = freeAddress(t)
@@ -65,14 +65,16 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 				"@type":                "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions",
 				"explicit_http_config": map[string]any{"http2_protocol_options": map[string]any{}},
 			}},
-			"load_assignment": map[string]any{"cluster_name": "anymesh", "endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
-				"endpoint": map[string]any{"address": socketAddress(serverHost, serverPort)},
-			}}}}},
+			"load_assignment": map[string]any{"cluster_name": "anymesh",
+				"endpoints": []any{map[string]any{"lb_endpoints": []any{map[string]any{
+					"endpoint": map[string]any{"address": socketAddress(serverHost, serverPort)},
+				}}}}},
 			"transport_socket": map[string]any{"name": "tls", "typed_config": map[string]any{
 				"@type": "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.UpstreamTlsContext",
 				"common_tls_context": map[string]any{
 					"tls_certificates": []any{map[string]any{
-						"certificate_chain": map[string]any{"filename": certificate}, "private_key": map[string]any{"filename": key},
+						"certificate_chain": map[string]any{"filename": certificate},
+						"private_key":       map[string]any{"filename": key},
 					}},
 					"validation_context": map[string]any{"trusted_ca": map[string]any{"filename": root}},
 				},
@@ -90,7 +92,8 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), binary, "--config-path", file, "--concurrency", "1", "--use-dynamic-base-id", "--log-level", "warning")
+	cmd := exec.CommandContext(t.Context(), binary, "--config-path", file, "--concurrency", "1",
+		"--use-dynamic-base-id", "--log-level", "warning")
 	cmd.Stdout, cmd.Stderr = log, log
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -100,7 +103,7 @@ func (r *running) startEnvoy(t *testing.T, binary, apiType string) (admin string
 		_ = cmd.Wait()
 		log.Close()
 		if text, err := os.ReadFile(log.Name()); t.Failed() && err == nil {
-			t.Logf("Envoy said:\n%s", text)
+			t.Logf("log of Envoy:\n%s", text)
 		}
 	})
 	return admin
@@ -110,8 +113,8 @@ func socketAddress(host, port string) any {
 	return map[string]any{"socket_address": map[string]any{"address": host, "port_value": json.Number(port)}}
 }
 
-// get is the body of a page, or why there is none.
-func get(url string) (string, error) {
+// httpGet returns the body of a 200 response.
+func httpGet(url string) (string, error) {
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 5 * time.Second}
 	answer, err := client.Get(url)
 	if err != nil {
@@ -125,7 +128,7 @@ func get(url string) (string, error) {
 	return string(body), err
 }
 
-func web(t *testing.T, says string) string {
+func startWeb(t *testing.T, says string) string {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -138,8 +141,9 @@ func web(t *testing.T, says string) string {
 	return l.Addr().String()
 }
 
-// TestEnvoy: the oldest and the newest Envoy that are supported, with both variants of the protocol, over mutual TLS: they become
-// ready, carry requests, follow every kind of change without losing one, refuse what is bad and go on, and forget what is gone.
+// TestEnvoy runs the oldest and the newest supported Envoy with both protocol variants, over mutual TLS. Each becomes
+// ready, serves requests, applies every kind of change without a failed request, NACKs an invalid route and keeps
+// serving, and removes what is removed.
 func TestEnvoy(t *testing.T) {
 	for _, binary := range []string{"envoy-1.36", "envoy"} {
 		for _, apiType := range []string{"DELTA_GRPC", "GRPC"} {
@@ -149,21 +153,26 @@ func TestEnvoy(t *testing.T) {
 }
 
 func followsChanges(t *testing.T, binary, apiType string) {
-	h := &heard{}
-	r := start(t, byName, Options{Observer: h})
-	one, two, address := web(t, "one"), web(t, "two"), freeAddress(t)
+	h := &recordingObserver{}
+	r := startServer(t, authorizeByCommonName, Options{Observer: h})
+	one, two, address := startWeb(t, "one"), startWeb(t, "two"), freeAddress(t)
 	listener := greeterListener(t, address)
 	publish := func(cluster *Resource, endpoints string) {
-		r.Publish("sidecar", snapshot(t, listener, greeterRoute(t, cluster.Name), cluster, greeterEndpoints(t, cluster.Name, endpoints)), time.Time{})
+		r.Publish("sidecar", snapshot(t, listener, greeterRoute(t, cluster.Name), cluster,
+			greeterEndpoints(t, cluster.Name, endpoints)), time.Time{})
 	}
 	publish(greeterCluster(t, "a", time.Second), one)
 	admin := r.startEnvoy(t, binary, apiType)
-	eventually(t, "Envoy is ready", func() bool { body, err := get("http://" + admin + "/ready"); return err == nil && body == "LIVE\n" })
+	eventually(t, "Envoy is ready", func() bool {
+		body, err := httpGet("http://" + admin +
+			"/ready")
+		return err == nil && body == "LIVE\n"
+	})
 	served := false
 	reaches := func(what, want string) {
 		t.Helper()
 		eventually(t, what, func() bool {
-			got, err := get("http://" + address)
+			got, err := httpGet("http://" + address)
 			if served && err != nil {
 				t.Fatalf("%s: a request failed: %v %s", what, err, got)
 			}
@@ -178,18 +187,18 @@ func followsChanges(t *testing.T, binary, apiType string) {
 	publish(greeterCluster(t, "b", time.Second), one)
 	reaches("another cluster, after the first one changed", "one")
 
-	bad := resource(t, "greeter-route", routeToNowhere())
+	bad := resource(t, "greeter-route", invalidRoute())
 	r.Update("sidecar", []*Resource{bad}, nil, time.Time{})
-	eventually(t, "it says what it refuses", func() bool {
+	eventually(t, "Envoy NACKs the route", func() bool {
 		all := strings.Join(h.list(), "\n")
 		return strings.Contains(all, `nack sidecar route ["greeter-route"]`)
 	})
-	reaches("a bad route changes nothing", "one")
+	reaches("an invalid route changes nothing", "one")
 	publish(greeterCluster(t, "b", time.Second), two)
-	reaches("mended", "two")
+	reaches("corrected route", "two")
 	r.Publish("sidecar", snapshot(t), time.Time{})
-	eventually(t, "all is gone", func() bool {
-		body, err := get("http://" + admin + "/config_dump?resource=dynamic_active_clusters")
+	eventually(t, "all resources are removed", func() bool {
+		body, err := httpGet("http://" + admin + "/config_dump?resource=dynamic_active_clusters")
 		_, refused := net.DialTimeout("tcp", address, time.Second)
 		return err == nil && !strings.Contains(body, `"b"`) && refused != nil
 	})

@@ -2,11 +2,10 @@ package xds
 
 import "hash/maphash"
 
-// index finds the number of a name. It keeps the numbers only and leaves the
-// names where they are anyway: a map would cost several times as much for each
-// workload that reaches a thousand destinations.
+// index is a hash table from names to numbers with linear probing. It stores only the numbers; the names are in the
+// table. A Go map would take several times the memory, for each workload with a thousand destinations.
 type index struct {
-	cells []uint32 // number+1 at its hash or after it, 0 is empty; a power of two of them
+	cells []uint32 // number+1, 0 means empty; the length is a power of two
 	used  int
 }
 
@@ -16,7 +15,7 @@ func (x *index) home(name string) int {
 	return int(maphash.String(indexSeed, name)) & (len(x.cells) - 1)
 }
 
-// cell is where the name is, or where it belongs if it is not there. There is always an empty cell.
+// cell returns the cell of the name, or the empty cell for it. There is always an empty cell.
 func (x *index) cell(name string, nameOf func(uint32) string) int {
 	at := x.home(name)
 	for x.cells[at] != 0 && nameOf(x.cells[at]-1) != name {
@@ -33,7 +32,7 @@ func (x *index) find(name string, nameOf func(uint32) string) (uint32, bool) {
 	return c - 1, c != 0
 }
 
-// add puts in a name that is not there.
+// add adds a name that is not in the index.
 func (x *index) add(name string, number uint32, nameOf func(uint32) string) {
 	if 4*(x.used+1) > 3*len(x.cells) {
 		old := x.cells
@@ -48,7 +47,7 @@ func (x *index) add(name string, number uint32, nameOf func(uint32) string) {
 	x.used++
 }
 
-// remove takes out a name that is there, and moves up those that had to make way for it.
+// remove removes a name that is in the index, and moves names of the same probe sequence up.
 func (x *index) remove(name string, nameOf func(uint32) string) {
 	hole := x.cell(name, nameOf)
 	mask := len(x.cells) - 1

@@ -7,7 +7,7 @@ import (
 )
 
 // After any sequence of changes, the index finds what a map finds.
-func TestIndexIsAMap(t *testing.T) {
+func TestIndexMatchesMap(t *testing.T) {
 	for seed := range uint64(50) {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		var x index

@@ -7,17 +7,17 @@ import (
 	"weak"
 )
 
-// interned are the resources in use, by the hash of type, name and content:
-// workloads that reach the same destinations share the bytes that say so.
-type interned struct {
+// internTable holds weak references to resources, keyed by the hash of type, name and content. Workloads with the
+// same destinations share the encoded bytes.
+type internTable struct {
 	mu    sync.Mutex
 	byKey map[[sha256.Size]byte]weak.Pointer[Resource]
 }
 
-var shared = interned{byKey: map[[sha256.Size]byte]weak.Pointer[Resource]{}}
+var internedResources = internTable{byKey: map[[sha256.Size]byte]weak.Pointer[Resource]{}}
 
-// intern returns the resource of the hash, made if nobody has it.
-func (i *interned) intern(sum [sha256.Size]byte, encode func() *Resource) *Resource {
+// intern returns the resource with the hash. If there is none, encode creates it.
+func (i *internTable) intern(sum [sha256.Size]byte, encode func() *Resource) *Resource {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if r := i.byKey[sum].Value(); r != nil {
@@ -25,12 +25,12 @@ func (i *interned) intern(sum [sha256.Size]byte, encode func() *Resource) *Resou
 	}
 	r := encode()
 	i.byKey[sum] = weak.Make(r)
-	runtime.AddCleanup(r, i.forget, sum)
+	runtime.AddCleanup(r, i.removeUnused, sum)
 	return r
 }
 
-// forget drops what nobody has any more. It may come after the resource was made anew.
-func (i *interned) forget(sum [sha256.Size]byte) {
+// removeUnused removes the entry of a collected resource. The resource may exist again by then.
+func (i *internTable) removeUnused(sum [sha256.Size]byte) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if p, ok := i.byKey[sum]; ok && p.Value() == nil {

@@ -11,15 +11,15 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
-// Limit is a bound on what clients may do, a field of Options.
+// Limit is a limit on the use of the server by clients. Each is a field of Options.
 type Limit struct {
-	// Name of the field of Options.
+	// Name is the field of Options.
 	Name string
-	// Default, with its unit.
+	// Default is the default value with its unit.
 	Default string
-	// Metric that counts when the limit is met, with the labels that select it.
+	// Metric is the series that counts events in which the limit was exceeded.
 	Metric string
-	// Text says what is bounded, and what happens at the bound.
+	// Text describes what is limited, and the effect of exceeding the limit.
 	Text string
 }
 
@@ -55,77 +55,82 @@ func (l limit) value() string {
 
 const inBytes = "bytes"
 
-// Why streams are refused or ended: the values of a label.
+// Values of the label reason of refused_total, then of closed_streams_total.
 const (
-	reasonDenied      = "denied"
-	reasonFull        = string(grpcserver.Full)
-	reasonHandshake   = string(grpcserver.Handshake)
-	reasonFrames      = string(grpcserver.Frames)
-	reasonProtocol    = string(grpcserver.Protocol)
-	reasonConnections = "connections"
-	reasonStreams     = "streams"
-	reasonRate        = "rate"
-	reasonTypes       = "types"
-	reasonNames       = "names"
-	reasonName        = "name"
-	reasonNode        = "node"
-	reasonSize        = "size"
-	reasonMalformed   = "malformed"
+	reasonPermissionDenied       = "permission_denied"
+	reasonMaxConnections         = string(grpcserver.RefusedMaxConnections)
+	reasonHandshake              = string(grpcserver.RefusedHandshake)
+	reasonFrameRate              = string(grpcserver.RefusedFrameRate)
+	reasonProtocol               = string(grpcserver.RefusedProtocol)
+	reasonConnectionsPerIdentity = "connections_per_identity"
+	reasonStreamsPerIdentity     = "streams_per_identity"
+	reasonStreamRate             = "stream_rate"
+	reasonResourceTypes          = "resource_types"
+	reasonResourceNames          = "resource_names"
+	reasonResourceName           = "resource_name"
+	reasonNode                   = "node"
+	reasonRequestSize            = "request_size"
+	reasonMalformed              = "malformed"
 
-	reasonSlow    = "slow"
-	reasonSilent  = "silent"
-	reasonExpired = "expired"
-	reasonRemoved = "removed"
-	reasonRequest = "request"
+	reasonSendTimeout         = "send_timeout"
+	reasonFirstRequestTimeout = "first_request_timeout"
+	reasonCertificateExpired  = "certificate_expired"
+	reasonRemoved             = "workload_removed"
+	reasonInvalidRequest      = "invalid_request"
 )
 
 var (
-	refusals = []string{
-		reasonDenied, reasonFull, reasonHandshake, reasonFrames, reasonProtocol, reasonConnections, reasonStreams, reasonRate, reasonTypes, reasonNames, reasonName,
-		reasonNode, reasonSize, reasonMalformed,
+	refusedReasons = []string{
+		reasonPermissionDenied, reasonMaxConnections, reasonHandshake, reasonFrameRate, reasonProtocol,
+		reasonConnectionsPerIdentity, reasonStreamsPerIdentity, reasonStreamRate, reasonResourceTypes,
+		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,
 	}
-	ends = []string{reasonSlow, reasonSilent, reasonExpired, reasonRemoved, reasonRequest}
+	closedReasons = []string{
+		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonRemoved, reasonInvalidRequest,
+	}
 )
 
-func refusedBy(reason string) string { return `anymesh_xds_refused_total{reason="` + reason + `"}` }
-func endedBy(reason string) string   { return `anymesh_xds_ended_total{reason="` + reason + `"}` }
-
-var limits = []limit{
-	{name: "SendTimeout", time: func(o *Options) *time.Duration { return &o.SendTimeout }, defaultTime: 30 * time.Second, metric: endedBy(reasonSlow),
-		text: "How long one response may take to leave. Then the client's connection is closed."},
-	{name: "FirstRequestTimeout", time: func(o *Options) *time.Duration { return &o.FirstRequestTimeout }, defaultTime: 10 * time.Second, metric: endedBy(reasonSilent),
-		text: "How long a stream may be open without a request. Then the client's connection is closed."},
-	{name: "AckTimeout", time: func(o *Options) *time.Duration { return &o.AckTimeout }, defaultTime: 5 * time.Second, metric: `anymesh_xds_answers_total{result="none"}`,
-		text: "How long an unanswered response holds back later ones: those of its type, and those that the order of types puts after it."},
-	{name: "Connections", number: func(o *Options) *int { return &o.Connections }, defaultNumber: 20_000, metric: refusedBy(reasonFull),
-		text: "Open connections of all clients. More are closed before TLS begins."},
-	{name: "ConnectionsPerIdentity", number: func(o *Options) *int { return &o.ConnectionsPerIdentity }, defaultNumber: 4, metric: refusedBy(reasonConnections),
-		text: "Connections on which one identity has streams: two while a sidecar is replaced or reconnects, and room for a tool. A stream on one more is refused."},
-	{name: "StreamsPerIdentity", number: func(o *Options) *int { return &o.StreamsPerIdentity }, defaultNumber: 8, metric: refusedBy(reasonStreams),
-		text: "Open streams of one identity, over both variants of the protocol, and of one connection. One more is refused."},
-	{name: "StreamsPerMinute", number: func(o *Options) *int { return &o.StreamsPerMinute }, defaultNumber: 60, metric: refusedBy(reasonRate),
-		text: "Streams that one identity may open each minute, on average. One more is refused."},
-	{name: "StreamBurst", number: func(o *Options) *int { return &o.StreamBurst }, defaultNumber: 30, metric: refusedBy(reasonRate),
-		text: "Streams that one identity may open at once, when it has not opened any for a while."},
-	{name: "FramesPerSecond", number: func(o *Options) *int { return &o.FramesPerSecond }, defaultNumber: 20, metric: refusedBy(reasonFrames),
-		text: "HTTP/2 frames of one connection that ask for an answer, open or reset streams, or say nothing, each second on average. One is free for each response. One more closes the connection."},
-	{name: "FrameBurst", number: func(o *Options) *int { return &o.FrameBurst }, defaultNumber: 200, metric: refusedBy(reasonFrames),
-		text: "Such frames at once, when there were none for a while."},
-	{name: "TypesPerStream", number: func(o *Options) *int { return &o.TypesPerStream }, defaultNumber: 32, metric: refusedBy(reasonTypes),
-		text: "Resource types that one stream asks for. One more ends it."},
-	{name: "NamesPerType", number: func(o *Options) *int { return &o.NamesPerType }, defaultNumber: 100_000, metric: refusedBy(reasonNames),
-		text: "Names that one stream asks for, or reports versions of, for each type. One more ends it."},
-	{name: "NameSize", unit: inBytes, number: func(o *Options) *int { return &o.NameSize }, defaultNumber: 4 << 10, metric: refusedBy(reasonName),
-		text: "Length of a resource's name or type in a request. A longer one ends the stream, and so does an empty one."},
-	{name: "NodeSize", unit: inBytes, number: func(o *Options) *int { return &o.NodeSize }, defaultNumber: 256 << 10, metric: refusedBy(reasonNode),
-		text: "Length of the node in the first request, without its extensions. With a longer one the stream is refused. Nothing of it is kept but ID and cluster."},
-	{name: "RequestSize", unit: inBytes, number: func(o *Options) *int { return &o.RequestSize }, defaultNumber: 16 << 20, metric: refusedBy(reasonSize),
-		text: "Length of a request. A longer one ends the stream before it is decoded."},
-	{name: "ResponseSize", unit: inBytes, number: func(o *Options) *int { return &o.ResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
-		text: "Length at which a response is cut and continued in the next one. One resource is never split, nor is a response that must hold all clusters or listeners."},
+func refusedMetric(reason string) string { return `anymesh_xds_refused_total{reason="` + reason + `"}` }
+func closedMetric(reason string) string {
+	return `anymesh_xds_closed_streams_total{reason="` + reason + `"}`
 }
 
-// refusal is an error with the reason that metrics give it.
+var limits = []limit{
+	{name: "SendTimeout", time: func(o *Options) *time.Duration { return &o.SendTimeout }, defaultTime: 30 * time.Second, metric: closedMetric(reasonSendTimeout),
+		text: "Maximum duration of sending one response. The connection is closed when it is exceeded."},
+	{name: "FirstRequestTimeout", time: func(o *Options) *time.Duration { return &o.FirstRequestTimeout }, defaultTime: 10 * time.Second, metric: closedMetric(reasonFirstRequestTimeout),
+		text: "Maximum time from opening a stream to its first request. The connection is closed when it is exceeded."},
+	{name: "AckTimeout", time: func(o *Options) *time.Duration { return &o.AckTimeout }, defaultTime: 5 * time.Second, metric: `anymesh_xds_acks_total{result="timeout"}`,
+		text: "Maximum time that later responses, of the same type and of types later in the update order, wait for the ACK of a response."},
+	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: 20_000, metric: refusedMetric(reasonMaxConnections),
+		text: "Open connections of all clients. A further connection is closed before the TLS handshake."},
+	{name: "MaxConnectionsPerIdentity", number: func(o *Options) *int { return &o.MaxConnectionsPerIdentity }, defaultNumber: 4, metric: refusedMetric(reasonConnectionsPerIdentity),
+		text: "Connections with streams of one identity. A sidecar that reconnects has two. A stream on a further connection is refused."},
+	{name: "MaxStreamsPerIdentity", number: func(o *Options) *int { return &o.MaxStreamsPerIdentity }, defaultNumber: 8, metric: refusedMetric(reasonStreamsPerIdentity),
+		text: "Open streams of one identity, in both protocol variants, and of one connection. A further stream is refused."},
+	{name: "MaxStreamsPerMinute", number: func(o *Options) *int { return &o.MaxStreamsPerMinute }, defaultNumber: 60, metric: refusedMetric(reasonStreamRate),
+		text: "Average number of streams that one identity opens per minute. A further stream is refused."},
+	{name: "MaxStreamBurst", number: func(o *Options) *int { return &o.MaxStreamBurst }, defaultNumber: 30, metric: refusedMetric(reasonStreamRate),
+		text: "Burst of new streams of one identity, beyond the average."},
+	{name: "MaxFramesPerSecond", number: func(o *Options) *int { return &o.MaxFramesPerSecond }, defaultNumber: 20, metric: refusedMetric(reasonFrameRate),
+		text: "Average rate per connection of HTTP/2 control frames, frames that open or reset streams, and empty frames. Each sent response permits one more. The connection is closed when the rate is exceeded."},
+	{name: "MaxFrameBurst", number: func(o *Options) *int { return &o.MaxFrameBurst }, defaultNumber: 200, metric: refusedMetric(reasonFrameRate),
+		text: "Burst of such frames, beyond the average."},
+	{name: "MaxTypesPerStream", number: func(o *Options) *int { return &o.MaxTypesPerStream }, defaultNumber: 32, metric: refusedMetric(reasonResourceTypes),
+		text: "Resource types of one stream. A request for a further type closes the stream."},
+	{name: "MaxNamesPerType", number: func(o *Options) *int { return &o.MaxNamesPerType }, defaultNumber: 100_000, metric: refusedMetric(reasonResourceNames),
+		text: "Names per type that one stream subscribes to, or lists in initial_resource_versions. A further name closes the stream."},
+	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
+		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
+	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),
+		text: "Length of the node in the first request, without extensions. The stream is refused when it is exceeded. Only ID and cluster of the node are stored."},
+	{name: "MaxRequestSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxRequestSize }, defaultNumber: 16 << 20, metric: refusedMetric(reasonRequestSize),
+		text: "Length of a request. A longer request closes the stream before it is decoded."},
+	{name: "MaxResponseSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
+		text: "Length at which a response is split into several. A single resource is never split, and neither is a SotW response of clusters or listeners."},
+}
+
+// refusal is an error with the value of its reason label.
 type refusal struct {
 	reason string
 	code   codes.Code
@@ -139,5 +144,5 @@ func refuse(reason string, code codes.Code, format string, args ...any) error {
 // Error implements error.
 func (r *refusal) Error() string { return r.text }
 
-// GRPCStatus is what the client hears.
+// GRPCStatus is the status that the client receives.
 func (r *refusal) GRPCStatus() *status.Status { return status.New(r.code, r.text) }

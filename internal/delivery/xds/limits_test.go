@@ -10,19 +10,19 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func largeResponsesAreCut(t *testing.T) {
+func largeResponsesAreSplit(t *testing.T) {
 	var all []*Resource
 	for _, n := range []string{"a", "b", "c", "d", "e"} {
 		all = append(all, text(ClusterType, n, strings.Repeat(n, 1000)))
 	}
 	b := newBench(t, all...)
-	b.opts.ResponseSize = 2500
+	b.opts.MaxResponseSize = 2500
 	b.request(ClusterType, nil)
-	b.want("two at a time", b.drain(), "cluster +a +b; cluster +c +d; cluster +e")
+	b.want("two per response", b.drain(), "cluster +a +b; cluster +c +d; cluster +e")
 	b = newBench(t, all...)
-	b.opts.ResponseSize = 10
+	b.opts.MaxResponseSize = 10
 	b.subscribe(ClusterType, "c")
-	b.want("one is never split", b.drain(), "cluster +c")
+	b.want("a single resource is never split", b.drain(), "cluster +c")
 }
 
 func TestRequestLimits(t *testing.T) {
@@ -48,19 +48,24 @@ func TestRequestLimits(t *testing.T) {
 		"no UTF-8":      {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, InitialResourceVersions: map[string]string{"\xff": "1"}}, codes.InvalidArgument},
 		"odd names":     {&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a|b", "%00", "//"}}, codes.OK},
 	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t)
+			b.opts.MaxNamesPerType, b.opts.MaxNameSize = 10, 64
+			_, err := b.handle(deltaRequest(c.req), b.published, b.now)
+			if status.Code(err) != c.want {
+				t.Errorf("%v, want %s", err, c.want)
+			}
+		})
+	}
+	t.Run("many types", func(t *testing.T) {
 		b := newBench(t)
-		b.opts.NamesPerType, b.opts.NameSize = 10, 64
-		_, err := b.handle(deltaRequest(c.req), b.published, b.now)
-		if status.Code(err) != c.want {
-			t.Errorf("%s: %v, want %s", name, err, c.want)
+		b.opts.MaxTypesPerStream = 2
+		b.request("a", nil)
+		b.request("b", nil)
+		b.request("a", nil)
+		third := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}
+		if _, err := b.handle(deltaRequest(third), b.published, b.now); status.Code(err) != codes.ResourceExhausted {
+			t.Errorf("a third type: %v", err)
 		}
-	}
-	b := newBench(t)
-	b.opts.TypesPerStream = 2
-	b.request("a", nil)
-	b.request("b", nil)
-	b.request("a", nil)
-	if _, err := b.handle(deltaRequest(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: "c"}), b.published, b.now); status.Code(err) != codes.ResourceExhausted {
-		t.Errorf("a third type: %v", err)
-	}
+	})
 }

@@ -6,18 +6,18 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics have labels from fixed sets only.
+// metrics of the server. All labels have fixed sets of values.
 type metrics struct {
-	clients   prometheus.Gauge
-	responses *prometheus.CounterVec // type
-	resources *prometheus.CounterVec // type, change
-	bytes     *prometheus.CounterVec // type
-	shared    *prometheus.CounterVec // type
-	answers   *prometheus.CounterVec // type, result
-	refused   *prometheus.CounterVec // reason
-	ended     *prometheus.CounterVec // reason
-	latency   prometheus.Histogram
-	kinds     [len(labels)]*kindMetrics // by stepOf
+	streams    prometheus.Gauge
+	responses  *prometheus.CounterVec // type
+	resources  *prometheus.CounterVec // type, change
+	bytes      *prometheus.CounterVec // type
+	shared     *prometheus.CounterVec // type
+	acks       *prometheus.CounterVec // type, result
+	refused    *prometheus.CounterVec // reason
+	closed     *prometheus.CounterVec // reason
+	ackLatency prometheus.Histogram
+	byStep     [len(typeLabels)]*typeMetrics // indexed by stepOf
 }
 
 func newMetrics(reg prometheus.Registerer) *metrics {
@@ -25,69 +25,77 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		return prometheus.NewCounterVec(prometheus.CounterOpts{Name: "anymesh_xds_" + name, Help: help}, labels)
 	}
 	m := &metrics{
-		clients: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "anymesh_xds_clients", Help: "Streams that were authorised and are open.",
+		streams: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "anymesh_xds_streams", Help: "Open and authorized ADS streams.",
 		}),
 		responses: counter("responses_total", "Responses sent.", "type"),
-		resources: counter("resources_total", "Resources in responses, by change: updated or removed.", "type", "change"),
-		bytes:     counter("sent_bytes_total", "Bytes of responses sent, before compression and TLS.", "type"),
-		shared:    counter("shared_bytes_total", "Bytes of resources sent that were not encoded for it: another client got the same copy before.", "type"),
-		answers:   counter("answers_total", "Clients' answers: ack, nack, unknown for a nonce that is not awaited, or none that was awaited long enough.", "type", "result"),
-		refused:   counter("refused_total", "Connections, streams and requests refused, by reason; see the table of limits.", "reason"),
-		ended:     counter("ended_total", "Streams ended by the server, by reason: slow, silent, expired, removed, request.", "reason"),
-		latency: prometheus.NewHistogram(prometheus.HistogramOpts{
-			Name:    "anymesh_xds_ack_seconds",
-			Help:    "Time from the event that made a change, or from subscribing, until a client acknowledged it.",
+		resources: counter("resources_total", "Resources in sent responses, by change: updated or removed.", "type",
+			"change"),
+		bytes: counter("sent_bytes_total", "Bytes of sent responses, before TLS.", "type"),
+		shared: counter("shared_bytes_total",
+			"Bytes of sent resources that were encoded earlier, for another response or client.", "type"),
+		acks: counter("acks_total",
+			"Responses by result: ack, nack, timeout (none within AckTimeout), unknown_nonce (response is not in flight).", "type", "result"),
+		refused: counter("refused_total",
+			"Refused connections, streams and requests, by reason; see docs/limits.md.", "reason"),
+		closed: counter("closed_streams_total", "Streams closed by the server, by reason; see docs/limits.md.",
+			"reason"),
+		ackLatency: prometheus.NewHistogram(prometheus.HistogramOpts{
+			Name:    "anymesh_xds_ack_latency_seconds",
+			Help:    "Time from the event behind a change, or from the subscription, until the ACK of the client.",
 			Buckets: prometheus.ExponentialBuckets(0.001, 2, 14),
 		}),
 	}
 	if reg != nil {
-		reg.MustRegister(m.clients, m.responses, m.resources, m.bytes, m.shared, m.answers, m.refused, m.ended, m.latency)
+		reg.MustRegister(m.streams, m.responses, m.resources, m.bytes, m.shared, m.acks, m.refused, m.closed,
+			m.ackLatency)
 	}
-	for _, reason := range refusals { // so that they are there before the first one is
+	for _, reason := range refusedReasons { // create the series before the first event
 		m.refused.WithLabelValues(reason)
 	}
-	for _, reason := range ends {
-		m.ended.WithLabelValues(reason)
+	for _, reason := range closedReasons {
+		m.closed.WithLabelValues(reason)
 	}
-	for step, name := range labels {
-		m.kinds[step] = m.kind(name)
+	for step, name := range typeLabels {
+		m.byStep[step] = m.newTypeMetrics(name)
 	}
 	return m
 }
 
-// kindMetrics are the counters of one type, looked up once.
-type kindMetrics struct {
+// typeMetrics holds the counters of one type.
+type typeMetrics struct {
 	responses, updated, removed, bytes, shared prometheus.Counter
-	acks, nacks, unknown, none                 prometheus.Counter
+	acks, nacks, unknownNonces, ackTimeouts    prometheus.Counter
 }
 
-func (m *metrics) kind(name string) *kindMetrics {
-	return &kindMetrics{
-		responses: m.responses.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name), shared: m.shared.WithLabelValues(name),
+func (m *metrics) newTypeMetrics(name string) *typeMetrics {
+	return &typeMetrics{
+		responses: m.responses.WithLabelValues(name), bytes: m.bytes.WithLabelValues(name),
+		shared:  m.shared.WithLabelValues(name),
 		updated: m.resources.WithLabelValues(name, "updated"), removed: m.resources.WithLabelValues(name, "removed"),
-		acks: m.answers.WithLabelValues(name, "ack"), nacks: m.answers.WithLabelValues(name, "nack"),
-		unknown: m.answers.WithLabelValues(name, "unknown"), none: m.answers.WithLabelValues(name, "none"),
+		acks: m.acks.WithLabelValues(name, "ack"), nacks: m.acks.WithLabelValues(name, "nack"),
+		unknownNonces: m.acks.WithLabelValues(name, "unknown_nonce"),
+		ackTimeouts:   m.acks.WithLabelValues(name, "timeout"),
 	}
 }
 
-func (m *metrics) of(typeURL string) *kindMetrics { return m.kinds[stepOf(typeURL)] }
+func (m *metrics) forType(typeURL string) *typeMetrics { return m.byStep[stepOf(typeURL)] }
 
 func (m *metrics) sent(r *response, size int) {
-	k := m.of(r.typeURL)
+	k := m.forType(r.typeURL)
 	k.responses.Inc()
-	k.updated.Add(float64(len(r.holds())))
+	k.updated.Add(float64(len(r.sentResources())))
 	if n := len(r.removed); n > 0 {
 		k.removed.Add(float64(n))
 	}
 	k.bytes.Add(float64(size))
-	if r.impatient {
-		k.none.Inc()
+	if r.afterAckTimeout {
+		k.ackTimeouts.Inc()
 	}
 	shared := 0
-	for _, c := range r.holds() {
+	for _, c := range r.sentResources() {
 		if c.written.Load() || c.written.Swap(true) {
-			shared += len(c.wire)
+			shared += len(c.deltaField)
 		}
 	}
 	if shared > 0 {
@@ -95,26 +103,26 @@ func (m *metrics) sent(r *response, size int) {
 	}
 }
 
-// refuse counts a limit that was met; open is whether it ended a stream that was.
-func (m *metrics) refuse(err error, open bool) {
+// countRefusal counts an exceeded limit. open is true if the stream was authorized, so that the error closes it.
+func (m *metrics) countRefusal(err error, open bool) {
 	var r *refusal
 	if !errors.As(err, &r) {
 		return
 	}
 	m.refused.WithLabelValues(r.reason).Inc()
 	if open {
-		m.ended.WithLabelValues(reasonRequest).Inc()
+		m.closed.WithLabelValues(reasonInvalidRequest).Inc()
 	}
 }
 
-// end counts why a stream ended.
-func (m *metrics) end(err error) {
+// countClose counts a stream that the server closes.
+func (m *metrics) countClose(err error) {
 	switch {
-	case errors.Is(err, errRemoved), errors.Is(err, errMoved):
-		m.ended.WithLabelValues(reasonRemoved).Inc()
+	case errors.Is(err, errRemoved), errors.Is(err, errReconnect):
+		m.closed.WithLabelValues(reasonRemoved).Inc()
 	case errors.Is(err, errExpired):
-		m.ended.WithLabelValues(reasonExpired).Inc()
-	case errors.Is(err, errSlow):
-		m.ended.WithLabelValues(reasonSlow).Inc()
+		m.closed.WithLabelValues(reasonCertificateExpired).Inc()
+	case errors.Is(err, errSendTimeout):
+		m.closed.WithLabelValues(reasonSendTimeout).Inc()
 	}
 }

@@ -8,36 +8,36 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// Options tune a Server. A zero field has the default given with it.
+// Options configures a Server. A zero field means the default given with it.
 type Options struct {
-	// TLS is the server's side of mutual TLS. Nil means no TLS at all, which
-	// only an Authorizer that needs no certificate can accept.
+	// TLS is the server's configuration of mutual TLS. Nil disables TLS; the Authorizer must then accept clients
+	// without certificate.
 	TLS *tls.Config
-	// Observer hears what clients make of their configuration; nobody.
+	// Observer receives ACKs, NACKs and disconnects. The default ignores them.
 	Observer Observer
-	// Registerer is where the metrics go; nowhere.
+	// Registerer registers the metrics. The default registers none.
 	Registerer prometheus.Registerer
-	// Logger is slog.Default().
+	// Logger defaults to slog.Default().
 	Logger *slog.Logger
 
-	// The rest are limits; Limits says what each is for, and its default.
+	// The other fields are limits; see Limits for their meaning, units and defaults.
 
-	SendTimeout            time.Duration
-	FirstRequestTimeout    time.Duration
-	AckTimeout             time.Duration
-	Connections            int
-	ConnectionsPerIdentity int
-	StreamsPerIdentity     int
-	StreamsPerMinute       int
-	StreamBurst            int
-	FramesPerSecond        int
-	FrameBurst             int
-	TypesPerStream         int
-	NamesPerType           int
-	NameSize               int
-	NodeSize               int
-	RequestSize            int
-	ResponseSize           int
+	SendTimeout               time.Duration
+	FirstRequestTimeout       time.Duration
+	AckTimeout                time.Duration
+	MaxConnections            int
+	MaxConnectionsPerIdentity int
+	MaxStreamsPerIdentity     int
+	MaxStreamsPerMinute       int
+	MaxStreamBurst            int
+	MaxFramesPerSecond        int
+	MaxFrameBurst             int
+	MaxTypesPerStream         int
+	MaxNamesPerType           int
+	MaxNameSize               int
+	MaxNodeSize               int
+	MaxRequestSize            int
+	MaxResponseSize           int
 }
 
 func (o *Options) setDefaults() {
@@ -50,30 +50,28 @@ func (o *Options) setDefaults() {
 		}
 	}
 	if o.Observer == nil {
-		o.Observer = nobody{}
+		o.Observer = noopObserver{}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.Default()
 	}
 }
 
-// Observer hears what clients make of their configuration. The identity is the
-// one of the Grant. Calls about one key come one after the other, in the order
-// of what they tell, from the streams' goroutines; they must not block.
+// Observer receives the ACKs, NACKs and disconnects of clients. The identity is that of the Grant. Calls for one key
+// are serialized, in the order of the events. They run on the goroutines of the streams and must not block.
 type Observer interface {
-	// Acked: of all that the client was sent of the type, up to the version, it
-	// refuses nothing.
+	// Acked reports that the client rejects none of the resources of the type that it was sent, up to the version.
 	Acked(key, identity, typeURL, version string)
-	// Rejected: the client refused a response with these resources, and why; none
-	// are named if all were replaced meanwhile. It keeps what it had; a resource
-	// is sent again when its content changes.
-	Rejected(key, identity, typeURL string, names []string, message string)
-	// Gone: the last stream of the client ended. What it refused says nothing any more.
-	Gone(key, identity string)
+	// Nacked reports that the client rejected a response with these resources, and its error message. names is empty
+	// if all of them have been replaced since. The client keeps its previous configuration. A rejected resource is
+	// sent again when its content changes.
+	Nacked(key, identity, typeURL string, names []string, message string)
+	// Disconnected reports that the last stream of the client closed. Its NACKs are no longer valid.
+	Disconnected(key, identity string)
 }
 
-type nobody struct{}
+type noopObserver struct{}
 
-func (nobody) Acked(string, string, string, string)              {}
-func (nobody) Rejected(string, string, string, []string, string) {}
-func (nobody) Gone(string, string)                               {}
+func (noopObserver) Acked(string, string, string, string)            {}
+func (noopObserver) Nacked(string, string, string, []string, string) {}
+func (noopObserver) Disconnected(string, string)                     {}

@@ -1,6 +1,6 @@
 package xds
 
-// Type URLs that the protocol gives an order or a wildcard.
+// Type URLs with a position in the update order, or with an implicit wildcard.
 const (
 	ClusterType  = "type.googleapis.com/envoy.config.cluster.v3.Cluster"
 	EndpointType = "type.googleapis.com/envoy.config.endpoint.v3.ClusterLoadAssignment"
@@ -9,17 +9,16 @@ const (
 	SecretType   = "type.googleapis.com/envoy.extensions.transport_sockets.tls.v3.Secret"
 )
 
-// wildcardByDefault: a first request without names asks for everything.
+// wildcardByDefault reports whether a first request without names subscribes to all resources of the type.
 func wildcardByDefault(typeURL string) bool {
 	return typeURL == ClusterType || typeURL == ListenerType
 }
 
-// step is a stage of a push. Steps are taken in order, and a step starts when
-// the responses of all earlier ones are acknowledged: make before break.
+// step is a stage of an update. Steps run in order. A step starts when the responses of all earlier steps are
+// acknowledged (make before break).
 //
-// Secrets come first because clusters and listeners wait for them, then what
-// traffic is sent to, then what sends traffic there. What traffic was sent to is
-// taken away last.
+// Secrets come first, because clusters and listeners wait for them; then clusters and endpoints, then listeners and
+// routes that refer to them. Clusters and endpoints are removed last.
 type step uint8
 
 const (
@@ -29,12 +28,12 @@ const (
 	stepListeners
 	stepRoutes
 	stepOthers
-	stepClustersGone
-	stepEndpointsGone
-	steps
+	stepRemoveClusters
+	stepRemoveEndpoints
+	stepCount
 )
 
-// stepOf is where additions and changes of a type belong.
+// stepOf returns the step of additions and changes of a type.
 func stepOf(typeURL string) step {
 	switch typeURL {
 	case SecretType:
@@ -51,20 +50,21 @@ func stepOf(typeURL string) step {
 	return stepOthers
 }
 
-// removalStepOf is where removals of a type belong.
+// removalStepOf returns the step of removals of a type.
 func removalStepOf(typeURL string) step {
 	switch typeURL {
 	case ClusterType:
-		return stepClustersGone
+		return stepRemoveClusters
 	case EndpointType:
-		return stepEndpointsGone
+		return stepRemoveEndpoints
 	}
 	return stepOf(typeURL)
 }
 
-// labels are metric labels of types: a fixed set, whatever clients ask for.
-var labels = [...]string{
-	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener", stepRoutes: "route", stepOthers: "other",
+// typeLabels are the values of the label type: a fixed set, independent of requests.
+var typeLabels = [...]string{
+	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener",
+	stepRoutes: "route", stepOthers: "other",
 }
 
-func label(typeURL string) string { return labels[stepOf(typeURL)] }
+func typeLabel(typeURL string) string { return typeLabels[stepOf(typeURL)] }

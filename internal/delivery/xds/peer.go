@@ -7,12 +7,11 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
-// Peer is who is at the other end of a connection.
+// Peer is the remote side of a connection.
 type Peer struct {
-	// Chain is the client's verified certificate chain, leaf first; nil without
-	// mutual TLS.
+	// Chain is the verified certificate chain of the client, leaf first. It is nil without mutual TLS.
 	Chain []*x509.Certificate
-	// Address is where the connection comes from. It proves nothing.
+	// Address is the remote address of the connection. It is not authenticated.
 	Address string
 }
 
@@ -24,8 +23,8 @@ func peerOf(s *grpcserver.Stream) Peer {
 	return p
 }
 
-// expires is when the first certificate of the chain does; zero without one.
-func (p Peer) expires() time.Time {
+// certExpiry returns the earliest NotAfter of the chain, or the zero time without a certificate.
+func (p Peer) certExpiry() time.Time {
 	var first time.Time
 	for _, c := range p.Chain {
 		if first.IsZero() || c.NotAfter.Before(first) {

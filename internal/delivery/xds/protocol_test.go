@@ -2,9 +2,9 @@ package xds
 
 import "testing"
 
-// TestProtocol has the sections of "xDS REST and gRPC protocol" in Envoy's documentation as its table of contents. Each test is
-// about what a server has to do; what concerns filesystems, REST and streams of one type is not served. Those on the wire and with
-// real clients, Envoy and gRPC, are in server_test.go, envoy_test.go and proxyless_test.go.
+// TestProtocol follows the sections of "xDS REST and gRPC protocol" in Envoy's documentation. Each test covers the
+// server's part. Filesystem, REST and single-type streams are not supported. Tests over the network and with Envoy
+// and gRPC clients are in server_test.go, envoy_test.go and proxyless_test.go.
 func TestProtocol(t *testing.T) {
 	type test struct {
 		name string
@@ -15,65 +15,65 @@ func TestProtocol(t *testing.T) {
 		tests []test
 	}{
 		{"Variants of the xDS Transport Protocol", []test{
-			{"incremental ADS over the network", serveDelta},
-			{"state of the world ADS over the network", serveWorld},
-			{"both on one connection", serveBoth},
+			{"incremental ADS over the network", deltaADS},
+			{"state of the world ADS over the network", sotwADS},
+			{"both on one connection", deltaAndSotwOnOneConnection},
 		}},
 		{"Basic Protocol Overview", []test{
-			{"a resource is encoded once, for both", resourceOnTheWire},
-			{"silence before there is anything to say", silenceBeforeTheFirstPublish},
+			{"a resource is encoded once, for both", resourceEncoding},
+			{"nothing is sent before the first publish", nothingSentBeforeFirstPublish},
 		}},
 		{"ACK NACK and resource type instance version", []test{
-			{"versions and nonces", nonces},
-			{"a NACK keeps what was good", nackKeepsGoing},
-			{"a NACK outlives the ACK of something else", refusalsOutliveOtherAnswers},
-			{"state of the world NACK", worldNack},
-			{"answers are heard", observerHearsAnswers},
+			{"versions and nonces", unknownNonces},
+			{"a NACK keeps other resources", nackKeepsOtherResources},
+			{"a NACK survives ACKs of other resources", nackSurvivesOtherAcks},
+			{"state of the world NACK", sotwNack},
+			{"the observer receives ACKs and NACKs", observerReceivesAcksAndNacks},
 		}},
 		{"When to send an update", []test{
-			{"nothing is sent that did not change", wildcard},
-			{"a client that is slow to answer gets changes merged", laterStepsAwaitAnswers},
-			{"nothing piles up for a client that never answers", nothingIsKeptOfClientsThatNeverAnswer},
+			{"only changed resources are sent", wildcard},
+			{"changes merge while an ACK is pending", laterStepsWaitForAcks},
+			{"unanswered responses are bounded", unansweredResponsesAreBounded},
 		}},
 		{"How the client specifies what resources to return", []test{
-			{"incremental wildcard", wildcardRules},
-			{"names", namesOnDemand},
-			{"a name under a wildcard", nameUnderAWildcard},
-			{"state of the world wildcard", worldWildcard},
-			{"state of the world names", worldNames},
+			{"incremental wildcard", wildcardExample},
+			{"names", namedResources},
+			{"a name with a wildcard", nameWithWildcard},
+			{"state of the world wildcard", sotwWildcard},
+			{"state of the world names", sotwNamedResources},
 		}},
 		{"Grouping Resources into Responses", []test{
-			{"all clusters and listeners in state of the world", worldHoldsAllClustersAndListeners},
-			{"large responses are cut", largeResponsesAreCut},
+			{"all clusters and listeners in state of the world", sotwSendsAllClustersAndListeners},
+			{"large responses are split", largeResponsesAreSplit},
 		}},
 		{"Duplicate Resource Names", []test{
-			{"a snapshot has none", noDuplicates},
+			{"a snapshot rejects duplicates", duplicateNames},
 		}},
 		{"Deleting Resources", []test{
-			{"incremental, named or by wildcard", deleting},
-			{"state of the world, by absence", worldDeletesByAbsence},
+			{"incremental, named or by wildcard", removedResources},
+			{"state of the world, by omission", sotwRemovesByOmission},
 		}},
 		{"Knowing When a Requested Resource Does Not Exist", []test{
-			{"an empty wildcard is answered", emptyWildcardIsAnswered},
-			{"names are remembered until they exist", notYet},
+			{"an empty wildcard gets a response", emptyWildcardGetsResponse},
+			{"a subscription precedes the resource", subscribeBeforeResourceExists},
 		}},
 		{"Unsubscribing From Resources", []test{
-			{"the last name is not the wildcard", unsubscribedFromAll},
+			{"unsubscribing from the last name is not the wildcard", unsubscribeAllIsNotWildcard},
 		}},
 		{"Resource updates", []test{
-			{"stale nonces are not answered", worldStaleNonce},
+			{"stale nonces are ignored", sotwStaleNonce},
 		}},
 		{"Resource warming", []test{
-			{"endpoints of a changed cluster are sent again", warming},
-			{"in state of the world, too", worldWarming},
+			{"endpoints of a changed cluster are sent again", clusterWarming},
+			{"endpoints of a changed cluster in state of the world", sotwWarming},
 		}},
 		{"Eventual consistency considerations", []test{
 			{"make before break", makeBeforeBreak},
-			{"make before break in state of the world", worldMakeBeforeBreak},
+			{"make before break in state of the world", sotwMakeBeforeBreak},
 		}},
 		{"Incremental xDS", []test{
-			{"initial resource versions", resume},
-			{"a restarted server sends nothing again", restartSendsNothingAgain},
+			{"initial resource versions", initialResourceVersions},
+			{"a reconnect sends only differences", reconnectSendsOnlyDifferences},
 		}},
 	} {
 		t.Run(section.title, func(t *testing.T) {
@@ -85,42 +85,42 @@ func TestProtocol(t *testing.T) {
 }
 
 // The example of the section, step by step.
-func wildcardRules(t *testing.T) {
+func wildcardExample(t *testing.T) {
 	b := newBench(t, text(ClusterType, "A", "1"), text(ClusterType, "B", "1"))
 	b.subscribe(ClusterType)
 	b.want("unset is *", b.drain(), "cluster +A +B")
 	b.subscribe(ClusterType, "A")
-	b.want("* goes on, and A is new", b.drain(), "cluster +A")
+	b.want("* stays, and A is added", b.drain(), "cluster +A")
 	b.unsubscribe(ClusterType, "*")
 	b.publish(text(ClusterType, "A", "2"), text(ClusterType, "B", "2"))
-	b.want("only A goes on", b.drain(), "cluster +A")
+	b.want("only A is left", b.drain(), "cluster +A")
 	b.unsubscribe(ClusterType, "A")
 	b.publish(text(ClusterType, "A", "3"), text(ClusterType, "B", "3"))
-	b.want("nothing is subscribed to", b.drain(), "")
+	b.want("no subscription is left", b.drain(), "")
 }
 
-func unsubscribedFromAll(t *testing.T) {
+func unsubscribeAllIsNotWildcard(t *testing.T) {
 	b := newBench(t, text(ListenerType, "a", "1"), text(ListenerType, "b", "1"))
 	b.subscribe(ListenerType, "a")
 	b.drain()
 	b.unsubscribe(ListenerType, "a")
 	b.subscribe(ListenerType)
 	b.publish(text(ListenerType, "a", "2"), text(ListenerType, "b", "2"))
-	b.want("a name was asked for once: empty is nothing, and not everything", b.drain(), "")
+	b.want("after a request with names, an empty list is not the wildcard", b.drain(), "")
 	b.subscribe(ListenerType, "*")
-	b.want("* is everything", b.drain(), "listener +a +b")
+	b.want("* subscribes to all", b.drain(), "listener +a +b")
 }
 
-func noDuplicates(t *testing.T) {
+func duplicateNames(t *testing.T) {
 	if _, err := NewSnapshot(text(ClusterType, "a", "1"), text(ClusterType, "a", "2")); err == nil {
-		t.Error("two clusters of one name are published")
+		t.Error("a snapshot with two clusters of one name was accepted")
 	}
 	b := newBench(t, text(ClusterType, "a", "1"))
 	b.subscribe(ClusterType, "a", "a", "*", "a")
-	b.want("however often it is asked for", b.drain(), "cluster +a")
+	b.want("a name listed several times is sent once", b.drain(), "cluster +a")
 }
 
-func deleting(t *testing.T) {
+func removedResources(t *testing.T) {
 	b := newBench(t, text(RouteType, "a", "1"), text(ListenerType, "l", "1"))
 	b.subscribe(RouteType, "a")
 	b.subscribe(ListenerType)
@@ -130,12 +130,12 @@ func deleting(t *testing.T) {
 	b.want("once", b.drain(), "")
 }
 
-func notYet(t *testing.T) {
+func subscribeBeforeResourceExists(t *testing.T) {
 	b := newBench(t)
 	b.subscribe(RouteType, "a")
-	b.want("there is none", b.drain(), "route -a")
+	b.want("the resource does not exist", b.drain(), "route -a")
 	b.publish(text(RouteType, "b", "1"))
-	b.want("another one is of no interest", b.drain(), "")
+	b.want("a resource without subscription", b.drain(), "")
 	b.publish(text(RouteType, "a", "1"))
-	b.want("here it is", b.drain(), "route +a")
+	b.want("the resource exists now", b.drain(), "route +a")
 }

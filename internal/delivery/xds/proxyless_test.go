@@ -21,7 +21,7 @@ import (
 	grpcxds "google.golang.org/grpc/xds"
 )
 
-// backend answers health checks with its own state, by which one tells it from others.
+// backend serves health checks with a fixed state, which identifies the backend.
 type backend struct {
 	healthpb.UnimplementedHealthServer
 	state healthpb.HealthCheckResponse_ServingStatus
@@ -48,8 +48,8 @@ func startBackend(t *testing.T, state healthpb.HealthCheckResponse_ServingStatus
 	return l.Addr().String()
 }
 
-// files writes a certificate, its key and the root that clients trust.
-func (r *running) files(t *testing.T, leaf tls.Certificate) (certificate, key, root string) {
+// files writes a certificate, its key and the root certificate to files.
+func (r *testServer) files(t *testing.T, leaf tls.Certificate) (certificate, key, root string) {
 	t.Helper()
 	der, err := x509.MarshalPKCS8PrivateKey(leaf.PrivateKey)
 	if err != nil {
@@ -68,11 +68,12 @@ func (r *running) files(t *testing.T, leaf tls.Certificate) (certificate, key, r
 		write("ca.crt", &pem.Block{Type: "CERTIFICATE", Bytes: r.ca.cert.Raw})
 }
 
-// TestProxylessGRPC: gRPC's own xDS client, which speaks the state-of-the-world variant and asks for everything by name, reaches a
-// backend through what we serve over mutual TLS, follows changes, and hears when its listener is gone.
+// TestProxylessGRPC runs gRPC's own xDS client, which uses the state-of-the-world variant and subscribes by name,
+// over mutual TLS. It reaches a backend, follows changes, and fails calls when its listener is removed.
 func TestProxylessGRPC(t *testing.T) {
-	r := start(t, byName, Options{})
-	one, two := startBackend(t, healthpb.HealthCheckResponse_SERVING), startBackend(t, healthpb.HealthCheckResponse_NOT_SERVING)
+	r := startServer(t, authorizeByCommonName, Options{})
+	one, two := startBackend(t, healthpb.HealthCheckResponse_SERVING),
+		startBackend(t, healthpb.HealthCheckResponse_NOT_SERVING)
 	r.Publish("client", snapshot(t, greeterListener(t, ""), greeterRoute(t, "one"),
 		greeterCluster(t, "one", time.Second), greeterEndpoints(t, "one", one)), time.Time{})
 
@@ -93,7 +94,8 @@ func TestProxylessGRPC(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	conn, err := grpc.NewClient("xds:///greeter", grpc.WithResolvers(resolver), grpc.WithTransportCredentials(insecure.NewCredentials()))
+	conn, err := grpc.NewClient("xds:///greeter", grpc.WithResolvers(resolver),
+		grpc.WithTransportCredentials(insecure.NewCredentials()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +103,8 @@ func TestProxylessGRPC(t *testing.T) {
 	call := func() (healthpb.HealthCheckResponse_ServingStatus, error) {
 		ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
 		defer cancel()
-		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{}, grpc.WaitForReady(true))
+		answer, err := healthpb.NewHealthClient(conn).Check(ctx, &healthpb.HealthCheckRequest{},
+			grpc.WaitForReady(true))
 		return answer.GetStatus(), err
 	}
 	if got, err := call(); err != nil || got != healthpb.HealthCheckResponse_SERVING {
@@ -111,7 +114,7 @@ func TestProxylessGRPC(t *testing.T) {
 		t.Helper()
 		eventually(t, what, func() bool {
 			got, err := call()
-			// For a moment, this client uses a new route with the picker of the old one, whatever the server does.
+			// gRPC may briefly use a new route with the picker of the old one, independent of the server.
 			if err != nil && !strings.Contains(err.Error(), "unknown cluster selected for RPC") {
 				t.Fatalf("%s: a call failed: %v", what, err)
 			}
@@ -130,7 +133,7 @@ func TestProxylessGRPC(t *testing.T) {
 			return false
 		}
 		for _, ty := range all[0].Types {
-			if ty.Unanswered > 0 || ty.Pending > 0 || ty.LastNack != nil || ty.Wildcard {
+			if ty.PendingAcks > 0 || ty.PendingResources > 0 || ty.LastNack != nil || ty.Wildcard {
 				return false
 			}
 		}

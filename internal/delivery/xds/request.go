@@ -9,46 +9,48 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// request is what a client asks or answers, in either variant of the protocol.
+// request is a DiscoveryRequest or DeltaDiscoveryRequest.
 type request struct {
-	node    *corev3.Node
-	typeURL string
-	nonce   string
-	failure *statuspb.Status
+	node        *corev3.Node
+	typeURL     string
+	nonce       string
+	errorDetail *statuspb.Status
 
-	// Of the incremental variant.
+	// Incremental variant only.
 	subscribe, unsubscribe []string
 	versions               map[string]string
 
-	// Of the state-of-the-world variant: all that is subscribed to.
-	names []string
+	// State-of-the-world variant only: all names of the subscription.
+	sotwNames []string
 }
 
 func deltaRequest(r *discoveryv3.DeltaDiscoveryRequest) request {
 	return request{
-		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), failure: r.GetErrorDetail(),
-		subscribe: r.GetResourceNamesSubscribe(), unsubscribe: r.GetResourceNamesUnsubscribe(), versions: r.GetInitialResourceVersions(),
+		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(),
+		subscribe: r.GetResourceNamesSubscribe(), unsubscribe: r.GetResourceNamesUnsubscribe(),
+		versions: r.GetInitialResourceVersions(),
 	}
 }
 
-func worldRequest(r *discoveryv3.DiscoveryRequest) request {
+func sotwRequest(r *discoveryv3.DiscoveryRequest) request {
 	return request{
-		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), failure: r.GetErrorDetail(), names: r.GetResourceNames(),
+		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(),
+		sotwNames: r.GetResourceNames(),
 	}
 }
 
-// check refuses what is out of bounds, before anything of it is kept.
+// check checks the limits on the request, before any part of it is stored.
 func (r *request) check(o *Options) error {
 	if r.typeURL == "" {
 		return refuse(reasonMalformed, codes.InvalidArgument, "type_url is empty")
 	}
-	if len(r.typeURL) > o.NameSize {
-		return refuse(reasonName, codes.InvalidArgument, "type_url is over %d bytes", o.NameSize)
+	if len(r.typeURL) > o.MaxNameSize {
+		return refuse(reasonResourceName, codes.InvalidArgument, "type_url is over %d bytes", o.MaxNameSize)
 	}
-	if max(len(r.subscribe), len(r.names), len(r.versions)) > o.NamesPerType {
+	if max(len(r.subscribe), len(r.sotwNames), len(r.versions)) > o.MaxNamesPerType {
 		return tooManyNames(o, r.typeURL)
 	}
-	for _, names := range [][]string{r.subscribe, r.unsubscribe, r.names} {
+	for _, names := range [][]string{r.subscribe, r.unsubscribe, r.sotwNames} {
 		for _, name := range names {
 			if err := checkName(o, name); err != nil {
 				return err
@@ -63,14 +65,16 @@ func (r *request) check(o *Options) error {
 	return nil
 }
 
-// checkName: the decoder checks UTF-8, too; a name goes back in responses, so it has to hold.
+// checkName checks one name. UTF-8 is checked although the decoder does: responses repeat the name and must encode.
 func checkName(o *Options, name string) error {
-	if name == "" || len(name) > o.NameSize || !utf8.ValidString(name) {
-		return refuse(reasonName, codes.InvalidArgument, "a resource name of %d bytes, want 1 to %d in UTF-8", len(name), o.NameSize)
+	if name == "" || len(name) > o.MaxNameSize || !utf8.ValidString(name) {
+		return refuse(reasonResourceName, codes.InvalidArgument,
+			"a resource name has %d bytes, want 1 to %d bytes of UTF-8", len(name), o.MaxNameSize)
 	}
 	return nil
 }
 
 func tooManyNames(o *Options, typeURL string) error {
-	return refuse(reasonNames, codes.ResourceExhausted, "more than %d names of type %s", o.NamesPerType, typeURL)
+	return refuse(reasonResourceNames, codes.ResourceExhausted, "more than %d names of type %s", o.MaxNamesPerType,
+		typeURL)
 }

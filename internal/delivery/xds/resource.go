@@ -20,27 +20,25 @@ const (
 	anyValue        = 2
 )
 
-// Resource is one named piece of configuration, encoded once for all clients.
-// It does not change once made.
+// Resource is a named resource, encoded once for all clients. It is immutable.
 type Resource struct {
 	// TypeURL is "type.googleapis.com/" and the message's full name.
 	TypeURL string
 	// Name is unique among the resources of the type.
 	Name string
-	// Version is a hash of type, name and content: equal resources have equal
-	// versions in every process.
+	// Version is a hash of type, name and content. Equal resources have equal versions in every process.
 	Version string
 
-	digest uint64 // of the same hash, for the sum over a type
-	wire   []byte // field "resources" of a DeltaDiscoveryResponse, tag and length included
-	plain  []byte // field "resources" of a DiscoveryResponse: the end of wire
-	body   []byte // the message within both
+	digest     uint64 // part of the same hash, summed up over a type
+	deltaField []byte // field "resources" of a DeltaDiscoveryResponse, with tag and length
+	sotwField  []byte // field "resources" of a DiscoveryResponse: the end of deltaField
+	body       []byte // the message within both fields
 
-	written atomic.Bool // to a client at least once
+	written atomic.Bool // sent to at least one client
 }
 
-// NewResource encodes a message under a name that must not be empty. Equal
-// resources are one and the same for as long as anyone has them.
+// NewResource encodes a message under a name, which must not be empty. Equal resources share one copy while any of
+// them is in use.
 func NewResource(name string, message proto.Message) (*Resource, error) {
 	if name == "" {
 		return nil, fmt.Errorf("resource %s: the name is empty", message.ProtoReflect().Descriptor().FullName())
@@ -57,12 +55,12 @@ func newResource(name, typeURL string, body []byte) *Resource {
 	var size [8]byte
 	for _, part := range [][]byte{[]byte(typeURL), []byte(name), body} {
 		binary.BigEndian.PutUint64(size[:], uint64(len(part)))
-		h.Write(size[:]) // without it, bytes could move from one part to the next
+		h.Write(size[:]) // separates the parts of the hash
 		h.Write(part)
 	}
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
-	return shared.intern(sum, func() *Resource { return encodeResource(name, typeURL, body, sum) })
+	return internedResources.intern(sum, func() *Resource { return encodeResource(name, typeURL, body, sum) })
 }
 
 func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *Resource {
@@ -75,13 +73,13 @@ func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *R
 	return r
 }
 
-// encode writes the body last. It is an Any in field 2 of a Resource, as it is
-// in field 2 of a DiscoveryResponse: both variants of the protocol share it.
+// encode encodes the fields with the body at the end. The body is an Any in field 2 of a Resource as well as of a
+// DiscoveryResponse: both variants of the protocol share it.
 func (r *Resource) encode(body []byte) {
 	anySize := stringSize(anyTypeURL, r.TypeURL) + protowire.SizeTag(anyValue) + protowire.SizeBytes(len(body))
 	size := stringSize(resourceVersion, r.Version) + stringSize(resourceName, r.Name) +
 		protowire.SizeTag(resourceBody) + protowire.SizeBytes(anySize)
-	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(size)) // exactly
+	b := make([]byte, 0, protowire.SizeTag(responseResources)+protowire.SizeBytes(size)) // exact size
 	b = protowire.AppendTag(b, responseResources, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(size))
 	b = appendString(b, resourceVersion, r.Version)
@@ -92,10 +90,10 @@ func (r *Resource) encode(body []byte) {
 	b = appendString(b, anyTypeURL, r.TypeURL)
 	b = protowire.AppendTag(b, anyValue, protowire.BytesType)
 	b = protowire.AppendBytes(b, body)
-	r.wire, r.plain, r.body = b, b[plain:], b[len(b)-len(body):]
+	r.deltaField, r.sotwField, r.body = b, b[plain:], b[len(b)-len(body):]
 }
 
-// Body is the encoded message. The bytes are shared and must not be changed.
+// Body returns the encoded message. The bytes are shared and must not be changed.
 func (r *Resource) Body() []byte { return r.body }
 
 func stringSize(field protowire.Number, s string) int {
@@ -106,8 +104,8 @@ func appendString(b []byte, field protowire.Number, s string) []byte {
 	return protowire.AppendString(protowire.AppendTag(b, field, protowire.BytesType), s)
 }
 
-// EncodedResource takes a message that is encoded already; its bytes are copied, if nobody has an equal resource. Name and type
-// must not be empty.
+// EncodedResource creates a resource from an encoded message. The bytes are copied unless an equal resource exists.
+// Name and type must not be empty.
 func EncodedResource(typeURL, name string, body []byte) (*Resource, error) {
 	if name == "" || typeURL == "" {
 		return nil, fmt.Errorf("resource %q of type %q: name or type is empty", name, typeURL)

@@ -14,7 +14,7 @@ const (
 	responseRemoved   = 6
 )
 
-// Those of envoy.service.discovery.v3.DiscoveryResponse are the same, but for responseRemoved.
+// The numbers of envoy.service.discovery.v3.DiscoveryResponse are the same, except responseRemoved.
 
 // response is one DeltaDiscoveryResponse, or DiscoveryResponse.
 type response struct {
@@ -24,64 +24,64 @@ type response struct {
 	changed []*Resource
 	removed []string
 
-	impatient bool // sent although an earlier one of the type is unanswered
+	afterAckTimeout bool // sent after AckTimeout passed for an earlier response of the type
 
-	world bool        // a DiscoveryResponse
-	whole []*Resource // what it holds if that is not changed alone
+	sotw bool        // encode as DiscoveryResponse
+	full []*Resource // resources in the response, if not only the changed ones
 
-	head  []byte // what encode gives, and room for it
-	parts [][]byte
+	header []byte // result of encode, and its buffer
+	parts  [][]byte
 }
 
-// responses are used again: most hold one resource, and are over as soon as they are sent.
-var responses = sync.Pool{New: func() any { return &response{} }}
+// responsePool reuses responses: most hold one resource and are released right after the send.
+var responsePool = sync.Pool{New: func() any { return &response{} }}
 
-// usual is how much room is kept for heads, in bytes, and for parts.
-const usual = 512
+// maxPooledCapacity is the largest capacity of header (bytes) and parts (elements) that the pool keeps.
+const maxPooledCapacity = 512
 
-// release gives a response back that was sent.
+// release returns a sent response to the pool.
 func (r *response) release() {
-	if cap(r.head) > usual || cap(r.parts) > usual {
+	if cap(r.header) > maxPooledCapacity || cap(r.parts) > maxPooledCapacity {
 		return
 	}
 	clear(r.parts)
-	*r = response{head: r.head[:0], parts: r.parts[:0]}
-	responses.Put(r)
+	*r = response{header: r.header[:0], parts: r.parts[:0]}
+	responsePool.Put(r)
 }
 
-// holds are the resources that are written.
-func (r *response) holds() []*Resource {
-	if r.whole != nil {
-		return r.whole
+// sentResources returns the resources in the response.
+func (r *response) sentResources() []*Resource {
+	if r.full != nil {
+		return r.full
 	}
 	return r.changed
 }
 
-// encode returns the message in parts, of which all but the first are shared, and its size in bytes. The parts are good until it is
-// released.
+// encode returns the message in parts, and its size in bytes. All parts except the first are shared between clients.
+// The parts are valid until release.
 func (r *response) encode() ([][]byte, int) {
 	size := 3*(1+2) + len(r.version) + len(r.typeURL) + len(r.nonce)
-	if !r.world {
+	if !r.sotw {
 		for _, name := range r.removed {
 			size += 1 + 3 + len(name)
 		}
 	}
-	head := slices.Grow(r.head[:0], size)
+	head := slices.Grow(r.header[:0], size)
 	head = appendString(head, responseVersion, r.version)
 	head = appendString(head, responseType, r.typeURL)
 	head = appendString(head, responseNonce, r.nonce)
-	if !r.world {
+	if !r.sotw {
 		for _, name := range r.removed {
 			head = appendString(head, responseRemoved, name)
 		}
 	}
-	holds := r.holds()
+	holds := r.sentResources()
 	parts := append(slices.Grow(r.parts[:0], 1+len(holds)), head)
-	r.head, size = head, len(head)
+	r.header, size = head, len(head)
 	for _, c := range holds {
-		part := c.wire
-		if r.world {
-			part = c.plain
+		part := c.deltaField
+		if r.sotw {
+			part = c.sotwField
 		}
 		parts = append(parts, part)
 		size += len(part)

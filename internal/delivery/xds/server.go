@@ -11,50 +11,50 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/socket"
 )
 
-// Server is the discovery server. It is safe for concurrent use.
+// Server is the xDS server. It is safe for concurrent use.
 type Server struct {
-	authorize Authorizer
-	opts      Options
-	metrics   *metrics
-	groups    groups
-	visitors  visitors
-	crew      *socket.Crew
-	clock     func() time.Time
+	authorize    Authorizer
+	opts         Options
+	metrics      *metrics
+	groups       groups
+	clientLimits clientLimits
+	workers      *socket.WorkerPool
+	clock        func() time.Time
 }
 
-// NewServer makes a server that has nothing published yet.
+// NewServer creates a server without published resources.
 func NewServer(authorize Authorizer, opts Options) *Server {
 	opts.setDefaults()
 	s := &Server{
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
-		groups:   groups{byKey: map[string]*group{}},
-		visitors: visitors{byIdentity: map[string]*visitor{}},
-		crew:     socket.NewCrew(runtime.GOMAXPROCS(0)),
-		clock:    time.Now,
+		groups:       groups{byKey: map[string]*group{}},
+		clientLimits: clientLimits{byIdentity: map[string]*clientUsage{}},
+		workers:      socket.NewWorkerPool(runtime.GOMAXPROCS(0)),
+		clock:        time.Now,
 	}
-	s.visitors.opts = &s.opts
+	s.clientLimits.opts = &s.opts
 	return s
 }
 
-// discovery is the path of the Aggregated Discovery Service.
-const discovery = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+// adsPrefix is the path prefix of the methods of the Aggregated Discovery Service.
+const adsPrefix = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
 
-// Serve accepts connections until the context ends, then closes them all; the
-// clients keep what they have and come back to another server.
+// Serve accepts connections until the context ends, then closes all of them. The clients keep their configuration and
+// reconnect to another server.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := grpcserver.Serve(ctx, l, grpcserver.Options{
-		TLS:  s.opts.TLS,
-		Crew: s.crew,
-		Methods: map[string]func(*grpcserver.Stream) grpcserver.Call{
-			discovery + "DeltaAggregatedResources":  s.serve(false),
-			discovery + "StreamAggregatedResources": s.serve(true),
+		TLS:     s.opts.TLS,
+		Workers: s.workers,
+		Methods: map[string]func(*grpcserver.Stream) grpcserver.StreamHandler{
+			adsPrefix + "DeltaAggregatedResources":  s.callHandler(false),
+			adsPrefix + "StreamAggregatedResources": s.callHandler(true),
 		},
-		Connections:     s.opts.Connections,
-		Streams:         s.opts.StreamsPerIdentity,
-		MessageSize:     s.opts.RequestSize,
-		FramesPerSecond: s.opts.FramesPerSecond,
-		FrameBurst:      s.opts.FrameBurst,
-		Refused:         func(why grpcserver.Refusal) { s.metrics.refused.WithLabelValues(string(why)).Inc() },
+		MaxConnections:       s.opts.MaxConnections,
+		MaxConcurrentStreams: s.opts.MaxStreamsPerIdentity,
+		MaxRecvMsgSize:       s.opts.MaxRequestSize,
+		MaxFramesPerSecond:   s.opts.MaxFramesPerSecond,
+		MaxFrameBurst:        s.opts.MaxFrameBurst,
+		OnRefused:            func(why grpcserver.RefusalReason) { s.metrics.refused.WithLabelValues(string(why)).Inc() },
 	})
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)

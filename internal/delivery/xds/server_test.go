@@ -25,11 +25,11 @@ func TestMain(m *testing.M) {
 		serveInProcess()
 		return
 	}
-	// gRPC never stops watching the files of its own credentials.
+	// gRPC never stops the watcher of its credential files.
 	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("google.golang.org/grpc/credentials/tls/certprovider/pemfile.(*watcher).run"))
 }
 
-func resourceOnTheWire(t *testing.T) {
+func resourceEncoding(t *testing.T) {
 	want := &clusterv3.Cluster{Name: "blue", AltStatName: "b"}
 	r, err := NewResource("blue", want)
 	if err != nil {
@@ -40,8 +40,10 @@ func resourceOnTheWire(t *testing.T) {
 	if r.Version != again.Version || r.Version == other.Version {
 		t.Errorf("versions %q %q %q", r.Version, again.Version, other.Version)
 	}
-	out := wire(t, &response{typeURL: ClusterType, nonce: "7", version: "v", changed: []*Resource{r}, removed: []string{"x"}})
-	if out.GetNonce() != "7" || out.GetSystemVersionInfo() != "v" || !slices.Equal(out.GetRemovedResources(), []string{"x"}) {
+	out := wire(t, &response{typeURL: ClusterType, nonce: "7", version: "v", changed: []*Resource{r},
+		removed: []string{"x"}})
+	if out.GetNonce() != "7" || out.GetSystemVersionInfo() != "v" ||
+		!slices.Equal(out.GetRemovedResources(), []string{"x"}) {
 		t.Errorf("response %v", out)
 	}
 	res := out.GetResources()[0]
@@ -63,15 +65,16 @@ func resourceOnTheWire(t *testing.T) {
 	}
 }
 
-func serveDelta(t *testing.T) {
-	r := start(t, byName, Options{})
+func deltaADS(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1")), time.Time{})
 	r.Publish("red", snapshot(t, text(ClusterType, "other's", "1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.subscribe(ClusterType)
 	c.subscribe(RouteType, "r")
 	eventually(t, "both", func() bool { return len(c.has(ClusterType)) == 1 && len(c.has(RouteType)) == 1 })
-	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}}, time.Time{}) {
+	if !r.Update("blue", []*Resource{text(ClusterType, "d", "1")}, []Ref{{RouteType, "r"}, {RouteType, "never"}},
+		time.Time{}) {
 		t.Error("no update")
 	}
 	eventually(t, "the change", func() bool { return len(c.has(ClusterType)) == 2 && len(c.has(RouteType)) == 0 })
@@ -81,13 +84,15 @@ func serveDelta(t *testing.T) {
 	}
 	eventually(t, "all acknowledged in the status", func() bool {
 		all := r.Clients()
-		return len(all) == 1 && all[0].Key == "blue" && all[0].Identity == "blue" && all[0].NodeID == "node" && len(all[0].Types) == 2 &&
-			all[0].Types[0].Resources == 2 && all[0].Types[0].Wildcard && all[0].Types[0].AckedVersion == all[0].Types[0].SentVersion
+		return len(all) == 1 && all[0].Key == "blue" && all[0].Identity == "blue" && all[0].NodeID == "node" &&
+			len(all[0].Types) == 2 &&
+			all[0].Types[0].Resources == 2 && all[0].Types[0].Wildcard &&
+			all[0].Types[0].AckedVersion == all[0].Types[0].SentVersion
 	})
 }
 
-func silenceBeforeTheFirstPublish(t *testing.T) {
-	r := start(t, byName, Options{})
+func nothingSentBeforeFirstPublish(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{})
 	if r.Update("blue", []*Resource{text(ClusterType, "c", "1")}, nil, time.Time{}) {
 		t.Error("updated what was never published")
 	}
@@ -99,12 +104,15 @@ func silenceBeforeTheFirstPublish(t *testing.T) {
 		t.Errorf("received %q", got)
 	}
 	r.Publish("blue", snapshot(t), time.Time{})
-	eventually(t, "the empty answers", func() bool { return slices.Equal(c.received(), []string{"cluster", "route -r"}) })
+	eventually(t, "the empty answers", func() bool {
+		return slices.Equal(c.received(),
+			[]string{"cluster", "route -r"})
+	})
 }
 
-func restartSendsNothingAgain(t *testing.T) {
+func reconnectSendsOnlyDifferences(t *testing.T) {
 	resources := []*Resource{text(ClusterType, "a", "1"), text(ClusterType, "b", "1"), text(EndpointType, "a", "1")}
-	one, two := start(t, byName, Options{}), start(t, byName, Options{})
+	one, two := startServer(t, authorizeByCommonName, Options{}), startServer(t, authorizeByCommonName, Options{})
 	one.Publish("blue", snapshot(t, resources...), time.Time{})
 	two.Publish("blue", snapshot(t, resources...), time.Time{})
 	c := one.connect(t, "blue")
@@ -119,68 +127,75 @@ func restartSendsNothingAgain(t *testing.T) {
 	again.ask(&discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: EndpointType, InitialResourceVersions: c.has(EndpointType), ResourceNamesSubscribe: []string{"a"},
 	})
-	again.subscribe(RouteType, "end") // answers come in order, so this one is the last
+	again.subscribe(RouteType, "end") // responses come in order: this one is the last
 	eventually(t, "the answers", func() bool { return slices.Contains(again.received(), "route -end") })
 	if got, want := again.received(), []string{"cluster", "route -end"}; !slices.Equal(got, want) {
 		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
-func TestOnlyTheAuthorisedGetAnything(t *testing.T) {
-	r := start(t, func(_ context.Context, p Peer, n *corev3.Node) (Grant, error) {
+func TestUnauthorizedClientsReceiveNothing(t *testing.T) {
+	r := startServer(t, func(_ context.Context, p Peer, n *corev3.Node) (Grant, error) {
 		switch {
 		case n.GetId() == "starting":
 			return Grant{}, status.Error(codes.Unavailable, "not yet")
 		case n.GetId() == "nobody":
 			return Grant{}, status.Error(codes.Unauthenticated, "who?")
 		case n.GetId() != p.Chain[0].Subject.CommonName:
-			return Grant{}, errors.New("the node is someone else's")
+			return Grant{}, errors.New("the node belongs to another identity")
 		}
 		return Grant{Key: "blue", Identity: "blue"}, nil
 	}, Options{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1")), time.Time{})
-	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable, "nobody": codes.Unauthenticated} {
-		c := r.connect(t, "blue")
-		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: id}})
-		if err := c.end(); status.Code(err) != want {
-			t.Errorf("%s: %v, want %s", id, err, want)
-		}
-		if got := c.received(); len(got) != 0 {
-			t.Errorf("%s received %q", id, got)
-		}
+	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable,
+		"nobody": codes.Unauthenticated} {
+		t.Run(want.String(), func(t *testing.T) {
+			c := r.connect(t, "blue")
+			c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: id}})
+			if err := c.end(); status.Code(err) != want {
+				t.Errorf("%v, want %s", err, want)
+			}
+			if got := c.received(); len(got) != 0 {
+				t.Errorf("received %q", got)
+			}
+		})
 	}
-	stranger := newAuthority(t)
-	c := r.connectWith(t, stranger.leaf(t, "blue", time.Hour))
-	c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "blue"}})
-	if err := c.end(); err == nil || len(c.received()) > 0 {
-		t.Errorf("a foreign certificate: %v", err)
-	}
+	t.Run("certificate of another CA", func(t *testing.T) {
+		c := r.connectWith(t, newTestCA(t).leaf(t, "blue", time.Hour))
+		c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: "blue"}})
+		if err := c.end(); err == nil || len(c.received()) > 0 {
+			t.Errorf("received %q, error %v", c.received(), err)
+		}
+	})
 }
 
-type heard struct {
+type recordingObserver struct {
 	mu  sync.Mutex
 	all []string
 }
 
-func (h *heard) add(s string) { h.mu.Lock(); h.all = append(h.all, s); h.mu.Unlock() }
-func (h *heard) list() []string {
+func (h *recordingObserver) add(s string) { h.mu.Lock(); h.all = append(h.all, s); h.mu.Unlock() }
+func (h *recordingObserver) list() []string {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	return slices.Clone(h.all)
 }
-func (h *heard) Acked(key, _, typeURL, version string) { h.add("ack " + key + " " + label(typeURL)) }
-func (h *heard) Gone(key, identity string)             { h.add("gone " + key + " " + identity) }
-func (h *heard) Rejected(key, _, typeURL string, names []string, message string) {
-	h.add(fmt.Sprintf("nack %s %s %q: %s", key, label(typeURL), names, message))
+func (h *recordingObserver) Acked(key, _, typeURL, version string) {
+	h.add("ack " + key + " " + typeLabel(typeURL))
+}
+func (h *recordingObserver) Disconnected(key, identity string) { h.add("gone " + key + " " + identity) }
+func (h *recordingObserver) Nacked(key, _, typeURL string, names []string, message string) {
+	h.add(fmt.Sprintf("nack %s %s %q: %s", key, typeLabel(typeURL), names, message))
 }
 
-func observerHearsAnswers(t *testing.T) {
-	h := &heard{}
-	r := start(t, byName, Options{Observer: h})
+func observerReceivesAcksAndNacks(t *testing.T) {
+	h := &recordingObserver{}
+	r := startServer(t, authorizeByCommonName, Options{Observer: h})
 	r.Publish("blue", snapshot(t, text(ClusterType, "bad", "1"), text(ListenerType, "l", "1")), time.Time{})
 	c := r.connect(t, "blue")
 	c.reject = func(resp *discoveryv3.DeltaDiscoveryResponse) string {
-		if slices.ContainsFunc(resp.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == "bad" }) {
+		if slices.ContainsFunc(resp.GetResources(),
+			func(r *discoveryv3.Resource) bool { return r.GetName() == "bad" }) {
 			return "cluster bad: no endpoints"
 		}
 		return ""

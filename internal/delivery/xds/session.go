@@ -10,72 +10,74 @@ import (
 	"google.golang.org/grpc/codes"
 )
 
-// session is the protocol with one client, without I/O: requests go in through
-// handle, responses come out of next. It is guarded by its group's lock.
+// session implements the protocol of one stream, without I/O: handle processes a request, nextResponse creates a
+// response. It is guarded by the group's lock.
 type session struct {
-	opts    *Options
-	world   bool   // the state-of-the-world variant
-	id      string // of the node in the first request; the rest of it may be large, and is not kept
-	cluster string
-	subs    []subscribed        // by step, then type
-	usual   [5]subscribed       // room for subs: Envoy asks for five types, of what it is served
-	serial  uint64              // of the last nonce
-	cold    map[string]struct{} // clusters sent before the client has asked for endpoints
+	opts *Options
+	sotw bool // state-of-the-world variant
+	// node ID of the first request; the other fields of the node are dropped, since they may be large
+	id               string
+	cluster          string
+	subs             []subscribed        // sorted by step, then type
+	subsBuf          [5]subscribed       // backing array of subs: Envoy subscribes to five types
+	lastNonce        uint64              // of the last nonce
+	pendingEndpoints map[string]struct{} // clusters sent before the client subscribed to endpoints
 }
 
-// subscribed is a subscription, with what is asked about all of them at each change and answer: they lie apart in memory, and most have
-// nothing to do.
+// subscribed is a subscription with the fields that each change and each ACK reads. They are stored in one slice for
+// cache locality: most subscriptions have nothing to do.
 type subscribed struct {
 	*subscription
-	table *table
-	step  step
-	busy  bool // it may have something to send, or wait for an answer
+	table   *table
+	step    step
+	hasWork bool // there may be something to send, or a response without an ACK
 }
 
-func newSession(opts *Options, node *corev3.Node, world bool) *session {
-	s := &session{opts: opts, world: world, id: node.GetId(), cluster: node.GetCluster()}
-	s.subs = s.usual[:0]
+func newSession(opts *Options, node *corev3.Node, sotw bool) *session {
+	s := &session{opts: opts, sotw: sotw, id: node.GetId(), cluster: node.GetCluster()}
+	s.subs = s.subsBuf[:0]
 	return s
 }
 
-// handle takes in one request. An error ends the stream.
-func (s *session) handle(req request, published state, now time.Time) (reaction, error) {
-	var none reaction
-	// Clients may repeat the node, or only its ID.
+// handle processes one request. An error closes the stream.
+func (s *session) handle(req request, published state, now time.Time) (ackResult, error) {
+	var none ackResult
+	// Clients may repeat the node, or send only its ID.
 	if n := req.node; n != nil && (n.GetId() != s.id || n.GetCluster() != s.cluster) {
 		return none, refuse(reasonNode, codes.InvalidArgument, "the node differs from that of the first request")
 	}
 	if err := req.check(s.opts); err != nil {
 		return none, err
 	}
-	sub := s.of(req.typeURL)
+	sub := s.subscription(req.typeURL)
 	known := sub != nil
 	if !known {
-		if len(s.subs) == s.opts.TypesPerStream {
-			return none, refuse(reasonTypes, codes.ResourceExhausted, "more than %d resource types on one stream", s.opts.TypesPerStream)
+		if len(s.subs) == s.opts.MaxTypesPerStream {
+			return none, refuse(reasonResourceTypes, codes.ResourceExhausted,
+				"more than %d resource types on one stream", s.opts.MaxTypesPerStream)
 		}
-		sub = s.add(req.typeURL, published)
+		sub = s.addSubscription(req.typeURL, published)
 	}
-	if sub.stale(&req) {
-		return reaction{unknownNonce: true}, nil
+	if sub.staleNonce(&req) {
+		return ackResult{unknownNonce: true}, nil
 	}
-	sub.request(&req, !known, now)
+	sub.update(&req, !known, now)
 	if !known && sub.step == stepEndpoints {
-		for name := range s.cold {
-			sub.again(name, now)
+		for name := range s.pendingEndpoints {
+			sub.resend(name, now)
 		}
-		s.cold = nil
+		s.pendingEndpoints = nil
 	}
-	if sub.named > s.opts.NamesPerType {
+	if sub.namedCount > s.opts.MaxNamesPerType {
 		return none, tooManyNames(s.opts, sub.typeURL)
 	}
-	did := sub.answered(&req, now)
-	sub.busy = sub.active()
+	did := sub.handleAck(&req, now)
+	sub.hasWork = sub.active()
 	return did, nil
 }
 
-// of is the subscription to a type, nil if there is none. There are few.
-func (s *session) of(typeURL string) *subscribed {
+// subscription returns the subscription to a type, or nil. The search is linear: there are few types.
+func (s *session) subscription(typeURL string) *subscribed {
 	step := stepOf(typeURL)
 	for i := range s.subs {
 		if sub := &s.subs[i]; sub.step == step && (step != stepOthers || sub.typeURL == typeURL) {
@@ -85,28 +87,29 @@ func (s *session) of(typeURL string) *subscribed {
 	return nil
 }
 
-func (s *session) add(typeURL string, published state) *subscribed {
+func (s *session) addSubscription(typeURL string, published state) *subscribed {
 	sub := newSubscription(typeURL, published.of(typeURL))
-	if s.world {
-		sub.world = &world{}
+	if s.sotw {
+		sub.sotw = &sotwState{}
 	}
-	s.subs = append(s.subs, subscribed{subscription: sub, table: sub.table, step: sub.step, busy: true})
+	s.subs = append(s.subs, subscribed{subscription: sub, table: sub.table, step: sub.step, hasWork: true})
 	slices.SortFunc(s.subs, func(a, b subscribed) int {
 		return cmp.Or(cmp.Compare(a.step, b.step), cmp.Compare(a.typeURL, b.typeURL))
 	})
-	return s.of(typeURL)
+	return s.subscription(typeURL)
 }
 
-// request takes in the subscription changes of a request.
-func (s *subscription) request(req *request, first bool, now time.Time) {
-	if s.world != nil {
-		s.list(req.names, first, now)
+// update applies the subscription changes of a request.
+func (s *subscription) update(req *request, first bool, now time.Time) {
+	if s.sotw != nil {
+		s.setNames(req.sotwNames, first, now)
 		return
 	}
 	if first {
-		// Also to a client that has all there is: Envoy begins anew with its pauses between streams only once it has had a response.
-		s.owed = len(req.subscribe) == 0
-		if s.owed && wildcardByDefault(s.typeURL) {
+		// A client that already has all resources gets a response, too: Envoy resets its reconnect backoff at the
+		// first response.
+		s.mustRespond = len(req.subscribe) == 0
+		if s.mustRespond && wildcardByDefault(s.typeURL) {
 			s.setWildcard(now)
 		}
 	}
@@ -125,31 +128,34 @@ func (s *subscription) request(req *request, first bool, now time.Time) {
 			s.subscribe(name, now)
 		}
 	}
-	if first { // the field means nothing later on
+	if first { // initial_resource_versions is only valid in the first request
 		for name, version := range req.versions {
-			s.resume(name, version, now)
+			s.setInitialVersion(name, version, now)
 		}
 	}
 }
 
-// mark notes that a resource changed, and says whether the client cares.
-func (s *session) mark(c change, since time.Time) bool {
+// markChanged marks a changed resource, and reports whether the client subscribes to it.
+func (s *session) markChanged(c change, since time.Time) bool {
 	for i := range s.subs {
 		if sub := &s.subs[i]; sub.table == c.table {
-			cares := sub.subscription.mark(c, since)
-			sub.busy = sub.busy || cares
+			cares := sub.subscription.markChanged(c, since)
+			sub.hasWork = sub.hasWork || cares
 			return cares
 		}
 	}
 	return false
 }
 
-// due says whether there may be something to send, now or later.
-func (s *session) due() bool {
-	return slices.ContainsFunc(s.subs, func(sub subscribed) bool { return sub.busy && sub.subscription.due() })
+// hasPending reports whether there may be something to send, now or later.
+func (s *session) hasPending() bool {
+	return slices.ContainsFunc(s.subs, func(sub subscribed) bool {
+		return sub.hasWork &&
+			sub.subscription.hasPending()
+	})
 }
 
-// close lets go of what the session holds in the published state.
+// close releases the references of the session to the published state.
 func (s *session) close(published state) {
 	for _, sub := range s.subs {
 		sub.subscription.close()
@@ -158,101 +164,104 @@ func (s *session) close(published state) {
 	s.subs = nil
 }
 
-// next returns the response to send now. If there is one to send that has to
-// wait for an answer, it returns how long at most; zero means nothing to do.
-func (s *session) next(now time.Time) (*response, time.Duration) {
-	var hold time.Duration // by responses of the step at, which others of that step need not await
-	at := steps
+// nextResponse returns the response to send now. If the next response has to wait for an ACK, it returns nil and the
+// longest wait. A zero wait means that nothing is pending.
+func (s *session) nextResponse(now time.Time) (*response, time.Duration) {
+	var hold time.Duration // wait for responses of step at; other types of that step do not wait for each other
+	at := stepCount
 	for i := range s.subs {
 		sub := &s.subs[i]
-		if !sub.busy {
+		if !sub.hasWork {
 			continue
 		}
 		urgent := sub.step > at
 		if urgent && (at != stepClusters || sub.step != stepEndpoints) {
 			return nil, hold
 		}
-		todo := sub.settle()
-		sub.busy = sub.active()
+		todo := sub.pending()
+		sub.hasWork = sub.active()
 		if urgent {
-			todo = sub.onlyUrgent(todo)
+			todo = sub.filterWarming(todo)
 		}
-		if len(todo) == 0 && (urgent || !sub.owed) {
+		if len(todo) == 0 && (urgent || !sub.mustRespond) {
 			continue
 		}
-		wait := s.blocked(sub.step, sub.subscription, now)
+		wait := s.ackWait(sub.step, sub.subscription, now)
 		if wait == 0 {
-			return s.respond(sub, todo, now), 0
+			return s.buildResponse(sub, todo, now), 0
 		}
 		hold, at = max(hold, wait), sub.step
 	}
 	if hold > 0 {
 		return nil, hold
 	}
-	for i := range s.subs { // clusters come before endpoints here, too
+	for i := range s.subs { // ascending: clusters before endpoints
 		sub := &s.subs[i]
-		if !sub.busy || sub.gone.len() == 0 {
+		if !sub.hasWork || sub.removals.len() == 0 {
 			continue
 		}
-		if wait := s.blocked(sub.removal, sub.subscription, now); wait > 0 {
+		if wait := s.ackWait(sub.removalStep, sub.subscription, now); wait > 0 {
 			return nil, wait
 		}
-		return s.respond(sub, sub.leaving(), now), 0
+		return s.buildResponse(sub, sub.pendingRemovals(), now), 0
 	}
 	return nil, 0
 }
 
-// blocked is how long a step has to wait for answers to its own type's and all
-// earlier steps' responses. Endpoints need not wait for the answer about their
-// clusters, only arrive after them: Envoy gives it when it has the endpoints.
-func (s *session) blocked(st step, sub *subscription, now time.Time) time.Duration {
+// ackWait returns how long a response of a step must wait for the ACKs of its own type and of all earlier steps.
+// Endpoints do not wait for the ACK of their clusters: Envoy sends it after it has received the endpoints.
+func (s *session) ackWait(st step, sub *subscription, now time.Time) time.Duration {
 	var longest time.Duration
 	for i := range s.subs {
 		other := &s.subs[i]
-		if !other.busy || other.subscription != sub && (other.step >= st || st == stepEndpoints && other.step == stepClusters) {
+		if !other.hasWork || other.subscription != sub &&
+			(other.step >= st || st == stepEndpoints && other.step == stepClusters) {
 			continue
 		}
-		if until, ok := other.waiting(s.opts.AckTimeout); ok {
+		if until, ok := other.ackDeadline(s.opts.AckTimeout); ok {
 			longest = max(longest, until.Sub(now))
 		}
 	}
 	return longest
 }
 
-func (s *session) respond(sub *subscribed, todo []uint32, now time.Time) *response {
-	s.serial++
-	out := responses.Get().(*response)
-	out.typeURL, out.nonce, out.version, out.world = sub.typeURL, strconv.FormatUint(s.serial, 10), sub.table.version(), s.world
-	sub.fill(todo, s.opts.ResponseSize, out)
-	if sub.world != nil {
-		sub.world.nonce = out.nonce
+func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *response {
+	s.lastNonce++
+	out := responsePool.Get().(*response)
+	out.typeURL, out.nonce, out.version, out.sotw = sub.typeURL, strconv.FormatUint(s.lastNonce, 10),
+		sub.table.version(), s.sotw
+	sub.fill(todo, s.opts.MaxResponseSize, out)
+	if sub.sotw != nil {
+		sub.sotw.nonce = out.nonce
 	}
-	sub.owed = false
-	out.impatient = len(sub.flights) > 0
+	sub.mustRespond = false
+	out.afterAckTimeout = len(sub.inflight) > 0
 	if sub.step == stepClusters {
-		s.warm(out.changed, now)
+		s.resendEndpoints(out.changed, now)
 	}
 	sub.sentVersion = out.version
-	sub.launch(flight{nonce: out.nonce, version: out.version, resources: out.changed, changed: sub.since, sent: now})
-	sub.busy = true
+	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since,
+		sentAt: now})
+	sub.hasWork = true
 	return out
 }
 
-// warm has the endpoints of clusters sent again: a client that gets a cluster in a new version waits for its endpoints, and, since
-// it is subscribed to them already, does not ask. Those who have yet to ask for endpoints may ask as if they had them.
-func (s *session) warm(clusters []*Resource, now time.Time) {
-	endpoints := s.of(EndpointType)
+// resendEndpoints resends the endpoints of changed clusters. A client that receives a new version of a cluster warms
+// it, and waits for its endpoints without a new request, since it is subscribed to them already. If the client has
+// not subscribed to endpoints yet, the clusters are remembered until it does.
+func (s *session) resendEndpoints(clusters []*Resource, now time.Time) {
+	endpoints := s.subscription(EndpointType)
 	if endpoints == nil {
-		if s.cold == nil {
-			s.cold = make(map[string]struct{}, len(clusters))
+		if s.pendingEndpoints == nil {
+			s.pendingEndpoints = make(map[string]struct{}, len(clusters))
 		}
 		for _, c := range clusters {
-			s.cold[c.Name] = struct{}{}
+			s.pendingEndpoints[c.Name] = struct{}{}
 		}
 		return
 	}
 	for _, c := range clusters {
-		endpoints.again(c.Name, now)
+		endpoints.resend(c.Name, now)
 	}
-	endpoints.busy = endpoints.active()
+	endpoints.hasWork = endpoints.active()
 }

@@ -13,7 +13,7 @@ import (
 
 const runtimeType = "type.googleapis.com/envoy.service.runtime.v3.Runtime"
 
-// bench is one session with a published state and a clock that stands still.
+// bench is a session with published resources and a fixed clock.
 type bench struct {
 	*testing.T
 	*session
@@ -24,18 +24,19 @@ type bench struct {
 func newBench(t *testing.T, resources ...*Resource) *bench {
 	opts := &Options{}
 	opts.setDefaults()
-	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{}, now: time.Unix(1e9, 0)}
+	b := &bench{T: t, session: newSession(opts, &corev3.Node{Id: "blue"}, false), published: state{},
+		now: time.Unix(1e9, 0)}
 	b.publish(resources...)
 	return b
 }
 
 func (b *bench) publish(resources ...*Resource) {
 	for _, c := range b.published.replace(snapshot(b, resources...)) {
-		b.mark(c, b.now)
+		b.markChanged(c, b.now)
 	}
 }
 
-func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) reaction {
+func (b *bench) request(typeURL string, change func(*discoveryv3.DeltaDiscoveryRequest)) ackResult {
 	b.Helper()
 	req := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
 	if change != nil {
@@ -62,31 +63,31 @@ func (b *bench) ack(r *discoveryv3.DeltaDiscoveryResponse) {
 	b.Helper()
 	did := b.request(r.GetTypeUrl(), func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() })
 	if !did.acked {
-		b.Errorf("the ACK of %s was not understood", brief(r))
+		b.Errorf("the ACK of %s was not recognized", summarizeDelta(r))
 	}
 }
 
-// send is the next response, nil if none is due now.
+// send returns the next response, or nil.
 func (b *bench) send() *discoveryv3.DeltaDiscoveryResponse {
 	b.Helper()
 	for _, sub := range b.subs {
-		if sub.active() && !sub.busy {
-			b.Errorf("%s has something to do, and is passed over", label(sub.typeURL))
+		if sub.active() && !sub.hasWork {
+			b.Errorf("%s is active, but hasWork is false", typeLabel(sub.typeURL))
 		}
 	}
-	r, _ := b.next(b.now)
+	r, _ := b.nextResponse(b.now)
 	if r == nil {
 		return nil
 	}
 	return wire(b, r)
 }
 
-// drain acknowledges responses until none is left, and returns them in brief.
+// drain acknowledges responses until none is pending, and returns their summary.
 func (b *bench) drain() string {
 	b.Helper()
 	var all []string
 	for r := b.send(); r != nil; r = b.send() {
-		all = append(all, brief(r))
+		all = append(all, summarizeDelta(r))
 		b.ack(r)
 	}
 	return strings.Join(all, "; ")
@@ -120,45 +121,52 @@ func wildcard(t *testing.T) {
 	b.want("explicit", b.drain(), "endpoint +a")
 }
 
-func emptyWildcardIsAnswered(t *testing.T) {
+func emptyWildcardGetsResponse(t *testing.T) {
 	b := newBench(t)
 	b.request(ListenerType, nil)
-	b.want("a client that has nothing waits for a first answer", b.drain(), "listener")
+	b.want("a client without resources waits for a first response", b.drain(), "listener")
 	b.want("once", b.drain(), "")
 }
 
-func namesOnDemand(t *testing.T) {
+func namedResources(t *testing.T) {
 	b := newBench(t, text(RouteType, "a", "1"), text(RouteType, "b", "1"), text(RouteType, "c", "1"))
 	b.subscribe(RouteType, "a", "nowhere")
-	b.want("names that do not exist are said to be removed", b.drain(), "route +a -nowhere")
+	b.want("names that do not exist are removed resources", b.drain(), "route +a -nowhere")
 	b.subscribe(RouteType, "b")
 	b.want("one more", b.drain(), "route +b")
 	b.subscribe(RouteType, "b")
-	b.want("asked again, sent again: the client may have dropped it", b.drain(), "route +b")
-	b.publish(text(RouteType, "a", "2"), text(RouteType, "b", "1"), text(RouteType, "c", "2"), text(RouteType, "nowhere", "1"))
+	b.want("a repeated subscription is sent again", b.drain(), "route +b")
+	b.publish(text(RouteType, "a", "2"), text(RouteType, "b", "1"), text(RouteType, "c", "2"),
+		text(RouteType, "nowhere", "1"))
 	b.want("changes of subscribed names only", b.drain(), "route +a +nowhere")
-	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "never"} })
+	b.request(RouteType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesUnsubscribe = []string{"a",
+			"never"}
+	})
 	b.publish()
 	b.want("after unsubscribing from a", b.drain(), "route -b -nowhere")
-	b.want("gone once", b.drain(), "")
+	b.want("removed once", b.drain(), "")
 }
 
-func nameUnderAWildcard(t *testing.T) {
+func nameWithWildcard(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "1"), text(ClusterType, "b", "1"))
 	b.subscribe(ClusterType, "*", "a", "x")
 	b.want("both", b.drain(), "cluster +a +b -x")
-	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) { r.ResourceNamesUnsubscribe = []string{"a", "x"} })
-	b.want("the client cannot know whether the wildcard has them", b.drain(), "cluster +a; cluster -x")
+	b.request(ClusterType, func(r *discoveryv3.DeltaDiscoveryRequest) {
+		r.ResourceNamesUnsubscribe = []string{"a",
+			"x"}
+	})
+	b.want("the client cannot know whether the wildcard matches", b.drain(), "cluster +a; cluster -x")
 }
 
-func resume(t *testing.T) {
+func initialResourceVersions(t *testing.T) {
 	a, c := text(ClusterType, "a", "1"), text(ClusterType, "c", "1")
 	resume := func(versions map[string]string) func(*discoveryv3.DeltaDiscoveryRequest) {
 		return func(r *discoveryv3.DeltaDiscoveryRequest) { r.InitialResourceVersions = versions }
 	}
 	b := newBench(t, a, c)
 	b.request(ClusterType, resume(map[string]string{"a": a.Version, "c": c.Version}))
-	b.want("nothing changed: an answer without resources", b.drain(), "cluster")
+	b.want("nothing changed: a response without resources", b.drain(), "cluster")
 
 	b = newBench(t, a, c)
 	b.request(ClusterType, resume(map[string]string{"a": "older", "gone": "1"}))
@@ -178,31 +186,31 @@ func resume(t *testing.T) {
 	b.want("initial versions count in the first request only", b.drain(), "route +r")
 }
 
-func nackKeepsGoing(t *testing.T) {
+func nackKeepsOtherResources(t *testing.T) {
 	b := newBench(t, text(ClusterType, "a", "bad"), text(ClusterType, "b", "1"))
 	b.request(ClusterType, nil)
 	r := b.send()
 	did := b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
 		q.ResponseNonce, q.ErrorDetail = r.GetNonce(), &statuspb.Status{Message: "no such thing"}
 	})
-	if !did.rejected || did.message != "no such thing" || !slices.Equal(did.refuses, []string{"a", "b"}) {
+	if !did.nacked || did.message != "no such thing" || !slices.Equal(did.rejected, []string{"a", "b"}) {
 		t.Errorf("reaction %+v", did)
 	}
 	b.want("not sent again", b.drain(), "")
-	sub := b.of(ClusterType).describe()
+	sub := b.subscription(ClusterType).status()
 	if sub.LastNack == nil || sub.LastNack.Message != "no such thing" || sub.AckedVersion != "" {
 		t.Errorf("status %+v", sub)
 	}
 	b.publish(text(ClusterType, "a", "bad"), text(ClusterType, "b", "2"))
-	b.want("others go on", b.drain(), "cluster +b")
+	b.want("other resources are sent", b.drain(), "cluster +b")
 	b.publish(text(ClusterType, "a", "good"), text(ClusterType, "b", "2"))
-	b.want("mended", b.drain(), "cluster +a")
-	if sub := b.of(ClusterType).describe(); sub.AckedVersion != sub.SentVersion || sub.AckedVersion == "" {
+	b.want("corrected resource", b.drain(), "cluster +a")
+	if sub := b.subscription(ClusterType).status(); sub.AckedVersion != sub.SentVersion || sub.AckedVersion == "" {
 		t.Errorf("status %+v", sub)
 	}
 }
 
-func nonces(t *testing.T) {
+func unknownNonces(t *testing.T) {
 	b := newBench(t, text(RouteType, "a", "1"))
 	b.subscribe(RouteType, "a")
 	r := b.send()
@@ -210,10 +218,10 @@ func nonces(t *testing.T) {
 		q.ResponseNonce, q.ResourceNamesSubscribe = "made-up", []string{"b"}
 	})
 	if !did.unknownNonce || did.acked {
-		t.Errorf("made-up nonce: %+v", did)
+		t.Errorf("unknown nonce: %+v", did)
 	}
 	b.ack(r)
-	b.want("its subscription counts all the same", b.drain(), "route -b")
+	b.want("the subscription of the request is applied", b.drain(), "route -b")
 	if did := b.request(RouteType, func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() }); !did.unknownNonce {
 		t.Errorf("the same nonce a second time: %+v", did)
 	}
@@ -223,7 +231,8 @@ func makeBeforeBreak(t *testing.T) {
 	// Traffic moves from cluster "old" to cluster "new".
 	before := []*Resource{
 		text(ClusterType, "old", ""), text(EndpointType, "old", ""),
-		text(ListenerType, "l", "1"), text(RouteType, "r", "to old"), text(SecretType, "s", "1"), text(runtimeType, "x", "1"),
+		text(ListenerType, "l", "1"), text(RouteType, "r", "to old"), text(SecretType, "s", "1"),
+		text(runtimeType, "x", "1"),
 	}
 	b := newBench(t, before...)
 	b.request(ClusterType, nil)
@@ -235,27 +244,28 @@ func makeBeforeBreak(t *testing.T) {
 	b.want("start", b.drain(), "secret +s; cluster +old; endpoint +old -new; listener +l; route +r; other +x")
 
 	b.publish(text(ClusterType, "new", ""), text(EndpointType, "new", ""),
-		text(ListenerType, "l", "2"), text(RouteType, "r", "to new"), text(SecretType, "s", "2"), text(runtimeType, "x", "2"))
+		text(ListenerType, "l", "2"), text(RouteType, "r", "to new"), text(SecretType, "s", "2"),
+		text(runtimeType, "x", "2"))
 	b.want("change", b.drain(),
 		"secret +s; cluster +new; endpoint +new; listener +l; route +r; other +x; cluster -old; endpoint -old")
 }
 
-func laterStepsAwaitAnswers(t *testing.T) {
+func laterStepsWaitForAcks(t *testing.T) {
 	b := newBench(t, text(ClusterType, "c", "1"), text(RouteType, "r", "1"))
 	b.request(ClusterType, nil)
 	b.subscribe(RouteType, "r")
 	first := b.send()
-	b.want("first", brief(first), "cluster +c")
+	b.want("first", summarizeDelta(first), "cluster +c")
 	if r := b.send(); r != nil {
-		t.Fatalf("%s went out before the clusters were acknowledged", brief(r))
+		t.Fatalf("%s was sent before the ACK of the clusters", summarizeDelta(r))
 	}
-	_, wait := b.next(b.now)
+	_, wait := b.nextResponse(b.now)
 	if wait != b.opts.AckTimeout {
 		t.Errorf("waits %s, want %s", wait, b.opts.AckTimeout)
 	}
 	b.publish(text(ClusterType, "c", "3"), text(RouteType, "r", "2"))
 	if r := b.send(); r != nil {
-		t.Fatalf("%s went out beside an unanswered response", brief(r))
+		t.Fatalf("%s was sent before the ACK of an earlier response", summarizeDelta(r))
 	}
 	b.ack(first)
 	b.want("changes merged meanwhile", b.drain(), "cluster +c; route +r")
@@ -263,12 +273,12 @@ func laterStepsAwaitAnswers(t *testing.T) {
 	b.publish(text(ClusterType, "c", "4"), text(RouteType, "r", "3"))
 	b.send()
 	b.now = b.now.Add(b.opts.AckTimeout)
-	if r := b.send(); r == nil || brief(r) != "route +r" {
-		t.Errorf("a client that never answers gets nothing more: %v", r)
+	if r := b.send(); r == nil || summarizeDelta(r) != "route +r" {
+		t.Errorf("after AckTimeout: response %v, want route +r", r)
 	}
 }
 
-func nothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
+func unansweredResponsesAreBounded(t *testing.T) {
 	b := newBench(t)
 	b.subscribe(RouteType, "r")
 	for i := range 100 {
@@ -278,7 +288,7 @@ func nothingIsKeptOfClientsThatNeverAnswer(t *testing.T) {
 			t.Fatal("no response")
 		}
 	}
-	if n := len(b.of(RouteType).flights); n != maxFlights {
-		t.Errorf("%d responses remembered, want %d", n, maxFlights)
+	if n := len(b.subscription(RouteType).inflight); n != maxInflight {
+		t.Errorf("%d responses tracked, want %d", n, maxInflight)
 	}
 }

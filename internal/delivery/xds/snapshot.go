@@ -6,14 +6,12 @@ import (
 	"slices"
 )
 
-// Snapshot is all that the sidecars of one workload must know. It does not
-// change once made.
+// Snapshot is the full set of resources of one workload. It is immutable.
 type Snapshot struct {
-	resources []*Resource // by type, then name
+	resources []*Resource // sorted by type, then name
 }
 
-// NewSnapshot collects resources; their order does not matter. Two resources of
-// one type and name are an error.
+// NewSnapshot creates a snapshot of resources in any order. Two resources of one type and name are an error.
 func NewSnapshot(resources ...*Resource) (*Snapshot, error) {
 	sorted := slices.Clone(resources)
 	slices.SortFunc(sorted, byTypeAndName)
@@ -25,18 +23,18 @@ func NewSnapshot(resources ...*Resource) (*Snapshot, error) {
 	return &Snapshot{resources: sorted}, nil
 }
 
-// Resources are all resources, ordered by type and name.
+// Resources returns all resources, sorted by type and name.
 func (s *Snapshot) Resources() []*Resource { return slices.Clone(s.resources) }
 
 func byTypeAndName(a, b *Resource) int {
 	return cmp.Or(cmp.Compare(a.TypeURL, b.TypeURL), cmp.Compare(a.Name, b.Name))
 }
 
-// has says whether the snapshot has a resource of the type and name.
+// has reports whether the snapshot has a resource of the same type and name.
 func (s *Snapshot) has(r *Resource) bool {
 	_, found := slices.BinarySearchFunc(s.resources, r, byTypeAndName)
 	return found
 }
 
-// Ref names a resource.
+// Ref identifies a resource.
 type Ref struct{ TypeURL, Name string }

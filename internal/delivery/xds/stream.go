@@ -13,108 +13,111 @@ import (
 )
 
 var (
-	errRemoved = status.Error(codes.Unavailable, "the workload's configuration was removed")
-	errMoved   = status.Error(codes.Unavailable, "the workload's configuration is to be asked for anew")
-	errExpired = status.Error(codes.Unauthenticated, "the client certificate has expired, connect with a new one")
-	errOver    = status.Error(codes.Unavailable, "the stream is over")
-	errSlow    = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
+	errRemoved   = status.Error(codes.Unavailable, "the workload's configuration was removed")
+	errReconnect = status.Error(codes.Unavailable, "the workload's configuration moved, reconnect")
+	errExpired   = status.Error(codes.Unauthenticated,
+		"the client certificate has expired, reconnect with a new one")
+	errStreamClosed = status.Error(codes.Unavailable, "the stream is closed")
+	errSendTimeout  = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
 )
 
-// glance is how often the clock is compared with the end of a certificate: timers do not notice when the clock is set.
-const glance = time.Minute
+// expiryCheckInterval is the interval of checks of the certificate expiry. A single timer is not sufficient: timers
+// do not fire when the system clock is set.
+const expiryCheckInterval = time.Minute
 
-// stream is one client. What it says comes by Take, from whoever reads its connection; its turn writes.
+// stream is one ADS stream. Requests arrive through OnMessage, on the goroutine that reads the connection. writeTask
+// sends responses.
 type stream struct {
-	server  *Server
-	wire    *grpcserver.Stream
-	world   bool        // in which variant of the protocol
-	silence *time.Timer // cuts off a client that does not begin
-	ended   atomic.Bool
+	server            *Server
+	rpc               *grpcserver.Stream
+	sotw              bool        // protocol variant
+	firstRequestTimer *time.Timer // closes the connection of a client that sends no request
+	finished          atomic.Bool
 
-	// Set when the client is authorised.
-	group     *group
-	identity  string
-	address   string
-	connected time.Time
-	expires   time.Time // the client's certificate; zero if there is none
+	// Set when the client is authorized.
+	group      *group
+	identity   string
+	address    string
+	connected  time.Time
+	certExpiry time.Time // expiry of the client's certificate chain; zero without one
 
-	turn     socket.Turn // to write
-	patience patience    // with a client that does not read
+	writeTask socket.Task  // runs sendPending
+	watchdog  sendWatchdog // limits the duration of a send
 
 	// Guarded by the group's lock.
-	session *session
-	waiting *time.Timer // wakes when an answer is waited for no longer
-	expiry  *time.Timer
-	over    error // why the stream has to end
-	left    bool  // it has ended; a late request changes nothing
+	session     *session
+	ackTimer    *time.Timer // fires when the wait for an ACK ends
+	expiryTimer *time.Timer
+	closeErr    error // reason to close the stream
+	closed      bool  // the stream left its group; later requests are ignored
 }
 
-// Take implements grpcserver.Call.
-func (st *stream) Take(message []byte) {
+// OnMessage implements grpcserver.StreamHandler.
+func (st *stream) OnMessage(message []byte) {
 	open := st.group != nil
-	in := incoming{world: st.world}
-	err := in.read(message)
+	in := incomingRequest{sotw: st.sotw}
+	err := in.decode(message)
 	if err != nil {
 		err = refuse(reasonMalformed, codes.InvalidArgument, "request: %s", err)
 	}
 	if err == nil && !open {
-		err = st.enter(in.request)
+		err = st.authorize(in.request)
 	}
 	if err == nil {
-		err = st.receive(in.request)
+		err = st.handleRequest(in.request)
 	}
 	if err != nil {
-		st.server.metrics.refuse(err, open)
+		st.server.metrics.countRefusal(err, open)
 		st.finish(err)
 	}
 }
 
-// End implements grpcserver.Call.
-func (st *stream) End(err error) {
+// OnEnd implements grpcserver.StreamHandler.
+func (st *stream) OnEnd(err error) {
 	said := status.Convert(err)
 	switch said.Code() {
 	case codes.ResourceExhausted:
-		err = refuse(reasonSize, said.Code(), "request: %s", said.Message())
+		err = refuse(reasonRequestSize, said.Code(), "request: %s", said.Message())
 	case codes.Internal, codes.Unimplemented:
 		err = refuse(reasonMalformed, codes.InvalidArgument, "request: %s", said.Message())
 	}
-	st.server.metrics.refuse(err, st.group != nil)
+	st.server.metrics.countRefusal(err, st.group != nil)
 	st.finish(err)
 }
 
-// finish ends the stream for the client and for us. Only the first end counts.
+// finish closes the stream with a status. Only the first call has an effect.
 func (st *stream) finish(err error) {
-	if st.ended.Swap(true) {
+	if st.finished.Swap(true) {
 		return
 	}
-	st.silence.Stop()
-	st.patience.stop()
-	st.server.metrics.end(err)
-	st.wire.Finish(err)
+	st.firstRequestTimer.Stop()
+	st.watchdog.stop()
+	st.server.metrics.countClose(err)
+	st.rpc.Finish(err)
 	if st.group != nil {
 		st.leave()
 	}
 }
 
 func (st *stream) join(key string) {
-	st.server.metrics.clients.Inc()
-	st.server.groups.locked(key, func(g *group) {
+	st.server.metrics.streams.Inc()
+	st.server.groups.withGroup(key, func(g *group) {
 		st.group = g
 		g.streams = append(g.streams, st)
-		st.lookAtTheClock()
+		st.scheduleExpiryCheck()
 	})
 }
 
 func (st *stream) leave() {
-	st.group.telling.Lock()
+	st.group.observerMu.Lock()
 	st.group.mu.Lock()
 	st.group.streams = slices.DeleteFunc(st.group.streams, func(other *stream) bool { return other == st })
-	st.left = true
-	if st.over == nil {
-		st.over = errOver
+	st.closed = true
+	if st.closeErr == nil {
+		st.closeErr = errStreamClosed
 	}
 	st.session.close(st.group.state)
-	for _, t := range []*time.Timer{st.waiting, st.expiry} {
+	for _, t := range []*time.Timer{st.ackTimer, st.expiryTimer} {
 		if t != nil {
 			t.Stop()
 		}
@@ -125,76 +128,78 @@ func (st *stream) leave() {
 	}
 	st.group.mu.Unlock()
 	if last {
-		st.server.opts.Observer.Gone(st.group.key, st.identity)
+		st.server.opts.Observer.Disconnected(st.group.key, st.identity)
 	}
-	st.group.telling.Unlock()
+	st.group.observerMu.Unlock()
 	st.server.groups.forgetIfUnused(st.group)
-	st.server.visitors.leave(st.identity, st.wire.Conn())
-	st.server.metrics.clients.Dec()
+	st.server.clientLimits.release(st.identity, st.rpc.Conn())
+	st.server.metrics.streams.Dec()
 }
 
-// end needs the group's lock.
-func (st *stream) end(err error) {
-	if st.over == nil {
-		st.over = err
+// closeWith schedules closing the stream. It requires the group's lock.
+func (st *stream) closeWith(err error) {
+	if st.closeErr == nil {
+		st.closeErr = err
 	}
 	st.wakeUp()
 }
 
-// lookAtTheClock wakes the stream when its certificate expires. It needs the group's lock.
-func (st *stream) lookAtTheClock() {
-	if st.expires.IsZero() {
+// scheduleExpiryCheck wakes the stream when its certificate expires. It requires the group's lock.
+func (st *stream) scheduleExpiryCheck() {
+	if st.certExpiry.IsZero() {
 		return
 	}
-	left := func() time.Duration { return min(glance, max(st.expires.Sub(st.server.clock()), time.Millisecond)) }
-	st.expiry = time.AfterFunc(left(), func() {
+	left := func() time.Duration {
+		return min(expiryCheckInterval, max(st.certExpiry.Sub(st.server.clock()), time.Millisecond))
+	}
+	st.expiryTimer = time.AfterFunc(left(), func() {
 		st.group.mu.Lock()
-		if !st.left {
-			st.expiry.Reset(left())
+		if !st.closed {
+			st.expiryTimer.Reset(left())
 		}
 		st.group.mu.Unlock()
 		st.wakeUp()
 	})
 }
 
-func (st *stream) receive(req request) error {
+func (st *stream) handleRequest(req request) error {
 	now := time.Now()
-	st.group.telling.Lock()
-	defer st.group.telling.Unlock()
+	st.group.observerMu.Lock()
+	defer st.group.observerMu.Unlock()
 	st.group.mu.Lock()
-	if st.left {
+	if st.closed {
 		st.group.mu.Unlock()
 		return nil
 	}
 	did, err := st.session.handle(req, st.group.state, now)
-	due := st.session.due()
+	due := st.session.hasPending()
 	st.group.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	if due { // most often it was an ACK, and there is not
+	if due { // most requests are ACKs and leave nothing to send
 		st.wakeUp()
 	}
-	st.tell(req.typeURL, did, now)
+	st.notifyObserver(req.typeURL, did, now)
 	return nil
 }
 
-// tell passes an answer on.
-func (st *stream) tell(typeURL string, did reaction, now time.Time) {
+// notifyObserver reports an ACK or NACK to the metrics and the Observer.
+func (st *stream) notifyObserver(typeURL string, did ackResult, now time.Time) {
 	m, observer := st.server.metrics, st.server.opts.Observer
 	switch {
 	case did.acked:
-		m.of(typeURL).acks.Inc()
-		m.latency.Observe(now.Sub(did.flight.changed).Seconds())
-		if len(did.refuses) == 0 {
-			observer.Acked(st.group.key, st.identity, typeURL, did.flight.version)
+		m.forType(typeURL).acks.Inc()
+		m.ackLatency.Observe(now.Sub(did.response.changedAt).Seconds())
+		if len(did.rejected) == 0 {
+			observer.Acked(st.group.key, st.identity, typeURL, did.response.version)
 		}
-	case did.rejected:
-		m.of(typeURL).nacks.Inc()
+	case did.nacked:
+		m.forType(typeURL).nacks.Inc()
 		st.server.opts.Logger.Warn("configuration rejected", "key", st.group.key, "client", st.identity,
-			"type", label(typeURL), "resources", len(did.flight.resources), "message", did.message)
-		observer.Rejected(st.group.key, st.identity, typeURL, did.refuses, did.message)
+			"type", typeLabel(typeURL), "resources", len(did.response.resources), "message", did.message)
+		observer.Nacked(st.group.key, st.identity, typeURL, did.rejected, did.message)
 	case did.unknownNonce:
-		m.of(typeURL).unknown.Inc()
+		m.forType(typeURL).unknownNonces.Inc()
 	}
 }

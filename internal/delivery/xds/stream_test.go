@@ -13,13 +13,13 @@ import (
 	"google.golang.org/grpc/status"
 )
 
-func TestStreamsEnd(t *testing.T) {
-	connected := func(t *testing.T, r *running, c *client) {
+func TestStreamEndReasons(t *testing.T) {
+	connected := func(t *testing.T, r *testServer, c *deltaClient) {
 		c.subscribe(ClusterType)
 		eventually(t, "connected", func() bool { return len(r.Clients()) == 1 && len(c.received()) > 0 })
 	}
-	t.Run("when the key is removed", func(t *testing.T) {
-		r := start(t, byName, Options{})
+	t.Run("key removed", func(t *testing.T) {
+		r := startServer(t, authorizeByCommonName, Options{})
 		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
@@ -27,10 +27,10 @@ func TestStreamsEnd(t *testing.T) {
 		if err := c.end(); status.Code(err) != codes.Unavailable {
 			t.Error(err)
 		}
-		eventually(t, "the key is forgotten", func() bool { return len(r.groups.all()) == 0 })
+		eventually(t, "the group is removed", func() bool { return len(r.groups.all()) == 0 })
 	})
-	t.Run("when it is told to", func(t *testing.T) {
-		r := start(t, byName, Options{})
+	t.Run("Disconnect", func(t *testing.T) {
+		r := startServer(t, authorizeByCommonName, Options{})
 		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
@@ -44,8 +44,8 @@ func TestStreamsEnd(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	t.Run("when the certificate expires", func(t *testing.T) {
-		r := start(t, byName, Options{})
+	t.Run("certificate expired", func(t *testing.T) {
+		r := startServer(t, authorizeByCommonName, Options{})
 		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connectWith(t, r.ca.leaf(t, "blue", 3*time.Second))
 		connected(t, r, c)
@@ -55,10 +55,10 @@ func TestStreamsEnd(t *testing.T) {
 	})
 }
 
-func TestStreamsPerIdentity(t *testing.T) {
-	r := start(t, byName, Options{StreamsPerIdentity: 2})
+func TestMaxStreamsPerIdentity(t *testing.T) {
+	r := startServer(t, authorizeByCommonName, Options{MaxStreamsPerIdentity: 2})
 	r.Publish("blue", snapshot(t), time.Time{})
-	var all []*client
+	var all []*deltaClient
 	for range 2 {
 		c := r.connect(t, "blue")
 		c.subscribe(ClusterType)
@@ -77,26 +77,29 @@ func TestStreamsPerIdentity(t *testing.T) {
 	eventually(t, "two again", func() bool { return len(r.Clients()) == 2 })
 }
 
-func slowClientIsCut(t *testing.T) {
+func clientThatNeverReads(t *testing.T) {
 	reg := prometheus.NewRegistry()
-	r := start(t, byName, Options{SendTimeout: 100 * time.Millisecond, AckTimeout: 100 * time.Millisecond, Registerer: reg})
+	r := startServer(t, authorizeByCommonName, Options{SendTimeout: 100 * time.Millisecond,
+		AckTimeout: 100 * time.Millisecond, Registerer: reg})
 	r.Publish("blue", snapshot(t, text(ClusterType, "large", strings.Repeat("x", 8<<20))), time.Time{})
 	good := r.connect(t, "blue")
-	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535), grpc.WithInitialConnWindowSize(65535))
+	conn := r.dial(t, r.ca.leaf(t, "blue", time.Hour), grpc.WithInitialWindowSize(65535),
+		grpc.WithInitialConnWindowSize(65535))
 	slow, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	// It subscribes to several, and never calls Recv: gRPC then stops reading at the window.
+	// The client subscribes to several types and never calls Recv: gRPC stops reading when the window is full.
 	for _, ty := range []string{ClusterType, ListenerType, RouteType} {
 		if err := slow.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ty}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	good.conn.Connect()
-	eventually(t, "the slow one is cut", func() bool { return testutil.ToFloat64(r.metrics.ended.WithLabelValues("slow")) == 1 })
-	eventually(t, "it is gone", func() bool { return len(r.Clients()) == 0 })
+	eventually(t, "the slow client is disconnected",
+		func() bool { return testutil.ToFloat64(r.metrics.closed.WithLabelValues(reasonSendTimeout)) == 1 })
+	eventually(t, "its stream is closed", func() bool { return len(r.Clients()) == 0 })
 	r.Publish("blue", snapshot(t, text(ClusterType, "small", "1")), time.Time{})
 	good.subscribe(ClusterType)
-	eventually(t, "the other one is served", func() bool { return len(good.has(ClusterType)) == 1 })
+	eventually(t, "the other client is served", func() bool { return len(good.has(ClusterType)) == 1 })
 }

@@ -5,45 +5,47 @@ import (
 	"time"
 )
 
-// subscription is what one client wants of one type, what it has, and what of
-// that may be out of date. Names are their numbers in the table. What every
-// change and answer needs lies together: there are many clients.
+// subscription is the state of one type on one stream: the names that the client subscribes to, the versions that it
+// has, and the names to send. Names are represented by their numbers in the table. The fields that each change and
+// each ACK reads come first, for cache locality.
 type subscription struct {
 	table   *table
-	entries []entry   // by number; the zero entry is none
-	dirty   versions  // to be compared with what is published
-	since   time.Time // of the oldest change not yet sent
-	flights []flight  // responses without an answer yet, oldest first
-	single  [1]flight // room for flights, of which there is rarely more than one
+	entries []entry // indexed by number; zero means no entry
+	// names to compare with the published resources, with the versions that the client has
+	dirty       versions
+	since       time.Time           // time of the oldest change that is not yet sent
+	inflight    []inflightResponse  // responses without ACK or NACK, oldest first
+	inflightBuf [1]inflightResponse // backing array of inflight, which rarely has more than one element
 
 	sentVersion, ackedVersion string
 
-	owed     bool     // a response is due even if it is empty
-	gone     versions // to be removed once nothing refers to them any more
-	world    *world   // what only the state-of-the-world variant needs; nil in the other
-	typeURL  string
-	step     step // of additions and changes
-	removal  step
-	wildcard bool
-	named    int                 // entries asked for by name
-	urgent   map[uint32]struct{} // of dirty: a cluster that was sent waits for them
-	nack     *Nack
-	refused  map[string]string // version by name, of what the client refused and was not sent anew
+	mustRespond bool       // a response is required even if it is empty
+	removals    versions   // removals that wait until no resource refers to them
+	sotw        *sotwState // state-of-the-world state; nil in the incremental variant
+	typeURL     string
+	step        step // step of additions and changes
+	removalStep step
+	wildcard    bool
+	namedCount  int                 // number of entries with entryNamed
+	warming     map[uint32]struct{} // subset of dirty: a cluster that was sent warms until it receives them
+	lastNack    *Nack
+	rejected    map[string]string // NACKed resources that were not sent since: version by name
 }
 
-// entry is what the client knows about a name.
+// entry is the state of the client for one name.
 type entry uint8
 
 const (
-	entryNamed entry = 1 << iota // asked for by name, not only by wildcard
-	entryTold                    // named, and the client heard that there is none
-	entryHeld                    // the client has it: the version of dirty or gone if it is there, else the published one
+	entryNamed       entry = 1 << iota // subscribed to by name, not only by wildcard
+	entryAbsenceSent                   // named, and the client was informed that the resource does not exist
+	// the client has the resource, in the version of dirty or removals if present, else in the published version
+	entrySent
 )
 
 func newSubscription(typeURL string, t *table) *subscription {
-	t.users++
-	s := &subscription{typeURL: typeURL, step: stepOf(typeURL), removal: removalStepOf(typeURL), table: t}
-	s.flights = s.single[:0]
+	t.subscribers++
+	s := &subscription{typeURL: typeURL, step: stepOf(typeURL), removalStep: removalStepOf(typeURL), table: t}
+	s.inflight = s.inflightBuf[:0]
 	return s
 }
 
@@ -54,34 +56,34 @@ func (s *subscription) entry(n uint32) entry {
 	return 0
 }
 
-// set replaces an entry, and keeps count.
+// set replaces an entry and updates the counters.
 func (s *subscription) set(n uint32, e entry) {
 	if int(n) >= len(s.entries) {
-		// As many as the table has: it is published before it is asked for.
+		// Grow to the size of the table: resources are usually published before the subscription.
 		s.entries = append(s.entries, make([]entry, len(s.table.slots)-len(s.entries))...)
 	}
 	old := s.entries[n]
 	s.entries[n] = e
 	if old&entryNamed != 0 {
-		s.named--
+		s.namedCount--
 	}
 	if e&entryNamed != 0 {
-		s.named++
+		s.namedCount++
 	}
 	switch {
 	case old == 0 && e != 0:
 		s.table.slots[n].refs++
 	case old != 0 && e == 0:
 		s.table.slots[n].refs--
-		s.table.tidy(n)
+		s.table.freeIfUnused(n)
 	}
 }
 
-// forget drops all that is known about a name.
+// forget removes all state of a name.
 func (s *subscription) forget(n uint32) {
 	s.dirty.remove(n)
-	delete(s.urgent, n)
-	s.gone.remove(n)
+	delete(s.warming, n)
+	s.removals.remove(n)
 	s.set(n, 0)
 }
 
@@ -93,48 +95,48 @@ func (s *subscription) close() {
 	}
 }
 
-// subscribe adds a name. The client gets an answer for it in any case, even if
-// it was sent this version before: it may have dropped it meanwhile.
+// subscribe adds a name. The client receives a response for it even if it was sent the same version before: it may
+// have dropped the resource since.
 func (s *subscription) subscribe(name string, now time.Time) {
 	n := s.table.number(name)
 	s.set(n, entryNamed)
-	s.doubt(n, now)
+	s.markUnknown(n, now)
 }
 
-// resume notes a version that the client brought along from an earlier stream.
-func (s *subscription) resume(name, version string, now time.Time) {
+// setInitialVersion records a version of initial_resource_versions.
+func (s *subscription) setInitialVersion(name, version string, now time.Time) {
 	n, known := s.table.find(name)
 	if !s.wildcard && (!known || s.entry(n) == 0) {
-		return // it has it, but does not want it
+		return // the client has the resource but does not subscribe to it
 	}
 	n = s.table.number(name)
-	s.set(n, s.entry(n)&entryNamed|entryHeld)
+	s.set(n, s.entry(n)&entryNamed|entrySent)
 	if r := s.table.resource(n); r != nil && r.Version == version {
 		s.dirty.remove(n)
 		return
 	}
-	s.doubt(n, now)
+	s.markUnknown(n, now)
 }
 
-// again has a resource sent even though the client has it in this version.
-func (s *subscription) again(name string, now time.Time) {
-	if n, known := s.table.find(name); known && s.entry(n)&entryHeld != 0 {
-		s.set(n, s.entry(n)&entryNamed|entryHeld)
-		s.doubt(n, now)
-		if s.urgent == nil {
-			s.urgent = map[uint32]struct{}{}
+// resend marks a resource for sending although the client has the same version.
+func (s *subscription) resend(name string, now time.Time) {
+	if n, known := s.table.find(name); known && s.entry(n)&entrySent != 0 {
+		s.set(n, s.entry(n)&entryNamed|entrySent)
+		s.markUnknown(n, now)
+		if s.warming == nil {
+			s.warming = map[uint32]struct{}{}
 		}
-		s.urgent[n] = struct{}{}
+		s.warming[n] = struct{}{}
 	}
 }
 
-// onlyUrgent leaves what a cluster waits for that was sent.
-func (s *subscription) onlyUrgent(todo []uint32) []uint32 {
-	return slices.DeleteFunc(todo, func(n uint32) bool { _, is := s.urgent[n]; return !is })
+// filterWarming keeps the names that a warming cluster waits for.
+func (s *subscription) filterWarming(todo []uint32) []uint32 {
+	return slices.DeleteFunc(todo, func(n uint32) bool { _, is := s.warming[n]; return !is })
 }
 
-// unsubscribe takes back a name. If the wildcard still covers it, the client
-// gets an answer, since it cannot know whether it does.
+// unsubscribe removes a name. If the wildcard still matches it, the client receives a response, since it cannot know
+// whether the resource exists.
 func (s *subscription) unsubscribe(name string, now time.Time) {
 	n, known := s.table.find(name)
 	if !known || s.entry(n)&entryNamed == 0 {
@@ -144,23 +146,23 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 		s.forget(n)
 		return
 	}
-	s.set(n, entryHeld)
-	s.doubt(n, now)
+	s.set(n, entrySent)
+	s.markUnknown(n, now)
 }
 
-// setWildcard turns on the interest in all names. What was asked for by name and is there is not sent again.
+// setWildcard subscribes to all names. Resources that are subscribed to by name are not sent again.
 func (s *subscription) setWildcard(now time.Time) {
-	s.wildcard, s.owed = true, true
+	s.wildcard, s.mustRespond = true, true
 	s.dirty.expect(len(s.table.slots))
 	for i, slot := range s.table.slots {
 		n := uint32(i)
 		if e := s.entry(n); slot.resource != nil && e&entryNamed == 0 {
-			s.doubt(n, now) // asked again: sent again
+			s.markUnknown(n, now) // a repeated subscription is sent again
 		}
 	}
 }
 
-// dropWildcard leaves the names that were asked for.
+// dropWildcard unsubscribes from the wildcard and keeps the names.
 func (s *subscription) dropWildcard() {
 	s.wildcard = false
 	for i, e := range s.entries {
@@ -175,25 +177,25 @@ func (s *subscription) dropWildcard() {
 	}
 }
 
-// mark notes that a resource changed, and says whether the client cares.
-func (s *subscription) mark(c change, since time.Time) bool {
+// markChanged marks a changed resource as dirty, and reports whether the client subscribes to it.
+func (s *subscription) markChanged(c change, since time.Time) bool {
 	if !s.wildcard && s.entry(c.number) == 0 {
 		return false
 	}
 	has, known := s.dirty.get(c.number)
 	if !known {
-		if has, known = s.gone.get(c.number); !known {
+		if has, known = s.removals.get(c.number); !known {
 			has = c.before
 		}
 	}
-	s.touch(c.number, has, since)
+	s.markDirty(c.number, has, since)
 	return true
 }
 
-// doubt notes that what the client has of a name, if anything, is no version that we know.
-func (s *subscription) doubt(n uint32, since time.Time) { s.touch(n, nil, since) }
+// markUnknown marks a name as dirty whose version at the client, if any, is unknown.
+func (s *subscription) markUnknown(n uint32, since time.Time) { s.markDirty(n, nil, since) }
 
-func (s *subscription) touch(n uint32, has *Resource, since time.Time) {
+func (s *subscription) markDirty(n uint32, has *Resource, since time.Time) {
 	if s.dirty.len() == 0 || since.Before(s.since) {
 		s.since = since
 	}

@@ -6,41 +6,40 @@ import (
 	"strings"
 )
 
-// state is what is published for one key now, by type.
+// state holds the published resources of one key, by type URL.
 type state map[string]*table
 
-// table holds the resources of one type. Names have numbers, so that what a
-// client has of a thousand resources are a thousand bytes, and not as many
-// strings. A number stays with its name while there is a resource or a client
-// with an entry for it.
+// table holds the resources of one type. Each name has a number, so that the state of a client for a thousand
+// resources takes a thousand bytes, without strings. A name keeps its number while it has a resource or a client has
+// an entry for it.
 type table struct {
-	index  index
-	slots  []slot
-	free   []uint32
-	users  int    // subscriptions
-	digest uint64 // sum over the resources, so that one change costs one addition
-	text   string // of the digest named, for all clients
-	named  uint64
-	todo   []uint32 // for whoever works out a response; they take turns
+	index         index
+	slots         []slot
+	free          []uint32
+	subscribers   int    // number of subscriptions
+	digest        uint64 // sum of the digests of all resources: one change costs one addition
+	versionText   string // text form of versionDigest, shared by all clients
+	versionDigest uint64
+	scratch       []uint32 // result buffer of pending; guarded by the group's lock
 }
 
-// enough is how many numbers todo keeps room for.
-const enough = 64
+// maxScratch is the largest capacity of scratch that is kept.
+const maxScratch = 64
 
-// slot is a name: that of its resource, or of a bare one in place of it.
+// slot holds a name: in its resource, or in a placeholder without content.
 type slot struct {
 	resource *Resource // nil if the slot is free
-	refs     uint32    // clients with an entry
+	refs     uint32    // number of clients with an entry
 }
 
-// change says what a publish changed.
+// change is one change of the published resources.
 type change struct {
 	table  *table
 	number uint32
 	before *Resource // nil if there was none
 }
 
-// of finds or makes the table of a type.
+// of returns the table of a type, and creates it if needed.
 func (s state) of(typeURL string) *table {
 	t := s[typeURL]
 	if t == nil {
@@ -50,25 +49,25 @@ func (s state) of(typeURL string) *table {
 	return t
 }
 
-// release takes a subscription off a table, and the table away if nobody needs it.
+// release removes a subscription from a table, and the table if it is unused.
 func (s state) release(typeURL string) {
 	t := s[typeURL]
-	if t.users--; t.users == 0 && t.index.used == 0 {
+	if t.subscribers--; t.subscribers == 0 && t.index.used == 0 {
 		delete(s, typeURL)
 	}
 }
 
 func (t *table) name(n uint32) string { return t.slots[n].resource.Name }
 
-// resource is what is published under a number, nil if nothing is.
+// resource returns the published resource with the number, or nil.
 func (t *table) resource(n uint32) *Resource {
-	if r := t.slots[n].resource; r != nil && r.wire != nil {
+	if r := t.slots[n].resource; r != nil && r.deltaField != nil {
 		return r
 	}
 	return nil
 }
 
-// published is what is published under a name, nil if nothing is.
+// published returns the published resource with the name, or nil.
 func (t *table) published(name string) *Resource {
 	if n, ok := t.find(name); ok {
 		return t.resource(n)
@@ -78,7 +77,7 @@ func (t *table) published(name string) *Resource {
 
 func (t *table) find(name string) (uint32, bool) { return t.index.find(name, t.name) }
 
-// number finds or makes the number of a name.
+// number returns the number of a name, and assigns one if needed.
 func (t *table) number(name string) uint32 {
 	if n, ok := t.find(name); ok {
 		return n
@@ -90,13 +89,13 @@ func (t *table) number(name string) uint32 {
 		n = uint32(len(t.slots))
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[n].resource = &Resource{Name: strings.Clone(name)} // it is cut out of a request
+	t.slots[n].resource = &Resource{Name: strings.Clone(name)} // name is a substring of a request
 	t.index.add(name, n, t.name)
 	return n
 }
 
-// tidy frees a number that stands for nothing any more.
-func (t *table) tidy(n uint32) {
+// freeIfUnused frees a number without resource and without clients.
+func (t *table) freeIfUnused(n uint32) {
 	if t.resource(n) == nil && t.slots[n].refs == 0 {
 		t.index.remove(t.name(n), t.name)
 		t.slots[n] = slot{}
@@ -104,17 +103,17 @@ func (t *table) tidy(n uint32) {
 	}
 }
 
-// version describes all resources of a type. Equal sets have equal versions.
+// version identifies the set of all resources of the type. Equal sets have equal versions.
 func (t *table) version() string {
-	if t.text == "" || t.named != t.digest {
+	if t.versionText == "" || t.versionDigest != t.digest {
 		var digest [8]byte
 		binary.BigEndian.PutUint64(digest[:], t.digest)
-		t.text, t.named = hex.EncodeToString(digest[:]), t.digest
+		t.versionText, t.versionDigest = hex.EncodeToString(digest[:]), t.digest
 	}
-	return t.text
+	return t.versionText
 }
 
-// put says whether it changed anything.
+// put adds or replaces a resource, and reports whether anything changed.
 func (s state) put(r *Resource) (change, bool) {
 	t := s.of(r.TypeURL)
 	n := t.number(r.Name)
@@ -130,8 +129,8 @@ func (s state) put(r *Resource) (change, bool) {
 	return change{t, n, old}, true
 }
 
-// drop says whether it changed anything.
-func (s state) drop(ref Ref) (change, bool) {
+// remove removes a resource, and reports whether anything changed.
+func (s state) remove(ref Ref) (change, bool) {
 	t := s[ref.TypeURL]
 	if t == nil {
 		return change{}, false
@@ -143,27 +142,27 @@ func (s state) drop(ref Ref) (change, bool) {
 	old := t.resource(n)
 	t.digest -= old.digest
 	t.slots[n].resource = &Resource{Name: old.Name}
-	t.tidy(n) // then no client has it, and the change is of interest to none
+	t.freeIfUnused(n) // frees the number if no client has the resource; then no client needs the change
 	return change{t, n, old}, true
 }
 
-// replace makes the state that of the snapshot and returns what changed.
-func (s state) replace(with *Snapshot) []change {
+// replace replaces the state with the snapshot, and returns the changes.
+func (s state) replace(snapshot *Snapshot) []change {
 	var changed []change
-	for _, r := range with.resources {
+	for _, r := range snapshot.resources {
 		if c, ok := s.put(r); ok {
 			changed = append(changed, c)
 		}
 	}
 	for typeURL, t := range s {
 		for n := range t.slots {
-			if r := t.resource(uint32(n)); r != nil && !with.has(r) {
-				if c, ok := s.drop(Ref{typeURL, r.Name}); ok {
+			if r := t.resource(uint32(n)); r != nil && !snapshot.has(r) {
+				if c, ok := s.remove(Ref{typeURL, r.Name}); ok {
 					changed = append(changed, c)
 				}
 			}
 		}
-		if t.users == 0 && t.index.used == 0 {
+		if t.subscribers == 0 && t.index.used == 0 {
 			delete(s, typeURL)
 		}
 	}

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// However many there are and were, versions are what a map of them would be.
-func TestVersionsAreAMap(t *testing.T) {
+// versions behaves like a map, for any number of elements.
+func TestVersionsMatchMap(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		names := 1 + rng.Uint32N(4*few)
@@ -25,7 +25,7 @@ func TestVersionsAreAMap(t *testing.T) {
 				delete(want, n)
 			case 6:
 				v.expect(rng.IntN(2 * few))
-			case 7: // some are removed while they are looked at
+			case 7: // removal during iteration
 				seen := 0
 				for n, r := range v.all() {
 					if want[n] != r {

@@ -17,45 +17,44 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// Config says what the agent does. Fields without a default are required.
+// Config configures the agent. Fields without a default are required.
 type Config struct {
-	// Command is the proxy's command line.
+	// Command is the command line of the proxy.
 	Command []string
 
-	// SigningURL is the signing server's URL without a path, https.
+	// SigningURL is the https URL of the signing server, without a path.
 	SigningURL string
-	// SigningName is the DNS name the server proves; the URL's host.
-	SigningName string
-	// TokenPath is the projected token's file, RootsPath the trust bundle's (PEM).
+	// SigningServerName is the DNS name of the signing server's certificate. The default is the host of SigningURL.
+	SigningServerName string
+	// TokenPath is the file of the projected token, RootsPath that of the trust bundle (PEM).
 	TokenPath, RootsPath string
-	// CertDir is an existing folder for tls.crt, tls.key and ca.crt, in memory.
+	// CertDir is an existing folder in memory for tls.crt, tls.key and ca.crt.
 	CertDir string
 
 	// Listen is the address of the agent's HTTP server, for example ":15020".
 	Listen string
-	// Probes are the app's original probes, by "<container>/<kind>".
+	// Probes are the original probes of the application, keyed by "<container>/<kind>".
 	Probes map[string]Probe
-	// ProbeHosts are tried in turn for probes that name no host; 127.0.0.1 and ::1.
+	// ProbeHosts are tried in order for probes without a host. The default is 127.0.0.1 and ::1.
 	ProbeHosts []string
-	// ReadyURL answers 200 when the proxy is ready; empty means as soon as it runs.
+	// ReadyURL returns status 200 when the proxy is ready. Empty means that a running proxy is ready.
 	ReadyURL string
-	// MetricsURL has the proxy's metrics in Prometheus text; empty means none.
+	// MetricsURL returns the metrics of the proxy in Prometheus text format. Empty means none.
 	MetricsURL string
 
-	// OnTermPost gets an empty POST when the pod stops, for example to drain
-	// listeners; empty means none.
-	OnTermPost string
-	// TermWait is how long the proxy goes on after that; 0 s.
-	TermWait time.Duration
+	// DrainURL receives an empty POST when the pod terminates, for example to drain listeners. Empty means none.
+	DrainURL string
+	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
+	DrainDuration time.Duration
 
-	// Logger is slog.Default().
+	// Logger defaults to slog.Default().
 	Logger *slog.Logger
 }
 
-// ExitError is the proxy's own failure: the process should end with its code.
+// ExitError means that the proxy failed. The process must exit with the same code.
 type ExitError struct{ Code int }
 
-func (e *ExitError) Error() string { return fmt.Sprintf("the proxy ended with code %d", e.Code) }
+func (e *ExitError) Error() string { return fmt.Sprintf("the proxy exited with code %d", e.Code) }
 
 func (c *Config) check() error {
 	if len(c.Command) == 0 {
@@ -69,7 +68,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("agent: the %s is empty", field)
 		}
 	}
-	for field, value := range map[string]string{"ready URL": c.ReadyURL, "metrics URL": c.MetricsURL, "on-term URL": c.OnTermPost} {
+	for field, value := range map[string]string{"ready URL": c.ReadyURL, "metrics URL": c.MetricsURL,
+		"drain URL": c.DrainURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme != "http" || u.Host == "") {
 			return fmt.Errorf("agent: the %s %q is not an http URL", field, value)
 		}
@@ -79,8 +79,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("agent: probe %q: %w", name, err)
 		}
 	}
-	if c.TermWait < 0 {
-		return fmt.Errorf("agent: the wait after a stop signal is negative: %s", c.TermWait)
+	if c.DrainDuration < 0 {
+		return fmt.Errorf("agent: the drain duration is negative: %s", c.DrainDuration)
 	}
 	if len(c.ProbeHosts) == 0 {
 		c.ProbeHosts = []string{"127.0.0.1", "::1"}
@@ -91,17 +91,16 @@ func (c *Config) check() error {
 	return nil
 }
 
-// agent is one run.
+// agent is one run of the agent.
 type agent struct {
 	Config
 	metrics *metrics
 	phase   phase
-	client  *http.Client // for the proxy's own URLs
+	client  *http.Client // for URLs of the proxy
 }
 
-// Run does it all, and returns when the proxy has ended: nil for code 0,
-// ExitError for another one. When the context ends, or on SIGTERM and SIGINT,
-// the proxy is drained and stopped; other signals are handed on.
+// Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
+// the context ends, or on SIGTERM or SIGINT, the proxy is drained and terminated; other signals are forwarded to it.
 func Run(ctx context.Context, cfg Config) error {
 	if err := cfg.check(); err != nil {
 		return err
@@ -113,11 +112,13 @@ func Run(ctx context.Context, cfg Config) error {
 	defer cancel()
 
 	signals := make(chan os.Signal, 8)
-	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1, syscall.SIGUSR2)
+	signal.Notify(signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT, syscall.SIGUSR1,
+		syscall.SIGUSR2)
 	defer signal.Stop(signals)
 
-	if !inMemory(cfg.CertDir) {
-		return fmt.Errorf("agent: %s would keep private keys on a disk; mount an emptyDir with medium Memory there", cfg.CertDir)
+	if !isMemoryFS(cfg.CertDir) {
+		return fmt.Errorf("agent: %s would store private keys on a disk, mount an emptyDir with medium Memory there",
+			cfg.CertDir)
 	}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
@@ -127,8 +128,8 @@ func Run(ctx context.Context, cfg Config) error {
 	defer stopServer()
 
 	issued, renewal := (*identity.Issued)(nil), time.Now()
-	if kept, ok := a.kept(); ok {
-		issued = kept
+	if cached, ok := a.cachedCertificate(); ok {
+		issued = cached
 	} else {
 		var stopped bool
 		if issued, stopped, err = a.firstCertificate(ctx, signals); stopped || err != nil {
@@ -142,18 +143,19 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)
 	}
-	a.phase.set(running)
+	a.phase.advance(running)
 	return a.supervise(ctx, child, signals)
 }
 
-// firstCertificate waits for a certificate, and gives up when told to stop.
-func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) (issued *identity.Issued, stopped bool, err error) {
+// firstCertificate waits for a certificate. It returns early on a stop signal.
+func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) (issued *identity.Issued, stopped bool,
+	err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		issued, err = a.obtain(ctx)
+		issued, err = a.requestCertificate(ctx)
 	}()
 	for {
 		select {
@@ -163,7 +165,7 @@ func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) 
 			}
 			return issued, false, err
 		case s := <-signals:
-			if stops(s) {
+			if isStopSignal(s) {
 				cancel()
 				<-done
 				return nil, true, nil
@@ -172,22 +174,22 @@ func (a *agent) firstCertificate(ctx context.Context, signals <-chan os.Signal) 
 	}
 }
 
-func stops(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
+func isStopSignal(s os.Signal) bool { return s == syscall.SIGTERM || s == syscall.SIGINT }
 
-// supervise returns when the child has ended.
+// supervise forwards signals until the child exits.
 func (a *agent) supervise(ctx context.Context, child *child, signals <-chan os.Signal) error {
-	over := ctx.Done()
+	canceled := ctx.Done()
 	for {
 		select {
 		case <-child.done:
 			return child.result()
-		case <-over:
-			over = nil
-			a.stop(child, signals)
+		case <-canceled:
+			canceled = nil
+			a.stopChild(child, signals)
 		case s := <-signals:
-			if stops(s) {
-				a.stop(child, signals)
-				over = nil
+			if isStopSignal(s) {
+				a.stopChild(child, signals)
+				canceled = nil
 				continue
 			}
 			child.signal(s)
@@ -195,20 +197,19 @@ func (a *agent) supervise(ctx context.Context, child *child, signals <-chan os.S
 	}
 }
 
-// stop drains the proxy and then asks it to end. A second stop signal cuts the
-// wait short.
-func (a *agent) stop(child *child, signals <-chan os.Signal) {
-	if !a.phase.set(stopping) {
-		child.signal(syscall.SIGTERM) // it was asked before: make sure that it heard
+// stopChild drains the proxy and then sends SIGTERM. A second stop signal skips the wait.
+func (a *agent) stopChild(child *child, signals <-chan os.Signal) {
+	if !a.phase.advance(stopping) {
+		child.signal(syscall.SIGTERM) // repeat the signal
 		return
 	}
-	a.Logger.Info("stopping the proxy", "after", a.TermWait)
-	if a.OnTermPost != "" {
-		if err := a.post(a.OnTermPost); err != nil {
-			a.Logger.Warn("the proxy was not told to drain", "url", a.OnTermPost, "error", err)
+	a.Logger.Info("terminating the proxy", "after", a.DrainDuration)
+	if a.DrainURL != "" {
+		if err := a.post(a.DrainURL); err != nil {
+			a.Logger.Warn("proxy drain failed", "url", a.DrainURL, "error", err)
 		}
 	}
-	wait := time.NewTimer(a.TermWait)
+	wait := time.NewTimer(a.DrainDuration)
 	defer wait.Stop()
 	for waiting := true; waiting; {
 		select {
@@ -217,7 +218,7 @@ func (a *agent) stop(child *child, signals <-chan os.Signal) {
 		case <-child.done:
 			return
 		case s := <-signals:
-			if stops(s) {
+			if isStopSignal(s) {
 				waiting = false
 			} else {
 				child.signal(s)

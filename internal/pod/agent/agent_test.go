@@ -21,42 +21,43 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// tokens accepts the one token there is.
-type tokens struct{}
+// fakeVerifier accepts the token "good".
+type fakeVerifier struct{}
 
-func (tokens) Verify(_ context.Context, token string) (identity.Claims, error) {
+func (fakeVerifier) Verify(_ context.Context, token string) (identity.Claims, error) {
 	if token != "good" {
 		return identity.Claims{}, identity.ErrDenied
 	}
 	return identity.Claims{Namespace: "shop", ServiceAccount: "colors", Pod: "blue-1", PodUID: "uid-1"}, nil
 }
 
-// pod is what the agent finds in its pod, with a control plane to talk to.
-type pod struct {
+// testPod has the files of an injected pod, and a signing server.
+type testPod struct {
 	dir, certs, signing, listen, admin string
-	ca                                 identity.Authority
+	ca                                 identity.CAProvider
 }
 
-func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
+func newPod(t *testing.T, token string, opts identity.HandlerOptions) *testPod {
 	t.Helper()
 	ca, err := identity.NewCA("cluster.local")
 	if err != nil {
 		t.Fatal(err)
 	}
-	serving, err := ca.IssueServing([]string{"anymesh.test"})
+	serving, err := ca.IssueServingCertificate([]string{"anymesh.test"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLS())
+	l, err := tls.Listen("tcp", "127.0.0.1:0", serving.TLSConfig())
 	if err != nil {
 		t.Fatal(err)
 	}
-	srv := httptest.NewUnstartedServer(identity.NewHandler(ca, tokens{}, opts))
+	srv := httptest.NewUnstartedServer(identity.NewHandler(ca, fakeVerifier{}, opts))
 	srv.Listener.Close()
 	srv.Listener = l
 	srv.Start()
 	t.Cleanup(srv.Close)
-	p := &pod{dir: t.TempDir(), certs: memory(t), ca: ca, signing: "https://" + l.Addr().String(), listen: freeAddress(t), admin: freeAddress(t)}
+	p := &testPod{dir: t.TempDir(), certs: tempMemoryDir(t), ca: ca, signing: "https://" + l.Addr().String(),
+		listen: freeAddress(t), admin: freeAddress(t)}
 	for name, text := range map[string]string{"token": token + "\n", "root.pem": string(ca.Bundle().PEM())} {
 		if err := os.WriteFile(filepath.Join(p.dir, name), []byte(text), 0o600); err != nil {
 			t.Fatal(err)
@@ -65,8 +66,8 @@ func newPod(t *testing.T, token string, opts identity.HandlerOptions) *pod {
 	return p
 }
 
-// memory is a folder without a disk under it.
-func memory(t *testing.T) string {
+// tempMemoryDir returns a temporary folder in memory.
+func tempMemoryDir(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("/dev/shm", "anymesh-agent-test-")
 	if err != nil {
@@ -76,22 +77,24 @@ func memory(t *testing.T) string {
 	return dir
 }
 
-// process is a running agent.
-type process struct {
+// agentProcess is a running agent.
+type agentProcess struct {
 	cmd  *exec.Cmd
 	mu   sync.Mutex
 	out  []string
 	done chan struct{}
 }
 
-func (p *pod) start(t *testing.T, exitCode string, flags ...string) *process {
+func (p *testPod) start(t *testing.T, exitCode string, flags ...string) *agentProcess {
 	t.Helper()
 	args := append([]string{
-		"--signing-url", p.signing, "--signing-name", "anymesh.test", "--token", p.dir + "/token", "--roots", p.dir + "/root.pem",
-		"--cert-dir", p.certs, "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url", "http://" + p.admin + "/metrics",
+		"--signing-url", p.signing, "--signing-name", "anymesh.test", "--token", p.dir + "/token", "--roots", p.dir +
+			"/root.pem",
+		"--cert-dir", p.certs, "--listen", p.listen, "--ready-url", "http://" + p.admin + "/ready", "--metrics-url",
+		"http://" + p.admin + "/metrics",
 	}, flags...)
 	args = append(args, "--", os.Args[0], p.admin, p.certs, exitCode)
-	r := &process{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
+	r := &agentProcess{cmd: exec.Command(os.Args[0], args...), done: make(chan struct{})}
 	r.cmd.Env = append(os.Environ(), "AGENT_TEST_ROLE=agent", "GORACE=atexit_sleep_ms=0")
 	pipe, err := r.cmd.StdoutPipe()
 	if err != nil {
@@ -108,19 +111,19 @@ func (p *pod) start(t *testing.T, exitCode string, flags ...string) *process {
 			r.out = append(r.out, lines.Text())
 			r.mu.Unlock()
 		}
-		_ = r.cmd.Wait() // the state is looked at
+		_ = r.cmd.Wait() // tests read ProcessState
 	}()
 	t.Cleanup(func() { _ = r.cmd.Process.Kill(); <-r.done })
 	return r
 }
 
-func (r *process) said(line string) bool {
+func (r *agentProcess) logged(line string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	return slices.ContainsFunc(r.out, func(s string) bool { return strings.Contains(s, line) })
 }
 
-func (r *process) code(t *testing.T) int {
+func (r *agentProcess) exitCode(t *testing.T) int {
 	t.Helper()
 	select {
 	case <-r.done:
@@ -130,7 +133,7 @@ func (r *process) code(t *testing.T) int {
 	return r.cmd.ProcessState.ExitCode()
 }
 
-func status(t *testing.T, url string) (int, string) {
+func httpGet(t *testing.T, url string) (int, string) {
 	t.Helper()
 	resp, err := http.Get(url)
 	if err != nil {
@@ -141,10 +144,10 @@ func status(t *testing.T, url string) (int, string) {
 	return resp.StatusCode, string(body)
 }
 
-func TestLifeOfASidecar(t *testing.T) {
+func TestAgentLifecycle(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{})
-	r := p.start(t, "3", "--on-term-post", "http://"+p.admin+"/drain")
-	eventually(t, "the proxy starts", func() bool { return r.said("started") })
+	r := p.start(t, "3", "--drain-url", "http://"+p.admin+"/drain")
+	eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 
 	pair, err := tls.LoadX509KeyPair(p.certs+"/tls.crt", p.certs+"/tls.key")
 	if err != nil {
@@ -153,47 +156,52 @@ func TestLifeOfASidecar(t *testing.T) {
 	if peer, err := identity.PeerFromCertificate(pair.Leaf); err != nil || peer.Pod != "blue-1" {
 		t.Errorf("certificate of %+v, %v", peer, err)
 	}
-	if code, text := status(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "not ready") {
+	if code, text := httpGet(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "not ready") {
 		t.Errorf("ready before the proxy is: %d %q", code, text)
 	}
-	held := make(chan int, 1) // a question that waits is answered once, when the answer is yes
+	held := make(chan int, 1) // a waiting request gets one response, when the proxy is ready
 	go func() {
-		code, _ := status(t, "http://"+p.listen+"/ready?wait=10s")
+		code, _ := httpGet(t, "http://"+p.listen+"/ready?wait=10s")
 		held <- code
 	}()
-	r.cmd.Process.Signal(syscall.SIGUSR1) // handed on; the proxy becomes ready by it
+	r.cmd.Process.Signal(syscall.SIGUSR1) // forwarded; makes the proxy ready
 	if code := <-held; code != 200 {
-		t.Errorf("a question that waits is answered with %d", code)
+		t.Errorf("a waiting readiness request got status %d", code)
 	}
-	eventually(t, "ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 200 })
-	if _, text := status(t, "http://"+p.listen+"/metrics"); !strings.Contains(text, "anymesh_agent_certificate_expiry_seconds") ||
+	eventually(t, "ready", func() bool { code, _ := httpGet(t, "http://"+p.listen+"/ready"); return code == 200 })
+	if _, text := httpGet(t, "http://"+p.listen+"/metrics"); !strings.Contains(text,
+		"anymesh_agent_certificate_expiry_timestamp_seconds") ||
 		!strings.Contains(text, "proxy_requests_total 7") {
 		t.Errorf("metrics %q", text)
 	}
 
 	r.cmd.Process.Signal(syscall.SIGTERM)
-	if code := r.code(t); code != 3 {
-		t.Errorf("ended with code %d, the proxy with 3: %q", code, r.out)
+	if code := r.exitCode(t); code != 3 {
+		t.Errorf("exited with code %d, the proxy with 3: %q", code, r.out)
 	}
 	if d, s := slices.Index(r.out, "drain"), slices.Index(r.out, "terminated"); d < 0 || s < d {
-		t.Errorf("drained in line %d and stopped in line %d: %q", d, s, r.out)
+		t.Errorf("drained in line %d and terminated in line %d: %q", d, s, r.out)
 	}
 }
 
-func TestStopping(t *testing.T) {
-	t.Run("waits, and is not ready meanwhile", func(t *testing.T) {
+func TestStop(t *testing.T) {
+	t.Run("waits and is not ready", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
-		r := p.start(t, "0", "--term-wait", "1h")
-		eventually(t, "the proxy starts", func() bool { return r.said("started") })
+		r := p.start(t, "0", "--drain-duration", "1h")
+		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 		r.cmd.Process.Signal(syscall.SIGUSR1)
-		eventually(t, "ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 200 })
+		eventually(t, "ready", func() bool { code, _ := httpGet(t, "http://"+p.listen+"/ready"); return code == 200 })
 		r.cmd.Process.Signal(syscall.SIGTERM)
-		eventually(t, "not ready", func() bool { code, _ := status(t, "http://"+p.listen+"/ready"); return code == 503 })
-		if r.said("terminated") {
-			t.Error("the proxy was stopped at once")
+		eventually(t, "not ready", func() bool {
+			code,
+				_ := httpGet(t, "http://"+p.listen+"/ready")
+			return code == 503
+		})
+		if r.logged("terminated") {
+			t.Error("the proxy was terminated at once")
 		}
 		r.cmd.Process.Signal(syscall.SIGTERM)
-		if code := r.code(t); code != 0 || !r.said("terminated") {
+		if code := r.exitCode(t); code != 0 || !r.logged("terminated") {
 			t.Errorf("the second signal: code %d, %q", code, r.out)
 		}
 	})
@@ -201,45 +209,46 @@ func TestStopping(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		p.signing = "https://" + freeAddress(t)
 		r := p.start(t, "0")
-		eventually(t, "it tries", func() bool { return r.said("no certificate yet") })
-		if code, text := status(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "waiting for a certificate") {
+		eventually(t, "a certificate is requested", func() bool { return r.logged("certificate request failed") })
+		if code, text := httpGet(t, "http://"+p.listen+"/ready"); code != 503 ||
+			!strings.Contains(text, "waiting for a certificate") {
 			t.Errorf("ready: %d %q", code, text)
 		}
 		r.cmd.Process.Signal(syscall.SIGTERM)
-		if code := r.code(t); code != 0 || r.said("started") {
+		if code := r.exitCode(t); code != 0 || r.logged("started") {
 			t.Errorf("code %d, %q", code, r.out)
 		}
 	})
 	t.Run("a killed proxy ends the agent", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		r := p.start(t, "0")
-		eventually(t, "the proxy starts", func() bool { return r.said("started") })
-		syscall.Kill(r.proxy(t), syscall.SIGKILL)
-		if code := r.code(t); code != 128+9 {
+		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
+		syscall.Kill(r.proxyPID(t), syscall.SIGKILL)
+		if code := r.exitCode(t); code != 128+9 {
 			t.Errorf("code %d", code)
 		}
 	})
-	t.Run("a killed agent takes the proxy with it", func(t *testing.T) {
+	t.Run("a killed agent kills the proxy", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		r := p.start(t, "0")
-		eventually(t, "the proxy starts", func() bool { return r.said("started") })
-		pid := r.proxy(t)
+		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
+		pid := r.proxyPID(t)
 		r.cmd.Process.Kill()
 		eventually(t, "the proxy is gone", func() bool {
 			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(state), ") Z ")
 		})
 	})
-	t.Run("when the token is refused for good", func(t *testing.T) {
+	t.Run("the token is rejected permanently", func(t *testing.T) {
 		r := newPod(t, "bad", identity.HandlerOptions{}).start(t, "0")
-		if code := r.code(t); code != 1 || !r.said("PermissionDenied") || r.said("started") {
+		if code := r.exitCode(t); code != 1 || !r.logged("PermissionDenied") || r.logged("started") {
 			t.Errorf("code %d, %q", code, r.out)
 		}
 	})
 }
 
-// proxy is the child's process id, as it printed it.
-func (r *process) proxy(t *testing.T) int {
+// proxyPID returns the process ID that the proxy printed.
+func (r *agentProcess) proxyPID(t *testing.T) int {
 	t.Helper()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -249,6 +258,6 @@ func (r *process) proxy(t *testing.T) int {
 			return pid
 		}
 	}
-	t.Fatal("the proxy did not say its process id")
+	t.Fatal("the proxy did not print its process ID")
 	return 0
 }

@@ -18,16 +18,15 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// maxRetry bounds the pause after the server refused a renewal for good, and
-// minRetry how often it is asked then. The old certificate serves until it
-// expires, and refusals can be mended.
-const minRetry, maxRetry = time.Second, 30 * time.Second
+// Limits of the delay before the next renewal after a permanent error: the old certificate is valid until it expires,
+// and the reason of the error may be corrected.
+const minRenewRetry, maxRenewRetry = time.Second, 30 * time.Second
 
-// rootsFile is the trust bundle beside the certificate.
+// rootsFile is the file of the trust bundle in CertDir.
 const rootsFile = "ca.crt"
 
-// obtain makes a new key, gets a certificate for it and writes the files.
-func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
+// requestCertificate creates a key, requests a certificate for it and writes the files.
+func (a *agent) requestCertificate(ctx context.Context) (*identity.Issued, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, fmt.Errorf("agent: new key: %w", err)
@@ -36,7 +35,7 @@ func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
 	if err != nil {
 		return nil, fmt.Errorf("agent: certificate request: %w", err)
 	}
-	issued, err := a.signer().Request(ctx, identity.EncodeRequest(csr))
+	issued, err := a.signingClient().Request(ctx, identity.EncodeRequest(csr))
 	if err != nil {
 		a.metrics.certificates.WithLabelValues("failed").Inc()
 		return nil, fmt.Errorf("agent: %w", err)
@@ -46,7 +45,7 @@ func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
 		return nil, fmt.Errorf("agent: encode key: %w", err)
 	}
 	keyPEM := pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER})
-	if err := checkIssued(issued, keyPEM); err != nil {
+	if err := verifyIssued(issued, keyPEM); err != nil {
 		a.metrics.certificates.WithLabelValues("failed").Inc()
 		return nil, fmt.Errorf("agent: certificate from %s: %w", a.SigningURL, err)
 	}
@@ -61,8 +60,8 @@ func (a *agent) obtain(ctx context.Context) (*identity.Issued, error) {
 	return issued, nil
 }
 
-// checkIssued looks at what the proxy would otherwise stumble over.
-func checkIssued(issued *identity.Issued, keyPEM []byte) error {
+// verifyIssued checks that the proxy can use the certificate: key, identity and roots match it.
+func verifyIssued(issued *identity.Issued, keyPEM []byte) error {
 	pair, err := tls.X509KeyPair(issued.CertificatePEM, keyPEM)
 	if err != nil {
 		return err
@@ -88,9 +87,9 @@ func checkIssued(issued *identity.Issued, keyPEM []byte) error {
 	return err
 }
 
-func (a *agent) signer() *identity.Client {
+func (a *agent) signingClient() *identity.Client {
 	return &identity.Client{
-		URL: a.SigningURL, ServerName: a.SigningName, Logger: a.Logger,
+		URL: a.SigningURL, ServerName: a.SigningServerName, Logger: a.Logger,
 		Token: func() (string, error) {
 			text, err := os.ReadFile(a.TokenPath)
 			return strings.TrimSpace(string(text)), err
@@ -99,9 +98,8 @@ func (a *agent) signer() *identity.Client {
 	}
 }
 
-// roots are those that came with the last certificate, which may be of an agent
-// before us in this pod. What the pod was told when it was made is for the start:
-// its roots may have been retired since.
+// roots returns the roots of the last certificate, which a previous agent process may have requested. Without one, it
+// returns the roots of the injection, which may have been retired since.
 func (a *agent) roots() (*identity.Bundle, error) {
 	if text, err := os.ReadFile(filepath.Join(a.CertDir, rootsFile)); err == nil {
 		if newest, err := identity.ParseBundle(text); err == nil {
@@ -115,7 +113,7 @@ func (a *agent) roots() (*identity.Bundle, error) {
 	return identity.ParseBundle(text)
 }
 
-// renew replaces the certificate in time, until the context ends. The first renewal is at a given time.
+// renew renews the certificate before it expires, until the context ends. at is the time of the first renewal.
 func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time) {
 	for {
 		select {
@@ -123,7 +121,7 @@ func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time
 			return
 		case <-time.After(time.Until(at)):
 		}
-		next, err := a.obtain(ctx)
+		next, err := a.requestCertificate(ctx)
 		switch {
 		case err == nil:
 			issued = next
@@ -131,14 +129,14 @@ func (a *agent) renew(ctx context.Context, issued *identity.Issued, at time.Time
 		case ctx.Err() != nil:
 			return
 		default:
-			at = time.Now().Add(min(max(time.Until(issued.NotAfter)/10, minRetry), maxRetry))
-			a.Logger.Error("certificate not renewed", "validUntil", issued.NotAfter, "retryAt", at, "error", err)
+			at = time.Now().Add(min(max(time.Until(issued.NotAfter)/10, minRenewRetry), maxRenewRetry))
+			a.Logger.Error("certificate renewal failed", "validUntil", issued.NotAfter, "retryAt", at, "error", err)
 		}
 	}
 }
 
-// renewalTime is two thirds into the lifetime, up to a tenth of it earlier, so
-// that pods that started together do not come back together.
+// renewalTime returns two thirds of the lifetime, minus a random part of up to a tenth, so that pods that started
+// together renew at different times.
 func renewalTime(now, notAfter time.Time) time.Time {
 	at := identity.RenewAt(now, notAfter)
 	if spread := notAfter.Sub(now) / 10; spread > 0 {

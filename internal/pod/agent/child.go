@@ -10,11 +10,11 @@ import (
 	"syscall"
 )
 
-// child is the proxy's process. It dies with the agent, however that dies.
+// child is the process of the proxy. The kernel kills it when the agent dies.
 type child struct {
 	cmd  *exec.Cmd
-	done chan struct{} // closed when it has ended
-	err  error         // of Wait, valid after done
+	done chan struct{} // closed when the process has exited
+	err  error         // error of Wait; valid after done is closed
 }
 
 func startChild(argv []string) (*child, error) {
@@ -23,7 +23,7 @@ func startChild(argv []string) (*child, error) {
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel sends the signal when the starting thread ends, so that thread stays.
+		// The kernel sends Pdeathsig when the thread that started the process ends, so that this thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()
@@ -40,12 +40,11 @@ func startChild(argv []string) (*child, error) {
 }
 
 func (c *child) signal(s os.Signal) {
-	// The only failure is that it has ended, which done says, too.
+	// It only fails if the process has exited, which closes done.
 	_ = c.cmd.Process.Signal(s)
 }
 
-// result is nil for code 0. A child that died of signal n has code 128+n, as in
-// a shell.
+// result returns nil for exit code 0. The code of a process that was killed by signal n is 128+n, as in a shell.
 func (c *child) result() error {
 	var exit *exec.ExitError
 	if c.err == nil {
@@ -60,10 +59,10 @@ func (c *child) result() error {
 	return &ExitError{Code: exit.ExitCode()}
 }
 
-// phase is how far the agent has come. It only goes forward.
+// phase is the lifecycle phase of the agent. It only advances.
 type phase struct {
-	mu  sync.Mutex
-	now int
+	mu      sync.Mutex
+	current int
 }
 
 const (
@@ -75,16 +74,16 @@ const (
 func (p *phase) get() int {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p.now
+	return p.current
 }
 
-// set says whether it moved the phase.
-func (p *phase) set(to int) bool {
+// advance sets a later phase, and reports whether the phase changed.
+func (p *phase) advance(to int) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if to <= p.now {
+	if to <= p.current {
 		return false
 	}
-	p.now = to
+	p.current = to
 	return true
 }

@@ -8,15 +8,15 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// Command is "anymesh agent". Its error is an ExitError if the proxy failed;
-// the process should then end with that code and say nothing.
+// Command is "anymesh agent". If the proxy failed, its error is an ExitError; the process must then exit with that
+// code without a message.
 func Command() *cobra.Command {
 	var cfg Config
 	cmd := &cobra.Command{
 		Use:   "agent [flags] -- command [args]",
 		Short: "Run a sidecar proxy with certificates and probes",
-		Long: "Gets a certificate for the pod, keeps it fresh, runs the proxy and answers kubelet's probes.\n" +
-			"The app's original probes are read from " + ProbesEnv + ".",
+		Long: "Requests and renews the certificate of the pod, runs the proxy and serves the probes of kubelet.\n" +
+			"The original probes of the application are read from " + ProbesEnv + ".",
 		Args:          cobra.MinimumNArgs(1),
 		SilenceUsage:  true,
 		SilenceErrors: true,
@@ -34,16 +34,21 @@ func Command() *cobra.Command {
 	}
 	cmd.AddCommand(drainCommand())
 	f := cmd.Flags()
-	f.StringVar(&cfg.SigningURL, "signing-url", "https://anymesh.anymesh-system.svc:15010", "signing server's URL")
-	f.StringVar(&cfg.SigningName, "signing-name", "", "DNS name the signing server proves (default the URL's host)")
-	f.StringVar(&cfg.TokenPath, "token", "/var/run/secrets/anymesh.dev/token", "file of the projected token")
+	f.StringVar(&cfg.SigningURL, "signing-url", "https://anymesh.anymesh-system.svc:15010", "URL of the signing server")
+	f.StringVar(&cfg.SigningServerName, "signing-name", "",
+		"DNS name of the signing server's certificate (default: host of the URL)")
+	f.StringVar(&cfg.TokenPath, "token", "/var/run/secrets/anymesh.dev/token",
+		"file of the projected service account token")
 	f.StringVar(&cfg.RootsPath, "roots", "/etc/anymesh/root.pem", "file of the trust bundle")
 	f.StringVar(&cfg.CertDir, "cert-dir", "/run/anymesh/certs", "folder for tls.crt, tls.key and ca.crt")
 	f.StringVar(&cfg.Listen, "listen", ":15020", "address for probes and metrics")
-	f.StringSliceVar(&cfg.ProbeHosts, "probe-host", nil, "addresses where the app's probes are tried (default 127.0.0.1 and ::1)")
-	f.StringVar(&cfg.ReadyURL, "ready-url", "", "URL that answers 200 when the proxy is ready")
-	f.StringVar(&cfg.MetricsURL, "metrics-url", "", "URL of the proxy's metrics, to be served with the agent's")
-	f.StringVar(&cfg.OnTermPost, "on-term-post", "", "URL that gets a POST when the pod stops")
-	f.DurationVar(&cfg.TermWait, "term-wait", 0*time.Second, "how long the proxy goes on after a stop signal")
+	f.StringSliceVar(&cfg.ProbeHosts, "probe-host", nil,
+		"addresses for probes of the application (default 127.0.0.1 and ::1)")
+	f.StringVar(&cfg.ReadyURL, "ready-url", "", "URL that returns status 200 when the proxy is ready")
+	f.StringVar(&cfg.MetricsURL, "metrics-url", "",
+		"URL of the proxy's metrics, which are appended to those of the agent")
+	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
+	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
+		"time from SIGTERM to the termination of the proxy")
 	return cmd
 }

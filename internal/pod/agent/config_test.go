@@ -5,8 +5,9 @@ import (
 	"testing"
 )
 
-func TestConfigIsChecked(t *testing.T) {
-	good := Config{Command: []string{"x"}, SigningURL: "https://x", TokenPath: "t", RootsPath: "r", CertDir: "c", Listen: ":0"}
+func TestConfigValidation(t *testing.T) {
+	good := Config{Command: []string{"x"}, SigningURL: "https://x", TokenPath: "t", RootsPath: "r", CertDir: "c",
+		Listen: ":0"}
 	if err := good.check(); err != nil {
 		t.Fatal(err)
 	}
@@ -15,14 +16,16 @@ func TestConfigIsChecked(t *testing.T) {
 		"signing URL":        func(c *Config) { c.SigningURL = "" },
 		"certificate folder": func(c *Config) { c.CertDir = "" },
 		"ready URL":          func(c *Config) { c.ReadyURL = "ftp://x" },
-		"negative":           func(c *Config) { c.TermWait = -1 },
+		"negative":           func(c *Config) { c.DrainDuration = -1 },
 		"a/livez":            func(c *Config) { c.Probes = map[string]Probe{"a/livez": {}} },
 	} {
-		c := good
-		change(&c)
-		if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("error %v does not name the %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			c := good
+			change(&c)
+			if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v does not name the %s", err, want)
+			}
+		})
 	}
 	good.Listen = "256.0.0.1:0"
 	if err := Run(t.Context(), good); err == nil {

@@ -1,18 +1,14 @@
-// Package agent runs beside the proxy in a pod, as the first process of the
-// sidecar container: "anymesh agent [flags] -- envoy -c ...".
+// Package agent is the main process of the sidecar container: "anymesh agent [flags] -- envoy -c ...".
 //
-// In: the pod's projected token and the mesh's trust bundle (files), the
-// signing endpoint, the proxy's command line, and the probes that the app had
-// before injection. Out: certificate files that the proxy reads, the proxy as a
-// child process, and an HTTP server for kubelet:
+// In: the projected token of the pod and the trust bundle (files), the signing endpoint, the command line of the proxy,
+// and the probes that the application had before injection. Out: certificate files for the proxy, the proxy as a child
+// process, and an HTTP server for kubelet:
 //
-//	/ready                                          is the proxy ready?
-//	/app-probe/<container>/<livez|readyz|startupz>  the app's own probe, performed inside the pod
-//	/metrics                                        the agent's metrics, followed by the proxy's
+//	/ready                                          readiness of the proxy
+//	/app-probe/<container>/<livez|readyz|startupz>  a probe of the application, performed inside the pod
+//	/metrics                                        metrics of the agent, followed by those of the proxy
 //
-// The private key is made here, for each certificate anew, and leaves the
-// process only into a folder that the pod keeps in memory. The child is started
-// once there is a certificate; when it ends, so does the agent, with its code.
-// Restarting is kubelet's business; the next agent begins with the certificate
-// that this one leaves, and asks for a new one meanwhile.
+// The agent creates a new private key for each certificate. Keys are written only to a folder in memory. The proxy is
+// started when there is a certificate. When the proxy exits, the agent exits with the same code, and kubelet restarts
+// the container. After a restart, the agent uses the certificate of the previous process and requests a new one.
 package agent

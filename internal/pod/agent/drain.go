@@ -9,22 +9,22 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// drainCommand is "anymesh agent drain", which kubelet runs in the sidecar's container when the pod is told to stop.
+// drainCommand is "anymesh agent drain". Kubelet runs it in the sidecar container when the pod terminates.
 func drainCommand() *cobra.Command {
 	var socket, path string
 	cmd := &cobra.Command{
 		Use:   "drain --socket FILE --path PATH",
-		Short: "Tell the proxy that the pod begins to stop",
-		Long:  "Sends an empty POST to the proxy's admin interface, so that it asks callers to leave while it still serves them.",
+		Short: "Drain the proxy when the pod terminates",
+		Long:  "Sends an empty POST to the admin interface of the proxy. The proxy then asks clients to close connections, and still serves them.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return drain(cmd.Context(), socket, path)
 		},
 	}
-	cmd.Flags().StringVar(&socket, "socket", "", "socket file of the proxy's admin interface")
-	cmd.Flags().StringVar(&path, "path", "", "what to POST to there")
+	cmd.Flags().StringVar(&socket, "socket", "", "Unix socket of the proxy's admin interface")
+	cmd.Flags().StringVar(&path, "path", "", "path of the POST request")
 	for _, name := range []string{"socket", "path"} {
-		_ = cmd.MarkFlagRequired(name) // it only fails for a flag that is not there
+		_ = cmd.MarkFlagRequired(name) // only fails for an unknown flag
 	}
 	return cmd
 }
@@ -47,7 +47,7 @@ func drain(ctx context.Context, socket, path string) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode >= http.StatusMultipleChoices {
-		return fmt.Errorf("agent: drain: %s answers %s", path, response.Status)
+		return fmt.Errorf("agent: drain: %s returned %s", path, response.Status)
 	}
 	return nil
 }

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestDrainPostsToTheSocket(t *testing.T) {
+func TestDrainPostsToSocket(t *testing.T) {
 	socket := filepath.Join(t.TempDir(), "admin.sock")
 	listener, err := net.Listen("unix", socket)
 	if err != nil {

@@ -11,18 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The names that kubelet uses for the same purpose. Proxies that watch mounted
-// Secrets know to watch for the rename of ..data.
+// Names that kubelet uses for volumes. Proxies that watch mounted Secrets watch for the rename of ..data.
 const (
 	dataLink    = "..data"
 	newDataLink = "..data_new"
 	dataPrefix  = "..anymesh_"
 )
 
-// writeFiles replaces all files of a folder at once: a reader sees all old or
-// all new ones, never a new certificate with an old key. The files are
-// <dir>/<name>, by way of a symbolic link that is swapped. They can be read by
-// the owner only.
+// writeFiles replaces all files of a folder atomically: a reader sees all old or all new files, never a new
+// certificate with an old key. <dir>/<name> is a symbolic link through ..data, which is swapped. Only the owner can
+// read the files.
 func writeFiles(dir string, files map[string][]byte) error {
 	version, err := os.MkdirTemp(dir, dataPrefix)
 	if err != nil {
@@ -31,7 +29,7 @@ func writeFiles(dir string, files map[string][]byte) error {
 	swapped := false
 	defer func() {
 		if !swapped {
-			_ = os.RemoveAll(version) // the first error is the one to report
+			_ = os.RemoveAll(version) // the first error is reported
 		}
 	}()
 	for name, content := range files {
@@ -51,25 +49,25 @@ func writeFiles(dir string, files map[string][]byte) error {
 	}
 	swapped = true
 	for name := range files {
-		if err := linkTo(filepath.Join(dir, name), filepath.Join(dataLink, name)); err != nil {
+		if err := ensureSymlink(filepath.Join(dir, name), filepath.Join(dataLink, name)); err != nil {
 			return err
 		}
 	}
-	return removeOthers(dir, filepath.Base(version))
+	return removeOldVersions(dir, filepath.Base(version))
 }
 
-func linkTo(path, target string) error {
+func ensureSymlink(path, target string) error {
 	if now, err := os.Readlink(path); err == nil && now == target {
 		return nil
 	}
 	if _, err := os.Lstat(path); err == nil {
-		return fmt.Errorf("%s is in the way, and not ours", path)
+		return fmt.Errorf("%s exists and was not created by the agent", path)
 	}
 	return os.Symlink(target, path)
 }
 
-// removeOthers deletes the versions before this one, with their private keys.
-func removeOthers(dir, keep string) error {
+// removeOldVersions deletes the earlier versions with their private keys.
+func removeOldVersions(dir, keep string) error {
 	all, err := os.ReadDir(dir)
 	if err != nil {
 		return err
@@ -84,8 +82,8 @@ func removeOthers(dir, keep string) error {
 	return nil
 }
 
-// inMemory says whether a folder is on a file system without a disk under it.
-func inMemory(dir string) bool {
+// isMemoryFS reports whether a folder is on a file system in memory.
+func isMemoryFS(dir string) bool {
 	var st unix.Statfs_t
 	if err := unix.Statfs(dir, &st); err != nil {
 		return false

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// A reader that opens the version once sees files of one write only.
-func TestFilesAreReplacedTogether(t *testing.T) {
+// A reader that opens one version sees files of one write only.
+func TestWriteFilesIsAtomic(t *testing.T) {
 	dir := t.TempDir()
 	write := func(content string) {
 		if err := writeFiles(dir, map[string][]byte{"a": []byte(content), "b": []byte(content)}); err != nil {
@@ -58,15 +58,16 @@ func TestFilesAreReplacedTogether(t *testing.T) {
 	}
 }
 
-func TestForeignFilesAreNotReplaced(t *testing.T) {
+func TestWriteFilesKeepsForeignFiles(t *testing.T) {
 	dir := t.TempDir()
 	if err := os.WriteFile(filepath.Join(dir, "a"), []byte("mine"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeFiles(dir, map[string][]byte{"a": []byte("x")}); err == nil || !strings.Contains(err.Error(), "in the way") {
+	if err := writeFiles(dir, map[string][]byte{"a": []byte("x")}); err == nil ||
+		!strings.Contains(err.Error(), "not created by the agent") {
 		t.Errorf("error %v", err)
 	}
 	if err := writeFiles(filepath.Join(dir, "nowhere"), nil); err == nil {
-		t.Error("wrote into a folder that is not there")
+		t.Error("wrote into a missing folder")
 	}
 }

@@ -15,11 +15,11 @@ import (
 	"time"
 )
 
-// The test binary plays the agent and the proxy, too, as real processes.
+// The test binary also runs as agent and as proxy, in real processes.
 func TestMain(m *testing.M) {
 	switch os.Getenv("AGENT_TEST_ROLE") {
 	case "agent":
-		os.Setenv("AGENT_TEST_ROLE", "proxy") // what its child will be
+		os.Setenv("AGENT_TEST_ROLE", "proxy") // role of the child
 		cmd := Command()
 		cmd.SetArgs(os.Args[1:])
 		err := cmd.ExecuteContext(context.Background())
@@ -33,15 +33,14 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	case "proxy":
-		proxy(os.Args[1:])
+		runProxy(os.Args[1:])
 	}
 	os.Exit(m.Run())
 }
 
-// proxy stands for Envoy: it needs the certificate files at start, has an admin
-// port, and says on stdout what happens to it. Arguments: admin address,
-// certificate folder, exit code on SIGTERM.
-func proxy(args []string) {
+// runProxy simulates Envoy: it requires the certificate files at start, has an admin port, and prints events.
+// Arguments: admin address, certificate folder, exit code after SIGTERM.
+func runProxy(args []string) {
 	if len(args) != 3 {
 		os.Exit(99)
 	}
@@ -66,7 +65,10 @@ func proxy(args []string) {
 		}
 	})
 	mux.HandleFunc("POST /drain", func(w http.ResponseWriter, r *http.Request) { fmt.Println("drain") })
-	mux.HandleFunc("/metrics", func(w http.ResponseWriter, r *http.Request) { fmt.Fprintln(w, "proxy_requests_total 7") })
+	mux.HandleFunc("/metrics", func(w http.ResponseWriter,
+		r *http.Request) {
+		fmt.Fprintln(w, "proxy_requests_total 7")
+	})
 	go http.Serve(l, mux)
 	fmt.Println("started", os.Getpid())
 	for s := range signals {

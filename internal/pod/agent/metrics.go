@@ -16,13 +16,15 @@ func newMetrics() *metrics {
 	m := &metrics{
 		registry: prometheus.NewRegistry(),
 		certificates: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "anymesh_agent_certificates_total", Help: "Certificates asked for, by result: ok, failed.",
+			Name: "anymesh_agent_certificates_total", Help: "Requested certificates, by result: ok, failed.",
 		}, []string{"result"}),
 		expiry: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "anymesh_agent_certificate_expiry_seconds", Help: "When the current certificate expires, in Unix time.",
+			Name: "anymesh_agent_certificate_expiry_timestamp_seconds",
+			Help: "Expiry of the current certificate, in Unix time.",
 		}),
 		probes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "anymesh_agent_probes_total", Help: "Probes of the app performed for kubelet, by kind and result: ok, failed.",
+			Name: "anymesh_agent_probes_total",
+			Help: "Probes of the application performed for kubelet, by kind and result: ok, failed.",
 		}, []string{"kind", "result"}),
 	}
 	m.registry.MustRegister(m.certificates, m.expiry, m.probes,

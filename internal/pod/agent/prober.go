@@ -18,19 +18,19 @@ import (
 	"google.golang.org/grpc/health/grpc_health_v1"
 )
 
-// verdict is a probe's result: an HTTP status for kubelet, and a text for people.
-type verdict struct {
+// probeResult is an HTTP status for kubelet and a message.
+type probeResult struct {
 	status int
 	text   string
 }
 
-// maxProbeBody is how much of an answer kubelet looks at, and so do we (bytes).
+// maxProbeBody is the maximum length of a response body, as in kubelet, in bytes.
 const maxProbeBody = 10 << 10
 
-// maxRedirects is kubelet's limit (net/http's default).
+// maxRedirects is the limit of kubelet, which is the default of net/http.
 const maxRedirects = 10
 
-func (a *agent) probe(ctx context.Context, p Probe, userAgent string) verdict {
+func (a *agent) probe(ctx context.Context, p Probe, userAgent string) probeResult {
 	ctx, cancel := context.WithTimeout(ctx, p.timeout())
 	defer cancel()
 	var err error
@@ -43,13 +43,12 @@ func (a *agent) probe(ctx context.Context, p Probe, userAgent string) verdict {
 		err = a.probeGRPC(ctx, p.GRPC)
 	}
 	if err != nil {
-		return verdict{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{http.StatusServiceUnavailable, err.Error()}
 	}
-	return verdict{http.StatusOK, "ok"}
+	return probeResult{http.StatusOK, "ok"}
 }
 
-// dial connects to the host that the probe names, or to the pod itself: an app
-// may listen on one address family only.
+// dial connects to the host of the probe, or to the pod: an application may listen on one address family only.
 func (a *agent) dial(ctx context.Context, host string, port Port) (net.Conn, error) {
 	hosts := a.ProbeHosts
 	if host != "" {
@@ -76,14 +75,18 @@ func (a *agent) probeTCP(ctx context.Context, p *TCPSocket) error {
 
 func (a *agent) probeGRPC(ctx context.Context, p *GRPC) error {
 	conn, err := grpc.NewClient("passthrough:///pod",
-		grpc.WithTransportCredentials(insecure.NewCredentials()), // as kubelet does
-		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn, error) { return a.dial(ctx, "", p.Port) }),
+		grpc.WithTransportCredentials(insecure.NewCredentials()), // as in kubelet
+		grpc.WithContextDialer(func(ctx context.Context, _ string) (net.Conn,
+			error) {
+			return a.dial(ctx, "", p.Port)
+		}),
 	)
 	if err != nil {
 		return err
 	}
 	defer conn.Close()
-	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx, &grpc_health_v1.HealthCheckRequest{Service: p.Service})
+	answer, err := grpc_health_v1.NewHealthClient(conn).Check(ctx,
+		&grpc_health_v1.HealthCheckRequest{Service: p.Service})
 	if err != nil {
 		return err
 	}
@@ -93,17 +96,18 @@ func (a *agent) probeGRPC(ctx context.Context, p *GRPC) error {
 	return nil
 }
 
-// probeHTTP does what kubelet would: no certificate checks, redirects followed
-// on the same host only, and one to elsewhere counts as success.
-func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) verdict {
+// probeHTTP probes like kubelet: without certificate verification, and following redirects to the same host only. A
+// redirect to another host is a success.
+func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) probeResult {
 	req, err := p.request(ctx, userAgent)
 	if err != nil {
-		return verdict{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{http.StatusServiceUnavailable, err.Error()}
 	}
 	transport := &http.Transport{
 		DisableKeepAlives:  true,
 		DisableCompression: true,
-		TLSClientConfig:    &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // a probe proves liveness, not identity
+		//nolint:gosec // a probe proves liveness, not identity
+		TLSClientConfig: &tls.Config{InsecureSkipVerify: true},
 		DialContext: func(ctx context.Context, _, addr string) (net.Conn, error) {
 			_, port, err := net.SplitHostPort(addr) // a redirect may change it
 			if err != nil {
@@ -127,26 +131,26 @@ func (a *agent) probeHTTP(ctx context.Context, p *HTTPGet, userAgent string) ver
 	}}
 	resp, err := client.Do(req)
 	if err != nil {
-		return verdict{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{http.StatusServiceUnavailable, err.Error()}
 	}
 	defer resp.Body.Close()
 	body, err := io.ReadAll(io.LimitReader(resp.Body, maxProbeBody))
 	if err != nil {
-		return verdict{http.StatusServiceUnavailable, err.Error()}
+		return probeResult{http.StatusServiceUnavailable, err.Error()}
 	}
 	status := resp.StatusCode
 	if status >= 200 && status < 400 {
-		status = http.StatusOK // a redirect must not be followed once more, by kubelet
+		status = http.StatusOK // kubelet must not follow the redirect again
 	} else if status < 400 {
 		status = http.StatusServiceUnavailable
 	}
-	return verdict{status, string(body)}
+	return probeResult{status, string(body)}
 }
 
 func (p *HTTPGet) request(ctx context.Context, userAgent string) (*http.Request, error) {
 	host := p.Host
 	if host == "" {
-		host = "localhost" // dial decides where that is
+		host = "localhost" // dial selects the address
 	}
 	path := p.Path
 	if !strings.HasPrefix(path, "/") {
@@ -156,7 +160,7 @@ func (p *HTTPGet) request(ctx context.Context, userAgent string) (*http.Request,
 	if err != nil {
 		return nil, err
 	}
-	// The host is not parsed as a part of the text: with a # in it, the port would be lost.
+	// The host is set separately: parsing it as part of the URL would lose the port after a "#".
 	u.Scheme, u.Host = strings.ToLower(cmp.Or(p.Scheme, "HTTP")), net.JoinHostPort(host, strconv.Itoa(int(p.Port)))
 	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "/", nil)
 	if err != nil {
@@ -172,7 +176,7 @@ func (p *HTTPGet) request(ctx context.Context, userAgent string) (*http.Request,
 		case "Host":
 			req.Host = h.Value
 		case "User-Agent", "Accept":
-			req.Header.Set(h.Name, h.Value) // an empty one takes the default away
+			req.Header.Set(h.Name, h.Value) // an empty value removes the default
 		default:
 			req.Header.Add(h.Name, h.Value)
 		}

@@ -10,12 +10,12 @@ import (
 	"time"
 )
 
-// ProbesEnv names the environment variable that holds the app's original
-// probes: a JSON object of "<container>/<livez|readyz|startupz>" to Probe.
+// ProbesEnv is the environment variable with the original probes of the application: a JSON object that maps
+// "<container>/<livez|readyz|startupz>" to Probe.
 const ProbesEnv = "ANYMESH_PROBES"
 
-// Probe is a container's probe as in the pod's spec, with exactly one of the
-// three actions. Kubernetes' other fields, such as periods, stay with kubelet.
+// Probe is a container probe of the pod spec with exactly one of the three actions. Kubelet handles the other fields,
+// such as periods.
 type Probe struct {
 	HTTPGet        *HTTPGet   `json:"httpGet,omitempty"`
 	TCPSocket      *TCPSocket `json:"tcpSocket,omitempty"`
@@ -23,7 +23,7 @@ type Probe struct {
 	TimeoutSeconds int        `json:"timeoutSeconds,omitempty"` // 1
 }
 
-// HTTPGet succeeds on a status from 200 to 399.
+// HTTPGet succeeds if the status is 200 to 399.
 type HTTPGet struct {
 	Path        string   `json:"path,omitempty"` // "/"
 	Port        Port     `json:"port"`
@@ -38,20 +38,19 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// TCPSocket succeeds when a connection opens.
+// TCPSocket succeeds if the connection is established.
 type TCPSocket struct {
 	Port Port   `json:"port"`
 	Host string `json:"host,omitempty"` // the pod itself
 }
 
-// GRPC succeeds when the health service answers SERVING.
+// GRPC succeeds if the health service returns SERVING.
 type GRPC struct {
 	Port    Port   `json:"port"`
 	Service string `json:"service,omitempty"`
 }
 
-// Port is a number, in JSON also as a string of digits. Names of ports must
-// have been resolved before.
+// Port is a port number. In JSON it may be a string of digits. Named ports must be resolved before.
 type Port uint16
 
 // UnmarshalJSON implements json.Unmarshaler.
@@ -95,7 +94,7 @@ func (p *Probe) timeout() time.Duration {
 	return time.Duration(max(p.TimeoutSeconds, 1)) * time.Second
 }
 
-// ParseProbes reads the value of ProbesEnv; an empty one means no probes.
+// ParseProbes decodes the value of ProbesEnv. An empty value means no probes.
 func ParseProbes(text string) (map[string]Probe, error) {
 	probes := map[string]Probe{}
 	if text == "" {

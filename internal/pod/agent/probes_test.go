@@ -29,30 +29,35 @@ func portOf(t testing.TB, address string) Port {
 }
 
 func newAgent(probes map[string]Probe) *agent {
-	a := &agent{Config: Config{Probes: probes, ProbeHosts: []string{"127.0.0.1", "::1"}, Logger: slog.Default()}, metrics: newMetrics(), client: localClient()}
+	a := &agent{Config: Config{Probes: probes, ProbeHosts: []string{"127.0.0.1", "::1"}, Logger: slog.Default()},
+		metrics: newMetrics(), client: localClient()}
 	return a
 }
 
-// app answers as the paths say.
-func app(t testing.TB) http.Handler {
+// appHandler is an application with a response for each kind of probe.
+func appHandler(t testing.TB) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ok", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("fine")) })
 	mux.HandleFunc("/sick", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no database", 500) })
 	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/sick", 302) })
-	mux.HandleFunc("/away", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "http://elsewhere.invalid/", 302) })
+	mux.HandleFunc("/away", func(w http.ResponseWriter,
+		r *http.Request) {
+		http.Redirect(w, r, "http://elsewhere.invalid/", 302)
+	})
 	mux.HandleFunc("/loop", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/loop", 302) })
 	mux.HandleFunc("/hang", func(w http.ResponseWriter, r *http.Request) { <-r.Context().Done() })
 	mux.HandleFunc("/large", func(w http.ResponseWriter, r *http.Request) { w.Write(make([]byte, 1<<20)) })
 	mux.HandleFunc("/echo", func(w http.ResponseWriter, r *http.Request) {
-		json.NewEncoder(w).Encode(map[string]any{"host": r.Host, "agent": r.UserAgent(), "x": r.Header["X-A"], "query": r.URL.RawQuery, "accept": r.Header["Accept"]})
+		json.NewEncoder(w).Encode(map[string]any{"host": r.Host, "agent": r.UserAgent(), "x": r.Header["X-A"],
+			"query": r.URL.RawQuery, "accept": r.Header["Accept"]})
 	})
 	return mux
 }
 
-func TestProbesAreTheAppsOwn(t *testing.T) {
-	plain := httptest.NewServer(app(t))
+func TestProbes(t *testing.T) {
+	plain := httptest.NewServer(appHandler(t))
 	defer plain.Close()
-	secure := httptest.NewTLSServer(app(t))
+	secure := httptest.NewTLSServer(appHandler(t))
 	defer secure.Close()
 	http4, https := portOf(t, plain.Listener.Addr().String()), portOf(t, secure.Listener.Addr().String())
 
@@ -80,37 +85,39 @@ func TestProbesAreTheAppsOwn(t *testing.T) {
 		status int
 		text   string
 	}{
-		"ok":               {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: http4}}, 200, "fine"},
-		"without slash":    {Probe{HTTPGet: &HTTPGet{Path: "ok", Port: http4}}, 200, "fine"},
-		"sick":             {Probe{HTTPGet: &HTTPGet{Path: "/sick", Port: http4}}, 500, "no database"},
-		"missing":          {Probe{HTTPGet: &HTTPGet{Path: "/missing", Port: http4}}, 404, "not found"},
-		"no path":          {Probe{HTTPGet: &HTTPGet{Port: http4}}, 404, "not found"},
-		"https":            {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: https, Scheme: "HTTPS"}}, 200, "fine"},
-		"redirect here":    {Probe{HTTPGet: &HTTPGet{Path: "/here", Port: http4}}, 500, "no database"},
-		"redirect away":    {Probe{HTTPGet: &HTTPGet{Path: "/away", Port: http4}}, 200, ""},
-		"redirect loop":    {Probe{HTTPGet: &HTTPGet{Path: "/loop", Port: http4}}, 503, "redirects"},
-		"too slow":         {Probe{HTTPGet: &HTTPGet{Path: "/hang", Port: http4}, TimeoutSeconds: 1}, 503, "deadline"},
-		"nobody there":     {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: closed}}, 503, "refused"},
-		"tcp":              {Probe{TCPSocket: &TCPSocket{Port: http4}}, 200, "ok"},
-		"tcp, IPv6 only":   {Probe{TCPSocket: &TCPSocket{Port: portOf(t, l6.Addr().String())}}, 200, "ok"},
-		"tcp, host":        {Probe{TCPSocket: &TCPSocket{Port: http4, Host: "::1"}}, 503, "refused"},
-		"tcp, nobody":      {Probe{TCPSocket: &TCPSocket{Port: closed}}, 503, "refused"},
-		"grpc":             {Probe{GRPC: &GRPC{Port: grpcPort}}, 200, "ok"},
-		"grpc, sick":       {Probe{GRPC: &GRPC{Port: grpcPort, Service: "sick"}}, 503, "NOT_SERVING"},
-		"grpc, unknown":    {Probe{GRPC: &GRPC{Port: grpcPort, Service: "unknown"}}, 503, "unknown service"},
-		"grpc, other port": {Probe{GRPC: &GRPC{Port: http4}, TimeoutSeconds: 1}, 503, ""},
+		"ok":                      {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: http4}}, 200, "fine"},
+		"without slash":           {Probe{HTTPGet: &HTTPGet{Path: "ok", Port: http4}}, 200, "fine"},
+		"sick":                    {Probe{HTTPGet: &HTTPGet{Path: "/sick", Port: http4}}, 500, "no database"},
+		"missing":                 {Probe{HTTPGet: &HTTPGet{Path: "/missing", Port: http4}}, 404, "not found"},
+		"no path":                 {Probe{HTTPGet: &HTTPGet{Port: http4}}, 404, "not found"},
+		"https":                   {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: https, Scheme: "HTTPS"}}, 200, "fine"},
+		"redirect here":           {Probe{HTTPGet: &HTTPGet{Path: "/here", Port: http4}}, 500, "no database"},
+		"redirect away":           {Probe{HTTPGet: &HTTPGet{Path: "/away", Port: http4}}, 200, ""},
+		"redirect loop":           {Probe{HTTPGet: &HTTPGet{Path: "/loop", Port: http4}}, 503, "redirects"},
+		"too slow":                {Probe{HTTPGet: &HTTPGet{Path: "/hang", Port: http4}, TimeoutSeconds: 1}, 503, "deadline"},
+		"connection refused":      {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: closed}}, 503, "refused"},
+		"tcp":                     {Probe{TCPSocket: &TCPSocket{Port: http4}}, 200, "ok"},
+		"tcp, IPv6 only":          {Probe{TCPSocket: &TCPSocket{Port: portOf(t, l6.Addr().String())}}, 200, "ok"},
+		"tcp, host":               {Probe{TCPSocket: &TCPSocket{Port: http4, Host: "::1"}}, 503, "refused"},
+		"tcp, connection refused": {Probe{TCPSocket: &TCPSocket{Port: closed}}, 503, "refused"},
+		"grpc":                    {Probe{GRPC: &GRPC{Port: grpcPort}}, 200, "ok"},
+		"grpc, sick":              {Probe{GRPC: &GRPC{Port: grpcPort, Service: "sick"}}, 503, "NOT_SERVING"},
+		"grpc, unknown":           {Probe{GRPC: &GRPC{Port: grpcPort, Service: "unknown"}}, 503, "unknown service"},
+		"grpc, other port":        {Probe{GRPC: &GRPC{Port: http4}, TimeoutSeconds: 1}, 503, ""},
 		"headers": {Probe{HTTPGet: &HTTPGet{Path: "/echo?a=b", Port: http4,
 			HTTPHeaders: []Header{{"Host", "shop.test"}, {"X-A", "1"}, {"x-a", "2"}}}}, 200,
 			`{"accept":["*/*"],"agent":"kube-probe/1.36","host":"shop.test","query":"a=b","x":["1","2"]}`},
 	} {
-		h := newAgent(map[string]Probe{"web/readyz": c.probe}).handler()
-		r := httptest.NewRequest("GET", "/app-probe/web/readyz", nil)
-		r.Header.Set("User-Agent", "kube-probe/1.36")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
-			t.Errorf("%s: %d %q, want %d %q", name, w.Code, w.Body, c.status, c.text)
-		}
+		t.Run(name, func(t *testing.T) {
+			h := newAgent(map[string]Probe{"web/readyz": c.probe}).handler()
+			r := httptest.NewRequest("GET", "/app-probe/web/readyz", nil)
+			r.Header.Set("User-Agent", "kube-probe/1.36")
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, r)
+			if w.Code != c.status || !strings.Contains(w.Body.String(), c.text) {
+				t.Errorf("%d %q, want %d %q", w.Code, w.Body, c.status, c.text)
+			}
+		})
 	}
 	h := newAgent(map[string]Probe{"web/livez": {HTTPGet: &HTTPGet{Path: "/large", Port: http4}}}).handler()
 	w := httptest.NewRecorder()
@@ -118,12 +125,13 @@ func TestProbesAreTheAppsOwn(t *testing.T) {
 	if w.Code != 200 || w.Body.Len() != maxProbeBody {
 		t.Errorf("large answer: %d, %d bytes", w.Code, w.Body.Len())
 	}
-	for _, path := range []string{"/app-probe/web/readyz", "/app-probe/other/livez", "/app-probe/", "/app-probe/../web/livez", "/"} {
+	for _, path := range []string{"/app-probe/web/readyz", "/app-probe/other/livez", "/app-probe/",
+		"/app-probe/../web/livez", "/"} {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest("GET", "http://x/", nil)
 		r.URL.Path = path
 		if h.ServeHTTP(w, r); w.Code == 200 {
-			t.Errorf("%s: an answer although there is no such probe", path)
+			t.Errorf("%s: success without such a probe", path)
 		}
 	}
 }
@@ -158,13 +166,15 @@ func TestParseProbes(t *testing.T) {
 		`{"web/livez":{"tcpSocket":{"port":1},"timeoutSeconds":-1}} `: "negative",
 		`{"web/livez":{"tcpSocket":{"port":1}}} {}`:                   "after",
 	} {
-		if _, err := ParseProbes(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: error %v does not say %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := ParseProbes(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("error %v does not contain %q", err, want)
+			}
+		})
 	}
 }
 
-// Probes that pass the check can be performed: no panic, a status that kubelet understands.
+// Probes that pass the check can be performed without a panic.
 func FuzzProbes(f *testing.F) {
 	f.Add(`{"web/livez":{"httpGet":{"path":"/h","port":1,"httpHeaders":[{"name":"a","value":"b"}]}}}`)
 	f.Add(`{"web/livez":{"httpGet":{"path":"%zz","port":1,"host":"::1"}}}`)
@@ -178,7 +188,8 @@ func FuzzProbes(f *testing.F) {
 			if p.HTTPGet == nil {
 				continue
 			}
-			if req, err := p.HTTPGet.request(t.Context(), "kube-probe"); err == nil && req.URL.Port() != strconv.Itoa(int(p.HTTPGet.Port)) {
+			if req, err := p.HTTPGet.request(t.Context(), "kube-probe"); err == nil &&
+				req.URL.Port() != strconv.Itoa(int(p.HTTPGet.Port)) {
 				t.Fatalf("asks port %q instead of %d", req.URL.Port(), p.HTTPGet.Port)
 			}
 		}

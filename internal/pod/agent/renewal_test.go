@@ -10,12 +10,12 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// With a lifetime of seconds the certificate is replaced while the proxy runs;
-// whoever reads key and certificate by way of ..data gets a pair each time.
+// With a lifetime of seconds the certificate is renewed while the proxy runs. A reader through ..data always gets a
+// matching pair.
 func TestRenewal(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{Lifetime: 3 * time.Second})
 	r := p.start(t, "0")
-	eventually(t, "the proxy starts", func() bool { return r.said("started") })
+	eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 	seen := map[string]bool{}
 	eventually(t, "a second renewal", func() bool {
 		version, err := os.Readlink(p.certs + "/..data")
@@ -28,7 +28,7 @@ func TestRenewal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if time.Now().After(pair.Leaf.NotAfter) {
-				t.Error("it had expired")
+				t.Error("the certificate had expired")
 			}
 			seen[version] = true
 		}
@@ -38,16 +38,17 @@ func TestRenewal(t *testing.T) {
 		old, err := filepath.Glob(p.certs + "/" + dataPrefix + "*")
 		return err == nil && len(old) == 1
 	})
-	if r.said("terminated") {
+	if r.logged("terminated") {
 		t.Error("the proxy was stopped")
 	}
 }
 
-// A proxy that crashed while nobody signs comes back with the certificate that the pod has. One that is of no use is not begun with.
-func TestRestartWhileNobodySigns(t *testing.T) {
+// Without the signing server, a restarted proxy uses the cached certificate. An invalid cached certificate is not
+// used.
+func TestRestartWithoutSigningServer(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{})
 	first := p.start(t, "0")
-	eventually(t, "the proxy starts", func() bool { return first.said("started") })
+	eventually(t, "the proxy starts", func() bool { return first.logged("started") })
 	before, err := os.ReadFile(p.certs + "/tls.crt")
 	if err != nil {
 		t.Fatal(err)
@@ -57,7 +58,7 @@ func TestRestartWhileNobodySigns(t *testing.T) {
 	signing := p.signing
 	p.signing = "https://" + freeAddress(t)
 	second := p.start(t, "0")
-	eventually(t, "the proxy starts without anybody who signs", func() bool { return second.said("started") })
+	eventually(t, "the proxy starts without the signing server", func() bool { return second.logged("started") })
 	if now, err := os.ReadFile(p.certs + "/tls.crt"); err != nil || string(now) != string(before) {
 		t.Errorf("another certificate: %v\n%s", err, now)
 	}
@@ -65,19 +66,19 @@ func TestRestartWhileNobodySigns(t *testing.T) {
 	<-second.done
 	p.signing = signing
 	third := p.start(t, "0")
-	eventually(t, "a new certificate is asked for", func() bool {
+	eventually(t, "a new certificate is requested", func() bool {
 		now, err := os.ReadFile(p.certs + "/tls.crt")
 		return err == nil && string(now) != string(before)
 	})
 	_ = third.cmd.Process.Kill()
 	<-third.done
-	if err := os.WriteFile(p.certs+"/tls.crt", before, 0o600); err != nil { // it does not fit the key
+	if err := os.WriteFile(p.certs+"/tls.crt", before, 0o600); err != nil { // does not match the key
 		t.Fatal(err)
 	}
 	p.signing = "https://" + freeAddress(t)
 	fourth := p.start(t, "0")
-	eventually(t, "the signing server is asked", func() bool { return fourth.said("no certificate yet") })
-	if fourth.said("started") {
-		t.Error("the proxy was started with a certificate that does not fit its key")
+	eventually(t, "a certificate is requested", func() bool { return fourth.logged("certificate request failed") })
+	if fourth.logged("started") {
+		t.Error("the proxy was started with a certificate that does not match its key")
 	}
 }

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	localTimeout = 2 * time.Second // of the proxy's own URLs
-	maxMetrics   = 64 << 20        // bytes of the proxy's metrics that are handed on
-	maxRequests  = 64              // worked on at once
-	maxReadyWait = 10 * time.Second
-	readyPoll    = 20 * time.Millisecond
+	localTimeout          = 2 * time.Second // for requests to the proxy
+	maxMetricsSize        = 64 << 20        // bytes of the proxy's metrics
+	maxConcurrentRequests = 64              // concurrent requests
+	maxReadyWait          = 10 * time.Second
+	readyPoll             = 20 * time.Millisecond
 )
 
-// localClient talks to the proxy in the same pod.
+// localClient returns a client for requests to the proxy in the same pod.
 func localClient() *http.Client {
 	return &http.Client{
 		Timeout:       localTimeout,
@@ -28,7 +28,7 @@ func localClient() *http.Client {
 	}
 }
 
-// serve starts the HTTP server and returns what stops it.
+// serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
 	srv := &http.Server{
 		Handler:           a.handler(),
@@ -40,11 +40,11 @@ func (a *agent) serve(l net.Listener) (stop func()) {
 	go func() {
 		defer close(done)
 		if err := srv.Serve(l); err != http.ErrServerClosed {
-			a.Logger.Error("the probe server ended", "error", err)
+			a.Logger.Error("HTTP server failed", "error", err)
 		}
 	}()
 	return func() {
-		_ = srv.Close() // the process is ending
+		_ = srv.Close() // the process exits
 		<-done
 	}
 }
@@ -54,11 +54,11 @@ func (a *agent) handler() http.Handler {
 	mux.HandleFunc("GET /ready", a.serveReady)
 	mux.HandleFunc("GET /metrics", a.serveMetrics)
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
-	slots := make(chan struct{}, maxRequests)
+	inFlight := make(chan struct{}, maxConcurrentRequests)
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		select {
-		case slots <- struct{}{}:
-			defer func() { <-slots }()
+		case inFlight <- struct{}{}:
+			defer func() { <-inFlight }()
 			mux.ServeHTTP(w, r)
 		default:
 			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
@@ -66,10 +66,10 @@ func (a *agent) handler() http.Handler {
 	})
 }
 
-// serveReady answers at once or, with ?wait=DURATION, as soon as the proxy is ready: kubelet asks once a second at most, and
-// the whole pod waits for its first good answer.
+// serveReady responds at once or, with ?wait=DURATION, when the proxy is ready: kubelet probes at most once per
+// second, and the start of the pod waits for the first success.
 func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
-	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // nonsense is no wait
+	wait, _ := time.ParseDuration(r.URL.Query().Get("wait")) // an invalid duration means 0
 	deadline := time.Now().Add(min(wait, maxReadyWait))
 	err := a.ready(r.Context())
 	for err != nil && time.Now().Before(deadline) && r.Context().Err() == nil {
@@ -102,7 +102,7 @@ func (a *agent) ready(ctx context.Context) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusOK {
-		return fmt.Errorf("the proxy is not ready: %s answers %s", a.ReadyURL, resp.Status)
+		return fmt.Errorf("the proxy is not ready: %s returned %s", a.ReadyURL, resp.Status)
 	}
 	return nil
 }
@@ -122,7 +122,7 @@ func (a *agent) post(url string) error {
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode >= 300 {
-		return fmt.Errorf("answer %s", resp.Status)
+		return fmt.Errorf("status %s", resp.Status)
 	}
 	return nil
 }
@@ -139,14 +139,14 @@ func (a *agent) serveProbe(w http.ResponseWriter, r *http.Request) {
 	if v.status != http.StatusOK {
 		result = "failed"
 	}
-	a.metrics.probes.WithLabelValues(kind, result).Inc() // kind is one of the configured three
+	a.metrics.probes.WithLabelValues(kind, result).Inc() // kind is one of three values
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(v.status)
-	_, _ = io.WriteString(w, v.text) // kubelet may have gone
+	_, _ = io.WriteString(w, v.text) // kubelet may have disconnected
 }
 
-// serveMetrics writes the agent's metrics and then the proxy's, whose names differ.
+// serveMetrics writes the metrics of the agent and then those of the proxy, whose names differ.
 func (a *agent) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	format := expfmt.NewFormat(expfmt.TypeTextPlain)
 	families, err := a.metrics.registry.Gather()
@@ -158,7 +158,7 @@ func (a *agent) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	encoder := expfmt.NewEncoder(w, format)
 	for _, f := range families {
 		if encoder.Encode(f) != nil {
-			return // the reader has gone
+			return // the client has disconnected
 		}
 	}
 	if a.MetricsURL == "" || a.phase.get() == starting {
@@ -166,11 +166,11 @@ func (a *agent) serveMetrics(w http.ResponseWriter, r *http.Request) {
 	}
 	resp, err := a.get(r.Context(), a.MetricsURL)
 	if err != nil {
-		a.Logger.Debug("no metrics of the proxy", "error", err)
+		a.Logger.Debug("metrics of the proxy not available", "error", err)
 		return
 	}
 	defer resp.Body.Close()
 	if resp.StatusCode == http.StatusOK {
-		_, _ = io.Copy(w, io.LimitReader(resp.Body, maxMetrics)) // either side may have gone
+		_, _ = io.Copy(w, io.LimitReader(resp.Body, maxMetricsSize)) // either side may have disconnected
 	}
 }

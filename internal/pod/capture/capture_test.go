@@ -15,24 +15,24 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-func needsRoot(t *testing.T) {
+func requireRoot(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("making network namespaces needs root")
+		t.Skip("creating network namespaces requires root")
 	}
 }
 
-// newPod is a pod with an app on 8080 and 8081 and a proxy, and the world
-// outside with a server on some ports of 10.0.0.2, fd00::2, 10.9.0.1 and fd09::1.
-func newPod(t *testing.T) (pod, outside *space) {
+// newPodNetns creates a network namespace of a pod with an application on 8080 and 8081 and a proxy, and one of an
+// external host with a server on several ports of 10.0.0.2, fd00::2, 10.9.0.1 and fd09::1.
+func newPodNetns(t *testing.T) (pod, outside *netns) {
 	t.Helper()
-	needsRoot(t)
-	pod, outside = newSpace(t, "pod"), newSpace(t, "outside")
-	join(pod, outside)
-	outside.addresses("eth1", "10.0.0.2/24", "fd00::2/64")
-	outside.addresses("lo", "10.9.0.1/32", "fd09::1/128")
-	pod.addresses("eth0", "10.0.0.1/24", "fd00::1/64")
-	pod.route("10.9.0.0/16", "10.0.0.2")
-	pod.route("fd09::/16", "fd00::2")
+	requireRoot(t)
+	pod, outside = newNetns(t, "pod"), newNetns(t, "outside")
+	connectVeth(pod, outside)
+	outside.addAddresses("eth1", "10.0.0.2/24", "fd00::2/64")
+	outside.addAddresses("lo", "10.9.0.1/32", "fd09::1/128")
+	pod.addAddresses("eth0", "10.0.0.1/24", "fd00::1/64")
+	pod.addRoute("10.9.0.0/16", "10.0.0.2")
+	pod.addRoute("fd09::/16", "fd00::2")
 
 	says := func(what string) func(*net.TCPConn) string { return func(*net.TCPConn) string { return what } }
 	redirected := func(what string) func(*net.TCPConn) string {
@@ -56,7 +56,7 @@ func newPod(t *testing.T) (pod, outside *space) {
 	return pod, outside
 }
 
-func (s *space) apply(changes map[string]string) {
+func (s *netns) apply(changes map[string]string) {
 	s.t.Helper()
 	c, err := FromEnv(env(changes))
 	if err != nil {
@@ -65,47 +65,47 @@ func (s *space) apply(changes map[string]string) {
 	s.must(func() error { return Apply(c.Rules()) })
 }
 
-func want(t *testing.T, what, got, want string) {
+func expect(t *testing.T, what, got, want string) {
 	t.Helper()
 	if got != want {
 		t.Errorf("%s: %q, want %q", what, got, want)
 	}
 }
 
-func TestTrafficIsCaptured(t *testing.T) {
-	pod, outside := newPod(t)
-	want(t, "before", pod.ask("10.0.0.2:7000"), "outside")
+func TestCapture(t *testing.T) {
+	pod, outside := newPodNetns(t)
+	expect(t, "before", pod.dial("10.0.0.2:7000"), "outside")
 	pod.apply(map[string]string{EnvIgnoredPorts: "5432", EnvIgnoredIPs: "10.9.0.0/16,fd09::/16", EnvGID: "1338"})
 
 	// Outbound.
-	want(t, "IPv4", pod.ask("10.0.0.2:7000"), "egress for 10.0.0.2:7000")
-	want(t, "IPv6", pod.ask("[fd00::2]:7000"), "egress for [fd00::2]:7000")
-	want(t, "a port where nobody listens", pod.ask("10.0.0.2:9999"), "egress for 10.0.0.2:9999")
-	want(t, "an app of another user", pod.askAs(65534, 65534, "10.0.0.2:7000"), "egress for 10.0.0.2:7000")
-	want(t, "ignored port", pod.ask("10.0.0.2:5432"), "outside")
-	want(t, "ignored port, IPv6", pod.ask("[fd00::2]:5432"), "outside")
-	want(t, "port 22", pod.ask("10.0.0.2:22"), "outside")
-	want(t, "ignored network", pod.ask("10.9.0.1:7000"), "outside")
-	want(t, "ignored network, IPv6", pod.ask("[fd09::1]:7000"), "outside")
-	want(t, "the proxy's user", pod.askAs(1337, 65534, "10.0.0.2:7000"), "outside")
-	want(t, "the proxy's user, IPv6", pod.askAs(1337, 65534, "[fd00::2]:7000"), "outside")
-	want(t, "the proxy's group", pod.askAs(65534, 1338, "10.0.0.2:7000"), "outside")
+	expect(t, "IPv4", pod.dial("10.0.0.2:7000"), "egress for 10.0.0.2:7000")
+	expect(t, "IPv6", pod.dial("[fd00::2]:7000"), "egress for [fd00::2]:7000")
+	expect(t, "a port without a listener", pod.dial("10.0.0.2:9999"), "egress for 10.0.0.2:9999")
+	expect(t, "an application of another user", pod.dialAs(65534, 65534, "10.0.0.2:7000"), "egress for 10.0.0.2:7000")
+	expect(t, "ignored port", pod.dial("10.0.0.2:5432"), "outside")
+	expect(t, "ignored port, IPv6", pod.dial("[fd00::2]:5432"), "outside")
+	expect(t, "port 22", pod.dial("10.0.0.2:22"), "outside")
+	expect(t, "ignored network", pod.dial("10.9.0.1:7000"), "outside")
+	expect(t, "ignored network, IPv6", pod.dial("[fd09::1]:7000"), "outside")
+	expect(t, "the proxy's user", pod.dialAs(1337, 65534, "10.0.0.2:7000"), "outside")
+	expect(t, "the proxy's user, IPv6", pod.dialAs(1337, 65534, "[fd00::2]:7000"), "outside")
+	expect(t, "the proxy's group", pod.dialAs(65534, 1338, "10.0.0.2:7000"), "outside")
 
-	// To itself.
+	// To the pod itself.
 	for _, address := range []string{"127.0.0.1:8080", "[::1]:8080", "10.0.0.1:8080", "[fd00::1]:8080"} {
-		want(t, "loopback", pod.ask(address), "app")
-		want(t, "loopback of the proxy", pod.askAs(1337, 1337, address), "app")
+		expect(t, "loopback", pod.dial(address), "app")
+		expect(t, "loopback of the proxy", pod.dialAs(1337, 1337, address), "app")
 	}
 
 	// Inbound.
-	want(t, "listed port", outside.ask("10.0.0.1:8080"), "ingress for 10.0.0.1:8080")
-	want(t, "listed port, IPv6", outside.ask("[fd00::1]:8080"), "ingress for [fd00::1]:8080")
-	want(t, "port that is not listed", outside.ask("10.0.0.1:8081"), "app")
-	want(t, "port that is not listed, IPv6", outside.ask("[fd00::1]:8081"), "app")
+	expect(t, "listed port", outside.dial("10.0.0.1:8080"), "ingress for 10.0.0.1:8080")
+	expect(t, "listed port, IPv6", outside.dial("[fd00::1]:8080"), "ingress for [fd00::1]:8080")
+	expect(t, "port that is not listed", outside.dial("10.0.0.1:8081"), "app")
+	expect(t, "port that is not listed, IPv6", outside.dial("[fd00::1]:8081"), "app")
 }
 
-func TestUDPIsLeftAlone(t *testing.T) {
-	pod, outside := newPod(t)
+func TestUDPIsNotCaptured(t *testing.T) {
+	pod, outside := newPodNetns(t)
 	pod.apply(nil)
 	outside.must(func() error {
 		l, err := net.ListenPacket("udp4", ":8080")
@@ -116,7 +116,7 @@ func TestUDPIsLeftAlone(t *testing.T) {
 		go func() {
 			b := make([]byte, 100)
 			if _, from, err := l.ReadFrom(b); err == nil {
-				_, _ = l.WriteTo([]byte("outside"), from) // the asker reports what is missing
+				_, _ = l.WriteTo([]byte("outside"), from) // the client reports a missing response
 			}
 		}()
 		return nil
@@ -139,7 +139,7 @@ func TestUDPIsLeftAlone(t *testing.T) {
 	})
 }
 
-func tables(s *space) (n int) {
+func countTables(s *netns) (n int) {
 	s.must(func() error {
 		conn, err := nftables.New()
 		if err != nil {
@@ -152,34 +152,34 @@ func tables(s *space) (n int) {
 	return n
 }
 
-func TestRulesAreReplaced(t *testing.T) {
-	pod, outside := newPod(t)
+func TestApplyReplacesRules(t *testing.T) {
+	pod, outside := newPodNetns(t)
 	pod.apply(nil)
 	pod.apply(nil)
-	if n := tables(pod); n != 2 {
+	if n := countTables(pod); n != 2 {
 		t.Errorf("%d tables after applying twice, want 2", n)
 	}
 	pod.apply(map[string]string{EnvAppPorts: "8081", EnvIgnoredPorts: "7000", EnvIPv6: "0"})
-	want(t, "port no longer listed", outside.ask("10.0.0.1:8080"), "app")
-	want(t, "port listed now", outside.ask("10.0.0.1:8081"), "ingress for 10.0.0.1:8081")
-	want(t, "port ignored now", pod.ask("10.0.0.2:7000"), "outside")
-	want(t, "port no longer ignored", pod.ask("10.0.0.2:5432"), "egress for 10.0.0.2:5432")
-	want(t, "IPv6 no longer captured", pod.ask("[fd00::2]:5432"), "outside")
-	if n := tables(pod); n != 1 {
+	expect(t, "port no longer listed", outside.dial("10.0.0.1:8080"), "app")
+	expect(t, "port listed now", outside.dial("10.0.0.1:8081"), "ingress for 10.0.0.1:8081")
+	expect(t, "port ignored now", pod.dial("10.0.0.2:7000"), "outside")
+	expect(t, "port no longer ignored", pod.dial("10.0.0.2:5432"), "egress for 10.0.0.2:5432")
+	expect(t, "IPv6 no longer captured", pod.dial("[fd00::2]:5432"), "outside")
+	if n := countTables(pod); n != 1 {
 		t.Errorf("%d tables without IPv6, want 1", n)
 	}
 	pod.apply(map[string]string{EnvAppPorts: ""})
-	want(t, "without ports", outside.ask("10.0.0.1:8081"), "app")
+	expect(t, "without ports", outside.dial("10.0.0.1:8081"), "app")
 	pod.apply(map[string]string{EnvEnabled: "0"})
-	want(t, "disabled", pod.ask("10.0.0.2:7000"), "outside")
-	if n := tables(pod); n != 0 {
+	expect(t, "disabled", pod.dial("10.0.0.2:7000"), "outside")
+	if n := countTables(pod); n != 0 {
 		t.Errorf("%d tables when disabled, want 0", n)
 	}
 }
 
-func TestAnyListOfNetworksIsAccepted(t *testing.T) {
-	needsRoot(t)
-	pod := newSpace(t, "pod")
+func TestApplyAcceptsAnyPrefixList(t *testing.T) {
+	requireRoot(t)
+	pod := newNetns(t, "pod")
 	for _, list := range []string{
 		"0.0.0.0/0,::/0", "0.0.0.0/1,128.0.0.0/1", "255.255.255.255,0.0.0.0", "10.0.0.0/9,10.128.0.0/9,10.1.1.1",
 		"ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff,::,8000::/1", "1.2.3.4/31,1.2.3.6/31,1.2.3.8", "",
@@ -188,35 +188,35 @@ func TestAnyListOfNetworksIsAccepted(t *testing.T) {
 	}
 }
 
-func TestApplyNeedsPermission(t *testing.T) {
-	needsRoot(t)
-	pod := newSpace(t, "pod")
-	err := pod.do(func() error {
-		// Of this thread only, which ends with it.
+func TestApplyWithoutNetAdmin(t *testing.T) {
+	requireRoot(t)
+	pod := newNetns(t, "pod")
+	err := pod.run(func() error {
+		// only of this thread, which ends with the goroutine
 		if _, _, errno := unix.RawSyscall(unix.SYS_SETRESUID, 65534, 65534, 65534); errno != 0 {
 			return errno
 		}
 		return Apply(Config{Enabled: true, EgressPort: 1, UID: id(1)}.Rules())
 	})
 	if !errors.Is(err, unix.EPERM) || !strings.Contains(err.Error(), "NET_ADMIN") {
-		t.Errorf("error %v does not say what is missing", err)
+		t.Errorf("error %v does not name the missing capability", err)
 	}
 }
 
-// The text of a dry run means what is applied: nft, where it is installed,
-// lists the same for both.
-func TestTextIsWhatIsApplied(t *testing.T) {
-	needsRoot(t)
+// The text of a dry run and the applied rules are equal: nft lists the same for both.
+func TestDryRunMatchesAppliedRules(t *testing.T) {
+	requireRoot(t)
 	nft, err := exec.LookPath("nft")
 	if err != nil {
 		t.Skip("nft is not installed")
 	}
-	c, err := FromEnv(env(map[string]string{EnvAppPorts: "80,443", EnvGID: "7", EnvIgnoredIPs: "10.0.0.0/8,169.254.169.254,fd00::/8,::1"}))
+	c, err := FromEnv(env(map[string]string{EnvAppPorts: "80,443", EnvGID: "7",
+		EnvIgnoredIPs: "10.0.0.0/8,169.254.169.254,fd00::/8,::1"}))
 	if err != nil {
 		t.Fatal(err)
 	}
 	list := func(name string, change func() error) (out string) {
-		s := newSpace(t, name)
+		s := newNetns(t, name)
 		s.must(change)
 		s.must(func() error {
 			text, err := exec.Command(nft, "list", "ruleset").CombinedOutput()
@@ -240,13 +240,15 @@ func TestTextIsWhatIsApplied(t *testing.T) {
 	}
 }
 
-func TestAfter(t *testing.T) {
+func TestNextAddress(t *testing.T) {
 	for in, want := range map[string]string{
 		"10.0.0.0/8": "11.0.0.0", "10.0.0.255/32": "10.0.1.0", "10.1.128.0/17": "10.2.0.0", "0.0.0.0/0": "invalid IP",
 		"255.255.255.255/32": "invalid IP", "fd00::/64": "fd00:0:0:1::", "::/0": "invalid IP",
 	} {
-		if got := after(netip.MustParsePrefix(in)).String(); got != want {
-			t.Errorf("after %s: %s, want %s", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := nextAddress(netip.MustParsePrefix(in)).String(); got != want {
+				t.Errorf("after %s: %s, want %s", in, got, want)
+			}
+		})
 	}
 }

@@ -13,9 +13,9 @@ func Command() *cobra.Command {
 	var dryRun bool
 	cmd := &cobra.Command{
 		Use:   "capture",
-		Short: "Send the pod's traffic through its proxy",
-		Long: "Programs packet rules (nftables) in the current network namespace, as the ANYMESH_CAPTURE_* variables say.\n" +
-			"Earlier rules of the same kind are replaced; " + EnvEnabled + "=0 removes them.",
+		Short: "Redirect the traffic of the pod to its proxy",
+		Long: "Installs packet rules (nftables) in the current network namespace, configured by the ANYMESH_CAPTURE_* variables.\n" +
+			"Rules of an earlier run are replaced; " + EnvEnabled + "=0 removes them.",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,11 +31,12 @@ func Command() *cobra.Command {
 			if err := Apply(rules); err != nil {
 				return err
 			}
-			slog.Info("traffic is captured", "enabled", config.Enabled, "inbound", config.AppPorts,
-				"ipv6", config.IPv6 && HasIPv6(), "ignoredPorts", config.IgnoredPorts, "ignoredAddresses", config.IgnoredAddresses)
+			slog.Info("capture rules applied", "enabled", config.Enabled, "inbound", config.AppPorts,
+				"ipv6", config.IPv6 && HasIPv6(), "ignoredPorts", config.IgnoredPorts, "ignoredAddresses",
+				config.IgnoredAddresses)
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the rules as nft would list them, and change nothing")
+	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the rules in the syntax of nft, without applying them")
 	return cmd
 }

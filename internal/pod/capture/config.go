@@ -9,11 +9,11 @@ import (
 	"strings"
 )
 
-// Environment variables that FromEnv reads, with App Mesh's names and meaning.
+// Environment variables of FromEnv.
 const (
 	EnvEnabled      = "ANYMESH_CAPTURE_ENABLED"        // 1, or 0 to capture nothing
-	EnvUID          = "ANYMESH_CAPTURE_UID"            // the proxy's user
-	EnvGID          = "ANYMESH_CAPTURE_GID"            // the proxy's group
+	EnvUID          = "ANYMESH_CAPTURE_UID"            // user ID of the proxy
+	EnvGID          = "ANYMESH_CAPTURE_GID"            // group ID of the proxy
 	EnvIngressPort  = "ANYMESH_CAPTURE_INBOUND_PORT"   // of the proxy
 	EnvEgressPort   = "ANYMESH_CAPTURE_OUTBOUND_PORT"  // of the proxy
 	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated; none
@@ -22,13 +22,13 @@ const (
 	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
 )
 
-// sshPort is never captured; App Mesh adds it to every list.
+// sshPort is never captured, as in App Mesh.
 const sshPort = 22
 
-// Config says what to capture. The zero value captures nothing.
+// Config selects the traffic to capture. The zero value captures nothing.
 type Config struct {
 	Enabled                 bool
-	UID, GID                *uint32 // of the proxy; nil for none
+	UID, GID                *uint32 // of the proxy; nil means none
 	IngressPort, EgressPort uint16
 	AppPorts                []uint16       // inbound, sorted
 	IgnoredPorts            []uint16       // outbound, sorted
@@ -36,10 +36,10 @@ type Config struct {
 	IPv6                    bool
 }
 
-// FromEnv reads the configuration; lookup is os.LookupEnv. It collects all
-// errors, each of which names its variable.
+// FromEnv reads the configuration from environment variables; lookup is os.LookupEnv. It joins all errors; each names
+// its variable.
 func FromEnv(lookup func(string) (string, bool)) (Config, error) {
-	r := reader{lookup: lookup}
+	r := envReader{lookup: lookup}
 	var c Config
 	if c.Enabled = r.flag(EnvEnabled, false); !c.Enabled {
 		return Config{}, errors.Join(r.errs...)
@@ -54,7 +54,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
 	c.IPv6 = r.flag(EnvIPv6, true)
 	if c.UID == nil && c.GID == nil && len(r.errs) == 0 {
-		r.fail(EnvUID, "it and %s are both empty: the proxy's own traffic would be sent back to it", EnvGID)
+		r.addError(EnvUID, "it and %s are both empty: the proxy's own traffic would be redirected to it", EnvGID)
 	}
 	if err := errors.Join(r.errs...); err != nil {
 		return Config{}, err
@@ -62,23 +62,23 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	return c, nil
 }
 
-// reader collects errors, so that one run shows all that is wrong.
-type reader struct {
+// envReader collects errors, so that all of them are reported at once.
+type envReader struct {
 	lookup func(string) (string, bool)
 	errs   []error
 }
 
-func (r *reader) fail(name, format string, args ...any) {
+func (r *envReader) addError(name, format string, args ...any) {
 	r.errs = append(r.errs, fmt.Errorf("%s: %s", name, fmt.Sprintf(format, args...)))
 }
 
-func (r *reader) text(name string) string {
+func (r *envReader) value(name string) string {
 	text, _ := r.lookup(name)
 	return strings.TrimSpace(text)
 }
 
-func (r *reader) flag(name string, unset bool) bool {
-	switch text := r.text(name); text {
+func (r *envReader) flag(name string, unset bool) bool {
+	switch text := r.value(name); text {
 	case "1":
 		return true
 	case "0":
@@ -86,30 +86,30 @@ func (r *reader) flag(name string, unset bool) bool {
 	case "":
 		return unset
 	default:
-		r.fail(name, "%q is neither 0 nor 1", text)
+		r.addError(name, "%q is neither 0 nor 1", text)
 		return false
 	}
 }
 
-func (r *reader) id(name string) *uint32 {
-	text := r.text(name)
+func (r *envReader) id(name string) *uint32 {
+	text := r.value(name)
 	if text == "" {
 		return nil
 	}
 	n, err := strconv.ParseUint(text, 10, 32)
-	if err != nil || n == 1<<32-1 { // the kernel's "no user"
-		r.fail(name, "%q is not a number from 0 to 4294967294", text)
+	if err != nil || n == 1<<32-1 { // reserved by the kernel: "no user"
+		r.addError(name, "%q is not a number from 0 to 4294967294", text)
 		return nil
 	}
 	id := uint32(n)
 	return &id
 }
 
-func (r *reader) port(name string) uint16 {
-	text := r.text(name)
+func (r *envReader) port(name string) uint16 {
+	text := r.value(name)
 	port, err := parsePort(text)
 	if err != nil {
-		r.fail(name, "%v", err)
+		r.addError(name, "%v", err)
 	}
 	return port
 }
@@ -122,19 +122,19 @@ func parsePort(text string) (uint16, error) {
 	return uint16(n), nil
 }
 
-func (r *reader) list(name string, each func(string) error) {
-	text := r.text(name)
+func (r *envReader) list(name string, each func(string) error) {
+	text := r.value(name)
 	if text == "" {
 		return
 	}
 	for part := range strings.SplitSeq(text, ",") {
 		if err := each(strings.TrimSpace(part)); err != nil {
-			r.fail(name, "%v", err)
+			r.addError(name, "%v", err)
 		}
 	}
 }
 
-func (r *reader) ports(name string) []uint16 {
+func (r *envReader) ports(name string) []uint16 {
 	var ports []uint16
 	r.list(name, func(text string) error {
 		port, err := parsePort(text)
@@ -144,14 +144,14 @@ func (r *reader) ports(name string) []uint16 {
 	return unique(ports)
 }
 
-func (r *reader) prefixes(name string) []netip.Prefix {
+func (r *envReader) prefixes(name string) []netip.Prefix {
 	var all []netip.Prefix
 	r.list(name, func(text string) error {
 		p, err := parsePrefix(text)
 		all = append(all, p)
 		return err
 	})
-	return outermost(all)
+	return removeNested(all)
 }
 
 func parsePrefix(text string) (netip.Prefix, error) {
@@ -175,9 +175,8 @@ func unique(ports []uint16) []uint16 {
 	return slices.Compact(ports)
 }
 
-// outermost sorts prefixes and drops those within another: the kernel accepts
-// no overlaps in a set.
-func outermost(all []netip.Prefix) []netip.Prefix {
+// removeNested sorts prefixes and removes those within another: the kernel accepts no overlaps in a set.
+func removeNested(all []netip.Prefix) []netip.Prefix {
 	slices.SortFunc(all, func(a, b netip.Prefix) int {
 		if c := a.Addr().Compare(b.Addr()); c != 0 {
 			return c

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// env is App Mesh's injector's environment, with changes; "-" removes a variable.
+// env returns the environment of App Mesh's injector with changes; "-" removes a variable.
 func env(changes map[string]string) func(string) (string, bool) {
 	all := map[string]string{
 		EnvEnabled: "1", EnvUID: "1337", EnvIngressPort: "15000", EnvEgressPort: "15001", EnvAppPorts: "8080",
@@ -43,33 +43,39 @@ func TestFromEnv(t *testing.T) {
 		"no IPv6":          {map[string]string{EnvIPv6: "0"}, func(c *Config) { c.IPv6 = false }},
 		"IPv6 by default":  {map[string]string{EnvIPv6: "-"}, func(*Config) {}},
 		"networks": {map[string]string{EnvIgnoredIPs: "10.1.2.3/8, ::ffff:1.2.3.4,fd00::1/64,10.9.9.9,fd00::5"}, func(c *Config) {
-			c.IgnoredAddresses = []netip.Prefix{netip.MustParsePrefix("1.2.3.4/32"), netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/64")}
+			c.IgnoredAddresses = []netip.Prefix{netip.MustParsePrefix("1.2.3.4/32"),
+				netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fd00::/64")}
 		}},
 	} {
-		want := base
-		c.want(&want)
-		got, err := FromEnv(env(c.changes))
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		same := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
-		if diff := cmp.Diff(want, got, same); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			want := base
+			c.want(&want)
+			got, err := FromEnv(env(c.changes))
+			if err != nil {
+				t.Error(err)
+			}
+			same := cmp.Comparer(func(a, b netip.Prefix) bool { return a == b })
+			if diff := cmp.Diff(want, got, same); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
-func TestFromEnvNamesWhatIsWrong(t *testing.T) {
+func TestFromEnvErrorsNameVariables(t *testing.T) {
 	for _, c := range []struct{ name, value string }{
 		{EnvEnabled, "true"}, {EnvIPv6, "yes"}, {EnvUID, "-1"}, {EnvUID, "envoy"}, {EnvUID, "4294967295"}, {EnvGID, "1.5"},
 		{EnvUID, "-"}, {EnvEgressPort, "-"}, {EnvEgressPort, "0"}, {EnvIngressPort, "65536"}, {EnvIngressPort, "+80"},
 		{EnvAppPorts, "80,,443"}, {EnvAppPorts, "http"}, {EnvAppPorts, "80-90"}, {EnvIgnoredPorts, "22,x"},
-		{EnvIgnoredIPs, "10.0.0.0/33"}, {EnvIgnoredIPs, "example.com"}, {EnvIgnoredIPs, "fe80::1%eth0"}, {EnvIgnoredIPs, "::ffff:1.2.3.0/120"}, {EnvIgnoredIPs, ","},
+		{EnvIgnoredIPs, "10.0.0.0/33"}, {EnvIgnoredIPs, "example.com"}, {EnvIgnoredIPs, "fe80::1%eth0"},
+		{EnvIgnoredIPs, "::ffff:1.2.3.0/120"}, {EnvIgnoredIPs, ","},
 	} {
-		_, err := FromEnv(env(map[string]string{c.name: c.value}))
-		if err == nil || !strings.Contains(err.Error(), c.name) {
-			t.Errorf("%s=%s: error %v does not name the variable", c.name, c.value, err)
-		}
+		t.Run(c.name+"="+c.value, func(t *testing.T) {
+			_, err := FromEnv(env(map[string]string{c.name: c.value}))
+			if err == nil || !strings.Contains(err.Error(), c.name) {
+				t.Errorf("error %v does not name the variable", err)
+			}
+		})
 	}
 	_, err := FromEnv(env(map[string]string{EnvAppPorts: "x", EnvIPv6: "2"}))
 	if err == nil || !strings.Contains(err.Error(), EnvAppPorts) || !strings.Contains(err.Error(), EnvIPv6) {
@@ -78,7 +84,8 @@ func TestFromEnvNamesWhatIsWrong(t *testing.T) {
 }
 
 func TestRulesText(t *testing.T) {
-	c, err := FromEnv(env(map[string]string{EnvAppPorts: "9090,8080", EnvIgnoredIPs: "169.254.169.254,fd00::/8", EnvGID: "1337"}))
+	c, err := FromEnv(env(map[string]string{EnvAppPorts: "9090,8080", EnvIgnoredIPs: "169.254.169.254,fd00::/8",
+		EnvGID: "1337"}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,12 +147,13 @@ table ip6 anymesh {
 	}
 }
 
-// What the parser accepts keeps its promises, and every ruleset has a text.
+// Accepted configurations have valid and disjoint prefixes, and rules.
 func FuzzFromEnv(f *testing.F) {
 	f.Add("80,443", "22", "10.0.0.0/8,fd00::/8", "1337")
 	f.Add("", "", "0.0.0.0/0,::/0,255.255.255.255", "0")
 	f.Fuzz(func(t *testing.T, app, ignored, addresses, uid string) {
-		c, err := FromEnv(env(map[string]string{EnvAppPorts: app, EnvIgnoredPorts: ignored, EnvIgnoredIPs: addresses, EnvUID: uid}))
+		c, err := FromEnv(env(map[string]string{EnvAppPorts: app, EnvIgnoredPorts: ignored, EnvIgnoredIPs: addresses,
+			EnvUID: uid}))
 		if err != nil {
 			return
 		}
@@ -153,7 +161,7 @@ func FuzzFromEnv(f *testing.F) {
 			if p != p.Masked() || !p.IsValid() {
 				t.Fatalf("%s is not a network", p)
 			}
-			if end := after(p); end.IsValid() && (p.Contains(end) || !p.Contains(end.Prev())) {
+			if end := nextAddress(p); end.IsValid() && (p.Contains(end) || !p.Contains(end.Prev())) {
 				t.Fatalf("the address after %s is %s", p, end)
 			}
 			for _, other := range c.IgnoredAddresses[i+1:] {

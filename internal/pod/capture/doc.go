@@ -1,18 +1,17 @@
-// Package capture programs the packet rules that send a pod's traffic through
-// its proxy. It runs once, in an init container with NET_ADMIN, before the app.
+// Package capture installs the packet rules that redirect the traffic of a pod to its proxy. It runs once, in an init
+// container with CAP_NET_ADMIN, before the application starts.
 //
-// In: App Mesh's ANYMESH_CAPTURE_* environment variables (FromEnv). Out: one nftables
-// table named "anymesh" for each address family, put in place in one step
-// (Apply), or its text as nft(8) would list it (Rules.String).
+// In: the ANYMESH_CAPTURE_* environment variables (FromEnv). Out: an nftables table named "anymesh" for each address
+// family, installed in one transaction (Apply), or its text in the syntax of nft(8) (Rules.String).
 //
-//	inbound   TCP to one of the listed ports, from elsewhere  → the proxy's ingress port
-//	outbound  TCP to elsewhere, but not from the proxy's user
-//	          or group, nor to an ignored port or address     → the proxy's egress port
+//	inbound   TCP from another host to a listed port        → ingress port of the proxy
+//	outbound  TCP to another host, unless sent by the user
+//	          or group of the proxy, or to an ignored port
+//	          or address                                    → egress port of the proxy
 //
-// Everything else goes its way: UDP and so DNS, loopback, the pod's own
-// addresses, inbound ports that are not listed. The proxy learns where a
-// connection was going from SO_ORIGINAL_DST.
+// All other traffic is not redirected: UDP, which includes DNS; loopback; the pod's own addresses; inbound ports that
+// are not listed. The proxy reads the original destination with SO_ORIGINAL_DST.
 //
-// Rules is what both the text and the netlink messages are made from, without
-// I/O; netlink.go is the rim. No other program is run.
+// Rules is the model of both the text and the netlink messages, without I/O. netlink.go does the I/O. No other program
+// is executed.
 package capture

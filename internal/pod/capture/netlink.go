@@ -12,20 +12,19 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// HasIPv6 says whether the kernel has IPv6 at all.
+// HasIPv6 reports whether the kernel supports IPv6.
 func HasIPv6() bool {
 	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return !errors.Is(err, unix.EAFNOSUPPORT)
 	}
-	_ = unix.Close(fd) // nothing was done with it
+	_ = unix.Close(fd) // unused
 	return true
 }
 
-// Apply puts the rules in place of any earlier ones of ours, in the network
-// namespace of the calling thread, in one transaction: either all of them hold
-// or nothing has changed. It needs CAP_NET_ADMIN. Without IPv6 in the kernel,
-// the rules for it are left out.
+// Apply replaces the tables of earlier calls with the rules, in the network namespace of the calling thread and in
+// one transaction: on an error, nothing changes. It requires CAP_NET_ADMIN. If the kernel has no IPv6, its rules are
+// skipped.
 func Apply(rules Rules) error {
 	conn, err := nftables.New()
 	if err != nil {
@@ -36,7 +35,7 @@ func Apply(rules Rules) error {
 		families = append(families, IPv6)
 	}
 	for _, f := range families {
-		// Adding what may be there, and deleting it: the way to "delete if exists".
+		// Adding a table before deleting it is the equivalent of "delete if exists".
 		conn.DelTable(conn.AddTable(netlinkTable(f)))
 		for _, t := range rules.Tables {
 			if t.Family != f {
@@ -49,7 +48,7 @@ func Apply(rules Rules) error {
 	}
 	if err := conn.Flush(); err != nil {
 		if errors.Is(err, unix.EPERM) {
-			err = fmt.Errorf("%w (the container needs the capability NET_ADMIN)", err)
+			err = fmt.Errorf("%w (the container requires the capability NET_ADMIN)", err)
 		}
 		return fmt.Errorf("capture: apply the rules: %w", err)
 	}
@@ -105,27 +104,27 @@ func (s Set) elements() []nftables.SetElement {
 		out = append(out, nftables.SetElement{Key: binaryutil.BigEndian.PutUint16(p)})
 	}
 	for _, p := range s.Addresses {
-		// An interval is its first address and the first one after it, if there is one.
+		// An interval is its first address and, unless it includes the last one, the first address after it.
 		out = append(out, nftables.SetElement{Key: p.Addr().AsSlice()})
-		if end := after(p); end.IsValid() {
+		if end := nextAddress(p); end.IsValid() {
 			out = append(out, nftables.SetElement{Key: end.AsSlice(), IntervalEnd: true})
 		}
 	}
 	return out
 }
 
-// after is the first address behind a prefix; not valid if the prefix has the last one.
-func after(p netip.Prefix) netip.Addr {
+// nextAddress returns the first address after a prefix. It is invalid if the prefix includes the last address.
+func nextAddress(p netip.Prefix) netip.Addr {
 	b := p.Addr().AsSlice()
 	for bit := p.Bits(); bit < len(b)*8; bit++ {
 		b[bit/8] |= 0x80 >> (bit % 8)
 	}
-	last, _ := netip.AddrFromSlice(b) // as long as an address, since it was one
+	last, _ := netip.AddrFromSlice(b) // valid: it has the length of an address
 	return last.Next()
 }
 
 const (
-	register = 1 // that matches load into
+	register = 1 // register of the loaded values
 
 	tcpDestinationPort = 2 // offset in the TCP header
 	ipv4Destination    = 16
@@ -149,7 +148,7 @@ func (r Rule) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 	)
 }
 
-// needsTCP: a port can only be looked at in a TCP header. nft adds the same.
+// needsTCP reports whether a rule matches a port, which requires a TCP header. nft adds the same match.
 func (r Rule) needsTCP() bool {
 	for _, m := range r.Matches {
 		if m.Kind == DestinationPort {
@@ -188,12 +187,12 @@ func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 		return owner(expr.MetaKeySKUID)
 	case SocketGID:
 		return owner(expr.MetaKeySKGID)
-	case SourceElsewhere:
+	case SourceNotLocal:
 		return []expr.Any{
 			&expr.Fib{Register: register, FlagSADDR: true, ResultADDRTYPE: true},
 			&expr.Cmp{Op: expr.CmpOpNeq, Register: register, Data: local},
 		}
-	case DestinationHere:
+	case DestinationLocal:
 		return []expr.Any{
 			&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: local},

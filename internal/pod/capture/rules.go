@@ -6,30 +6,30 @@ import (
 	"strings"
 )
 
-// TableName is the table's name in both families.
+// TableName is the name of the table in both families.
 const TableName = "anymesh"
 
-// Family of addresses, as nft writes it.
+// Family is an address family in the syntax of nft.
 type Family string
 
-// The families.
+// Address families.
 const (
 	IPv4 Family = "ip"
 	IPv6 Family = "ip6"
 )
 
-// Rules is what has to be in the kernel: a table for each family that is
-// captured. A family without one has to have no table of ours.
+// Rules is the desired state of the kernel: a table for each captured address family. A family without a table has no
+// table named TableName.
 type Rules struct {
 	Tables []Table
 }
 
-// Table is one family's rules.
+// Table has the rules of one family.
 type Table struct {
 	Family   Family
 	Sets     []Set
-	Inbound  []Rule // at prerouting
-	Outbound []Rule // at output
+	Inbound  []Rule // hook prerouting
+	Outbound []Rule // hook output
 }
 
 // Set is a named set of ports or of addresses.
@@ -39,30 +39,29 @@ type Set struct {
 	Addresses []netip.Prefix
 }
 
-// Rule applies when all its matches do. It redirects to a port of this host,
-// or, if that is 0, leaves the packet alone.
+// Rule applies if all matches apply. It redirects to a local port, or accepts the packet unchanged if Redirect is 0.
 type Rule struct {
 	Matches  []Match
 	Redirect uint16
 }
 
-// Match is one condition on a packet, or on the socket it comes from.
+// Match is a condition on a packet or on its socket.
 type Match struct {
 	Kind Kind
 	ID   uint32 // for SocketUID and SocketGID
 	Set  string // for DestinationPort and DestinationAddress
 }
 
-// Kind of a match.
+// Kind is the kind of a match.
 type Kind int
 
-// The kinds.
+// Kinds of matches.
 const (
 	TCP Kind = iota
 	SocketUID
 	SocketGID
-	SourceElsewhere    // the source is not an address of this host
-	DestinationHere    // the destination is an address of this host
+	SourceNotLocal     // the source is not a local address
+	DestinationLocal   // the destination is a local address
 	DestinationPort    // is in a set
 	DestinationAddress // is in a set
 )
@@ -73,7 +72,7 @@ const (
 	ignoredAddressesSet = "ignored_addresses"
 )
 
-// Rules works out what the configuration means.
+// Rules returns the rules of the configuration.
 func (c Config) Rules() Rules {
 	if !c.Enabled {
 		return Rules{}
@@ -90,31 +89,31 @@ func (c Config) table(family Family) Table {
 	if len(c.AppPorts) > 0 {
 		t.Sets = append(t.Sets, Set{Name: appPortsSet, Ports: c.AppPorts})
 		t.Inbound = []Rule{{
-			Matches:  []Match{{Kind: SourceElsewhere}, {Kind: DestinationPort, Set: appPortsSet}},
+			Matches:  []Match{{Kind: SourceNotLocal}, {Kind: DestinationPort, Set: appPortsSet}},
 			Redirect: c.IngressPort,
 		}}
 	}
-	leave := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
+	bypass := func(m Match) { t.Outbound = append(t.Outbound, Rule{Matches: []Match{m}}) }
 	if c.UID != nil {
-		leave(Match{Kind: SocketUID, ID: *c.UID})
+		bypass(Match{Kind: SocketUID, ID: *c.UID})
 	}
 	if c.GID != nil {
-		leave(Match{Kind: SocketGID, ID: *c.GID})
+		bypass(Match{Kind: SocketGID, ID: *c.GID})
 	}
-	leave(Match{Kind: DestinationHere})
+	bypass(Match{Kind: DestinationLocal})
 	if len(c.IgnoredPorts) > 0 {
 		t.Sets = append(t.Sets, Set{Name: ignoredPortsSet, Ports: c.IgnoredPorts})
-		leave(Match{Kind: DestinationPort, Set: ignoredPortsSet})
+		bypass(Match{Kind: DestinationPort, Set: ignoredPortsSet})
 	}
-	if own := ofFamily(c.IgnoredAddresses, family); len(own) > 0 {
+	if own := filterFamily(c.IgnoredAddresses, family); len(own) > 0 {
 		t.Sets = append(t.Sets, Set{Name: ignoredAddressesSet, Addresses: own})
-		leave(Match{Kind: DestinationAddress, Set: ignoredAddressesSet})
+		bypass(Match{Kind: DestinationAddress, Set: ignoredAddressesSet})
 	}
 	t.Outbound = append(t.Outbound, Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort})
 	return t
 }
 
-func ofFamily(all []netip.Prefix, family Family) []netip.Prefix {
+func filterFamily(all []netip.Prefix, family Family) []netip.Prefix {
 	var own []netip.Prefix
 	for _, p := range all {
 		if p.Addr().Is4() == (family == IPv4) {
@@ -124,7 +123,7 @@ func ofFamily(all []netip.Prefix, family Family) []netip.Prefix {
 	return own
 }
 
-// String is the text that "nft -f" would apply to the same effect.
+// String returns the rules as input of "nft -f".
 func (r Rules) String() string {
 	var b strings.Builder
 	for _, f := range []Family{IPv4, IPv6} {
@@ -187,9 +186,9 @@ func (m Match) text(family Family) string {
 		return fmt.Sprintf("meta skuid %d", m.ID)
 	case SocketGID:
 		return fmt.Sprintf("meta skgid %d", m.ID)
-	case SourceElsewhere:
+	case SourceNotLocal:
 		return "fib saddr type != local"
-	case DestinationHere:
+	case DestinationLocal:
 		return "fib daddr type local"
 	case DestinationPort:
 		return "tcp dport @" + m.Set

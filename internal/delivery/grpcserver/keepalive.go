@@ -1,0 +1,91 @@
+package grpcserver
+
+import (
+	"sync"
+	"time"
+
+	"golang.org/x/net/http2"
+)
+
+const (
+	// pingAfter is the time without a received frame after which the server sends a PING.
+	pingAfter = 30 * time.Second
+	// pingTimeout is the time to wait for a frame after the PING. While messages are still written to the client, the
+	// wait is repeated up to maxMissedPings times.
+	pingTimeout    = 10 * time.Second
+	maxMissedPings = 6
+	// maxConnectionIdle is the maximum time without open streams, with a precision of pingAfter.
+	maxConnectionIdle = 5 * time.Minute
+)
+
+// keepalive closes connections whose client does not respond, and connections without streams.
+type keepalive struct {
+	mu          sync.Mutex
+	timer       *time.Timer
+	ended       bool
+	missedPings int // waits since the PING without a received frame
+	idleFor     time.Duration
+}
+
+func (w *keepalive) start(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.timer = time.AfterFunc(pingAfter, func() { w.check(c) })
+}
+
+func (w *keepalive) stop() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.ended = true
+	w.timer.Stop()
+}
+
+func (w *keepalive) check(c *conn) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.ended {
+		return
+	}
+	if c.hasStreams() {
+		w.idleFor = 0
+	}
+	wait := pingAfter
+	moved := c.wroteData.Swap(false)
+	switch heard := c.received.Swap(false); {
+	case w.idleFor >= maxConnectionIdle:
+		_ = c.raw.SetReadDeadline(time.Now()) // the reader sends GOAWAY
+		return
+	case heard:
+		w.missedPings = 0
+	case w.missedPings > 0 && (!moved || w.missedPings == maxMissedPings):
+		_ = c.raw.Close()
+		return
+	case w.missedPings > 0 || c.ping() || !moved:
+		w.missedPings++
+		wait = pingTimeout
+	}
+	w.idleFor += wait
+	w.timer.Reset(wait)
+}
+
+func (c *conn) hasStreams() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return len(c.streams) > 0
+}
+
+// ping sends a PING, unless another goroutine is writing.
+func (c *conn) ping() (asked bool) {
+	if !c.writing.TryLock() {
+		return false
+	}
+	defer c.writing.Unlock()
+	_ = c.raw.SetWriteDeadline(time.Now().Add(pingTimeout))
+	_, err := c.Conn.Write(append(appendFrame(nil, http2.FramePing, 0, 0, 8), make([]byte, 8)...))
+	if err != nil {
+		_ = c.raw.Close()
+		return true
+	}
+	_ = c.raw.SetWriteDeadline(time.Time{})
+	return true
+}

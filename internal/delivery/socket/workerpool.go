@@ -1,0 +1,176 @@
+package socket
+
+import (
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// WorkerPool runs the tasks of many connections on few goroutines: one goroutine per connection costs more than most tasks do. A task may
+// block on a client; the pool grows while its goroutines block. One idle goroutine waits for events of the connections.
+type WorkerPool struct {
+	size int // goroutines while none of them blocks
+	poll poll
+
+	mu          sync.Mutex
+	first, last *Task // the queue
+	working     int
+	waiting     bool // one goroutine waits for events; it does not count as working
+	begun       int  // tasks started so far
+	timer       *time.Timer
+	looking     bool // the timer is set, to see whether tasks that wait begin
+}
+
+// NewWorkerPool makes a pool of size goroutines. They start when there is work, and end when there is none and no connection to watch.
+func NewWorkerPool(size int) *WorkerPool { return &WorkerPool{size: size} }
+
+// Task is a function that runs repeatedly, and never twice at the same time. Run must be set before the first use.
+type Task struct {
+	Run func()
+
+	state atomic.Int32
+	next  *Task
+}
+
+// States of a task.
+const (
+	asleep int32 = iota
+	awake        // queued or running
+	again        // running, and queued once more
+)
+
+// wake reports whether the task is to be queued.
+func (t *Task) wake() bool {
+	for {
+		switch t.state.Load() {
+		case asleep:
+			if t.state.CompareAndSwap(asleep, awake) {
+				return true
+			}
+		case awake:
+			if t.state.CompareAndSwap(awake, again) {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+}
+
+// Wake schedules a task, once more if it is running. Calls before it runs are merged.
+func (c *WorkerPool) Wake(t *Task) {
+	if t.wake() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.add(t)
+	}
+}
+
+// add needs the lock.
+func (c *WorkerPool) add(t *Task) {
+	c.append(t)
+	if c.working < c.size {
+		c.spawn()
+	} else {
+		c.lookAfter()
+	}
+}
+
+// append needs the lock.
+func (c *WorkerPool) append(t *Task) {
+	if c.first == nil {
+		c.first = t
+	} else {
+		c.last.next = t
+	}
+	c.last = t
+}
+
+// spawn needs the lock.
+func (c *WorkerPool) spawn() {
+	c.working++
+	go c.work()
+}
+
+func (c *WorkerPool) work() {
+	var found []*Task
+	for t := c.take(&found); t != nil; t = c.take(&found) {
+		t.Run()
+		if t.state.CompareAndSwap(awake, asleep) {
+			continue
+		}
+		t.state.Store(awake)
+		c.mu.Lock()
+		c.append(t) // behind the others
+		c.mu.Unlock()
+	}
+}
+
+// take returns the next task, or nil when the goroutine has to end.
+func (c *WorkerPool) take(found *[]*Task) *Task {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.first == nil {
+		c.working--
+		if c.waiting || !c.poll.inUse() {
+			return nil
+		}
+		c.waiting = true
+		c.mu.Unlock()
+		*found = c.poll.wait((*found)[:0])
+		c.mu.Lock()
+		c.waiting = false
+		c.working++
+		for _, t := range *found {
+			if t.wake() {
+				c.append(t)
+			}
+		}
+		if len(*found) == most && c.working < c.size {
+			c.spawn()
+		}
+		c.lookAfter()
+	}
+	t := c.first
+	c.first, t.next = t.next, nil
+	c.begun++
+	return t
+}
+
+// patience is how long tasks wait while none begins, until there are more goroutines.
+const patience = 2 * time.Millisecond
+
+// lookAfter has somebody see whether tasks that wait begin. It needs the lock.
+func (c *WorkerPool) lookAfter() {
+	if c.looking {
+		return
+	}
+	c.looking = true
+	begun := c.begun
+	c.timer = time.AfterFunc(patience, func() { c.look(&begun) })
+}
+
+// look makes twice as many goroutines if none of the tasks that wait, or that may have come in, has begun since it looked last.
+func (c *WorkerPool) look(begun *int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	unattended := c.poll.inUse() && !c.waiting
+	if c.first == nil && !unattended {
+		c.looking = false
+		return
+	}
+	more := 0
+	if c.begun <= *begun {
+		for t := c.first; t != nil && more < c.working; t = t.next {
+			more++
+		}
+		if more == 0 && unattended {
+			more = 1
+		}
+	}
+	for range more {
+		c.spawn()
+	}
+	*begun = c.begun + more
+	c.timer.Reset(patience)
+}

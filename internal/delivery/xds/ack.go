@@ -1,0 +1,75 @@
+package xds
+
+import (
+	"maps"
+	"slices"
+	"time"
+	"unicode/utf8"
+)
+
+// ackResult is the effect of a request on an earlier response.
+type ackResult struct {
+	acked, nacked, unknownNonce bool
+	response                    inflightResponse
+	message                     string
+	rejected                    []string // names of the published resources that the client rejected in this version
+}
+
+// maxMessage is the maximum length of a stored NACK message, in bytes.
+const maxMessage = 4096
+
+// handleAck resolves the response that the nonce of a request refers to.
+func (s *subscription) handleAck(req *request, now time.Time) ackResult {
+	if req.nonce == "" {
+		return ackResult{}
+	}
+	f, ok := s.resolve(req.nonce)
+	if !ok {
+		// a SotW client repeats the last nonce when it changes its subscription
+		return ackResult{unknownNonce: s.sotw == nil}
+	}
+	if req.errorDetail == nil {
+		s.ackedVersion = f.version
+		if s.fullState() {
+			s.rejected = nil // the response held all resources, and all were accepted
+		}
+		for _, r := range f.resources {
+			delete(s.rejected, r.Name)
+		}
+		return ackResult{acked: true, response: f, rejected: s.rejectedNames()}
+	}
+	message := truncate(req.errorDetail.GetMessage(), maxMessage)
+	s.lastNack = &Nack{Time: now, Message: message}
+	for _, r := range f.resources {
+		if s.rejected == nil {
+			s.rejected = map[string]string{}
+		}
+		s.lastNack.Names = append(s.lastNack.Names, r.Name)
+		s.rejected[r.Name] = r.Version
+	}
+	return ackResult{nacked: true, response: f, message: message, rejected: s.rejectedNames()}
+}
+
+// rejectedNames returns the rejected resources that are still published in the rejected version, and drops the
+// others.
+func (s *subscription) rejectedNames() []string {
+	if len(s.rejected) == 0 {
+		return nil
+	}
+	for name, version := range s.rejected {
+		if r := s.table.published(name); r == nil || r.Version != version {
+			delete(s.rejected, name)
+		}
+	}
+	return slices.Sorted(maps.Keys(s.rejected))
+}
+
+func truncate(s string, limit int) string {
+	if len(s) <= limit {
+		return s
+	}
+	for limit > 0 && !utf8.RuneStart(s[limit]) {
+		limit--
+	}
+	return s[:limit]
+}

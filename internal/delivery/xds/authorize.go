@@ -1,0 +1,76 @@
+package xds
+
+import (
+	"context"
+	"time"
+
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+	"google.golang.org/protobuf/proto"
+
+	"anymesh.dev/anymesh/internal/delivery/grpcserver"
+)
+
+// Grant is the authorization of a client.
+type Grant struct {
+	// Key is the workload key whose resources the client receives.
+	Key string
+	// Identity names the client in status, metrics and limits, for example its pod.
+	Identity string
+}
+
+// Authorizer authorizes the first request of a stream. Only the certificate of the peer is authenticated. The node is
+// the client's own claim; it may be nil, and may only restrict the result. An error with a gRPC status is returned to
+// the client; any other error becomes PermissionDenied.
+type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error)
+
+// callHandler returns the handler of new streams of a protocol variant.
+func (s *Server) callHandler(sotw bool) func(*grpcserver.Stream) grpcserver.StreamHandler {
+	return func(rpc *grpcserver.Stream) grpcserver.StreamHandler {
+		st := &stream{server: s, rpc: rpc, sotw: sotw,
+			firstRequestTimer: time.AfterFunc(s.opts.FirstRequestTimeout, func() {
+				s.metrics.closed.WithLabelValues(reasonFirstRequestTimeout).Inc()
+				_ = rpc.Conn().Close() // the stream has failed in any case
+			})}
+		st.writeTask.Run = st.sendPending
+		// interrupts the send
+		st.watchdog = sendWatchdog{limit: s.opts.SendTimeout, onTimeout: func() { _ = rpc.Conn().Close() }}
+		return st
+	}
+}
+
+// authorize authorizes the first request and registers the stream.
+func (st *stream) authorize(first request) error {
+	st.firstRequestTimer.Stop()
+	s, peer := st.server, peerOf(st.rpc)
+	grant, err := s.grant(st.rpc.Context(), peer, first.node)
+	if err == nil {
+		err = s.clientLimits.acquire(grant.Identity, st.rpc.Conn())
+	}
+	if err != nil {
+		s.opts.Logger.Warn("client refused", "address", peer.Address, "node",
+			truncate(first.node.GetId(), s.opts.MaxNameSize), "error", err)
+		return err
+	}
+	st.identity, st.address, st.connected, st.certExpiry = grant.Identity, peer.Address, time.Now(), peer.certExpiry()
+	st.session = newSession(&s.opts, first.node, st.sotw)
+	st.join(grant.Key)
+	return nil
+}
+
+func (s *Server) grant(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error) {
+	if n := proto.Size(node); n > s.opts.MaxNodeSize {
+		return Grant{}, refuse(reasonNode, codes.InvalidArgument, "the node has %d bytes, at most %d are allowed", n,
+			s.opts.MaxNodeSize)
+	}
+	grant, err := s.authorize(ctx, peer, node)
+	if err == nil {
+		return grant, nil
+	}
+	said, ok := status.FromError(err)
+	if !ok {
+		said = status.New(codes.PermissionDenied, err.Error())
+	}
+	return Grant{}, refuse(reasonPermissionDenied, said.Code(), "%s", said.Message())
+}

@@ -1,0 +1,80 @@
+package xds
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// Client describes one connected stream.
+type Client struct {
+	Key       string
+	Identity  string // Grant.Identity
+	NodeID    string
+	Address   string // remote address of the connection; for display, not authenticated
+	Connected time.Time
+	Types     []ClientType // ordered by type URL
+}
+
+// ClientType is the state of one resource type on a stream.
+type ClientType struct {
+	TypeURL          string
+	Wildcard         bool
+	NamedResources   int // number of names subscribed to
+	Resources        int // number of resources sent
+	SentVersion      string
+	AckedVersion     string
+	PendingResources int   // changed resources that are not yet sent
+	PendingAcks      int   // responses without ACK or NACK
+	LastNack         *Nack // nil if there was none
+}
+
+// Nack is a response that a client rejected.
+type Nack struct {
+	Time    time.Time
+	Names   []string
+	Message string
+}
+
+// Clients returns all connected clients, ordered by key, identity and age.
+func (s *Server) Clients() []Client {
+	var all []Client
+	for _, g := range s.groups.all() {
+		g.mu.Lock()
+		for _, st := range g.streams {
+			all = append(all, st.status())
+		}
+		g.mu.Unlock()
+	}
+	slices.SortFunc(all, func(a, b Client) int {
+		return cmp.Or(cmp.Compare(a.Key, b.Key), cmp.Compare(a.Identity, b.Identity), a.Connected.Compare(b.Connected))
+	})
+	return all
+}
+
+// status requires the group's lock.
+func (st *stream) status() Client {
+	c := Client{
+		Key: st.group.key, Identity: st.identity, NodeID: st.session.id,
+		Address: st.address, Connected: st.connected,
+	}
+	for _, sub := range st.session.subs {
+		c.Types = append(c.Types, sub.status())
+	}
+	slices.SortFunc(c.Types, func(a, b ClientType) int { return cmp.Compare(a.TypeURL, b.TypeURL) })
+	return c
+}
+
+func (s *subscription) status() ClientType {
+	t := ClientType{
+		TypeURL: s.typeURL, Wildcard: s.wildcard, NamedResources: s.namedCount,
+		SentVersion: s.sentVersion, AckedVersion: s.ackedVersion,
+		PendingResources: s.dirty.len() + s.removals.len(), PendingAcks: len(s.inflight), LastNack: s.lastNack,
+	}
+	for _, e := range s.entries {
+		if e&entrySent != 0 {
+			t.Resources++
+		}
+	}
+	return t
+}

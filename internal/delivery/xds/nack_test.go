@@ -1,0 +1,39 @@
+package xds
+
+import (
+	"slices"
+	"testing"
+
+	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+)
+
+// The ACK of one resource does not clear the NACK of another.
+func nackSurvivesOtherAcks(t *testing.T) {
+	b := newBench(t, text(ClusterType, "bad", "1"))
+	b.request(ClusterType, nil)
+	answer := func(message string) []string {
+		t.Helper()
+		r := b.send()
+		if r == nil {
+			t.Fatal("no response")
+		}
+		return b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
+			q.ResponseNonce = r.GetNonce()
+			if message != "" {
+				q.ErrorDetail = &statuspb.Status{Message: message}
+			}
+		}).rejected
+	}
+	if got := answer("no"); !slices.Equal(got, []string{"bad"}) {
+		t.Errorf("refused: %q", got)
+	}
+	b.publish(text(ClusterType, "bad", "1"), text(ClusterType, "other", "1"))
+	if got := answer(""); !slices.Equal(got, []string{"bad"}) {
+		t.Errorf("another resource is accepted, refused is %q", got)
+	}
+	b.publish(text(ClusterType, "bad", "2"), text(ClusterType, "other", "1"))
+	if got := answer(""); len(got) != 0 {
+		t.Errorf("mended, refused is %q", got)
+	}
+}

@@ -1,0 +1,176 @@
+package xds
+
+import (
+	"sync"
+	"time"
+)
+
+// group holds the published resources of one key, and the streams that receive them. Its lock guards both. The lock
+// is not held during a send.
+type group struct {
+	key string
+
+	mu        sync.Mutex
+	published bool // nothing is sent before the first Publish: an empty response would empty the sidecar
+	closed    bool
+	state     state
+	streams   []*stream
+
+	// observerMu serializes calls of the Observer. It is acquired before mu, and never by Publish or Update.
+	observerMu sync.Mutex
+}
+
+// groups holds the groups of all keys.
+type groups struct {
+	mu    sync.Mutex
+	byKey map[string]*group
+}
+
+func (g *groups) get(key string) *group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	found := g.byKey[key]
+	if found == nil {
+		found = &group{key: key, state: state{}}
+		g.byKey[key] = found
+	}
+	return found
+}
+
+func (g *groups) all() []*group {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	all := make([]*group, 0, len(g.byKey))
+	for _, one := range g.byKey {
+		all = append(all, one)
+	}
+	return all
+}
+
+// forgetIfUnused removes a key without clients and without published resources.
+func (g *groups) forgetIfUnused(one *group) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	one.mu.Lock()
+	defer one.mu.Unlock()
+	if !one.published && len(one.streams) == 0 && g.byKey[one.key] == one {
+		one.closed = true
+		delete(g.byKey, one.key)
+	}
+}
+
+// withGroup runs f with the current group of the key, under the lock of the group.
+func (g *groups) withGroup(key string, f func(*group)) {
+	for {
+		one := g.get(key)
+		one.mu.Lock()
+		if !one.closed {
+			f(one)
+			one.mu.Unlock()
+			return
+		}
+		one.mu.Unlock()
+	}
+}
+
+// Publish replaces the resources of a key with the snapshot. Time to ACK is measured from since, the time of the
+// event behind the change; the zero time means now.
+func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
+	var touched []*stream
+	s.groups.withGroup(key, func(g *group) {
+		first := !g.published
+		g.published = true
+		touched = g.markChanged(g.state.replace(snapshot), first, since)
+	})
+	wakeUp(touched)
+}
+
+// Update changes and removes some resources of a key, at a cost proportional to the change. A resource in both lists
+// is changed. Before the first Publish of the key, Update does nothing and returns false. Time to ACK is measured
+// from since, as in Publish.
+func (s *Server) Update(key string, changed []*Resource, removed []Ref, since time.Time) bool {
+	ok := false
+	var touched []*stream
+	s.groups.withGroup(key, func(g *group) {
+		if ok = g.published; !ok {
+			return
+		}
+		var all []change
+		for _, ref := range removed {
+			if c, did := g.state.remove(ref); did {
+				all = append(all, c)
+			}
+		}
+		for _, r := range changed {
+			if c, did := g.state.put(r); did {
+				all = append(all, c)
+			}
+		}
+		touched = g.markChanged(all, false, since)
+	})
+	wakeUp(touched)
+	if !ok {
+		s.forgetIfUnused(key)
+	}
+	return ok
+}
+
+func (s *Server) forgetIfUnused(key string) { s.groups.forgetIfUnused(s.groups.get(key)) }
+
+// markChanged marks the changes in all streams. It returns the streams to wake after the lock is released. On the
+// first publish, these are all streams.
+func (g *group) markChanged(changes []change, firstPublish bool, since time.Time) []*stream {
+	if since.IsZero() {
+		since = time.Now()
+	}
+	touched := make([]*stream, 0, len(g.streams))
+	for _, st := range g.streams {
+		affected := firstPublish
+		for _, c := range changes {
+			if st.session.markChanged(c, since) {
+				affected = true
+			}
+		}
+		if affected {
+			touched = append(touched, st)
+		}
+	}
+	return touched
+}
+
+func wakeUp(all []*stream) {
+	for _, st := range all {
+		st.wakeUp()
+	}
+}
+
+// Remove removes a key and closes the streams of its clients. The clients keep their configuration. When they
+// reconnect, they are authorized again.
+func (s *Server) Remove(key string) {
+	g := s.groups.get(key)
+	g.mu.Lock()
+	g.published = false
+	g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
+	for _, st := range g.streams {
+		st.closeWith(errRemoved)
+	}
+	g.mu.Unlock()
+	s.groups.forgetIfUnused(g)
+}
+
+// Disconnect closes the streams for which match returns true, and returns their number. The clients reconnect at
+// once, are authorized again, and receive only differences. It is used when a client moves to another key.
+func (s *Server) Disconnect(match func(Client) bool) int {
+	n := 0
+	for _, g := range s.groups.all() {
+		g.mu.Lock()
+		for _, st := range g.streams {
+			if match(st.status()) {
+				st.closeWith(errReconnect)
+				n++
+			}
+		}
+		g.mu.Unlock()
+	}
+	return n
+}

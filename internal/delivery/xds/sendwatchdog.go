@@ -1,0 +1,67 @@
+package xds
+
+import (
+	"sync"
+	"time"
+)
+
+// sendWatchdog limits the duration of a send. Sends are frequent and short, so that the timer is not reset for each
+// of them: it fires at most once per limit while sends occur.
+type sendWatchdog struct {
+	limit     time.Duration
+	onTimeout func() // called once, when a send exceeds the limit
+
+	mu        sync.Mutex
+	timer     *time.Timer
+	armed     bool
+	sending   bool
+	startedAt time.Time
+	timedOut  bool
+}
+
+func (p *sendWatchdog) start() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sending, p.startedAt = true, time.Now()
+	switch {
+	case p.armed:
+		return
+	case p.timer == nil:
+		p.timer = time.AfterFunc(p.limit, p.check)
+	default:
+		p.timer.Reset(p.limit)
+	}
+	p.armed = true
+}
+
+// done ends the send, and reports whether it exceeded the limit.
+func (p *sendWatchdog) done() (timedOut bool) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.sending = false
+	return p.timedOut
+}
+
+func (p *sendWatchdog) check() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	left := p.limit - time.Since(p.startedAt)
+	switch p.armed = p.sending && !p.timedOut; {
+	case !p.armed:
+	case left > 0:
+		p.timer.Reset(left)
+	default:
+		p.armed, p.timedOut = false, true
+		p.onTimeout()
+	}
+}
+
+// stop disables the watchdog.
+func (p *sendWatchdog) stop() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.timer != nil {
+		p.timer.Stop()
+	}
+	p.armed, p.sending = true, false
+}

@@ -1,0 +1,260 @@
+package identity
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
+	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+)
+
+// CAStoreOptions configures a CAStore. Namespace and TrustDomain are required.
+type CAStoreOptions struct {
+	Namespace, TrustDomain string
+	// Lifetime of certificates. The default is DefaultLifetime.
+	Lifetime time.Duration
+	// RootLifetime of roots, at least ten times Lifetime. The default is RootLifetime.
+	RootLifetime time.Duration
+	// PollInterval is the interval of reading the Secret. The default is 2 s.
+	PollInterval time.Duration
+	// Registerer registers the metrics. The default registers none.
+	Registerer prometheus.Registerer
+	// Logger defaults to slog.Default().
+	Logger *slog.Logger
+}
+
+// CAStore is the CAProvider of the CA in the Secret CASecret. It follows changes of the Secret, and rotates the root
+// before it expires or on request. Any number of replicas share one Secret: the first one to update it takes a step,
+// the others follow. It is safe for concurrent use.
+type CAStore struct {
+	opts    CAStoreOptions
+	policy  policy
+	secrets typedv1.SecretInterface
+	now     func() time.Time
+	metrics *caStoreMetrics
+
+	current atomic.Pointer[CA]
+
+	mu      sync.Mutex
+	secret  *corev1.Secret // last version read
+	state   state          // last valid state
+	lastErr string         // error of the last version; empty if it is valid
+}
+
+// errUnchanged reports that the Secret is still invalid; the error has been logged before.
+var errUnchanged = errors.New("still unusable")
+
+// OpenCAStore reads the CA from the Secret, or creates and stores a new one. If several replicas start at once, one
+// creates the Secret and all use it. An invalid Secret is never overwritten: the error names the key to repair.
+func OpenCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions) (*CAStore, error) {
+	return openCAStore(ctx, client, opts, time.Now)
+}
+
+func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions,
+	now func() time.Time) (*CAStore, error) {
+	setDefault(&opts.Lifetime, DefaultLifetime)
+	setDefault(&opts.RootLifetime, RootLifetime)
+	setDefault(&opts.PollInterval, 2*time.Second)
+	if opts.Logger == nil {
+		opts.Logger = slog.Default()
+	}
+	k := &CAStore{
+		opts: opts, now: now, policy: policy{trustDomain: opts.TrustDomain, rootTTL: opts.RootLifetime,
+			leafTTL: opts.Lifetime},
+		secrets: client.CoreV1().Secrets(opts.Namespace),
+	}
+	if err := k.policy.check(); err != nil {
+		return nil, err
+	}
+	k.metrics = newCAStoreMetrics(k, opts.Registerer)
+	found, err := k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	if apierrors.IsNotFound(err) {
+		found, err = k.create(ctx)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("Secret %s/%s: %w", opts.Namespace, CASecret, err)
+	}
+	if err := k.load(ctx, found); err != nil {
+		return nil, err
+	}
+	return k, nil
+}
+
+// load uses the CA of a Secret. If Anymesh created it and it has expired, it is replaced first.
+func (k *CAStore) load(ctx context.Context, secret *corev1.Secret) error {
+	err := k.adopt(secret)
+	if errors.Is(err, errExpired) && secret.Labels[managedLabel] == managedByValue {
+		return k.replaceExpired(ctx, secret, err)
+	}
+	return err
+}
+
+// create stores a new CA, unless another replica has created one.
+func (k *CAStore) create(ctx context.Context) (*corev1.Secret, error) {
+	fresh, err := k.policy.newState(k.now())
+	if err != nil {
+		return nil, err
+	}
+	secret, err := newSecret(k.opts.Namespace, fresh)
+	if err != nil {
+		return nil, err
+	}
+	stored, err := k.secrets.Create(ctx, secret, metav1.CreateOptions{})
+	if apierrors.IsAlreadyExists(err) {
+		return k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	}
+	return stored, err
+}
+
+// replaceExpired replaces an expired root that Anymesh created.
+func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, why error) error {
+	fresh, err := k.policy.newState(k.now())
+	if err != nil {
+		return err
+	}
+	k.opts.Logger.Error("root certificate expired, creating a new one; restart all injected pods", "error", why)
+	secret, err := newSecret(k.opts.Namespace, fresh)
+	if err != nil {
+		return err
+	}
+	secret.ResourceVersion = expired.ResourceVersion
+	stored, err := k.secrets.Update(ctx, secret, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) { // another replica was first
+		stored, err = k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	}
+	if err != nil {
+		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+	}
+	return k.adopt(stored)
+}
+
+// adopt makes the CA of a Secret the current one.
+func (k *CAStore) adopt(secret *corev1.Secret) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	k.secret = secret
+	found, err := decodeState(secret, k.opts.TrustDomain, k.now)
+	if err != nil {
+		k.lastErr = err.Error()
+		return err
+	}
+	k.lastErr, k.state = "", found
+	k.current.Store(found.ca(k.opts.TrustDomain, k.now))
+	return nil
+}
+
+// Current returns the current CA.
+func (k *CAStore) Current() *CA { return k.current.Load() }
+
+// Bundle returns the current trust bundle.
+func (k *CAStore) Bundle() *Bundle { return k.Current().Bundle() }
+
+// Run follows the Secret and takes due rotation steps until the context ends.
+func (k *CAStore) Run(ctx context.Context) error {
+	ticks := time.NewTicker(k.opts.PollInterval)
+	defer ticks.Stop()
+	for {
+		err := k.sync(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return nil
+		case errors.Is(err, errUnchanged):
+			k.metrics.reads.WithLabelValues("failed").Inc()
+		case err != nil:
+			k.metrics.reads.WithLabelValues("failed").Inc()
+			k.opts.Logger.Warn("CA Secret is unusable, keeping the last valid CA", "error", err)
+		default:
+			k.metrics.reads.WithLabelValues("ok").Inc()
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-ticks.C:
+		}
+	}
+}
+
+// sync reads the Secret once and takes the due rotation steps. For an invalid Secret that has not changed it returns
+// errUnchanged.
+func (k *CAStore) sync(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
+	defer cancel()
+	secret, err := k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	if err != nil {
+		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+	}
+	k.mu.Lock()
+	changed, trouble, before := secret.ResourceVersion != k.secret.ResourceVersion, k.lastErr, k.state
+	k.mu.Unlock()
+	if changed || before.managed && k.now().After(before.signer.cert.NotAfter) {
+		if err := k.load(ctx, secret); err != nil {
+			return err
+		}
+		k.logExternalChange(before)
+	} else if trouble != "" {
+		return errUnchanged
+	}
+	return k.advance(ctx, secret)
+}
+
+// logExternalChange logs a change by another replica or by a user.
+func (k *CAStore) logExternalChange(before state) {
+	now := k.state
+	if before.signer.cert.Equal(now.signer.cert) && string(before.bundle.PEM()) == string(now.bundle.PEM()) {
+		return
+	}
+	k.opts.Logger.Info("CA changed by another replica or user", now.logAttrs()...)
+}
+
+func (k *CAStore) advance(ctx context.Context, secret *corev1.Secret) error {
+	k.mu.Lock()
+	before := k.state.phase()
+	next, steps, err := k.policy.advance(k.state, k.now())
+	k.mu.Unlock()
+	if err != nil {
+		return fmt.Errorf("rotation of the root: %w", err)
+	}
+	if len(steps) == 0 {
+		return nil
+	}
+	changed := secret.DeepCopy()
+	if err := next.encode(changed); err != nil {
+		return fmt.Errorf("rotation of the root: %w", err)
+	}
+	// fails if the Secret has changed since it was read
+	stored, err := k.secrets.Update(ctx, changed, metav1.UpdateOptions{})
+	if apierrors.IsConflict(err) {
+		return nil // another replica was first; the next sync reads its change
+	}
+	if err != nil {
+		return fmt.Errorf("rotation of the root: Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+	}
+	if err := k.adopt(stored); err != nil {
+		return err
+	}
+	if next.phase() != before {
+		k.metrics.phaseChanges.WithLabelValues(string(next.phase())).Inc()
+	}
+	for _, step := range steps {
+		k.opts.Logger.Info("CA rotation: "+step, next.logAttrs()...)
+	}
+	return nil
+}
+
+// logAttrs returns log attributes, without keys.
+func (s state) logAttrs() []any {
+	out := []any{"phase", s.phase(), "signer", fingerprint(s.signer.cert), "roots", len(s.bundle.roots)}
+	if !s.phaseEnd.IsZero() {
+		out = append(out, "until", s.phaseEnd)
+	}
+	return out
+}

@@ -1,0 +1,199 @@
+package identity
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/x509"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/spiffe/go-spiffe/v2/bundle/x509bundle"
+	"github.com/spiffe/go-spiffe/v2/spiffeid"
+	"github.com/spiffe/go-spiffe/v2/svid/x509svid"
+)
+
+// simPod is a pod with the roots of its injection and those of its last certificate.
+type simPod struct {
+	key           *ecdsa.PrivateKey
+	injectedRoots *Bundle
+	issued        *Issued
+	roots         *Bundle
+	leaf          *x509.Certificate
+	renewAt       time.Time
+}
+
+// simMesh is three replicas and up to 16 pods, simulated over days.
+type simMesh struct {
+	lifetime time.Duration
+	stores   []*CAStore
+	servings []*ServingCertificate
+	pods     []*simPod
+	random   *rand.Rand
+	verified map[[2]any]bool
+}
+
+func (m *simMesh) randomReplica() int { return m.random.IntN(len(m.stores)) }
+
+// addPod injects a pod by one replica and requests its first certificate from another.
+func (m *simMesh) addPod(t *testing.T) {
+	a := &simPod{key: newKey(t), injectedRoots: m.stores[m.randomReplica()].Bundle()}
+	m.pods = append(m.pods, a)
+	m.renew(t, a)
+}
+
+// renew verifies the server and requests a certificate, as an agent does.
+func (m *simMesh) renew(t *testing.T, a *simPod) {
+	t.Helper()
+	i, roots := m.randomReplica(), a.roots
+	if roots == nil {
+		roots = a.injectedRoots
+	}
+	if err := verifyServing(roots, m.servings[i], time.Now()); err != nil {
+		t.Fatalf("%s: a pod cannot renew: %v", m.stores[i].Status().Phase, err)
+	}
+	issued, err := m.stores[i].Current().Sign(newCSR(t, a.key, &x509.CertificateRequest{}), blue, m.lifetime)
+	if err != nil {
+		t.Fatal(err)
+	}
+	a.issued, a.leaf = issued, leafOf(t, issued)
+	if a.roots, err = ParseBundle(issued.RootsPEM); err != nil {
+		t.Fatal(err)
+	}
+	a.renewAt = RenewAt(time.Now(), issued.NotAfter).Add(-time.Duration(m.random.Int64N(int64(m.lifetime / 10))))
+	if m.random.IntN(10) == 0 { // sometimes renewal succeeds only shortly before expiry
+		a.renewAt = issued.NotAfter.Add(-m.lifetime / 20)
+	}
+}
+
+// verifyAll verifies the certificates between every pod and every replica, and between random pods, in both
+// directions.
+func (m *simMesh) verifyAll(t *testing.T) {
+	t.Helper()
+	for i, k := range m.stores {
+		serving, err := m.servings[i].currentCertificate()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, a := range m.pods {
+			m.verifyOnce(t, k, "a replica is not trusted by a pod", serving.Leaf, a.roots,
+				func() error { return verifyServing(a.roots, m.servings[i], time.Now()) })
+			m.verifyOnce(t, k, "a pod is not trusted by a replica", a.leaf, k.Current(),
+				func() error { return isTrusted(a.leaf, k.Bundle()) })
+		}
+	}
+	for _, a := range m.pods {
+		b := m.pods[m.random.IntN(len(m.pods))]
+		m.verifyOnce(t, m.stores[0], "a pod is not trusted by another", a.leaf, b.roots,
+			func() error { return isTrusted(a.leaf, b.roots) })
+	}
+}
+
+// verifyOnce verifies a certificate once per bundle: later only its expiry can change the result.
+func (m *simMesh) verifyOnce(t *testing.T, k *CAStore, what string, leaf *x509.Certificate, by any,
+	verify func() error) {
+	t.Helper()
+	if time.Now().After(leaf.NotAfter) {
+		t.Fatalf("%s: %s: expired", k.Status().Phase, what)
+	}
+	if m.verified[[2]any{leaf, by}] {
+		return
+	}
+	if err := verify(); err != nil {
+		t.Fatalf("%s: %s: %v", k.Status().Phase, what, err)
+	}
+	m.verified[[2]any{leaf, by}] = true
+}
+
+func isTrusted(leaf *x509.Certificate, roots *Bundle) error {
+	_, err := leaf.Verify(x509.VerifyOptions{Roots: roots.Pool(), CurrentTime: time.Now(),
+		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}})
+	return err
+}
+
+// At any time, every pod and replica verify each other: through automatic and requested rotations, new pods, and
+// replicas that restart.
+func TestRotationKeepsMutualTrust(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const lifetime, life = time.Hour, 12 * time.Hour
+		server := &fakeSecretAPI{}
+		m := &simMesh{lifetime: lifetime, random: rand.New(rand.NewPCG(1, 2)), verified: map[[2]any]bool{}}
+		var running sync.WaitGroup
+		stops := []func(){}
+		replica := func() (*CAStore, *ServingCertificate) {
+			k := server.open(t, CAStoreOptions{Lifetime: lifetime, RootLifetime: life, PollInterval: 20 * time.Second,
+				Logger: slog.New(slog.DiscardHandler)}, time.Now)
+			s, err := NewServingCertificate(k, []string{"anymesh.test"}, lifetime)
+			if err != nil {
+				t.Fatal(err)
+			}
+			ctx, cancel := context.WithCancel(t.Context())
+			stops = append(stops, cancel)
+			running.Go(func() { _ = k.Run(ctx) })
+			return k, s
+		}
+		for range 3 {
+			k, s := replica()
+			m.stores, m.servings = append(m.stores, k), append(m.servings, s)
+			time.Sleep(7 * time.Second) // the replicas sync at different times
+		}
+		signers, phases := map[string]bool{}, map[Phase]int{}
+		for minute := range 2 * 24 * 60 {
+			synctest.Wait()
+			if minute%170 == 0 && len(m.pods) < 16 {
+				m.addPod(t)
+			}
+			if minute%700 == 300 {
+				server.requestRotation()
+			}
+			if minute%500 == 400 { // a replica restarts
+				i := m.randomReplica()
+				stops[i]()
+				m.stores[i], m.servings[i] = replica()
+				stops[i], stops = stops[len(stops)-1], stops[:len(stops)-1]
+			}
+			for _, a := range m.pods {
+				if !time.Now().Before(a.renewAt) {
+					m.renew(t, a)
+				}
+			}
+			m.verifyAll(t)
+			signers[fingerprint(m.stores[0].Current().cert)] = true
+			phases[m.stores[0].Status().Phase]++
+			time.Sleep(time.Minute)
+		}
+		for _, stop := range stops {
+			stop()
+		}
+		running.Wait()
+		if len(signers) < 6 || phases[Publishing] == 0 || phases[Retiring] == 0 || phases[Steady] == 0 {
+			t.Errorf("%d roots, minutes in each phase: %v", len(signers), phases)
+		}
+		for _, a := range m.pods {
+			verifyWithGoSPIFFE(t, a)
+		}
+	})
+}
+
+// verifyWithGoSPIFFE verifies a certificate with the bundle of its response, using go-spiffe.
+func verifyWithGoSPIFFE(t *testing.T, a *simPod) {
+	t.Helper()
+	key, err := encodeKey(a.key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	svid, err := x509svid.Parse(a.issued.CertificatePEM, key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bundle, err := x509bundle.Parse(spiffeid.RequireTrustDomainFromString("cluster.local"), a.issued.RootsPEM)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := x509svid.Verify(svid.Certificates, bundle, x509svid.WithTime(time.Now())); err != nil {
+		t.Error(err)
+	}
+}
