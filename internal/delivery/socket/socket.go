@@ -171,7 +171,12 @@ func (c *conn) await(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	return c.out.later(raw.Write, p)
+	n, err := c.out.later(raw.Write, p)
+	if c.mu.Lock(); errors.Is(err, os.ErrDeadlineExceeded) && c.closed {
+		err = net.ErrClosed
+	}
+	c.mu.Unlock()
+	return n, err
 }
 
 func duplicate(fd uintptr) (uintptr, error) {
@@ -211,6 +216,9 @@ func (c *conn) end() error {
 		return net.ErrClosed
 	}
 	c.closed = true
+	if c.waits != nil {
+		_ = c.waits.SetWriteDeadline(time.Unix(1, 0)) // a writer that waits has a descriptor of its own, which goes on
+	}
 	c.in.end()
 	c.out.end()
 	if c.watched {
