@@ -18,11 +18,15 @@ help: ## print this list
 build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/colors
+.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh
 $(BIN)/anymesh:
 	@echo "building anymesh"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./cmd/anymesh
 $(BIN)/colors:
 	@echo "building the example's program"; CGO_ENABLED=0 go build -trimpath -o $@ ./examples/colors/app
+
+# Anymesh with another sidecar driver, as third parties extend it: for tests.
+$(BIN)/extended/anymesh:
+	@echo "building anymesh with a second driver"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./test/e2e/extended
 
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
@@ -63,7 +67,7 @@ demo: all ## one cluster, four services, shifting weights; ends by itself
 	@go run ./examples/colors/demo --bin $(BIN)
 
 .PHONY: test
-test: all ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit

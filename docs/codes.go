@@ -10,7 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/lint"
 	"anymesh.dev/anymesh/internal/cli/manifest"
-	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -74,7 +74,7 @@ func said(code model.Code, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: envoy.Name, Renderer: envoy.Driver{}})
+	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: driver.Default, Drivers: driver.Renderers()})
 	if err != nil {
 		return "", err
 	}

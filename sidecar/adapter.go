@@ -13,7 +13,8 @@ import (
 var (
 	driversMutex sync.RWMutex
 	drivers      = make(map[string]Driver)
-	engineDriver Driver
+	// defaultClass names the driver of pods that name none.
+	defaultClass string
 )
 
 // errNotInstalled says that a control plane used drivers before it chose one.
@@ -49,45 +50,65 @@ func RendererOf(name string) (Renderer, bool) {
 	return renderer, ok
 }
 
-// InstallDriver chooses the driver that Patch and Start use. An unknown name is an error that lists the known ones.
+// InstallDriver sets the default driver: that of contexts which name no class. An unknown name is an error that lists the known
+// ones.
 func InstallDriver(driverName string) error {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
-	registered, ok := drivers[driverName]
-	if !ok {
-		known := strings.Join(slices.Sorted(maps.Keys(drivers)), ", ")
-		return fmt.Errorf("sidecar: unknown driver %q (forgotten import?); known drivers: %s", driverName, known)
+	if err := unknown(driverName); err != nil {
+		return err
 	}
-	engineDriver = registered
+	defaultClass = driverName
 	return nil
 }
 
 // InitDriver is InstallDriver by its other name.
 func InitDriver(driverName string) error { return InstallDriver(driverName) }
 
-// Patch calls the installed driver's Patch.
+// Patch calls the Patch of the driver that the InjectorContext in ctx names, or of the default one.
 func Patch(ctx context.Context) error {
-	driver, err := installed()
+	class := ""
+	if c, ok := ctx.Value(&InjectorCtxKey).(*InjectorContext); ok {
+		class = c.SidecarClass
+	}
+	driver, err := driverOf(class)
 	if err != nil {
 		return err
 	}
 	return driver.Patch(ctx)
 }
 
-// Start calls the installed driver's Start.
+// Start calls the Start of the driver that the ControllerContext in ctx names, or of the default one.
 func Start(ctx context.Context) (HealthProbes, error) {
-	driver, err := installed()
+	class := ""
+	if c, ok := ctx.Value(&ControllerCtxKey).(*ControllerContext); ok {
+		class = c.SidecarClass
+	}
+	driver, err := driverOf(class)
 	if err != nil {
 		return HealthProbes{}, err
 	}
 	return driver.Start(ctx)
 }
 
-func installed() (Driver, error) {
+// driverOf gives the driver of a class; an empty class is the default one.
+func driverOf(class string) (Driver, error) {
 	driversMutex.RLock()
 	defer driversMutex.RUnlock()
-	if engineDriver == nil {
+	if class == "" {
+		class = defaultClass
+	}
+	if class == "" {
 		return nil, errNotInstalled
 	}
-	return engineDriver, nil
+	return drivers[class], unknown(class)
+}
+
+// unknown is an error if there is no driver of a name. The caller holds the lock.
+func unknown(name string) error {
+	if _, ok := drivers[name]; ok {
+		return nil
+	}
+	known := strings.Join(slices.Sorted(maps.Keys(drivers)), ", ")
+	return fmt.Errorf("sidecar: unknown driver %q (forgotten import?); known drivers: %s", name, known)
 }

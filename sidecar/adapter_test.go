@@ -12,6 +12,7 @@ import (
 type probe struct {
 	pod      *corev1.Pod
 	handlers int
+	started  bool
 }
 
 func (p *probe) Patch(ctx context.Context) error {
@@ -23,7 +24,7 @@ func (p *probe) Patch(ctx context.Context) error {
 
 func (p *probe) Start(ctx context.Context) (HealthProbes, error) {
 	c := ctx.Value(&ControllerCtxKey).(*ControllerContext)
-	p.handlers = len(c.DebugHandlers)
+	p.handlers, p.started = len(c.DebugHandlers), true
 	return HealthProbes{Liveness: &HealthProbe{Path: "/live", Port: 1, HTTP: true}}, nil
 }
 
@@ -31,9 +32,9 @@ func (p *probe) Start(ctx context.Context) (HealthProbes, error) {
 func reset(t *testing.T) {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
-	saved, engine := drivers, engineDriver
-	drivers, engineDriver = map[string]Driver{}, nil
-	t.Cleanup(func() { drivers, engineDriver = saved, engine })
+	saved, class := drivers, defaultClass
+	drivers, defaultClass = map[string]Driver{}, ""
+	t.Cleanup(func() { drivers, defaultClass = saved, class })
 }
 
 func panics(f func()) (message any) {
@@ -106,16 +107,31 @@ func TestContextsReachTheDriver(t *testing.T) {
 	}
 }
 
-func TestSettingsOfTheMeshTakePrecedence(t *testing.T) {
-	c := MeshConfig{Sidecar: Settings{SidecarClass: "Pipy", SidecarDrivers: []DriverSettings{
-		{SidecarName: "pipy", SidecarImage: "driver-image", ProxyServerPort: 6060},
-		{SidecarName: "envoy", SidecarImage: "other"},
-	}}}
-	if c.GetSidecarImage() != "driver-image" || c.GetProxyServerPort() != 6060 || c.GetInitContainerImage() != "driver-image" {
-		t.Errorf("settings of the driver: %s %d %s", c.GetSidecarImage(), c.GetProxyServerPort(), c.GetInitContainerImage())
+// A context names its driver; without a name it is the one that was installed.
+func TestContextsNameTheirDriver(t *testing.T) {
+	reset(t)
+	first, second := &probe{}, &probe{}
+	Register("first", first)
+	Register("second", second)
+	if err := InstallDriver("first"); err != nil {
+		t.Fatal(err)
 	}
-	c.Sidecar.SidecarImage, c.Sidecar.SidecarClass = "mesh-image", "envoy"
-	if c.GetSidecarImage() != "mesh-image" || c.GetProxyServerPort() != DefaultProxyServerPort {
-		t.Errorf("settings of the mesh: %s %d", c.GetSidecarImage(), c.GetProxyServerPort())
+	for class, want := range map[string]*probe{"": first, "first": first, "second": second} {
+		t.Run("class "+class, func(t *testing.T) {
+			pod := &corev1.Pod{}
+			if err := Patch(&InjectorContext{Pod: pod, SidecarClass: class}); err != nil || want.pod != pod {
+				t.Errorf("Patch: %v; the driver got %p, want %p", err, want.pod, pod)
+			}
+			want.started = false
+			if _, err := Start(&ControllerContext{SidecarClass: class}); err != nil || !want.started {
+				t.Errorf("Start: %v; started: %v", err, want.started)
+			}
+		})
+	}
+	if err := Patch(&InjectorContext{SidecarClass: "third"}); err == nil || !strings.Contains(err.Error(), "known drivers: first, second") {
+		t.Errorf("Patch of an unknown class: %v", err)
+	}
+	if _, err := Start(&ControllerContext{SidecarClass: "third"}); err == nil || !strings.Contains(err.Error(), `"third"`) {
+		t.Errorf("Start of an unknown class: %v", err)
 	}
 }

@@ -1,8 +1,11 @@
 package sidecar
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
-// Configurator gives the mesh-wide settings that drivers need.
+// Configurator gives the settings that drivers need: those of one class.
 type Configurator interface {
 	GetSidecarClass() string
 	GetSidecarImage() string
@@ -16,17 +19,19 @@ type MeshConfig struct {
 	Sidecar Settings `json:"sidecar"`
 }
 
-// Settings are the sidecar settings of the mesh. Those at the top take precedence over those of the class's driver.
+// Settings are the sidecar settings of the mesh. The images at the top take precedence over those of the default driver. They say nothing
+// about the sidecars of other drivers: one proxy's image would not do for another.
 type Settings struct {
-	// SidecarClass names the driver that is used.
+	// SidecarClass names the default driver: that of pods which name none.
 	SidecarClass string `json:"sidecarClass,omitempty"`
-	// SidecarImage is the image of the proxy; it holds the agent as well.
+	// SidecarImage is the image of the default driver's proxy; it holds the agent as well.
 	SidecarImage string `json:"sidecarImage,omitempty"`
-	// InitContainerImage is the image of the init container that captures traffic.
+	// InitContainerImage is the image of the init container that captures traffic. It holds no proxy: other drivers use it too if their
+	// entry names none.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
-	// SidecarDrivers are the drivers that there are settings for.
+	// SidecarDrivers are the drivers that pods may name, besides the default one. Each is started, on its own ProxyServerPort.
 	SidecarDrivers []DriverSettings `json:"sidecarDrivers,omitempty"`
 }
 
@@ -39,22 +44,37 @@ type DriverSettings struct {
 	ProxyServerPort uint32 `json:"proxyServerPort,omitempty"`
 }
 
-const (
-	// DefaultSidecarClass is the driver of a mesh that names none.
-	DefaultSidecarClass = "envoy"
-	// DefaultProxyServerPort is where sidecars reach the control plane unless settings say otherwise.
-	DefaultProxyServerPort = 15128
-)
+// DefaultProxyServerPort is where sidecars reach the control plane unless the entry of their driver says otherwise.
+const DefaultProxyServerPort = 15128
 
-// GetSidecarClass names the driver that is used.
-func (c *MeshConfig) GetSidecarClass() string {
-	if c.Sidecar.SidecarClass == "" {
-		return DefaultSidecarClass
+// Classes lists the drivers that there are settings for, each once: the default one, then the others in their order.
+func (c *MeshConfig) Classes() []string {
+	out := []string{c.Sidecar.SidecarClass}
+	for _, d := range c.Sidecar.SidecarDrivers {
+		if !slices.ContainsFunc(out, func(known string) bool { return strings.EqualFold(known, d.SidecarName) }) {
+			out = append(out, d.SidecarName)
+		}
 	}
-	return c.Sidecar.SidecarClass
+	return out
 }
 
-// GetSidecarImage gives the image of the proxy: that of the mesh, else that of its driver.
+// Of gives the configuration as the sidecars of a class have it; an empty class is the default one.
+func (c *MeshConfig) Of(class string) *MeshConfig {
+	if class == "" || strings.EqualFold(class, c.Sidecar.SidecarClass) {
+		return c
+	}
+	own := *c
+	own.Sidecar.SidecarClass, own.Sidecar.SidecarImage = class, ""
+	if image := own.driver().InitContainerImage; image != "" {
+		own.Sidecar.InitContainerImage = image
+	}
+	return &own
+}
+
+// GetSidecarClass names the class that the settings are those of: the default driver, unless Of gave them.
+func (c *MeshConfig) GetSidecarClass() string { return c.Sidecar.SidecarClass }
+
+// GetSidecarImage gives the image of the proxy: that of the mesh for the default driver, else that of the driver's entry.
 func (c *MeshConfig) GetSidecarImage() string {
 	if c.Sidecar.SidecarImage != "" {
 		return c.Sidecar.SidecarImage

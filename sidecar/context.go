@@ -53,6 +53,8 @@ type InjectorContext struct {
 	// DryRun tells that the pod will not be created.
 	DryRun bool
 
+	// SidecarClass names the driver of the pod, which Patch calls; empty is the default. Configurator is that of the class.
+	SidecarClass string
 	// Workload is the workload that the pod is an instance of.
 	Workload model.Workload
 	// Node is the xDS node id of the sidecar.
@@ -124,12 +126,17 @@ type ControllerContext struct {
 	Configurator    Configurator
 	// MeshCatalog gives the current views and their changes, for drivers that deliver configuration themselves.
 	MeshCatalog Catalog
-	// Deliver makes the control plane render every view with the renderer and push what changed over xDS.
+	// Deliver makes the control plane listen on ProxyServerPort, render the views of the workloads that have pods of the class, and
+	// push what changed over xDS. A driver that does not call it in Start has the port for itself.
 	Deliver func(Renderer)
-	// DebugHandlers are served by the debug server, behind its authorisation; Start adds to them.
+	// DebugHandlers are served by the debug server, behind its authorisation; Start adds to them. Two drivers with one path are
+	// an error. "anymesh proxy config" asks for /debug/<class>?mesh=M&workload=W, which lists what is rendered unless Start adds it.
 	DebugHandlers map[string]http.Handler
 	CancelFunc    func()
 	Stop          chan struct{}
+
+	// SidecarClass names the driver that Start starts; empty is the default. Configurator and ProxyServerPort are those of the class.
+	SidecarClass string
 }
 
 // Value finds the context itself under ControllerCtxKey, and anything else in the context that it wraps.

@@ -2,13 +2,18 @@ package sidecar
 
 import (
 	"context"
+	"encoding/json"
 	"time"
 
 	"anymesh.dev/anymesh/model"
 )
 
-// Driver must be implemented by a sidecar driver. Patch is called when a pod is admitted, Start once when the control
-// plane starts.
+// ClassAnnotation is the annotation of a pod, or of its namespace, that names the pod's driver. The one of the pod counts more, and the
+// default is used where neither has it. The injector writes it onto the pod: a sidecar keeps its driver until its pod is replaced.
+const ClassAnnotation = "anymesh.dev/sidecarClass"
+
+// Driver must be implemented by a sidecar driver. Patch is called when a pod of its class is admitted, Start once when the control
+// plane starts. Several drivers serve side by side; the driver is a property of a pod.
 type Driver interface {
 	// Patch says what the sidecar needs in the pod of the InjectorContext in ctx. It changes that context's Pod or Sidecar and
 	// nothing else: it has no side effects in the cluster, so that the answer to a dry run is the answer.
@@ -50,6 +55,19 @@ type Resource struct {
 	Body []byte
 	// Origins are the fields that the resource comes from; a sidecar's complaint about it is reported there.
 	Origins []model.Origin
+}
+
+// MarshalJSON shows the resource to people: a body that is JSON as it is, any other in base64.
+func (r Resource) MarshalJSON() ([]byte, error) {
+	var body any = r.Body
+	if json.Valid(r.Body) {
+		body = json.RawMessage(r.Body)
+	}
+	return json.Marshal(struct {
+		Type string `json:"type"`
+		Name string `json:"name"`
+		Body any    `json:"body"`
+	}{r.Type, r.Name, body})
 }
 
 // HealthProbes says how the health of a sidecar driver is probed. A nil probe always succeeds.

@@ -33,7 +33,8 @@ var rows = []row{
 			}},
 	}},
 	{"Sidecars", []panel{
-		{"Connected sidecars", "Streams, by replica.", "short", []Query{{`anymesh_xds_streams`, "{{instance}}"}}},
+		{"Connected sidecars", "Streams, by replica and sidecar driver.", "short",
+			[]Query{{`sum by (instance, driver) (anymesh_xds_streams)`, "{{instance}} {{driver}}"}}},
 		{"Answers", "What sidecars make of their configuration. A nack is told on the object that caused it.", "ops",
 			[]Query{{`sum by (result) (rate(anymesh_xds_acks_total[5m]))`, "{{result}}"}}},
 		{"Refused configuration", "Resources that a connected sidecar refuses at present. The statuses of objects say which.", "short",

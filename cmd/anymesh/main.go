@@ -9,8 +9,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
-
-	_ "anymesh.dev/anymesh/internal/driver/envoy"
 )
 
 func main() {

@@ -14,6 +14,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -51,7 +52,7 @@ func describeWorkload(s *engine.State, name, namespace string) (description, err
 	if err != nil {
 		return nil, err
 	}
-	return describe.OfWorkload(s, w), nil
+	return describe.OfWorkload(s, w, driver.Default), nil
 }
 
 func describeService(s *engine.State, name, namespace string) (description, error) {
@@ -123,7 +124,7 @@ func describeObject(s *engine.State, o client.Object) description {
 	means := lookup.MeaningOf(s, dialect.RefOf(o))
 	switch {
 	case means.Workload != nil:
-		return describe.OfWorkload(s, lookup.Workload{Workload: *means.Workload})
+		return describe.OfWorkload(s, lookup.Workload{Workload: *means.Workload}, driver.Default)
 	case means.Service != nil:
 		return describe.OfService(s, *means.Service)
 	case means.Router != nil:

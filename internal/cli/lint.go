@@ -11,13 +11,14 @@ import (
 	"anymesh.dev/anymesh/internal/cli/lint"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
 func lintCommand() *cobra.Command {
 	var files []string
-	var output, driver, code string
+	var output, code string
 	var strict bool
 	o := lint.Options{}
 	c := &cobra.Command{
@@ -45,11 +46,10 @@ func lintCommand() *cobra.Command {
 			if len(files) == 0 {
 				return exitError{2, fmt.Errorf("say what to read: -f FILE, -f FOLDER or -f - for standard input")}
 			}
-			var known bool
-			if o.Renderer, known = sidecar.RendererOf(driver); !known {
-				return exitError{2, fmt.Errorf("--driver %q: there is none of this name; there are %v", driver, sidecar.Drivers())}
+			o.Drivers = driver.Renderers()
+			if o.Drivers[o.Driver] == nil {
+				return exitError{2, fmt.Errorf("--driver %q: there is none of this name; there are %s", o.Driver, strings.Join(sidecar.Drivers(), ", "))}
 			}
-			o.Driver = driver
 			documents, faults, err := manifest.Read(files, c.InOrStdin())
 			if err != nil {
 				return exitError{2, err}
@@ -78,9 +78,12 @@ func lintCommand() *cobra.Command {
 	c.Flags().StringVar(&code, "explain", "", "show the page of a finding's code: cause, example, and what to do")
 	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
 	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects that do not name one")
-	c.Flags().StringVar(&driver, "driver", "envoy", "sidecar driver whose abilities count")
+	c.Flags().StringVar(&o.Driver, "driver", driver.Default, usualDriver)
 	return c
 }
+
+// usualDriver says what --driver is for.
+const usualDriver = "sidecar driver of pods for which neither they nor their namespace name one: osm.sidecarClass of the mesh"
 
 // noArguments is cobra.NoArgs with the exit code of wrong usage.
 func noArguments(c *cobra.Command, args []string) error {

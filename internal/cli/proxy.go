@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"net/url"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,9 +12,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/inspect"
-	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/delivery/xds"
 )
 
 func proxyCommand() *cobra.Command {
@@ -41,6 +38,10 @@ func proxyStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			planes, err := controlPlanes(c.Context(), kube, system)
+			if err != nil {
+				return err
+			}
 			all, err := sidecars(c.Context(), kube, config, system)
 			if err != nil {
 				return err
@@ -49,7 +50,7 @@ func proxyStatusCommand() *cobra.Command {
 			if output == "json" {
 				err = terminal.JSON(out, all)
 			} else {
-				err = inspect.Table(out, terminal.StyleFor(out), all, time.Now())
+				err = inspect.Table(out, terminal.StyleFor(out), all, usualOf(c.Context(), config, planes[0]), time.Now())
 			}
 			if err == nil && inspect.Refuses(all) {
 				return exitError{code: 1}
@@ -59,62 +60,6 @@ func proxyStatusCommand() *cobra.Command {
 	}
 	s.addCluster(c)
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
-	addSystemNamespace(c, &system)
-	return c
-}
-
-func proxyConfigCommand() *cobra.Command {
-	var s source
-	var output, system string
-	c := &cobra.Command{
-		Use:   "config WORKLOAD",
-		Short: "Tell the configuration of a workload's sidecars: listeners, routes, clusters",
-		Long: "Tell the configuration of a workload's sidecars in words, or whole with --output json. A workload is NAMESPACE/NAME of its object, its name in\n" +
-			"the mesh, or pod/NAME.",
-		Args: func(c *cobra.Command, args []string) error {
-			if len(args) != 1 {
-				return exitError{2, fmt.Errorf("want one workload\n\n%s", c.UsageString())}
-			}
-			return nil
-		},
-		RunE: func(c *cobra.Command, args []string) error {
-			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
-			kube, config, err := s.connect()
-			if err != nil {
-				return err
-			}
-			state, _, err := s.state(c.Context(), nil)
-			if err != nil {
-				return err
-			}
-			w, err := lookup.FindWorkload(state, args[0], s.namespace)
-			if err != nil {
-				return err
-			}
-			pods, err := controlPlanes(c.Context(), kube, system)
-			if err != nil {
-				return err
-			}
-			query := url.Values{"mesh": {w.Mesh}, "workload": {w.Name}}
-			dump, err := askDebug(c.Context(), config, pods[0], "/debug/envoy?"+query.Encode())
-			if err != nil {
-				return err
-			}
-			out := c.OutOrStdout()
-			if output == "json" {
-				return terminal.JSON(out, json.RawMessage(dump))
-			}
-			envoy, err := inspect.ParseEnvoy(dump)
-			if err != nil {
-				return err
-			}
-			return envoy.Outline(out, terminal.StyleFor(out))
-		},
-	}
-	s.addCluster(c)
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	addSystemNamespace(c, &system)
 	return c
 }
@@ -152,12 +97,13 @@ func sidecars(ctx context.Context, kube client.Client, config *rest.Config, syst
 		if err != nil {
 			return nil, err
 		}
-		var clients []xds.Client
-		if err := json.Unmarshal(body, &clients); err != nil {
+		var connected []inspect.Sidecar
+		if err := json.Unmarshal(body, &connected); err != nil {
 			return nil, fmt.Errorf("the list of control plane %s: %w", plane.Name, err)
 		}
-		for _, c := range clients {
-			all = append(all, inspect.Sidecar{Client: c, Pod: names[c.Identity], ControlPlane: plane.Name})
+		for _, c := range connected {
+			c.Pod, c.ControlPlane = names[c.Identity], plane.Name
+			all = append(all, c)
 		}
 	}
 	return all, nil

@@ -11,31 +11,38 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // defaultPatience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
 const defaultPatience = 3 * time.Second
 
-// authorize finds the workload of a sidecar by the pod that its certificate names. What the sidecar says of itself can only agree
-// with that.
-func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
-	if len(peer.Chain) == 0 {
-		return xds.Grant{}, grpcstatus.Error(codes.Unauthenticated, "no client certificate")
+// authorizer finds the workload of a sidecar of a driver by the pod that its certificate names. What the sidecar says of itself can only
+// agree with that.
+func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
+	return func(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
+		if len(peer.Chain) == 0 {
+			return xds.Grant{}, grpcstatus.Error(codes.Unauthenticated, "no client certificate")
+		}
+		who, err := identity.PeerFromCertificate(peer.Chain[0])
+		if err != nil {
+			return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
+		}
+		ctx, cancel := context.WithTimeout(ctx, cp.patience)
+		defer cancel()
+		var workload model.Workload
+		err = cp.flow.Await(ctx, func() (known bool) { workload, known = cp.flow.WorkloadOf(who.PodUID); return known })
+		if err != nil {
+			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
+		}
+		if id := node.GetId(); id != "" && id != workload.NodeID {
+			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
+				who.Namespace, who.Pod, workload.NodeID, id)
+		}
+		if class := cp.flow.ClassOf(who.PodUID); !d.Has(class) {
+			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s has annotation %s: %q, and this is the discovery server of class %s; %s",
+				who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.elsewhere(class))
+		}
+		return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 	}
-	who, err := identity.PeerFromCertificate(peer.Chain[0])
-	if err != nil {
-		return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
-	}
-	ctx, cancel := context.WithTimeout(ctx, cp.patience)
-	defer cancel()
-	var workload model.Workload
-	err = cp.flow.Await(ctx, func() (known bool) { workload, known = cp.flow.WorkloadOf(who.PodUID); return known })
-	if err != nil {
-		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
-	}
-	if id := node.GetId(); id != "" && id != workload.NodeID {
-		return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
-			who.Namespace, who.Pod, workload.NodeID, id)
-	}
-	return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"crypto/x509"
 	"encoding/pem"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -21,11 +22,13 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/delivery"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // newPlane has mesh m with workload front_a, and no pods.
@@ -33,7 +36,18 @@ func newPlane() *controlPlane {
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
 	f.Set(frontNode())
-	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience}
+	usual := &driver{Class: delivery.Class{Name: "usual", Default: true}, mesh: twoDrivers()}
+	second := &driver{Class: delivery.Class{Name: "second"}, mesh: twoDrivers().Of("second")}
+	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience, drivers: []*driver{usual, second}}
+}
+
+func twoDrivers() *sidecar.MeshConfig {
+	return &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "usual", SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "second", ProxyServerPort: 15129}}}}
+}
+
+// authorize asks on behalf of the default driver.
+func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
+	return cp.authorizer(cp.drivers[0])(ctx, peer, node)
 }
 
 func frontNode() *api.VirtualNode {
@@ -43,10 +57,15 @@ func frontNode() *api.VirtualNode {
 	}
 }
 
-func (cp *controlPlane) addPod(app, uid string) {
-	cp.flow.Set(&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
-		Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app},
-	}})
+func (cp *controlPlane) addPod(app, uid string) { cp.addPodOf(app, app+"-1", uid, "") }
+
+// addPodOf adds a pod with a sidecar of a class.
+func (cp *controlPlane) addPodOf(app, name, uid, class string) {
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(uid), Labels: map[string]string{"app": app}}}
+	if class != "" {
+		pod.Annotations = map[string]string{sidecar.ClassAnnotation: class}
+	}
+	cp.flow.Set(pod)
 }
 
 // start runs the flow until the end of the test's bubble.
@@ -135,6 +154,32 @@ func TestAuthorize(t *testing.T) {
 			}
 			if grant != want {
 				t.Errorf("%s: granted %+v", c.text, grant)
+			}
+		}
+	})
+}
+
+// Each driver's server is for the sidecars of its own pods.
+func TestAuthorizeKnowsTheDriver(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ca, cp := newCA(t), newPlane()
+		for name, class := range map[string]string{"none": "", "usual": "usual", "second": "second", "gone": "gone"} {
+			cp.addPodOf("front", name, "uid-"+name, class)
+		}
+		cp.start(t)
+		for _, c := range []struct{ pod, server, says string }{
+			{"none", "usual", ""},
+			{"usual", "usual", ""},
+			{"second", "second", ""},
+			{"none", "second", `pod a/none has annotation anymesh.dev/sidecarClass: "", and this is the discovery server of class second; its own listens on port 15128`},
+			{"usual", "second", `class second; its own listens on port 15128`},
+			{"second", "usual", `pod a/second has annotation anymesh.dev/sidecarClass: "second", and this is the discovery server of class usual; its own listens on port 15129`},
+			{"gone", "usual", "the mesh serves usual, second only"},
+		} {
+			i := slices.IndexFunc(cp.drivers, func(d *driver) bool { return d.Name == c.server })
+			_, err := cp.authorizer(cp.drivers[i])(t.Context(), peer(t, ca, c.pod, "uid-"+c.pod), nil)
+			if c.says == "" && err != nil || c.says != "" && (grpcstatus.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), c.says)) {
+				t.Errorf("pod %s at %s: %v; want %q", c.pod, c.server, err, c.says)
 			}
 		}
 	})

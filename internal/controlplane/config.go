@@ -1,6 +1,7 @@
 package controlplane
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	drivers "anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/internal/objects/status"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -42,7 +44,8 @@ type Config struct {
 	Log                                                          *slog.Logger
 }
 
-// LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are errors.
+// LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are errors, and a mesh
+// that names no driver has the default one of this program.
 func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -58,6 +61,7 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("mesh configuration %s: there is more than one JSON document", path)
 	}
+	config.Sidecar.SidecarClass = cmp.Or(config.Sidecar.SidecarClass, drivers.Default)
 	return config, nil
 }
 

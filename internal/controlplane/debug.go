@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // serveDebug serves snapshots and profiles on the loopback address alone. Who may look is the API server's to say: whoever may
@@ -27,7 +28,8 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/model", cp.dumpModel)
 	mux.HandleFunc("GET /debug/views", cp.dumpView)
 	mux.HandleFunc("GET /debug/findings", cp.dumpFindings)
-	mux.HandleFunc("GET /debug/clients", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.xds.Clients()) })
+	mux.HandleFunc("GET /debug/clients", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.clients()) })
+	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.served()) })
 	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -91,13 +93,28 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, shown)
 }
 
+// dumpConfiguration shows what a driver's sidecars of the workload that the query names are to have, for drivers that do not themselves.
+func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
+		view, ok := cp.flow.View(key)
+		renderer, renders := sidecar.RendererOf(d.Name)
+		if !ok || !renders {
+			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+			return
+		}
+		resources, _ := sidecar.Configuration(renderer, view, cp.flow.Reach)
+		writeJSON(w, append([]sidecar.Resource{}, resources...)) // never null
+	}
+}
+
 func (cp *controlPlane) dumpFindings(w http.ResponseWriter, _ *http.Request) {
 	state := cp.flow.State()
 	if state == nil {
 		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
 		return
 	}
-	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.deliverer.Findings())))
+	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.deliverers().Findings())))
 }
 
 func writeJSON(w http.ResponseWriter, value any) {

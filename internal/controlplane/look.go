@@ -36,7 +36,7 @@ func (cp *controlPlane) live(ctx context.Context) error {
 	if !cp.assembled.Load() {
 		return nil
 	}
-	return probe(ctx, cp.probes.Liveness)
+	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Liveness })
 }
 
 // ready tells whether we can serve. Once we can, an API server that goes away changes nothing about that: what is known is served on.
@@ -44,7 +44,7 @@ func (cp *controlPlane) ready(ctx context.Context) error {
 	if !cp.assembled.Load() || !cp.flow.Ready() {
 		return errors.New(cmp.Or(cp.progress.reason(), "the control plane is starting"))
 	}
-	return probe(ctx, cp.probes.Readiness)
+	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Readiness })
 }
 
 // probe asks a driver's health endpoint on the loopback address. No endpoint is good health.
@@ -62,21 +62,21 @@ func probe(ctx context.Context, p *sidecar.HealthProbe) error {
 	if !p.HTTP {
 		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
 		if err != nil {
-			return fmt.Errorf("sidecar driver: %w", err)
+			return err
 		}
 		return conn.Close()
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+p.Path, nil)
 	if err != nil {
-		return fmt.Errorf("sidecar driver: %w", err)
+		return err
 	}
 	response, err := http.DefaultClient.Do(request)
 	if err != nil {
-		return fmt.Errorf("sidecar driver: %w", err)
+		return err
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 || response.StatusCode >= 400 {
-		return fmt.Errorf("sidecar driver: %s answers %s", p.Path, response.Status)
+		return fmt.Errorf("%s answers %s", p.Path, response.Status)
 	}
 	return nil
 }

@@ -16,14 +16,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/delivery"
-	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/finalizers"
 	"anymesh.dev/anymesh/internal/objects/status"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // controlPlane is a running control plane.
@@ -34,19 +31,17 @@ type controlPlane struct {
 	client   client.Client // reads and writes at the API server, past the cache
 	registry *prometheus.Registry
 
-	ca        authority
-	caStore   *identity.CAStore
-	serving   *identity.ServingCertificate
-	dialects  []dialect.Dialect
-	flow      *engine.Flow
-	deliverer *delivery.Deliverer
-	xds       *xds.Server
-	writer    *status.Writer
-	traces    *sdktrace.TracerProvider
-	releaser  *finalizers.Releaser
-	probes    sidecar.HealthProbes
-	debug     map[string]http.Handler
-	patience  time.Duration
+	ca       authority
+	caStore  *identity.CAStore
+	serving  *identity.ServingCertificate
+	dialects []dialect.Dialect
+	flow     *engine.Flow
+	drivers  []*driver
+	writer   *status.Writer
+	traces   *sdktrace.TracerProvider
+	releaser *finalizers.Releaser
+	debug    map[string]http.Handler
+	patience time.Duration
 
 	progress  progress
 	assembled atomic.Bool // all of the above is there
@@ -144,43 +139,30 @@ func (cp *controlPlane) build(ctx context.Context) error {
 
 // assemble connects the flow with what it feeds.
 func (cp *controlPlane) assemble(ctx context.Context) error {
-	class := cp.Mesh.GetSidecarClass()
-	cp.deliverer = delivery.New(cp.Log, class, func() { cp.writer.Wake() })
+	var err error
+	if cp.drivers, err = newDrivers(cp.Mesh, cp.Log, func() { cp.writer.Wake() }); err != nil {
+		return err
+	}
+	deliverers := cp.deliverers()
 	recorder := cp.recorder(ctx)
 	cp.releaser = finalizers.New(finalizers.Options{
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
 	})
-	cp.flow = engine.New(cp.Log, cp.dialects, cp.deliverer.Deliver, cp.releaser.Changed)
-	var err error
+	cp.flow = engine.New(cp.Log, cp.dialects, deliverers.Deliver, cp.releaser.Changed)
 	cp.writer, err = status.New(status.Options{
 		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache, Client: cp.client, Recorder: recorder,
-		Mesh: cp.flow, Delivered: cp.deliverer.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
+		Mesh: cp.flow, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("statuses: %w", err)
 	}
 	cp.flow.AddSink(cp.writer.Changed)
-	cp.xds = xds.NewServer(cp.authorize, xds.Options{
-		TLS: cp.serving.MutualTLSConfig(), Observer: cp.deliverer, Registerer: cp.registry, Logger: cp.Log,
-	})
-	cp.deliverer.Connect(cp.flow, cp.xds)
 	cp.flow.Register(cp.registry)
-	cp.deliverer.Register(cp.registry)
 	cp.flow.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))
-
-	if err := sidecar.InstallDriver(class); err != nil {
-		return err
-	}
-	started := &sidecar.ControllerContext{
-		Context: ctx, ProxyServerPort: cp.Mesh.GetProxyServerPort(), OsmNamespace: cp.Namespace, KubeConfig: cp.KubeConfig,
-		Configurator: cp.Mesh, MeshCatalog: catalog{cp.flow}, Deliver: cp.deliverer.SetRenderer,
-		DebugHandlers: cp.debug, Stop: make(chan struct{}),
-	}
-	driverCtx, cancel := context.WithCancel(started)
-	started.CancelFunc = cancel
-	context.AfterFunc(ctx, func() { close(started.Stop); cancel() })
-	if cp.probes, err = sidecar.Start(driverCtx); err != nil {
-		return fmt.Errorf("sidecar driver %s: %w", class, err)
+	for _, d := range cp.drivers {
+		if err := cp.startDriver(ctx, d); err != nil {
+			return err
+		}
 	}
 	return nil
 }
@@ -203,7 +185,13 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		if err := cp.flow.Await(ctx, func() bool { return true }); err != nil {
 			return nil // we are stopping
 		}
-		return cp.serveXDS(ctx)
+		servers, ctx := errgroup.WithContext(ctx)
+		for _, d := range cp.drivers {
+			if d.xds != nil {
+				servers.Go(func() error { return cp.serveXDS(ctx, d) })
+			}
+		}
+		return servers.Wait()
 	})
 	group.Go(func() error {
 		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.write)

@@ -14,7 +14,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
-	"anymesh.dev/anymesh/internal/delivery/socket"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/pod/inject"
@@ -53,15 +52,6 @@ func serve(ctx context.Context, what, address string, handler http.Handler, conf
 	return fmt.Errorf("%s: %w", what, err)
 }
 
-func (cp *controlPlane) serveXDS(ctx context.Context) error {
-	address := fmt.Sprintf(":%d", cp.Mesh.GetProxyServerPort())
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
-	if err != nil {
-		return fmt.Errorf("discovery server: %w", err)
-	}
-	return cp.xds.Serve(ctx, identity.CloseOnCertificateExpiry(socket.Listener(listener)))
-}
-
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube), identity.HandlerOptions{
 		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
@@ -83,7 +73,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
 	}
 	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
-		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Configurator: cp.Mesh, KubeClient: cp.kube,
+		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Mesh: cp.Mesh, KubeClient: cp.kube,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})

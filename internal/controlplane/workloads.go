@@ -112,3 +112,12 @@ func (n namespaces) Labels(ctx context.Context, name string) (map[string]string,
 	}
 	return ns.Labels, nil
 }
+
+// Annotations gives the annotations of a namespace.
+func (n namespaces) Annotations(ctx context.Context, name string) (map[string]string, error) {
+	var ns corev1.Namespace
+	if err := n.reader.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {
+		return nil, err
+	}
+	return ns.Annotations, nil
+}

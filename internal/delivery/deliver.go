@@ -29,13 +29,16 @@ type Mesh interface {
 	View(workload model.Key) (*model.View, bool)
 	Reach(destination model.Key) (model.Reach, bool)
 	WorkloadOf(podUID string) (model.Workload, bool)
+	// Classes lists the classes of a workload's pods, ClassOf gives that of one; empty is that of a pod that names none.
+	Classes(workload model.Key) []string
+	ClassOf(podUID string) string
 }
 
-// Deliverer renders views and publishes them. Its zero value is not usable; use New.
+// Deliverer renders views for the sidecars of one driver and publishes them. Its zero value is not usable; use New.
 type Deliverer struct {
 	publisher Publisher
 	mesh      Mesh
-	driver    string
+	class     Class
 	log       *slog.Logger
 	// changed is called when the findings may have changed.
 	changed func()
@@ -56,18 +59,20 @@ type workload struct {
 	// owner is where a resource is reported that comes from no field.
 	owner    model.Origin
 	findings []model.Finding
+	// used is whether a pod of the workload has the driver.
+	used bool
 }
 
-// destination is what became of a reach: rendered once, for all workloads that have it.
+// destination is what became of a reach: rendered once, for all workloads that have it, and as long as there are any.
 type destination struct {
 	resources resources
 	users     map[model.Key]struct{}
 }
 
 // New makes a deliverer for the sidecars of one driver. It delivers nothing until it has a publisher, a mesh and a renderer.
-func New(log *slog.Logger, driver string, changed func()) *Deliverer {
+func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
-		driver: driver, log: log, changed: changed,
+		class: class, log: log, changed: changed,
 		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, refused: refusals{},
 		rendered: newRendered(),
 	}
@@ -81,6 +86,13 @@ func (d *Deliverer) SetRenderer(r sidecar.Renderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.renderer = r
+}
+
+// Renders tells whether there is a renderer: a driver that delivers by itself gives none.
+func (d *Deliverer) Renders() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.renderer != nil
 }
 
 // Deliver is a sink of the flow: it publishes what is not as it was.
@@ -98,68 +110,76 @@ func (d *Deliverer) deliver(c engine.Change) (told bool) {
 		return false
 	}
 	updates := d.reach(c.Reaches)
-	slices.SortFunc(c.Views, model.Key.Compare)
-	for _, key := range c.Views {
-		view, there := d.mesh.View(key)
-		if !there {
-			told = told || len(d.workload(key).findings) > 0
-			d.leave(key)
-			d.publisher.Remove(key.String())
-			continue
-		}
-		before := d.workload(key).findings
-		if err := d.publish(key, view, c.Since); err != nil {
-			d.log.Error("view is not delivered; sidecars keep what they have", "workload", key, "error", err)
-		}
-		told = told || !slices.Equal(before, d.workloads[key].findings)
+	for _, key := range d.affected(c) {
+		told = d.renew(key, c.Since) || told
 		delete(updates, key) // with the whole view they have been published
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(updates), model.Key.Compare) {
 		u := updates[key]
 		d.publisher.Update(key.String(), u.changed, u.removed, c.Since)
 	}
+	told = d.use(c.Classes) || told
 	d.move(c.Pods)
 	return d.forgetRefusals() || told
+}
+
+// renew publishes a workload as it is now, or removes it, and tells whether there is something else to say of it.
+func (d *Deliverer) renew(key model.Key, since time.Time) (told bool) {
+	before := d.workload(key).told()
+	classes := d.mesh.Classes(key)
+	view, there := d.mesh.View(key)
+	if !there || !d.class.serves(classes) {
+		if d.workloads[key] != nil {
+			d.leave(key)
+			d.publisher.Remove(key.String())
+		}
+		return len(before) > 0
+	}
+	if err := d.publish(key, view, since); err != nil {
+		d.log.Error("view is not delivered; sidecars keep what they have", "workload", key, "driver", d.class.Name, "error", err)
+	}
+	w := d.workloads[key]
+	w.used = d.class.uses(classes)
+	return !slices.Equal(before, w.told())
 }
 
 // publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
 func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
 	d.rendered.WithLabelValues("view").Inc()
 	rendered, findings := d.renderer.Render(view)
-	own, err := encode(rendered)
+	w := &workload{owner: view.Workload.Origin}
+	for _, to := range view.Destinations {
+		w.destinations = append(w.destinations, to.Key)
+		d.hold(to.Key, key)
+	}
+	before := d.workload(key)
 	var snapshot *xds.Snapshot
-	if err == nil {
-		snapshot, err = d.snapshot(own, view)
+	var err error
+	if w.own, err = encode(rendered); err == nil {
+		snapshot, err = d.snapshot(w)
 	}
 	if err != nil {
 		err = fmt.Errorf("workload %s: %w", key, err)
 		failed := model.NewFinding(view.Workload.Origin, model.CodeNotSupported,
-			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.driver, err))
+			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.class.Name, err))
 		failed.Severity = model.Error
-		w := *d.workload(key)
-		w.owner, w.findings = view.Workload.Origin, []model.Finding{failed}
-		d.workloads[key] = &w
+		d.release(key, w.destinations, before.destinations)
+		w.own, w.destinations, w.findings = before.own, before.destinations, []model.Finding{failed}
+		d.workloads[key] = w
 		return err
 	}
-	d.leave(key)
-	w := &workload{
-		own: own, owner: view.Workload.Origin,
-		findings: slices.Concat(findings, model.Unsupported(d.driver, view.Needs(), d.renderer.Supports())),
-	}
-	for _, to := range view.Destinations {
-		w.destinations = append(w.destinations, to.Key)
-		d.destination(to.Key).users[key] = struct{}{}
-	}
+	w.findings = slices.Concat(findings, model.Unsupported(d.class.Name, view.Needs(), d.renderer.Supports()))
+	d.release(key, before.destinations, w.destinations)
 	d.workloads[key] = w
 	d.publisher.Publish(key.String(), snapshot, since)
 	return nil
 }
 
 // snapshot is all that the sidecars of a workload must know.
-func (d *Deliverer) snapshot(own resources, view *model.View) (*xds.Snapshot, error) {
-	all := own.list(nil)
-	for _, to := range view.Destinations {
-		all = d.destination(to.Key).resources.list(all)
+func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
+	all := w.own.list(nil)
+	for _, to := range w.destinations {
+		all = d.destinations[to].resources.list(all)
 	}
 	return xds.NewSnapshot(all...)
 }
@@ -174,19 +194,20 @@ func (d *Deliverer) workload(key model.Key) *workload {
 
 // leave forgets a workload.
 func (d *Deliverer) leave(key model.Key) {
-	for _, to := range d.workload(key).destinations {
-		delete(d.destination(to).users, key)
-		d.forget(to)
-	}
+	d.release(key, d.workload(key).destinations, nil)
 	delete(d.workloads, key)
 }
 
-// move sends sidecars away whose pod is an instance of another workload now; they come back and are placed anew.
+// move sends sidecars away whose pod is an instance of another workload now, or has another driver; they come back and are placed anew.
 func (d *Deliverer) move(pods []string) {
 	to := map[string]string{}
 	for _, uid := range pods {
-		if w, known := d.mesh.WorkloadOf(uid); known {
+		w, known := d.mesh.WorkloadOf(uid)
+		switch {
+		case known && d.class.Has(d.mesh.ClassOf(uid)):
 			to[uid] = w.Key.String()
+		case known:
+			to[uid] = ""
 		}
 	}
 	if len(to) > 0 {

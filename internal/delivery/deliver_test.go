@@ -39,7 +39,7 @@ func TestOnlyWhatChangedIsPublished(t *testing.T) {
 
 // A driver that delivers by itself sets no renderer.
 func TestWithoutARendererNothingIsDelivered(t *testing.T) {
-	d := delivery.New(slog.New(slog.DiscardHandler), "own", func() {})
+	d := delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: "own", Default: true}, func() {})
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, d.Deliver)
 	for _, o := range objects(t, shop) {
 		f.Set(o)

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"fmt"
+	"slices"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/model"
@@ -46,21 +47,17 @@ type update struct {
 	removed []xds.Ref
 }
 
-// reach renders destinations that lead elsewhere than before, and gives what that changes for each workload.
+// reach renders destinations that lead elsewhere than before, and gives what that changes for each workload. Those that nobody has are
+// rendered when somebody does.
 func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
 	updates := map[model.Key]*update{}
 	for _, key := range keys {
-		to := d.destination(key)
-		before := to.resources
-		to.resources = nil
-		if leads, there := d.mesh.Reach(key); there {
-			var err error
-			d.rendered.WithLabelValues("destination").Inc()
-			if to.resources, err = encode(d.renderer.RenderDestination(leads)); err != nil {
-				d.log.Error("destination is not delivered; sidecars keep what they have", "destination", key, "error", err)
-				to.resources = before
-			}
+		to := d.destinations[key]
+		if to == nil {
+			continue
 		}
+		before := to.resources
+		d.renderDestination(key, to)
 		u := difference(before, to.resources)
 		if len(u.changed)+len(u.removed) == 0 {
 			continue
@@ -74,10 +71,23 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
 			all.changed, all.removed = append(all.changed, u.changed...), append(all.removed, u.removed...)
 		}
 	}
-	for _, key := range keys {
-		d.forget(key)
-	}
 	return updates
+}
+
+// renderDestination renders a destination as it is now. If that fails, it stays as it was.
+func (d *Deliverer) renderDestination(key model.Key, to *destination) {
+	leads, there := d.mesh.Reach(key)
+	if !there {
+		to.resources = nil
+		return
+	}
+	d.rendered.WithLabelValues("destination").Inc()
+	now, err := encode(d.renderer.RenderDestination(leads))
+	if err != nil {
+		d.log.Error("destination is not delivered; sidecars keep what they have", "destination", key, "driver", d.class.Name, "error", err)
+		return
+	}
+	to.resources = now
 }
 
 func difference(before, now resources) update {
@@ -95,19 +105,27 @@ func difference(before, now resources) update {
 	return u
 }
 
-func (d *Deliverer) destination(key model.Key) *destination {
+// hold makes a workload one that has a destination.
+func (d *Deliverer) hold(key, user model.Key) {
 	to := d.destinations[key]
 	if to == nil {
 		to = &destination{users: map[model.Key]struct{}{}}
 		d.destinations[key] = to
+		d.renderDestination(key, to)
 	}
-	return to
+	to.users[user] = struct{}{}
 }
 
-// forget drops a destination that leads nowhere and that nobody has.
-func (d *Deliverer) forget(key model.Key) {
-	if to := d.destinations[key]; to != nil && to.resources == nil && len(to.users) == 0 {
-		delete(d.destinations, key)
+// release takes destinations from a workload, but for those that it keeps. Both lists are in order.
+func (d *Deliverer) release(user model.Key, from, keeps []model.Key) {
+	for _, key := range from {
+		if _, kept := slices.BinarySearchFunc(keeps, key, model.Key.Compare); kept {
+			continue
+		}
+		to := d.destinations[key]
+		if delete(to.users, user); len(to.users) == 0 {
+			delete(d.destinations, key)
+		}
 	}
 }
 
@@ -118,7 +136,7 @@ func (d *Deliverer) find(key model.Key, ref xds.Ref) (resource, bool) {
 		return r, true
 	}
 	for _, to := range w.destinations {
-		if r, ok := d.destination(to).resources[ref]; ok {
+		if r, ok := d.destinations[to].resources[ref]; ok {
 			return r, true
 		}
 	}

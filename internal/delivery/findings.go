@@ -57,13 +57,13 @@ func (d *Deliverer) Findings() []model.Finding {
 	defer d.mu.Unlock()
 	var out []model.Finding
 	for _, w := range d.workloads {
-		out = append(out, w.findings...)
+		out = append(out, w.told()...)
 	}
 	for r := range d.refused {
 		for _, message := range d.refused.messages(r) {
 			for _, origin := range d.originsOf(r) {
 				out = append(out, model.NewFinding(origin, model.CodeRejected,
-					fmt.Sprintf("the sidecars of workload %s refuse %s: %s", r.workload, r.ref.Name, message)))
+					fmt.Sprintf("the %s sidecars of workload %s refuse %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
 			}
 		}
 	}
@@ -80,7 +80,8 @@ func (d *Deliverer) originsOf(r refusal) []model.Origin {
 
 // Nacked implements xds.Observer: a finding about each field that the refused resources come from.
 func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, message string) {
-	d.log.Warn("a sidecar refused configuration", "workload", key, "client", identity, "type", typeURL, "resources", names, "error", message)
+	d.log.Warn("a sidecar refused configuration", "driver", d.class.Name, "workload", key, "client", identity,
+		"type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
 	workload, news := named(key), false
 	for _, name := range names {

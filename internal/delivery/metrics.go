@@ -2,7 +2,7 @@ package delivery
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Register adds the deliverer's metrics to a registry.
+// Register adds the deliverer's metrics to a registry. Those of several drivers need a label that tells them apart.
 func (d *Deliverer) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, size func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_deliver_" + name, Help: help}, func() float64 {

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: the sidecars of workload m/front_a refuse " + toBack + ": no"
+const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: the envoy sidecars of workload m/front_a refuse " + toBack + ": no"
 
 func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 	f := newFixture(t)

@@ -58,11 +58,26 @@ func (f *Flow) Workload(key model.Key) (model.Workload, bool) {
 func (f *Flow) WorkloadOf(podUID string) (model.Workload, bool) {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	key, ok := f.world.mesh.Pods.LookFirst(podUID)
+	pod, ok := f.world.mesh.Pods.LookFirst(podUID)
 	if !ok {
 		return model.Workload{}, false
 	}
-	return f.world.mesh.Workloads.LookFirst(key)
+	return f.world.mesh.Workloads.LookFirst(pod.Workload)
+}
+
+// ClassOf gives the sidecarClass that an instance of a workload names, by the pod's unique id; empty if it names none.
+func (f *Flow) ClassOf(podUID string) string {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	pod, _ := f.world.mesh.Pods.LookFirst(podUID)
+	return pod.Class
+}
+
+// Classes lists the sidecarClasses that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
+func (f *Flow) Classes(workload model.Key) []string {
+	f.lock.RLock()
+	defer f.lock.RUnlock()
+	return f.world.mesh.ClassesOf(workload)
 }
 
 // Findings gives what there is to say about an object, in canonical order.

@@ -6,9 +6,11 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/sidecar"
 )
 
-// SlimPod drops what no dialect reads of a pod. It is a transform for the cache: pods are most of what a cluster has.
+// SlimPod drops what neither dialects nor we read of a pod. It is a transform for the cache: pods are most of what a cluster has.
 func SlimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -26,6 +28,9 @@ func SlimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
 	}
+	if class, named := pod.Annotations[sidecar.ClassAnnotation]; named {
+		slim.Annotations = map[string]string{sidecar.ClassAnnotation: class}
+	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady || slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: c.Type}) {
 			slim.Status.Conditions = append(slim.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
@@ -36,7 +41,8 @@ func SlimPod(object any) (any, error) {
 
 // podMatters compares slim pods.
 func podMatters(old, now *corev1.Pod) bool {
-	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) || old.Status.Phase != now.Status.Phase ||
+	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) ||
+		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] || old.Status.Phase != now.Status.Phase ||
 		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		old.Status.PodIP != now.Status.PodIP || !slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||
 		!slices.EqualFunc(old.Status.Conditions, now.Status.Conditions, func(a, b corev1.PodCondition) bool {

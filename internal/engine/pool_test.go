@@ -20,6 +20,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 var (
@@ -130,6 +131,9 @@ func (w *cluster) pod(namespace string) *corev1.Pod {
 	}
 	if w.chance(70) {
 		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: []corev1.ConditionStatus{"True", "False"}[w.random.IntN(2)]}}
+	}
+	if w.chance(40) {
+		pod.Annotations = map[string]string{sidecar.ClassAnnotation: w.name("class", 2)}
 	}
 	if w.chance(10) {
 		pod.DeletionTimestamp = new(metav1.Unix(9, 0))

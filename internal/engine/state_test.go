@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // sameAddress compares addresses, whose fields nobody can see.
@@ -35,7 +36,8 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			got, want := f.State(), Compute(dialects, w.list())
 			for what, pair := range map[string][2]any{
 				"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
-				"findings": {want.Findings, got.Findings}, "workloads of pods": {want.pods, got.pods},
+				"findings": {want.Findings, got.Findings}, "pods": {want.pods, got.pods},
+				"classes": {want.Classes, got.Classes},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
 					t.Fatalf("seed %d, step %d: %s differ (-afresh +incremental):\n%s", seed, step, what, cmp.Diff(pair[0], pair[1], sameAddress))
@@ -79,6 +81,11 @@ func TestChangesNameWhatChanged(t *testing.T) {
 				t.Fatalf("pod %s moved, and nobody was told", uid)
 			}
 		}
+		for key := range union(before.Classes, now.Classes) {
+			if !slices.Equal(before.Classes[key], now.Classes[key]) && !slices.Contains(told.Classes, key) {
+				t.Fatalf("the pods of %s have other classes, and nobody was told", key)
+			}
+		}
 		for _, finding := range slices.Concat(before.Findings, now.Findings) {
 			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) && !slices.Contains(told.Told, finding.Object) {
 				t.Fatalf("%s is new or gone, and nobody was told", finding)
@@ -119,6 +126,43 @@ func TestWorkDoesNotGrowWithTheMesh(t *testing.T) {
 	}
 }
 
+// The pods of one workload may have several drivers.
+func TestClassesOfAWorkload(t *testing.T) {
+	f := New(quiet, dialects)
+	f.Set(mesh())
+	f.Set(node("front"))
+	front := model.Key{Mesh: "m", Name: "front_a"}
+	for i, c := range []struct {
+		class string
+		want  []string
+	}{
+		{"", []string{""}},
+		{"two", []string{"", "two"}},
+		{"one", []string{"", "one", "two"}},
+		{"two", []string{"", "one", "two"}},
+	} {
+		p := pod("front", fmt.Sprintf("uid-%d", i))
+		p.Name = string(p.UID)
+		if c.class != "" {
+			p.Annotations = map[string]string{sidecar.ClassAnnotation: c.class}
+		}
+		f.Set(p)
+		f.Settle()
+		if got := f.Classes(front); !slices.Equal(got, c.want) {
+			t.Errorf("with pod %d of class %q: %q, want %q", i, c.class, got, c.want)
+		}
+		if got := f.ClassOf(string(p.UID)); got != c.class {
+			t.Errorf("pod %d has class %q, want %q", i, got, c.class)
+		}
+		if diff := cmp.Diff(f.State().Classes[front], c.want); diff != "" {
+			t.Errorf("the state says otherwise:\n%s", diff)
+		}
+	}
+	if got := f.Classes(model.Key{Mesh: "m", Name: "nobody"}); len(got) != 0 {
+		t.Errorf("a workload without pods has classes %q", got)
+	}
+}
+
 func TestWorkloadOfAPod(t *testing.T) {
 	f := New(quiet, dialects)
 	f.Set(mesh())
@@ -149,7 +193,7 @@ func TestSlimPodsMeanTheSame(t *testing.T) {
 			p.Spec = corev1.PodSpec{
 				ServiceAccountName: "robot", NodeName: "n1", Containers: []corev1.Container{{Name: "app", Image: "x", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}},
 			}
-			p.Annotations = map[string]string{"large": "text"}
+			p.Annotations = map[string]string{"large": "text", sidecar.ClassAnnotation: "one"}
 			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app"}}
 			p.Status.Conditions = slices.Insert(p.Status.Conditions, 0, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
@@ -159,7 +203,7 @@ func TestSlimPodsMeanTheSame(t *testing.T) {
 			t.Fatal(err)
 		}
 		slim = append(slim, s.(client.Object))
-		if p, ok := s.(*corev1.Pod); ok && (len(p.Spec.Containers) > 0 || p.Annotations != nil || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
+		if p, ok := s.(*corev1.Pod); ok && (len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
 			t.Errorf("a slim pod still has %+v", p)
 		}
 	}
@@ -172,6 +216,9 @@ func TestSlimPodsMeanTheSame(t *testing.T) {
 	}
 	if diff := cmp.Diff(a.Findings, b.Findings); diff != "" {
 		t.Errorf("findings differ (-whole +slim):\n%s", diff)
+	}
+	if diff := cmp.Diff(a.Classes, b.Classes); diff != "" {
+		t.Errorf("classes differ (-whole +slim):\n%s", diff)
 	}
 	if s, err := SlimPod("something else"); err != nil || s != "something else" {
 		t.Errorf("what is no pod becomes %v (%v)", s, err)

@@ -8,6 +8,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 func TestWhichUpdatesMatter(t *testing.T) {
@@ -65,6 +66,8 @@ func TestWhichUpdatesOfPodsMatter(t *testing.T) {
 		{"a heartbeat", func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Conditions[0].LastProbeTime = metav1.Unix(1, 0) }, false},
 		{"it starts and ends", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
 		{"labels", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "b"} }, true},
+		{"the driver of its sidecar", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.ClassAnnotation: "b"} }, true},
+		{"another annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
 		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
 		{"the first word about readiness", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
 		{"a second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},

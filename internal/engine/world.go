@@ -15,8 +15,10 @@ import (
 type Change struct {
 	// Views are the workloads whose view changed, Reaches the destinations that lead elsewhere.
 	Views, Reaches []model.Key
-	// Pods are the unique ids of those that belong to another workload.
-	Pods []string
+	// Classes are the workloads whose pods may have other drivers, Pods the unique ids of those that belong to another workload or name
+	// another driver.
+	Classes []model.Key
+	Pods    []string
 	// Told are the objects about which there is something else to say: a finding, or the mesh that they belong to.
 	Told []model.ObjectRef
 	// Objects are those that came or changed, and Gone those that went.
@@ -42,14 +44,17 @@ func newWorld(dialects []dialect.Dialect) *world {
 	for _, d := range dialects {
 		d.Rules(g, w.objects, m)
 	}
-	w.mesh = store.NewMesh(g, m)
+	w.mesh = store.NewMesh(g, w.objects, m)
 	return w
 }
 
 // settle brings everything up to date.
 func (w *world) settle() Change {
 	w.graph.Run()
-	c := Change{Views: w.mesh.Views.Changed(), Reaches: w.mesh.Reaches.Changed(), Pods: w.mesh.Pods.Changed(), Told: w.mesh.Findings.Changed()}
+	c := Change{
+		Views: w.mesh.Views.Changed(), Reaches: w.mesh.Reaches.Changed(),
+		Classes: w.mesh.Classes.Changed(), Pods: w.mesh.Pods.Changed(), Told: w.mesh.Findings.Changed(),
+	}
 	told := make(map[model.ObjectRef]struct{}, len(c.Told))
 	for _, ref := range c.Told {
 		told[ref] = struct{}{}

@@ -57,6 +57,7 @@ func runAll(m *testing.M) (code int, err error) {
 		if _, downErr := anymesh(context.Background(), "sandbox", "down", "--name", lab.name); err == nil {
 			err = downErr
 		}
+		_ = os.Remove(extendedImagesFile()) // there is none if nothing came up
 	}()
 	if err := up(ctx); err != nil {
 		return 1, err
@@ -66,7 +67,12 @@ func runAll(m *testing.M) (code int, err error) {
 
 // up brings the cluster, Anymesh and the example to life.
 func up(ctx context.Context) error {
-	out, err := anymesh(ctx, "sandbox", "up", "--name", lab.name, "--output", "json", "--images", filepath.Join(root, "examples/images.yaml"))
+	extended, err := extendedImages()
+	if err != nil {
+		return err
+	}
+	out, err := anymesh(ctx, "sandbox", "up", "--name", lab.name, "--output", "json",
+		"--images", filepath.Join(root, "examples/images.yaml"), "--images", extended)
 	if err != nil {
 		return err
 	}
@@ -177,8 +183,12 @@ type outcome struct {
 
 // callFrom makes the pod behind a Service of namespace colors call a URL.
 func callFrom(ctx context.Context, service, target string) (outcome, error) {
+	return callFromIn(ctx, "colors", service, target)
+}
+
+func callFromIn(ctx context.Context, namespace, service, target string) (outcome, error) {
 	var o outcome
-	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
+	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace(namespace).Resource("services").Name(service+":8080").
 		SubResource("proxy").Suffix("call").Param("url", target).DoRaw(ctx)
 	if err != nil {
 		return o, fmt.Errorf("asking %s to call %s: %w", service, target, err)

@@ -6,6 +6,7 @@
 package describe
 
 import (
+	"cmp"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
@@ -17,6 +18,8 @@ import (
 // Workload is what a workload is in the mesh.
 type Workload struct {
 	lookup.Workload
+	// Drivers are the sidecar drivers of its pods, if there is another one than the usual.
+	Drivers   []string         `json:"drivers,omitempty"`
 	Egress    model.Egress     `json:"egress"`
 	Inbound   []Port           `json:"inbound,omitempty"`
 	Instances []model.Endpoint `json:"instances,omitempty"`
@@ -65,10 +68,17 @@ type Caller struct {
 	Share    string          `json:"share,omitempty"`
 }
 
-// OfWorkload describes a workload.
-func OfWorkload(s *engine.State, w lookup.Workload) Workload {
+// OfWorkload describes a workload. Pods that name no sidecar driver have the usual one.
+func OfWorkload(s *engine.State, w lookup.Workload, usual string) Workload {
 	view := s.Views[w.Key]
 	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key), Status: conditions(s, w.Origin.Object)}
+	out.Drivers = s.Drivers(w.Key, usual)
+	if w.Pod != nil {
+		out.Drivers = []string{cmp.Or(s.ClassOf(w.Pod.Instance.UID), usual)}
+	}
+	if len(out.Drivers) == 1 && out.Drivers[0] == usual {
+		out.Drivers = nil
+	}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
 	for _, in := range view.Inbound {
 		p := Port{Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin, Routes: routes(s, view.Mesh.Name, in.Routes)}

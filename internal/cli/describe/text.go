@@ -40,6 +40,9 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	}
 	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	fmt.Fprintf(p, "%s; undeclared destinations: %s\n", cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress)
+	if len(d.Drivers) > 0 {
+		fmt.Fprintf(p, "%s: %s\n", map[bool]string{true: "sidecar driver", false: "sidecar drivers"}[len(d.Drivers) == 1], strings.Join(d.Drivers, ", "))
+	}
 
 	p.heading("Listens on")
 	p.ports(d.Inbound, "nothing")

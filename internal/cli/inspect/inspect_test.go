@@ -2,92 +2,17 @@ package inspect
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
-	"flag"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
-	"google.golang.org/protobuf/encoding/protojson"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
-	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds"
-	"anymesh.dev/anymesh/internal/dialect"
-	_ "anymesh.dev/anymesh/internal/dialect/builtin"
-	"anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
-
-var update = flag.Bool("update", false, "rewrite the outline in testdata")
-
-// dump renders a workload of the example as the debug server does.
-func dump(t *testing.T, workload string) []byte {
-	t.Helper()
-	documents, _, err := manifest.Read([]string{"../../../examples/colors"}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	dialects := dialect.All()
-	var kinds []client.Object
-	for _, d := range dialects {
-		kinds = append(kinds, d.Kinds()...)
-	}
-	set, err := manifest.Decode(documents, kinds, "default")
-	if err != nil {
-		t.Fatal(err)
-	}
-	state := engine.Compute(dialects, set.Objects)
-	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View, state.Index.Reach)
-	all := map[string]json.RawMessage{}
-	for _, r := range resources {
-		message, err := envoy.Decode(r)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if all[r.Name], err = protojson.Marshal(message); err != nil {
-			t.Fatal(err)
-		}
-	}
-	text, err := json.Marshal(all)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-func TestOutlineOfTheExample(t *testing.T) {
-	e, err := ParseEnvoy(dump(t, "front_colors"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got bytes.Buffer
-	if err := e.Outline(&got, terminal.Style{}); err != nil {
-		t.Fatal(err)
-	}
-	const file = "testdata/front.txt"
-	if *update {
-		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil || got.String() != string(want) {
-		t.Errorf("%v, got\n%s\nwant\n%s", err, got.String(), want)
-	}
-}
-
-func TestDumpsThatAreNone(t *testing.T) {
-	for _, text := range []string{"", "[]", `{"cds_x": 1}`, `{"lds_x": {"filterChains": 1}}`} {
-		if _, err := ParseEnvoy([]byte(text)); err == nil {
-			t.Errorf("%q was read", text)
-		}
-	}
-}
 
 func TestStates(t *testing.T) {
 	nack := &xds.Nack{Names: []string{"a"}, Message: "bad"}
@@ -105,7 +30,7 @@ func TestStates(t *testing.T) {
 
 func TestTableTellsRefusals(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	all := []Sidecar{{Pod: "colors/front-1", ControlPlane: "anymesh-0", Client: xds.Client{
+	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: xds.Client{
 		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors", Connected: now.Add(-5 * time.Minute),
 		Types: []xds.ClientType{{
 			TypeURL: "type.googleapis.com/envoy.config.cluster.v3.Cluster", Resources: 3, SentVersion: "2", AckedVersion: "1",
@@ -113,7 +38,7 @@ func TestTableTellsRefusals(t *testing.T) {
 		}},
 	}}}
 	var out bytes.Buffer
-	if err := Table(&out, terminal.Style{}, all, now); err != nil {
+	if err := Table(&out, terminal.Style{}, all, "usual", now); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.TrimPrefix(`
@@ -127,5 +52,59 @@ colors/front_colors  colors/front-1  5m     3 refused  anymesh-0      mesh/color
 	}
 	if !Refuses(all) {
 		t.Error("a refusal is not one")
+	}
+}
+
+// The driver is told where it is not what one expects.
+func TestTableTellsDrivers(t *testing.T) {
+	of := func(pod, driver string) Sidecar {
+		return Sidecar{Pod: pod, Driver: driver, Client: xds.Client{Key: "m/w"}}
+	}
+	for name, c := range map[string]struct {
+		all  []Sidecar
+		want string
+	}{
+		"all have the default":  {[]Sidecar{of("a/1", "usual"), of("a/2", "usual")}, ""},
+		"an old control plane":  {[]Sidecar{of("a/1", "")}, ""},
+		"two drivers":           {[]Sidecar{of("a/1", "usual"), of("a/2", "other")}, "DRIVER usual other"},
+		"one that is not usual": {[]Sidecar{of("a/1", "other")}, "DRIVER other"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := Table(&out, terminal.Style{}, c.all, "usual", time.Time{}); err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for line := range strings.Lines(out.String()) {
+				if fields := strings.Fields(line); strings.Contains(out.String(), "DRIVER") {
+					got = append(got, fields[2])
+				}
+			}
+			if text := strings.Join(got, " "); text != c.want {
+				t.Errorf("the column is %q, want %q:\n%s", text, c.want, out.String())
+			}
+		})
+	}
+}
+
+// silent is a driver that does not tell its configuration in words.
+type silent struct{}
+
+func (silent) Patch(context.Context) error                              { return nil }
+func (silent) Supports() map[model.Feature]bool                         { return nil }
+func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding) { return nil, nil }
+func (silent) RenderDestination(model.Reach) []sidecar.Resource         { return nil }
+
+func TestConfigurationWithoutWords(t *testing.T) {
+	dump, err := Dump(silent{}, []sidecar.Resource{{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := `[{"type":"t","name":"n","body":{"a":1}},{"type":"t","name":"o","body":"/w=="}]`; string(dump) != want {
+		t.Errorf("got %s, want %s", dump, want)
+	}
+	var out bytes.Buffer
+	if err := Outline(&out, terminal.Style{}, silent{}, dump); err != nil || !json.Valid(out.Bytes()) || !strings.Contains(out.String(), "\n    \"name\": \"n\"") {
+		t.Errorf("%v: %s", err, out.String())
 	}
 }

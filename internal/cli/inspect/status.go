@@ -1,6 +1,6 @@
 // Package inspect puts into words what control planes tell about sidecars.
 //
-// In: the lists of connected sidecars and the configurations of the debug server. Out: tables and outlines for people.
+// In: the lists of connected sidecars and the configurations of the debug server or of a driver. Out: tables and outlines for people.
 package inspect
 
 import (
@@ -22,6 +22,8 @@ type Sidecar struct {
 	Pod string
 	// ControlPlane is the pod that the sidecar is connected to.
 	ControlPlane string
+	// Driver is the sidecarClass; empty if the control plane is too old to tell.
+	Driver string
 }
 
 // State is how far a sidecar is with one type of resource.
@@ -64,13 +66,19 @@ var columns = []column{
 	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"},
 }
 
-// Table writes a line for each sidecar, and the refusals below. Numbers are those of the resources that a sidecar has.
-func Table(w io.Writer, s terminal.Style, all []Sidecar, now time.Time) error {
+// Table writes a line for each sidecar, and the refusals below. Numbers are those of the resources that a sidecar has. Drivers are told if
+// there is another one than the usual.
+func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no sidecar is connected")
 		return err
 	}
-	t := terminal.Table{Headings: []string{"WORKLOAD", "POD", "SINCE"}}
+	t := terminal.Table{Headings: []string{"WORKLOAD", "POD"}}
+	drivers := slices.ContainsFunc(all, func(s Sidecar) bool { return s.Driver != "" && s.Driver != usual })
+	if drivers {
+		t.Headings = append(t.Headings, "DRIVER")
+	}
+	t.Headings = append(t.Headings, "SINCE")
 	columns := slices.DeleteFunc(slices.Clone(columns), func(c column) bool {
 		return !slices.ContainsFunc(all, func(s Sidecar) bool { return slices.ContainsFunc(s.Types, c.is) })
 	})
@@ -80,7 +88,11 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, now time.Time) error {
 	t.Headings = append(t.Headings, "CONTROL PLANE", "NODE ID")
 	var refusals strings.Builder
 	for _, sidecar := range all {
-		row := []string{s.Cyan(sidecar.Key), cmp.Or(sidecar.Pod, sidecar.Identity), Age(now.Sub(sidecar.Connected))}
+		row := []string{s.Cyan(sidecar.Key), cmp.Or(sidecar.Pod, sidecar.Identity)}
+		if drivers {
+			row = append(row, sidecar.Driver)
+		}
+		row = append(row, Age(now.Sub(sidecar.Connected)))
 		for _, c := range columns {
 			i := slices.IndexFunc(sidecar.Types, c.is)
 			if i < 0 {

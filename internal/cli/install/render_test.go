@@ -2,6 +2,7 @@ package install
 
 import (
 	"bytes"
+	"fmt"
 	"maps"
 	"strings"
 	"testing"
@@ -77,6 +78,62 @@ func TestValuesReachTheMeshConfiguration(t *testing.T) {
 	ports, _, _ := unstructured.NestedSlice(find(t, objects, "Service", "anymesh").Object, "spec", "ports")
 	if port := ports[0].(map[string]any)["port"]; port != int64(16000) {
 		t.Errorf("the service's port for sidecars is %v", port)
+	}
+}
+
+// Every driver has a port of the Service and of the container, and none shares it.
+func TestEachDriverHasItsPort(t *testing.T) {
+	entry := func(name string, port int) map[string]any {
+		out := map[string]any{"sidecarName": name}
+		if port != 0 {
+			out["proxyServerPort"] = port
+		}
+		return out
+	}
+	for name, c := range map[string]struct {
+		drivers []any
+		want    string
+		fails   string
+	}{
+		"none":                    {nil, "xds:15128", ""},
+		"the default one":         {[]any{entry("Envoy", 16000)}, "xds:16000", ""},
+		"two":                     {[]any{entry("Other", 16001), entry("envoy", 16000)}, "xds:16000 xds-other:16001", ""},
+		"one twice":               {[]any{entry("other", 16001), entry("other", 16002)}, "xds:15128 xds-other:16001", ""},
+		"two on a port":           {[]any{entry("other", 15128)}, "", "envoy and other are both on port 15128"},
+		"two that say none":       {[]any{entry("other", 0), entry("envoy", 0)}, "", "envoy and other are both on port 15128"},
+		"a name that is no label": {[]any{entry("other_one", 16001)}, "", "sidecarName"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			objects, err := Manifests(Options{Namespace: "n", Values: map[string]any{"osm": map[string]any{"sidecarDrivers": c.drivers}}})
+			if c.fails != "" {
+				if err == nil || !strings.Contains(err.Error(), c.fails) {
+					t.Errorf("%v; want %q", err, c.fails)
+				}
+				return
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got, listens []string
+			ports, _, _ := unstructured.NestedSlice(find(t, objects, "Service", "anymesh").Object, "spec", "ports")
+			for _, p := range ports {
+				port := p.(map[string]any)
+				if text := fmt.Sprint(port["name"]); strings.HasPrefix(text, "xds") {
+					got = append(got, fmt.Sprintf("%s:%d", text, port["port"]))
+					listens = append(listens, fmt.Sprint(port["targetPort"]))
+				}
+			}
+			if strings.Join(got, " ") != c.want {
+				t.Errorf("ports of the Service: %q, want %s", got, c.want)
+			}
+			containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
+			of, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "ports")
+			for i, port := range listens {
+				if fmt.Sprint(of[i].(map[string]any)["containerPort"]) != port {
+					t.Errorf("ports of the container: %v, want %q first", of, listens)
+				}
+			}
+		})
 	}
 }
 

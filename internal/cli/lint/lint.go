@@ -2,7 +2,7 @@
 //
 // In: documents as package manifest reads them. Out: findings with the file and line of the field that each is about, as text, JSON or
 // SARIF. The rules are those that the cluster has: strict decoding, the schemas of the CustomResourceDefinitions, admission,
-// translation, views, and what the sidecar driver honours.
+// translation, views, and what the sidecar driver of each pod honours.
 package lint
 
 import (
@@ -21,9 +21,10 @@ type Options struct {
 	// Namespace is that of objects which do not name one.
 	Namespace string
 	Settings  dialect.Settings
-	// Driver is the name of the sidecar driver, Renderer the driver itself; nil leaves its rules out.
-	Driver   string
-	Renderer sidecar.Renderer
+	// Driver is the sidecar driver of pods that name none, for themselves or for their namespace.
+	Driver string
+	// Drivers are all drivers; nil leaves their rules out.
+	Drivers map[string]sidecar.Renderer
 }
 
 // Located is a finding and where it stands. File and Line are zero for an object that is not among the files.
@@ -107,17 +108,4 @@ func (r *Report) add(d *manifest.Document, f model.Finding) {
 		l.File, l.Line = d.File, d.LineOf(f.Path)
 	}
 	r.Findings = append(r.Findings, l)
-}
-
-// driverFindings are what the sidecar driver cannot do for each workload.
-func driverFindings(state *engine.State, o Options) []model.Finding {
-	if o.Renderer == nil {
-		return nil
-	}
-	var out []model.Finding
-	for _, view := range state.Views {
-		_, findings := o.Renderer.Render(view.View)
-		out = slices.Concat(out, findings, model.Unsupported(o.Driver, view.Needs(), o.Renderer.Supports()))
-	}
-	return model.SortFindings(out)
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"flag"
+	"fmt"
 	"maps"
 	"os"
 	"path/filepath"
@@ -33,7 +34,11 @@ func judge(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Repor
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: envoy.Name, Renderer: renderer})
+	o := lint.Options{Namespace: "default", Driver: "usual"}
+	if renderer != nil {
+		o.Drivers = map[string]sidecar.Renderer{"usual": renderer, "second": limited{without: "route.weights"}}
+	}
+	report, err := lint.Run(documents, faults, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,6 +117,74 @@ func TestDriversSayWhatTheyCannotDo(t *testing.T) {
 	report := judge(t, limited{without: "route.weights"}, colors)
 	if len(report.Findings) != 1 || report.Findings[0].Code != model.CodeNotSupported || report.Findings[0].Line != 26 {
 		t.Errorf("want one finding at the route of color.yaml, got %+v", report.Findings)
+	}
+}
+
+// Each workload is judged by the drivers of its pods: those that pod templates name, else their namespace, else the default.
+func TestWorkloadsAreJudgedByTheDriversOfTheirPods(t *testing.T) {
+	const mesh = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: Mesh
+metadata: {name: m}
+spec: {namespaceSelector: {}}
+---
+apiVersion: v1
+kind: Namespace
+metadata: {name: a, annotations: {anymesh.dev/sidecarClass: %q}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: front, namespace: a}
+spec: {podSelector: {matchLabels: {app: front}}, listeners: [{portMapping: {port: 80, protocol: http}}],
+  serviceDiscovery: {dns: {hostname: front.a}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: one, namespace: a}
+spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sidecarClass: %q}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: two, namespace: a}
+spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sidecarClass: %q}}}}
+`
+	const refused = `pods of it cannot be created: annotation anymesh.dev/sidecarClass names "nonsense", which is no sidecar driver; there are second, usual`
+	const lacks = "driver second does not support listener.http"
+	for name, c := range map[string]struct {
+		namespace, one, two string
+		want                []string
+	}{
+		"nobody names one":      {"", "", "", nil},
+		"the namespace does":    {"second", "", "", []string{lacks}},
+		"one of two templates":  {"", "", "second", []string{lacks}},
+		"templates count more":  {"second", "usual", "usual", nil},
+		"none of that name":     {"", "nonsense", "", []string{refused}},
+		"two that have a fault": {"second", "nonsense", "", []string{lacks, refused}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			file := filepath.Join(t.TempDir(), "mesh.yaml")
+			if err := os.WriteFile(file, fmt.Appendf(nil, mesh, c.namespace, c.one, c.two), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			documents, faults, err := manifest.Read([]string{file}, strings.NewReader(""))
+			if err != nil {
+				t.Fatal(err)
+			}
+			report, err := lint.Run(documents, faults, lint.Options{Driver: "usual", Drivers: map[string]sidecar.Renderer{
+				"usual": envoy.Driver{}, "second": limited{without: "listener.http"},
+			}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var got []string
+			for _, f := range report.Findings {
+				got = append(got, f.Text)
+			}
+			slices.Sort(got)
+			if !slices.Equal(got, c.want) {
+				t.Errorf("findings %q, want %q", got, c.want)
+			}
+		})
 	}
 }
 

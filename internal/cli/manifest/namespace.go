@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // namespaceAssumer is a dialect whose objects count only in namespaces with certain labels.
@@ -17,9 +18,10 @@ type namespaceAssumer interface {
 	AssumeNamespace(objects []client.Object, name string, labels map[string]string) (assumed map[string]string, assumption string)
 }
 
-// Complete does what an API server does to Namespaces, and adds those that are not among the files, with the labels that dialects
-// assume. Assumptions are noted.
+// Complete does what an API server does to Namespaces, gives pods the sidecar class of their Namespace, and adds the Namespaces that are
+// not among the files, with the labels that dialects assume. Assumptions are noted.
 func (s *Set) Complete(dialects []dialect.Dialect) {
+	s.classify()
 	known := map[string]bool{}
 	needed := map[string]bool{}
 	for _, o := range s.Objects {
@@ -47,6 +49,29 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 			}
 		}
 		s.Objects = append(s.Objects, made)
+	}
+}
+
+// classify does what injection does: a pod that names no sidecar class has that of its Namespace.
+func (s *Set) classify() {
+	classes := map[string]string{}
+	for _, o := range s.Objects {
+		if ns, is := o.(*corev1.Namespace); is {
+			classes[ns.Name] = ns.Annotations[sidecar.ClassAnnotation]
+		}
+	}
+	for _, o := range s.Objects {
+		pod, is := o.(*corev1.Pod)
+		if !is || pod.Annotations[sidecar.ClassAnnotation] != "" || classes[pod.Namespace] == "" {
+			continue
+		}
+		annotations := map[string]string{sidecar.ClassAnnotation: classes[pod.Namespace]}
+		for name, value := range pod.Annotations {
+			if name != sidecar.ClassAnnotation {
+				annotations[name] = value
+			}
+		}
+		pod.Annotations = annotations
 	}
 }
 

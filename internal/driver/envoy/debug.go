@@ -1,11 +1,8 @@
 package envoy
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
-
-	"google.golang.org/protobuf/encoding/protojson"
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -21,18 +18,12 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 			return
 		}
 		resources, _ := sidecar.Configuration(Driver{}, view, catalog.Reach)
-		dump := map[string]json.RawMessage{}
-		for _, res := range resources {
-			message, err := Decode(res)
-			if err == nil {
-				dump[res.Name], err = protojson.Marshal(message)
-			}
-			if err != nil {
-				http.Error(w, err.Error(), http.StatusInternalServerError)
-				return
-			}
+		dump, err := Driver{}.Dump(resources)
+		if err != nil {
+			http.Error(w, err.Error(), http.StatusInternalServerError)
+			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_ = json.NewEncoder(w).Encode(dump)
+		_, _ = w.Write(dump) // the reader may have gone away
 	})
 }

@@ -63,7 +63,7 @@ func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	if !ok {
 		return sidecar.HealthProbes{}, errors.New("envoy: missing Controller Context")
 	}
-	controller.DebugHandlers["/debug/envoy"] = configDump(controller.MeshCatalog)
+	controller.DebugHandlers["/debug/"+Name] = configDump(controller.MeshCatalog)
 	controller.Deliver(d)
 	return sidecar.HealthProbes{}, nil
 }

@@ -1,12 +1,17 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Mesh is what follows from the model: what sidecars must know.
@@ -14,28 +19,45 @@ type Mesh struct {
 	*Model
 	Views   *incremental.Relation[model.Key, *model.View]
 	Reaches *incremental.Relation[model.Key, model.Reach]
-	// Pods names the workload that a pod is an instance of, by the pod's unique id.
-	Pods *incremental.Relation[string, model.Key]
+	// Pods tells what a pod is an instance of, by the pod's unique id.
+	Pods *incremental.Relation[string, Pod]
+	// Classes lists the classes of a workload's pods, one entry a pod. ClassesOf gives each once.
+	Classes *incremental.Relation[model.Key, string]
 
 	instances *incremental.Relation[model.Key, model.Endpoint] // by workload
 	groups    *incremental.Relation[model.Key, model.Endpoint] // by mesh and name of the group
 	services  *incremental.Relation[string, model.Service]     // by mesh
+	pods      *incremental.Relation[types.NamespacedName, *corev1.Pod]
+}
+
+// Pod is what a pod is in the mesh.
+type Pod struct {
+	Workload model.Key
+	// Class is the sidecarClass that the pod was injected with; empty if it names none.
+	Class string
+}
+
+func (p Pod) compare(o Pod) int {
+	return cmp.Or(p.Workload.Compare(o.Workload), strings.Compare(p.Class, o.Class))
 }
 
 // NewMesh adds the rules that follow from the model; those of the dialects must be there already.
-func NewMesh(g *incremental.Graph, m *Model) *Mesh {
+func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh := &Mesh{
 		Model:     m,
 		Views:     incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int { return 0 }, deepEqual[*model.View]),
 		Reaches:   incremental.NewRelation[model.Key](g, "reaches", func(model.Reach, model.Reach) int { return 0 }, deepEqual[model.Reach]),
-		Pods:      incremental.NewRelation[string](g, "pods", model.Key.Compare, func(a, b model.Key) bool { return a == b }),
+		Pods:      incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool { return a == b }),
+		Classes:   incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool { return a == b }),
 		instances: incremental.NewRelation[model.Key](g, "instances", compareEndpoints, deepEqual[model.Endpoint]),
 		groups:    incremental.NewRelation[model.Key](g, "groups", compareEndpoints, deepEqual[model.Endpoint]),
 		services:  incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int { return strings.Compare(a.Name, b.Name) }, deepEqual[model.Service]),
+		pods:      Of[*corev1.Pod](objects),
 	}
 	mesh.Views.Observe()
 	mesh.Reaches.Observe()
 	mesh.Pods.Observe()
+	mesh.Classes.Observe()
 	mesh.Findings.Observe()
 	mesh.Members.Observe()
 	incremental.Each(g, "instance", m.Endpoints, mesh.instance)
@@ -57,7 +79,7 @@ func NewMesh(g *incremental.Graph, m *Model) *Mesh {
 }
 
 // instance notes where an endpoint belongs. A pod that workloads of two dialects select belongs to the first in canonical order; both are
-// told.
+// told. It notes, too, which driver the pod has.
 func (m *Mesh) instance(t *incremental.Task, _ model.Instance, all []model.Endpoint) {
 	e := all[0]
 	for _, other := range all[1:] {
@@ -67,7 +89,23 @@ func (m *Mesh) instance(t *incremental.Task, _ model.Instance, all []model.Endpo
 	for _, group := range e.Groups {
 		m.groups.Emit(t, model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
 	}
-	m.Pods.Emit(t, e.Instance.UID, e.Workload)
+	class := m.class(t, e.Instance)
+	m.Pods.Emit(t, e.Instance.UID, Pod{e.Workload, class})
+	m.Classes.Emit(t, e.Workload, class)
+}
+
+// class gives the class that a pod carries. Whatever made the endpoint, it is a pod that has the sidecar.
+func (m *Mesh) class(t *incremental.Task, of model.Instance) string {
+	pod, there := m.pods.First(t, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
+	if !there || string(pod.UID) != of.UID {
+		return ""
+	}
+	return pod.Annotations[sidecar.ClassAnnotation]
+}
+
+// ClassesOf lists the classes that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
+func (m *Mesh) ClassesOf(workload model.Key) []string {
+	return slices.Compact(slices.Clone(m.Classes.Look(workload)))
 }
 
 // reportShared reports that pods are selected by two workloads. The text names no pod, so that it is one finding for all of them.

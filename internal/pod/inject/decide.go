@@ -30,9 +30,10 @@ type Workloads interface {
 	SelectWorkload(ctx context.Context, d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
 }
 
-// Namespaces gives the labels of a namespace.
+// Namespaces gives the labels and annotations of a namespace.
 type Namespaces interface {
 	Labels(ctx context.Context, namespace string) (map[string]string, error)
+	Annotations(ctx context.Context, namespace string) (map[string]string, error)
 }
 
 // claim is the workload of a dialect that a pod belongs to.

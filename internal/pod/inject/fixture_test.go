@@ -41,19 +41,25 @@ func (small) Start(context.Context) (sidecar.HealthProbes, error) { return sidec
 
 func init() {
 	sidecar.Register("small", small{})
+	sidecar.Register("second", small{})
+	sidecar.Register("unset", small{}) // the mesh has no entry for it
 	if err := sidecar.InstallDriver("small"); err != nil {
 		panic(err)
 	}
 }
 
-// place puts pods into a namespace with labels, and makes them instances of a workload, or of none.
+// place puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of none.
 type place struct {
-	labels   map[string]string
-	workload *model.Workload
-	err      error
+	labels, annotations map[string]string
+	workload            *model.Workload
+	err                 error
 }
 
 func (p place) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
+
+func (p place) Annotations(context.Context, string) (map[string]string, error) {
+	return p.annotations, nil
+}
 
 func (p place) SelectWorkload(context.Context, Dialect, *corev1.Pod) (model.Workload, bool, error) {
 	if p.workload == nil {
@@ -73,8 +79,11 @@ func front() *model.Workload {
 func newWebhook(p place) *Webhook {
 	return &Webhook{
 		Dialects: []Dialect{appmesh.Dialect{}}, Workloads: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
-		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1"}},
-		Roots:        func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
+		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{
+			SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1",
+			SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "small"}, {SidecarName: "second", SidecarImage: "second:1"}, {SidecarName: "elsewhere"}},
+		}},
+		Roots: func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
 	}
 }
 

@@ -19,9 +19,6 @@ const Audience = "anymesh"
 // addFiles lets the sidecar's files travel as annotations of the pod and appear in a volume: the pod carries all that its sidecar
 // needs, and nothing has to be created beside it.
 func addFiles(pod *corev1.Pod, files map[string][]byte) {
-	if pod.Annotations == nil {
-		pod.Annotations = map[string]string{}
-	}
 	source := &corev1.DownwardAPIVolumeSource{}
 	for _, name := range sortedKeys(files) {
 		pod.Annotations[fileAnnotation+name] = string(files[name])

@@ -25,11 +25,12 @@ const UUIDLabel = "anymesh.dev/proxy-uuid"
 // Webhook answers admission requests for pods that are created. All fields but KubeClient are required.
 type Webhook struct {
 	// Dialects are those with injection, in the order in which they are asked.
-	Dialects     []Dialect
-	Workloads    Workloads
-	Namespaces   Namespaces
-	Configurator sidecar.Configurator
-	KubeClient   kubernetes.Interface
+	Dialects   []Dialect
+	Workloads  Workloads
+	Namespaces Namespaces
+	// Mesh has the settings of the drivers, and which is the default.
+	Mesh       *sidecar.MeshConfig
+	KubeClient kubernetes.Interface
 	// SystemNamespace is our own; its pods are left alone.
 	SystemNamespace string
 	// SigningURL is where agents get their certificates.
@@ -88,11 +89,16 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
+	class, err := w.classOf(ctx, pod)
+	if err != nil {
+		return err
+	}
+	mesh := w.Mesh.Of(class)
 	id := proxyUUID(request)
 	c := &sidecar.InjectorContext{
 		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace, PodOS: "linux",
 		ProxyUUID: id, ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
-		Configurator: w.Configurator, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
+		SidecarClass: class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
 		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions, OutboundIPRangeExclusionList: o.OutboundIPExclusions,
 		DryRun: dryRun, Workload: workload, Node: workload.NodeID,
 	}
@@ -101,6 +107,10 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err := sidecar.Patch(patchCtx); err != nil {
 		return err
 	}
+	if pod.Annotations == nil {
+		pod.Annotations = map[string]string{}
+	}
+	pod.Annotations[sidecar.ClassAnnotation] = class
 	if c.Sidecar == nil {
 		return nil // the driver has changed the pod by itself
 	}
@@ -123,7 +133,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		return err
 	}
 	if !hasContainer(pod, captureContainer) {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(w.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o))
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o))
 	}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes))
 	if pod.Labels == nil {

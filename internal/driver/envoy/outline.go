@@ -1,39 +1,31 @@
-package inspect
+package envoy
 
 import (
-	"encoding/json"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
+	"strconv"
 	"strings"
-
-	"anymesh.dev/anymesh/internal/cli/phrases"
-	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
-// ordered takes an object apart, in the order of the names.
-func ordered(dump []byte) ([]resource, error) {
-	var all map[string]json.RawMessage
-	if err := json.Unmarshal(dump, &all); err != nil {
-		return nil, err
-	}
-	var out []resource
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		r := resource{name: name, body: all[name]}
-		if err := json.Unmarshal(r.body, &r.keys); err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, r)
-	}
-	return out, nil
+// style paints texts for a terminal.
+type style = interface {
+	Bold(string) string
+	Cyan(string) string
+	Dim(string) string
+	Red(string) string
+	Yellow(string) string
 }
 
-// Outline writes the configuration in words: listeners, what is done with connections on each port, the routes of requests, and the
-// clusters that they lead to.
-func (e *Envoy) Outline(w io.Writer, s terminal.Style) error {
-	o := outline{s: s, e: e}
-	for _, l := range e.listeners {
+// Outline writes a dump in words: listeners, what is done with connections on each port, the routes of requests, and the clusters that
+// they lead to.
+func (Driver) Outline(w io.Writer, s style, dump []byte) error {
+	c, err := readDump(dump)
+	if err != nil {
+		return err
+	}
+	o := outline{s: s, c: c}
+	for _, l := range c.listeners {
 		fmt.Fprintf(&o, "%s %s  %s\n", s.Bold("listener"), s.Cyan(l.Name), s.Dim(strings.ToLower(l.TrafficDirection)+" "+l.Address.text()))
 		for _, chain := range l.Chains {
 			o.chain(chain, chain.matches())
@@ -43,32 +35,39 @@ func (e *Envoy) Outline(w io.Writer, s terminal.Style) error {
 		}
 		o.WriteString("\n")
 	}
-	o.WriteString(s.Bold("clusters") + "\n")
-	t := terminal.Table{Indent: "  ", Headings: []string{"NAME", "TYPE", "ADDRESSES"}}
-	for _, c := range e.clusters {
-		t.Row(s.Cyan(c.Name), strings.ToLower(c.Type), strings.Join(c.addresses(), ", "))
-	}
-	if err := t.Write(&o, s); err != nil {
-		return err
-	}
-	_, err := io.WriteString(w, o.String())
+	o.clusters()
+	_, err = io.WriteString(w, o.String())
 	return err
 }
 
 type outline struct {
 	strings.Builder
-	s terminal.Style
-	e *Envoy
+	s style
+	c *configuration
 }
 
-func (o *outline) chain(c filterChain, matches string) {
+// clusters writes a table.
+func (o *outline) clusters() {
+	o.WriteString(o.s.Bold("clusters") + "\n")
+	names, types := len("NAME"), len("TYPE")
+	for _, c := range o.c.clusters {
+		names, types = max(names, len(c.Name)), max(types, len(c.Type))
+	}
+	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
+	for _, c := range o.c.clusters {
+		gap := strings.Repeat(" ", names-len(c.Name)) // colours have no width
+		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type), strings.Join(c.addresses(), ", "))
+	}
+}
+
+func (o *outline) chain(c chainDump, matches string) {
 	fmt.Fprintf(o, "  %s → ", matches)
 	if c.TransportSocket != nil {
 		o.WriteString("TLS → ")
 	}
 	for _, f := range c.Filters {
 		routes := f.Config.Inline
-		if named, ok := o.e.routes[f.Config.RDS.Name]; ok {
+		if named, ok := o.c.routes[f.Config.RDS.Name]; ok {
 			routes = &named
 		}
 		switch {
@@ -92,7 +91,7 @@ func (o *outline) chain(c filterChain, matches string) {
 	o.WriteString(o.s.Yellow("closed") + "\n")
 }
 
-func (o *outline) routes(routes *envoyRoutes) {
+func (o *outline) routes(routes *routesDump) {
 	if routes == nil {
 		o.WriteString("    " + o.s.Red("this route table is not there") + "\n")
 		return
@@ -108,7 +107,7 @@ func (o *outline) routes(routes *envoyRoutes) {
 	}
 }
 
-func (o *outline) action(r envoyRoute) string {
+func (o *outline) action(r routeDump) string {
 	switch {
 	case r.Direct != nil:
 		return o.s.Yellow(fmt.Sprintf("answer %d", r.Direct.Status))
@@ -129,7 +128,7 @@ func (o *outline) action(r envoyRoute) string {
 		}
 		retry := fmt.Sprintf("%d retries on %s", n, strings.ReplaceAll(p.On, ",", ", "))
 		if len(p.Codes) > 0 {
-			retry = strings.Replace(retry, "retriable-status-codes", "status "+phrases.Numbers(p.Codes), 1)
+			retry = strings.Replace(retry, "retriable-status-codes", "status "+ranges(p.Codes), 1)
 		}
 		if p.PerTry != "" {
 			retry += " within " + p.PerTry + " each"
@@ -142,7 +141,7 @@ func (o *outline) action(r envoyRoute) string {
 	return text
 }
 
-func (o *outline) targets(cluster string, weighted weightedClusters) string {
+func (o *outline) targets(cluster string, weighted weightedDump) string {
 	if cluster != "" {
 		return o.s.Cyan(cluster)
 	}
@@ -152,12 +151,12 @@ func (o *outline) targets(cluster string, weighted weightedClusters) string {
 	}
 	var parts []string
 	for _, c := range weighted.Clusters {
-		parts = append(parts, phrases.Share(c.Weight, total)+" "+o.s.Cyan(c.Name))
+		parts = append(parts, fmt.Sprintf("%.1f%%", 100*float64(c.Weight)/float64(max(total, 1)))+" "+o.s.Cyan(c.Name))
 	}
 	return strings.Join(parts, ", ")
 }
 
-func (r envoyRoute) matches() string {
+func (r routeDump) matches() string {
 	var text string
 	switch m := r.Match; {
 	case m.Path != "":
@@ -170,15 +169,15 @@ func (r envoyRoute) matches() string {
 		text = "any path"
 	}
 	if n := len(r.Match.Headers); n > 0 {
-		text += ", " + terminal.Count(n, "condition", "conditions") + " on headers"
+		text += ", " + conditions(n) + " on headers"
 	}
 	if n := len(r.Match.Query); n > 0 {
-		text += ", " + terminal.Count(n, "condition", "conditions") + " on the query"
+		text += ", " + conditions(n) + " on the query"
 	}
 	return text
 }
 
-func (c filterChain) matches() string {
+func (c chainDump) matches() string {
 	var parts []string
 	if c.Match.Port != 0 {
 		parts = append(parts, fmt.Sprintf("port %d", c.Match.Port))
@@ -195,7 +194,7 @@ func (c filterChain) matches() string {
 	return strings.Join(parts, ", ")
 }
 
-func (c envoyCluster) addresses() []string {
+func (c clusterDump) addresses() []string {
 	var out []string
 	for _, locality := range c.Assignment.Endpoints {
 		for _, e := range locality.LB {
@@ -208,9 +207,35 @@ func (c envoyCluster) addresses() []string {
 	return out
 }
 
-func (a envoyAddress) text() string {
+func (a addressDump) text() string {
 	if a.Pipe.Path != "" {
 		return a.Pipe.Path
 	}
 	return fmt.Sprintf("%s:%d", a.Socket.Address, a.Socket.Port)
+}
+
+func conditions(n int) string {
+	if n == 1 {
+		return "1 condition"
+	}
+	return strconv.Itoa(n) + " conditions"
+}
+
+// ranges writes numbers in order, runs of three and more as ranges: 500-508, 510.
+func ranges(all []uint16) string {
+	all = slices.Sorted(slices.Values(all))
+	var parts []string
+	for i := 0; i < len(all); i++ {
+		j := i
+		for j+1 < len(all) && all[j+1] == all[j]+1 {
+			j++
+		}
+		if j < i+2 {
+			parts = append(parts, strconv.Itoa(int(all[i])))
+			continue
+		}
+		parts = append(parts, fmt.Sprintf("%d-%d", all[i], all[j]))
+		i = j
+	}
+	return strings.Join(parts, ", ")
 }

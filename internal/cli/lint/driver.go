@@ -1,0 +1,34 @@
+package lint
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// driverFindings are what the sidecar drivers of each workload's pods cannot do for it, and which of them there are not.
+func driverFindings(state *engine.State, o Options) []model.Finding {
+	if o.Drivers == nil {
+		return nil
+	}
+	var out []model.Finding
+	for key, view := range state.Views {
+		for _, class := range state.Drivers(key, o.Driver) {
+			renderer, known := o.Drivers[class]
+			if !known {
+				out = append(out, model.NewFinding(view.Workload.Origin, model.CodeRefused, fmt.Sprintf(
+					"pods of it cannot be created: annotation %s names %q, which is no sidecar driver; there are %s",
+					sidecar.ClassAnnotation, class, strings.Join(slices.Sorted(maps.Keys(o.Drivers)), ", "))))
+				continue
+			}
+			_, findings := renderer.Render(view.View)
+			out = slices.Concat(out, findings, model.Unsupported(class, view.Needs(), renderer.Supports()))
+		}
+	}
+	return model.SortFindings(out)
+}

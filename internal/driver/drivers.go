@@ -1,0 +1,26 @@
+// Package driver is the list of the sidecar drivers that the program has.
+//
+// In: nothing. Out: the drivers below, which register themselves with package sidecar when this package is imported, and the name of
+// the default one.
+//
+// To add one: make a folder beside envoy with a type that is a sidecar.Driver, and import it here.
+package driver
+
+import (
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Default is the driver of a mesh whose configuration names none.
+const Default = envoy.Name
+
+// Renderers gives the drivers that render, by name.
+func Renderers() map[string]sidecar.Renderer {
+	out := map[string]sidecar.Renderer{}
+	for _, name := range sidecar.Drivers() {
+		if r, renders := sidecar.RendererOf(name); renders {
+			out[name] = r
+		}
+	}
+	return out
+}

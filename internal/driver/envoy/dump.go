@@ -1,0 +1,195 @@
+package envoy
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// The parts of Envoy's configuration that are told, in its JSON form. The rest is passed over: a newer control plane may send more.
+type (
+	listenerDump struct {
+		Name             string      `json:"name"`
+		TrafficDirection string      `json:"trafficDirection"`
+		Address          addressDump `json:"address"`
+		Chains           []chainDump `json:"filterChains"`
+		Default          *chainDump  `json:"defaultFilterChain"`
+	}
+	addressDump struct {
+		Socket struct {
+			Address string `json:"address"`
+			Port    int    `json:"portValue"`
+		} `json:"socketAddress"`
+		Pipe struct {
+			Path string `json:"path"`
+		} `json:"pipe"`
+	}
+	chainDump struct {
+		Name  string `json:"name"`
+		Match struct {
+			Port        int      `json:"destinationPort"`
+			ServerNames []string `json:"serverNames"`
+			Prefixes    []struct {
+				Address string `json:"addressPrefix"`
+				Length  int    `json:"prefixLen"`
+			} `json:"prefixRanges"`
+		} `json:"filterChainMatch"`
+		TransportSocket *struct {
+			Name string `json:"name"`
+		} `json:"transportSocket"`
+		Filters []struct {
+			Name   string `json:"name"`
+			Config struct {
+				RDS struct {
+					Name string `json:"routeConfigName"`
+				} `json:"rds"`
+				Inline   *routesDump  `json:"routeConfig"`
+				Cluster  string       `json:"cluster"`
+				Weighted weightedDump `json:"weightedClusters"`
+				Idle     string       `json:"idleTimeout"`
+			} `json:"typedConfig"`
+		} `json:"filters"`
+	}
+	weightedDump struct {
+		Clusters []struct {
+			Name   string `json:"name"`
+			Weight uint32 `json:"weight"`
+		} `json:"clusters"`
+	}
+	routesDump struct {
+		Name  string `json:"name"`
+		Hosts []struct {
+			Name    string      `json:"name"`
+			Domains []string    `json:"domains"`
+			Routes  []routeDump `json:"routes"`
+		} `json:"virtualHosts"`
+	}
+	routeDump struct {
+		Name  string `json:"name"`
+		Match struct {
+			Prefix *string `json:"prefix"`
+			Path   string  `json:"path"`
+			Regex  struct {
+				Regex string `json:"regex"`
+			} `json:"safeRegex"`
+			Headers []json.RawMessage `json:"headers"`
+			Query   []json.RawMessage `json:"queryParameters"`
+		} `json:"match"`
+		Route *struct {
+			Cluster  string       `json:"cluster"`
+			Weighted weightedDump `json:"weightedClusters"`
+			Timeout  string       `json:"timeout"`
+			Idle     string       `json:"idleTimeout"`
+			Retry    *struct {
+				On     string   `json:"retryOn"`
+				Number *int     `json:"numRetries"`
+				PerTry string   `json:"perTryTimeout"`
+				Codes  []uint16 `json:"retriableStatusCodes"`
+			} `json:"retryPolicy"`
+		} `json:"route"`
+		Direct *struct {
+			Status int `json:"status"`
+		} `json:"directResponse"`
+	}
+	clusterDump struct {
+		Name       string `json:"name"`
+		Type       string `json:"type"`
+		Assignment struct {
+			Endpoints []struct {
+				LB []struct {
+					Endpoint struct {
+						Address addressDump `json:"address"`
+					} `json:"endpoint"`
+				} `json:"lbEndpoints"`
+			} `json:"endpoints"`
+		} `json:"loadAssignment"`
+	}
+)
+
+// configuration is a dump that was read.
+type configuration struct {
+	listeners []listenerDump
+	routes    map[string]routesDump
+	clusters  []clusterDump
+}
+
+// Dump gives resources by name, in Envoy's JSON form, as the debug server does.
+func (Driver) Dump(resources []sidecar.Resource) (json.RawMessage, error) {
+	dump := map[string]json.RawMessage{}
+	for _, r := range resources {
+		message, err := Decode(r)
+		if err == nil {
+			dump[r.Name], err = protojson.Marshal(message)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("envoy: dump of %s: %w", r.Name, err)
+		}
+	}
+	return json.Marshal(dump)
+}
+
+// readDump reads what Dump gave, maybe that of another version.
+func readDump(dump []byte) (*configuration, error) {
+	resources, err := ordered(dump)
+	if err != nil {
+		return nil, fmt.Errorf("the dump: %w", err)
+	}
+	c := &configuration{routes: map[string]routesDump{}}
+	for _, r := range resources {
+		var err error
+		switch {
+		case r.has("filterChains") || r.has("defaultFilterChain"):
+			err = decodeInto(r.body, &c.listeners)
+		case r.has("virtualHosts") || strings.HasPrefix(r.name, "rds_"):
+			var one routesDump
+			err = json.Unmarshal(r.body, &one)
+			c.routes[r.name] = one
+		default:
+			err = decodeInto(r.body, &c.clusters)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("the dump of %s: %w", r.name, err)
+		}
+	}
+	return c, nil
+}
+
+// ordered takes an object apart, in the order of the names.
+func ordered(dump []byte) ([]resourceDump, error) {
+	var all map[string]json.RawMessage
+	if err := json.Unmarshal(dump, &all); err != nil {
+		return nil, err
+	}
+	var out []resourceDump
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		r := resourceDump{name: name, body: all[name]}
+		if err := json.Unmarshal(r.body, &r.keys); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, r)
+	}
+	return out, nil
+}
+
+type resourceDump struct {
+	name string
+	body json.RawMessage
+	keys map[string]json.RawMessage
+}
+
+func (r resourceDump) has(key string) bool { return r.keys[key] != nil }
+
+func decodeInto[T any](body []byte, list *[]T) error {
+	var one T
+	if err := json.Unmarshal(body, &one); err != nil {
+		return err
+	}
+	*list = append(*list, one)
+	return nil
+}

@@ -1,0 +1,69 @@
+package sidecar
+
+import (
+	"slices"
+	"testing"
+)
+
+// Two drivers with entries, and images for the whole mesh.
+func twoDrivers() *MeshConfig {
+	return &MeshConfig{Sidecar: Settings{SidecarClass: "one", LogLevel: "debug", SidecarDrivers: []DriverSettings{
+		{SidecarName: "one", SidecarImage: "one:1", ProxyServerPort: 6060},
+		{SidecarName: "two", SidecarImage: "two:1"},
+		{SidecarName: "One", SidecarImage: "again:1"},
+	}}}
+}
+
+func TestSettingsOfAClass(t *testing.T) {
+	type settings struct {
+		class, image, initImage string
+		port                    uint32
+	}
+	for name, c := range map[string]struct {
+		change func(*MeshConfig)
+		class  string
+		want   settings
+	}{
+		"the default driver has those of its entry":  {nil, "", settings{"one", "one:1", "one:1", 6060}},
+		"names are compared without case":            {nil, "ONE", settings{"one", "one:1", "one:1", 6060}},
+		"another driver has its own":                 {nil, "two", settings{"two", "two:1", "two:1", DefaultProxyServerPort}},
+		"a driver without an entry has none":         {nil, "three", settings{"three", "", "", DefaultProxyServerPort}},
+		"the mesh's image is the default driver's":   {meshImage, "", settings{"one", "mesh:1", "mesh:1", 6060}},
+		"the mesh's image is not another driver's":   {meshImage, "two", settings{"two", "two:1", "two:1", DefaultProxyServerPort}},
+		"the mesh's init image is everybody's":       {initImage, "two", settings{"two", "two:1", "init:1", DefaultProxyServerPort}},
+		"but for a driver with one of its own":       {ownInitImage, "two", settings{"two", "two:1", "own:1", DefaultProxyServerPort}},
+		"the mesh's init image wins for the default": {ownInitImage, "", settings{"one", "one:1", "init:1", 6060}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			mesh := twoDrivers()
+			if c.change != nil {
+				c.change(mesh)
+			}
+			of := mesh.Of(c.class)
+			got := settings{of.GetSidecarClass(), of.GetSidecarImage(), of.GetInitContainerImage(), of.GetProxyServerPort()}
+			if got != c.want || of.GetSidecarLogLevel() != "debug" {
+				t.Errorf("got %+v, want %+v", got, c.want)
+			}
+			if mesh.GetSidecarClass() != "one" {
+				t.Error("the mesh's own settings changed")
+			}
+		})
+	}
+}
+
+func meshImage(c *MeshConfig) { c.Sidecar.SidecarImage = "mesh:1" }
+
+func initImage(c *MeshConfig) { c.Sidecar.InitContainerImage = "init:1" }
+
+func ownInitImage(c *MeshConfig) {
+	initImage(c)
+	for i := range c.Sidecar.SidecarDrivers {
+		c.Sidecar.SidecarDrivers[i].InitContainerImage = "own:1"
+	}
+}
+
+func TestClassesOfAMesh(t *testing.T) {
+	if got := twoDrivers().Classes(); !slices.Equal(got, []string{"one", "two"}) {
+		t.Errorf("classes: %q", got)
+	}
+}

@@ -1,0 +1,242 @@
+package e2e
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+)
+
+const pickURL = "http://pick.drivers.svc.cluster.local:8080/"
+
+// Pods of one mesh have different drivers: left and two-tiny the one of the test, right, one and two have Envoy. left and right call the
+// service pick, which is one and two, and the TCP service store of the example, whose sidecars are Envoys.
+const driversManifests = `
+{apiVersion: v1, kind: Namespace, metadata: {name: drivers, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: left, namespace: drivers}
+spec:
+  podSelector: {matchLabels: {app: left}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: left.drivers.svc.cluster.local}}
+  backends: [{virtualService: {virtualServiceRef: {name: pick}}}, {virtualService: {virtualServiceRef: {name: store, namespace: colors}}}]
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: right, namespace: drivers}
+spec:
+  podSelector: {matchLabels: {app: right}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: right.drivers.svc.cluster.local}}
+  backends: [{virtualService: {virtualServiceRef: {name: pick}}}, {virtualService: {virtualServiceRef: {name: store, namespace: colors}}}]
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: one, namespace: drivers}
+spec:
+  podSelector: {matchLabels: {app: pick, version: one}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {dns: {hostname: one.drivers.svc.cluster.local}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: two, namespace: drivers}
+spec:
+  podSelector: {matchLabels: {app: pick, version: two}}
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  serviceDiscovery: {awsCloudMap: {namespaceName: drivers.example, serviceName: two}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualRouter
+metadata: {name: pick, namespace: drivers}
+spec:
+  listeners: [{portMapping: {port: 8080, protocol: http}}]
+  routes:
+    - name: all
+      httpRoute:
+        match: {prefix: /}
+        action: {weightedTargets: [{virtualNodeRef: {name: one}, weight: 1}, {virtualNodeRef: {name: two}, weight: 1}]}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {name: pick, namespace: drivers}
+spec: {awsName: pick.drivers.svc.cluster.local, provider: {virtualRouter: {virtualRouterRef: {name: pick}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: left, namespace: drivers}, spec: {selector: {app: left}, ports: [{port: 8080}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: right, namespace: drivers}, spec: {selector: {app: right}, ports: [{port: 8080}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: pick, namespace: drivers}, spec: {selector: {app: pick}, ports: [{port: 8080}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: one, namespace: drivers}, spec: {selector: {version: one}, ports: [{port: 8080}]}}
+`
+
+// deployment is one of namespace drivers, with a driver of its own or the default one.
+func deployment(name, labels, class, args string) string {
+	annotations := ""
+	if class != "" {
+		annotations = ", annotations: {anymesh.dev/sidecarClass: " + class + "}"
+	}
+	return fmt.Sprintf(`
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: %s, namespace: drivers}
+spec:
+  selector: {matchLabels: {%s}}
+  template:
+    metadata: {labels: {%s}%s}
+    spec:
+      containers:
+        - name: app
+          image: anymesh.dev/colors
+          args: [%s]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+`, name, labels, labels, annotations, args)
+}
+
+func driversDeployments() string {
+	const drive, serve = "drive, --listen=:8080, --rate=0", "serve, --listen=:8080, --version="
+	return deployment("left", "app: left", "tiny", drive) + deployment("right", "app: right", "", drive) +
+		deployment("one", "app: pick, version: one", "", serve+"one") +
+		deployment("two", "app: pick, version: two, of: envoy", "envoy", serve+"two") +
+		deployment("two-tiny", "app: pick, version: two, of: tiny", "tiny", serve+"two-tiny")
+}
+
+// TestDriversServeSideBySide has the control plane of a third party, with a driver of its own beside Envoy.
+func TestDriversServeSideBySide(t *testing.T) {
+	extend(t)
+	apply(t, driversManifests)
+	apply(t, driversDeployments())
+	for _, name := range []string{"left", "right", "one", "two", "two-tiny"} {
+		waitReady(t, "drivers", "deployment/"+name)
+	}
+	t.Run("both drivers' sidecars reach both", func(t *testing.T) {
+		reaches(t, "left", "one", "two", "two-tiny")
+		reaches(t, "right", "one", "two", "two-tiny")
+		for _, caller := range []string{"left", "right"} {
+			o, err := callFromIn(t.Context(), "drivers", caller, "tcp://store.colors.svc.cluster.local:9000")
+			if err := want(o, err, o.Version == "store", "store"); err != nil {
+				t.Errorf("%s: %v", caller, err)
+			}
+			o, err = callFromIn(t.Context(), "drivers", caller, "http://tally.colors.svc.cluster.local:8080/")
+			if err := want(o, err, o.Status == 404, "404: it is no backend"); err != nil {
+				t.Errorf("%s: %v", caller, err)
+			}
+		}
+	})
+	t.Run("a weight reaches both", func(t *testing.T) {
+		run(t, "-n", "drivers", "patch", "virtualrouter.appmesh.k8s.aws", "pick", "--type=json", "-p",
+			`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":0}]`)
+		reaches(t, "left", "one")
+		reaches(t, "right", "one")
+		run(t, "-n", "drivers", "patch", "virtualrouter.appmesh.k8s.aws", "pick", "--type=json", "-p",
+			`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":1}]`)
+		reaches(t, "left", "one", "two", "two-tiny")
+	})
+	t.Run("people see which is which", func(t *testing.T) {
+		if got := extendedShows(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/right-", " envoy ") {
+			t.Errorf("proxy status:\n%s", got)
+		}
+		if got := extendedShows(t, "describe", "virtualnode/two", "-n", "drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
+			t.Errorf("describe:\n%s", got)
+		}
+		if got := extendedShows(t, "proxy", "config", "two", "-n", "drivers", "--driver", "tiny"); !strings.Contains(got, `"name": "view"`) {
+			t.Errorf("proxy config:\n%s", got)
+		}
+		eventually(t, 10*time.Second, "a finding that names the driver", func() error {
+			got := run(t, "-n", "drivers", "get", "virtualrouter.appmesh.k8s.aws", "pick", "-o", "jsonpath={.status.conditions}")
+			if !strings.Contains(got, "driver tiny does not support route.") || strings.Contains(got, "driver envoy") {
+				return fmt.Errorf("the conditions are %s", got)
+			}
+			return nil
+		})
+	})
+	t.Run("unknown classes are refused", func(t *testing.T) {
+		pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: left}, annotations: {anymesh.dev/sidecarClass: nonsense}},
+			spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
+		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
+		if err == nil || !strings.Contains(err.Error(), "the classes of the mesh are envoy, tiny") {
+			t.Errorf("got %v", err)
+		}
+	})
+	t.Run("a rolling restart changes the driver", func(t *testing.T) { migrate(t) })
+}
+
+// migrate takes left from one driver to the other, by the annotation of its template.
+func migrate(t *testing.T) {
+	t.Helper()
+	run(t, "-n", "drivers", "patch", "deployment", "left", "-p", `{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"envoy"}}}}}`)
+	for ended := false; !ended; {
+		_, err := kubectl(t.Context(), "-n", "drivers", "rollout", "status", "deployment", "left", "--timeout=100ms")
+		ended = err == nil
+		o, err := callFromIn(t.Context(), "drivers", "left", pickURL)
+		if err := want(o, err, o.Status == 200, "an answer, whichever pod calls"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	eventually(t, 30*time.Second, "all sidecars of left are Envoys", func() error {
+		got := extendedShows(t, "proxy", "status")
+		if hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/left-", " envoy ") {
+			return fmt.Errorf("proxy status:\n%s", got)
+		}
+		return nil
+	})
+	reaches(t, "left", "one", "two", "two-tiny")
+}
+
+// reaches waits until calls of the service pick are answered by these versions, each of them, and by nobody else.
+func reaches(t *testing.T, caller string, versions ...string) {
+	t.Helper()
+	eventually(t, 20*time.Second, caller+" reaches "+strings.Join(versions, ", "), func() error {
+		raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("drivers").Resource("services").Name(caller+":8080").
+			SubResource("proxy").Suffix("call").Param("url", pickURL).Param("times", "60").DoRaw(t.Context())
+		if err != nil {
+			return err
+		}
+		counts := map[string]int{}
+		if err := json.Unmarshal(raw, &counts); err != nil {
+			return err
+		}
+		for _, v := range versions {
+			if counts[v] == 0 {
+				return fmt.Errorf("%v", counts)
+			}
+		}
+		if len(counts) > len(versions) {
+			return fmt.Errorf("%v", counts)
+		}
+		return nil
+	})
+}
+
+// extendedShows runs a verb of the extended program, which must end well.
+func extendedShows(t *testing.T, args ...string) string {
+	t.Helper()
+	c := exec.CommandContext(t.Context(), extendedProgram(), append(args, "--kubeconfig", lab.kubeconfig)...)
+	var out, complaints bytes.Buffer
+	c.Stdout, c.Stderr = &out, &complaints
+	if err := c.Run(); err != nil {
+		t.Fatalf("anymesh %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), complaints.String())
+	}
+	return out.String()
+}
+
+// hasLine tells whether a line of a text has all parts.
+func hasLine(text string, parts ...string) bool {
+	for line := range strings.Lines(text) {
+		all := true
+		for _, part := range parts {
+			all = all && strings.Contains(line, part)
+		}
+		if all {
+			return true
+		}
+	}
+	return false
+}

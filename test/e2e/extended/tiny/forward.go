@@ -1,0 +1,199 @@
+package tiny
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"time"
+
+	"golang.org/x/sync/errgroup"
+	"golang.org/x/sys/unix"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Run runs the sidecar until the context ends.
+func Run(ctx context.Context, args []string) error {
+	flags := flag.NewFlagSet(Name, flag.ContinueOnError)
+	server := flags.String("server", "", "address of the control plane")
+	node := flags.String("node", "", "what to call ourselves to the control plane")
+	if err := flags.Parse(args); err != nil {
+		return err
+	}
+	m := newMesh()
+	p := &proxy{mesh: m, requests: make(chan net.Conn)}
+	group, ctx := errgroup.WithContext(ctx)
+	group.Go(func() error { m.follow(ctx, *server, *node); return nil })
+	group.Go(func() error { return listen(ctx, sidecar.InboundPort, p.inbound) })
+	group.Go(func() error { return listen(ctx, sidecar.OutboundPort, p.outbound) })
+	group.Go(func() error { return serve(ctx, connections{p.requests, ctx}, http.HandlerFunc(p.request)) })
+	group.Go(func() error {
+		l, err := (&net.ListenConfig{}).Listen(ctx, "tcp", readyAddress)
+		if err != nil {
+			return err
+		}
+		return serve(ctx, l, http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			if err := m.ready(); err != nil {
+				http.Error(w, err.Error(), http.StatusServiceUnavailable)
+			}
+		}))
+	})
+	return group.Wait()
+}
+
+// listen takes captured connections. Each comes with where it was going.
+func listen(ctx context.Context, port int, handle func(net.Conn, netip.AddrPort)) error {
+	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", ":"+strconv.Itoa(port))
+	if err != nil {
+		return err
+	}
+	context.AfterFunc(ctx, func() { _ = l.Close() })
+	for {
+		conn, err := l.Accept()
+		if ctx.Err() != nil {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		to, err := originalDestination(conn.(*net.TCPConn))
+		if err != nil {
+			_ = conn.Close()
+			continue
+		}
+		go handle(conn, to)
+	}
+}
+
+// originalDestination asks the kernel where a connection was going before it was captured.
+func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
+	raw, err := conn.SyscallConn()
+	if err != nil {
+		return netip.AddrPort{}, err
+	}
+	var to netip.AddrPort
+	controlErr := raw.Control(func(fd uintptr) {
+		// The option's value is a sockaddr_in, which this structure is large enough for: family, port, address.
+		var got *unix.IPv6Mreq
+		if got, err = unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, unix.SO_ORIGINAL_DST); err == nil {
+			b := got.Multiaddr
+			to = netip.AddrPortFrom(netip.AddrFrom4([4]byte(b[4:8])), uint16(b[2])<<8|uint16(b[3]))
+		}
+	})
+	return to, errors.Join(err, controlErr)
+}
+
+// proxy forwards connections and requests.
+type proxy struct {
+	mesh     *mesh
+	requests chan net.Conn
+}
+
+// inbound hands connections to declared listeners to the application, whatever they carry.
+func (p *proxy) inbound(conn net.Conn, to netip.AddrPort) {
+	p.mesh.mu.RLock()
+	view := p.mesh.view
+	p.mesh.mu.RUnlock()
+	if view != nil {
+		for _, in := range view.Inbound {
+			if in.Listener.Port == to.Port() {
+				splice(conn, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(to.Port()))))
+				return
+			}
+		}
+	}
+	_ = conn.Close()
+}
+
+// outbound takes ports of HTTP services for requests, and forwards anything else as it is.
+func (p *proxy) outbound(conn net.Conn, to netip.AddrPort) {
+	p.mesh.mu.RLock()
+	view := p.mesh.view
+	p.mesh.mu.RUnlock()
+	if view == nil {
+		_ = conn.Close()
+		return
+	}
+	for _, o := range view.Outbound {
+		for _, b := range o.Bindings {
+			if o.Port == to.Port() && b.Protocol == model.HTTP {
+				p.requests <- captured{conn, to}
+				return
+			}
+		}
+	}
+	_, address := p.decide(model.Request{Port: to.Port(), Address: to.Addr(), Protocol: model.TCP})
+	if address == "" {
+		_ = conn.Close()
+		return
+	}
+	splice(conn, address)
+}
+
+// decide lets the model decide, and picks one of the targets by weight. The address is empty if the request goes nowhere.
+func (p *proxy) decide(r model.Request) (model.Outcome, string) {
+	p.mesh.mu.RLock()
+	defer p.mesh.mu.RUnlock()
+	d := p.mesh.view.Decide(r)
+	switch d.Outcome {
+	case model.PassedThrough:
+		return d.Outcome, netip.AddrPortFrom(r.Address, r.Port).String()
+	case model.Forwarded:
+	default:
+		return d.Outcome, ""
+	}
+	total := uint32(0)
+	for _, t := range d.Targets {
+		total += t.Weight
+	}
+	n := rand.Uint32N(total)
+	for _, t := range d.Targets {
+		if n < t.Weight {
+			return d.Outcome, addressOf(p.mesh.reaches[t.Destination])
+		}
+		n -= t.Weight
+	}
+	return d.Outcome, ""
+}
+
+// splice copies both ways until both ends are done.
+func splice(from net.Conn, address string) {
+	defer func() { _ = from.Close() }()
+	to, err := net.DialTimeout("tcp", address, 5*time.Second)
+	if err != nil {
+		return
+	}
+	defer func() { _ = to.Close() }()
+	done := make(chan struct{})
+	oneWay := func(a, b net.Conn) {
+		_, _ = io.Copy(a, b)
+		if half, ok := a.(interface{ CloseWrite() error }); ok {
+			_ = half.CloseWrite()
+		}
+	}
+	go func() { defer close(done); oneWay(to, from) }()
+	oneWay(from, to)
+	<-done
+}
+
+func serve(ctx context.Context, l net.Listener, handler http.Handler) error {
+	s := &http.Server{
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second,
+		ConnContext: func(ctx context.Context, conn net.Conn) context.Context {
+			return context.WithValue(ctx, capturedKey{}, conn)
+		},
+	}
+	context.AfterFunc(ctx, func() { _ = s.Close() })
+	if err := s.Serve(l); !errors.Is(err, http.ErrServerClosed) && ctx.Err() == nil {
+		return fmt.Errorf("serving: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,92 @@
+package tiny
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"net/http/httputil"
+	"net/netip"
+	"net/url"
+	"strconv"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// captured is a connection with requests, and where it was going.
+type captured struct {
+	net.Conn
+	to netip.AddrPort
+}
+
+// capturedKey finds the connection of a request in its context.
+type capturedKey struct{}
+
+// connections is a listener of captured connections.
+type connections struct {
+	all chan net.Conn
+	ctx context.Context
+}
+
+// Accept gives the next connection.
+func (c connections) Accept() (net.Conn, error) {
+	select {
+	case conn := <-c.all:
+		return conn, nil
+	case <-c.ctx.Done():
+		return nil, net.ErrClosed
+	}
+}
+
+// Close does nothing: the connections' context ends.
+func (c connections) Close() error { return nil }
+
+// Addr is for nobody.
+func (c connections) Addr() net.Addr { return &net.TCPAddr{} }
+
+// request forwards a request as the model decides.
+func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
+	conn, ok := r.Context().Value(capturedKey{}).(captured)
+	if !ok {
+		http.Error(w, "not captured", http.StatusInternalServerError)
+		return
+	}
+	asked := model.Request{
+		Port: conn.to.Port(), Address: conn.to.Addr(), Protocol: model.HTTP,
+		Host: r.Host, Method: r.Method, Path: r.URL.RequestURI(), Scheme: "http",
+	}
+	for name, values := range r.Header {
+		for _, v := range values {
+			asked.Headers = append(asked.Headers, model.Header{Name: name, Value: v})
+		}
+	}
+	outcome, address := p.decide(asked)
+	if address == "" {
+		status := map[model.Outcome]int{model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest, model.Denied: http.StatusForbidden}[outcome]
+		http.Error(w, fmt.Sprintf("tiny: %s", outcome), cmp.Or(status, http.StatusBadGateway))
+		return
+	}
+	forward := &httputil.ReverseProxy{Rewrite: func(out *httputil.ProxyRequest) {
+		out.SetURL(&url.URL{Scheme: "http", Host: address})
+		out.Out.Host = r.Host
+	}}
+	forward.ServeHTTP(w, r)
+}
+
+// addressOf picks an address of a destination; empty if there is none.
+func addressOf(r model.Reach) string {
+	port := strconv.Itoa(int(r.Destination.Port))
+	if r.Destination.Discovery.Kind == model.DiscoverDNS {
+		return net.JoinHostPort(r.Destination.Discovery.Hostname+".", port)
+	}
+	if len(r.Endpoints) == 0 {
+		return ""
+	}
+	addresses := r.Endpoints[rand.IntN(len(r.Endpoints))].Addresses
+	if len(addresses) == 0 {
+		return ""
+	}
+	return net.JoinHostPort(addresses[0].String(), port)
+}
