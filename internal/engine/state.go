@@ -29,8 +29,8 @@ func (w *world) state() *State {
 		Objects: w.objects.All(), Index: model.NewIndex(w.mesh.Snapshot()), Findings: w.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, pods: map[string]model.Key{},
 	}
-	w.mesh.Views.Each(func(key model.Key, all []*model.View) { s.Views[key] = &View{all[0]} })
-	w.mesh.Pods.Each(func(uid string, all []model.Key) { s.pods[uid] = all[0] })
+	w.mesh.Views.ForEach(func(key model.Key, all []*model.View) { s.Views[key] = &View{all[0]} })
+	w.mesh.Pods.ForEach(func(uid string, all []model.Key) { s.pods[uid] = all[0] })
 	return s
 }
 

@@ -49,12 +49,12 @@ func newWorld(dialects []dialect.Dialect) *world {
 // settle brings everything up to date.
 func (w *world) settle() Change {
 	w.graph.Run()
-	c := Change{Views: w.mesh.Views.Changed(), Reaches: w.mesh.Reaches.Changed(), Pods: w.mesh.Pods.Changed(), Told: w.mesh.Findings.Changed()}
+	c := Change{Views: w.mesh.Views.TakeChanged(), Reaches: w.mesh.Reaches.TakeChanged(), Pods: w.mesh.Pods.TakeChanged(), Told: w.mesh.Findings.TakeChanged()}
 	told := make(map[model.ObjectRef]struct{}, len(c.Told))
 	for _, ref := range c.Told {
 		told[ref] = struct{}{}
 	}
-	for _, ref := range w.mesh.Members.Changed() {
+	for _, ref := range w.mesh.Members.TakeChanged() {
 		if _, again := told[ref]; !again {
 			c.Told = append(c.Told, ref)
 		}

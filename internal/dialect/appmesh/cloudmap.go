@@ -40,7 +40,7 @@ func (a asked) compare(b asked) int { return strings.Compare(a.name, b.name) }
 // sees those that have all of its own attributes.
 func (t *translator) register(m *member[*api.VirtualNode]) {
 	if service, ok := registers(m.key.Mesh, m.object); ok {
-		t.registry.Emit(t.Task, service, asked{groupName(cloudMap(m.object)), givenAttributes(m.object)})
+		t.registry.Emit(t.Evaluation, service, asked{groupName(cloudMap(m.object)), givenAttributes(m.object)})
 	}
 }
 
@@ -65,7 +65,7 @@ func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
 	}
 	var out []string
 	var has map[string]string
-	for _, a := range t.registry.All(t.Task, n.service) {
+	for _, a := range t.registry.Read(t.Evaluation, n.service) {
 		if has == nil && len(a.attributes) > 0 {
 			has = n.attributesOf(pod)
 		}

@@ -51,17 +51,17 @@ func (t *translator) selector(m *member[*api.VirtualNode]) {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
 	}
-	t.selectors.Emit(t.Task, at, n)
+	t.selectors.Emit(t.Evaluation, at, n)
 }
 
 // addPods adds the rules about pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	r.sharedPods = incremental.NewRelation[rivals](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
-	incremental.Each(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
+	incremental.AddRule(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
 		t := &translator{task, r}
 		t.instance(all[0])
 	})
-	incremental.Each(g, "shared pods", r.sharedPods, func(task *incremental.Task, pair rivals, names []string) {
+	incremental.AddRule(g, "shared pods", r.sharedPods, func(task *incremental.Evaluation, pair rivals, names []string) {
 		t, pods := &translator{task, r}, abbreviate(names)
 		older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{Object: pair.younger, Path: "spec.podSelector"}
 		t.warn(older, model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
@@ -76,9 +76,9 @@ func (t *translator) instance(pod *corev1.Pod) {
 	if len(found) == 0 || ended(pod) {
 		return
 	}
-	t.out.AddEndpoint(t.Task, t.endpoint(found[0], pod))
+	t.out.AddEndpoint(t.Evaluation, t.endpoint(found[0], pod))
 	for _, younger := range found[1:] {
-		t.sharedPods.Emit(t.Task, rivals{found[0].origin.Object, younger.origin.Object}, pod.Name)
+		t.sharedPods.Emit(t.Evaluation, rivals{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
@@ -86,7 +86,7 @@ func (t *translator) instance(pod *corev1.Pod) {
 func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 	var found []selectedNode
 	look := func(at shelf) {
-		for _, n := range t.selectors.All(t.Task, at) {
+		for _, n := range t.selectors.Read(t.Evaluation, at) {
 			if n.selector.Matches(labels.Set(pod.Labels)) {
 				found = append(found, n)
 			}

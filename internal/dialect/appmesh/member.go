@@ -45,7 +45,7 @@ func newMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.
 		kind: kind, objects: store.Of[T](objects),
 		byKey: claims[model.Key](g, "claims of "+kind), byObject: claims[types.NamespacedName](g, "members of "+kind),
 	}
-	incremental.Each(g, "claim of "+kind, ms.objects, func(task *incremental.Task, id types.NamespacedName, all []T) {
+	incremental.AddRule(g, "claim of "+kind, ms.objects, func(task *incremental.Evaluation, id types.NamespacedName, all []T) {
 		t, o := &translator{task, r}, all[0]
 		if leaving(o) {
 			return
@@ -72,12 +72,12 @@ func claims[K comparable](g *incremental.Graph, name string) *incremental.Relati
 
 // each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
 func (ms *members[T]) each(r *rules, g *incremental.Graph, f func(*translator, *member[T])) {
-	incremental.Each(g, ms.kind, ms.byKey, func(task *incremental.Task, _ model.Key, all []claim) {
+	incremental.AddRule(g, ms.kind, ms.byKey, func(task *incremental.Evaluation, _ model.Key, all []claim) {
 		t := &translator{task, r}
 		for _, younger := range all[1:] {
 			t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
 		}
-		if o, ok := ms.objects.First(task, all[0].object()); ok {
+		if o, ok := ms.objects.ReadFirst(task, all[0].object()); ok {
 			f(t, &member[T]{all[0], o})
 		}
 	})
@@ -110,7 +110,7 @@ func resolve[T client.Object](t *translator, ms *members[T], mesh string, r refe
 			t.report(at, model.CodeInvalidField, "%v", err)
 			return claim{}, false
 		}
-		c, found := ms.byKey.First(t.Task, model.Key{Mesh: mesh, Name: name})
+		c, found := ms.byKey.ReadFirst(t.Evaluation, model.Key{Mesh: mesh, Name: name})
 		if !found {
 			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", ms.kind, mesh, name)
 		}
@@ -121,7 +121,7 @@ func resolve[T client.Object](t *translator, ms *members[T], mesh string, r refe
 		if id.Namespace == "" {
 			id.Namespace = r.at.Object.Namespace
 		}
-		c, exists := ms.byObject.First(t.Task, id)
+		c, exists := ms.byObject.ReadFirst(t.Evaluation, id)
 		switch {
 		case !exists:
 			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
@@ -144,6 +144,6 @@ func (ms *members[T]) serves(t *translator, c claim) bool {
 	if !c.ok {
 		return false
 	}
-	oldest, _ := ms.byKey.First(t.Task, c.key)
+	oldest, _ := ms.byKey.ReadFirst(t.Evaluation, c.key)
 	return oldest.object() == c.object()
 }

@@ -34,19 +34,19 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	r.meshes = incremental.NewRelation[everything](g, "all meshes", func(a, b meshMember) int { return a.compare(b.age) }, same)
 	r.namespaceNames = incremental.NewRelation[everything](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
 	all := store.Of[*api.Mesh](objects)
-	incremental.Each(g, "claim of Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+	incremental.AddRule(g, "claim of Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
 		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
 			r.meshNames.Emit(task, name, claim{age: ageOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
 		}
 	})
-	incremental.Each(g, "Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+	incremental.AddRule(g, "Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
 		t := &translator{task, r}
 		r.meshes.Emit(task, everything{}, t.realm(o[0]))
 	})
-	incremental.Each(g, "Namespace", r.namespaces, func(task *incremental.Task, id types.NamespacedName, _ []*corev1.Namespace) {
+	incremental.AddRule(g, "Namespace", r.namespaces, func(task *incremental.Evaluation, id types.NamespacedName, _ []*corev1.Namespace) {
 		r.namespaceNames.Emit(task, everything{}, id.Name)
 	})
-	incremental.Each(g, "overlaps of meshes", r.meshes, func(task *incremental.Task, _ everything, _ []meshMember) {
+	incremental.AddRule(g, "overlaps of meshes", r.meshes, func(task *incremental.Evaluation, _ everything, _ []meshMember) {
 		t := &translator{task, r}
 		t.overlaps()
 	})
@@ -61,13 +61,13 @@ func (t *translator) realm(o *api.Mesh) meshMember {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
 		return m
 	}
-	if first, _ := t.meshNames.First(t.Task, m.awsName); first.age != m.age {
+	if first, _ := t.meshNames.ReadFirst(t.Evaluation, m.awsName); first.age != m.age {
 		m.fault = "it has the awsName of " + first.origin.Object.String()
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
 	}
-	t.out.AddMesh(t.Task, t.mesh(m, o))
-	t.out.Members.Emit(t.Task, m.origin.Object, m.awsName)
+	t.out.AddMesh(t.Evaluation, t.mesh(m, o))
+	t.out.Members.Emit(t.Evaluation, m.origin.Object, m.awsName)
 	return m
 }
 
@@ -103,11 +103,11 @@ func (t *translator) mesh(m meshMember, o *api.Mesh) model.Mesh {
 // every namespace has is known.
 func (t *translator) selecting(namespace string) []meshMember {
 	set := labels.Set{corev1.LabelMetadataName: namespace}
-	if ns, known := t.namespaces.First(t.Task, types.NamespacedName{Name: namespace}); known {
+	if ns, known := t.namespaces.ReadFirst(t.Evaluation, types.NamespacedName{Name: namespace}); known {
 		set = ns.Labels
 	}
 	var out []meshMember
-	for _, m := range t.meshes.All(t.Task, everything{}) {
+	for _, m := range t.meshes.Read(t.Evaluation, everything{}) {
 		if m.selector.Matches(set) {
 			out = append(out, m)
 		}
@@ -119,7 +119,7 @@ func (t *translator) selecting(namespace string) []meshMember {
 // as it is, since objects that are members already stay members.
 func (t *translator) overlaps() {
 	shared := map[[2]model.Origin][]string{}
-	for _, namespace := range t.namespaceNames.All(t.Task, everything{}) {
+	for _, namespace := range t.namespaceNames.Read(t.Evaluation, everything{}) {
 		found := t.selecting(namespace)
 		for i, older := range found {
 			for _, younger := range found[i+1:] {
@@ -140,10 +140,10 @@ func (t *translator) overlaps() {
 func (t *translator) memberOf(at model.Origin, ref *api.MeshReference) (mesh string, ok bool) {
 	mesh, fault := t.meshOf(at, ref)
 	if fault != nil {
-		t.out.Report(t.Task, *fault)
+		t.out.Report(t.Evaluation, *fault)
 		return "", false
 	}
-	t.out.Members.Emit(t.Task, at.Object, mesh)
+	t.out.Members.Emit(t.Evaluation, at.Object, mesh)
 	return mesh, true
 }
 
@@ -153,7 +153,7 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	if ref == nil {
 		return t.selectedMesh(at)
 	}
-	all := t.meshes.All(t.Task, everything{})
+	all := t.meshes.Read(t.Evaluation, everything{})
 	i := slices.IndexFunc(all, func(m meshMember) bool { return m.age.name == ref.Name })
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)

@@ -1,12 +1,14 @@
-// Package incremental keeps what follows from facts current, with work in proportion to what changed.
+// Package incremental implements incremental computation: derived data stays current at a cost proportional to the
+// change.
 //
-// In: facts, put into relations from outside (Set), and rules: functions that read relations and emit entries into others. Out:
-// relations that hold what the rules make of the facts, and the keys of them that changed (Changed).
+// In: facts, set in relations from outside (Set), and rules: functions that read relations and emit entries into
+// others. Out: relations with the entries that the rules derive from the facts, and their changed keys (TakeChanged).
 //
-// A relation maps keys to entries. A rule is evaluated once for each key of its source relation; the graph records what each
-// evaluation reads and emits. When facts change, Run evaluates anew those that read something that changed, rules in the order in
-// which they were added, and stops where an evaluation emits what it emitted before. A rule must be a pure function of what it
-// reads; the result is then that of evaluating everything afresh, whatever the order of changes.
+// A relation maps keys to entries. A rule is evaluated once for each key of its source relation. The graph records what
+// each evaluation reads and emits. After changes of facts, Run repeats the evaluations that read something that
+// changed, rules in the order in which they were added, and stops where an evaluation emits the same entries as before.
+// A rule must be a pure function of what it reads. The result then equals a full evaluation, for any order of changes.
 //
-// A rule may read what earlier rules emit, never what it or later ones do: there are no cycles, and one pass is enough.
+// A rule may read relations that earlier rules emit into, but not those that it or later rules emit into: there are no
+// cycles, and one pass is sufficient.
 package incremental

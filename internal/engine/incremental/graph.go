@@ -5,105 +5,106 @@ import "fmt"
 // Graph holds relations and rules. It is not safe for concurrent use.
 type Graph struct {
 	rules []rule
-	// queue holds the evaluations to do, by rule.
-	queue   [][]*cell
-	current int // the rule being run; outside between runs
-	// stale are slots whose values have to be made anew before the outside may look.
-	stale []node
-	evals uint64
+	// queue holds the pending evaluations of each rule.
+	queue       [][]*cell
+	currentRule int // the rule that Run evaluates; externalRank between runs
+	// staleSlots are the slots whose values must be updated before the end of Run.
+	staleSlots  []anySlot
+	evaluations uint64
 }
 
-// New makes a graph without relations and rules.
-func New() *Graph { return &Graph{current: outside} }
+// New creates a graph without relations and rules.
+func New() *Graph { return &Graph{currentRule: externalRank} }
 
-// outside is the rank of what comes from outside: before all rules.
-const outside = -1
+// externalRank is the rank of facts set from outside: before all rules.
+const externalRank = -1
 
-// rule is what the graph must know of a rule of any type.
+// rule is the part of a rule that does not depend on its types.
 type rule struct {
 	name string
 }
 
-// cell is one evaluation of a rule: that for one key.
+// cell is the state of a rule for one key.
 type cell struct {
 	rank   int
 	queued bool
-	// evaluate runs the rule; it reports false when the key is gone, and the cell with it.
-	evaluate func(*Task) bool
-	reads    []node
-	emits    []emission
+	// evaluate runs the rule. It returns false if the key, and with it the cell, was removed.
+	evaluate func(*Evaluation) bool
+	reads    []anySlot
+	emits    []anyEmission
 }
 
-// node is a slot of a relation of any type.
-type node interface {
+// anySlot is a slot of a relation of any type.
+type anySlot interface {
 	addReader(*cell)
 	dropReader(*cell)
-	refresh()
+	updateValues()
 }
 
-// emission is an entry that a cell has put into a slot.
-type emission interface {
-	// equal tells whether the other puts an equal entry into the same slot.
-	equal(emission) bool
-	slot() node
+// anyEmission is an entry that a cell has emitted into a slot of any type.
+type anyEmission interface {
+	// equal reports whether the other is an equal entry of the same slot.
+	equal(anyEmission) bool
+	slot() anySlot
 	apply(*cell)
 	retract(*cell)
 }
 
-// Task is one evaluation under way.
-type Task struct {
+// Evaluation is a running evaluation of a rule.
+type Evaluation struct {
 	g     *Graph
 	cell  *cell
-	reads []node
-	emits []emission
+	reads []anySlot
+	emits []anyEmission
 }
 
-// Evaluations counts what Run has evaluated so far.
-func (g *Graph) Evaluations() uint64 { return g.evals }
+// Evaluations returns the number of evaluations of all runs.
+func (g *Graph) Evaluations() uint64 { return g.evaluations }
 
-// Run brings all relations up to date.
+// Run updates all relations.
 func (g *Graph) Run() {
-	for g.current = range g.rules {
-		for len(g.queue[g.current]) > 0 {
-			cells := g.queue[g.current]
-			g.queue[g.current] = nil
+	for g.currentRule = range g.rules {
+		for len(g.queue[g.currentRule]) > 0 {
+			cells := g.queue[g.currentRule]
+			g.queue[g.currentRule] = nil
 			for _, c := range cells {
 				g.evaluate(c)
 			}
 		}
 	}
-	g.current = outside
-	for _, n := range g.stale {
-		n.refresh()
+	g.currentRule = externalRank
+	for _, n := range g.staleSlots {
+		n.updateValues()
 	}
-	g.stale = nil
+	g.staleSlots = nil
 }
 
 func (g *Graph) evaluate(c *cell) {
-	g.evals++
+	g.evaluations++
 	c.queued = false
-	t := &Task{g: g, cell: c}
+	t := &Evaluation{g: g, cell: c}
 	if !c.evaluate(t) {
 		t.reads, t.emits = nil, nil
 	}
-	c.readNow(t.reads)
-	c.emitNow(t.emits)
+	c.setReads(t.reads)
+	c.setEmits(t.emits)
 }
 
-// enqueue notes that a cell has to be evaluated.
+// enqueue schedules the evaluation of a cell.
 func (g *Graph) enqueue(c *cell) {
 	if c.queued {
 		return
 	}
-	if c.rank <= g.current {
-		panic(fmt.Sprintf("incremental: rule %s changes what rule %s reads, which comes before it", g.rules[g.current].name, g.rules[c.rank].name))
+	if c.rank <= g.currentRule {
+		panic(fmt.Sprintf("incremental: rule %s changes what rule %s reads, which comes before it",
+			g.rules[g.currentRule].name, g.rules[c.rank].name))
 	}
 	c.queued = true
 	g.queue[c.rank] = append(g.queue[c.rank], c)
 }
 
-// readNow replaces what the cell reads. Most evaluations read what they read before.
-func (c *cell) readNow(reads []node) {
+// setReads replaces the slots that the cell reads. Usually they are the same as before.
+func (c *cell) setReads(reads []anySlot) {
 	same := len(reads) == len(c.reads)
 	for i := 0; same && i < len(reads); i++ {
 		same = reads[i] == c.reads[i]
@@ -115,7 +116,7 @@ func (c *cell) readNow(reads []node) {
 	for _, n := range reads {
 		n.addReader(c)
 	}
-	kept := make(map[node]struct{}, len(reads))
+	kept := make(map[anySlot]struct{}, len(reads))
 	for _, n := range reads {
 		kept[n] = struct{}{}
 	}
@@ -127,8 +128,8 @@ func (c *cell) readNow(reads []node) {
 	c.reads = reads
 }
 
-// emitNow replaces what the cell emits; slots in which nothing changes do not notice.
-func (c *cell) emitNow(emits []emission) {
+// setEmits replaces the entries that the cell emits. Slots without a change are not marked as changed.
+func (c *cell) setEmits(emits []anyEmission) {
 	old := c.emits
 	c.emits = emits
 	if len(old) == len(emits) {
@@ -137,17 +138,17 @@ func (c *cell) emitNow(emits []emission) {
 			same = old[i].equal(emits[i])
 		}
 		if same {
-			c.emits = old // lets go of the copies
+			c.emits = old // frees the equal copies
 			return
 		}
 	}
-	before := make(map[node][]emission, len(old))
+	before := make(map[anySlot][]anyEmission, len(old))
 	for _, e := range old {
 		before[e.slot()] = append(before[e.slot()], e)
 	}
-	var fresh []emission
+	var fresh []anyEmission
 	for _, e := range emits {
-		if !takeEqual(before, e) {
+		if !removeEqual(before, e) {
 			fresh = append(fresh, e)
 		}
 	}
@@ -161,8 +162,8 @@ func (c *cell) emitNow(emits []emission) {
 	}
 }
 
-// takeEqual removes an entry equal to e, if there is one.
-func takeEqual(from map[node][]emission, e emission) bool {
+// removeEqual removes an entry equal to e, and reports whether there was one.
+func removeEqual(from map[anySlot][]anyEmission, e anyEmission) bool {
 	list := from[e.slot()]
 	for i, o := range list {
 		if o.equal(e) {

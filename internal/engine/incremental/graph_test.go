@@ -11,13 +11,13 @@ import (
 	"testing"
 )
 
-func relation[K comparable, V cmp.Ordered](g *Graph, name string) *Relation[K, V] {
+func newTestRelation[K comparable, V cmp.Ordered](g *Graph, name string) *Relation[K, V] {
 	return NewRelation[K](g, name, cmp.Compare[V], func(a, b V) bool { return a == b })
 }
 
-// family is a small set of rules with all that rules may do: each person names a parent; older ones win a disputed name; a
-// grandparent is read through the parent, who may come and go.
-type family struct {
+// familyRules is a small set of rules that uses all features: each person names a parent; the first person wins a
+// disputed name; a grandparent is read through the parent, which may be added and removed.
+type familyRules struct {
 	g        *Graph
 	people   *Relation[string, string] // person: "name parent"
 	names    *Relation[string, string] // name: persons
@@ -27,43 +27,49 @@ type family struct {
 	count    *Relation[int, string]    // number of children: names
 }
 
-func newFamily() *family {
+func newFamilyRules() *familyRules {
 	g := New()
-	f := &family{
-		g: g, people: relation[string, string](g, "people"), names: relation[string, string](g, "names"), parents: relation[string, string](g, "parents"),
-		children: relation[string, string](g, "children"), report: relation[string, string](g, "report"), count: relation[int, string](g, "count"),
+	f := &familyRules{
+		g: g, people: newTestRelation[string, string](g, "people"), names: newTestRelation[string, string](g, "names"),
+		parents:  newTestRelation[string, string](g, "parents"),
+		children: newTestRelation[string, string](g, "children"), report: newTestRelation[string, string](g, "report"),
+		count: newTestRelation[int, string](g, "count"),
 	}
-	Each(g, "claim", f.people, func(t *Task, person string, values []string) {
+	AddRule(g, "claim", f.people, func(t *Evaluation, person string, values []string) {
 		name, _, _ := strings.Cut(values[0], " ")
 		f.names.Emit(t, name, person)
 	})
-	Each(g, "parent", f.names, func(t *Task, name string, persons []string) {
-		said, _ := f.people.First(t, persons[0])
+	AddRule(g, "parent", f.names, func(t *Evaluation, name string, persons []string) {
+		said, _ := f.people.ReadFirst(t, persons[0])
 		_, parent, _ := strings.Cut(said, " ")
 		f.parents.Emit(t, name, parent)
 		f.children.Emit(t, parent, name)
 	})
-	Each(g, "grandparent", f.parents, func(t *Task, name string, values []string) {
-		grand, known := f.parents.First(t, values[0])
+	AddRule(g, "grandparent", f.parents, func(t *Evaluation, name string, values []string) {
+		grand, known := f.parents.ReadFirst(t, values[0])
 		_, _ = grand, known
-		f.report.Emit(t, name, fmt.Sprintf("of %s of %s (%v), with %d siblings", values[0], grand, known, len(f.children.All(t, values[0]))-1))
+		f.report.Emit(t, name, fmt.Sprintf("of %s of %s (%v), with %d siblings", values[0], grand, known,
+			len(f.children.Read(t, values[0]))-1))
 	})
-	Each(g, "count", f.children, func(t *Task, name string, values []string) { f.count.Emit(t, len(values), name) })
-	f.report.Observe()
+	AddRule(g, "count", f.children, func(t *Evaluation, name string,
+		values []string) {
+		f.count.Emit(t, len(values), name)
+	})
+	f.report.TrackChanges()
 	return f
 }
 
 func contents[K comparable](r *Relation[K, string]) map[K][]string {
 	out := map[K][]string{}
-	r.Each(func(k K, v []string) { out[k] = v })
+	r.ForEach(func(k K, v []string) { out[k] = v })
 	return out
 }
 
-// After any sequence of changes, the relations are what they are when one starts afresh with the facts.
-func TestIncrementalEqualsFull(t *testing.T) {
+// After any sequence of changes, the relations equal those of a full evaluation of the facts.
+func TestIncrementalEqualsFullEvaluation(t *testing.T) {
 	for seed := range uint64(200) {
 		random := rand.New(rand.NewPCG(seed, 0))
-		f := newFamily()
+		f := newFamilyRules()
 		facts := map[string]string{}
 		before := map[string][]string{}
 		for range 40 {
@@ -78,19 +84,19 @@ func TestIncrementalEqualsFull(t *testing.T) {
 				f.people.Set(person, facts[person])
 			}
 			f.g.Run()
-			fresh := newFamily()
+			fresh := newFamilyRules()
 			for person, fact := range facts {
 				fresh.people.Set(person, fact)
 			}
 			fresh.g.Run()
 			if got, want := contents(f.report), contents(fresh.report); !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d: with %v, incremental %v, afresh %v", seed, facts, got, want)
+				t.Fatalf("seed %d: with %v, incremental %v, full %v", seed, facts, got, want)
 			}
 			if got, want := contents(f.count), contents(fresh.count); !reflect.DeepEqual(got, want) {
-				t.Fatalf("seed %d: counts: with %v, incremental %v, afresh %v", seed, facts, got, want)
+				t.Fatalf("seed %d: counts: with %v, incremental %v, full %v", seed, facts, got, want)
 			}
 			after := contents(f.report)
-			changed := f.report.Changed()
+			changed := f.report.TakeChanged()
 			for _, name := range slices.Concat(slices.Collect(maps.Keys(before)), slices.Collect(maps.Keys(after))) {
 				if !slices.Equal(before[name], after[name]) && !slices.Contains(changed, name) {
 					t.Fatalf("seed %d: the report of %s changed and is not among %v", seed, name, changed)
@@ -102,64 +108,71 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			f.people.Delete(person)
 		}
 		f.g.Run()
-		if n := len(f.people.slots) + len(f.names.slots) + len(f.parents.slots) + len(f.children.slots) + len(f.report.slots) + len(f.count.slots); n != 0 {
-			t.Fatalf("seed %d: %d slots are left when all facts are gone", seed, n)
+		if n := len(f.people.slots) + len(f.names.slots) + len(f.parents.slots) + len(f.children.slots) +
+			len(f.report.slots) + len(f.count.slots); n != 0 {
+			t.Fatalf("seed %d: %d slots are left without facts", seed, n)
 		}
 	}
 }
 
-// What does not concern a change is not evaluated, and evaluation stops where nothing changes.
-func TestWorkGrowsWithTheChange(t *testing.T) {
+// Only evaluations that a change affects are repeated, and evaluation stops where nothing changes.
+func TestEvaluationsPerChange(t *testing.T) {
 	for _, size := range []int{10, 1000} {
-		f := newFamily()
-		for i := range size {
-			f.people.Set(fmt.Sprint("p", i), fmt.Sprintf("n%d n%d", i, i/2))
-		}
-		f.g.Run()
-		start := f.g.Evaluations()
-		f.people.Set("p7", "n7 n3") // as before
-		f.g.Run()
-		if n := f.g.Evaluations() - start; n != 0 {
-			t.Errorf("of %d: %d evaluations without a change", size, n)
-		}
-		f.people.Set("younger", "n7 n5") // the name is p7's: nothing follows
-		f.g.Run()
-		if n := f.g.Evaluations() - start; n != 2 {
-			t.Errorf("of %d: %d evaluations for a claim that fails, want those of claim and parent", size, n)
-		}
-		start = f.g.Evaluations()
-		f.people.Set("p7", "n7 n4")
-		f.g.Run()
-		if n := f.g.Evaluations() - start; n > 20 {
-			t.Errorf("of %d: %d evaluations for one change", size, n)
-		}
+		t.Run(fmt.Sprint(size), func(t *testing.T) {
+			f := newFamilyRules()
+			for i := range size {
+				f.people.Set(fmt.Sprint("p", i), fmt.Sprintf("n%d n%d", i, i/2))
+			}
+			f.g.Run()
+			start := f.g.Evaluations()
+			f.people.Set("p7", "n7 n3") // unchanged
+			f.g.Run()
+			if n := f.g.Evaluations() - start; n != 0 {
+				t.Errorf("%d evaluations without a change", n)
+			}
+			f.people.Set("younger", "n7 n5") // p7 has the name: no effect
+			f.g.Run()
+			if n := f.g.Evaluations() - start; n != 2 {
+				t.Errorf("%d evaluations for a claim that fails, want those of claim and parent", n)
+			}
+			start = f.g.Evaluations()
+			f.people.Set("p7", "n7 n4")
+			f.g.Run()
+			if n := f.g.Evaluations() - start; n > 20 {
+				t.Errorf("%d evaluations for one change", n)
+			}
+		})
 	}
 }
 
-func panics(f func()) (text string) {
+func panicMessage(f func()) (text string) {
 	defer func() { text = fmt.Sprint(recover()) }()
 	f()
 	return ""
 }
 
-// Rules that could go round in circles are errors of the programmer, found at the first evaluation.
-func TestNoCycles(t *testing.T) {
+// Rules that could form a cycle panic at the first evaluation.
+func TestCyclesPanic(t *testing.T) {
 	g := New()
-	a, b := relation[int, int](g, "a"), relation[int, int](g, "b")
-	Each(g, "reads b", a, func(t *Task, k int, _ []int) { b.All(t, k) })
-	Each(g, "feeds b", a, func(t *Task, k int, v []int) { b.Emit(t, k, v[0]) })
+	a, b := newTestRelation[int, int](g, "a"), newTestRelation[int, int](g, "b")
+	AddRule(g, "reads b", a, func(t *Evaluation, k int, _ []int) { b.Read(t, k) })
+	AddRule(g, "feeds b", a, func(t *Evaluation, k int, v []int) { b.Emit(t, k, v[0]) })
 	a.Set(1, 1)
-	if text := panics(g.Run); !strings.Contains(text, `rule feeds b emits into relation b, which rule reads b reads before it`) {
-		t.Errorf("said %q", text)
+	if text := panicMessage(g.Run); !strings.Contains(text,
+		`rule feeds b emits into relation b, which rule reads b reads before it`) {
+		t.Errorf("panic %q", text)
 	}
 	g = New()
-	a = relation[int, int](g, "a")
-	Each(g, "feeds itself", a, func(t *Task, k int, v []int) { a.Emit(t, k+1, v[0]) })
+	a = newTestRelation[int, int](g, "a")
+	AddRule(g, "feeds itself", a, func(t *Evaluation, k int, v []int) { a.Emit(t, k+1, v[0]) })
 	a.Set(1, 1)
-	if text := panics(g.Run); !strings.Contains(text, "feeds itself") {
-		t.Errorf("said %q", text)
+	if text := panicMessage(g.Run); !strings.Contains(text, "feeds itself") {
+		t.Errorf("panic %q", text)
 	}
-	if text := panics(func() { Each(g, "late", a, func(*Task, int, []int) {}) }); !strings.Contains(text, "late comes after the facts") {
-		t.Errorf("said %q", text)
+	if text := panicMessage(func() {
+		AddRule(g, "late", a,
+			func(*Evaluation, int, []int) {})
+	}); !strings.Contains(text, "late is added after the facts") {
+		t.Errorf("panic %q", text)
 	}
 }

@@ -6,19 +6,19 @@ import (
 	"slices"
 )
 
-// Relation maps keys to entries, which are kept in order. Entries must not be changed once they are in.
+// Relation maps keys to sorted entries. Entries must not be modified after they are added.
 type Relation[K comparable, V any] struct {
 	g       *Graph
 	name    string
 	compare func(a, b V) int
 	equal   func(a, b V) bool
 	slots   map[K]*slot[K, V]
-	// sources are the rules that are evaluated for each key.
-	sources []func(K)
-	// emitter and reader are the latest rule that emits here and the earliest one that reads.
-	emitter, reader int
-	observed        bool
-	changed         map[K]struct{}
+	// sourceRules schedule the rules that are evaluated for each key.
+	sourceRules []func(K)
+	// lastEmitter is the last rule that emits into the relation, firstReader the first rule that reads it.
+	lastEmitter, firstReader int
+	tracked                  bool
+	changed                  map[K]struct{}
 }
 
 // slot holds the entries of one key.
@@ -26,29 +26,31 @@ type slot[K comparable, V any] struct {
 	relation *Relation[K, V]
 	key      K
 	entries  []entry[V]
-	// values are those of the entries, made anew after changes, when somebody reads or the run ends. While stale, entries that came
-	// since are at the end, in no order: many that come at once are sorted once.
+	// values are the sorted values of the entries. They are updated when a rule reads them or the run ends. While
+	// stale, new entries are unsorted at the end, so that many insertions cost one sort.
 	values  []V
 	stale   bool
 	readers map[*cell]struct{}
 }
 
 type entry[V any] struct {
-	by    *cell // nil for what comes from outside
-	value V
+	source *cell // nil for facts set from outside
+	value  V
 }
 
-// NewRelation makes a relation. Entries of a key are ordered by compare, which should leave none of different content equal;
-// equal tells when a change is none.
-func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int, equal func(a, b V) bool) *Relation[K, V] {
-	return &Relation[K, V]{g: g, name: name, compare: compare, equal: equal, slots: map[K]*slot[K, V]{}, emitter: outside, reader: math.MaxInt}
+// NewRelation creates a relation. compare sorts the entries of a key, and should not return 0 for different entries.
+// equal reports whether an entry replaces another without a change.
+func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
+	equal func(a, b V) bool) *Relation[K, V] {
+	return &Relation[K, V]{g: g, name: name, compare: compare, equal: equal, slots: map[K]*slot[K, V]{},
+		lastEmitter: externalRank, firstReader: math.MaxInt}
 }
 
-// Observe makes the relation note which keys change, for Changed.
-func (r *Relation[K, V]) Observe() { r.observed, r.changed = true, map[K]struct{}{} }
+// TrackChanges records the keys that change, for TakeChanged.
+func (r *Relation[K, V]) TrackChanges() { r.tracked, r.changed = true, map[K]struct{}{} }
 
-// Changed gives the keys whose entries changed since it was asked last, in no order. The relation must be observed.
-func (r *Relation[K, V]) Changed() []K {
+// TakeChanged returns the keys whose entries changed since the last call, in any order. It requires TrackChanges.
+func (r *Relation[K, V]) TakeChanged() []K {
 	out := make([]K, 0, len(r.changed))
 	for k := range r.changed {
 		out = append(out, k)
@@ -57,11 +59,11 @@ func (r *Relation[K, V]) Changed() []K {
 	return out
 }
 
-// Set replaces the fact of a key, from outside.
+// Set sets the fact of a key from outside.
 func (r *Relation[K, V]) Set(key K, value V) {
 	s := r.slot(key)
 	for _, e := range s.entries {
-		if e.by == nil {
+		if e.source == nil {
 			if r.equal(e.value, value) {
 				return
 			}
@@ -72,48 +74,49 @@ func (r *Relation[K, V]) Set(key K, value V) {
 	s.insert(nil, value)
 }
 
-// Delete removes the fact of a key that was set from outside.
+// Delete removes the fact of a key that Set has set.
 func (r *Relation[K, V]) Delete(key K) {
 	s := r.slots[key]
 	if s == nil {
 		return
 	}
 	for _, e := range s.entries {
-		if e.by == nil {
+		if e.source == nil {
 			s.remove(nil, e.value)
 			return
 		}
 	}
 }
 
-// All gives the entries of a key, in order, to a rule. The slice must not be changed.
-func (r *Relation[K, V]) All(t *Task, key K) []V {
-	if t.cell.rank <= r.emitter {
-		panic(fmt.Sprintf("incremental: rule %s reads relation %s, into which rule %s emits after it", t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.emitter].name))
+// Read returns the sorted entries of a key to a rule. The slice must not be modified.
+func (r *Relation[K, V]) Read(t *Evaluation, key K) []V {
+	if t.cell.rank <= r.lastEmitter {
+		panic(fmt.Sprintf("incremental: rule %s reads relation %s, into which rule %s emits after it",
+			t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.lastEmitter].name))
 	}
-	r.reader = min(r.reader, t.cell.rank)
+	r.firstReader = min(r.firstReader, t.cell.rank)
 	s := r.slot(key)
 	t.reads = append(t.reads, s)
-	s.refresh()
+	s.updateValues()
 	return s.values
 }
 
-// First gives the first entry of a key to a rule.
-func (r *Relation[K, V]) First(t *Task, key K) (V, bool) { return first(r.All(t, key)) }
+// ReadFirst returns the first entry of a key to a rule.
+func (r *Relation[K, V]) ReadFirst(t *Evaluation, key K) (V, bool) { return first(r.Read(t, key)) }
 
-// Look gives the entries of a key to the outside, between runs.
-func (r *Relation[K, V]) Look(key K) []V {
+// Get returns the sorted entries of a key, between runs.
+func (r *Relation[K, V]) Get(key K) []V {
 	if s := r.slots[key]; s != nil {
 		return s.values
 	}
 	return nil
 }
 
-// LookFirst gives the first entry of a key to the outside, between runs.
-func (r *Relation[K, V]) LookFirst(key K) (V, bool) { return first(r.Look(key)) }
+// GetFirst returns the first entry of a key, between runs.
+func (r *Relation[K, V]) GetFirst(key K) (V, bool) { return first(r.Get(key)) }
 
-// Each calls f for each key that has entries, in no order, between runs.
-func (r *Relation[K, V]) Each(f func(K, []V)) {
+// ForEach calls f for each key with entries, in any order, between runs.
+func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	for k, s := range r.slots {
 		if len(s.entries) > 0 {
 			f(k, s.values)
@@ -121,13 +124,14 @@ func (r *Relation[K, V]) Each(f func(K, []V)) {
 	}
 }
 
-// Emit puts an entry into the relation, for as long as the evaluation stands.
-func (r *Relation[K, V]) Emit(t *Task, key K, value V) {
-	if t.cell.rank >= r.reader {
-		panic(fmt.Sprintf("incremental: rule %s emits into relation %s, which rule %s reads before it", t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.reader].name))
+// Emit adds an entry to the relation. The next evaluation of the same rule and key replaces it.
+func (r *Relation[K, V]) Emit(t *Evaluation, key K, value V) {
+	if t.cell.rank >= r.firstReader {
+		panic(fmt.Sprintf("incremental: rule %s emits into relation %s, which rule %s reads before it",
+			t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.firstReader].name))
 	}
-	r.emitter = max(r.emitter, t.cell.rank)
-	t.emits = append(t.emits, &emitted[K, V]{in: r.slot(key), value: value})
+	r.lastEmitter = max(r.lastEmitter, t.cell.rank)
+	t.emits = append(t.emits, &emission[K, V]{target: r.slot(key), value: value})
 }
 
 func (r *Relation[K, V]) slot(key K) *slot[K, V] {
@@ -147,42 +151,46 @@ func first[V any](values []V) (V, bool) {
 	return values[0], true
 }
 
-func (s *slot[K, V]) insert(by *cell, v V) {
+func (s *slot[K, V]) insert(source *cell, v V) {
 	i := len(s.entries)
 	if !s.stale {
-		i, _ = slices.BinarySearchFunc(s.entries, v, func(e entry[V], v V) int { return s.relation.compare(e.value, v) })
+		i, _ = slices.BinarySearchFunc(s.entries, v,
+			func(e entry[V], v V) int { return s.relation.compare(e.value, v) })
 	}
-	s.entries = slices.Insert(s.entries, i, entry[V]{by, v})
-	s.relation.slots[s.key] = s // it may have been forgotten when another entry went
-	s.touch()
+	s.entries = slices.Insert(s.entries, i, entry[V]{source, v})
+	s.relation.slots[s.key] = s // the slot may have been removed with its last entry
+	s.markChanged()
 }
 
-func (s *slot[K, V]) remove(by *cell, v V) {
-	i := slices.IndexFunc(s.entries, func(e entry[V]) bool { return e.by == by && s.relation.equal(e.value, v) })
+func (s *slot[K, V]) remove(source *cell, v V) {
+	i := slices.IndexFunc(s.entries, func(e entry[V]) bool {
+		return e.source == source &&
+			s.relation.equal(e.value, v)
+	})
 	s.entries = slices.Delete(s.entries, i, i+1)
-	s.touch()
+	s.markChanged()
 }
 
-// touch tells everybody whom the slot concerns.
-func (s *slot[K, V]) touch() {
+// markChanged marks the slot as changed, and schedules the evaluations that read it.
+func (s *slot[K, V]) markChanged() {
 	r := s.relation
 	if !s.stale {
 		s.stale = true
-		r.g.stale = append(r.g.stale, s)
+		r.g.staleSlots = append(r.g.staleSlots, s)
 	}
-	if r.observed {
+	if r.tracked {
 		r.changed[s.key] = struct{}{}
 	}
 	for c := range s.readers {
 		r.g.enqueue(c)
 	}
-	for _, feed := range r.sources {
-		feed(s.key)
+	for _, enqueueKey := range r.sourceRules {
+		enqueueKey(s.key)
 	}
-	s.forgetIfUnused()
+	s.removeIfUnused()
 }
 
-func (s *slot[K, V]) refresh() {
+func (s *slot[K, V]) updateValues() {
 	if !s.stale {
 		return
 	}
@@ -203,27 +211,27 @@ func (s *slot[K, V]) addReader(c *cell) {
 
 func (s *slot[K, V]) dropReader(c *cell) {
 	delete(s.readers, c)
-	s.forgetIfUnused()
+	s.removeIfUnused()
 }
 
-func (s *slot[K, V]) forgetIfUnused() {
+func (s *slot[K, V]) removeIfUnused() {
 	if len(s.entries) == 0 && len(s.readers) == 0 && s.relation.slots[s.key] == s {
 		delete(s.relation.slots, s.key)
 	}
 }
 
-// emitted is an entry of one type.
-type emitted[K comparable, V any] struct {
-	in    *slot[K, V]
-	value V
+// emission is an emitted entry.
+type emission[K comparable, V any] struct {
+	target *slot[K, V]
+	value  V
 }
 
-func (e *emitted[K, V]) slot() node { return e.in }
+func (e *emission[K, V]) slot() anySlot { return e.target }
 
-func (e *emitted[K, V]) equal(o emission) bool {
-	other, ok := o.(*emitted[K, V])
-	return ok && other.in == e.in && e.in.relation.equal(e.value, other.value)
+func (e *emission[K, V]) equal(o anyEmission) bool {
+	other, ok := o.(*emission[K, V])
+	return ok && other.target == e.target && e.target.relation.equal(e.value, other.value)
 }
 
-func (e *emitted[K, V]) apply(c *cell)   { e.in.insert(c, e.value) }
-func (e *emitted[K, V]) retract(c *cell) { e.in.remove(c, e.value) }
+func (e *emission[K, V]) apply(c *cell)   { e.target.insert(c, e.value) }
+func (e *emission[K, V]) retract(c *cell) { e.target.remove(c, e.value) }
