@@ -247,7 +247,7 @@ func TestNextAddress(t *testing.T) {
 	} {
 		t.Run(in, func(t *testing.T) {
 			if got := nextAddress(netip.MustParsePrefix(in)).String(); got != want {
-				t.Errorf("after %s: %s, want %s", got, want)
+				t.Errorf("%s, want %s", got, want)
 			}
 		})
 	}
