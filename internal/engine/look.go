@@ -37,21 +37,21 @@ func (f *Flow) Await(ctx context.Context, holds func() bool) error {
 func (f *Flow) View(workload model.Key) (*model.View, bool) {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	return f.world.mesh.Views.LookFirst(workload)
+	return f.world.mesh.Views.GetFirst(workload)
 }
 
 // Reach gives what a destination leads to.
 func (f *Flow) Reach(destination model.Key) (model.Reach, bool) {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	return f.world.mesh.Reaches.LookFirst(destination)
+	return f.world.mesh.Reaches.GetFirst(destination)
 }
 
 // Workload finds a workload.
 func (f *Flow) Workload(key model.Key) (model.Workload, bool) {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	return f.world.mesh.Workloads.LookFirst(key)
+	return f.world.mesh.Workloads.GetFirst(key)
 }
 
 // WorkloadOf finds the workload of a pod, by the pod's unique id.
@@ -91,7 +91,7 @@ func (f *Flow) Findings(about model.ObjectRef) []model.Finding {
 func (f *Flow) MeshOf(object model.ObjectRef) string {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	name, _ := f.world.mesh.Members.LookFirst(object)
+	name, _ := f.world.mesh.Members.GetFirst(object)
 	return name
 }
 

@@ -59,7 +59,7 @@ func (w *world) settle() Change {
 	for _, ref := range c.Told {
 		told[ref] = struct{}{}
 	}
-	for _, ref := range w.mesh.Members.Changed() {
+	for _, ref := range w.mesh.Members.TakeChanged() {
 		if _, again := told[ref]; !again {
 			c.Told = append(c.Told, ref)
 		}

@@ -66,7 +66,7 @@ func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
 	}
 	var out []string
 	var has map[string]string
-	for _, a := range t.registry.All(t.Task, n.service) {
+	for _, a := range t.registry.Read(t.Evaluation, n.service) {
 		if has == nil && len(a.attributes) > 0 {
 			has = n.attributesOf(pod)
 		}

@@ -24,6 +24,6 @@ func (Dialect) Statuses(objects []client.Object, findings []model.Finding) func(
 // MeshNames gives the awsName of the Mesh of each object that belongs to one, a Mesh to itself.
 func MeshNames(objects []client.Object) map[model.ObjectRef]string {
 	out := map[model.ObjectRef]string{}
-	Dialect{}.evaluate(objects).out.Members.Each(func(ref model.ObjectRef, names []string) { out[ref] = names[0] })
+	Dialect{}.evaluate(objects).out.Members.ForEach(func(ref model.ObjectRef, names []string) { out[ref] = names[0] })
 	return out
 }

@@ -50,7 +50,7 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
 	}
-	t.selectors.Emit(t.Task, at, n)
+	t.selectors.Emit(t.Evaluation, at, n)
 }
 
 // addPods adds the rules about pods.
@@ -75,7 +75,7 @@ func (t *translator) instance(pod *corev1.Pod) {
 	if len(found) == 0 || store.Ended(pod) {
 		return
 	}
-	t.out.AddEndpoint(t.Task, t.endpoint(found[0], pod))
+	t.out.AddEndpoint(t.Evaluation, t.endpoint(found[0], pod))
 	for _, younger := range found[1:] {
 		t.sharedPods.Emit(t.Task, selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}

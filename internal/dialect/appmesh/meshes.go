@@ -34,12 +34,12 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int { return a.compare(b.precedence) }, same)
 	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
 	all := store.Of[*api.Mesh](objects)
-	incremental.Each(g, "claim of Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+	incremental.AddRule(g, "claim of Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
 		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
 			r.meshNames.Emit(task, name, nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
 		}
 	})
-	incremental.Each(g, "Mesh", all, func(task *incremental.Task, _ types.NamespacedName, o []*api.Mesh) {
+	incremental.AddRule(g, "Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
 		t := &translator{task, r}
 		r.meshes.Emit(task, allKey{}, t.addMesh(o[0]))
 	})
@@ -66,8 +66,8 @@ func (t *translator) addMesh(o *api.Mesh) meshEntry {
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
 	}
-	t.out.AddMesh(t.Task, t.mesh(m, o))
-	t.out.Members.Emit(t.Task, m.origin.Object, m.awsName)
+	t.out.AddMesh(t.Evaluation, t.mesh(m, o))
+	t.out.Members.Emit(t.Evaluation, m.origin.Object, m.awsName)
 	return m
 }
 
@@ -103,7 +103,7 @@ func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 // every namespace has is known.
 func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	set := labels.Set{corev1.LabelMetadataName: namespace}
-	if ns, known := t.namespaces.First(t.Task, types.NamespacedName{Name: namespace}); known {
+	if ns, known := t.namespaces.ReadFirst(t.Evaluation, types.NamespacedName{Name: namespace}); known {
 		set = ns.Labels
 	}
 	var out []meshEntry
@@ -140,10 +140,10 @@ func (t *translator) reportOverlaps() {
 func (t *translator) memberOf(at model.Origin, ref *api.MeshReference) (mesh string, ok bool) {
 	mesh, fault := t.meshOf(at, ref)
 	if fault != nil {
-		t.out.Report(t.Task, *fault)
+		t.out.Report(t.Evaluation, *fault)
 		return "", false
 	}
-	t.out.Members.Emit(t.Task, at.Object, mesh)
+	t.out.Members.Emit(t.Evaluation, at.Object, mesh)
 	return mesh, true
 }
 

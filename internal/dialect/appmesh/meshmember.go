@@ -45,7 +45,7 @@ func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *st
 		kind: kind, objects: store.Of[T](objects),
 		byKey: newNameClaims[model.Key](g, "claims of "+kind), byObject: newNameClaims[types.NamespacedName](g, "members of "+kind),
 	}
-	incremental.Each(g, "claim of "+kind, ms.objects, func(task *incremental.Task, id types.NamespacedName, all []T) {
+	incremental.AddRule(g, "claim of "+kind, ms.objects, func(task *incremental.Evaluation, id types.NamespacedName, all []T) {
 		t, o := &translator{task, r}, all[0]
 		if isDeleting(o) {
 			return
@@ -110,7 +110,7 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 			t.report(at, model.CodeInvalidField, "%v", err)
 			return nameClaim{}, false
 		}
-		c, found := ms.byKey.First(t.Task, model.Key{Mesh: mesh, Name: name})
+		c, found := ms.byKey.ReadFirst(t.Evaluation, model.Key{Mesh: mesh, Name: name})
 		if !found {
 			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", ms.kind, mesh, name)
 		}
@@ -121,7 +121,7 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 		if id.Namespace == "" {
 			id.Namespace = r.at.Object.Namespace
 		}
-		c, exists := ms.byObject.First(t.Task, id)
+		c, exists := ms.byObject.ReadFirst(t.Evaluation, id)
 		switch {
 		case !exists:
 			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
@@ -144,6 +144,6 @@ func (ms *meshMembers[T]) serves(t *translator, c nameClaim) bool {
 	if !c.ok {
 		return false
 	}
-	oldest, _ := ms.byKey.First(t.Task, c.key)
+	oldest, _ := ms.byKey.ReadFirst(t.Evaluation, c.key)
 	return oldest.object() == c.object()
 }

@@ -68,8 +68,8 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 		return model.Key{}, false, err
 	}
 	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
-	c, _ := r.nodes.byObject.LookFirst(id)
-	if oldest, _ := r.nodes.byKey.LookFirst(c.key); !c.ok || oldest.object() != id {
+	c, _ := r.nodes.byObject.GetFirst(id)
+	if oldest, _ := r.nodes.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
 		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why", id, namespace, podName(pod))
 	}
 	return c.key, true, nil

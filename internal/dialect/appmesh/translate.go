@@ -86,7 +86,7 @@ func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *sto
 
 // translator is one evaluation of a rule.
 type translator struct {
-	*incremental.Task
+	*incremental.Evaluation
 	*rules
 }
 
@@ -99,14 +99,14 @@ type nodePort struct {
 
 // report notes a finding with the severity of its code.
 func (t *translator) report(at model.Origin, code model.Code, format string, args ...any) {
-	t.out.Report(t.Task, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
+	t.out.Report(t.Evaluation, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
 // warn notes a finding that leaves the object served as it is, whatever the code means for others.
 func (t *translator) warn(at model.Origin, code model.Code, format string, args ...any) {
 	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
 	f.Severity = model.Warning
-	t.out.Report(t.Task, f)
+	t.out.Report(t.Evaluation, f)
 }
 
 func deref[T any](p *T) T {

@@ -46,7 +46,7 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 	}
 	w.Backends = t.backends(m)
 	t.destinations(m, w.Listeners)
-	t.out.AddWorkload(t.Task, w)
+	t.out.AddWorkload(t.Evaluation, w)
 	t.selector(m)
 	t.register(m)
 }
@@ -141,8 +141,8 @@ func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []m
 			Key:      model.Key{Mesh: m.key.Mesh, Name: fmt.Sprintf("%s_%s_%d", m.key.Name, l.Protocol, l.Port)},
 			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found, Origin: l.Origin,
 		}
-		t.ports.Emit(t.Task, m.key, nodePort{d, l.Timeouts, i})
-		t.out.AddDestination(t.Task, d)
+		t.ports.Emit(t.Evaluation, m.key, nodePort{d, l.Timeouts, i})
+		t.out.AddDestination(t.Evaluation, d)
 	}
 }
 

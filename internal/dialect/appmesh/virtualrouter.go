@@ -45,7 +45,7 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 		}
 	}
 	router.Routes = ordered(routes)
-	t.out.AddRouter(t.Task, router)
+	t.out.AddRouter(t.Evaluation, router)
 }
 
 // route gives the model's route, or reports why there is none. A route with a condition that cannot be understood is
@@ -148,7 +148,7 @@ func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) 
 		t.report(at.At(at.Path+".weight"), model.CodeInvalidField, "%d is below 0", w.Weight)
 		return model.WeightedDestination{}, false
 	}
-	ports := t.ports.All(t.Task, node.key)
+	ports := t.ports.Read(t.Evaluation, node.key)
 	i := 0
 	switch {
 	case len(ports) == 0:

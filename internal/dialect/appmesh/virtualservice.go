@@ -11,7 +11,7 @@ func (r *rules) addServices(g *incremental.Graph) {
 	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int { return a.Object.Compare(b.Object) },
 		func(a, b model.Origin) bool { return a == b })
 	r.services.each(r, g, (*translator).virtualService)
-	incremental.Each(g, "router of VirtualNode", r.providers, func(task *incremental.Task, key model.Key, all []model.Origin) {
+	incremental.AddRule(g, "router of VirtualNode", r.providers, func(task *incremental.Evaluation, key model.Key, all []model.Origin) {
 		t := &translator{task, r}
 		t.nodeRouter(key, all[0])
 	})
@@ -47,11 +47,11 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 	if !found {
 		return ""
 	}
-	if len(t.ports.All(t.Task, node.key)) == 0 {
+	if len(t.ports.Read(t.Evaluation, node.key)) == 0 {
 		t.report(at, model.CodeReferenceNotFound, "%s has no listener that can be reached", node.origin.Object)
 		return ""
 	}
-	t.providers.Emit(t.Task, node.key, node.origin)
+	t.providers.Emit(t.Evaluation, node.key, node.origin)
 	return nodeRouterName(node.key)
 }
 
@@ -62,7 +62,7 @@ func nodeRouterName(node model.Key) string { return "virtualNode/" + node.Name }
 // that comes.
 func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: origin}
-	for _, d := range t.ports.All(t.Task, node) {
+	for _, d := range t.ports.Read(t.Evaluation, node) {
 		router.Ports = append(router.Ports, model.RouterPort{Port: d.Port, Protocol: d.Protocol, Origin: d.Origin})
 		router.Routes = append(router.Routes, model.Route{
 			Name: d.Name, Port: d.Port, Protocol: d.Protocol, Origin: d.Origin,
@@ -73,7 +73,7 @@ func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 			},
 		})
 	}
-	t.out.AddRouter(t.Task, router)
+	t.out.AddRouter(t.Evaluation, router)
 }
 
 func (t *translator) nodeRetry(p model.Protocol) model.Retry {

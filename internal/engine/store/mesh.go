@@ -64,8 +64,8 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	incremental.Each(g, "service", m.Services, func(t *incremental.Task, key model.Key, all []model.Service) {
 		mesh.services.Emit(t, key.Mesh, all[0])
 	})
-	incremental.Each(g, "reach", m.Destinations, mesh.reach)
-	incremental.Each(g, "view", m.Workloads, func(t *incremental.Task, key model.Key, _ []model.Workload) {
+	incremental.AddRule(g, "reach", m.Destinations, mesh.reach)
+	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
 		view, findings, ok := model.NewView(reader{t, mesh}, key)
 		if !ok {
 			return // its mesh is gone; the dialect has said so
@@ -121,9 +121,9 @@ func (m *Mesh) reportShared(t *incremental.Task, keeps, loses model.Key) {
 	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
 }
 
-func (m *Mesh) reach(t *incremental.Task, key model.Key, all []model.Destination) {
+func (m *Mesh) reach(t *incremental.Evaluation, key model.Key, all []model.Destination) {
 	d := all[0]
-	mesh, ok := m.Meshes.First(t, key.Mesh)
+	mesh, ok := m.Meshes.ReadFirst(t, key.Mesh)
 	if !ok {
 		return
 	}
@@ -131,28 +131,30 @@ func (m *Mesh) reach(t *incremental.Task, key model.Key, all []model.Destination
 	switch {
 	case d.Discovery.Kind != model.DiscoverInstances:
 	case d.Discovery.Group == "":
-		endpoints = m.instances.All(t, model.Key{Mesh: key.Mesh, Name: d.Workload})
+		endpoints = m.instances.Read(t, model.Key{Mesh: key.Mesh, Name: d.Workload})
 	default:
-		endpoints = m.groups.All(t, model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
+		endpoints = m.groups.Read(t, model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
 	m.Reaches.Emit(t, key, model.NewReach(mesh, d, endpoints))
 }
 
 // reader is the model as a rule sees it.
 type reader struct {
-	t *incremental.Task
+	t *incremental.Evaluation
 	m *Mesh
 }
 
-func (r reader) Mesh(name string) (model.Mesh, bool)           { return r.m.Meshes.First(r.t, name) }
-func (r reader) Workload(key model.Key) (model.Workload, bool) { return r.m.Workloads.First(r.t, key) }
-func (r reader) Service(key model.Key) (model.Service, bool)   { return r.m.Services.First(r.t, key) }
-func (r reader) Services(mesh string) []model.Service          { return r.m.services.All(r.t, mesh) }
-func (r reader) Router(key model.Key) (model.Router, bool)     { return r.m.Routers.First(r.t, key) }
-func (r reader) Destination(k model.Key) (model.Destination, bool) {
-	return r.m.Destinations.First(r.t, k)
+func (r reader) Mesh(name string) (model.Mesh, bool) { return r.m.Meshes.ReadFirst(r.t, name) }
+func (r reader) Workload(key model.Key) (model.Workload, bool) {
+	return r.m.Workloads.ReadFirst(r.t, key)
 }
-func (r reader) Accesses(workload model.Key) []model.Access { return r.m.Accesses.All(r.t, workload) }
+func (r reader) Service(key model.Key) (model.Service, bool) { return r.m.Services.ReadFirst(r.t, key) }
+func (r reader) Services(mesh string) []model.Service        { return r.m.services.Read(r.t, mesh) }
+func (r reader) Router(key model.Key) (model.Router, bool)   { return r.m.Routers.ReadFirst(r.t, key) }
+func (r reader) Destination(k model.Key) (model.Destination, bool) {
+	return r.m.Destinations.ReadFirst(r.t, k)
+}
+func (r reader) Accesses(workload model.Key) []model.Access { return r.m.Accesses.Read(r.t, workload) }
 
 // Snapshot gives the whole model as it is, in canonical order.
 func (m *Model) Snapshot() *model.Model {
@@ -163,22 +165,22 @@ func (m *Model) Snapshot() *model.Model {
 	collect(m.Routers, &out.Routers)
 	collect(m.Destinations, &out.Destinations)
 	collect(m.Endpoints, &out.Endpoints)
-	m.Accesses.Each(func(_ model.Key, all []model.Access) { out.Accesses = append(out.Accesses, all...) })
+	m.Accesses.ForEach(func(_ model.Key, all []model.Access) { out.Accesses = append(out.Accesses, all...) })
 	return out.Canonical()
 }
 
 // AllFindings lists all findings in canonical order.
 func (m *Model) AllFindings() []model.Finding {
 	var out []model.Finding
-	m.Findings.Each(func(_ model.ObjectRef, all []model.Finding) { out = append(out, all...) })
+	m.Findings.ForEach(func(_ model.ObjectRef, all []model.Finding) { out = append(out, all...) })
 	return model.SortFindings(out)
 }
 
 func collect[K comparable, V any](from *incremental.Relation[K, V], into *[]V) {
-	from.Each(func(_ K, all []V) { *into = append(*into, all[0]) })
+	from.ForEach(func(_ K, all []V) { *into = append(*into, all[0]) })
 }
 
 // FindingsOf lists the findings about an object, each once.
 func (m *Model) FindingsOf(ref model.ObjectRef) []model.Finding {
-	return slices.Compact(slices.Clone(m.Findings.Look(ref)))
+	return slices.Compact(slices.Clone(m.Findings.Get(ref)))
 }

@@ -54,39 +54,39 @@ func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 // are the model's from then on.
 
 // AddMesh adds a mesh.
-func (m *Model) AddMesh(t *incremental.Task, mesh model.Mesh) {
+func (m *Model) AddMesh(t *incremental.Evaluation, mesh model.Mesh) {
 	mesh.Canonical()
 	m.Meshes.Emit(t, mesh.Name, mesh)
 }
 
 // AddWorkload adds a workload.
-func (m *Model) AddWorkload(t *incremental.Task, w model.Workload) {
+func (m *Model) AddWorkload(t *incremental.Evaluation, w model.Workload) {
 	w.Canonical()
 	m.Workloads.Emit(t, w.Key, w)
 }
 
 // AddService adds a service.
-func (m *Model) AddService(t *incremental.Task, s model.Service) {
+func (m *Model) AddService(t *incremental.Evaluation, s model.Service) {
 	s.Canonical()
 	m.Services.Emit(t, s.Key, s)
 }
 
 // AddRouter adds a router.
-func (m *Model) AddRouter(t *incremental.Task, r model.Router) {
+func (m *Model) AddRouter(t *incremental.Evaluation, r model.Router) {
 	r.Canonical()
 	m.Routers.Emit(t, r.Key, r)
 }
 
 // AddDestination adds a destination.
-func (m *Model) AddDestination(t *incremental.Task, d model.Destination) {
+func (m *Model) AddDestination(t *incremental.Evaluation, d model.Destination) {
 	m.Destinations.Emit(t, d.Key, d)
 }
 
 // AddEndpoint adds an endpoint.
-func (m *Model) AddEndpoint(t *incremental.Task, e model.Endpoint) {
+func (m *Model) AddEndpoint(t *incremental.Evaluation, e model.Endpoint) {
 	e.Canonical()
 	m.Endpoints.Emit(t, e.Instance, e)
 }
 
 // Report notes a finding.
-func (m *Model) Report(t *incremental.Task, f model.Finding) { m.Findings.Emit(t, f.Object, f) }
+func (m *Model) Report(t *incremental.Evaluation, f model.Finding) { m.Findings.Emit(t, f.Object, f) }

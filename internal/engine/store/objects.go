@@ -45,7 +45,7 @@ func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName,
 		relation: r,
 		set:      func(name types.NamespacedName, object client.Object) { r.Set(name, object.(T)) },
 		drop:     r.Delete,
-		each:     func(f func(client.Object)) { r.Each(func(_ types.NamespacedName, v []T) { f(v[0]) }) },
+		each:     func(f func(client.Object)) { r.ForEach(func(_ types.NamespacedName, v []T) { f(v[0]) }) },
 	}
 	return r
 }
