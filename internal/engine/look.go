@@ -58,18 +58,18 @@ func (f *Flow) Workload(key model.Key) (model.Workload, bool) {
 func (f *Flow) WorkloadOf(podUID string) (model.Workload, bool) {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	pod, ok := f.world.mesh.Pods.LookFirst(podUID)
+	pod, ok := f.world.mesh.Pods.GetFirst(podUID)
 	if !ok {
 		return model.Workload{}, false
 	}
-	return f.world.mesh.Workloads.LookFirst(pod.Workload)
+	return f.world.mesh.Workloads.GetFirst(pod.Workload)
 }
 
 // ClassOf gives the sidecarClass that an instance of a workload names, by the pod's unique id; empty if it names none.
 func (f *Flow) ClassOf(podUID string) string {
 	f.lock.RLock()
 	defer f.lock.RUnlock()
-	pod, _ := f.world.mesh.Pods.LookFirst(podUID)
+	pod, _ := f.world.mesh.Pods.GetFirst(podUID)
 	return pod.Class
 }
 

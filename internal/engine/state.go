@@ -35,9 +35,9 @@ func (w *world) state() *State {
 		Objects: w.objects.All(), Index: model.NewIndex(w.mesh.Snapshot()), Findings: w.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Pod{},
 	}
-	w.mesh.Views.Each(func(key model.Key, all []*model.View) { s.Views[key] = &View{all[0]} })
-	w.mesh.Pods.Each(func(uid string, all []store.Pod) { s.pods[uid] = all[0] })
-	w.mesh.Classes.Each(func(key model.Key, _ []string) { s.Classes[key] = w.mesh.ClassesOf(key) })
+	w.mesh.Views.ForEach(func(key model.Key, all []*model.View) { s.Views[key] = &View{all[0]} })
+	w.mesh.Pods.ForEach(func(uid string, all []store.Pod) { s.pods[uid] = all[0] })
+	w.mesh.Classes.ForEach(func(key model.Key, _ []string) { s.Classes[key] = w.mesh.ClassesOf(key) })
 	return s
 }
 

@@ -52,8 +52,8 @@ func newWorld(dialects []dialect.Dialect) *world {
 func (w *world) settle() Change {
 	w.graph.Run()
 	c := Change{
-		Views: w.mesh.Views.Changed(), Reaches: w.mesh.Reaches.Changed(),
-		Classes: w.mesh.Classes.Changed(), Pods: w.mesh.Pods.Changed(), Told: w.mesh.Findings.Changed(),
+		Views: w.mesh.Views.TakeChanged(), Reaches: w.mesh.Reaches.TakeChanged(),
+		Classes: w.mesh.Classes.TakeChanged(), Pods: w.mesh.Pods.TakeChanged(), Told: w.mesh.Findings.TakeChanged(),
 	}
 	told := make(map[model.ObjectRef]struct{}, len(c.Told))
 	for _, ref := range c.Told {

@@ -41,7 +41,7 @@ func (a cloudMapQuery) compare(b cloudMapQuery) int { return strings.Compare(a.n
 // sees those that have all of its own attributes.
 func (t *translator) register(m *meshMember[*api.VirtualNode]) {
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
-		t.registry.Emit(t.Task, service, cloudMapQuery{groupName(cloudMap(m.object)), givenAttributes(m.object)})
+		t.registry.Emit(t.Evaluation, service, cloudMapQuery{groupName(cloudMap(m.object)), givenAttributes(m.object)})
 	}
 }
 

@@ -56,11 +56,11 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 // addPods adds the rules about pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
-	incremental.Each(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Task, _ types.NamespacedName, all []*corev1.Pod) {
+	incremental.AddRule(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
 		t := &translator{task, r}
 		t.instance(all[0])
 	})
-	incremental.Each(g, "shared pods", r.sharedPods, func(task *incremental.Task, pair selectorConflict, names []string) {
+	incremental.AddRule(g, "shared pods", r.sharedPods, func(task *incremental.Evaluation, pair selectorConflict, names []string) {
 		t, pods := &translator{task, r}, abbreviate(names)
 		older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{Object: pair.younger, Path: "spec.podSelector"}
 		t.warn(older, model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
@@ -77,7 +77,7 @@ func (t *translator) instance(pod *corev1.Pod) {
 	}
 	t.out.AddEndpoint(t.Evaluation, t.endpoint(found[0], pod))
 	for _, younger := range found[1:] {
-		t.sharedPods.Emit(t.Task, selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
+		t.sharedPods.Emit(t.Evaluation, selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
@@ -85,7 +85,7 @@ func (t *translator) instance(pod *corev1.Pod) {
 func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 	var found []selectedNode
 	look := func(at selectorIndex) {
-		for _, n := range t.selectors.All(t.Task, at) {
+		for _, n := range t.selectors.Read(t.Evaluation, at) {
 			if n.selector.Matches(labels.Set(pod.Labels)) {
 				found = append(found, n)
 			}

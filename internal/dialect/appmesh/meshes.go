@@ -43,10 +43,10 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 		t := &translator{task, r}
 		r.meshes.Emit(task, allKey{}, t.addMesh(o[0]))
 	})
-	incremental.Each(g, "Namespace", r.namespaces, func(task *incremental.Task, id types.NamespacedName, _ []*corev1.Namespace) {
+	incremental.AddRule(g, "Namespace", r.namespaces, func(task *incremental.Evaluation, id types.NamespacedName, _ []*corev1.Namespace) {
 		r.namespaceNames.Emit(task, allKey{}, id.Name)
 	})
-	incremental.Each(g, "overlaps of meshes", r.meshes, func(task *incremental.Task, _ allKey, _ []meshEntry) {
+	incremental.AddRule(g, "overlaps of meshes", r.meshes, func(task *incremental.Evaluation, _ allKey, _ []meshEntry) {
 		t := &translator{task, r}
 		t.reportOverlaps()
 	})
@@ -61,7 +61,7 @@ func (t *translator) addMesh(o *api.Mesh) meshEntry {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
 		return m
 	}
-	if first, _ := t.meshNames.First(t.Task, m.awsName); first.precedence != m.precedence {
+	if first, _ := t.meshNames.ReadFirst(t.Evaluation, m.awsName); first.precedence != m.precedence {
 		m.fault = "it has the awsName of " + first.origin.Object.String()
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
@@ -107,7 +107,7 @@ func (t *translator) meshesSelecting(namespace string) []meshEntry {
 		set = ns.Labels
 	}
 	var out []meshEntry
-	for _, m := range t.meshes.All(t.Task, allKey{}) {
+	for _, m := range t.meshes.Read(t.Evaluation, allKey{}) {
 		if m.selector.Matches(set) {
 			out = append(out, m)
 		}
@@ -119,7 +119,7 @@ func (t *translator) meshesSelecting(namespace string) []meshEntry {
 // as it is, since objects that are members already stay members.
 func (t *translator) reportOverlaps() {
 	shared := map[[2]model.Origin][]string{}
-	for _, namespace := range t.namespaceNames.All(t.Task, allKey{}) {
+	for _, namespace := range t.namespaceNames.Read(t.Evaluation, allKey{}) {
 		found := t.meshesSelecting(namespace)
 		for i, older := range found {
 			for _, younger := range found[i+1:] {
@@ -153,7 +153,7 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	if ref == nil {
 		return t.selectedMesh(at)
 	}
-	all := t.meshes.All(t.Task, allKey{})
+	all := t.meshes.Read(t.Evaluation, allKey{})
 	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.precedence.name == ref.Name })
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)

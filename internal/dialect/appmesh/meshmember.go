@@ -72,12 +72,12 @@ func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental
 
 // each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
 func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translator, *meshMember[T])) {
-	incremental.Each(g, ms.kind, ms.byKey, func(task *incremental.Task, _ model.Key, all []nameClaim) {
+	incremental.AddRule(g, ms.kind, ms.byKey, func(task *incremental.Evaluation, _ model.Key, all []nameClaim) {
 		t := &translator{task, r}
 		for _, younger := range all[1:] {
 			t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
 		}
-		if o, ok := ms.objects.First(task, all[0].object()); ok {
+		if o, ok := ms.objects.ReadFirst(task, all[0].object()); ok {
 			f(t, &meshMember[T]{all[0], o})
 		}
 	})

@@ -56,7 +56,7 @@ func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 // addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec, and those about
 // what App Mesh refused of it.
 func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
-	incremental.Each(g, kind, store.Of[T](objects), func(task *incremental.Task, _ types.NamespacedName, all []T) {
+	incremental.AddRule(g, kind, store.Of[T](objects), func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
 		t, o := &translator{task, r}, all[0]
 		at := originOf(kind, o)
 		if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {

@@ -20,7 +20,7 @@ func (r *rules) addServices(g *incremental.Graph) {
 // virtualService adds the service that a VirtualService is. One without a provider, or with a provider that cannot be
 // found, stays in the model without routes.
 func (t *translator) virtualService(m *meshMember[*api.VirtualService]) {
-	t.out.AddService(t.Task, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
+	t.out.AddService(t.Evaluation, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
 }
 
 // provider gives the name of the router that answers for a service, or "".

@@ -54,14 +54,14 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 		services:  incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int { return strings.Compare(a.Name, b.Name) }, deepEqual[model.Service]),
 		pods:      Of[*corev1.Pod](objects),
 	}
-	mesh.Views.Observe()
-	mesh.Reaches.Observe()
-	mesh.Pods.Observe()
-	mesh.Classes.Observe()
-	mesh.Findings.Observe()
-	mesh.Members.Observe()
-	incremental.Each(g, "instance", m.Endpoints, mesh.instance)
-	incremental.Each(g, "service", m.Services, func(t *incremental.Task, key model.Key, all []model.Service) {
+	mesh.Views.TrackChanges()
+	mesh.Reaches.TrackChanges()
+	mesh.Pods.TrackChanges()
+	mesh.Classes.TrackChanges()
+	mesh.Findings.TrackChanges()
+	mesh.Members.TrackChanges()
+	incremental.AddRule(g, "instance", m.Endpoints, mesh.instance)
+	incremental.AddRule(g, "service", m.Services, func(t *incremental.Evaluation, key model.Key, all []model.Service) {
 		mesh.services.Emit(t, key.Mesh, all[0])
 	})
 	incremental.AddRule(g, "reach", m.Destinations, mesh.reach)
@@ -80,7 +80,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 
 // instance notes where an endpoint belongs. A pod that workloads of two dialects select belongs to the first in canonical order; both are
 // told. It notes, too, which driver the pod has.
-func (m *Mesh) instance(t *incremental.Task, _ model.Instance, all []model.Endpoint) {
+func (m *Mesh) instance(t *incremental.Evaluation, _ model.Instance, all []model.Endpoint) {
 	e := all[0]
 	for _, other := range all[1:] {
 		m.reportShared(t, e.Workload, other.Workload)
@@ -95,8 +95,8 @@ func (m *Mesh) instance(t *incremental.Task, _ model.Instance, all []model.Endpo
 }
 
 // class gives the class that a pod carries. Whatever made the endpoint, it is a pod that has the sidecar.
-func (m *Mesh) class(t *incremental.Task, of model.Instance) string {
-	pod, there := m.pods.First(t, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
+func (m *Mesh) class(t *incremental.Evaluation, of model.Instance) string {
+	pod, there := m.pods.ReadFirst(t, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
 	if !there || string(pod.UID) != of.UID {
 		return ""
 	}
@@ -105,13 +105,13 @@ func (m *Mesh) class(t *incremental.Task, of model.Instance) string {
 
 // ClassesOf lists the classes that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
 func (m *Mesh) ClassesOf(workload model.Key) []string {
-	return slices.Compact(slices.Clone(m.Classes.Look(workload)))
+	return slices.Compact(slices.Clone(m.Classes.Get(workload)))
 }
 
 // reportShared reports that pods are selected by two workloads. The text names no pod, so that it is one finding for all of them.
-func (m *Mesh) reportShared(t *incremental.Task, keeps, loses model.Key) {
-	kept, ok1 := m.Workloads.First(t, keeps)
-	lost, ok2 := m.Workloads.First(t, loses)
+func (m *Mesh) reportShared(t *incremental.Evaluation, keeps, loses model.Key) {
+	kept, ok1 := m.Workloads.ReadFirst(t, keeps)
+	lost, ok2 := m.Workloads.ReadFirst(t, loses)
 	if !ok1 || !ok2 || keeps == loses {
 		return
 	}

@@ -21,14 +21,14 @@ type app struct{ namespace, label string }
 func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
 	namespaces := store.Of[*corev1.Namespace](objects)
 	apps := incremental.NewRelation[app](g, "apps", model.Key.Compare, func(a, b model.Key) bool { return a == b })
-	incremental.Each(g, "parcel VirtualService", store.Of[*VirtualService](objects),
-		func(t *incremental.Task, id types.NamespacedName, all []*VirtualService) {
+	incremental.AddRule(g, "parcel VirtualService", store.Of[*VirtualService](objects),
+		func(t *incremental.Evaluation, id types.NamespacedName, all []*VirtualService) {
 			v := all[0]
 			if v.DeletionTimestamp != nil {
 				return
 			}
 			at := originOf(v)
-			ns, known := namespaces.First(t, types.NamespacedName{Name: id.Namespace})
+			ns, known := namespaces.ReadFirst(t, types.NamespacedName{Name: id.Namespace})
 			if !known || !member(ns.Labels) {
 				out.Report(t, model.NewFinding(at, model.CodeNoMesh, "namespace "+id.Namespace+" has no label "+memberLabel+": yes"))
 				return
@@ -38,9 +38,9 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 			apps.Emit(t, app{v.Namespace, v.Spec.App}, key)
 			d.emit(t, out, v, key, at)
 		})
-	incremental.Each(g, "parcel Pod", store.Of[*corev1.Pod](objects), func(t *incremental.Task, id types.NamespacedName, all []*corev1.Pod) {
+	incremental.AddRule(g, "parcel Pod", store.Of[*corev1.Pod](objects), func(t *incremental.Evaluation, id types.NamespacedName, all []*corev1.Pod) {
 		pod := all[0]
-		key, ok := apps.First(t, app{id.Namespace, pod.Labels["app"]})
+		key, ok := apps.ReadFirst(t, app{id.Namespace, pod.Labels["app"]})
 		if ok && !store.Ended(pod) {
 			out.AddEndpoint(t, store.EndpointOf(pod, key, d.trustDomain))
 		}
@@ -48,7 +48,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 }
 
 // emit adds what a VirtualService means.
-func (d Dialect) emit(t *incremental.Task, out *store.Model, v *VirtualService, key model.Key, at model.Origin) {
+func (d Dialect) emit(t *incremental.Evaluation, out *store.Model, v *VirtualService, key model.Key, at model.Origin) {
 	port, name := uint16(v.Spec.Port), key.Name
 	out.AddMesh(t, model.Mesh{Name: mesh, TrustDomain: d.trustDomain, Egress: model.EgressAllow, Origin: at})
 	out.AddWorkload(t, model.Workload{
