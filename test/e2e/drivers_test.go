@@ -108,9 +108,8 @@ func driversDeployments() string {
 		deployment("two-tiny", "app: pick, version: two, of: tiny", "tiny", serve+"two-tiny")
 }
 
-// TestDriversServeSideBySide has the control plane of a third party, with a driver of its own beside Envoy.
-func TestDriversServeSideBySide(t *testing.T) {
-	extend(t)
+// driversServeSideBySide has pods of two drivers in one mesh.
+func driversServeSideBySide(t *testing.T) {
 	apply(t, driversManifests)
 	apply(t, driversDeployments())
 	for _, name := range []string{"left", "right", "one", "two", "two-tiny"} {

@@ -16,7 +16,15 @@ const (
 	tinyImage     = "anymesh.dev/tiny:extended"
 )
 
-// extendedProgram is Anymesh with the second driver of package extended.
+// TestThirdPartyExtensions has the program of a third party: with a driver of its own beside Envoy, and a dialect of its own beside App
+// Mesh.
+func TestThirdPartyExtensions(t *testing.T) {
+	extend(t)
+	t.Run("drivers", driversServeSideBySide)
+	t.Run("dialects", dialectsSideBySide)
+}
+
+// extendedProgram is Anymesh with the second driver and the second dialect of package extended.
 func extendedProgram() string { return filepath.Join(lab.bin, "extended", "anymesh") }
 
 // extendedImagesFile is the name of the image map for the extended program.
@@ -46,7 +54,7 @@ func extend(t *testing.T) {
 	}
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	text := fmt.Sprintf(`{image: %q, osm: {sidecarDrivers: [
-		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128}, {sidecarName: tiny, sidecarImage: %q, proxyServerPort: 15129}]}}`,
+		{sidecarName: envoy, sidecarImage: "anymesh.dev/envoy:0.1.0", proxyServerPort: 15128}, {sidecarName: tiny, sidecarImage: %q, proxyServerPort: 15129}]}, parcel: {port: 9090}}`,
 		extendedImage, tinyImage)
 	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
@@ -55,8 +63,12 @@ func extend(t *testing.T) {
 		if _, err := anymesh(contextOf(t), "install", "--kubeconfig", lab.kubeconfig); err != nil {
 			t.Error(err)
 		}
+		if _, err := kubectl(contextOf(t), "delete", "crd", "virtualservices.parcel.example.com"); err != nil {
+			t.Error(err)
+		}
 	})
-	if _, err := anymesh(t.Context(), "install", "--kubeconfig", lab.kubeconfig, "--values", values); err != nil {
+	// The chart of the extended program has the second dialect's kinds, webhooks and rights.
+	if _, err := command(t.Context(), "", extendedProgram(), "install", "--kubeconfig", lab.kubeconfig, "--values", values); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -1,4 +1,5 @@
-// Command anymesh of this folder is Anymesh as third parties extend it: the whole program, with a second sidecar driver. It is the
+// Command anymesh of this folder is Anymesh as third parties extend it: the whole program, with a second sidecar driver and a second
+// dialect. It is the
 // control plane and the sidecar of tests; nobody ships it.
 package main
 
@@ -10,11 +11,14 @@ import (
 	"syscall"
 
 	"anymesh.dev/anymesh/internal/cli"
+	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
+	"anymesh.dev/anymesh/test/e2e/extended/parcel"
 	"anymesh.dev/anymesh/test/e2e/extended/tiny"
 )
 
 func main() {
+	dialect.Register(parcel.Dialect{})
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	code := run(ctx, os.Args[1:])
 	stop()
