@@ -63,7 +63,7 @@ func mutate(ctx context.Context, reader client.Reader, ipv6 bool, object client.
 	} else {
 		appmesh.DefaultUpdate(object, around)
 	}
-	patches, err := patch.Of(req.Object.Raw, before, object)
+	patches, err := patch.Diff(req.Object.Raw, before, object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
