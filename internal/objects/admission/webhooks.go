@@ -95,7 +95,7 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 	if err := w.rules.Default(stored, object, read); err != nil {
 		return admission.Denied(err.Error())
 	}
-	patches, err := patch.Of(req.Object.Raw, before, object)
+	patches, err := patch.Diff(req.Object.Raw, before, object)
 	if err != nil {
 		return admission.Errored(http.StatusInternalServerError, err)
 	}

@@ -76,7 +76,7 @@ func (r *Releaser) Changed(c engine.Change) {
 // Run releases objects until the context ends, beginning with a look at all that are being deleted. Only one replica may run it, once
 // at a time.
 func (r *Releaser) Run(ctx context.Context) {
-	r.queue.Run(ctx, workqueue.Work[key]{Workers: workers, All: r.leaving, Look: r.look, Failed: r.failed})
+	r.queue.Run(ctx, workqueue.Reconciler[key]{Workers: workers, ListKeys: r.leaving, Reconcile: r.look, OnFailure: r.failed})
 }
 
 func (r *Releaser) failed(k key, err error) {

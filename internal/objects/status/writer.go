@@ -112,7 +112,7 @@ func (w *Writer) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { w.follow(ctx) })
 	both.Go(func() {
-		w.queue.Run(ctx, workqueue.Work[model.ObjectRef]{Workers: workers, All: w.all, Look: w.look, Failed: w.failed})
+		w.queue.Run(ctx, workqueue.Reconciler[model.ObjectRef]{Workers: workers, ListKeys: w.all, Reconcile: w.look, OnFailure: w.failed})
 	})
 	both.Wait()
 }

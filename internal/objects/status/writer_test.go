@@ -135,7 +135,7 @@ anymesh_status_writes_total{result="conflict"} 1
 anymesh_status_writes_total{result="failed"} 2
 anymesh_status_writes_total{result="gone"} 0
 anymesh_status_writes_total{result="written"} 4
-# HELP anymesh_queue_retries_total Looks that failed and are repeated, by queue: status, release.
+# HELP anymesh_queue_retries_total Retries after failures, by queue: status, release.
 # TYPE anymesh_queue_retries_total counter
 anymesh_queue_retries_total{queue="status"} 3
 `), "anymesh_status_writes_total", "anymesh_queue_retries_total"); err != nil {

@@ -1,8 +1,8 @@
-// Package workqueue remembers what is to be looked at.
+// Package workqueue reconciles keys with retries.
 //
-// In: keys of things that may not be as they should be. Out: looks at them, one at a time for each key, however often it was added: a
-// thing that changes faster than it is looked at is looked at as it is last. A look that fails is repeated after a pause, longer each
-// time.
+// In: keys of objects to reconcile. Out: calls of Reconcile, one at a time per key. Keys that are added several times
+// before they are processed are deduplicated, so that only the latest state is reconciled. Failed calls are retried
+// with exponential backoff.
 package workqueue
 
 import (
@@ -16,111 +16,113 @@ import (
 )
 
 const (
-	// firstPause and longestPause are those after looks that failed.
-	firstPause   = time.Second
-	longestPause = time.Minute
+	// minBackoff and maxBackoff limit the backoff after failures.
+	minBackoff = time.Second
+	maxBackoff = time.Minute
 )
 
-// Work is what is done with keys. All fields are required.
-type Work[K comparable] struct {
-	// Workers is how many keys are looked at at the same time.
+// Reconciler processes the keys of a queue. All fields are required.
+type Reconciler[K comparable] struct {
+	// Workers is the number of keys that are processed concurrently.
 	Workers int
-	// All gives every key that there is, to begin with.
-	All func() []K
-	// Look brings what a key stands for into order. It may ask for another look after some time; 0 is none before the key is added
-	// again. After an error there is another by itself.
-	Look func(context.Context, K) (again time.Duration, err error)
-	// Failed hears of the first of a row of errors.
-	Failed func(K, error)
+	// ListKeys returns the keys of all objects, which are processed first.
+	ListKeys func() []K
+	// Reconcile reconciles the object of a key. The key is processed again after requeueAfter, unless it is 0. After
+	// an error it is retried with backoff.
+	Reconcile func(context.Context, K) (requeueAfter time.Duration, err error)
+	// OnFailure is called for the first of consecutive errors of a key.
+	OnFailure func(K, error)
 }
 
-// Queue holds keys while somebody works on them. Use New. It is safe for concurrent use.
+// Queue is a queue of keys. Use New. It is safe for concurrent use.
 type Queue[K comparable] struct {
 	retries prometheus.Counter
 
-	mu   sync.Mutex
-	work workqueue.TypedRateLimitingInterface[K] // nil while nobody works
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[K] // nil unless Run is running
 }
 
-// New makes a queue; its metrics carry its name. Without a registerer there are none.
+// New creates a queue. Its metrics have the label queue with its name. A nil registerer disables them.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "anymesh_queue_retries_total", Help: "Looks that failed and are repeated, by queue: status, release.",
+		Name: "anymesh_queue_retries_total", Help: "Retries after failures, by queue: status, release.",
 	})}
 	if metrics != nil {
-		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "anymesh_queue_depth", Help: "Objects that wait to be looked at, by queue: status, release.",
-		}, func() float64 { return float64(q.Len()) }))
+		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries,
+			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
+				Name: "anymesh_queue_depth", Help: "Objects in the queue, by queue: status, release.",
+			}, func() float64 { return float64(q.Len()) }))
 	}
 	return q
 }
 
-// Len is the number of keys that wait, without those that wait for their time.
+// Len returns the number of queued keys, without those in backoff.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.work == nil {
+	if q.queue == nil {
 		return 0
 	}
-	return q.work.Len()
+	return q.queue.Len()
 }
 
-// Add asks for looks. It never blocks, and does nothing while nobody works: work begins with a look at everything.
+// Add adds keys. It never blocks. It has no effect unless Run is running: Run begins with all keys.
 func (q *Queue[K]) Add(keys ...K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.work == nil {
+	if q.queue == nil {
 		return
 	}
 	for _, k := range keys {
-		q.work.Add(k)
+		q.queue.Add(k)
 	}
 }
 
-// Run works until the context ends, and returns when no look is under way. Calls must not overlap.
-func (q *Queue[K]) Run(ctx context.Context, w Work[K]) {
-	work := workqueue.NewTypedRateLimitingQueue(jittered[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstPause, longestPause)})
-	q.set(work)
-	q.Add(w.All()...)
+// Run processes keys until the context ends, and waits for running calls of Reconcile. Calls of Run must not overlap.
+func (q *Queue[K]) Run(ctx context.Context, w Reconciler[K]) {
+	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](minBackoff, maxBackoff)})
+	q.setQueue(work)
+	q.Add(w.ListKeys()...)
 	var workers sync.WaitGroup
 	for range w.Workers {
 		workers.Go(func() {
-			for q.next(ctx, work, w) {
+			for q.processNext(ctx, work, w) {
 			}
 		})
 	}
 	<-ctx.Done()
-	q.set(nil)
+	q.setQueue(nil)
 	work.ShutDown()
 	workers.Wait()
 }
 
-func (q *Queue[K]) set(work workqueue.TypedRateLimitingInterface[K]) {
+func (q *Queue[K]) setQueue(work workqueue.TypedRateLimitingInterface[K]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.work = work
+	q.queue = work
 }
 
-// next looks at one key, and tells whether there can be more.
-func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInterface[K], w Work[K]) bool {
+// processNext processes one key, and reports whether there may be more.
+func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimitingInterface[K],
+	w Reconciler[K]) bool {
 	key, ended := work.Get()
 	if ended {
 		return false
 	}
 	defer work.Done(key)
 	if ctx.Err() != nil {
-		return true // what is left is left
+		return true // shutting down: drop the key
 	}
-	again, err := w.Look(ctx, key)
+	requeueAfter, err := w.Reconcile(ctx, key)
 	switch {
 	case err == nil:
 		work.Forget(key)
-		if again > 0 {
-			work.AddAfter(key, again)
+		if requeueAfter > 0 {
+			work.AddAfter(key, requeueAfter)
 		}
 	case ctx.Err() == nil:
 		if work.NumRequeues(key) == 0 {
-			w.Failed(key, err)
+			w.OnFailure(key, err)
 		}
 		q.retries.Inc()
 		work.AddRateLimited(key)
@@ -128,12 +130,12 @@ func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInt
 	return true
 }
 
-// jittered makes pauses up to half as long again, lest what failed together fail together again.
-type jittered[K comparable] struct {
+// jitteredRateLimiter adds up to half to each delay, so that keys that failed together are not retried together.
+type jitteredRateLimiter[K comparable] struct {
 	workqueue.TypedRateLimiter[K]
 }
 
-func (j jittered[K]) When(key K) time.Duration {
-	pause := j.TypedRateLimiter.When(key)
-	return pause + rand.N(pause/2+1)
+func (j jitteredRateLimiter[K]) When(key K) time.Duration {
+	delay := j.TypedRateLimiter.When(key)
+	return delay + rand.N(delay/2+1)
 }

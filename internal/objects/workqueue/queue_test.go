@@ -13,27 +13,27 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
-// work runs a queue in the test's bubble and notes its looks.
-type work struct {
+// testReconciler runs a queue in the test's bubble and records calls of Reconcile.
+type testReconciler struct {
 	*Queue[string]
-	mu     sync.Mutex
-	looks  []string
-	failed []string
-	fail   map[string]int // how often yet
-	again  map[string]time.Duration
-	block  chan struct{}
-	stop   func()
+	mu           sync.Mutex
+	reconciled   []string
+	failed       []string
+	failures     map[string]int // number of failures to come
+	requeueAfter map[string]time.Duration
+	block        chan struct{}
+	stop         func()
 }
 
-func start(t *testing.T, q *Queue[string], all ...string) *work {
+func start(t *testing.T, q *Queue[string], all ...string) *testReconciler {
 	t.Helper()
-	w := &work{Queue: q, fail: map[string]int{}, again: map[string]time.Duration{}}
+	w := &testReconciler{Queue: q, failures: map[string]int{}, requeueAfter: map[string]time.Duration{}}
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
-		q.Run(ctx, Work[string]{
-			Workers: 2, All: func() []string { return all }, Look: w.look,
-			Failed: func(key string, err error) {
+		q.Run(ctx, Reconciler[string]{
+			Workers: 2, ListKeys: func() []string { return all }, Reconcile: w.reconcile,
+			OnFailure: func(key string, err error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.failed = append(w.failed, key+": "+err.Error())
@@ -46,9 +46,9 @@ func start(t *testing.T, q *Queue[string], all ...string) *work {
 	return w
 }
 
-func (w *work) look(ctx context.Context, key string) (time.Duration, error) {
+func (w *testReconciler) reconcile(ctx context.Context, key string) (time.Duration, error) {
 	w.mu.Lock()
-	w.looks = append(w.looks, key)
+	w.reconciled = append(w.reconciled, key)
 	block := w.block
 	w.mu.Unlock()
 	if block != nil {
@@ -60,49 +60,49 @@ func (w *work) look(ctx context.Context, key string) (time.Duration, error) {
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.fail[key] > 0 {
-		w.fail[key]--
+	if w.failures[key] > 0 {
+		w.failures[key]--
 		return 0, errors.New("no")
 	}
-	return w.again[key], nil
+	return w.requeueAfter[key], nil
 }
 
-// took gives the number of looks at a key since the last time.
-func (w *work) took(key string) (n int) {
+// takeCount returns the number of calls for a key since the last takeCount.
+func (w *testReconciler) takeCount(key string) (n int) {
 	synctest.Wait()
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var others []string
-	for _, k := range w.looks {
+	for _, k := range w.reconciled {
 		if k == key {
 			n++
 		} else {
 			others = append(others, k)
 		}
 	}
-	w.looks = others
+	w.reconciled = others
 	return n
 }
 
-func TestEverythingIsLookedAtFirst(t *testing.T) {
+func TestRunReconcilesAllKeysFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string]("q", nil)
-		q.Add("before") // nobody works: it is among all, or it is nothing
+		q.Add("before") // no effect: Run is not running
 		w := start(t, q, "a", "b")
-		if w.took("a") != 1 || w.took("b") != 1 || w.took("before") != 0 {
-			t.Error("not everything was looked at, or more")
+		if w.takeCount("a") != 1 || w.takeCount("b") != 1 || w.takeCount("before") != 0 {
+			t.Error("Run did not process exactly the listed keys")
 		}
 		w.stop()
 		q.Add("a")
 		w = start(t, q, "a")
-		if w.took("a") != 1 {
-			t.Error("who works again does not begin with everything")
+		if w.takeCount("a") != 1 {
+			t.Error("the second Run did not process the listed keys")
 		}
 	})
 }
 
-// Whatever happens while a key is looked at is one more look.
-func TestAStormIsOneLook(t *testing.T) {
+// Keys that are added while they are processed are processed once more.
+func TestAddedKeysAreDeduplicated(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, New[string]("q", nil))
 		w.mu.Lock()
@@ -116,51 +116,52 @@ func TestAStormIsOneLook(t *testing.T) {
 			w.Add("a")
 		}
 		close(w.block)
-		if n := w.took("a"); n != 2 {
-			t.Errorf("%d looks", n)
+		if n := w.takeCount("a"); n != 2 {
+			t.Errorf("%d calls", n)
 		}
 	})
 }
 
-func TestPausesGrow(t *testing.T) {
+func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics := prometheus.NewRegistry()
 		w := start(t, New[string]("q", metrics))
-		w.fail["a"] = 100
+		w.failures["a"] = 100
 		w.Add("a", "b")
-		if w.took("a") != 1 || w.took("b") != 1 {
-			t.Fatal("no look at all")
+		if w.takeCount("a") != 1 || w.takeCount("b") != 1 {
+			t.Fatal("not processed")
 		}
 		began := time.Now()
 		for i, want := range []time.Duration{1, 2, 4, 8, 16, 32, 60, 60} {
-			for w.took("a") == 0 {
-				time.Sleep(100 * time.Millisecond) // of the bubble's time
+			for w.takeCount("a") == 0 {
+				time.Sleep(100 * time.Millisecond) // fake clock
 			}
-			if pause, want := time.Since(began), want*time.Second; pause < want || pause > want*3/2+200*time.Millisecond {
-				t.Errorf("pause %d is %v, not %v and up to a half", i+1, pause, want)
+			if pause, want := time.Since(began), want*time.Second; pause < want ||
+				pause > want*3/2+200*time.Millisecond {
+				t.Errorf("backoff %d is %v, want %v plus up to a half", i+1, pause, want)
 			}
 			began = time.Now()
 		}
 		if len(w.failed) != 1 || w.failed[0] != "a: no" {
-			t.Errorf("told was %v, not the first failure", w.failed)
+			t.Errorf("OnFailure was called with %v, want the first failure", w.failed)
 		}
 		w.mu.Lock()
-		w.fail["a"] = 0
+		w.failures["a"] = 0
 		w.mu.Unlock()
 		w.Add("a")
-		if w.took("a") != 1 || w.took("b") != 0 {
-			t.Error("an event waits for a pause, or another key is looked at")
+		if w.takeCount("a") != 1 || w.takeCount("b") != 0 {
+			t.Error("an added key waits for its backoff, or another key is processed")
 		}
-		w.fail["a"] = 1
+		w.failures["a"] = 1
 		w.Add("a")
-		if w.took("a"); len(w.failed) != 2 {
-			t.Error("a failure after success is not told")
+		if w.takeCount("a"); len(w.failed) != 2 {
+			t.Error("OnFailure is not called after a success")
 		}
 		if err := testutil.GatherAndCompare(metrics, strings.NewReader(`
-# HELP anymesh_queue_retries_total Looks that failed and are repeated, by queue: status, release.
+# HELP anymesh_queue_retries_total Retries after failures, by queue: status, release.
 # TYPE anymesh_queue_retries_total counter
 anymesh_queue_retries_total{queue="q"} 10
-# HELP anymesh_queue_depth Objects that wait to be looked at, by queue: status, release.
+# HELP anymesh_queue_depth Objects in the queue, by queue: status, release.
 # TYPE anymesh_queue_depth gauge
 anymesh_queue_depth{queue="q"} 0
 `)); err != nil {
@@ -169,25 +170,25 @@ anymesh_queue_depth{queue="q"} 0
 	})
 }
 
-func TestAnotherLookLater(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, New[string]("q", nil))
-		w.again["a"] = time.Minute
+		w.requeueAfter["a"] = time.Minute
 		w.Add("a")
-		w.took("a")
+		w.takeCount("a")
 		time.Sleep(59 * time.Second)
-		if w.took("a") != 0 {
-			t.Error("it was too early")
+		if w.takeCount("a") != 0 {
+			t.Error("processed too early")
 		}
 		time.Sleep(2 * time.Second)
-		if w.took("a") != 1 {
-			t.Error("it was forgotten")
+		if w.takeCount("a") != 1 {
+			t.Error("not processed")
 		}
 	})
 }
 
-// When the end comes, looks under way are waited for, and no other begins.
-func TestTheEnd(t *testing.T) {
+// When the context ends, Run waits for running calls and starts no others.
+func TestRunStopsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string]("q", nil)
 		w := start(t, q)
@@ -197,11 +198,11 @@ func TestTheEnd(t *testing.T) {
 		w.Add("a", "b", "c", "d")
 		synctest.Wait()
 		if q.Len() != 2 {
-			t.Errorf("%d keys wait for two workers that are busy", q.Len())
+			t.Errorf("%d keys are queued for two busy workers", q.Len())
 		}
 		w.stop()
-		if len(w.looks) != 2 || len(w.failed) != 0 || q.Len() != 0 {
-			t.Errorf("looks %v, failures %v, and %d keys wait", w.looks, w.failed, q.Len())
+		if len(w.reconciled) != 2 || len(w.failed) != 0 || q.Len() != 0 {
+			t.Errorf("calls %v, failures %v, %d keys queued", w.reconciled, w.failed, q.Len())
 		}
 	})
 }

@@ -73,7 +73,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if err := w.inject(ctx, &pod, claim.workload, options, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
-	patches, err := patch.Of(req.Object.Raw, before, &pod)
+	patches, err := patch.Diff(req.Object.Raw, before, &pod)
 	if err != nil {
 		return admission.Errored(500, err)
 	}

@@ -7,7 +7,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// thing is an object as far as we know it.
+// thing is our typed view of an object.
 type thing struct {
 	Name   string            `json:"name,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -25,8 +25,8 @@ type part struct {
 	Args []string `json:"args,omitempty"`
 }
 
-// applied makes a change to the object as we know it, and gives the whole object as the API server will have it.
-func applied(t testing.TB, raw string, change func(*thing)) string {
+// applyChange changes the typed view and returns the patched object.
+func applyChange(t testing.TB, raw string, change func(*thing)) string {
 	t.Helper()
 	var before, after thing
 	for _, into := range []*thing{&before, &after} {
@@ -35,7 +35,7 @@ func applied(t testing.TB, raw string, change func(*thing)) string {
 		}
 	}
 	change(&after)
-	operations, err := Of([]byte(raw), before, after)
+	operations, err := Diff([]byte(raw), before, after)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -57,12 +57,12 @@ func applied(t testing.TB, raw string, change func(*thing)) string {
 	return string(out)
 }
 
-func same(t testing.TB, a, b string) bool {
+func equalJSON(t testing.TB, a, b string) bool {
 	t.Helper()
 	return jsonpatch.Equal([]byte(a), []byte(b))
 }
 
-func TestPatchesApplyAndKeepTheRest(t *testing.T) {
+func TestDiffKeepsUnknownFields(t *testing.T) {
 	for _, c := range []struct {
 		text, raw, want string
 		change          func(*thing)
@@ -89,22 +89,24 @@ func TestPatchesApplyAndKeepTheRest(t *testing.T) {
 		{"lists of strings", `{"spec": {"parts": [{"args": ["a", "b"], "new": 1}]}}`, `{"spec": {"parts": [{"args": ["b", "b", "c"], "new": 1}]}}`,
 			func(o *thing) { o.Spec.Parts[0].Args = []string{"b", "b", "c"} }},
 	} {
-		if got := applied(t, c.raw, c.change); !same(t, got, c.want) {
-			t.Errorf("%s:\ngot  %s\nwant %s", c.text, got, c.want)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			if got := applyChange(t, c.raw, c.change); !equalJSON(t, got, c.want) {
+				t.Errorf("got  %s\nwant %s", got, c.want)
+			}
+		})
 	}
 }
 
-func TestWhatIsNoObject(t *testing.T) {
+func TestDiffRejectsInvalidJSON(t *testing.T) {
 	for _, raw := range []string{"", "{", `{"a": 1`} {
-		if _, err := Of([]byte(raw), thing{}, thing{Name: "x"}); err == nil {
-			t.Errorf("a patch was made to %q", raw)
+		if _, err := Diff([]byte(raw), thing{}, thing{Name: "x"}); err == nil {
+			t.Errorf("%q was accepted", raw)
 		}
 	}
 }
 
-// FuzzOf changes whatever is there: the patch applies, and then the object reads as it should.
-func FuzzOf(f *testing.F) {
+// FuzzDiff changes any object: the patch applies, and the result decodes to the changed view.
+func FuzzDiff(f *testing.F) {
 	f.Add(`{"name": "x", "labels": {"a": "b"}, "spec": {"parts": [{"name": "a", "new": 1}, {"port": 2}]}, "more": [null, 1e3]}`)
 	f.Add(`{"spec": null, "spec": {"size": 1}, "labels": null}`)
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -119,7 +121,7 @@ func FuzzOf(f *testing.F) {
 		for name := range object {
 			for _, known := range []string{"name", "labels", "spec"} {
 				if name != known && len(name) == len(known) {
-					return // our decoder ignores case, the API server does not let such fields through
+					return // encoding/json ignores case; the API server rejects such fields
 				}
 			}
 		}
@@ -129,7 +131,7 @@ func FuzzOf(f *testing.F) {
 		if len(after.Spec.Parts) > 1 {
 			after.Spec.Parts[0].Args = append([]string{"first"}, after.Spec.Parts[0].Args...)
 		}
-		operations, err := Of([]byte(raw), before, after)
+		operations, err := Diff([]byte(raw), before, after)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -1,7 +1,8 @@
-// Package patch says how an object was changed, to somebody who knows more of the object than we do.
+// Package patch creates JSON patches that keep unknown fields.
 //
-// In: an object as the API server sent it, and what we understood of it before and after our change. Out: the JSON patch that makes
-// the same change to the whole object: fields that our types do not have stay as they are, and defaults of our types stay out.
+// In: an object as received from the API server, and our typed view of it before and after a change. Out: the JSON
+// patch that makes the same change to the received object. Fields that our types do not have stay unchanged, and
+// defaults of our types are not added.
 package patch
 
 import (
@@ -16,17 +17,18 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 )
 
-// Of gives the patch, nothing if before and after are equal. Both must encode as JSON objects, as raw must be one.
-func Of(raw []byte, before, after any) ([]jsonpatch.Operation, error) {
+// Diff returns the patch, or nil if before and after are equal. raw must be a JSON object; before and after must
+// encode as JSON objects.
+func Diff(raw []byte, before, after any) ([]jsonpatch.Operation, error) {
 	whole, err := decode(raw)
 	if err != nil {
 		return nil, fmt.Errorf("the object: %w", err)
 	}
-	was, err := generic(before)
+	was, err := toGeneric(before)
 	if err != nil {
 		return nil, err
 	}
-	is, err := generic(after)
+	is, err := toGeneric(after)
 	if err != nil {
 		return nil, err
 	}
@@ -36,7 +38,7 @@ func Of(raw []byte, before, after any) ([]jsonpatch.Operation, error) {
 	return diff(nil, "", whole, merge(whole, was, is)), nil
 }
 
-// merge makes to raw the change from before to after.
+// merge applies the change from before to after to raw.
 func merge(raw, before, after any) any {
 	if equal(before, after) {
 		return raw
@@ -77,14 +79,18 @@ func mergeMaps(raw, before, after map[string]any) map[string]any {
 	return out
 }
 
-// mergeLists takes elements for the same that are in one place and have one name, or none; else those of one name, wherever they are.
+// mergeLists merges elements with the same index and name. Elements whose name has another index are merged with that
+// index; all others are new.
 func mergeLists(raw, before, after []any) []any {
 	out := make([]any, len(after))
 	taken := make([]bool, len(before))
 	for i, value := range after {
 		at := i
 		if i >= len(before) || nameOf(before[i]) != nameOf(value) {
-			at = slices.IndexFunc(before, func(was any) bool { return nameOf(was) != "" && nameOf(was) == nameOf(value) })
+			at = slices.IndexFunc(before, func(was any) bool {
+				return nameOf(was) != "" &&
+					nameOf(was) == nameOf(value)
+			})
 		}
 		if at < 0 || taken[at] {
 			out[i] = value
@@ -102,8 +108,8 @@ func nameOf(element any) string {
 	return name
 }
 
-// diff adds the operations that turn one value into another, in the order of their paths, so that the same change is always the same
-// patch. Lists are expected to grow at their end; others are replaced.
+// diff appends the operations that change one value to another, sorted by path, so that equal changes give equal
+// patches. Elements that are appended to a list are added; shorter lists are replaced.
 func diff(to []jsonpatch.Operation, path string, from, into any) []jsonpatch.Operation {
 	if equal(from, into) {
 		return to
@@ -132,11 +138,11 @@ func diff(to []jsonpatch.Operation, path string, from, into any) []jsonpatch.Ope
 func diffMaps(to []jsonpatch.Operation, path string, from, into map[string]any) []jsonpatch.Operation {
 	for _, name := range slices.Sorted(maps.Keys(from)) {
 		if _, stays := into[name]; !stays {
-			to = append(to, jsonpatch.NewOperation("remove", path+"/"+escape.Replace(name), nil))
+			to = append(to, jsonpatch.NewOperation("remove", path+"/"+pointerEscaper.Replace(name), nil))
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(into)) {
-		at := path + "/" + escape.Replace(name)
+		at := path + "/" + pointerEscaper.Replace(name)
 		if old, was := from[name]; was {
 			to = diff(to, at, old, into[name])
 		} else {
@@ -146,10 +152,10 @@ func diffMaps(to []jsonpatch.Operation, path string, from, into map[string]any) 
 	return to
 }
 
-// escape makes a name a part of a JSON pointer (RFC 6901).
-var escape = strings.NewReplacer("~", "~0", "/", "~1")
+// pointerEscaper escapes a name for a JSON pointer (RFC 6901).
+var pointerEscaper = strings.NewReplacer("~", "~0", "/", "~1")
 
-func generic(typed any) (any, error) {
+func toGeneric(typed any) (any, error) {
 	text, err := json.Marshal(typed)
 	if err != nil {
 		return nil, fmt.Errorf("%T: %w", typed, err)
@@ -157,7 +163,7 @@ func generic(typed any) (any, error) {
 	return decode(text)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps the text of numbers.
 func decode(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()
