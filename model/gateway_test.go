@@ -42,7 +42,7 @@ func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
 		{"another host", "www.example", "/cart/x", model.NotFound, "", "/cart/x"},
 		{"no route", "www.shop.example", "/", model.NotFound, "", "/"},
 	} {
-		d := door.Accept(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
+		d := door.DecideInbound(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
 		if d.Outcome != c.outcome || d.Route != c.route || d.Request.Path != c.leavesAs {
 			t.Errorf("%s: %s by route %q as %s\n%+v", c.text, d.Outcome, d.Route, d.Request.Path, d.Steps)
 		}

@@ -76,7 +76,7 @@ func TestEveryFieldCounts(t *testing.T) {
 func TestNeighboursDoNotRunTogether(t *testing.T) {
 	for name, pair := range map[string][2]any{
 		"strings":          {model.Key{Mesh: "ab", Name: "c"}, model.Key{Mesh: "a", Name: "bc"}},
-		"list and list":    {model.Action{Ingress: []string{"a"}}, model.Action{Egress: []string{"a"}}},
+		"list and list":    {model.Action{ForwardChain: []string{"a"}}, model.Action{ReverseChain: []string{"a"}}},
 		"one item and two": {model.Service{Aliases: []string{"ab"}}, model.Service{Aliases: []string{"a", "b"}}},
 		"nil and empty":    {model.Rewrite{}, model.Rewrite{PathPrefix: new("")}},
 		"text and number":  {model.MetadataSet{Value: "1"}, model.MetadataSet{Value: 1.0}},

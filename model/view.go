@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see Reach.
+// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see ResolvedDestination.
 type View struct {
 	Mesh     Mesh     `json:"mesh"`
 	Workload Workload `json:"workload"`
@@ -18,8 +18,8 @@ type View struct {
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Destinations are those that the routes above lead to.
 	Destinations []Destination `json:"destinations,omitempty"`
-	// Accesses restrict who may call this workload.
-	Accesses []Access `json:"accesses,omitempty"`
+	// AuthorizationPolicies restrict who may call this workload.
+	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
 // Inbound is a listener and its routes; without routes the application behind it takes the traffic.
@@ -53,8 +53,8 @@ type Catalog interface {
 	Services(mesh string) []Service
 	Router(Key) (Router, bool)
 	Destination(Key) (Destination, bool)
-	// Accesses restrict who may call a workload.
-	Accesses(workload Key) []Access
+	// AuthorizationPolicies restrict who may call a workload.
+	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }
 
 // NewView makes the view of a workload, and findings about what it cannot have. It reports false if there is no such workload.
@@ -67,7 +67,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	if !ok {
 		return View{}, nil, false
 	}
-	v := View{Mesh: mesh, Workload: w, Accesses: c.Accesses(key)}
+	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	b := viewBuilder{Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{}}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
@@ -161,7 +161,7 @@ func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Ro
 		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
 			return !b.leadsTo(d.Destination)
 		})
-		for _, name := range slices.Concat(r.Action.Ingress, r.Action.Egress) {
+		for _, name := range slices.Concat(r.Action.ForwardChain, r.Action.ReverseChain) {
 			b.leadsTo(name)
 		}
 		out = append(out, r)

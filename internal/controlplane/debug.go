@@ -86,7 +86,7 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 		Endpoints map[string][]model.Endpoint `json:"endpoints,omitempty"`
 	}{view, map[string][]model.Endpoint{}}
 	for _, d := range view.Destinations {
-		if reach, known := cp.flow.Reach(d.Key); known && len(reach.Endpoints) > 0 {
+		if reach, known := cp.flow.ResolvedDestination(d.Key); known && len(reach.Endpoints) > 0 {
 			shown.Endpoints[d.Name] = reach.Endpoints
 		}
 	}
@@ -103,7 +103,7 @@ func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
 			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(renderer, view, cp.flow.Reach)
+		resources, _ := sidecar.Configuration(renderer, view, cp.flow.ResolvedDestination)
 		writeJSON(w, append([]sidecar.Resource{}, resources...)) // never null
 	}
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // catalog shows drivers the mesh as it is.
-type catalog struct{ *engine.Flow }
+type catalog struct{ *engine.Engine }
 
 // Workloads lists the workloads in canonical order.
 func (c catalog) Workloads() []model.Key {

@@ -35,7 +35,7 @@ type controlPlane struct {
 	caStore  *identity.CAStore
 	serving  *identity.ServingCertificate
 	dialects []dialect.Dialect
-	flow     *engine.Flow
+	flow     *engine.Engine
 	drivers  []*driver
 	writer   *status.Writer
 	traces   *sdktrace.TracerProvider
@@ -104,7 +104,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 			Scheme:                   cp.client.Scheme(),
 			Mapper:                   cp.client.RESTMapper(),
 			DefaultTransform:         cache.TransformStripManagedFields(),
-			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.SlimPod}},
+			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.TrimPod}},
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})
 		return err

@@ -27,9 +27,9 @@ func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	f := engine.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
-	f.Settle()
+	f.Sync()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
-	f.Settle()
+	f.Sync()
 	ended := spans.Ended()
 	if len(ended) != 8 {
 		t.Fatalf("%d spans for two changes", len(ended))
@@ -90,7 +90,7 @@ func TestTracesReachTheCollector(t *testing.T) {
 	if cp.traces, err = newTracer(t.Context(), "replica-1", quietLog); err != nil {
 		t.Fatal(err)
 	}
-	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Settle()
+	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Sync()
 	cp.flushTraces(t.Context())
 	select {
 	case r := <-c.exported:

@@ -27,7 +27,7 @@ func (c counting) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return c.modest.Render(v)
 }
 
-func (c counting) RenderDestination(r model.Reach) []sidecar.Resource {
+func (c counting) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	*c.destinations++
 	return c.modest.RenderDestination(r)
 }
@@ -35,7 +35,7 @@ func (c counting) RenderDestination(r model.Reach) []sidecar.Resource {
 // pair is a default driver and a second one, side by side.
 type pair struct {
 	delivery.Drivers
-	flow                *engine.Flow
+	flow                *engine.Engine
 	usual, second       *publisher
 	views, destinations int // that the second one rendered
 	changed             int
@@ -66,7 +66,7 @@ func (p *pair) set(t *testing.T, text string) {
 	for _, o := range objects(t, text) {
 		p.flow.Set(o)
 	}
-	p.flow.Settle()
+	p.flow.Sync()
 }
 
 func (p *pair) remove(t *testing.T, text string) {
@@ -74,7 +74,7 @@ func (p *pair) remove(t *testing.T, text string) {
 	for _, o := range objects(t, text) {
 		p.flow.Delete(o)
 	}
-	p.flow.Settle()
+	p.flow.Sync()
 }
 
 func podOf(app, uid, class string) string {

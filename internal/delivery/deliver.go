@@ -27,7 +27,7 @@ type Publisher interface {
 // Mesh is what sidecars must know, as it is now.
 type Mesh interface {
 	View(workload model.Key) (*model.View, bool)
-	Reach(destination model.Key) (model.Reach, bool)
+	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
 	WorkloadOf(podUID string) (model.Workload, bool)
 	// Classes lists the classes of a workload's pods, ClassOf gives that of one; empty is that of a pod that names none.
 	Classes(workload model.Key) []string
@@ -109,7 +109,7 @@ func (d *Deliverer) deliver(c engine.Change) (told bool) {
 	if d.renderer == nil {
 		return false
 	}
-	updates := d.reach(c.Reaches)
+	updates := d.reach(c.Destinations)
 	for _, key := range d.affected(c) {
 		told = d.renew(key, c.Since) || told
 		delete(updates, key) // with the whole view they have been published

@@ -44,7 +44,7 @@ func TestWithoutARendererNothingIsDelivered(t *testing.T) {
 	for _, o := range objects(t, shop) {
 		f.Set(o)
 	}
-	f.Settle() // a publisher that was never set would be missed
+	f.Sync() // a publisher that was never set would be missed
 	if got := d.Findings(); len(got) != 0 {
 		t.Errorf("findings: %v", got)
 	}
@@ -86,7 +86,7 @@ func TestWhatTheDriverLacksBecomesAFinding(t *testing.T) {
 // A driver may keep the slice of its findings; adding to it would write into another workload's.
 func TestFindingsOfADriverAreNotWrittenInto(t *testing.T) {
 	kept := make([]model.Finding, 1, 8)
-	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeNotHonoured, "the driver's own")
+	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeFieldNotImplemented, "the driver's own")
 	f := newFixture(t)
 	f.SetRenderer(modest{lacks: "listener.http", found: kept})
 	f.mean(t, shop)

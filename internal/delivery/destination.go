@@ -76,7 +76,7 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
 
 // renderDestination renders a destination as it is now. If that fails, it stays as it was.
 func (d *Deliverer) renderDestination(key model.Key, to *destination) {
-	leads, there := d.mesh.Reach(key)
+	leads, there := d.mesh.ResolvedDestination(key)
 	if !there {
 		to.resources = nil
 		return

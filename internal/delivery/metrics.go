@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Register adds the deliverer's metrics to a registry. Those of several drivers need a label that tells them apart.
 func (d *Deliverer) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, size func() int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_deliver_" + name, Help: help}, func() float64 {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_delivery_" + name, Help: help}, func() float64 {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return float64(size())
@@ -20,6 +20,6 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 
 func newRendered() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_deliver_rendered_total", Help: "Views and destinations that were rendered.",
+		Name: "anymesh_delivery_rendered_total", Help: "Views and destinations that were rendered.",
 	}, []string{"what"})
 }

@@ -64,12 +64,12 @@ func largeMesh(services, clients int) []client.Object {
 	return objects
 }
 
-func settled(services int) *Flow {
+func settled(services int) *Engine {
 	f := New(quiet, dialects)
 	for _, o := range largeMesh(services, 200) {
 		f.Set(o)
 	}
-	f.Settle()
+	f.Sync()
 	return f
 }
 
@@ -86,7 +86,7 @@ func BenchmarkStart(b *testing.B) {
 				for _, o := range objects {
 					f.Set(o)
 				}
-				f.Settle()
+				f.Sync()
 			}
 		})
 	}
@@ -102,7 +102,7 @@ func BenchmarkEndpoint(b *testing.B) {
 				p := instance("s0007", 0)
 				p.Status.PodIP = fmt.Sprintf("10.1.%d.%d", i/250%250, i%250)
 				f.Set(p)
-				f.Settle()
+				f.Sync()
 				i++
 			}
 		})
@@ -117,7 +117,7 @@ func BenchmarkRoute(b *testing.B) {
 			b.ReportAllocs()
 			for b.Loop() {
 				f.Set(router("s0007", fmt.Sprintf("/%d", i)))
-				f.Settle()
+				f.Sync()
 				i++
 			}
 		})

@@ -31,7 +31,7 @@ func TestWhichUpdatesMatter(t *testing.T) {
 	} {
 		now := base.DeepCopy()
 		c.change(now)
-		if got := matters(base, now); got != c.want {
+		if got := changesMesh(base, now); got != c.want {
 			t.Errorf("%s: matters %v", c.text, got)
 		}
 	}
@@ -40,12 +40,12 @@ func TestWhichUpdatesMatter(t *testing.T) {
 // Namespaces have no generation: the API server counts none for them.
 func TestUpdatesOfKindsWithoutGenerations(t *testing.T) {
 	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
-	if matters(old, old.DeepCopy()) {
+	if changesMesh(old, old.DeepCopy()) {
 		t.Error("the same version matters")
 	}
 	now := old.DeepCopy()
 	now.ResourceVersion = "2"
-	if !matters(old, now) {
+	if !changesMesh(old, now) {
 		t.Error("another version does not matter")
 	}
 }
@@ -77,7 +77,7 @@ func TestWhichUpdatesOfPodsMatter(t *testing.T) {
 	} {
 		now := base.DeepCopy()
 		c.change(now)
-		if got := matters(base, now); got != c.want {
+		if got := changesMesh(base, now); got != c.want {
 			t.Errorf("%s: matters %v", c.text, got)
 		}
 	}

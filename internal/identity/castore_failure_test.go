@@ -23,8 +23,8 @@ func TestInvalidSecretIsLoggedOnceAndLastCAStays(t *testing.T) {
 	good, whole := k.Current(), server.secret.DeepCopy()
 	for name, breakIt := range map[string]func(*corev1.Secret){
 		`data[\"tls.key\"] is missing`: func(s *corev1.Secret) { delete(s.Data, "tls.key") },
-		"CA certificate":      func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("rubbish") },
-		"does not match":              func(s *corev1.Secret) { s.Data["tls.key"], _ = testCA(t).KeyPEM() },
+		"CA certificate":               func(s *corev1.Secret) { s.Data["tls.crt"] = []byte("rubbish") },
+		"does not match":               func(s *corev1.Secret) { s.Data["tls.key"], _ = testCA(t).KeyPEM() },
 		"roots do not verify":          func(s *corev1.Secret) { s.Data["ca.crt"] = testCA(t).Bundle().PEM() },
 		"phase-until":                  func(s *corev1.Secret) { s.Annotations[phaseEndAnnotation] = "soon" },
 		"next.crt":                     func(s *corev1.Secret) { s.Data[nextCertKey] = []byte("rubbish") },

@@ -11,7 +11,7 @@ import (
 
 // instances lists the endpoints of a destination, in their order. It has the name of the destination's cluster, and is a
 // resource of its own: pods that come and go change nothing else. Without an endpoint it is empty, and requests are answered 503.
-func instances(reach model.Reach) *endpointv3.ClusterLoadAssignment {
+func instances(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssignment {
 	var all []*endpointv3.LbEndpoint
 	d := reach.Destination
 	for _, e := range reach.Endpoints {

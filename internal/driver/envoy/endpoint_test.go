@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.Reach {
-	r := model.Reach{
+func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.ResolvedDestination {
+	r := model.ResolvedDestination{
 		Mesh: model.Mesh{Name: "m", Egress: model.EgressDeny, Family: f},
 		Destination: model.Destination{
 			Key: model.Key{Mesh: "m", Name: "pool_http_8080"}, Workload: "pool", Port: 8080, Protocol: model.HTTP,

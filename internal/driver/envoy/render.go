@@ -28,7 +28,7 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 }
 
 // RenderDestination gives the cluster of a destination and, if it is found by instances, their list.
-func (Driver) RenderDestination(reach model.Reach) []sidecar.Resource {
+func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
 	out := []sidecar.Resource{encoded(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
 	if d.Discovery.Kind == model.DiscoverInstances {

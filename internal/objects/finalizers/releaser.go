@@ -65,7 +65,7 @@ func (r *Releaser) Changed(c engine.Change) {
 			look = append(look, keyOf(o))
 		}
 	}
-	for _, o := range c.Gone {
+	for _, o := range c.Deleted {
 		delete(r.told, keyOf(o))
 		look = append(look, r.index.drop(o)...)
 	}

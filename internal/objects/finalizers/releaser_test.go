@@ -66,7 +66,7 @@ func (c *cluster) notice(t *testing.T, o client.Object) (gone bool) {
 	now := o.DeepCopyObject().(client.Object)
 	switch err := c.Get(t.Context(), client.ObjectKeyFromObject(o), now); {
 	case apierrors.IsNotFound(err):
-		c.Changed(engine.Change{Gone: []client.Object{o}})
+		c.Changed(engine.Change{Deleted: []client.Object{o}})
 		return true
 	case err != nil:
 		t.Fatal(err)

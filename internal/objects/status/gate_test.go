@@ -66,12 +66,12 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.flow.Set(pod)
-		c.flow.Settle()
+		c.flow.Sync()
 		if c.written(); state()[cloudMapGate] != "True" {
 			t.Error("a gate that somebody closed stays closed")
 		}
 		c.flow.Set(gated("old")) // another pod of the name, without a gate
-		c.flow.Settle()
+		c.flow.Sync()
 		if got := c.all(); len(got) != 1 || got[0].Name != "ended" {
 			t.Errorf("known are %v", got)
 		}

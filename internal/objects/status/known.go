@@ -55,7 +55,7 @@ func (w *Writer) learnKinds() error {
 func (w *Writer) Changed(c engine.Change) {
 	var look []model.ObjectRef
 	w.mu.Lock()
-	for _, o := range c.Gone {
+	for _, o := range c.Deleted {
 		if ref, ok := w.ref(o); ok {
 			delete(w.known, ref)
 		}
@@ -74,7 +74,7 @@ func (w *Writer) Changed(c engine.Change) {
 		w.known[ref] = e
 		look = append(look, ref)
 	}
-	for _, ref := range c.Told {
+	for _, ref := range c.FindingsChanged {
 		if _, ok := w.known[ref]; ok {
 			look = append(look, ref)
 		}

@@ -32,7 +32,7 @@ func TestAStormOverManyObjects(t *testing.T) {
 			}
 			c.flow.Set(vn)
 		}
-		c.flow.Settle()
+		c.flow.Sync()
 		began := time.Now()
 		c.run(t)
 		for i := range flips {
@@ -87,7 +87,7 @@ func TestTheRateOfWrites(t *testing.T) {
 		for i := range objects {
 			c.create(t, node(fmt.Sprintf("n%d", i), ""))
 		}
-		c.flow.Settle()
+		c.flow.Sync()
 		c.run(t)
 		pass(100 * time.Millisecond)
 		if n := len(c.written()); n != burst {

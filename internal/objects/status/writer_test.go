@@ -135,10 +135,10 @@ anymesh_status_writes_total{result="conflict"} 1
 anymesh_status_writes_total{result="failed"} 2
 anymesh_status_writes_total{result="gone"} 0
 anymesh_status_writes_total{result="written"} 4
-# HELP anymesh_queue_retries_total Looks that failed and are repeated, by queue: status, release.
-# TYPE anymesh_queue_retries_total counter
-anymesh_queue_retries_total{queue="status"} 3
-`), "anymesh_status_writes_total", "anymesh_queue_retries_total"); err != nil {
+# HELP anymesh_workqueue_retries_total Looks that failed and are repeated, by queue: status, release.
+# TYPE anymesh_workqueue_retries_total counter
+anymesh_workqueue_retries_total{queue="status"} 3
+`), "anymesh_status_writes_total", "anymesh_workqueue_retries_total"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -196,7 +196,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 		c.create(t, mesh(), node("front", ""))
 		c.run(t)
 		c.flow.Delete(node("front", ""))
-		c.flow.Settle()
+		c.flow.Sync()
 		c.setDelivered(about("front", "no"))
 		pass(time.Second)
 		if n := len(c.all()); n != 1 {

@@ -45,11 +45,11 @@ type Queue[K comparable] struct {
 // New makes a queue; its metrics carry its name. Without a registerer there are none.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "anymesh_queue_retries_total", Help: "Looks that failed and are repeated, by queue: status, release.",
+		Name: "anymesh_workqueue_retries_total", Help: "Looks that failed and are repeated, by queue: status, release.",
 	})}
 	if metrics != nil {
 		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "anymesh_queue_depth", Help: "Objects that wait to be looked at, by queue: status, release.",
+			Name: "anymesh_workqueue_depth", Help: "Objects that wait to be looked at, by queue: status, release.",
 		}, func() float64 { return float64(q.Len()) }))
 	}
 	return q

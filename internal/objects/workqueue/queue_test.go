@@ -157,12 +157,12 @@ func TestPausesGrow(t *testing.T) {
 			t.Error("a failure after success is not told")
 		}
 		if err := testutil.GatherAndCompare(metrics, strings.NewReader(`
-# HELP anymesh_queue_retries_total Looks that failed and are repeated, by queue: status, release.
-# TYPE anymesh_queue_retries_total counter
-anymesh_queue_retries_total{queue="q"} 10
-# HELP anymesh_queue_depth Objects that wait to be looked at, by queue: status, release.
-# TYPE anymesh_queue_depth gauge
-anymesh_queue_depth{queue="q"} 0
+# HELP anymesh_workqueue_retries_total Looks that failed and are repeated, by queue: status, release.
+# TYPE anymesh_workqueue_retries_total counter
+anymesh_workqueue_retries_total{queue="q"} 10
+# HELP anymesh_workqueue_depth Objects that wait to be looked at, by queue: status, release.
+# TYPE anymesh_workqueue_depth gauge
+anymesh_workqueue_depth{queue="q"} 0
 `)); err != nil {
 			t.Error(err)
 		}

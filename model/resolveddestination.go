@@ -2,18 +2,18 @@ package model
 
 import "slices"
 
-// Reach is what a destination leads to at one time. All workloads that have the destination share it.
-type Reach struct {
+// ResolvedDestination is what a destination leads to at one time. All workloads that have the destination share it.
+type ResolvedDestination struct {
 	Mesh        Mesh        `json:"mesh"`
 	Destination Destination `json:"destination"`
 	// Endpoints are the ready ones, in canonical order, of a destination that is found by instances.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
 
-// NewReach makes a reach of all endpoints of a destination. Those that are not ready are left out: they get no traffic, and nothing
+// ResolveDestination makes a reach of all endpoints of a destination. Those that are not ready are left out: they get no traffic, and nothing
 // is to change when they come or go.
-func NewReach(mesh Mesh, d Destination, all []Endpoint) Reach {
-	r := Reach{Mesh: mesh, Destination: d}
+func ResolveDestination(mesh Mesh, d Destination, all []Endpoint) ResolvedDestination {
+	r := ResolvedDestination{Mesh: mesh, Destination: d}
 	if d.Discovery.Kind != DiscoverInstances {
 		return r
 	}

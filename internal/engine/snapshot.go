@@ -29,8 +29,8 @@ type View struct {
 	*model.View
 }
 
-// state copies what there is.
-func (w *world) state() *State {
+// snapshot copies what there is.
+func (w *meshState) snapshot() *State {
 	s := &State{
 		Objects: w.objects.All(), Index: model.NewIndex(w.mesh.Snapshot()), Findings: w.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Pod{},

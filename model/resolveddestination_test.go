@@ -7,7 +7,7 @@ import (
 )
 
 // What a destination leads to are the ready endpoints of its group or, without one, of its workload; a name is for others to resolve.
-func TestReach(t *testing.T) {
+func TestResolvedDestinationHasReadyEndpoints(t *testing.T) {
 	m := shop()
 	pod := func(name, workload string, ready bool, groups ...string) model.Endpoint {
 		return model.Endpoint{Workload: model.Key{Mesh: "m", Name: workload}, Instance: model.Instance{Name: name}, Ready: ready, Groups: groups}
@@ -26,7 +26,7 @@ func TestReach(t *testing.T) {
 		{model.Discovery{Kind: model.DiscoverDNS, Hostname: "cart.example"}, ""},
 	} {
 		m.Destinations[0].Discovery = c.discovery
-		r, ok := model.NewIndex(model.Merge(m)).Reach(m.Destinations[0].Key)
+		r, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(m.Destinations[0].Key)
 		got := ""
 		for _, e := range r.Endpoints {
 			got += e.Instance.Name
@@ -35,7 +35,7 @@ func TestReach(t *testing.T) {
 			t.Errorf("%+v leads to %q (%v), not to %q", c.discovery, got, ok, c.want)
 		}
 	}
-	if _, ok := model.NewIndex(model.Merge(m)).Reach(model.Key{Mesh: "m", Name: "nobody"}); ok {
+	if _, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(model.Key{Mesh: "m", Name: "nobody"}); ok {
 		t.Error("a destination that is not there leads somewhere")
 	}
 }

@@ -32,7 +32,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 			for range 1 + w.random.IntN(4) {
 				w.event()
 			}
-			f.Settle()
+			f.Sync()
 			got, want := f.State(), Compute(dialects, w.list())
 			for what, pair := range map[string][2]any{
 				"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
@@ -44,8 +44,8 @@ func TestIncrementalEqualsFull(t *testing.T) {
 				}
 			}
 			for _, d := range got.Index.Model.Destinations {
-				live, _ := f.Reach(d.Key)
-				if whole, _ := want.Index.Reach(d.Key); !reflect.DeepEqual(live, whole) {
+				live, _ := f.ResolvedDestination(d.Key)
+				if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
 					t.Fatalf("seed %d, step %d: %s leads to %+v, afresh to %+v", seed, step, d.Key, live, whole)
 				}
 			}
@@ -58,12 +58,12 @@ func TestChangesNameWhatChanged(t *testing.T) {
 	var told Change
 	f := New(quiet, dialects, func(c Change) { told = c })
 	w := newCluster(7, f)
-	f.Settle()
+	f.Sync()
 	same, other := 0, 0
 	for range 400 {
 		before := f.State()
 		w.event()
-		f.Settle()
+		f.Sync()
 		now := f.State()
 		for key := range union(before.Views, now.Views) {
 			changed := !reflect.DeepEqual(before.Views[key], now.Views[key])
@@ -87,7 +87,7 @@ func TestChangesNameWhatChanged(t *testing.T) {
 			}
 		}
 		for _, finding := range slices.Concat(before.Findings, now.Findings) {
-			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) && !slices.Contains(told.Told, finding.Object) {
+			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) && !slices.Contains(told.FindingsChanged, finding.Object) {
 				t.Fatalf("%s is new or gone, and nobody was told", finding)
 			}
 		}
@@ -110,15 +110,15 @@ func TestWorkDoesNotGrowWithTheMesh(t *testing.T) {
 		for _, o := range largeMesh(services, 10) {
 			f.Set(o)
 		}
-		f.Settle()
-		start := f.world.graph.Evaluations()
+		f.Sync()
+		start := f.state.graph.Evaluations()
 		for i := range 3 {
 			p := instance("s0001", 0)
 			p.Status.PodIP = fmt.Sprintf("10.1.1.%d", i)
 			f.Set(p)
-			f.Settle()
+			f.Sync()
 		}
-		return f.world.graph.Evaluations() - start
+		return f.state.graph.Evaluations() - start
 	}
 	small, large := evaluations(20), evaluations(2000)
 	if small != large || small == 0 {
@@ -147,7 +147,7 @@ func TestClassesOfAWorkload(t *testing.T) {
 			p.Annotations = map[string]string{sidecar.ClassAnnotation: c.class}
 		}
 		f.Set(p)
-		f.Settle()
+		f.Sync()
 		if got := f.Classes(front); !slices.Equal(got, c.want) {
 			t.Errorf("with pod %d of class %q: %q, want %q", i, c.class, got, c.want)
 		}
@@ -168,7 +168,7 @@ func TestWorkloadOfAPod(t *testing.T) {
 	f.Set(mesh())
 	f.Set(node("front"))
 	f.Set(pod("front", "uid-1"))
-	f.Settle()
+	f.Sync()
 	if w, ok := f.State().WorkloadOf("uid-1"); !ok || w.Key != (model.Key{Mesh: "m", Name: "front_a"}) {
 		t.Errorf("pod uid-1 is an instance of %v (%v)", w.Key, ok)
 	}
@@ -179,7 +179,7 @@ func TestWorkloadOfAPod(t *testing.T) {
 	}
 }
 
-// SlimPod keeps all that the dialect reads: what slim pods mean is what whole pods mean.
+// TrimPod keeps all that the dialect reads: what slim pods mean is what whole pods mean.
 func TestSlimPodsMeanTheSame(t *testing.T) {
 	w := newCluster(3, New(quiet, dialects))
 	for range 200 {
@@ -198,7 +198,7 @@ func TestSlimPodsMeanTheSame(t *testing.T) {
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app"}}
 			p.Status.Conditions = slices.Insert(p.Status.Conditions, 0, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 		}
-		s, err := SlimPod(o.DeepCopyObject())
+		s, err := TrimPod(o.DeepCopyObject())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -220,7 +220,7 @@ func TestSlimPodsMeanTheSame(t *testing.T) {
 	if diff := cmp.Diff(a.Classes, b.Classes); diff != "" {
 		t.Errorf("classes differ (-whole +slim):\n%s", diff)
 	}
-	if s, err := SlimPod("something else"); err != nil || s != "something else" {
+	if s, err := TrimPod("something else"); err != nil || s != "something else" {
 		t.Errorf("what is no pod becomes %v (%v)", s, err)
 	}
 }

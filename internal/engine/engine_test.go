@@ -33,7 +33,7 @@ func pod(app, uid string) *corev1.Pod {
 }
 
 // run starts a flow in a bubble where time and goroutines stand still for the test to look.
-func run(t *testing.T, f *Flow) {
+func run(t *testing.T, f *Engine) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
@@ -69,7 +69,7 @@ func TestOneChangeForOneEvent(t *testing.T) {
 		}
 		f.Delete(node("n0"))
 		synctest.Wait()
-		if len(changes) != 5 || len(changes[4].Gone) != 1 || len(f.State().Views) != 2 {
+		if len(changes) != 5 || len(changes[4].Deleted) != 1 || len(f.State().Views) != 2 {
 			t.Errorf("%d changes after a deletion", len(changes))
 		}
 	})

@@ -36,7 +36,7 @@ type cluster struct {
 	clock    int
 }
 
-func newCluster(seed uint64, f *Flow) *cluster {
+func newCluster(seed uint64, f *Engine) *cluster {
 	return &cluster{random: rand.New(rand.NewPCG(seed, 1)), objects: map[id]client.Object{}, informer: handler(f)}
 }
 
