@@ -34,7 +34,7 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	}
 }
 
-func TestCanonicalTwiceIsCanonicalOnce(t *testing.T) {
+func TestCanonicalIsIdempotent(t *testing.T) {
 	once := model.Merge(large())
 	hash := model.Hash(once)
 	if model.Hash(once.Canonical()) != hash {
@@ -43,7 +43,7 @@ func TestCanonicalTwiceIsCanonicalOnce(t *testing.T) {
 }
 
 // The order of routes and of the chains of an action decides what happens to traffic.
-func TestCanonicalKeepsOrderThatMeansSomething(t *testing.T) {
+func TestCanonicalKeepsSignificantOrder(t *testing.T) {
 	routes := []model.Route{
 		{Name: "z", Action: model.Action{ForwardChain: []string{"second", "first"}, ReverseChain: []string{"b", "a"},
 			Destinations: []model.WeightedDestination{{Destination: "z"}, {Destination: "a"}}}},

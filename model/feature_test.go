@@ -16,7 +16,7 @@ func featureNames(needs []model.Need) []string {
 	return out
 }
 
-func TestNeedsOfAView(t *testing.T) {
+func TestNeeds(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	want := []string{
 		"destination.grpc", "destination.http", "destination.tcp", "discovery.DNS", "egress.Deny",

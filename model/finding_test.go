@@ -7,7 +7,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestTextsOfFindings(t *testing.T) {
+func TestFindingString(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"}, Path: "spec.backends[0]"}
 	for f, want := range map[model.Finding]string{
 		model.NewFinding(at, model.CodeReferenceNotFound, "VirtualService shop/items does not exist"): "Error ReferenceNotFound VirtualNode shop/cart@west spec.backends[0]: VirtualService shop/items does not exist",
@@ -37,7 +37,7 @@ func TestSortFindings(t *testing.T) {
 	}
 }
 
-func TestIdentityIsASPIFFEID(t *testing.T) {
+func TestIdentityString(t *testing.T) {
 	id := model.Identity{TrustDomain: "cluster.local", Namespace: "shop", Account: "cart"}
 	if got := id.String(); got != "spiffe://cluster.local/ns/shop/sa/cart" {
 		t.Errorf("identity reads %s", got)

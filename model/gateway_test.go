@@ -28,7 +28,7 @@ func gateway() model.Model {
 	return m
 }
 
-func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
+func TestGatewayFollowsServiceRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, c := range []struct {
 		text, host, path string
@@ -50,7 +50,7 @@ func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
 }
 
 // A gateway has no application and no backends: all that it may reach comes from its routes.
-func TestGatewayReachesWhatItsRoutesName(t *testing.T) {
+func TestGatewayViewHasServicesOfRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, name := range []string{"cart-v1", "cart-v2", "items-calls"} {
 		if _, ok := door.Destination(name); !ok {

@@ -88,7 +88,7 @@ func (v *View) Decide(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
 	if i < 0 {
-		return v.undeclared(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
+		return v.applyEgress(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
 	}
 	binding, requests := v.Outbound[i].find(r)
 	switch {
@@ -96,11 +96,11 @@ func (v *View) Decide(r Request) Decision {
 		return d
 	case binding != nil:
 		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port, binding.Service)
-		return v.bound(d, *binding)
+		return v.followBinding(d, *binding)
 	case requests:
-		return v.undeclared(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
+		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
 	}
-	return v.undeclared(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
+	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
 }
 
 // DecideInbound says what becomes of a request that arrives at the workload.
@@ -116,7 +116,7 @@ func (v *View) DecideInbound(r Request) Decision {
 	if in.Listener.Protocol.Requests() && !d.canonical() {
 		return d
 	}
-	if !v.permitted(&d) {
+	if !v.authorized(&d) {
 		d.Outcome = Denied
 		return d
 	}
@@ -128,8 +128,8 @@ func (v *View) DecideInbound(r Request) Decision {
 	return d
 }
 
-// permitted applies the accesses: with none, everybody may; otherwise one must name the caller and match.
-func (v *View) permitted(d *Decision) bool {
+// authorized applies the accesses: with none, everybody may; otherwise one must name the caller and match.
+func (v *View) authorized(d *Decision) bool {
 	for _, a := range v.AuthorizationPolicies {
 		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
 		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool { return m.Matches(d.Request) })
@@ -166,7 +166,7 @@ func (b *Binding) serves(host string, port uint16) bool {
 	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
 }
 
-func (v *View) bound(d Decision, b Binding) Decision {
+func (v *View) followBinding(d Decision, b Binding) Decision {
 	d.Service = b.Service
 	return v.route(d, b.Routes, b.Protocol)
 }
@@ -221,7 +221,7 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {
 				d.step(b.Origin, "it goes on to service %s on port %d", b.Service, o.Port)
 				d.Request.Port = o.Port
-				return v.bound(d, b)
+				return v.followBinding(d, b)
 			}
 		}
 	}
@@ -230,8 +230,8 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	return d
 }
 
-// undeclared applies the egress rule of the mesh.
-func (v *View) undeclared(d Decision, otherwise Outcome, why string, at Origin) Decision {
+// applyEgress applies the egress rule of the mesh.
+func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin) Decision {
 	d.step(at, "%s", why)
 	d.Outcome = otherwise
 	if v.Mesh.Egress == EgressAllow {

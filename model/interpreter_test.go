@@ -111,7 +111,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotDeclared(t *testing.T) {
+func TestUndeclaredTraffic(t *testing.T) {
 	allow := shop()
 	allow.Meshes[0].Egress = model.EgressAllow
 	for _, c := range []struct {
@@ -153,7 +153,7 @@ func TestRewrite(t *testing.T) {
 }
 
 // What is asked of one request must not be seen by the next.
-func TestRewriteOfMetadataLeavesTheOriginalAlone(t *testing.T) {
+func TestRewriteDoesNotModifyMetadata(t *testing.T) {
 	m := shop()
 	m.Routers[2].Routes[0].Action.Rewrite = &model.Rewrite{Metadata: []model.MetadataSet{
 		{Path: "/labels/zone", Value: "b"}, {Path: "new/deep/", Value: 1.0}, {Path: "/plain/below", Value: true},
@@ -172,7 +172,7 @@ func TestRewriteOfMetadataLeavesTheOriginalAlone(t *testing.T) {
 	}
 }
 
-func TestDecisionCarriesWhatTheRouteSays(t *testing.T) {
+func TestDecisionHasRouteSettings(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: "/"})
 	if d.Service != "cart.example" || d.Retry.Retries != 2 || d.Timeouts.Request != 5 || d.Targets[0].Weight != 90 {
@@ -184,7 +184,7 @@ func TestDecisionCarriesWhatTheRouteSays(t *testing.T) {
 	}
 }
 
-func TestAccept(t *testing.T) {
+func TestDecideInbound(t *testing.T) {
 	alice, bob := model.Identity{TrustDomain: "t", Namespace: "n", Account: "alice"}, model.Identity{TrustDomain: "t", Namespace: "n", Account: "bob"}
 	open := shop()
 	closed := shop()

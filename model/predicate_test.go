@@ -88,7 +88,7 @@ func TestPredicates(t *testing.T) {
 	}
 }
 
-func TestPredicatesOnNothing(t *testing.T) {
+func TestPredicateWithoutMetadata(t *testing.T) {
 	if (model.Predicate{Op: "defined", Path: "/a"}).Matches(nil) || !(model.Predicate{Op: "undefined", Path: "/a"}).Matches(nil) {
 		t.Error("without metadata, something is defined")
 	}

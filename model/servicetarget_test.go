@@ -3,7 +3,7 @@ package model
 import "testing"
 
 // A service whose routes lead back to itself is no way to keep us busy for ever.
-func TestRoutesOfServicesDoNotLeadOn(t *testing.T) {
+func TestServiceRouteCannotTargetService(t *testing.T) {
 	target := &ServiceTarget{Service: "s"}
 	m := Merge(Model{
 		Meshes:    []Mesh{{Name: "m"}},

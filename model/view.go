@@ -81,7 +81,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
-	for _, backend := range reachable(c, w) {
+	for _, backend := range backendsOf(c, w) {
 		b.addService(backend)
 	}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
@@ -95,8 +95,8 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	return v, SortFindings(b.findings), true
 }
 
-// reachable lists the services that a workload may reach, in canonical order.
-func reachable(c Catalog, w Workload) []Backend {
+// backendsOf lists the services that a workload may reach, in canonical order.
+func backendsOf(c Catalog, w Workload) []Backend {
 	if !w.BackendsAll {
 		return w.Backends
 	}
@@ -139,7 +139,7 @@ func (b *viewBuilder) addService(backend Backend) {
 		if out.has(binding) {
 			continue // several routes of a gateway lead to it
 		}
-		if other, why := out.clash(binding); why != "" {
+		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
 				"%s (%s) on port %d cannot be told from %s (%s), which %s; it is left out",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
@@ -159,18 +159,18 @@ func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Ro
 			continue
 		}
 		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
-			return !b.leadsTo(d.Destination)
+			return !b.addDestination(d.Destination)
 		})
 		for _, name := range slices.Concat(r.Action.ForwardChain, r.Action.ReverseChain) {
-			b.leadsTo(name)
+			b.addDestination(name)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// leadsTo notes a destination, and tells whether it exists.
-func (b *viewBuilder) leadsTo(name string) bool {
+// addDestination notes a destination, and tells whether it exists.
+func (b *viewBuilder) addDestination(name string) bool {
 	d, asked := b.destinations[name]
 	if !asked {
 		if found, ok := b.Catalog.Destination(Key{b.mesh, name}); ok {

@@ -38,7 +38,7 @@ var rows = []row{
 		{"Answers", "What sidecars make of their configuration. A nack is told on the object that caused it.", "ops",
 			[]Query{{`sum by (result) (rate(anymesh_xds_acks_total[5m]))`, "{{result}}"}}},
 		{"Refused configuration", "Resources that a connected sidecar refuses at present. The statuses of objects say which.", "short",
-			[]Query{{`sum(anymesh_delivery_refused)`, "resources"}}},
+			[]Query{{`sum(anymesh_delivery_rejected)`, "resources"}}},
 		{"Bytes sent", "By type of resource, and how many of them were encoded for another sidecar already.", "Bps",
 			[]Query{
 				{`sum by (type) (rate(anymesh_xds_sent_bytes_total[5m]))`, "{{type}}"},

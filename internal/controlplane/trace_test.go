@@ -52,7 +52,7 @@ func TestChangesAreTraced(t *testing.T) {
 }
 
 // Without a collector nothing is recorded, and so nothing kept.
-func TestNoCollectorNoTraces(t *testing.T) {
+func TestNoTracesWithoutCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	provider, err := newTracer(t.Context(), "replica", quietLog)
@@ -76,7 +76,7 @@ func (c collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRe
 }
 
 // What is left at the end is sent, too, and says of which replica it is.
-func TestTracesReachTheCollector(t *testing.T) {
+func TestTracesAreExported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -93,7 +93,7 @@ func (p *pair) says(t *testing.T, when string, usual, second []string) {
 }
 
 // A second driver has the workloads that have pods of it, from the first of them to the last, and the default driver has all.
-func TestADriverHasTheWorkloadsOfItsPods(t *testing.T) {
+func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)
 	p.says(t, "at first", []string{"publish m/back_a", "publish m/front_a"}, nil)
@@ -175,7 +175,7 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 }
 
 // Findings come and go with the pods, and whoever shows them is told.
-func TestFindingsFollowThePods(t *testing.T) {
+func TestFindingsFollowPodDrivers(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)
 	before := p.changed
@@ -191,7 +191,7 @@ func TestFindingsFollowThePods(t *testing.T) {
 }
 
 // The annotation of a running pod may be edited: its sidecar belongs to another server then.
-func TestASidecarWhosePodHasAnotherDriverIsSentAway(t *testing.T) {
+func TestSidecarIsDisconnectedWhenDriverChanges(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop+"\n---\n"+podOf("front", "f2", "second"))
 	f := &fixture{publisher: p.second}

@@ -14,7 +14,7 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
 		gauge("destinations", "Destinations that are rendered, each once for all workloads.", func() int { return len(d.destinations) }),
-		gauge("refused", "Resources that a connected sidecar refuses.", func() int { return len(d.refused) }),
+		gauge("rejected", "Resources that a connected sidecar refuses.", func() int { return len(d.rejected) }),
 		d.rendered)
 }
 

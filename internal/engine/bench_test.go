@@ -64,7 +64,7 @@ func largeMesh(services, clients int) []client.Object {
 	return objects
 }
 
-func settled(services int) *Engine {
+func newSyncedEngine(services int) *Engine {
 	f := New(quiet, dialects)
 	for _, o := range largeMesh(services, 200) {
 		f.Set(o)
@@ -96,7 +96,7 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkEndpoint(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			f, i := settled(services), 0
+			f, i := newSyncedEngine(services), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				p := instance("s0007", 0)
@@ -113,7 +113,7 @@ func BenchmarkEndpoint(b *testing.B) {
 func BenchmarkRoute(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			f, i := settled(services), 0
+			f, i := newSyncedEngine(services), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				f.Set(router("s0007", fmt.Sprintf("/%d", i)))

@@ -57,87 +57,87 @@ func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Engine {
 }
 
 // AddSink adds a sink; call it before Run.
-func (f *Engine) AddSink(s Sink) { f.sinks = append(f.sinks, s) }
+func (e *Engine) AddSink(s Sink) { e.sinks = append(e.sinks, s) }
 
 // Set adds an object or replaces the one of its kind, namespace and name. The flow keeps it; it must not change any more.
-func (f *Engine) Set(object client.Object) { f.enqueue(event{object: object}) }
+func (e *Engine) Set(object client.Object) { e.enqueue(event{object: object}) }
 
 // Delete forgets the object of the kind, namespace and name of the one given.
-func (f *Engine) Delete(object client.Object) { f.enqueue(event{object: object, deleted: true}) }
+func (e *Engine) Delete(object client.Object) { e.enqueue(event{object: object, deleted: true}) }
 
-func (f *Engine) enqueue(e event) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.pending[id{reflect.TypeOf(e.object), client.ObjectKeyFromObject(e.object)}] = e
-	if f.oldestPending.IsZero() {
-		f.oldestPending = time.Now()
+func (e *Engine) enqueue(ev event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending[id{reflect.TypeOf(ev.object), client.ObjectKeyFromObject(ev.object)}] = ev
+	if e.oldestPending.IsZero() {
+		e.oldestPending = time.Now()
 	}
 	select {
-	case f.wake <- struct{}{}:
+	case e.wake <- struct{}{}:
 	default:
 	}
 }
 
 // Run makes changes until the context ends. It takes what is there at once, so start it when all objects are.
-func (f *Engine) Run(ctx context.Context) error {
+func (e *Engine) Run(ctx context.Context) error {
 	for {
-		f.Sync()
+		e.Sync()
 		select {
 		case <-ctx.Done():
 			return nil
-		case <-f.wake:
+		case <-e.wake:
 		}
 	}
 }
 
 // Sync takes all pending events together, and hands out the change that they make. Run calls it whenever there are some; who wants to
 // decide about the time calls it instead of Run.
-func (f *Engine) Sync() {
-	f.mu.Lock()
-	events, since := f.pending, f.oldestPending
-	f.pending, f.oldestPending = map[id]event{}, time.Time{}
+func (e *Engine) Sync() {
+	e.mu.Lock()
+	events, since := e.pending, e.oldestPending
+	e.pending, e.oldestPending = map[id]event{}, time.Time{}
 	select {
-	case <-f.wake: // for events that are in already
+	case <-e.wake: // for events that are in already
 	default:
 	}
-	f.mu.Unlock()
+	e.mu.Unlock()
 
 	begun := time.Now()
-	c := f.apply(events)
+	c := e.apply(events)
 	c.Started, c.Synced, c.Events = begun, time.Now(), len(events)
-	f.mu.Lock()
-	if f.started {
+	e.mu.Lock()
+	if e.started {
 		c.Since = since
 	}
-	f.started = true
-	f.snapshot = nil
-	next := f.nextChange
-	f.nextChange = make(chan struct{})
-	f.mu.Unlock()
-	f.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods", len(c.Pods), "told", len(c.FindingsChanged))
-	for _, sink := range f.sinks {
+	e.started = true
+	e.snapshot = nil
+	next := e.nextChange
+	e.nextChange = make(chan struct{})
+	e.mu.Unlock()
+	e.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods", len(c.Pods), "told", len(c.FindingsChanged))
+	for _, sink := range e.sinks {
 		sink(c)
 	}
-	f.metrics.observe(c, time.Now())
+	e.metrics.observe(c, time.Now())
 	close(next)
 }
 
-func (f *Engine) apply(events map[id]event) Change {
-	f.stateMu.Lock()
-	defer f.stateMu.Unlock()
-	for _, e := range events {
-		if e.deleted {
-			f.state.objects.Delete(e.object)
+func (e *Engine) apply(events map[id]event) Change {
+	e.stateMu.Lock()
+	defer e.stateMu.Unlock()
+	for _, ev := range events {
+		if ev.deleted {
+			e.state.objects.Delete(ev.object)
 		} else {
-			f.state.objects.Set(e.object)
+			e.state.objects.Set(ev.object)
 		}
 	}
-	c := f.state.sync()
-	for _, e := range events {
-		if e.deleted {
-			c.Deleted = append(c.Deleted, e.object)
+	c := e.state.sync()
+	for _, ev := range events {
+		if ev.deleted {
+			c.Deleted = append(c.Deleted, ev.object)
 		} else {
-			c.Objects = append(c.Objects, e.object)
+			c.Objects = append(c.Objects, ev.object)
 		}
 	}
 	return c

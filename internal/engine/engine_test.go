@@ -76,7 +76,7 @@ func TestOneChangeForOneEvent(t *testing.T) {
 }
 
 // A slow sink sees fewer changes; the last one holds everything.
-func TestEventsAreTakenTogether(t *testing.T) {
+func TestPendingEventsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int32
 		proceed := make(chan struct{})
@@ -104,7 +104,7 @@ func TestEventsAreTakenTogether(t *testing.T) {
 }
 
 // Since is when the first event came in, so that one can tell how long users wait.
-func TestSinceIsWhenTheFirstEventCame(t *testing.T) {
+func TestSinceIsTimeOfFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Bool
 		var last Change

@@ -104,7 +104,7 @@ func union[K comparable, V any](a, b map[K]V) map[K]V {
 }
 
 // A pod that comes, changes or goes costs the same however large the mesh is.
-func TestWorkDoesNotGrowWithTheMesh(t *testing.T) {
+func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
 	evaluations := func(services int) uint64 {
 		f := New(quiet, dialects)
 		for _, o := range largeMesh(services, 10) {
@@ -127,7 +127,7 @@ func TestWorkDoesNotGrowWithTheMesh(t *testing.T) {
 }
 
 // The pods of one workload may have several drivers.
-func TestClassesOfAWorkload(t *testing.T) {
+func TestClassesOfWorkload(t *testing.T) {
 	f := New(quiet, dialects)
 	f.Set(mesh())
 	f.Set(node("front"))
@@ -163,7 +163,7 @@ func TestClassesOfAWorkload(t *testing.T) {
 	}
 }
 
-func TestWorkloadOfAPod(t *testing.T) {
+func TestWorkloadOfPod(t *testing.T) {
 	f := New(quiet, dialects)
 	f.Set(mesh())
 	f.Set(node("front"))
@@ -180,7 +180,7 @@ func TestWorkloadOfAPod(t *testing.T) {
 }
 
 // TrimPod keeps all that the dialect reads: what slim pods mean is what whole pods mean.
-func TestSlimPodsMeanTheSame(t *testing.T) {
+func TestTrimPodKeepsRelevantFields(t *testing.T) {
 	w := newCluster(3, New(quiet, dialects))
 	for range 200 {
 		w.event()

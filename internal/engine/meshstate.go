@@ -39,28 +39,28 @@ type meshState struct {
 
 func newMeshState(dialects []dialect.Dialect) *meshState {
 	g := incremental.New()
-	w := &meshState{graph: g, objects: store.NewObjects(g)}
+	s := &meshState{graph: g, objects: store.NewObjects(g)}
 	m := store.NewModel(g)
 	for _, d := range dialects {
-		d.Rules(g, w.objects, m)
+		d.Rules(g, s.objects, m)
 	}
-	w.mesh = store.NewMesh(g, w.objects, m)
-	return w
+	s.mesh = store.NewMesh(g, s.objects, m)
+	return s
 }
 
 // sync brings everything up to date.
-func (w *meshState) sync() Change {
-	w.graph.Run()
+func (s *meshState) sync() Change {
+	s.graph.Run()
 	c := Change{
-		Views: w.mesh.Views.TakeChanged(), Destinations: w.mesh.ResolvedDestinations.TakeChanged(),
-		Classes: w.mesh.Classes.TakeChanged(), Pods: w.mesh.Pods.TakeChanged(), FindingsChanged: w.mesh.Findings.TakeChanged(),
+		Views: s.mesh.Views.TakeChanged(), Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
+		Classes: s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(), FindingsChanged: s.mesh.Findings.TakeChanged(),
 	}
-	told := make(map[model.ObjectRef]struct{}, len(c.FindingsChanged))
+	seen := make(map[model.ObjectRef]struct{}, len(c.FindingsChanged))
 	for _, ref := range c.FindingsChanged {
-		told[ref] = struct{}{}
+		seen[ref] = struct{}{}
 	}
-	for _, ref := range w.mesh.Members.TakeChanged() {
-		if _, again := told[ref]; !again {
+	for _, ref := range s.mesh.Members.TakeChanged() {
+		if _, again := seen[ref]; !again {
 			c.FindingsChanged = append(c.FindingsChanged, ref)
 		}
 	}
@@ -69,10 +69,10 @@ func (w *meshState) sync() Change {
 
 // Compute makes the state that objects mean.
 func Compute(dialects []dialect.Dialect, objects []client.Object) *State {
-	w := newMeshState(dialects)
+	s := newMeshState(dialects)
 	for _, o := range objects {
-		w.objects.Set(o)
+		s.objects.Set(o)
 	}
-	w.graph.Run()
-	return w.snapshot()
+	s.graph.Run()
+	return s.snapshot()
 }

@@ -28,17 +28,17 @@ func newMetrics() *metrics {
 }
 
 // Register adds the flow's metrics to a registry.
-func (f *Engine) Register(r prometheus.Registerer) {
-	r.MustRegister(f.metrics.events, f.metrics.changes, f.metrics.wait, f.metrics.sync, f.metrics.deliver,
+func (e *Engine) Register(r prometheus.Registerer) {
+	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.wait, e.metrics.sync, e.metrics.deliver,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_engine_pending_events", Help: "Events that wait to be taken into a change."}, func() float64 {
-			f.mu.Lock()
-			defer f.mu.Unlock()
-			return float64(len(f.pending))
+			e.mu.Lock()
+			defer e.mu.Unlock()
+			return float64(len(e.pending))
 		}),
 		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "anymesh_engine_evaluations_total", Help: "Evaluations of rules: the work that changes made."}, func() float64 {
-			f.stateMu.RLock()
-			defer f.stateMu.RUnlock()
-			return float64(f.state.graph.Evaluations())
+			e.stateMu.RLock()
+			defer e.stateMu.RUnlock()
+			return float64(e.state.graph.Evaluations())
 		}))
 }
 

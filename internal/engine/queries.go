@@ -9,19 +9,19 @@ import (
 )
 
 // Ready tells whether the objects that were there at the start are in the mesh.
-func (f *Engine) Ready() bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.started
+func (e *Engine) Ready() bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.started
 }
 
 // Await waits until the mesh is ready and the condition holds. The condition is asked again after each change. The error is that of
 // the context.
-func (f *Engine) Await(ctx context.Context, holds func() bool) error {
+func (e *Engine) Await(ctx context.Context, holds func() bool) error {
 	for {
-		f.mu.Lock()
-		next, started := f.nextChange, f.started
-		f.mu.Unlock()
+		e.mu.Lock()
+		next, started := e.nextChange, e.started
+		e.mu.Unlock()
 		if started && holds() {
 			return nil
 		}
@@ -34,73 +34,73 @@ func (f *Engine) Await(ctx context.Context, holds func() bool) error {
 }
 
 // View gives the view of a workload.
-func (f *Engine) View(workload model.Key) (*model.View, bool) {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	return f.state.mesh.Views.GetFirst(workload)
+func (e *Engine) View(workload model.Key) (*model.View, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.Views.GetFirst(workload)
 }
 
 // ResolvedDestination gives what a destination leads to.
-func (f *Engine) ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool) {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	return f.state.mesh.ResolvedDestinations.GetFirst(destination)
+func (e *Engine) ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.ResolvedDestinations.GetFirst(destination)
 }
 
 // Workload finds a workload.
-func (f *Engine) Workload(key model.Key) (model.Workload, bool) {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	return f.state.mesh.Workloads.GetFirst(key)
+func (e *Engine) Workload(key model.Key) (model.Workload, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.Workloads.GetFirst(key)
 }
 
 // WorkloadOf finds the workload of a pod, by the pod's unique id.
-func (f *Engine) WorkloadOf(podUID string) (model.Workload, bool) {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	pod, ok := f.state.mesh.Pods.GetFirst(podUID)
+func (e *Engine) WorkloadOf(podUID string) (model.Workload, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	pod, ok := e.state.mesh.Pods.GetFirst(podUID)
 	if !ok {
 		return model.Workload{}, false
 	}
-	return f.state.mesh.Workloads.GetFirst(pod.Workload)
+	return e.state.mesh.Workloads.GetFirst(pod.Workload)
 }
 
 // ClassOf gives the sidecarClass that an instance of a workload names, by the pod's unique id; empty if it names none.
-func (f *Engine) ClassOf(podUID string) string {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	pod, _ := f.state.mesh.Pods.GetFirst(podUID)
+func (e *Engine) ClassOf(podUID string) string {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	pod, _ := e.state.mesh.Pods.GetFirst(podUID)
 	return pod.Class
 }
 
 // Classes lists the sidecarClasses that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
-func (f *Engine) Classes(workload model.Key) []string {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	return f.state.mesh.ClassesOf(workload)
+func (e *Engine) Classes(workload model.Key) []string {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.ClassesOf(workload)
 }
 
 // Findings gives what there is to say about an object, in canonical order.
-func (f *Engine) Findings(about model.ObjectRef) []model.Finding {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	return f.state.mesh.FindingsOf(about)
+func (e *Engine) Findings(about model.ObjectRef) []model.Finding {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.mesh.FindingsOf(about)
 }
 
 // MeshOf names the mesh that an object belongs to, or gives "".
-func (f *Engine) MeshOf(object model.ObjectRef) string {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	name, _ := f.state.mesh.Members.GetFirst(object)
+func (e *Engine) MeshOf(object model.ObjectRef) string {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	name, _ := e.state.mesh.Members.GetFirst(object)
 	return name
 }
 
 // Objects lists the objects for which pick is true, ordered by kind, namespace and name.
-func (f *Engine) Objects(pick func(client.Object) bool) []client.Object {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
+func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
 	var out []client.Object
-	for _, o := range f.state.objects.All() {
+	for _, o := range e.state.objects.All() {
 		if pick(o) {
 			out = append(out, o)
 		}
@@ -109,16 +109,16 @@ func (f *Engine) Objects(pick func(client.Object) bool) []client.Object {
 }
 
 // State gives the whole mesh, nil before it is ready. It is a copy, which costs as much as the mesh is large, once for each change.
-func (f *Engine) State() *State {
-	f.stateMu.RLock()
-	defer f.stateMu.RUnlock()
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !f.started {
+func (e *Engine) State() *State {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if !e.started {
 		return nil
 	}
-	if f.snapshot == nil {
-		f.snapshot = f.state.snapshot()
+	if e.snapshot == nil {
+		e.snapshot = e.state.snapshot()
 	}
-	return f.snapshot
+	return e.snapshot
 }

@@ -15,7 +15,7 @@ import (
 
 // Watch feeds objects of the given kinds from a cache to a flow, and returns once all that exist are in. The cache must have
 // been started. An error names the kind, which most likely is not installed.
-func Watch(ctx context.Context, f *Engine, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
+func Watch(ctx context.Context, e *Engine, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
 	var synced []toolscache.InformerSynced
 	for _, kind := range kinds {
 		gvk, err := apiutil.GVKForObject(kind, scheme)
@@ -26,7 +26,7 @@ func Watch(ctx context.Context, f *Engine, c cache.Cache, scheme *runtime.Scheme
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
-		registration, err := informer.AddEventHandler(handler(f))
+		registration, err := informer.AddEventHandler(handler(e))
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
@@ -38,11 +38,11 @@ func Watch(ctx context.Context, f *Engine, c cache.Cache, scheme *runtime.Scheme
 	return nil
 }
 
-func handler(f *Engine) toolscache.ResourceEventHandler {
+func handler(e *Engine) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(added any) {
 			if o, ok := added.(client.Object); ok {
-				f.Set(o)
+				e.Set(o)
 			}
 		},
 		UpdateFunc: func(before, after any) {
@@ -51,7 +51,7 @@ func handler(f *Engine) toolscache.ResourceEventHandler {
 				return
 			}
 			if ok {
-				f.Set(o)
+				e.Set(o)
 			}
 		},
 		DeleteFunc: func(deleted any) {
@@ -59,7 +59,7 @@ func handler(f *Engine) toolscache.ResourceEventHandler {
 				deleted = unknown.Obj
 			}
 			if o, ok := deleted.(client.Object); ok {
-				f.Delete(o)
+				e.Delete(o)
 			}
 		},
 	}

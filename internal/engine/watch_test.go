@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-func TestWhichUpdatesMatter(t *testing.T) {
+func TestChangesMesh(t *testing.T) {
 	base := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{
 		Name: "n", UID: "u", Generation: 3, ResourceVersion: "7", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
 	}}
@@ -38,7 +38,7 @@ func TestWhichUpdatesMatter(t *testing.T) {
 }
 
 // Namespaces have no generation: the API server counts none for them.
-func TestUpdatesOfKindsWithoutGenerations(t *testing.T) {
+func TestChangesMeshWithoutGeneration(t *testing.T) {
 	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
 	if changesMesh(old, old.DeepCopy()) {
 		t.Error("the same version matters")
@@ -50,7 +50,7 @@ func TestUpdatesOfKindsWithoutGenerations(t *testing.T) {
 	}
 }
 
-func TestWhichUpdatesOfPodsMatter(t *testing.T) {
+func TestPodChanged(t *testing.T) {
 	base := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "a"}},
 		Status: corev1.PodStatus{

@@ -45,14 +45,14 @@ func domains(hosts []string, port uint16) []string {
 func (r *renderer) routes(b model.Binding) []*routev3.Route {
 	var out []*routev3.Route
 	for _, route := range b.Routes {
-		if fault := matchFault(route.Match); fault != "" {
-			r.leaveOut(route, fault)
+		if fault := unsupportedMatch(route.Match); fault != "" {
+			r.skipRoute(route, fault)
 			continue
 		}
 		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
 		r.setAction(rendered, route)
 		if err := rendered.Validate(); err != nil {
-			r.leaveOut(route, innermost(err))
+			r.skipRoute(route, rootCause(err))
 			continue
 		}
 		out = append(out, rendered)

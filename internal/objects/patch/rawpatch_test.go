@@ -62,7 +62,7 @@ func same(t testing.TB, a, b string) bool {
 	return jsonpatch.Equal([]byte(a), []byte(b))
 }
 
-func TestPatchesApplyAndKeepTheRest(t *testing.T) {
+func TestPatchKeepsUnknownFields(t *testing.T) {
 	for _, c := range []struct {
 		text, raw, want string
 		change          func(*thing)
@@ -95,7 +95,7 @@ func TestPatchesApplyAndKeepTheRest(t *testing.T) {
 	}
 }
 
-func TestWhatIsNoObject(t *testing.T) {
+func TestNonObjectIsAnError(t *testing.T) {
 	for _, raw := range []string{"", "{", `{"a": 1`} {
 		if _, err := Of([]byte(raw), thing{}, thing{Name: "x"}); err == nil {
 			t.Errorf("a patch was made to %q", raw)

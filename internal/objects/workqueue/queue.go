@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	// firstPause and longestPause are those after looks that failed.
-	firstPause   = time.Second
-	longestPause = time.Minute
+	// baseDelay and maxDelay are those after looks that failed.
+	baseDelay = time.Second
+	maxDelay  = time.Minute
 )
 
 // Work is what is done with keys. All fields are required.
 type Work[K comparable] struct {
 	// Workers is how many keys are looked at at the same time.
 	Workers int
-	// All gives every key that there is, to begin with.
-	All func() []K
-	// Look brings what a key stands for into order. It may ask for another look after some time; 0 is none before the key is added
+	// InitialKeys gives every key that there is, to begin with.
+	InitialKeys func() []K
+	// Reconcile brings what a key stands for into order. It may ask for another look after some time; 0 is none before the key is added
 	// again. After an error there is another by itself.
-	Look func(context.Context, K) (again time.Duration, err error)
-	// Failed hears of the first of a row of errors.
-	Failed func(K, error)
+	Reconcile func(context.Context, K) (again time.Duration, err error)
+	// OnError hears of the first of a row of errors.
+	OnError func(K, error)
 }
 
 // Queue holds keys while somebody works on them. Use New. It is safe for concurrent use.
 type Queue[K comparable] struct {
 	retries prometheus.Counter
 
-	mu   sync.Mutex
-	work workqueue.TypedRateLimitingInterface[K] // nil while nobody works
+	mu    sync.Mutex
+	queue workqueue.TypedRateLimitingInterface[K] // nil while nobody works
 }
 
 // New makes a queue; its metrics carry its name. Without a registerer there are none.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "anymesh_workqueue_retries_total", Help: "Looks that failed and are repeated, by queue: status, release.",
+		Name: "anymesh_workqueue_retries_total", Help: "Reconciliations that failed and are retried, by queue: status, finalizers.",
 	})}
 	if metrics != nil {
 		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries, prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-			Name: "anymesh_workqueue_depth", Help: "Objects that wait to be looked at, by queue: status, release.",
+			Name: "anymesh_workqueue_depth", Help: "Objects in the queue, by queue: status, finalizers.",
 		}, func() float64 { return float64(q.Len()) }))
 	}
 	return q
@@ -59,50 +59,50 @@ func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.work == nil {
+	if q.queue == nil {
 		return 0
 	}
-	return q.work.Len()
+	return q.queue.Len()
 }
 
 // Add asks for looks. It never blocks, and does nothing while nobody works: work begins with a look at everything.
 func (q *Queue[K]) Add(keys ...K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if q.work == nil {
+	if q.queue == nil {
 		return
 	}
 	for _, k := range keys {
-		q.work.Add(k)
+		q.queue.Add(k)
 	}
 }
 
 // Run works until the context ends, and returns when no look is under way. Calls must not overlap.
 func (q *Queue[K]) Run(ctx context.Context, w Work[K]) {
-	work := workqueue.NewTypedRateLimitingQueue(jittered[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](firstPause, longestPause)})
-	q.set(work)
-	q.Add(w.All()...)
+	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](baseDelay, maxDelay)})
+	q.setQueue(work)
+	q.Add(w.InitialKeys()...)
 	var workers sync.WaitGroup
 	for range w.Workers {
 		workers.Go(func() {
-			for q.next(ctx, work, w) {
+			for q.processNext(ctx, work, w) {
 			}
 		})
 	}
 	<-ctx.Done()
-	q.set(nil)
+	q.setQueue(nil)
 	work.ShutDown()
 	workers.Wait()
 }
 
-func (q *Queue[K]) set(work workqueue.TypedRateLimitingInterface[K]) {
+func (q *Queue[K]) setQueue(work workqueue.TypedRateLimitingInterface[K]) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	q.work = work
+	q.queue = work
 }
 
-// next looks at one key, and tells whether there can be more.
-func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInterface[K], w Work[K]) bool {
+// processNext looks at one key, and tells whether there can be more.
+func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimitingInterface[K], w Work[K]) bool {
 	key, ended := work.Get()
 	if ended {
 		return false
@@ -111,7 +111,7 @@ func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInt
 	if ctx.Err() != nil {
 		return true // what is left is left
 	}
-	again, err := w.Look(ctx, key)
+	again, err := w.Reconcile(ctx, key)
 	switch {
 	case err == nil:
 		work.Forget(key)
@@ -120,7 +120,7 @@ func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInt
 		}
 	case ctx.Err() == nil:
 		if work.NumRequeues(key) == 0 {
-			w.Failed(key, err)
+			w.OnError(key, err)
 		}
 		q.retries.Inc()
 		work.AddRateLimited(key)
@@ -128,12 +128,12 @@ func (q *Queue[K]) next(ctx context.Context, work workqueue.TypedRateLimitingInt
 	return true
 }
 
-// jittered makes pauses up to half as long again, lest what failed together fail together again.
-type jittered[K comparable] struct {
+// jitteredRateLimiter makes pauses up to half as long again, lest what failed together fail together again.
+type jitteredRateLimiter[K comparable] struct {
 	workqueue.TypedRateLimiter[K]
 }
 
-func (j jittered[K]) When(key K) time.Duration {
+func (j jitteredRateLimiter[K]) When(key K) time.Duration {
 	pause := j.TypedRateLimiter.When(key)
 	return pause + rand.N(pause/2+1)
 }

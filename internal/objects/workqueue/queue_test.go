@@ -32,8 +32,8 @@ func start(t *testing.T, q *Queue[string], all ...string) *work {
 	var running sync.WaitGroup
 	running.Go(func() {
 		q.Run(ctx, Work[string]{
-			Workers: 2, All: func() []string { return all }, Look: w.look,
-			Failed: func(key string, err error) {
+			Workers: 2, InitialKeys: func() []string { return all }, Reconcile: w.look,
+			OnError: func(key string, err error) {
 				w.mu.Lock()
 				defer w.mu.Unlock()
 				w.failed = append(w.failed, key+": "+err.Error())
@@ -84,7 +84,7 @@ func (w *work) took(key string) (n int) {
 	return n
 }
 
-func TestEverythingIsLookedAtFirst(t *testing.T) {
+func TestRunStartsWithAllKeys(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string]("q", nil)
 		q.Add("before") // nobody works: it is among all, or it is nothing
@@ -102,7 +102,7 @@ func TestEverythingIsLookedAtFirst(t *testing.T) {
 }
 
 // Whatever happens while a key is looked at is one more look.
-func TestAStormIsOneLook(t *testing.T) {
+func TestRepeatedAddsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, New[string]("q", nil))
 		w.mu.Lock()
@@ -122,7 +122,7 @@ func TestAStormIsOneLook(t *testing.T) {
 	})
 }
 
-func TestPausesGrow(t *testing.T) {
+func TestBackoffGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		metrics := prometheus.NewRegistry()
 		w := start(t, New[string]("q", metrics))
@@ -157,10 +157,10 @@ func TestPausesGrow(t *testing.T) {
 			t.Error("a failure after success is not told")
 		}
 		if err := testutil.GatherAndCompare(metrics, strings.NewReader(`
-# HELP anymesh_workqueue_retries_total Looks that failed and are repeated, by queue: status, release.
+# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers.
 # TYPE anymesh_workqueue_retries_total counter
 anymesh_workqueue_retries_total{queue="q"} 10
-# HELP anymesh_workqueue_depth Objects that wait to be looked at, by queue: status, release.
+# HELP anymesh_workqueue_depth Objects in the queue, by queue: status, finalizers.
 # TYPE anymesh_workqueue_depth gauge
 anymesh_workqueue_depth{queue="q"} 0
 `)); err != nil {
@@ -169,7 +169,7 @@ anymesh_workqueue_depth{queue="q"} 0
 	})
 }
 
-func TestAnotherLookLater(t *testing.T) {
+func TestRequeueAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, New[string]("q", nil))
 		w.again["a"] = time.Minute
@@ -187,7 +187,7 @@ func TestAnotherLookLater(t *testing.T) {
 }
 
 // When the end comes, looks under way are waited for, and no other begins.
-func TestTheEnd(t *testing.T) {
+func TestRunWaitsForWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string]("q", nil)
 		w := start(t, q)

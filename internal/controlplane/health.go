@@ -41,8 +41,8 @@ func (cp *controlPlane) live(ctx context.Context) error {
 
 // ready tells whether we can serve. Once we can, an API server that goes away changes nothing about that: what is known is served on.
 func (cp *controlPlane) ready(ctx context.Context) error {
-	if !cp.assembled.Load() || !cp.flow.Ready() {
-		return errors.New(cmp.Or(cp.progress.reason(), "the control plane is starting"))
+	if !cp.assembled.Load() || !cp.engine.Ready() {
+		return errors.New(cmp.Or(cp.progress.notReadyReason(), "the control plane is starting"))
 	}
 	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Readiness })
 }

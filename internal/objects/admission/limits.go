@@ -46,7 +46,7 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 			refused.WithLabelValues("cut_off").Inc()
 			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the review did not come whole: "+err.Error())
 		default:
-			if reason, text := judge(body); reason != "" {
+			if reason, text := validateBody(body); reason != "" {
 				refused.WithLabelValues(reason).Inc()
 				refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
 				return
@@ -65,13 +65,13 @@ func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, text 
 	})
 }
 
-// judge gives the reason why a body is not decoded, with words for users, or "". Depth comes first: it is what makes reading dear.
-func judge(body []byte) (reason, text string) {
+// validateBody gives the reason why a body is not decoded, with words for users, or "". Depth comes first: it is what makes reading dear.
+func validateBody(body []byte) (reason, text string) {
 	var review metav1.TypeMeta
 	switch {
 	case !utf8.Valid(body):
 		return "not_utf8", "the review is not UTF-8, as JSON has to be"
-	case tooDeep(body):
+	case exceedsMaxDepth(body):
 		return "too_deep", fmt.Sprintf("the review is nested by more than %d levels", MaxDepth)
 	}
 	// The decoder behind us would take YAML too, with its aliases.
@@ -85,8 +85,8 @@ func judge(body []byte) (reason, text string) {
 	return "unknown_version", fmt.Sprintf("%q is no version of AdmissionReview that we know; we know %s", review.APIVersion, admissionv1.SchemeGroupVersion)
 }
 
-// tooDeep looks at brackets outside of strings only: it need not be right about what is no JSON, which decoding refuses.
-func tooDeep(text []byte) bool {
+// exceedsMaxDepth looks at brackets outside of strings only: it need not be right about what is no JSON, which decoding refuses.
+func exceedsMaxDepth(text []byte) bool {
 	depth, quoted, escaped := 0, false, false
 	for _, c := range text {
 		switch {

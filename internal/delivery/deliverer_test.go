@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-func TestOnlyWhatChangedIsPublished(t *testing.T) {
+func TestOnlyChangesArePublished(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
@@ -38,7 +38,7 @@ func TestOnlyWhatChangedIsPublished(t *testing.T) {
 }
 
 // A driver that delivers by itself sets no renderer.
-func TestWithoutARendererNothingIsDelivered(t *testing.T) {
+func TestNothingIsPublishedWithoutRenderer(t *testing.T) {
 	d := delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: "own", Default: true}, func() {})
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, d.Deliver)
 	for _, o := range objects(t, shop) {
@@ -68,7 +68,7 @@ func (m modest) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return resources, m.found
 }
 
-func TestWhatTheDriverLacksBecomesAFinding(t *testing.T) {
+func TestUnsupportedFeaturesBecomeFindings(t *testing.T) {
 	f := newFixture(t)
 	f.SetRenderer(modest{lacks: "listener.http"})
 	f.mean(t, shop)
@@ -84,7 +84,7 @@ func TestWhatTheDriverLacksBecomesAFinding(t *testing.T) {
 }
 
 // A driver may keep the slice of its findings; adding to it would write into another workload's.
-func TestFindingsOfADriverAreNotWrittenInto(t *testing.T) {
+func TestDriverFindingsAreNotModified(t *testing.T) {
 	kept := make([]model.Finding, 1, 8)
 	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeFieldNotImplemented, "the driver's own")
 	f := newFixture(t)

@@ -22,7 +22,7 @@ var errRefused = errors.New("connection refused")
 
 // awaitingFor is a transport below which the API server is.
 func awaitingFor(api trip, tell func(error)) http.RoundTripper {
-	return awaitReturn(&rest.Config{}, tell).WrapTransport(api)
+	return withAPIServerRetry(&rest.Config{}, tell).WrapTransport(api)
 }
 
 func ask(ctx context.Context, through http.RoundTripper, path string) error {
@@ -38,7 +38,7 @@ func ask(ctx context.Context, through http.RoundTripper, path string) error {
 }
 
 // Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back, and it is told once a look.
-func TestRequestsAwaitTheReturn(t *testing.T) {
+func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kinds, outage = 20, 10 * time.Minute
 		began := time.Now()
@@ -65,10 +65,10 @@ func TestRequestsAwaitTheReturn(t *testing.T) {
 			})
 		}
 		all.Wait()
-		if late := time.Since(began) - outage; late > lookout {
+		if late := time.Since(began) - outage; late > probeInterval {
 			t.Errorf("they went on %v after the return", late)
 		}
-		looks := int(outage / lookout)
+		looks := int(outage / probeInterval)
 		if n := int(asked.Load()); n > looks+2*kinds {
 			t.Errorf("the API server was asked %d times", n)
 		}
@@ -79,7 +79,7 @@ func TestRequestsAwaitTheReturn(t *testing.T) {
 }
 
 // The one who looks may be stopped. Then another one does, and nobody who is stopped waits.
-func TestAnotherOneLooks(t *testing.T) {
+func TestCanceledProbeIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back atomic.Bool
 		through := awaitingFor(func(*http.Request) (*http.Response, error) {
@@ -117,7 +117,7 @@ func TestAnotherOneLooks(t *testing.T) {
 }
 
 // One who looks does not make the others wait for what it is there for.
-func TestASlowAnswerHoldsNobodyUp(t *testing.T) {
+func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		through := awaitingFor(func(r *http.Request) (*http.Response, error) {
@@ -140,14 +140,14 @@ func TestASlowAnswerHoldsNobodyUp(t *testing.T) {
 		if err := ask(t.Context(), through, "/small"); err != nil {
 			t.Error(err)
 		}
-		if late := time.Since(began) - time.Minute; late > lookout {
+		if late := time.Since(began) - time.Minute; late > probeInterval {
 			t.Errorf("the small one went on %v after the return", late)
 		}
 	})
 }
 
 // An answer is one, whatever it says: its sender is there.
-func TestAnAnswerIsNotAwaited(t *testing.T) {
+func TestErrorStatusIsNotRetried(t *testing.T) {
 	through := awaitingFor(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
 	}, func(trouble error) { t.Errorf("told of %v", trouble) })

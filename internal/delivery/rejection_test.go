@@ -7,7 +7,7 @@ import (
 
 const refused = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: the envoy sidecars of workload m/front_a refuse " + toBack + ": no"
 
-func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
+func TestNackBecomesFindingOnOrigin(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	f.Nacked(front.String(), "p1", clusters, []string{toBack, "a cluster that nobody rendered"}, "no")
@@ -27,7 +27,7 @@ func TestARefusalIsToldToWhomItConcerns(t *testing.T) {
 	}
 }
 
-func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
+func TestAckRemovesRejection(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
@@ -46,7 +46,7 @@ func TestARefusalEndsWhenTheSidecarAccepts(t *testing.T) {
 	}
 }
 
-func TestEverySidecarIsHeard(t *testing.T) {
+func TestRejectionsOfSeveralSidecars(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
@@ -74,7 +74,7 @@ func TestEverySidecarIsHeard(t *testing.T) {
 }
 
 // Without a sidecar that could still accept, nobody else would take the refusal back.
-func TestARefusalEndsWithItsCause(t *testing.T) {
+func TestRejectionEndsWhenResourceChanges(t *testing.T) {
 	documents := strings.Split(shop, "\n---\n")
 	for name, now := range map[string]string{
 		"the workload is gone": documents[0],
@@ -92,7 +92,7 @@ func TestARefusalEndsWithItsCause(t *testing.T) {
 }
 
 // The same resource may come from another field than before.
-func TestARefusalFollowsItsField(t *testing.T) {
+func TestRejectionFollowsOrigin(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")

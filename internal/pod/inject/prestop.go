@@ -16,11 +16,11 @@ const (
 	defaultGracePeriod = 30
 )
 
-// delayStop lets applications that others call go on serving for a while once their pod is told to stop. Kubernetes tells the
+// addPreStop lets applications that others call go on serving for a while once their pod is told to stop. Kubernetes tells the
 // application and those who balance over it at the same time; a server that stops listening at once would refuse the calls of
 // everybody who has not heard yet. Meanwhile the sidecar asks callers to leave. Containers with a preStop hook know better,
 // and the delay takes no more than half of the pod's grace period.
-func delayStop(pod *corev1.Pod, delay int64) {
+func addPreStop(pod *corev1.Pod, delay int64) {
 	grace := int64(defaultGracePeriod)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
 		grace = *pod.Spec.TerminationGracePeriodSeconds

@@ -27,7 +27,7 @@ import (
 // cluster is an API server in memory with a releaser at work on it.
 type cluster struct {
 	client.WithWatch
-	*Releaser
+	*Remover
 	recorder *events.FakeRecorder
 
 	mu     sync.Mutex
@@ -53,7 +53,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		}
 		return under.Get(ctx, k, o, opts...)
 	}})
-	c.Releaser = New(Options{Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder, Log: slog.New(slog.DiscardHandler)})
+	c.Remover = New(Options{Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder, Log: slog.New(slog.DiscardHandler)})
 	for _, o := range objects {
 		c.notice(t, o)
 	}
@@ -112,7 +112,7 @@ func (c *cluster) delete(t *testing.T, o client.Object) (gone bool) {
 }
 
 // Whatever the order in which everything is deleted, nothing is left.
-func TestEverythingGoes(t *testing.T) {
+func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
 			m := mesh(false, meshMembers, appMeshResources)
@@ -142,7 +142,7 @@ func TestEverythingGoes(t *testing.T) {
 					t.Errorf("seed %d: %T %s is still there", seed, o, o.GetName())
 				}
 			}
-			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) + len(c.told); n != 0 {
+			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) + len(c.reminded); n != 0 {
 				t.Errorf("seed %d: %d things are remembered of nothing", seed, n)
 			}
 		})
@@ -150,7 +150,7 @@ func TestEverythingGoes(t *testing.T) {
 }
 
 // A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost nothing.
-func TestAMeshWaits(t *testing.T) {
+func TestMeshWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false, meshMembers, appMeshResources)
 		n1, n2 := node("n1", m, false), node("n2", m, false)
@@ -162,7 +162,7 @@ func TestAMeshWaits(t *testing.T) {
 			t.Fatal("a Mesh with members is gone")
 		}
 		for i := range 3 {
-			time.Sleep(remindAfter)
+			time.Sleep(reminderInterval)
 			c.notice(t, m) // that it changes is no reason to say it again
 			synctest.Wait()
 			if n := len(c.recorder.Events); n != i+2 {
@@ -182,7 +182,7 @@ func TestAMeshWaits(t *testing.T) {
 }
 
 // What is being deleted while nobody works is found by whoever begins to; what fails is tried again.
-func TestWorkTakenOver(t *testing.T) {
+func TestNextLeaderResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false)
 		n := node("n", m, false, appMeshResources)

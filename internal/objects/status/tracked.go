@@ -20,31 +20,31 @@ const kindPod = "Pod"
 // isPod tells whether a reference is to a Pod of Kubernetes.
 func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kindPod }
 
-// form is a kind whose objects have a status that is ours.
-type form struct {
+// kindInfo is a kind whose objects have a status that is ours.
+type kindInfo struct {
 	empty   client.Object
 	dialect Dialect
 }
 
-// entry is an object as the mesh has it.
-type entry struct {
+// trackedObject is an object as the mesh has it.
+type trackedObject struct {
 	uid        types.UID
 	generation int64
 	// written is when it was written last.
 	written time.Time
 }
 
-func (w *Writer) learnKinds() error {
+func (w *Writer) registerKinds() error {
 	for _, d := range w.Dialects {
 		for _, empty := range dialect.OwnKinds(d) {
 			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
 			if err != nil {
 				return fmt.Errorf("kind of %T: %w", empty, err)
 			}
-			if other, taken := w.forms[gvk.GroupKind()]; taken {
+			if other, taken := w.kinds[gvk.GroupKind()]; taken {
 				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.GroupKind(), other.empty, empty)
 			}
-			w.forms[gvk.GroupKind()] = form{empty, d}
+			w.kinds[gvk.GroupKind()] = kindInfo{empty, d}
 		}
 	}
 	return nil
@@ -53,11 +53,11 @@ func (w *Writer) learnKinds() error {
 // Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that changed or that there is
 // something else to say about.
 func (w *Writer) Changed(c engine.Change) {
-	var look []model.ObjectRef
+	var reconcile []model.ObjectRef
 	w.mu.Lock()
 	for _, o := range c.Deleted {
 		if ref, ok := w.ref(o); ok {
-			delete(w.known, ref)
+			delete(w.tracked, ref)
 		}
 	}
 	for _, o := range c.Objects {
@@ -66,21 +66,21 @@ func (w *Writer) Changed(c engine.Change) {
 			continue
 		}
 		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.ours) {
-			delete(w.known, ref) // another one may have had that name
+			delete(w.tracked, ref) // another one may have had that name
 			continue
 		}
-		e := w.known[ref]
+		e := w.tracked[ref]
 		e.uid, e.generation = o.GetUID(), o.GetGeneration()
-		w.known[ref] = e
-		look = append(look, ref)
+		w.tracked[ref] = e
+		reconcile = append(reconcile, ref)
 	}
 	for _, ref := range c.FindingsChanged {
-		if _, ok := w.known[ref]; ok {
-			look = append(look, ref)
+		if _, ok := w.tracked[ref]; ok {
+			reconcile = append(reconcile, ref)
 		}
 	}
 	w.mu.Unlock()
-	w.queue.Add(look...)
+	w.queue.Add(reconcile...)
 }
 
 // ref names an object if its status, or its gate, can be ours.
@@ -92,7 +92,7 @@ func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 	default:
 		if gvk, err := apiutil.GVKForObject(o, w.Client.Scheme()); err == nil {
 			ref.Group, ref.Kind = gvk.Group, gvk.Kind
-			_, ok = w.forms[gvk.GroupKind()]
+			_, ok = w.kinds[gvk.GroupKind()]
 		}
 	}
 	ref.Namespace, ref.Name = o.GetNamespace(), o.GetName()
@@ -103,26 +103,26 @@ func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 func (w *Writer) all() []model.ObjectRef {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	out := make([]model.ObjectRef, 0, len(w.known))
-	for ref := range w.known {
+	out := make([]model.ObjectRef, 0, len(w.tracked))
+	for ref := range w.tracked {
 		out = append(out, ref)
 	}
 	return out
 }
 
-func (w *Writer) entry(ref model.ObjectRef) (entry, bool) {
+func (w *Writer) trackedObject(ref model.ObjectRef) (trackedObject, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	e, ok := w.known[ref]
+	e, ok := w.tracked[ref]
 	return e, ok
 }
 
-// wrote notes the time of a write.
-func (w *Writer) wrote(ref model.ObjectRef) {
+// markWritten notes the time of a write.
+func (w *Writer) markWritten(ref model.ObjectRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if e, ok := w.known[ref]; ok {
+	if e, ok := w.tracked[ref]; ok {
 		e.written = time.Now()
-		w.known[ref] = e
+		w.tracked[ref] = e
 	}
 }

@@ -17,29 +17,29 @@ import (
 const (
 	// maxDuration is less than what Envoy can count, and long enough to be no limit.
 	maxDuration = 100 * 365 * 24 * time.Hour
-	// maxExpression bounds the program that a regular expression is compiled to. RE2 itself gives up at about three times as many
+	// maxRegexProgramSize bounds the program that a regular expression is compiled to. RE2 itself gives up at about three times as many
 	// instructions; Envoy's own default is 100, App Mesh's was 1000.
-	maxExpression = 100_000
+	maxRegexProgramSize = 100_000
 )
 
-// leaveOut reports a route that is not rendered.
-func (r *renderer) leaveOut(route model.Route, fault string) {
+// skipRoute reports a route that is not rendered.
+func (r *renderer) skipRoute(route model.Route, fault string) {
 	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeInvalidField, "Envoy cannot have route "+route.Name+", it is left out: "+fault))
 }
 
-// matchFault says what of a condition cannot be rendered so that it means the same; "" if nothing.
-func matchFault(m model.Match) string {
+// unsupportedMatch says what of a condition cannot be rendered so that it means the same; "" if nothing.
+func unsupportedMatch(m model.Match) string {
 	if m.Path.Kind == model.Suffix || m.Path.Kind == model.Range || m.Path.Kind == model.Present {
 		return "paths cannot be matched by " + string(m.Path.Kind)
 	}
-	if m.Path.Kind == model.Regex && tooLarge(m.Path.Value) {
+	if m.Path.Kind == model.Regex && regexTooLarge(m.Path.Value) {
 		return "the regular expression for the path is too large"
 	}
 	if m.Predicate != nil || len(m.Hosts) > 0 {
 		return "it has conditions on metadata or hosts"
 	}
 	for _, f := range m.Headers {
-		if f.Kind == model.Regex && tooLarge(f.Value) {
+		if f.Kind == model.Regex && regexTooLarge(f.Value) {
 			return "the regular expression for header " + f.Name + " is too large"
 		}
 	}
@@ -47,16 +47,16 @@ func matchFault(m model.Match) string {
 		switch {
 		case f.Kind == model.Range || f.Invert:
 			return "query parameters cannot be matched by range or inverted"
-		case f.Kind == model.Regex && tooLarge(f.Value):
+		case f.Kind == model.Regex && regexTooLarge(f.Value):
 			return "the regular expression for query parameter " + f.Name + " is too large"
 		}
 	}
 	return ""
 }
 
-// tooLarge tells, erring on the safe side, whether RE2 would compile an expression to more than maxExpression instructions.
+// regexTooLarge tells, erring on the safe side, whether RE2 would compile an expression to more than maxRegexProgramSize instructions.
 // Go's compiler makes about the same program, but counts characters where RE2 counts bytes.
-func tooLarge(expression string) bool {
+func regexTooLarge(expression string) bool {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
 		return true
@@ -77,7 +77,7 @@ func tooLarge(expression string) bool {
 			}
 		}
 	}
-	return size > maxExpression
+	return size > maxRegexProgramSize
 }
 
 // rangeSize bounds the instructions for a range of characters in UTF-8: for each length that an encoding may have, so many
@@ -98,8 +98,8 @@ func duration(d model.Duration) *durationpb.Duration {
 	return durationpb.New(min(time.Duration(d), maxDuration))
 }
 
-// scaled makes weights smaller, in proportion, until their sum is one that Envoy can count. None becomes 0.
-func scaled(all []weightedTarget) []weightedTarget {
+// scaleWeights makes weights smaller, in proportion, until their sum is one that Envoy can count. None becomes 0.
+func scaleWeights(all []weightedTarget) []weightedTarget {
 	var sum uint64
 	for _, t := range all {
 		sum += uint64(t.weight)
@@ -114,8 +114,8 @@ func scaled(all []weightedTarget) []weightedTarget {
 	return all
 }
 
-// innermost gives the text of the error that caused the others.
-func innermost(err error) string {
+// rootCause gives the text of the error that caused the others.
+func rootCause(err error) string {
 	for {
 		outer, ok := err.(interface{ Cause() error })
 		if !ok || outer.Cause() == nil {

@@ -21,8 +21,8 @@ import (
 const (
 	// ReasonPending is the reason of the event about a Mesh or a VirtualGateway that waits, as App Mesh had it.
 	ReasonPending = "PendingMembersDeletion"
-	// remindAfter is how often an object that waits says so.
-	remindAfter = time.Minute
+	// reminderInterval is how often an object that waits says so.
+	reminderInterval = time.Minute
 	// workers is how many objects are released at the same time, and writeTimeout bounds each.
 	workers      = 2
 	writeTimeout = 10 * time.Second
@@ -39,47 +39,47 @@ type Options struct {
 	Registerer prometheus.Registerer
 }
 
-// Releaser removes finalizers. Use New.
-type Releaser struct {
+// Remover removes finalizers. Use New.
+type Remover struct {
 	Options
 	queue *workqueue.Queue[key]
 
-	mu    sync.Mutex
-	index *index
-	told  map[key]time.Time // when an object said last that it waits
+	mu       sync.Mutex
+	index    *index
+	reminded map[key]time.Time // when an object said last that it waits
 }
 
 // New makes a releaser.
-func New(o Options) *Releaser {
-	return &Releaser{Options: o, queue: workqueue.New[key]("release", o.Registerer), index: newIndex(o.Dialects), told: map[key]time.Time{}}
+func New(o Options) *Remover {
+	return &Remover{Options: o, queue: workqueue.New[key]("finalizers", o.Registerer), index: newIndex(o.Dialects), reminded: map[key]time.Time{}}
 }
 
 // Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that are being deleted and those
 // whose last member has gone.
-func (r *Releaser) Changed(c engine.Change) {
-	var look []key
+func (r *Remover) Changed(c engine.Change) {
+	var reconcile []key
 	r.mu.Lock()
 	for _, o := range c.Objects {
-		look = append(look, r.index.set(o)...)
+		reconcile = append(reconcile, r.index.set(o)...)
 		if o.GetDeletionTimestamp() != nil {
-			look = append(look, keyOf(o))
+			reconcile = append(reconcile, keyOf(o))
 		}
 	}
 	for _, o := range c.Deleted {
-		delete(r.told, keyOf(o))
-		look = append(look, r.index.drop(o)...)
+		delete(r.reminded, keyOf(o))
+		reconcile = append(reconcile, r.index.remove(o)...)
 	}
 	r.mu.Unlock()
-	r.queue.Add(look...)
+	r.queue.Add(reconcile...)
 }
 
 // Run releases objects until the context ends, beginning with a look at all that are being deleted. Only one replica may run it, once
 // at a time.
-func (r *Releaser) Run(ctx context.Context) {
-	r.queue.Run(ctx, workqueue.Work[key]{Workers: workers, All: r.leaving, Look: r.look, Failed: r.failed})
+func (r *Remover) Run(ctx context.Context) {
+	r.queue.Run(ctx, workqueue.Work[key]{Workers: workers, InitialKeys: r.deleting, Reconcile: r.reconcile, OnError: r.failed})
 }
 
-func (r *Releaser) failed(k key, err error) {
+func (r *Remover) failed(k key, err error) {
 	level := slog.LevelWarn
 	if apierrors.IsConflict(err) {
 		level = slog.LevelDebug
@@ -88,21 +88,21 @@ func (r *Releaser) failed(k key, err error) {
 		"kind", k.kind.Elem().Name(), "namespace", k.Namespace, "name", k.Name, "error", err)
 }
 
-func (r *Releaser) leaving() []key {
+func (r *Remover) deleting() []key {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.index.leaving()
+	return r.index.deleting()
 }
 
-func (r *Releaser) of(k key) (o client.Object, members []client.Object) {
+func (r *Remover) lookup(k key) (o client.Object, members []client.Object) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return r.index.of(k)
+	return r.index.lookup(k)
 }
 
-// look releases an object, or reminds that it waits.
-func (r *Releaser) look(ctx context.Context, k key) (again time.Duration, err error) {
-	o, members := r.of(k)
+// reconcile releases an object, or reminds that it waits.
+func (r *Remover) reconcile(ctx context.Context, k key) (again time.Duration, err error) {
+	o, members := r.lookup(k)
 	if o == nil {
 		return 0, nil
 	}
@@ -111,32 +111,32 @@ func (r *Releaser) look(ctx context.Context, k key) (again time.Duration, err er
 	case waits != "":
 		return r.remind(k, o, waits), nil
 	case len(keep) < len(o.GetFinalizers()):
-		return 0, r.release(ctx, o, members)
+		return 0, r.removeFinalizers(ctx, o, members)
 	}
 	return 0, nil
 }
 
-func (r *Releaser) decide(o client.Object, members []client.Object) (keep []string, waits string) {
+func (r *Remover) decide(o client.Object, members []client.Object) (keep []string, waits string) {
 	return decide(r.index.dialects[reflect.TypeOf(o)], o, members)
 }
 
 // remind records an event unless there was one a moment ago, and says when it is time for the next.
-func (r *Releaser) remind(k key, o client.Object, text string) time.Duration {
+func (r *Remover) remind(k key, o client.Object, text string) time.Duration {
 	r.mu.Lock()
-	wait := time.Until(r.told[k].Add(remindAfter))
+	wait := time.Until(r.reminded[k].Add(reminderInterval))
 	if wait <= 0 {
-		r.told[k] = time.Now()
+		r.reminded[k] = time.Now()
 	}
 	r.mu.Unlock()
 	if wait > 0 {
 		return wait
 	}
 	r.Recorder.Eventf(o, nil, corev1.EventTypeWarning, ReasonPending, "Delete", "%s", text)
-	return remindAfter
+	return reminderInterval
 }
 
-// release removes finalizers from an object as it is now: what is watched may lag behind, and must not undo what others do meanwhile.
-func (r *Releaser) release(ctx context.Context, o client.Object, members []client.Object) error {
+// removeFinalizers removes finalizers from an object as it is now: what is watched may lag behind, and must not undo what others do meanwhile.
+func (r *Remover) removeFinalizers(ctx context.Context, o client.Object, members []client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	now := o.DeepCopyObject().(client.Object)

@@ -17,10 +17,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-func TestDriversSeeTheNewestState(t *testing.T) {
+func TestCatalogReturnsCurrentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp := newPlane()
-		c := catalog{cp.flow}
+		c := catalog{cp.engine}
 		front := model.Key{Mesh: "m", Name: "front_a"}
 		if _, ok := c.View(front); ok || c.Workloads() != nil {
 			t.Error("there is something to see before the first state")
@@ -45,7 +45,7 @@ func TestDriversSeeTheNewestState(t *testing.T) {
 	})
 }
 
-func TestProbesOfADriver(t *testing.T) {
+func TestDriverHealthProbes(t *testing.T) {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		code, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
 		if err != nil {
@@ -90,7 +90,7 @@ func TestProbesOfADriver(t *testing.T) {
 	}
 }
 
-func TestFamilyOfTheCluster(t *testing.T) {
+func TestClusterIsIPv6(t *testing.T) {
 	for host, want := range map[string]bool{
 		"https://10.0.0.1:443": false, "https://[fd00::1]:443": true, "https://kubernetes.default": false, "": false, "::": false,
 	} {

@@ -11,7 +11,7 @@ import (
 )
 
 // Whoever applies the manifests again empties what the API server trusts us by; it is filled in again, and nothing else is touched.
-func TestTheAPIServerLearnsOurAuthority(t *testing.T) {
+func TestWebhookCABundleIsRestored(t *testing.T) {
 	cp := newPlane()
 	cp.ca = newCA(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
@@ -22,7 +22,7 @@ func TestTheAPIServerLearnsOurAuthority(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "c.x"}},
 	}
 	cp.client = apiServer(t, mutating)
-	if err := cp.trustOnce(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
+	if err := cp.updateWebhookCA(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
 		t.Errorf("one of them is missing: %v", err)
 	}
 	if err := cp.client.Create(t.Context(), validating); err != nil {
@@ -30,7 +30,7 @@ func TestTheAPIServerLearnsOurAuthority(t *testing.T) {
 	}
 	versions := map[string]bool{}
 	for range 3 {
-		if err := cp.trustOnce(t.Context()); err != nil {
+		if err := cp.updateWebhookCA(t.Context()); err != nil {
 			t.Fatal(err)
 		}
 		for _, o := range []client.Object{mutating, validating} {

@@ -21,7 +21,7 @@ func bound(took time.Duration) int { return burst + int(took.Seconds()*WritesPer
 
 // One Mesh that goes back and forth changes what there is to say about hundreds of objects, each time: writes keep to their rate, no
 // object is written more often than it may be, and in the end all say what is the case.
-func TestAStormOverManyObjects(t *testing.T) {
+func TestWriteRateWithManyObjects(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		const objects, flips = 500, 21
 		c.create(t, mesh())
@@ -79,7 +79,7 @@ func TestAStormOverManyObjects(t *testing.T) {
 }
 
 // How many writes there may be in a second is as it is set.
-func TestTheRateOfWrites(t *testing.T) {
+func TestWriteRateIsConfigurable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const rate, objects = 7, burst + 100
 		c := newCluster(t, func(o *Options) { o.WritesPerSecond = rate })
@@ -101,7 +101,7 @@ func TestTheRateOfWrites(t *testing.T) {
 }
 
 // Ten thousand findings about one object are one status, of a size that the API server takes.
-func TestAStormOverOneObject(t *testing.T) {
+func TestManyFindingsOnOneObject(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("back", ""))
 		c.run(t)
@@ -116,7 +116,7 @@ func TestAStormOverOneObject(t *testing.T) {
 			pass(50 * time.Millisecond)
 		}
 		took := time.Since(began)
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		if n, most := len(c.written()), int(took.Seconds())+2; n > most {
 			t.Errorf("%d writes in %v for half a million findings, not at most %d", n, took, most)
 		}
@@ -131,18 +131,18 @@ func TestAStormOverOneObject(t *testing.T) {
 }
 
 // A sidecar may say anything. What it says is written once, in so far as it can be written.
-func TestMessagesThatCannotBeWritten(t *testing.T) {
+func TestInvalidMessagesAreSanitized(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("back", ""))
 		c.run(t)
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		c.written()
 		var all []model.Finding
 		for i := range messageCount {
 			all = append(all, about("back", fmt.Sprint(i)+strings.Repeat("\xff\x00€", 100_000)))
 		}
 		c.setDelivered(all...)
-		pass(2 * lookAgain)
+		pass(2 * resyncPeriod)
 		if n := len(c.written()); n != 1 {
 			t.Errorf("%d writes", n)
 		}

@@ -47,7 +47,7 @@ type Deliverer struct {
 	renderer     sidecar.Renderer
 	workloads    map[model.Key]*workload
 	destinations map[model.Key]*destination
-	refused      refusals
+	rejected     rejections
 	rendered     *prometheus.CounterVec
 }
 
@@ -73,7 +73,7 @@ type destination struct {
 func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
-		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, refused: refusals{},
+		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, rejected: rejections{},
 		rendered: newRendered(),
 	}
 }
@@ -98,39 +98,39 @@ func (d *Deliverer) Renders() bool {
 // Deliver is a sink of the flow: it publishes what is not as it was.
 func (d *Deliverer) Deliver(c engine.Change) {
 	d.mu.Lock()
-	told := d.deliver(c)
+	changed := d.deliver(c)
 	d.mu.Unlock()
-	if told {
+	if changed {
 		d.changed()
 	}
 }
 
-func (d *Deliverer) deliver(c engine.Change) (told bool) {
+func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	if d.renderer == nil {
 		return false
 	}
-	updates := d.reach(c.Destinations)
+	updates := d.renderDestinations(c.Destinations)
 	for _, key := range d.affected(c) {
-		told = d.renew(key, c.Since) || told
+		changed = d.syncWorkload(key, c.Since) || changed
 		delete(updates, key) // with the whole view they have been published
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(updates), model.Key.Compare) {
 		u := updates[key]
 		d.publisher.Update(key.String(), u.changed, u.removed, c.Since)
 	}
-	told = d.use(c.Classes) || told
-	d.move(c.Pods)
-	return d.forgetRefusals() || told
+	changed = d.updateUsed(c.Classes) || changed
+	d.disconnectMoved(c.Pods)
+	return d.pruneRejections() || changed
 }
 
-// renew publishes a workload as it is now, or removes it, and tells whether there is something else to say of it.
-func (d *Deliverer) renew(key model.Key, since time.Time) (told bool) {
-	before := d.workload(key).told()
+// syncWorkload publishes a workload as it is now, or removes it, and tells whether there is something else to say of it.
+func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) {
+	before := d.workload(key).activeFindings()
 	classes := d.mesh.Classes(key)
 	view, there := d.mesh.View(key)
 	if !there || !d.class.serves(classes) {
 		if d.workloads[key] != nil {
-			d.leave(key)
+			d.removeWorkload(key)
 			d.publisher.Remove(key.String())
 		}
 		return len(before) > 0
@@ -140,7 +140,7 @@ func (d *Deliverer) renew(key model.Key, since time.Time) (told bool) {
 	}
 	w := d.workloads[key]
 	w.used = d.class.uses(classes)
-	return !slices.Equal(before, w.told())
+	return !slices.Equal(before, w.activeFindings())
 }
 
 // publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
@@ -150,7 +150,7 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 	w := &workload{owner: view.Workload.Origin}
 	for _, to := range view.Destinations {
 		w.destinations = append(w.destinations, to.Key)
-		d.hold(to.Key, key)
+		d.addUser(to.Key, key)
 	}
 	before := d.workload(key)
 	var snapshot *xds.Snapshot
@@ -163,13 +163,13 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 		failed := model.NewFinding(view.Workload.Origin, model.CodeNotSupported,
 			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.class.Name, err))
 		failed.Severity = model.Error
-		d.release(key, w.destinations, before.destinations)
+		d.removeUser(key, w.destinations, before.destinations)
 		w.own, w.destinations, w.findings = before.own, before.destinations, []model.Finding{failed}
 		d.workloads[key] = w
 		return err
 	}
 	w.findings = slices.Concat(findings, model.Unsupported(d.class.Name, view.Needs(), d.renderer.Supports()))
-	d.release(key, before.destinations, w.destinations)
+	d.removeUser(key, before.destinations, w.destinations)
 	d.workloads[key] = w
 	d.publisher.Publish(key.String(), snapshot, since)
 	return nil
@@ -177,9 +177,9 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 
 // snapshot is all that the sidecars of a workload must know.
 func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
-	all := w.own.list(nil)
+	all := w.own.appendTo(nil)
 	for _, to := range w.destinations {
-		all = d.destinations[to].resources.list(all)
+		all = d.destinations[to].resources.appendTo(all)
 	}
 	return xds.NewSnapshot(all...)
 }
@@ -192,14 +192,14 @@ func (d *Deliverer) workload(key model.Key) *workload {
 	return &workload{}
 }
 
-// leave forgets a workload.
-func (d *Deliverer) leave(key model.Key) {
-	d.release(key, d.workload(key).destinations, nil)
+// removeWorkload forgets a workload.
+func (d *Deliverer) removeWorkload(key model.Key) {
+	d.removeUser(key, d.workload(key).destinations, nil)
 	delete(d.workloads, key)
 }
 
-// move sends sidecars away whose pod is an instance of another workload now, or has another driver; they come back and are placed anew.
-func (d *Deliverer) move(pods []string) {
+// disconnectMoved sends sidecars away whose pod is an instance of another workload now, or has another driver; they come back and are placed anew.
+func (d *Deliverer) disconnectMoved(pods []string) {
 	to := map[string]string{}
 	for _, uid := range pods {
 		w, known := d.mesh.WorkloadOf(uid)

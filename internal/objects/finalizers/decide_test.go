@@ -78,7 +78,7 @@ func TestDecide(t *testing.T) {
 		for _, o := range append(c.others, c.object) {
 			x.set(o)
 		}
-		o, members := x.of(keyOf(c.object))
+		o, members := x.lookup(keyOf(c.object))
 		keep, waits := decide(appmesh.Dialect{}, o, members)
 		if !slices.Equal(keep, c.keep) || !strings.Contains(waits, c.waits) || (waits == "") != (c.waits == "") {
 			t.Errorf("%s: it keeps %v and waits for %q", c.text, keep, waits)

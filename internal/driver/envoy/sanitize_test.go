@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestTooLarge(t *testing.T) {
+func TestRegexTooLarge(t *testing.T) {
 	for _, c := range []struct {
 		expression string
 		want       bool
@@ -21,18 +21,18 @@ func TestTooLarge(t *testing.T) {
 		{strings.Repeat("[^/]{1000}", 25), true},
 		{"(", true},
 	} {
-		if have := tooLarge(c.expression); have != c.want {
+		if have := regexTooLarge(c.expression); have != c.want {
 			t.Errorf("%.30s: too large is %v", c.expression, have)
 		}
 	}
 }
 
-func TestScaled(t *testing.T) {
+func TestScaleWeights(t *testing.T) {
 	few := []weightedTarget{{"a", 3}, {"b", 1}}
-	if have := scaled(few); have[0].weight != 3 || have[1].weight != 1 {
+	if have := scaleWeights(few); have[0].weight != 3 || have[1].weight != 1 {
 		t.Errorf("weights that fit became %v", have)
 	}
-	many := scaled([]weightedTarget{{"a", math.MaxUint32}, {"b", math.MaxUint32}, {"c", 1}})
+	many := scaleWeights([]weightedTarget{{"a", math.MaxUint32}, {"b", math.MaxUint32}, {"c", 1}})
 	var sum uint64
 	for _, w := range many {
 		sum += uint64(w.weight)
@@ -42,7 +42,7 @@ func TestScaled(t *testing.T) {
 	}
 }
 
-func TestDurationIsOneThatEnvoyCounts(t *testing.T) {
+func TestDurationIsCapped(t *testing.T) {
 	if have := duration(math.MaxInt64).AsDuration(); have != maxDuration {
 		t.Errorf("the longest became %s", have)
 	}
@@ -52,7 +52,7 @@ func TestDurationIsOneThatEnvoyCounts(t *testing.T) {
 }
 
 // A route that Envoy would refuse is left out with a finding; the others stay.
-func TestRouteThatEnvoyRefuses(t *testing.T) {
+func TestInvalidRouteIsSkipped(t *testing.T) {
 	to := model.Action{Destinations: []model.WeightedDestination{{Destination: "d", Weight: 1}}}
 	good := model.Route{Name: "good", Protocol: model.HTTP, Action: to}
 	for name, match := range map[string]model.Match{

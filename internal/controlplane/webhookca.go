@@ -14,19 +14,19 @@ import (
 // webhookConfigurations is the name of both configurations by which the API server asks us.
 const webhookConfigurations = "anymesh"
 
-// write is the work of the one replica that writes: what became of objects, and the end of those that are being deleted.
-func (cp *controlPlane) write(ctx context.Context) {
+// runLeader is the work of the one replica that writes: what became of objects, and the end of those that are being deleted.
+func (cp *controlPlane) runLeader(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { cp.writer.Run(ctx) })
-	both.Go(func() { cp.releaser.Run(ctx) })
+	both.Go(func() { cp.finalizerRemover.Run(ctx) })
 	both.Wait()
 }
 
-// trust tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again
+// runWebhookCA tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again
 // empties the field.
-func (cp *controlPlane) trust(ctx context.Context) error {
+func (cp *controlPlane) runWebhookCA(ctx context.Context) error {
 	for {
-		if err := cp.trustOnce(ctx); err != nil && ctx.Err() == nil {
+		if err := cp.updateWebhookCA(ctx); err != nil && ctx.Err() == nil {
 			cp.Log.Warn("the API server does not know our authority yet; it will be tried again", "error", err)
 		}
 		select {
@@ -37,7 +37,7 @@ func (cp *controlPlane) trust(ctx context.Context) error {
 	}
 }
 
-func (cp *controlPlane) trustOnce(ctx context.Context) error {
+func (cp *controlPlane) updateWebhookCA(ctx context.Context) error {
 	bundle := cp.ca.Bundle().PEM()
 	key := client.ObjectKey{Name: webhookConfigurations}
 	var mutating admissionregistrationv1.MutatingWebhookConfiguration
@@ -49,7 +49,7 @@ func (cp *controlPlane) trustOnce(ctx context.Context) error {
 	for i := range mutating.Webhooks {
 		clients = append(clients, &mutating.Webhooks[i].ClientConfig)
 	}
-	if setBundle(clients, bundle) {
+	if setCABundle(clients, bundle) {
 		if err := cp.client.Patch(ctx, &mutating, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("MutatingWebhookConfiguration %s: %w", key.Name, err)
 		}
@@ -63,7 +63,7 @@ func (cp *controlPlane) trustOnce(ctx context.Context) error {
 	for i := range validating.Webhooks {
 		clients = append(clients, &validating.Webhooks[i].ClientConfig)
 	}
-	if setBundle(clients, bundle) {
+	if setCABundle(clients, bundle) {
 		if err := cp.client.Patch(ctx, &validating, client.MergeFromWithOptions(oldValidating, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("ValidatingWebhookConfiguration %s: %w", key.Name, err)
 		}
@@ -71,7 +71,7 @@ func (cp *controlPlane) trustOnce(ctx context.Context) error {
 	return nil
 }
 
-func setBundle(clients []*admissionregistrationv1.WebhookClientConfig, bundle []byte) (changed bool) {
+func setCABundle(clients []*admissionregistrationv1.WebhookClientConfig, bundle []byte) (changed bool) {
 	for _, c := range clients {
 		if !bytes.Equal(c.CABundle, bundle) {
 			c.CABundle, changed = bundle, true

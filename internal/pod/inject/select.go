@@ -36,24 +36,24 @@ type Namespaces interface {
 	Annotations(ctx context.Context, namespace string) (map[string]string, error)
 }
 
-// claim is the workload of a dialect that a pod belongs to.
-type claim struct {
+// selection is the workload of a dialect that a pod belongs to.
+type selection struct {
 	dialect  Dialect
 	workload model.Workload
 }
 
-// decide finds the workload of a pod. It reports false for a pod that is to be left as it is. A pod that workloads of two dialects select
+// selectWorkload finds the workload of a pod. It reports false for a pod that is to be left as it is. A pod that workloads of two dialects select
 // is refused.
-func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (claim, bool, error) {
+func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selection, bool, error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
 	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork || windows {
-		return claim{}, false, nil
+		return selection{}, false, nil
 	}
 	labels, err := w.Namespaces.Labels(ctx, pod.Namespace)
 	if err != nil {
-		return claim{}, false, fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
+		return selection{}, false, fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
 	}
-	var claims []claim
+	var claims []selection
 	var missing error
 	for _, d := range w.Dialects {
 		mode := d.InjectionMode(pod, labels)
@@ -63,16 +63,16 @@ func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (claim, bool, err
 		workload, found, err := w.Workloads.SelectWorkload(ctx, d, pod)
 		switch {
 		case err != nil:
-			return claim{}, false, err
+			return selection{}, false, err
 		case found:
-			claims = append(claims, claim{d, workload})
+			claims = append(claims, selection{d, workload})
 		case mode == dialect.InjectionEnabled:
 			missing = errors.Join(missing, d.NoWorkload(pod))
 		}
 	}
 	switch len(claims) {
 	case 0:
-		return claim{}, false, missing
+		return selection{}, false, missing
 	case 1:
 		return claims[0], true, nil
 	}
@@ -80,7 +80,7 @@ func (w *Webhook) decide(ctx context.Context, pod *corev1.Pod) (claim, bool, err
 	for _, c := range claims {
 		names = append(names, fmt.Sprintf("%s of %s", c.workload.Origin.Object, c.dialect.Title()))
 	}
-	return claim{}, false, fmt.Errorf("pod %s in namespace %s is selected by workloads of several APIs: %s; change their selectors, "+
+	return selection{}, false, fmt.Errorf("pod %s in namespace %s is selected by workloads of several APIs: %s; change their selectors, "+
 		"or disable injection for all APIs but one", podName(pod), pod.Namespace, strings.Join(names, ", "))
 }
 
