@@ -57,8 +57,8 @@ func appMesh(drivers map[string]sidecar.Renderer) (string, error) {
 
 func becomes(o fields.Outcome) string {
 	switch {
-	case o.NotHonoured():
-		return "– [NotHonoured](findings/NotHonoured.md)"
+	case o.FieldNotImplemented():
+		return "– [FieldNotImplemented](findings/FieldNotImplemented.md)"
 	case len(o.Drivers) > 0:
 		return strings.Join(o.Drivers, ", ")
 	case o.Model || o.Admission:

@@ -16,7 +16,7 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Endpoints, Endpoint.Compare)
-	slices.SortFunc(m.Accesses, func(a, b Access) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.AuthorizationPolicies, func(a, b AuthorizationPolicy) int { return a.Key.Compare(b.Key) })
 	for i := range m.Meshes {
 		m.Meshes[i].Canonical()
 	}
@@ -32,8 +32,8 @@ func (m *Model) Canonical() *Model {
 	for i := range m.Endpoints {
 		m.Endpoints[i].Canonical()
 	}
-	for i := range m.Accesses {
-		m.Accesses[i].Canonical()
+	for i := range m.AuthorizationPolicies {
+		m.AuthorizationPolicies[i].Canonical()
 	}
 	return m
 }
@@ -66,7 +66,7 @@ func (r *Router) Canonical() {
 func (e *Endpoint) Canonical() { slices.Sort(e.Groups) }
 
 // Canonical sorts the lists within, as that of a model does.
-func (a *Access) Canonical() {
+func (a *AuthorizationPolicy) Canonical() {
 	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
 }
 
@@ -94,7 +94,7 @@ func Merge(fragments ...Model) *Model {
 		m.Routers = append(m.Routers, f.Routers...)
 		m.Destinations = append(m.Destinations, f.Destinations...)
 		m.Endpoints = append(m.Endpoints, f.Endpoints...)
-		m.Accesses = append(m.Accesses, f.Accesses...)
+		m.AuthorizationPolicies = append(m.AuthorizationPolicies, f.AuthorizationPolicies...)
 	}
 	return m.Canonical()
 }

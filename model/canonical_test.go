@@ -34,7 +34,7 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	}
 }
 
-func TestCanonicalTwiceIsCanonicalOnce(t *testing.T) {
+func TestCanonicalIsIdempotent(t *testing.T) {
 	once := model.Merge(large())
 	hash := model.Hash(once)
 	if model.Hash(once.Canonical()) != hash {
@@ -43,9 +43,9 @@ func TestCanonicalTwiceIsCanonicalOnce(t *testing.T) {
 }
 
 // The order of routes and of the chains of an action decides what happens to traffic.
-func TestCanonicalKeepsOrderThatMeansSomething(t *testing.T) {
+func TestCanonicalKeepsSignificantOrder(t *testing.T) {
 	routes := []model.Route{
-		{Name: "z", Action: model.Action{Ingress: []string{"second", "first"}, Egress: []string{"b", "a"},
+		{Name: "z", Action: model.Action{ForwardChain: []string{"second", "first"}, ReverseChain: []string{"b", "a"},
 			Destinations: []model.WeightedDestination{{Destination: "z"}, {Destination: "a"}}}},
 		{Name: "a"},
 	}
@@ -77,7 +77,7 @@ func large() model.Model {
 				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}})
 			m.Routers = append(m.Routers, model.Router{Key: key, Ports: []model.RouterPort{{Port: 1}, {Port: 2, Protocol: model.TCP}, {Port: 2, Protocol: model.UDP}}})
 			m.Destinations = append(m.Destinations, model.Destination{Key: key})
-			m.Accesses = append(m.Accesses, model.Access{Key: key, Sources: []model.Identity{{Account: "a"}, {Account: "b"}}})
+			m.AuthorizationPolicies = append(m.AuthorizationPolicies, model.AuthorizationPolicy{Key: key, Sources: []model.Identity{{Account: "a"}, {Account: "b"}}})
 			for _, uid := range []string{"1", "2"} {
 				m.Endpoints = append(m.Endpoints, model.Endpoint{
 					Workload: key, Instance: model.Instance{Namespace: "ns", Name: "pod", UID: uid},
@@ -111,8 +111,8 @@ func scramble(random *rand.Rand, m *model.Model) {
 		shuffle(reflect.ValueOf(m.Services[i].Aliases))
 		shuffle(reflect.ValueOf(m.Services[i].Addresses))
 	}
-	for i := range m.Accesses {
-		shuffle(reflect.ValueOf(m.Accesses[i].Sources))
+	for i := range m.AuthorizationPolicies {
+		shuffle(reflect.ValueOf(m.AuthorizationPolicies[i].Sources))
 	}
 	for i := range m.Workloads {
 		shuffle(reflect.ValueOf(m.Workloads[i].Listeners))

@@ -29,14 +29,14 @@ func AllFeatures() []Feature {
 			all = append(all, "route.match.path."+Feature(k))
 		}
 	}
-	for _, c := range []RetryCause{RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCancelled,
+	for _, c := range []RetryCondition{RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCanceled,
 		RetryGRPCDeadlineExceeded, RetryGRPCInternal, RetryGRPCResourceExhausted, RetryGRPCUnavailable} {
 		all = append(all, "route.retry."+Feature(c))
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
 		"route.timeout", "route.service", "listener.router", "listener.timeout", "egress.Allow", "egress.Deny",
-		"balance.ConsistentHash", "access")
+		"balance.ConsistentHash", "authorization")
 	slices.Sort(all)
 	return all
 }
@@ -71,8 +71,8 @@ func (v *View) Needs() []Need {
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
 	}
-	for _, a := range v.Accesses {
-		n.add("access", a.Origin, true)
+	for _, a := range v.AuthorizationPolicies {
+		n.add("authorization", a.Origin, true)
 	}
 	var out []Need
 	for _, f := range slices.Sorted(maps.Keys(n)) {
@@ -104,13 +104,13 @@ func (n needs) routes(routes []Route) {
 			n.add("route.match.query."+Feature(f.Kind), r.Origin, true)
 		}
 		n.add("route.weights", r.Origin, len(a.Destinations) > 1)
-		n.add("route.chain", r.Origin, len(a.Ingress)+len(a.Egress) > 0)
+		n.add("route.chain", r.Origin, len(a.ForwardChain)+len(a.ReverseChain) > 0)
 		n.add("route.service", r.Origin, a.Service != nil)
 		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil || len(a.Rewrite.Headers) > 0))
 		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})
 		n.add("route.retry.status", r.Origin, len(a.Retry.StatusCodes) > 0)
-		for _, c := range a.Retry.On {
+		for _, c := range a.Retry.Conditions {
 			n.add("route.retry."+Feature(c), r.Origin, true)
 		}
 	}

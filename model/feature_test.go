@@ -16,7 +16,7 @@ func featureNames(needs []model.Need) []string {
 	return out
 }
 
-func TestNeedsOfAView(t *testing.T) {
+func TestNeeds(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	want := []string{
 		"destination.grpc", "destination.http", "destination.tcp", "discovery.DNS", "egress.Deny",
@@ -42,7 +42,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		Destinations: []model.Destination{
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
 		},
-		Accesses: []model.Access{{}},
+		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
 	}
 	all := model.Route{
 		Match: model.Match{
@@ -50,9 +50,9 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			Headers: []model.FieldMatch{{Kind: model.Range}}, Query: []model.FieldMatch{{Kind: model.Present}}, Predicate: &model.Predicate{},
 		},
 		Action: model.Action{
-			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{}, Ingress: []string{"i"},
+			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{}, ForwardChain: []string{"i"},
 			Rewrite: &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
-			Retry:   model.Retry{On: []model.RetryCause{model.RetryReset}, StatusCodes: []uint16{503}}, Timeouts: model.Timeouts{Request: 1},
+			Retry:   model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}}, Timeouts: model.Timeouts{Request: 1},
 		},
 	}
 	v.Inbound[0].Routes = []model.Route{all}

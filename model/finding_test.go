@@ -7,11 +7,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestTextsOfFindings(t *testing.T) {
+func TestFindingString(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"}, Path: "spec.backends[0]"}
 	for f, want := range map[model.Finding]string{
 		model.NewFinding(at, model.CodeReferenceNotFound, "VirtualService shop/items does not exist"): "Error ReferenceNotFound VirtualNode shop/cart@west spec.backends[0]: VirtualService shop/items does not exist",
-		model.NewFinding(at.At(""), model.CodeNotHonoured, "x"):                                       "Warning NotHonoured VirtualNode shop/cart@west: x",
+		model.NewFinding(at.At(""), model.CodeFieldNotImplemented, "x"):                               "Warning FieldNotImplemented VirtualNode shop/cart@west: x",
 		model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, "New", "x"):  "Error New Mesh m: x", // codes that nobody knows are errors
 	} {
 		if f.String() != want {
@@ -25,7 +25,7 @@ func TestTextsOfFindings(t *testing.T) {
 
 func TestSortFindings(t *testing.T) {
 	f := func(name, path, text string) model.Finding {
-		return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "K", Name: name}, Path: path}, model.CodeNoWeight, text)
+		return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "K", Name: name}, Path: path}, model.CodeZeroWeight, text)
 	}
 	want := []model.Finding{f("a", "", "x"), f("a", "", "y"), f("a", "p", "a"), f("b", "", "a")}
 	got := model.SortFindings([]model.Finding{want[3], want[1], want[0], want[2], want[1], want[0]})
@@ -37,7 +37,7 @@ func TestSortFindings(t *testing.T) {
 	}
 }
 
-func TestIdentityIsASPIFFEID(t *testing.T) {
+func TestIdentityString(t *testing.T) {
 	id := model.Identity{TrustDomain: "cluster.local", Namespace: "shop", Account: "cart"}
 	if got := id.String(); got != "spiffe://cluster.local/ns/shop/sa/cart" {
 		t.Errorf("identity reads %s", got)

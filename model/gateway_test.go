@@ -28,7 +28,7 @@ func gateway() model.Model {
 	return m
 }
 
-func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
+func TestGatewayFollowsServiceRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, c := range []struct {
 		text, host, path string
@@ -42,7 +42,7 @@ func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
 		{"another host", "www.example", "/cart/x", model.NotFound, "", "/cart/x"},
 		{"no route", "www.shop.example", "/", model.NotFound, "", "/"},
 	} {
-		d := door.Accept(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
+		d := door.DecideInbound(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
 		if d.Outcome != c.outcome || d.Route != c.route || d.Request.Path != c.leavesAs {
 			t.Errorf("%s: %s by route %q as %s\n%+v", c.text, d.Outcome, d.Route, d.Request.Path, d.Steps)
 		}
@@ -50,7 +50,7 @@ func TestGatewayGoesOnToTheRoutesOfAService(t *testing.T) {
 }
 
 // A gateway has no application and no backends: all that it may reach comes from its routes.
-func TestGatewayReachesWhatItsRoutesName(t *testing.T) {
+func TestGatewayViewHasServicesOfRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, name := range []string{"cart-v1", "cart-v2", "items-calls"} {
 		if _, ok := door.Destination(name); !ok {

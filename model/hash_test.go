@@ -21,13 +21,13 @@ func TestEqualContentHasEqualHash(t *testing.T) {
 }
 
 // A hash is written into versions that other replicas compare with theirs, and replicas may be of one release and two builds.
-func TestHashDoesNotChangeFromRunToRun(t *testing.T) {
+func TestHashIsStable(t *testing.T) {
 	if got, want := model.Hash(model.Key{Mesh: "m", Name: "n"}), "24c21a707be46af18e2810a337c85314"; got != want {
 		t.Errorf("hash of a key: %s, want %s", got, want)
 	}
 }
 
-func TestOriginsTakeNoPartInTheHash(t *testing.T) {
+func TestHashIgnoresOrigins(t *testing.T) {
 	a, b := whole[model.View](t), whole[model.View](t)
 	moved := 0
 	eachLeaf(reflect.ValueOf(&b).Elem(), "View", func(path string, v reflect.Value, inOrigin bool) {
@@ -44,9 +44,9 @@ func TestOriginsTakeNoPartInTheHash(t *testing.T) {
 	}
 }
 
-// TestEveryFieldCounts changes each field of each type that views and models are made of, one at a time: a field that somebody adds
+// TestHashCoversEveryField changes each field of each type that views and models are made of, one at a time: a field that somebody adds
 // is part of the hash without further thought.
-func TestEveryFieldCounts(t *testing.T) {
+func TestHashCoversEveryField(t *testing.T) {
 	view, all := whole[model.View](t), whole[model.Model](t)
 	for name, item := range map[string]reflect.Value{"View": reflect.ValueOf(&view).Elem(), "Model": reflect.ValueOf(&all).Elem()} {
 		before, changed := model.Hash(item.Interface()), 0
@@ -73,10 +73,10 @@ func TestEveryFieldCounts(t *testing.T) {
 }
 
 // Strings and lists next to each other must not run into one another.
-func TestNeighboursDoNotRunTogether(t *testing.T) {
+func TestHashSeparatesFields(t *testing.T) {
 	for name, pair := range map[string][2]any{
 		"strings":          {model.Key{Mesh: "ab", Name: "c"}, model.Key{Mesh: "a", Name: "bc"}},
-		"list and list":    {model.Action{Ingress: []string{"a"}}, model.Action{Egress: []string{"a"}}},
+		"list and list":    {model.Action{ForwardChain: []string{"a"}}, model.Action{ReverseChain: []string{"a"}}},
 		"one item and two": {model.Service{Aliases: []string{"ab"}}, model.Service{Aliases: []string{"a", "b"}}},
 		"nil and empty":    {model.Rewrite{}, model.Rewrite{PathPrefix: new("")}},
 		"text and number":  {model.MetadataSet{Value: "1"}, model.MetadataSet{Value: 1.0}},

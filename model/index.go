@@ -12,7 +12,7 @@ type Index struct {
 	destinations map[Key]*Destination
 	endpoints    map[Key][]Endpoint // by workload
 	groups       map[Key][]Endpoint // by mesh and name of the group
-	accesses     map[Key][]Access
+	policies     map[Key][]AuthorizationPolicy
 }
 
 // NewIndex indexes a canonical model.
@@ -26,7 +26,7 @@ func NewIndex(m *Model) *Index {
 		destinations: make(map[Key]*Destination, len(m.Destinations)),
 		endpoints:    make(map[Key][]Endpoint),
 		groups:       make(map[Key][]Endpoint),
-		accesses:     make(map[Key][]Access),
+		policies:     make(map[Key][]AuthorizationPolicy),
 	}
 	for i := range m.Meshes {
 		ix.meshes[m.Meshes[i].Name] = &m.Meshes[i]
@@ -50,9 +50,9 @@ func NewIndex(m *Model) *Index {
 			ix.groups[key] = append(ix.groups[key], e)
 		}
 	}
-	for _, a := range m.Accesses {
+	for _, a := range m.AuthorizationPolicies {
 		key := Key{a.Mesh, a.Workload}
-		ix.accesses[key] = append(ix.accesses[key], a)
+		ix.policies[key] = append(ix.policies[key], a)
 	}
 	return ix
 }
@@ -77,28 +77,30 @@ func (ix *Index) Router(key Key) (Router, bool) { return found(ix.routers[key]) 
 // Destination finds a destination.
 func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
 
-// Accesses restrict who may call a workload.
-func (ix *Index) Accesses(workload Key) []Access { return ix.accesses[workload] }
+// AuthorizationPolicies restrict who may call a workload.
+func (ix *Index) AuthorizationPolicies(workload Key) []AuthorizationPolicy {
+	return ix.policies[workload]
+}
 
 // Endpoints gives the running instances of a workload.
 func (ix *Index) Endpoints(workload Key) []Endpoint { return ix.endpoints[workload] }
 
-// Reach gives what a destination leads to. It reports false for one that is not there.
-func (ix *Index) Reach(destination Key) (Reach, bool) {
+// ResolvedDestination gives what a destination leads to. It reports false for one that is not there.
+func (ix *Index) ResolvedDestination(destination Key) (ResolvedDestination, bool) {
 	d, ok := ix.Destination(destination)
 	if !ok {
-		return Reach{}, false
+		return ResolvedDestination{}, false
 	}
 	mesh, ok := ix.Mesh(d.Mesh)
 	switch {
 	case !ok:
-		return Reach{}, false
+		return ResolvedDestination{}, false
 	case d.Discovery.Kind != DiscoverInstances:
-		return NewReach(mesh, d, nil), true
+		return ResolveDestination(mesh, d, nil), true
 	case d.Discovery.Group == "":
-		return NewReach(mesh, d, ix.endpoints[Key{d.Mesh, d.Workload}]), true
+		return ResolveDestination(mesh, d, ix.endpoints[Key{d.Mesh, d.Workload}]), true
 	}
-	return NewReach(mesh, d, ix.groups[Key{d.Mesh, d.Discovery.Group}]), true
+	return ResolveDestination(mesh, d, ix.groups[Key{d.Mesh, d.Discovery.Group}]), true
 }
 
 func found[T any](item *T) (T, bool) {

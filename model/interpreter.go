@@ -66,9 +66,9 @@ type Decision struct {
 	Route   string  `json:"route,omitempty"`
 	// Targets are the destinations that may get it, with their weights above 0.
 	Targets []WeightedDestination `json:"targets,omitempty"`
-	// Chain and Back are the destinations that the stream passes on its way there and back.
-	Chain []string `json:"chain,omitempty"`
-	Back  []string `json:"back,omitempty"`
+	// ForwardChain and ReverseChain are the destinations that the stream passes on its way there and back.
+	ForwardChain []string `json:"forwardChain,omitempty"`
+	ReverseChain []string `json:"reverseChain,omitempty"`
 	// Request is the request as it leaves. Only what is taken for a request is changed; streams are not looked into.
 	Request  Request  `json:"request,omitzero"`
 	Retry    Retry    `json:"retry,omitzero"`
@@ -88,7 +88,7 @@ func (v *View) Decide(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
 	if i < 0 {
-		return v.undeclared(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
+		return v.applyEgress(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
 	}
 	binding, requests := v.Outbound[i].find(r)
 	switch {
@@ -96,15 +96,15 @@ func (v *View) Decide(r Request) Decision {
 		return d
 	case binding != nil:
 		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port, binding.Service)
-		return v.bound(d, *binding)
+		return v.followBinding(d, *binding)
 	case requests:
-		return v.undeclared(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
+		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
 	}
-	return v.undeclared(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
+	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
 }
 
-// Accept says what becomes of a request that arrives at the workload.
-func (v *View) Accept(r Request) Decision {
+// DecideInbound says what becomes of a request that arrives at the workload.
+func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
 	if i < 0 {
@@ -116,7 +116,7 @@ func (v *View) Accept(r Request) Decision {
 	if in.Listener.Protocol.Requests() && !d.canonical() {
 		return d
 	}
-	if !v.permitted(&d) {
+	if !v.authorized(&d) {
 		d.Outcome = Denied
 		return d
 	}
@@ -128,20 +128,20 @@ func (v *View) Accept(r Request) Decision {
 	return d
 }
 
-// permitted applies the accesses: with none, everybody may; otherwise one must name the caller and match.
-func (v *View) permitted(d *Decision) bool {
-	for _, a := range v.Accesses {
+// authorized applies the accesses: with none, everybody may; otherwise one must name the caller and match.
+func (v *View) authorized(d *Decision) bool {
+	for _, a := range v.AuthorizationPolicies {
 		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
-		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool { return m.Holds(d.Request) })
+		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool { return m.Matches(d.Request) })
 		if named && matches {
 			d.step(a.Origin, "%s may call", d.Request.Source)
 			return true
 		}
 	}
-	if len(v.Accesses) > 0 {
+	if len(v.AuthorizationPolicies) > 0 {
 		d.step(v.Workload.Origin, "no access names %s for this request", d.Request.Source)
 	}
-	return len(v.Accesses) == 0
+	return len(v.AuthorizationPolicies) == 0
 }
 
 // find gives the binding that a request is for, and whether the port takes requests at all.
@@ -166,7 +166,7 @@ func (b *Binding) serves(host string, port uint16) bool {
 	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
 }
 
-func (v *View) bound(d Decision, b Binding) Decision {
+func (v *View) followBinding(d Decision, b Binding) Decision {
 	d.Service = b.Service
 	return v.route(d, b.Routes, b.Protocol)
 }
@@ -178,7 +178,7 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 		nowhere = Refused
 	}
 	for _, r := range routes {
-		if !r.Match.Holds(d.Request) {
+		if !r.Match.Matches(d.Request) {
 			d.step(r.Origin.At(r.Origin.Path), "route %s does not match", r.Name)
 			continue
 		}
@@ -186,10 +186,10 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 		d.Route = r.Name
 		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		if s := r.Action.Service; s != nil {
-			return v.onwards(d, *s)
+			return v.followService(d, *s)
 		}
 		d.Outcome = Forwarded
-		d.Chain, d.Back = r.Action.Ingress, r.Action.Egress
+		d.ForwardChain, d.ReverseChain = r.Action.ForwardChain, r.Action.ReverseChain
 		d.Retry, d.Timeouts = r.Action.Retry, r.Action.Timeouts
 		for _, t := range r.Action.Destinations {
 			if t.Weight > 0 {
@@ -208,9 +208,9 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 	return d
 }
 
-// onwards continues with the routes of a service. Only what arrives at a listener may go on: routes of services lead to
+// followService continues with the routes of a service. Only what arrives at a listener may go on: routes of services lead to
 // destinations, so that this cannot go round.
-func (v *View) onwards(d Decision, s ServiceTarget) Decision {
+func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	if d.Service != "" {
 		d.step(v.Workload.Origin, "the routes of service %s cannot lead on to service %s", d.Service, s.Service)
 		d.Outcome = NotFound
@@ -221,7 +221,7 @@ func (v *View) onwards(d Decision, s ServiceTarget) Decision {
 			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {
 				d.step(b.Origin, "it goes on to service %s on port %d", b.Service, o.Port)
 				d.Request.Port = o.Port
-				return v.bound(d, b)
+				return v.followBinding(d, b)
 			}
 		}
 	}
@@ -230,8 +230,8 @@ func (v *View) onwards(d Decision, s ServiceTarget) Decision {
 	return d
 }
 
-// undeclared applies the egress rule of the mesh.
-func (v *View) undeclared(d Decision, otherwise Outcome, why string, at Origin) Decision {
+// applyEgress applies the egress rule of the mesh.
+func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin) Decision {
 	d.step(at, "%s", why)
 	d.Outcome = otherwise
 	if v.Mesh.Egress == EgressAllow {

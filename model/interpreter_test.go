@@ -47,7 +47,7 @@ func shop() model.Model {
 			}},
 			{Key: key("db"), Ports: []model.RouterPort{{Port: 5432, Protocol: model.TCP}}, Routes: []model.Route{
 				{Name: "rows", Protocol: model.TCP, Action: model.Action{
-					Destinations: []model.WeightedDestination{to("db", 1)}, Ingress: []string{"audit", "encrypt"}, Egress: []string{"decrypt"}}},
+					Destinations: []model.WeightedDestination{to("db", 1)}, ForwardChain: []string{"audit", "encrypt"}, ReverseChain: []string{"decrypt"}}},
 			}},
 		},
 		Destinations: []model.Destination{
@@ -111,7 +111,7 @@ func TestDecide(t *testing.T) {
 	}
 }
 
-func TestWhatIsNotDeclared(t *testing.T) {
+func TestUndeclaredTraffic(t *testing.T) {
 	allow := shop()
 	allow.Meshes[0].Egress = model.EgressAllow
 	for _, c := range []struct {
@@ -153,7 +153,7 @@ func TestRewrite(t *testing.T) {
 }
 
 // What is asked of one request must not be seen by the next.
-func TestRewriteOfMetadataLeavesTheOriginalAlone(t *testing.T) {
+func TestRewriteDoesNotModifyMetadata(t *testing.T) {
 	m := shop()
 	m.Routers[2].Routes[0].Action.Rewrite = &model.Rewrite{Metadata: []model.MetadataSet{
 		{Path: "/labels/zone", Value: "b"}, {Path: "new/deep/", Value: 1.0}, {Path: "/plain/below", Value: true},
@@ -172,23 +172,23 @@ func TestRewriteOfMetadataLeavesTheOriginalAlone(t *testing.T) {
 	}
 }
 
-func TestDecisionCarriesWhatTheRouteSays(t *testing.T) {
+func TestDecisionHasRouteSettings(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: "/"})
 	if d.Service != "cart.example" || d.Retry.Retries != 2 || d.Timeouts.Request != 5 || d.Targets[0].Weight != 90 {
 		t.Errorf("%+v", d)
 	}
 	d = front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")})
-	if !slices.Equal(d.Chain, []string{"audit", "encrypt"}) || !slices.Equal(d.Back, []string{"decrypt"}) {
-		t.Errorf("there by %v, back by %v", d.Chain, d.Back)
+	if !slices.Equal(d.ForwardChain, []string{"audit", "encrypt"}) || !slices.Equal(d.ReverseChain, []string{"decrypt"}) {
+		t.Errorf("there by %v, back by %v", d.ForwardChain, d.ReverseChain)
 	}
 }
 
-func TestAccept(t *testing.T) {
+func TestDecideInbound(t *testing.T) {
 	alice, bob := model.Identity{TrustDomain: "t", Namespace: "n", Account: "alice"}, model.Identity{TrustDomain: "t", Namespace: "n", Account: "bob"}
 	open := shop()
 	closed := shop()
-	closed.Accesses = []model.Access{
+	closed.AuthorizationPolicies = []model.AuthorizationPolicy{
 		{Key: model.Key{Mesh: "m", Name: "read"}, Workload: "front", Sources: []model.Identity{alice}, Matches: []model.Match{{Method: "GET"}, {Method: "HEAD"}}},
 		{Key: model.Key{Mesh: "m", Name: "port"}, Workload: "front", Sources: []model.Identity{bob}, Port: 9999},
 		{Key: model.Key{Mesh: "m", Name: "other"}, Workload: "cart", Sources: []model.Identity{bob}},
@@ -208,12 +208,12 @@ func TestAccept(t *testing.T) {
 		{"who has no certificate", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
 	} {
 		front := viewOf(t, c.mesh, "front")
-		if d := front.Accept(c.request); d.Outcome != c.want {
+		if d := front.DecideInbound(c.request); d.Outcome != c.want {
 			t.Errorf("%s: %s, want %s", c.text, d.Outcome, c.want)
 		}
 	}
 	front := viewOf(t, open, "front")
-	if d := front.Accept(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
+	if d := front.DecideInbound(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
 		t.Errorf("the listener's timeouts do not reach the decision: %+v", d.Timeouts)
 	}
 }

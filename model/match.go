@@ -7,16 +7,16 @@ import (
 	"strings"
 )
 
-// Holds tells whether a canonical request matches.
-func (m Match) Holds(r Request) bool {
+// Matches tells whether a canonical request matches.
+func (m Match) Matches(r Request) bool {
 	target, query, _ := strings.Cut(r.Path, "?")
 	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
-		m.Path.holds(target) &&
+		m.Path.matches(target) &&
 		(m.Method == "" || m.Method == r.Method) &&
 		(m.Scheme == "" || strings.EqualFold(m.Scheme, r.scheme())) &&
-		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.holds(r.header(f.Name)) }) &&
-		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.holds(queryParameter(query, f.Name)) }) &&
-		(m.Predicate == nil || m.Predicate.Holds(r.Metadata))
+		!slices.ContainsFunc(m.Headers, func(f FieldMatch) bool { return !f.matches(r.header(f.Name)) }) &&
+		!slices.ContainsFunc(m.Query, func(f FieldMatch) bool { return !f.matches(queryParameter(query, f.Name)) }) &&
+		(m.Predicate == nil || m.Predicate.Matches(r.Metadata))
 }
 
 func hostMatches(pattern, host string) bool {
@@ -28,7 +28,7 @@ func hostMatches(pattern, host string) bool {
 	return pattern == host
 }
 
-func (m StringMatch) holds(s string) bool {
+func (m StringMatch) matches(s string) bool {
 	switch m.Kind {
 	case "":
 		return true
@@ -45,8 +45,8 @@ func (m StringMatch) holds(s string) bool {
 	return false
 }
 
-// holds compares a field's value. An absent field matches only when the comparison is turned round; it then counts as empty.
-func (f FieldMatch) holds(value string, present bool) bool {
+// matches compares a field's value. An absent field matches only when the comparison is turned round; it then counts as empty.
+func (f FieldMatch) matches(value string, present bool) bool {
 	var ok bool
 	switch {
 	case f.Kind == Present:
@@ -56,7 +56,7 @@ func (f FieldMatch) holds(value string, present bool) bool {
 		n, err := strconv.ParseInt(value, 10, 64)
 		ok = err == nil && f.Start <= n && n < f.End
 	default:
-		ok = StringMatch{Kind: f.Kind, Value: f.Value}.holds(value)
+		ok = StringMatch{Kind: f.Kind, Value: f.Value}.matches(value)
 	}
 	return ok != f.Invert
 }

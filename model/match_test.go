@@ -41,7 +41,7 @@ func TestMatchOfPaths(t *testing.T) {
 		{model.Regex, ".*", "/anything", true}, // as App Mesh's users write it
 	} {
 		m := model.Match{Path: model.StringMatch{Kind: c.kind, Value: c.value}}
-		if got := m.Holds(model.Request{Path: c.path}); got != c.want {
+		if got := m.Matches(model.Request{Path: c.path}); got != c.want {
 			t.Errorf("path %q, %s %q: %v", c.path, c.kind, c.value, got)
 		}
 	}
@@ -82,7 +82,7 @@ func TestMatchOfHeaders(t *testing.T) {
 		{model.FieldMatch{Name: "x-none", Kind: model.Exact, Invert: true}, false},            // which is what this asks not to be
 		{model.FieldMatch{Name: "x-none", Kind: model.Exact}, false},                          // but absent is not equal to empty
 	} {
-		if got := (model.Match{Headers: []model.FieldMatch{c.field}}).Holds(request); got != c.want {
+		if got := (model.Match{Headers: []model.FieldMatch{c.field}}).Matches(request); got != c.want {
 			t.Errorf("%+v: %v", c.field, got)
 		}
 	}
@@ -105,7 +105,7 @@ func TestMatchOfQueryParameters(t *testing.T) {
 		{"/a=1", model.FieldMatch{Name: "a", Kind: model.Exact, Value: "1"}, false}, // a path is no query
 		{"/?&&", model.FieldMatch{Name: "", Kind: model.Present}, false},
 	} {
-		if got := (model.Match{Query: []model.FieldMatch{c.field}}).Holds(model.Request{Path: c.path}); got != c.want {
+		if got := (model.Match{Query: []model.FieldMatch{c.field}}).Matches(model.Request{Path: c.path}); got != c.want {
 			t.Errorf("%s, %+v: %v", c.path, c.field, got)
 		}
 	}
@@ -126,7 +126,7 @@ func TestMatchOfHosts(t *testing.T) {
 		{[]string{"*.example"}, ".example", false}, // the star stands for something
 		{[]string{"*.example"}, "example", false},
 	} {
-		if got := (model.Match{Hosts: c.hosts}).Holds(model.Request{Host: c.host}); got != c.want {
+		if got := (model.Match{Hosts: c.hosts}).Matches(model.Request{Host: c.host}); got != c.want {
 			t.Errorf("host %q among %q: %v", c.host, c.hosts, got)
 		}
 	}
@@ -144,7 +144,7 @@ func TestMatchNeedsAllConditions(t *testing.T) {
 		Query:     []model.FieldMatch{{Name: "q", Kind: model.Present}},
 		Predicate: &model.Predicate{Op: "test", Path: "/k", Value: "v"},
 	}
-	if !all.Holds(request) {
+	if !all.Matches(request) {
 		t.Fatal("conditions that all hold do not match")
 	}
 	for name, spoil := range map[string]func(*model.Match){
@@ -162,7 +162,7 @@ func TestMatchNeedsAllConditions(t *testing.T) {
 	} {
 		m := all
 		spoil(&m)
-		if m.Holds(request) {
+		if m.Matches(request) {
 			t.Errorf("%s differs, and still it matches", name)
 		}
 	}

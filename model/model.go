@@ -13,13 +13,13 @@ func (k Key) String() string { return k.Mesh + "/" + k.Name }
 
 // Model is all meshes that the objects of all clusters describe. Use Canonical before comparing or hashing one.
 type Model struct {
-	Meshes       []Mesh        `json:"meshes,omitempty"`
-	Workloads    []Workload    `json:"workloads,omitempty"`
-	Services     []Service     `json:"services,omitempty"`
-	Routers      []Router      `json:"routers,omitempty"`
-	Destinations []Destination `json:"destinations,omitempty"`
-	Endpoints    []Endpoint    `json:"endpoints,omitempty"`
-	Accesses     []Access      `json:"accesses,omitempty"`
+	Meshes                []Mesh                `json:"meshes,omitempty"`
+	Workloads             []Workload            `json:"workloads,omitempty"`
+	Services              []Service             `json:"services,omitempty"`
+	Routers               []Router              `json:"routers,omitempty"`
+	Destinations          []Destination         `json:"destinations,omitempty"`
+	Endpoints             []Endpoint            `json:"endpoints,omitempty"`
+	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
 // Egress says what becomes of traffic to a place that the workload has not declared.
@@ -179,8 +179,8 @@ type Locality struct {
 	Zone    string `json:"zone,omitempty"`
 }
 
-// Access permits callers, by identity, to use a workload. A workload that no Access names is open to its mesh.
-type Access struct {
+// AuthorizationPolicy permits callers, by identity, to use a workload. A workload that no AuthorizationPolicy names is open to its mesh.
+type AuthorizationPolicy struct {
 	Key
 	// Workload is the name of the workload whose callers are restricted.
 	Workload string     `json:"workload"`

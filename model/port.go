@@ -43,9 +43,9 @@ func (p *portBuilder) has(b Binding) bool {
 	return known && same(i)
 }
 
-// clash finds a binding that traffic for the new one could not be told from, and says why. Requests carry a host name, whose
+// conflict finds a binding that traffic for the new one could not be told from, and says why. Requests carry a host name, whose
 // case does not count; plain streams can only be told apart by the address that was dialled.
-func (p *portBuilder) clash(b Binding) (other Binding, why string) {
+func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 	for _, h := range b.Hosts {
 		if i, known := p.hosts[strings.ToLower(h)]; known && b.Protocol.Requests() {
 			return p.bindings[i], "has the same host name"

@@ -17,15 +17,15 @@ type Predicate struct {
 	Apply      []Predicate `json:"apply,omitempty"`
 }
 
-// Holds evaluates the predicate. A comparison that does not fit the type of the value is false, never an error.
-func (p Predicate) Holds(metadata map[string]any) bool {
+// Matches evaluates the predicate. A comparison that does not fit the type of the value is false, never an error.
+func (p Predicate) Matches(metadata map[string]any) bool {
 	switch p.Op {
 	case "and":
-		return !slices.ContainsFunc(p.Apply, func(c Predicate) bool { return !c.Holds(metadata) })
+		return !slices.ContainsFunc(p.Apply, func(c Predicate) bool { return !c.Matches(metadata) })
 	case "or":
-		return len(p.Apply) == 0 || slices.ContainsFunc(p.Apply, func(c Predicate) bool { return c.Holds(metadata) })
+		return len(p.Apply) == 0 || slices.ContainsFunc(p.Apply, func(c Predicate) bool { return c.Matches(metadata) })
 	case "not":
-		return !slices.ContainsFunc(p.Apply, func(c Predicate) bool { return c.Holds(metadata) })
+		return !slices.ContainsFunc(p.Apply, func(c Predicate) bool { return c.Matches(metadata) })
 	}
 	value, found := lookup(metadata, p.Path)
 	switch p.Op {

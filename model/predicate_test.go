@@ -82,14 +82,14 @@ func TestPredicates(t *testing.T) {
 		if err := json.Unmarshal([]byte(c.predicate), &p); err != nil {
 			t.Fatal(err)
 		}
-		if got := p.Holds(connection); got != c.want {
+		if got := p.Matches(connection); got != c.want {
 			t.Errorf("%s: %v", c.predicate, got)
 		}
 	}
 }
 
-func TestPredicatesOnNothing(t *testing.T) {
-	if (model.Predicate{Op: "defined", Path: "/a"}).Holds(nil) || !(model.Predicate{Op: "undefined", Path: "/a"}).Holds(nil) {
+func TestPredicateWithoutMetadata(t *testing.T) {
+	if (model.Predicate{Op: "defined", Path: "/a"}).Matches(nil) || !(model.Predicate{Op: "undefined", Path: "/a"}).Matches(nil) {
 		t.Error("without metadata, something is defined")
 	}
 }

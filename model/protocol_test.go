@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestDurationsReadAsText(t *testing.T) {
+func TestDurationText(t *testing.T) {
 	text, err := json.Marshal(model.Timeouts{Request: model.Duration(1500 * time.Millisecond)})
 	if err != nil || string(text) != `{"request":"1.5s"}` {
 		t.Errorf("timeouts read %s (%v); no limit is left out", text, err)

@@ -62,11 +62,11 @@ type Action struct {
 	Destinations []WeightedDestination `json:"destinations,omitempty"`
 	// Service hands the request to the routes of a service, on a port of its router. Only routes of listeners may do so (gateways).
 	Service *ServiceTarget `json:"service,omitempty"`
-	// Ingress and Egress are the chains of destinations that a stream passes on its way there and back (l7mp).
-	Ingress []string `json:"ingress,omitempty"`
-	Egress  []string `json:"egress,omitempty"`
-	Rewrite *Rewrite `json:"rewrite,omitempty"`
-	Retry   Retry    `json:"retry,omitzero"`
+	// ForwardChain and Egress are the chains of destinations that a stream passes on its way there and back (l7mp).
+	ForwardChain []string `json:"forwardChain,omitempty"`
+	ReverseChain []string `json:"reverseChain,omitempty"`
+	Rewrite      *Rewrite `json:"rewrite,omitempty"`
+	Retry        Retry    `json:"retry,omitzero"`
 	// Timeouts bound the hop from the client's side.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
@@ -102,34 +102,34 @@ type MetadataSet struct {
 	Value any    `json:"value"`
 }
 
-// Retry repeats failed tries. Retries 0 means: one try, whatever On says.
+// Retry repeats failed tries. Retries 0 means: one try, whatever Conditions says.
 type Retry struct {
 	// Retries is the number of tries after the first.
 	Retries uint32 `json:"retries,omitempty"`
 	// PerTry bounds each try; zero leaves only the request's timeout.
 	PerTry Duration `json:"perTry,omitzero"`
-	// On lists the failures that are worth another try.
-	On []RetryCause `json:"on,omitempty"`
+	// Conditions lists the failures that are worth another try.
+	Conditions []RetryCondition `json:"conditions,omitempty"`
 	// StatusCodes are HTTP answers that are worth another try.
 	StatusCodes []uint16 `json:"statusCodes,omitempty"`
-	// OtherHost prefers an endpoint that this request has not tried yet.
-	OtherHost bool `json:"otherHost,omitempty"`
+	// AvoidPreviousHosts prefers an endpoint that this request has not tried yet.
+	AvoidPreviousHosts bool `json:"avoidPreviousHosts,omitempty"`
 }
 
-// RetryCause is a kind of failure that another try may mend.
-type RetryCause string
+// RetryCondition is a kind of failure that another try may mend.
+type RetryCondition string
 
 // The failures. The GRPC ones compare the status that the answer ends with.
 const (
-	RetryConnectFailure        RetryCause = "connect-failure"
-	RetryRefusedStream         RetryCause = "refused-stream"
-	RetryReset                 RetryCause = "reset"
-	RetryDisconnect            RetryCause = "disconnect"
-	RetryGRPCCancelled         RetryCause = "cancelled"
-	RetryGRPCDeadlineExceeded  RetryCause = "deadline-exceeded"
-	RetryGRPCInternal          RetryCause = "internal"
-	RetryGRPCResourceExhausted RetryCause = "resource-exhausted"
-	RetryGRPCUnavailable       RetryCause = "unavailable"
+	RetryConnectFailure        RetryCondition = "connect-failure"
+	RetryRefusedStream         RetryCondition = "refused-stream"
+	RetryReset                 RetryCondition = "reset"
+	RetryDisconnect            RetryCondition = "disconnect"
+	RetryGRPCCanceled          RetryCondition = "cancelled"
+	RetryGRPCDeadlineExceeded  RetryCondition = "deadline-exceeded"
+	RetryGRPCInternal          RetryCondition = "internal"
+	RetryGRPCResourceExhausted RetryCondition = "resource-exhausted"
+	RetryGRPCUnavailable       RetryCondition = "unavailable"
 )
 
 // Destination is a place that traffic can be sent to: a port of a workload, or a fixed set of addresses.

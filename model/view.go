@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see Reach.
+// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see ResolvedDestination.
 type View struct {
 	Mesh     Mesh     `json:"mesh"`
 	Workload Workload `json:"workload"`
@@ -18,8 +18,8 @@ type View struct {
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Destinations are those that the routes above lead to.
 	Destinations []Destination `json:"destinations,omitempty"`
-	// Accesses restrict who may call this workload.
-	Accesses []Access `json:"accesses,omitempty"`
+	// AuthorizationPolicies restrict who may call this workload.
+	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
 // Inbound is a listener and its routes; without routes the application behind it takes the traffic.
@@ -53,8 +53,8 @@ type Catalog interface {
 	Services(mesh string) []Service
 	Router(Key) (Router, bool)
 	Destination(Key) (Destination, bool)
-	// Accesses restrict who may call a workload.
-	Accesses(workload Key) []Access
+	// AuthorizationPolicies restrict who may call a workload.
+	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }
 
 // NewView makes the view of a workload, and findings about what it cannot have. It reports false if there is no such workload.
@@ -67,7 +67,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	if !ok {
 		return View{}, nil, false
 	}
-	v := View{Mesh: mesh, Workload: w, Accesses: c.Accesses(key)}
+	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	b := viewBuilder{Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{}}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
@@ -81,7 +81,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
-	for _, backend := range reachable(c, w) {
+	for _, backend := range backendsOf(c, w) {
 		b.addService(backend)
 	}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
@@ -95,8 +95,8 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	return v, SortFindings(b.findings), true
 }
 
-// reachable lists the services that a workload may reach, in canonical order.
-func reachable(c Catalog, w Workload) []Backend {
+// backendsOf lists the services that a workload may reach, in canonical order.
+func backendsOf(c Catalog, w Workload) []Backend {
 	if !w.BackendsAll {
 		return w.Backends
 	}
@@ -139,7 +139,7 @@ func (b *viewBuilder) addService(backend Backend) {
 		if out.has(binding) {
 			continue // several routes of a gateway lead to it
 		}
-		if other, why := out.clash(binding); why != "" {
+		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
 				"%s (%s) on port %d cannot be told from %s (%s), which %s; it is left out",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
@@ -159,18 +159,18 @@ func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Ro
 			continue
 		}
 		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
-			return !b.leadsTo(d.Destination)
+			return !b.addDestination(d.Destination)
 		})
-		for _, name := range slices.Concat(r.Action.Ingress, r.Action.Egress) {
-			b.leadsTo(name)
+		for _, name := range slices.Concat(r.Action.ForwardChain, r.Action.ReverseChain) {
+			b.addDestination(name)
 		}
 		out = append(out, r)
 	}
 	return out
 }
 
-// leadsTo notes a destination, and tells whether it exists.
-func (b *viewBuilder) leadsTo(name string) bool {
+// addDestination notes a destination, and tells whether it exists.
+func (b *viewBuilder) addDestination(name string) bool {
 	d, asked := b.destinations[name]
 	if !asked {
 		if found, ok := b.Catalog.Destination(Key{b.mesh, name}); ok {

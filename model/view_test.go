@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestViewHoldsWhatTheWorkloadReaches(t *testing.T) {
+func TestViewHasBackends(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	var ports []uint16
 	for _, o := range front.Outbound {
@@ -28,7 +28,7 @@ func TestViewHoldsWhatTheWorkloadReaches(t *testing.T) {
 	}
 }
 
-func TestViewOfEverything(t *testing.T) {
+func TestViewWithAllBackends(t *testing.T) {
 	m := shop()
 	m.Workloads[1].BackendsAll = true
 	m.Services = append(m.Services, model.Service{Key: model.Key{Mesh: "other", Name: "cart.example"}, Router: "cart"})
@@ -38,7 +38,7 @@ func TestViewOfEverything(t *testing.T) {
 	}
 }
 
-func TestViewWithoutItsMesh(t *testing.T) {
+func TestViewWithoutMesh(t *testing.T) {
 	m := shop()
 	m.Meshes = nil
 	if _, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: "front"}); ok {

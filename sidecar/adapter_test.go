@@ -80,7 +80,7 @@ func TestPatchAndStartNeedAnInstalledDriver(t *testing.T) {
 }
 
 // The contexts are built as the contract's examples build them: without a context to wrap.
-func TestContextsReachTheDriver(t *testing.T) {
+func TestContextsArePassedToDriver(t *testing.T) {
 	reset(t)
 	p := &probe{}
 	Register("probe", p)
@@ -108,7 +108,7 @@ func TestContextsReachTheDriver(t *testing.T) {
 }
 
 // A context names its driver; without a name it is the one that was installed.
-func TestContextsNameTheirDriver(t *testing.T) {
+func TestContextSelectsDriver(t *testing.T) {
 	reset(t)
 	first, second := &probe{}, &probe{}
 	Register("first", first)

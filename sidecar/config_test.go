@@ -14,7 +14,7 @@ func twoDrivers() *MeshConfig {
 	}}}
 }
 
-func TestSettingsOfAClass(t *testing.T) {
+func TestMeshConfigOf(t *testing.T) {
 	type settings struct {
 		class, image, initImage string
 		port                    uint32
@@ -62,7 +62,7 @@ func ownInitImage(c *MeshConfig) {
 	}
 }
 
-func TestClassesOfAMesh(t *testing.T) {
+func TestMeshConfigClasses(t *testing.T) {
 	if got := twoDrivers().Classes(); !slices.Equal(got, []string{"one", "two"}) {
 		t.Errorf("classes: %q", got)
 	}

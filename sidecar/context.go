@@ -160,8 +160,8 @@ func (c *ControllerContext) Err() error { return parent(c.Context).Err() }
 type Catalog interface {
 	// View gives the current view of a workload.
 	View(workload model.Key) (*model.View, bool)
-	// Reach gives what a destination of a view leads to at present.
-	Reach(destination model.Key) (model.Reach, bool)
+	// ResolvedDestination gives what a destination of a view leads to at present.
+	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
 	// Workloads lists the workloads that there are.
 	Workloads() []model.Key
 }

@@ -32,11 +32,11 @@ type Renderer interface {
 	Render(view *model.View) ([]Resource, []model.Finding)
 	// RenderDestination gives the resources that every sidecar needs that has the destination in its view. They are rendered once,
 	// also when endpoints come and go, and shared by all.
-	RenderDestination(reach model.Reach) []Resource
+	RenderDestination(reach model.ResolvedDestination) []Resource
 }
 
 // Configuration gives all that a workload's sidecars get: what its view needs, and each of its destinations.
-func Configuration(r Renderer, view *model.View, reach func(destination model.Key) (model.Reach, bool)) ([]Resource, []model.Finding) {
+func Configuration(r Renderer, view *model.View, reach func(destination model.Key) (model.ResolvedDestination, bool)) ([]Resource, []model.Finding) {
 	resources, findings := r.Render(view)
 	for _, d := range view.Destinations {
 		if leads, ok := reach(d.Key); ok {

@@ -15,21 +15,21 @@ var rows = []row{
 			quantiles("anymesh_xds_ack_latency_seconds")},
 		{"Stages of a change", "Where the control plane itself spends the time, p99: waiting for the change before, working out what follows, rendering and publishing.", "s",
 			[]Query{
-				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_flow_wait_seconds_bucket[5m])))`, "wait"},
-				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_flow_settle_seconds_bucket[5m])))`, "settle"},
-				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_flow_deliver_seconds_bucket[5m])))`, "deliver"},
+				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_engine_wait_seconds_bucket[5m])))`, "wait"},
+				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_engine_sync_seconds_bucket[5m])))`, "sync"},
+				{`histogram_quantile(0.99, sum by (le) (rate(anymesh_engine_deliver_seconds_bucket[5m])))`, "deliver"},
 			}},
 		{"Events and work", "Events about objects, the changes that they were taken together into, and the rules that were evaluated.", "ops",
 			[]Query{
-				{`sum(rate(anymesh_flow_events_total[5m]))`, "events"},
-				{`sum(rate(anymesh_flow_changes_total[5m]))`, "changes"},
-				{`sum(rate(anymesh_flow_evaluations_total[5m]))`, "evaluations"},
-				{`sum by (what) (rate(anymesh_deliver_rendered_total[5m]))`, "rendered: {{what}}"},
+				{`sum(rate(anymesh_engine_events_total[5m]))`, "events"},
+				{`sum(rate(anymesh_engine_changes_total[5m]))`, "changes"},
+				{`sum(rate(anymesh_engine_evaluations_total[5m]))`, "evaluations"},
+				{`sum by (what) (rate(anymesh_delivery_rendered_total[5m]))`, "rendered: {{what}}"},
 			}},
 		{"Queues", "What waits: events for the next change, objects for the writer of statuses and for the release of finalizers.", "short",
 			[]Query{
-				{`sum(anymesh_flow_pending_events)`, "events"},
-				{`sum by (queue) (anymesh_queue_depth)`, "{{queue}}"},
+				{`sum(anymesh_engine_pending_events)`, "events"},
+				{`sum by (queue) (anymesh_workqueue_depth)`, "{{queue}}"},
 			}},
 	}},
 	{"Sidecars", []panel{
@@ -38,7 +38,7 @@ var rows = []row{
 		{"Answers", "What sidecars make of their configuration. A nack is told on the object that caused it.", "ops",
 			[]Query{{`sum by (result) (rate(anymesh_xds_acks_total[5m]))`, "{{result}}"}}},
 		{"Refused configuration", "Resources that a connected sidecar refuses at present. The statuses of objects say which.", "short",
-			[]Query{{`sum(anymesh_deliver_refused)`, "resources"}}},
+			[]Query{{`sum(anymesh_delivery_rejected)`, "resources"}}},
 		{"Bytes sent", "By type of resource, and how many of them were encoded for another sidecar already.", "Bps",
 			[]Query{
 				{`sum by (type) (rate(anymesh_xds_sent_bytes_total[5m]))`, "{{type}}"},
@@ -51,8 +51,8 @@ var rows = []row{
 			}},
 		{"What is delivered", "Workloads that have a view, and destinations, each rendered once for all of them.", "short",
 			[]Query{
-				{`max(anymesh_deliver_workloads)`, "workloads"},
-				{`max(anymesh_deliver_destinations)`, "destinations"},
+				{`max(anymesh_delivery_workloads)`, "workloads"},
+				{`max(anymesh_delivery_destinations)`, "destinations"},
 			}},
 	}},
 	{"Identity", []panel{

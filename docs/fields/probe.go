@@ -30,8 +30,10 @@ type Outcome struct {
 // Silent says that nothing becomes of a field.
 func (o Outcome) Silent() bool { return !o.Model && !o.Admission && len(o.Codes) == 0 }
 
-// NotHonoured says that the field's owner is told that nothing becomes of it.
-func (o Outcome) NotHonoured() bool { return slices.Contains(o.Codes, model.CodeNotHonoured) }
+// FieldNotImplemented says that the field's owner is told that nothing becomes of it.
+func (o Outcome) FieldNotImplemented() bool {
+	return slices.Contains(o.Codes, model.CodeFieldNotImplemented)
+}
 
 // Probe sets a field of an object of the world to different values, and tells what differs. drivers are by name.
 func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
@@ -63,7 +65,7 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 		for text, told := range s.findings {
 			always := !slices.ContainsFunc(seen, func(other sight) bool { _, ok := other.findings[text]; return !ok })
 			// That a part of a spec is not honoured is said once, of all its fields.
-			if !always || told.Code == model.CodeNotHonoured && contains(told.Path, path) {
+			if !always || told.Code == model.CodeFieldNotImplemented && contains(told.Path, path) {
 				codes[told.Code] = true
 			}
 		}
@@ -119,7 +121,7 @@ func look(kind string, change func(map[string]any), drivers map[string]sidecar.R
 	for name, driver := range drivers {
 		var hashes []string
 		for _, key := range slices.SortedFunc(maps.Keys(state.Views), func(a, b model.Key) int { return strings.Compare(a.String(), b.String()) }) {
-			resources, told := sidecar.Configuration(driver, state.Views[key].View, state.Index.Reach)
+			resources, told := sidecar.Configuration(driver, state.Views[key].View, state.Index.ResolvedDestination)
 			findings = slices.Concat(findings, told, model.Unsupported(name, state.Views[key].Needs(), driver.Supports()))
 			for _, r := range resources {
 				hashes = append(hashes, r.Name, model.Hash(r.Body))

@@ -27,7 +27,7 @@ func (plain) Supports() map[model.Feature]bool {
 
 func (plain) Render(v *model.View) ([]sidecar.Resource, []model.Finding) { return nil, nil }
 
-func (plain) RenderDestination(r model.Reach) []sidecar.Resource {
+func (plain) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	body, err := json.Marshal(map[string]any{"port": r.Destination.Port})
 	if err != nil {
 		panic(err)

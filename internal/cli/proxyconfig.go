@@ -76,7 +76,7 @@ func (p *proxyConfig) dump(ctx context.Context, state *engine.State, w lookup.Wo
 		if !known {
 			return nil, "", fmt.Errorf("there is no sidecar driver %q whose configuration can be told; there are %s", class, strings.Join(sidecar.Drivers(), ", "))
 		}
-		resources, _ := sidecar.Configuration(renderer, state.Views[w.Key].View, state.Index.Reach)
+		resources, _ := sidecar.Configuration(renderer, state.Views[w.Key].View, state.Index.ResolvedDestination)
 		dump, err = inspect.Dump(renderer, resources)
 		return dump, class, err
 	}

@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// defaultPatience is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
-const defaultPatience = 3 * time.Second
+// defaultPodWatchTimeout is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
+const defaultPodWatchTimeout = 3 * time.Second
 
 // authorizer finds the workload of a sidecar of a driver by the pod that its certificate names. What the sidecar says of itself can only
 // agree with that.
@@ -28,10 +28,10 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 		if err != nil {
 			return xds.Grant{}, grpcstatus.Error(codes.PermissionDenied, err.Error())
 		}
-		ctx, cancel := context.WithTimeout(ctx, cp.patience)
+		ctx, cancel := context.WithTimeout(ctx, cp.podWatchTimeout)
 		defer cancel()
 		var workload model.Workload
-		err = cp.flow.Await(ctx, func() (known bool) { workload, known = cp.flow.WorkloadOf(who.PodUID); return known })
+		err = cp.engine.Await(ctx, func() (known bool) { workload, known = cp.engine.WorkloadOf(who.PodUID); return known })
 		if err != nil {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
 		}
@@ -39,9 +39,9 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
 				who.Namespace, who.Pod, workload.NodeID, id)
 		}
-		if class := cp.flow.ClassOf(who.PodUID); !d.Has(class) {
+		if class := cp.engine.ClassOf(who.PodUID); !d.Has(class) {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s has annotation %s: %q, and this is the discovery server of class %s; %s",
-				who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.elsewhere(class))
+				who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
 		}
 		return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 	}

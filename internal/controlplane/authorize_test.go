@@ -38,7 +38,7 @@ func newPlane() *controlPlane {
 	f.Set(frontNode())
 	usual := &driver{Class: delivery.Class{Name: "usual", Default: true}, mesh: twoDrivers()}
 	second := &driver{Class: delivery.Class{Name: "second"}, mesh: twoDrivers().Of("second")}
-	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, flow: f, patience: defaultPatience, drivers: []*driver{usual, second}}
+	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, engine: f, podWatchTimeout: defaultPodWatchTimeout, drivers: []*driver{usual, second}}
 }
 
 func twoDrivers() *sidecar.MeshConfig {
@@ -65,7 +65,7 @@ func (cp *controlPlane) addPodOf(app, name, uid, class string) {
 	if class != "" {
 		pod.Annotations = map[string]string{sidecar.ClassAnnotation: class}
 	}
-	cp.flow.Set(pod)
+	cp.engine.Set(pod)
 }
 
 // start runs the flow until the end of the test's bubble.
@@ -73,7 +73,7 @@ func (cp *controlPlane) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error)
-	go func() { done <- cp.flow.Run(ctx) }()
+	go func() { done <- cp.engine.Run(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		<-done
@@ -160,7 +160,7 @@ func TestAuthorize(t *testing.T) {
 }
 
 // Each driver's server is for the sidecars of its own pods.
-func TestAuthorizeKnowsTheDriver(t *testing.T) {
+func TestAuthorizeChecksDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, cp := newCA(t), newPlane()
 		for name, class := range map[string]string{"none": "", "usual": "usual", "second": "second", "gone": "gone"} {
@@ -195,7 +195,7 @@ func TestAuthorizeWaitsForThePod(t *testing.T) {
 			_, err := cp.authorize(t.Context(), who, nil)
 			answer <- err
 		}()
-		time.Sleep(cp.patience / 2) // of the bubble's time
+		time.Sleep(cp.podWatchTimeout / 2) // of the bubble's time
 		cp.addPod("front", "uid-1")
 		if err := <-answer; err != nil {
 			t.Error(err)
@@ -203,11 +203,11 @@ func TestAuthorizeWaitsForThePod(t *testing.T) {
 	})
 }
 
-func TestAuthorizeDoesNotWaitForEver(t *testing.T) {
+func TestAuthorizeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp, who := newPlane(), peer(t, newCA(t), "front-1", "uid-1")
 		cp.start(t)
-		cp.patience = time.Minute
+		cp.podWatchTimeout = time.Minute
 		before := time.Now()
 		_, err := cp.authorize(t.Context(), who, nil)
 		if grpcstatus.Code(err) != codes.PermissionDenied || time.Since(before) != time.Minute {

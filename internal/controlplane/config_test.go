@@ -42,7 +42,7 @@ func TestLoadMeshConfig(t *testing.T) {
 	}
 }
 
-func TestNamesOfOurService(t *testing.T) {
+func TestServiceNames(t *testing.T) {
 	c := Config{Namespace: "mesh"}
 	if got := strings.Join(c.serviceNames(), " "); got != "anymesh.mesh.svc.cluster.local anymesh.mesh.svc" {
 		t.Errorf("we are called %s", got)

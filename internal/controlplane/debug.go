@@ -18,7 +18,7 @@ import (
 // serveDebug serves snapshots and profiles on the loopback address alone. Who may look is the API server's to say: whoever may
 // port-forward to our pod.
 func (cp *controlPlane) serveDebug(ctx context.Context) error {
-	if err := onLoopback(cp.DebugAddress); err != nil {
+	if err := checkLoopback(cp.DebugAddress); err != nil {
 		return err
 	}
 	mux := http.NewServeMux()
@@ -29,16 +29,16 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/views", cp.dumpView)
 	mux.HandleFunc("GET /debug/findings", cp.dumpFindings)
 	mux.HandleFunc("GET /debug/clients", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.clients()) })
-	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.served()) })
+	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.driverInfos()) })
 	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return serve(ctx, "debug server", cp.DebugAddress, forOurselves(mux), nil)
+	return serve(ctx, "debug server", cp.DebugAddress, loopbackHostOnly(mux), nil)
 }
 
-// onLoopback refuses an address that others can reach.
-func onLoopback(address string) error {
+// checkLoopback refuses an address that others can reach.
+func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("debug address %q: %w", address, err)
@@ -49,8 +49,8 @@ func onLoopback(address string) error {
 	return nil
 }
 
-// forOurselves refuses requests under any other name than that of this machine: a web page could have its own name lead here.
-func forOurselves(next http.Handler) http.Handler {
+// loopbackHostOnly refuses requests under any other name than that of this machine: a web page could have its own name lead here.
+func loopbackHostOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
 		if h, _, err := net.SplitHostPort(host); err == nil {
@@ -65,7 +65,7 @@ func forOurselves(next http.Handler) http.Handler {
 }
 
 func (cp *controlPlane) dumpModel(w http.ResponseWriter, _ *http.Request) {
-	state := cp.flow.State()
+	state := cp.engine.State()
 	if state == nil {
 		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
 		return
@@ -76,7 +76,7 @@ func (cp *controlPlane) dumpModel(w http.ResponseWriter, _ *http.Request) {
 // dumpView shows the view of the workload that the query names, and what its destinations lead to.
 func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 	key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
-	view, ok := cp.flow.View(key)
+	view, ok := cp.engine.View(key)
 	if !ok {
 		http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
 		return
@@ -86,7 +86,7 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 		Endpoints map[string][]model.Endpoint `json:"endpoints,omitempty"`
 	}{view, map[string][]model.Endpoint{}}
 	for _, d := range view.Destinations {
-		if reach, known := cp.flow.Reach(d.Key); known && len(reach.Endpoints) > 0 {
+		if reach, known := cp.engine.ResolvedDestination(d.Key); known && len(reach.Endpoints) > 0 {
 			shown.Endpoints[d.Name] = reach.Endpoints
 		}
 	}
@@ -97,19 +97,19 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
-		view, ok := cp.flow.View(key)
+		view, ok := cp.engine.View(key)
 		renderer, renders := sidecar.RendererOf(d.Name)
 		if !ok || !renders {
 			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(renderer, view, cp.flow.Reach)
+		resources, _ := sidecar.Configuration(renderer, view, cp.engine.ResolvedDestination)
 		writeJSON(w, append([]sidecar.Resource{}, resources...)) // never null
 	}
 }
 
 func (cp *controlPlane) dumpFindings(w http.ResponseWriter, _ *http.Request) {
-	state := cp.flow.State()
+	state := cp.engine.State()
 	if state == nil {
 		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
 		return

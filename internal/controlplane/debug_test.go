@@ -11,15 +11,15 @@ import (
 )
 
 // Nobody but whoever may port-forward is to reach the debug server.
-func TestTheDebugServerIsForOurselves(t *testing.T) {
+func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:9091": true, "[::1]:9091": true, ":9091": false, "0.0.0.0:9091": false, "10.0.0.1:9091": false, "localhost:9091": false, "nonsense": false,
 	} {
-		if err := onLoopback(address); (err == nil) != ok {
+		if err := checkLoopback(address); (err == nil) != ok {
 			t.Errorf("%s: %v", address, err)
 		}
 	}
-	h := forOurselves(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
+	h := loopbackHostOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{
 		"127.0.0.1:1": 200, "localhost:1": 200, "localhost": 200, "[::1]:1": 200, "evil.example": 403, "evil.example:9091": 403, "10.0.0.1": 403, "": 403,
 	} {
@@ -32,7 +32,7 @@ func TestTheDebugServerIsForOurselves(t *testing.T) {
 	}
 }
 
-func TestSnapshotsOfViews(t *testing.T) {
+func TestDebugViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		cp := newPlane()
 		cp.addPod("front", "uid-1")

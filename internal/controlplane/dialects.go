@@ -13,14 +13,14 @@ func implementing[T any](dialects []dialect.Dialect) []T {
 	return out
 }
 
-// gated is a dialect whose former controller opened readiness gates of pods.
-type gated interface {
+// readinessGateDialect is a dialect whose former controller opened readiness gates of pods.
+type readinessGateDialect interface {
 	ReadinessGates() []dialect.ReadinessGate
 }
 
 func readinessGates(dialects []dialect.Dialect) []dialect.ReadinessGate {
 	var out []dialect.ReadinessGate
-	for _, d := range implementing[gated](dialects) {
+	for _, d := range implementing[readinessGateDialect](dialects) {
 		out = append(out, d.ReadinessGates()...)
 	}
 	return out

@@ -67,7 +67,7 @@ func (cp *controlPlane) deliverers() delivery.Drivers {
 func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	started := &sidecar.ControllerContext{
 		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace, KubeConfig: cp.KubeConfig,
-		Configurator: d.mesh, MeshCatalog: catalog{cp.flow}, Deliver: d.deliverer.SetRenderer,
+		Configurator: d.mesh, MeshCatalog: catalog{cp.engine}, Deliver: d.deliverer.SetRenderer,
 		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}),
 	}
 	driverCtx, cancel := context.WithCancel(started)
@@ -91,7 +91,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	}
 	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry)
 	d.xds = xds.NewServer(cp.authorizer(d), xds.Options{TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log})
-	d.deliverer.Connect(cp.flow, d.xds)
+	d.deliverer.Connect(cp.engine, d.xds)
 	d.deliverer.Register(metrics)
 	return nil
 }
@@ -116,43 +116,43 @@ func (cp *controlPlane) probeDrivers(ctx context.Context, which func(sidecar.Hea
 	return errors.Join(all...)
 }
 
-// connected is a sidecar's stream, and the driver that it belongs to.
-type connected struct {
+// driverClient is a sidecar's stream, and the driver that it belongs to.
+type driverClient struct {
 	xds.Client
 	Driver string
 }
 
 // clients lists the sidecars of all drivers that are connected, driver by driver.
-func (cp *controlPlane) clients() []connected {
-	out := []connected{}
+func (cp *controlPlane) clients() []driverClient {
+	out := []driverClient{}
 	for _, d := range cp.drivers {
 		if d.xds == nil {
 			continue
 		}
 		for _, c := range d.xds.Clients() {
-			out = append(out, connected{c, d.Name})
+			out = append(out, driverClient{c, d.Name})
 		}
 	}
 	return out
 }
 
-// served says of a driver what people may want to know.
-type served struct {
+// driverInfo says of a driver what people may want to know.
+type driverInfo struct {
 	Name    string
 	Default bool
 	Port    uint32
 }
 
-func (cp *controlPlane) served() []served {
-	out := []served{}
+func (cp *controlPlane) driverInfos() []driverInfo {
+	out := []driverInfo{}
 	for _, d := range cp.drivers {
-		out = append(out, served{d.Name, d.Default, d.port()})
+		out = append(out, driverInfo{d.Name, d.Default, d.port()})
 	}
 	return out
 }
 
-// elsewhere says to a sidecar of a class which server is its own.
-func (cp *controlPlane) elsewhere(class string) string {
+// wrongServerHint says to a sidecar of a class which server is its own.
+func (cp *controlPlane) wrongServerHint(class string) string {
 	var names []string
 	for _, d := range cp.drivers {
 		if d.Has(class) {

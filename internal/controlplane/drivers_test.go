@@ -26,7 +26,7 @@ func init() {
 	sidecar.Register("idler", idle{})
 }
 
-func TestWhichDriversAreServed(t *testing.T) {
+func TestNewDrivers(t *testing.T) {
 	entry := func(name string, port uint32) sidecar.DriverSettings {
 		return sidecar.DriverSettings{SidecarName: name, ProxyServerPort: port}
 	}
@@ -72,7 +72,7 @@ func TestWhichDriversAreServed(t *testing.T) {
 }
 
 // The control plane is as healthy as its drivers are, and says which one is not.
-func TestHealthOfAllDrivers(t *testing.T) {
+func TestHealthReportsEveryDriver(t *testing.T) {
 	status := map[string]int{"/one": http.StatusOK, "/two": http.StatusOK}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status[r.URL.Path]) }))
 	t.Cleanup(server.Close)

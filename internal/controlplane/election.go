@@ -27,18 +27,18 @@ type election struct {
 	kube      kubernetes.Interface
 	namespace string
 	// replica is the name of this one.
-	replica string
-	log     *slog.Logger
-	leading prometheus.Gauge
+	replica     string
+	log         *slog.Logger
+	leaderGauge prometheus.Gauge
 
-	working chan struct{} // full while this replica works
+	busy chan struct{} // full while this replica works
 }
 
 func newElection(kube kubernetes.Interface, namespace, replica string, log *slog.Logger, metrics prometheus.Registerer) *election {
-	e := &election{kube: kube, namespace: namespace, replica: replica, log: log, working: make(chan struct{}, 1), leading: prometheus.NewGauge(prometheus.GaugeOpts{
+	e := &election{kube: kube, namespace: namespace, replica: replica, log: log, busy: make(chan struct{}, 1), leaderGauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "anymesh_leader", Help: "1 while this replica is the one that writes statuses and releases objects, of all replicas.",
 	})}
-	metrics.MustRegister(e.leading)
+	metrics.MustRegister(e.leaderGauge)
 	return e
 }
 
@@ -53,7 +53,7 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		// ReleaseOnCancel would ask an API server that does not answer to release a Lease, and go on working meanwhile.
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { e.term(leading, work) },
+			OnStartedLeading: func(leading context.Context) { e.lead(leading, work) },
 			OnStoppedLeading: func() {},
 		},
 	})
@@ -62,34 +62,34 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 	}
 	for ctx.Err() == nil {
 		elector.Run(ctx)
-		e.afterWork() // which ends with the Lease, before anybody else can have it
+		e.drain() // which ends with the Lease, before anybody else can have it
 	}
-	e.release(lock)
+	e.releaseLease(lock)
 	return nil
 }
 
-// term works until the Lease is lost or the replica is stopped.
-func (e *election) term(ctx context.Context, work func(context.Context)) {
-	e.working <- struct{}{}
-	defer func() { <-e.working }()
+// lead works until the Lease is lost or the replica is stopped.
+func (e *election) lead(ctx context.Context, work func(context.Context)) {
+	e.busy <- struct{}{}
+	defer func() { <-e.busy }()
 	if ctx.Err() != nil {
 		return // it was a short one
 	}
 	e.log.Info("this replica writes status now")
-	e.leading.Set(1)
+	e.leaderGauge.Set(1)
 	work(ctx)
-	e.leading.Set(0)
+	e.leaderGauge.Set(0)
 	e.log.Info("this replica no longer writes status")
 }
 
-// afterWork returns when no work is under way.
-func (e *election) afterWork() {
-	e.working <- struct{}{}
-	<-e.working
+// drain returns when no work is under way.
+func (e *election) drain() {
+	e.busy <- struct{}{}
+	<-e.busy
 }
 
-// release hands the Lease on, if it is ours: the others need not wait for its end.
-func (e *election) release(lock resourcelock.Interface) {
+// releaseLease hands the Lease on, if it is ours: the others need not wait for its end.
+func (e *election) releaseLease(lock resourcelock.Interface) {
 	ctx, cancel := context.WithTimeout(context.Background(), retryPeriod)
 	defer cancel()
 	record, _, err := lock.Get(ctx)

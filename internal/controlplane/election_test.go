@@ -20,8 +20,8 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// office has one Lease, for which replicas run.
-type office struct {
+// leaseServer has one Lease, for which replicas run.
+type leaseServer struct {
 	t      *testing.T
 	leases clienttesting.ObjectTracker
 
@@ -32,19 +32,19 @@ type office struct {
 	most     int // that worked at the same time
 }
 
-// candidate is a replica.
-type candidate struct {
+// testReplica is a replica.
+type testReplica struct {
 	*election
 	cut  atomic.Bool // from the API server
 	stop func()
 }
 
-func newOffice(t *testing.T) *office {
-	return &office{t: t, leases: fake.NewClientset().Tracker(), working: map[string]bool{}, ending: time.Second}
+func newLeaseServer(t *testing.T) *leaseServer {
+	return &leaseServer{t: t, leases: fake.NewClientset().Tracker(), working: map[string]bool{}, ending: time.Second}
 }
 
 // update writes a Lease as an API server does: on the version that was read, or not at all.
-func (o *office) update(action clienttesting.Action) (bool, runtime.Object, error) {
+func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	lease := action.(clienttesting.UpdateAction).GetObject().(*coordinationv1.Lease)
@@ -62,9 +62,9 @@ func (o *office) update(action clienttesting.Action) (bool, runtime.Object, erro
 }
 
 // run lets a replica run for the Lease. Its work takes a while to end.
-func (o *office) run(name string) *candidate {
+func (o *leaseServer) run(name string) *testReplica {
 	kube := fake.NewClientset()
-	c := &candidate{election: newElection(kube, "mesh", name, slog.New(slog.DiscardHandler), prometheus.NewRegistry())}
+	c := &testReplica{election: newElection(kube, "mesh", name, slog.New(slog.DiscardHandler), prometheus.NewRegistry())}
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(o.leases))
 	kube.PrependReactor("update", "leases", o.update)
 	kube.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -87,7 +87,7 @@ func (o *office) run(name string) *candidate {
 	return c
 }
 
-func (o *office) note(name string, works bool) {
+func (o *leaseServer) note(name string, works bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.working, name)
@@ -98,7 +98,7 @@ func (o *office) note(name string, works bool) {
 }
 
 // worker names who works, after some of the bubble's time.
-func (o *office) worker(after time.Duration) (name string) {
+func (o *leaseServer) worker(after time.Duration) (name string) {
 	o.t.Helper()
 	time.Sleep(after)
 	synctest.Wait()
@@ -115,31 +115,31 @@ func (o *office) worker(after time.Duration) (name string) {
 // takeover bounds the time until somebody takes a Lease whose holder has not been heard of.
 const takeover = leaseDuration + 3*retryPeriod
 
-func TestOneReplicaWorks(t *testing.T) {
+func TestOneReplicaLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newLeaseServer(t)
 		o.ending = leaseDuration / 2
 		a := o.run("a")
-		if o.worker(0) != "a" || testutil.ToFloat64(a.leading) != 1 {
+		if o.worker(0) != "a" || testutil.ToFloat64(a.leaderGauge) != 1 {
 			t.Fatal("the only replica does not work")
 		}
 		b := o.run("b")
 		for range 60 {
-			if o.worker(time.Second) != "a" || testutil.ToFloat64(b.leading) != 0 {
+			if o.worker(time.Second) != "a" || testutil.ToFloat64(b.leaderGauge) != 0 {
 				t.Fatal("a second replica took the work away")
 			}
 		}
 		a.stop() // ends its work, and then hands it on
-		if got := o.worker(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leading) != 0 || testutil.ToFloat64(b.leading) != 1 {
+		if got := o.worker(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leaderGauge) != 0 || testutil.ToFloat64(b.leaderGauge) != 1 {
 			t.Errorf("when the first is stopped, %q works", got)
 		}
 	})
 }
 
 // A leader that is cut off stops before another may begin, and begins again when it may.
-func TestALeaderThatIsCutOff(t *testing.T) {
+func TestPartitionedLeaderStopsBeforeTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newLeaseServer(t)
 		a := o.run("a")
 		o.worker(time.Minute)
 		b := o.run("b")
@@ -167,9 +167,9 @@ func TestALeaderThatIsCutOff(t *testing.T) {
 }
 
 // With the API server away for everybody, nobody works, and somebody does as soon as it is back.
-func TestNobodyCanWork(t *testing.T) {
+func TestNoLeaderWithoutAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := newOffice(t)
+		o := newLeaseServer(t)
 		a, b := o.run("a"), o.run("b")
 		o.worker(time.Minute)
 		a.cut.Store(true)

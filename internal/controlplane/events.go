@@ -9,8 +9,8 @@ import (
 	"k8s.io/client-go/tools/events"
 )
 
-// noteLimit is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
-const noteLimit = 1024
+// maxNoteLength is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
+const maxNoteLength = 1024
 
 // recorder sends events, with the repetition of one counted in it.
 func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
@@ -19,23 +19,23 @@ func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
 		cp.Log.Warn("events are not recorded", "error", err)
 	}
 	context.AfterFunc(ctx, broadcaster.Shutdown)
-	return fitting{broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")}
+	return truncatingRecorder{broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")}
 }
 
-// fitting records events with texts that fit.
-type fitting struct{ events.EventRecorder }
+// truncatingRecorder records events with texts that fit.
+type truncatingRecorder struct{ events.EventRecorder }
 
 // Eventf is for events.EventRecorder.
-func (f fitting) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", fit(fmt.Sprintf(note, args...)))
+func (f truncatingRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
+	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", truncate(fmt.Sprintf(note, args...)))
 }
 
-func fit(text string) string {
+func truncate(text string) string {
 	const more = " ..."
-	if len(text) <= noteLimit {
+	if len(text) <= maxNoteLength {
 		return text
 	}
-	cut := noteLimit - len(more)
+	cut := maxNoteLength - len(more)
 	for !utf8.RuneStart(text[cut]) {
 		cut--
 	}

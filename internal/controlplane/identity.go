@@ -27,8 +27,8 @@ func (cp *controlPlane) dumpIdentity() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.caStore.Status()) })
 }
 
-// measureServing tells when our own certificate expires.
-func (cp *controlPlane) measureServing() {
+// registerServingExpiry tells when our own certificate expires.
+func (cp *controlPlane) registerServingExpiry() {
 	cp.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "anymesh_identity_serving_expiry_timestamp_seconds", Help: "When the control plane's own certificate expires, in Unix time.",
 	}, func() float64 { return float64(cp.serving.NotAfter().Unix()) }))

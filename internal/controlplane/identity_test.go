@@ -55,7 +55,7 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 
 // A sidecar whose certificate expires loses its connection, not only its stream, and is let in again with a fresh one: on the old
 // connection it would for ever be who it was.
-func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
+func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	ca := newCA(t)
 	serving, err := identity.NewServingCertificate(ca, []string{"anymesh.test"}, time.Hour)
 	if err != nil {
@@ -129,7 +129,7 @@ func TestASidecarComesBackWithAFreshCertificate(t *testing.T) {
 
 type deltaClient = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient
 
-func TestTheDebugServerTellsRootsAndNoKey(t *testing.T) {
+func TestDebugIdentityHasNoPrivateKey(t *testing.T) {
 	client := fake.NewClientset()
 	keeper, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler)})
 	if err != nil {

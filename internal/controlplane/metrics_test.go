@@ -27,9 +27,9 @@ var described = regexp.MustCompile(`^Desc\{fqName: "([^"]*)", help: "((?:[^"\\]|
 // metricsOf lists the metrics of a control plane that runs, with all its parts.
 func metricsOf(t *testing.T) map[string]metric {
 	t.Helper()
-	server := newAPIProcess(t, newWorld(t, "front"))
+	server := newAPIProcess(t, newPopulatedAPI(t, "front"))
 	server.run()
-	r := launch(t, "metrics", server.address)
+	r := startReplica(t, "metrics", server.address)
 	r.ready()
 	descs := make(chan *prometheus.Desc)
 	go func() {
@@ -61,7 +61,7 @@ var (
 
 // Every query of the dashboard asks for metrics and labels that exist, and every metric of ours is to be seen somewhere or is on the
 // page for those who look further.
-func TestTheDashboardMeetsTheMetrics(t *testing.T) {
+func TestDashboardQueriesExistingMetrics(t *testing.T) {
 	metrics := metricsOf(t)
 	given := []string{"le", "instance", "job"} // of histograms, and of whoever scrapes
 	for _, q := range dashboard.Queries() {

@@ -32,8 +32,8 @@ type replica struct {
 	ended chan error
 }
 
-// launch starts a replica that asks the API server at an address.
-func launch(t *testing.T, name, address string) *replica {
+// startReplica starts a replica that asks the API server at an address.
+func startReplica(t *testing.T, name, address string) *replica {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
 	if err != nil {
@@ -57,7 +57,7 @@ func launch(t *testing.T, name, address string) *replica {
 	}
 	r := &replica{cp, t, make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
-	go func() { r.ended <- cp.begin(ctx) }()
+	go func() { r.ended <- cp.runAll(ctx) }()
 	t.Cleanup(func() {
 		cancel()
 		if err := <-r.ended; err != nil {
@@ -100,8 +100,8 @@ func (r *replica) health(path string) error {
 	return err
 }
 
-// waitsFor waits until the replica is alive and not ready, and says why.
-func (r *replica) waitsFor(reason string) {
+// expectNotReady waits until the replica is alive and not ready, and says why.
+func (r *replica) expectNotReady(reason string) {
 	r.t.Helper()
 	r.eventually("it is unready for "+reason, func() bool {
 		err := r.health("/readyz")
@@ -115,7 +115,7 @@ func (r *replica) ready() {
 }
 
 func (r *replica) workloads() (names []string) {
-	for _, key := range (catalog{r.flow}).Workloads() {
+	for _, key := range (catalog{r.engine}).Workloads() {
 		names = append(names, key.Name)
 	}
 	return names
@@ -130,8 +130,8 @@ func workload(name string) *api.VirtualNode {
 	return &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
 }
 
-// newWorld is an API server's content: a Mesh with some VirtualNodes.
-func newWorld(t *testing.T, nodes ...string) *kubeAPI {
+// newPopulatedAPI is an API server's content: a Mesh with some VirtualNodes.
+func newPopulatedAPI(t *testing.T, nodes ...string) *kubeAPI {
 	k := newKubeAPI()
 	k.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
 	k.put(t, &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
@@ -142,11 +142,11 @@ func newWorld(t *testing.T, nodes ...string) *kubeAPI {
 }
 
 // One after the other, everything that the start needs is away: the control plane waits, says for what, and goes on by itself.
-func TestStartWithoutAnAPIServer(t *testing.T) {
-	k := newWorld(t, "back", "front")
+func TestStartWaitsForAPIServer(t *testing.T) {
+	k := newPopulatedAPI(t, "back", "front")
 	process := newAPIProcess(t, k)
-	r := launch(t, "a", process.address)
-	r.waitsFor("connection refused")
+	r := startReplica(t, "a", process.address)
+	r.expectNotReady("connection refused")
 
 	var refused atomic.Int32
 	answerWith := func(code int, reason metav1.StatusReason, concerns func(path string) bool) {
@@ -162,21 +162,21 @@ func TestStartWithoutAnAPIServer(t *testing.T) {
 	}
 	answerWith(http.StatusInternalServerError, metav1.StatusReasonInternalError, func(string) bool { return true })
 	process.run()
-	r.waitsFor("its kinds")
+	r.expectNotReady("its kinds")
 	answerWith(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, func(path string) bool { return strings.Contains(path, "secrets") })
-	r.waitsFor("the certificate authority")
+	r.expectNotReady("the certificate authority")
 	answerWith(http.StatusNotFound, metav1.StatusReasonNotFound, func(path string) bool { return strings.HasPrefix(path, "/apis/appmesh") })
-	r.waitsFor("kind Mesh")
+	r.expectNotReady("kind Mesh")
 	expired, nodes := answerExpired(5), func(path string) bool { return strings.HasSuffix(path, "/virtualnodes") }
 	for code, reason := range map[int]metav1.StatusReason{
 		http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusForbidden: metav1.StatusReasonForbidden,
 	} {
 		answerWith(code, reason, nodes)
 		process.before(expired)
-		r.waitsFor("missing are those of kind VirtualNode (")
+		r.expectNotReady("missing are those of kind VirtualNode (")
 		r.eventually("it asks again", func() bool { return refused.Load() > 1 })
 	}
-	if r.flow.Ready() || r.workloads() != nil {
+	if r.engine.Ready() || r.workloads() != nil {
 		t.Error("there is half a mesh")
 	}
 	process.inject(nil)
@@ -199,8 +199,8 @@ func answerExpired(times int32) func(http.ResponseWriter, *http.Request) bool {
 }
 
 // An API server that takes its time, asks for more of it, and goes away meanwhile, is waited for.
-func TestStartWithASlowAPIServer(t *testing.T) {
-	process := newAPIProcess(t, newWorld(t, "front"))
+func TestStartWithSlowAPIServer(t *testing.T) {
+	process := newAPIProcess(t, newPopulatedAPI(t, "front"))
 	var mu sync.Mutex
 	asked, held := map[string]int{}, make(chan struct{})
 	process.inject(func(w http.ResponseWriter, r *http.Request) bool {
@@ -222,12 +222,12 @@ func TestStartWithASlowAPIServer(t *testing.T) {
 		return false
 	})
 	process.run()
-	r := launch(t, "a", process.address)
-	r.waitsFor("missing are those of kind VirtualNode\n") // and nothing else
+	r := startReplica(t, "a", process.address)
+	r.expectNotReady("missing are those of kind VirtualNode\n") // and nothing else
 	process.kill()
-	r.waitsFor("waiting for the API server, for objects of kind VirtualNode: ")
+	r.expectNotReady("waiting for the API server, for objects of kind VirtualNode: ")
 	process.run()
-	r.waitsFor("missing are those of kind VirtualNode")
+	r.expectNotReady("missing are those of kind VirtualNode")
 	close(held)
 	r.ready()
 	r.has("front_a")
@@ -235,14 +235,14 @@ func TestStartWithASlowAPIServer(t *testing.T) {
 
 // An API server that goes away takes nothing with it. What changed meanwhile arrives when it is back, also when its history has
 // expired, and when it has to find itself first.
-func TestAnAPIServerThatGoesAwayAndReturns(t *testing.T) {
+func TestAPIServerOutage(t *testing.T) {
 	for name, compact := range map[string]bool{"with its history": false, "without its history": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			k := newWorld(t, "back", "front")
+			k := newPopulatedAPI(t, "back", "front")
 			process := newAPIProcess(t, k)
 			process.run()
-			r := launch(t, "a", process.address)
+			r := startReplica(t, "a", process.address)
 			r.ready()
 			r.has("back_a", "front_a")
 			r.eventually("the front has a status", func() bool { return condition(k.read(t, workload("front"))) == "True" })

@@ -32,9 +32,9 @@ func (r *replica) leads() bool {
 
 // Of two replicas, both serve and one writes. When it is cut off, the other writes what has not been written, and goes on when the
 // first is back.
-func TestOneOfTwoReplicasWrites(t *testing.T) {
+func TestOnlyLeaderWritesStatus(t *testing.T) {
 	t.Parallel()
-	k := newWorld(t, "front")
+	k := newPopulatedAPI(t, "front")
 	var replicas [2]*replica
 	var processes [2]*apiProcess
 	var writes [2]atomic.Int32
@@ -54,7 +54,7 @@ func TestOneOfTwoReplicasWrites(t *testing.T) {
 			return false
 		})
 		processes[i].run()
-		replicas[i] = launch(t, string(rune('a'+i)), processes[i].address)
+		replicas[i] = startReplica(t, string(rune('a'+i)), processes[i].address)
 		replicas[i].ready()
 		replicas[0].eventually("the first leads", replicas[0].leads)
 	}

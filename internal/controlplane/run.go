@@ -31,17 +31,17 @@ type controlPlane struct {
 	client   client.Client // reads and writes at the API server, past the cache
 	registry *prometheus.Registry
 
-	ca       authority
-	caStore  *identity.CAStore
-	serving  *identity.ServingCertificate
-	dialects []dialect.Dialect
-	flow     *engine.Flow
-	drivers  []*driver
-	writer   *status.Writer
-	traces   *sdktrace.TracerProvider
-	releaser *finalizers.Releaser
-	debug    map[string]http.Handler
-	patience time.Duration
+	ca               authority
+	caStore          *identity.CAStore
+	serving          *identity.ServingCertificate
+	dialects         []dialect.Dialect
+	engine           *engine.Engine
+	drivers          []*driver
+	writer           *status.Writer
+	traces           *sdktrace.TracerProvider
+	finalizerRemover *finalizers.Remover
+	debug            map[string]http.Handler
+	podWatchTimeout  time.Duration
 
 	progress  progress
 	assembled atomic.Bool // all of the above is there
@@ -54,11 +54,11 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
-	return cp.begin(ctx)
+	return cp.runAll(ctx)
 }
 
-// begin answers probes from the beginning, and starts the rest when the API server lets it.
-func (cp *controlPlane) begin(ctx context.Context) error {
+// runAll answers probes from the beginning, and starts the rest when the API server lets it.
+func (cp *controlPlane) runAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.serveMetrics(ctx) })
 	group.Go(func() error {
@@ -76,7 +76,7 @@ func (cp *controlPlane) begin(ctx context.Context) error {
 
 // prepare does what needs no API server.
 func prepare(config Config) (*controlPlane, error) {
-	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, patience: defaultPatience}
+	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, podWatchTimeout: defaultPodWatchTimeout}
 	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scheme, err := dialect.NewScheme()
 	if err != nil {
@@ -99,12 +99,12 @@ func prepare(config Config) (*controlPlane, error) {
 
 // build makes the parts, as soon as the API server answers.
 func (cp *controlPlane) build(ctx context.Context) error {
-	err := cp.progress.until(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
-		cp.cache, err = cache.New(awaitReturn(cp.KubeConfig, cp.lost), cache.Options{
+	err := cp.progress.retry(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
+		cp.cache, err = cache.New(withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), cache.Options{
 			Scheme:                   cp.client.Scheme(),
 			Mapper:                   cp.client.RESTMapper(),
 			DefaultTransform:         cache.TransformStripManagedFields(),
-			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.SlimPod}},
+			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.TrimPod}},
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})
 		return err
@@ -112,10 +112,10 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	err = cp.progress.until(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
+	err = cp.progress.retry(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
 		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube, cp.caStoreOptions(metrics)); err != nil {
-			return ofAPIServer(err)
+			return classifyError(err)
 		}
 		return cp.registry.Register(metrics)
 	})
@@ -126,7 +126,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	if cp.serving, err = identity.NewServingCertificate(cp.ca, cp.serviceNames(), cp.CertificateLifetime); err != nil {
 		return fmt.Errorf("our own certificate: %w", err)
 	}
-	cp.measureServing()
+	cp.registerServingExpiry()
 	if cp.traces, err = newTracer(ctx, cp.Name, cp.Log); err != nil {
 		return err
 	}
@@ -145,20 +145,20 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	}
 	deliverers := cp.deliverers()
 	recorder := cp.recorder(ctx)
-	cp.releaser = finalizers.New(finalizers.Options{
+	cp.finalizerRemover = finalizers.New(finalizers.Options{
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
 	})
-	cp.flow = engine.New(cp.Log, cp.dialects, deliverers.Deliver, cp.releaser.Changed)
+	cp.engine = engine.New(cp.Log, cp.dialects, deliverers.Deliver, cp.finalizerRemover.Changed)
 	cp.writer, err = status.New(status.Options{
 		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache, Client: cp.client, Recorder: recorder,
-		Mesh: cp.flow, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
+		Mesh: cp.engine, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("statuses: %w", err)
 	}
-	cp.flow.AddSink(cp.writer.Changed)
-	cp.flow.Register(cp.registry)
-	cp.flow.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))
+	cp.engine.AddSink(cp.writer.Changed)
+	cp.engine.Register(cp.registry)
+	cp.engine.AddSink(traceChanges(cp.traces.Tracer("anymesh.dev/anymesh/internal/controlplane")))
 	for _, d := range cp.drivers {
 		if err := cp.startDriver(ctx, d); err != nil {
 			return err
@@ -179,10 +179,10 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		if err := cp.watch(ctx); err != nil {
 			return err
 		}
-		return cp.flow.Run(ctx)
+		return cp.engine.Run(ctx)
 	})
 	group.Go(func() error {
-		if err := cp.flow.Await(ctx, func() bool { return true }); err != nil {
+		if err := cp.engine.Await(ctx, func() bool { return true }); err != nil {
 			return nil // we are stopping
 		}
 		servers, ctx := errgroup.WithContext(ctx)
@@ -194,9 +194,9 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		return servers.Wait()
 	})
 	group.Go(func() error {
-		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.write)
+		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.runLeader)
 	})
-	group.Go(func() error { return cp.trust(ctx) })
+	group.Go(func() error { return cp.runWebhookCA(ctx) })
 	group.Go(func() error { return cp.caStore.Run(ctx) })
 	err := group.Wait()
 	cp.flushTraces(ctx)

@@ -21,38 +21,38 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// Pauses between attempts at what the start needs of the API server grow from firstPause to longestPause, and up to a half is added.
+// Pauses between attempts at what the start needs of the API server grow from retryBaseDelay to retryMaxDelay, and up to a half is added.
 // An attempt takes no longer than attemptTimeout.
 const (
-	firstPause     = 500 * time.Millisecond
-	longestPause   = 15 * time.Second
+	retryBaseDelay = 500 * time.Millisecond
+	retryMaxDelay  = 15 * time.Second
 	attemptTimeout = 30 * time.Second
 )
 
 // progress is how far the start is. It is safe for concurrent use.
 type progress struct {
 	mu sync.Mutex
-	// waits is what is tried at the moment, and trouble what came of it last time.
-	waits   string
-	trouble error
-	kinds   []watched
-	// refused is what came last of listing and watching, by kind.
-	refused map[string]error
-	// gone is why the API server is away, since then; nil while it is not.
-	gone  error
-	since time.Time
+	// waitingFor is what is tried at the moment, and trouble what came of it last time.
+	waitingFor string
+	lastErr    error
+	kinds      []watchedKind
+	// watchErrors is what came last of listing and watching, by kind.
+	watchErrors map[string]error
+	// unreachable is why the API server is away, since then; nil while it is not.
+	unreachable error
+	since       time.Time
 }
 
-// watched is a kind whose objects are on their way.
-type watched struct {
-	kind string
-	seen func() bool
+// watchedKind is a kind whose objects are on their way.
+type watchedKind struct {
+	kind   string
+	synced func() bool
 }
 
-// until tries until it succeeds, fails for good, or the context ends.
-func (p *progress) until(ctx context.Context, log *slog.Logger, what string, try func(context.Context) error) error {
-	pauses := wait.Backoff{Duration: firstPause, Factor: 2, Jitter: 0.5, Steps: 100, Cap: longestPause}
-	defer p.note("", nil)
+// retry tries until it succeeds, fails for good, or the context ends.
+func (p *progress) retry(ctx context.Context, log *slog.Logger, what string, try func(context.Context) error) error {
+	pauses := wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.5, Steps: 100, Cap: retryMaxDelay}
+	defer p.setWaiting("", nil)
 	for {
 		attempt, cancel := context.WithTimeout(ctx, attemptTimeout)
 		err := try(attempt)
@@ -64,7 +64,7 @@ func (p *progress) until(ctx context.Context, log *slog.Logger, what string, try
 		case ctx.Err() != nil || errors.As(err, &permanent):
 			return fmt.Errorf("%s: %w", what, err)
 		}
-		p.note(what, err)
+		p.setWaiting(what, err)
 		pause := pauses.Step()
 		log.Warn("the control plane waits for the API server; it will be asked again", "for", what, "error", err, "after", pause)
 		select {
@@ -75,10 +75,10 @@ func (p *progress) until(ctx context.Context, log *slog.Logger, what string, try
 	}
 }
 
-func (p *progress) note(waits string, trouble error) {
+func (p *progress) setWaiting(what string, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.waits, p.trouble = waits, trouble
+	p.waitingFor, p.lastErr = what, err
 }
 
 // permanentError does not go away by trying again.
@@ -86,8 +86,8 @@ type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// ofAPIServer lets errors be that an API server that is away, slow or not set up yet may not have tomorrow; all others are permanent.
-func ofAPIServer(err error) error {
+// classifyError lets errors be that an API server that is away, slow or not set up yet may not have tomorrow; all others are permanent.
+func classifyError(err error) error {
 	var status apierrors.APIStatus
 	var transport *url.Error
 	if err == nil || errors.As(err, &status) || errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) {
@@ -96,19 +96,19 @@ func ofAPIServer(err error) error {
 	return &permanentError{err}
 }
 
-// reason says why the start is not over, or "".
-func (p *progress) reason() string {
+// notReadyReason says why the start is not over, or "".
+func (p *progress) notReadyReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.waits != "" {
-		return fmt.Sprintf("waiting for the API server, for %s: %v", p.waits, p.trouble)
+	if p.waitingFor != "" {
+		return fmt.Sprintf("waiting for the API server, for %s: %v", p.waitingFor, p.lastErr)
 	}
 	var missing []string
 	for _, k := range p.kinds {
-		if k.seen() {
+		if k.synced() {
 			continue
 		}
-		if err := p.refused[k.kind]; err != nil {
+		if err := p.watchErrors[k.kind]; err != nil {
 			missing = append(missing, fmt.Sprintf("%s (%v)", k.kind, err))
 		} else {
 			missing = append(missing, k.kind)
@@ -117,21 +117,21 @@ func (p *progress) reason() string {
 	switch {
 	case len(missing) == 0:
 		return ""
-	case p.gone != nil:
-		return fmt.Sprintf("waiting for the API server, for objects of kind %s: %v", strings.Join(missing, ", "), p.gone)
+	case p.unreachable != nil:
+		return fmt.Sprintf("waiting for the API server, for objects of kind %s: %v", strings.Join(missing, ", "), p.unreachable)
 	default:
 		return "the objects of the cluster have not all been seen yet; missing are those of kind " + strings.Join(missing, ", ")
 	}
 }
 
-// away notes whether the API server is, and why. It returns since when it is or was, and whether that is new.
-func (p *progress) away(trouble error) (since time.Time, changed bool) {
+// setUnreachable notes whether the API server is, and why. It returns since when it is or was, and whether that is new.
+func (p *progress) setUnreachable(err error) (since time.Time, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if changed = (trouble != nil) != (p.gone != nil); changed && trouble != nil {
+	if changed = (err != nil) != (p.unreachable != nil); changed && err != nil {
 		p.since = time.Now()
 	}
-	p.gone = trouble
+	p.unreachable = err
 	return p.since, changed
 }
 
@@ -142,25 +142,25 @@ func (cp *controlPlane) watch(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = cp.progress.until(ctx, cp.Log, "kind "+name, func(ctx context.Context) error {
+		err = cp.progress.retry(ctx, cp.Log, "kind "+name, func(ctx context.Context) error {
 			informer, err := cp.cache.GetInformer(ctx, kind, cache.BlockUntilSynced(false))
 			if err != nil {
 				return err
 			}
-			cp.progress.expect(name, informer.HasSynced)
+			cp.progress.addKind(name, informer.HasSynced)
 			return nil
 		})
 		if err != nil {
 			return err
 		}
 	}
-	return engine.Watch(ctx, cp.flow, cp.cache, cp.client.Scheme(), dialect.Kinds(cp.dialects)...)
+	return engine.Watch(ctx, cp.engine, cp.cache, cp.client.Scheme(), dialect.Kinds(cp.dialects)...)
 }
 
-func (p *progress) expect(kind string, seen func() bool) {
+func (p *progress) addKind(kind string, seen func() bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.kinds = append(p.kinds, watched{kind, seen})
+	p.kinds = append(p.kinds, watchedKind{kind, seen})
 }
 
 // watchFailed remembers what is wrong with a kind, and leaves the rest to the library: it tries again, and keeps what it has.
@@ -169,10 +169,10 @@ func (p *progress) watchFailed(ctx context.Context, r *toolscache.Reflector, err
 	description := r.TypeDescription() // *v1.Namespace
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.refused == nil {
-		p.refused = map[string]error{}
+	if p.watchErrors == nil {
+		p.watchErrors = map[string]error{}
 	}
-	p.refused[description[strings.LastIndexByte(description, '.')+1:]] = err
+	p.watchErrors[description[strings.LastIndexByte(description, '.')+1:]] = err
 }
 
 func kindOf(c client.Client, o client.Object) (string, error) {

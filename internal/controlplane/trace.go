@@ -42,19 +42,19 @@ func traceChanges(tracer trace.Tracer) engine.Sink {
 	return func(c engine.Change) {
 		start := c.Since
 		if start.IsZero() {
-			start = c.Begun
+			start = c.Started
 		}
 		ctx, whole := tracer.Start(context.Background(), "change", trace.WithTimestamp(start))
 		if !whole.IsRecording() {
 			return
 		}
-		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)), attribute.Int("destinations", len(c.Reaches)),
-			attribute.Int("pods", len(c.Pods)), attribute.Int("told", len(c.Told)))
+		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)), attribute.Int("destinations", len(c.Destinations)),
+			attribute.Int("pods", len(c.Pods)), attribute.Int("told", len(c.FindingsChanged)))
 		end := time.Now()
 		for _, stage := range []struct {
 			name     string
 			from, to time.Time
-		}{{"wait", start, c.Begun}, {"settle", c.Begun, c.Settled}, {"deliver", c.Settled, end}} {
+		}{{"wait", start, c.Started}, {"settle", c.Started, c.Synced}, {"deliver", c.Synced, end}} {
 			_, span := tracer.Start(ctx, stage.name, trace.WithTimestamp(stage.from))
 			span.End(trace.WithTimestamp(stage.to))
 		}

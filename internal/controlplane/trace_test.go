@@ -27,9 +27,9 @@ func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
 	f := engine.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
-	f.Settle()
+	f.Sync()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
-	f.Settle()
+	f.Sync()
 	ended := spans.Ended()
 	if len(ended) != 8 {
 		t.Fatalf("%d spans for two changes", len(ended))
@@ -52,7 +52,7 @@ func TestChangesAreTraced(t *testing.T) {
 }
 
 // Without a collector nothing is recorded, and so nothing kept.
-func TestNoCollectorNoTraces(t *testing.T) {
+func TestNoTracesWithoutCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
 	provider, err := newTracer(t.Context(), "replica", quietLog)
@@ -76,7 +76,7 @@ func (c collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRe
 }
 
 // What is left at the end is sent, too, and says of which replica it is.
-func TestTracesReachTheCollector(t *testing.T) {
+func TestTracesAreExported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func TestTracesReachTheCollector(t *testing.T) {
 	if cp.traces, err = newTracer(t.Context(), "replica-1", quietLog); err != nil {
 		t.Fatal(err)
 	}
-	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Settle()
+	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Sync()
 	cp.flushTraces(t.Context())
 	select {
 	case r := <-c.exported:

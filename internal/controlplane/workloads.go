@@ -36,11 +36,11 @@ type workloads struct{ cp *controlPlane }
 func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *corev1.Pod) (model.Workload, bool, error) {
 	selector := d.(workloadDialect)
 	kinds := selector.WorkloadReads()
-	key, found, err := selector.SelectWorkload(w.cp.flow.Objects(readFor(kinds, pod.Namespace)), pod, pod.Namespace)
-	if known, ok := w.cp.flow.Workload(key); err == nil && found && ok && known.Origin.Object.Namespace == pod.Namespace {
+	key, found, err := selector.SelectWorkload(w.cp.engine.Objects(relevantTo(kinds, pod.Namespace)), pod, pod.Namespace)
+	if known, ok := w.cp.engine.Workload(key); err == nil && found && ok && known.Origin.Object.Namespace == pod.Namespace {
 		return known, true, nil
 	}
-	objects, err := w.fresh(ctx, kinds, pod.Namespace)
+	objects, err := w.listFromAPIServer(ctx, kinds, pod.Namespace)
 	if err != nil {
 		return model.Workload{}, false, err
 	}
@@ -55,8 +55,8 @@ func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *co
 	return workload, true, nil
 }
 
-// readFor picks the objects of kinds that count for a pod of a namespace.
-func readFor(kinds []client.Object, namespace string) func(client.Object) bool {
+// relevantTo picks the objects of kinds that count for a pod of a namespace.
+func relevantTo(kinds []client.Object, namespace string) func(client.Object) bool {
 	types := map[reflect.Type]bool{}
 	for _, kind := range kinds {
 		types[reflect.TypeOf(kind)] = true
@@ -72,8 +72,8 @@ func readFor(kinds []client.Object, namespace string) func(client.Object) bool {
 	}
 }
 
-// fresh reads the objects of kinds that count for a pod of a namespace from the API server.
-func (w workloads) fresh(ctx context.Context, kinds []client.Object, namespace string) ([]client.Object, error) {
+// listFromAPIServer reads the objects of kinds that count for a pod of a namespace from the API server.
+func (w workloads) listFromAPIServer(ctx context.Context, kinds []client.Object, namespace string) ([]client.Object, error) {
 	var out []client.Object
 	for _, kind := range kinds {
 		if _, is := kind.(*corev1.Namespace); is {

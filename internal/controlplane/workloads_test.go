@@ -31,7 +31,7 @@ func newPod(app string) *corev1.Pod {
 }
 
 // A VirtualNode that was applied an instant before its pod is known to the API server only.
-func TestSelectWorkloadAsksTheAPIServerForWhatIsNew(t *testing.T) {
+func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := frontNode()
 		back.Name, back.Spec.PodSelector.MatchLabels = "back", map[string]string{"app": "back"}
@@ -58,7 +58,7 @@ func TestSelectWorkloadAsksTheAPIServerForWhatIsNew(t *testing.T) {
 	})
 }
 
-func TestSelectWorkloadInANamespaceThatIsGone(t *testing.T) {
+func TestSelectWorkloadInDeletedNamespace(t *testing.T) {
 	cp := newPlane()
 	cp.client = apiServer(t)
 	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil || !strings.Contains(err.Error(), "namespace a") {

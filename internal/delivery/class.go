@@ -57,23 +57,23 @@ func (d *Deliverer) affected(c engine.Change) []model.Key {
 	return slices.Compact(out)
 }
 
-// use notes whether workloads have sidecars of this driver, and tells whether that changes what is to be said: a driver that no pod of a
+// updateUsed notes whether workloads have sidecars of this driver, and tells whether that changes what is to be said: a driver that no pod of a
 // workload has gives no findings about it.
-func (d *Deliverer) use(keys []model.Key) (told bool) {
+func (d *Deliverer) updateUsed(keys []model.Key) (changed bool) {
 	for _, key := range keys {
 		w := d.workloads[key]
 		if w == nil {
 			continue
 		}
-		before := w.told()
+		before := w.activeFindings()
 		w.used = d.class.uses(d.mesh.Classes(key))
-		told = told || !slices.Equal(before, w.told())
+		changed = changed || !slices.Equal(before, w.activeFindings())
 	}
-	return told
+	return changed
 }
 
-// told are the findings that count.
-func (w *workload) told() []model.Finding {
+// activeFindings are the findings that count.
+func (w *workload) activeFindings() []model.Finding {
 	if !w.used {
 		return nil
 	}

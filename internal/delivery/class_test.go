@@ -27,7 +27,7 @@ func (c counting) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return c.modest.Render(v)
 }
 
-func (c counting) RenderDestination(r model.Reach) []sidecar.Resource {
+func (c counting) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	*c.destinations++
 	return c.modest.RenderDestination(r)
 }
@@ -35,7 +35,7 @@ func (c counting) RenderDestination(r model.Reach) []sidecar.Resource {
 // pair is a default driver and a second one, side by side.
 type pair struct {
 	delivery.Drivers
-	flow                *engine.Flow
+	flow                *engine.Engine
 	usual, second       *publisher
 	views, destinations int // that the second one rendered
 	changed             int
@@ -66,7 +66,7 @@ func (p *pair) set(t *testing.T, text string) {
 	for _, o := range objects(t, text) {
 		p.flow.Set(o)
 	}
-	p.flow.Settle()
+	p.flow.Sync()
 }
 
 func (p *pair) remove(t *testing.T, text string) {
@@ -74,7 +74,7 @@ func (p *pair) remove(t *testing.T, text string) {
 	for _, o := range objects(t, text) {
 		p.flow.Delete(o)
 	}
-	p.flow.Settle()
+	p.flow.Sync()
 }
 
 func podOf(app, uid, class string) string {
@@ -93,7 +93,7 @@ func (p *pair) says(t *testing.T, when string, usual, second []string) {
 }
 
 // A second driver has the workloads that have pods of it, from the first of them to the last, and the default driver has all.
-func TestADriverHasTheWorkloadsOfItsPods(t *testing.T) {
+func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)
 	p.says(t, "at first", []string{"publish m/back_a", "publish m/front_a"}, nil)
@@ -175,7 +175,7 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 }
 
 // Findings come and go with the pods, and whoever shows them is told.
-func TestFindingsFollowThePods(t *testing.T) {
+func TestFindingsFollowPodDrivers(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)
 	before := p.changed
@@ -191,7 +191,7 @@ func TestFindingsFollowThePods(t *testing.T) {
 }
 
 // The annotation of a running pod may be edited: its sidecar belongs to another server then.
-func TestASidecarWhosePodHasAnotherDriverIsSentAway(t *testing.T) {
+func TestSidecarIsDisconnectedWhenDriverChanges(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop+"\n---\n"+podOf("front", "f2", "second"))
 	f := &fixture{publisher: p.second}

@@ -33,8 +33,8 @@ func encode(rendered []sidecar.Resource) (resources, error) {
 	return out, nil
 }
 
-// list appends the encoded resources, in no order.
-func (rs resources) list(to []*xds.Resource) []*xds.Resource {
+// appendTo appends the encoded resources, in no order.
+func (rs resources) appendTo(to []*xds.Resource) []*xds.Resource {
 	for _, r := range rs {
 		to = append(to, r.Resource)
 	}
@@ -47,9 +47,9 @@ type update struct {
 	removed []xds.Ref
 }
 
-// reach renders destinations that lead elsewhere than before, and gives what that changes for each workload. Those that nobody has are
+// renderDestinations renders destinations that lead elsewhere than before, and gives what that changes for each workload. Those that nobody has are
 // rendered when somebody does.
-func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
+func (d *Deliverer) renderDestinations(keys []model.Key) map[model.Key]*update {
 	updates := map[model.Key]*update{}
 	for _, key := range keys {
 		to := d.destinations[key]
@@ -58,7 +58,7 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
 		}
 		before := to.resources
 		d.renderDestination(key, to)
-		u := difference(before, to.resources)
+		u := diffResources(before, to.resources)
 		if len(u.changed)+len(u.removed) == 0 {
 			continue
 		}
@@ -76,7 +76,7 @@ func (d *Deliverer) reach(keys []model.Key) map[model.Key]*update {
 
 // renderDestination renders a destination as it is now. If that fails, it stays as it was.
 func (d *Deliverer) renderDestination(key model.Key, to *destination) {
-	leads, there := d.mesh.Reach(key)
+	leads, there := d.mesh.ResolvedDestination(key)
 	if !there {
 		to.resources = nil
 		return
@@ -90,7 +90,7 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 	to.resources = now
 }
 
-func difference(before, now resources) update {
+func diffResources(before, now resources) update {
 	var u update
 	for ref, r := range now {
 		if old, known := before[ref]; !known || old.Version != r.Version {
@@ -105,8 +105,8 @@ func difference(before, now resources) update {
 	return u
 }
 
-// hold makes a workload one that has a destination.
-func (d *Deliverer) hold(key, user model.Key) {
+// addUser makes a workload one that has a destination.
+func (d *Deliverer) addUser(key, user model.Key) {
 	to := d.destinations[key]
 	if to == nil {
 		to = &destination{users: map[model.Key]struct{}{}}
@@ -116,8 +116,8 @@ func (d *Deliverer) hold(key, user model.Key) {
 	to.users[user] = struct{}{}
 }
 
-// release takes destinations from a workload, but for those that it keeps. Both lists are in order.
-func (d *Deliverer) release(user model.Key, from, keeps []model.Key) {
+// removeUser takes destinations from a workload, but for those that it keeps. Both lists are in order.
+func (d *Deliverer) removeUser(user model.Key, from, keeps []model.Key) {
 	for _, key := range from {
 		if _, kept := slices.BinarySearchFunc(keeps, key, model.Key.Compare); kept {
 			continue
@@ -129,8 +129,8 @@ func (d *Deliverer) release(user model.Key, from, keeps []model.Key) {
 	}
 }
 
-// find gives the resource of a workload as it is now.
-func (d *Deliverer) find(key model.Key, ref xds.Ref) (resource, bool) {
+// findResource gives the resource of a workload as it is now.
+func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
 	w := d.workload(key)
 	if r, own := w.own[ref]; own {
 		return r, true

@@ -10,18 +10,18 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// refusal names a version of a resource that sidecars of a workload refuse.
-type refusal struct {
+// rejection names a version of a resource that sidecars of a workload refuse.
+type rejection struct {
 	workload model.Key
 	ref      xds.Ref
 	version  string
 }
 
-// refusals are what connected sidecars refuse: who, and in which words.
-type refusals map[refusal]map[string]string
+// rejections are what connected sidecars refuse: who, and in which words.
+type rejections map[rejection]map[string]string
 
 // add says whether anything is told that was not told before.
-func (all refusals) add(r refusal, identity, message string) bool {
+func (all rejections) add(r rejection, identity, message string) bool {
 	before := all.messages(r)
 	if all[r] == nil {
 		all[r] = map[string]string{}
@@ -31,7 +31,7 @@ func (all refusals) add(r refusal, identity, message string) bool {
 }
 
 // drop takes back what a sidecar said about what matches, and says whether nobody else says it.
-func (all refusals) drop(identity string, matches func(refusal) bool) bool {
+func (all rejections) drop(identity string, matches func(rejection) bool) bool {
 	news := false
 	for r, by := range all {
 		if _, told := by[identity]; !told || !matches(r) {
@@ -47,7 +47,7 @@ func (all refusals) drop(identity string, matches func(refusal) bool) bool {
 }
 
 // messages are the different words in which a resource is refused, in canonical order.
-func (all refusals) messages(r refusal) []string {
+func (all rejections) messages(r rejection) []string {
 	return slices.Compact(slices.Sorted(maps.Values(all[r])))
 }
 
@@ -57,10 +57,10 @@ func (d *Deliverer) Findings() []model.Finding {
 	defer d.mu.Unlock()
 	var out []model.Finding
 	for _, w := range d.workloads {
-		out = append(out, w.told()...)
+		out = append(out, w.activeFindings()...)
 	}
-	for r := range d.refused {
-		for _, message := range d.refused.messages(r) {
+	for r := range d.rejected {
+		for _, message := range d.rejected.messages(r) {
 			for _, origin := range d.originsOf(r) {
 				out = append(out, model.NewFinding(origin, model.CodeRejected,
 					fmt.Sprintf("the %s sidecars of workload %s refuse %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
@@ -71,8 +71,8 @@ func (d *Deliverer) Findings() []model.Finding {
 }
 
 // originsOf gives the fields that a resource comes from, as they are now.
-func (d *Deliverer) originsOf(r refusal) []model.Origin {
-	if found, known := d.find(r.workload, r.ref); known && len(found.origins) > 0 {
+func (d *Deliverer) originsOf(r rejection) []model.Origin {
+	if found, known := d.findResource(r.workload, r.ref); known && len(found.origins) > 0 {
 		return found.origins
 	}
 	return []model.Origin{d.workload(r.workload).owner}
@@ -83,11 +83,11 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, messag
 	d.log.Warn("a sidecar refused configuration", "driver", d.class.Name, "workload", key, "client", identity,
 		"type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
-	workload, news := named(key), false
+	workload, news := parseKey(key), false
 	for _, name := range names {
 		ref := xds.Ref{TypeURL: typeURL, Name: name}
-		if r, known := d.find(workload, ref); known {
-			news = d.refused.add(refusal{workload, ref, r.Version}, identity, message) || news
+		if r, known := d.findResource(workload, ref); known {
+			news = d.rejected.add(rejection{workload, ref, r.Version}, identity, message) || news
 		}
 	}
 	d.mu.Unlock()
@@ -98,37 +98,37 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, messag
 
 // Acked implements xds.Observer: it takes back what this sidecar refused of the type. What others refuse stays.
 func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
-	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
+	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
 }
 
 // Disconnected implements xds.Observer: a sidecar that is not there refuses nothing.
 func (d *Deliverer) Disconnected(key, identity string) {
-	d.takeBack(identity, func(r refusal) bool { return r.workload.String() == key })
+	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key })
 }
 
-func (d *Deliverer) takeBack(identity string, matches func(refusal) bool) {
+func (d *Deliverer) clearRejections(identity string, matches func(rejection) bool) {
 	d.mu.Lock()
-	news := d.refused.drop(identity, matches)
+	news := d.rejected.drop(identity, matches)
 	d.mu.Unlock()
 	if news {
 		d.changed()
 	}
 }
 
-// named finds a workload by the key under which it is published.
-func named(key string) model.Key {
+// parseKey finds a workload by the key under which it is published.
+func parseKey(key string) model.Key {
 	mesh, name, _ := strings.Cut(key, "/")
 	return model.Key{Mesh: mesh, Name: name}
 }
 
-// forgetRefusals takes back what was said about resources that are not published any more, and tells whether there was any: no sidecar
+// pruneRejections takes back what was said about resources that are not published any more, and tells whether there was any: no sidecar
 // may be left to accept another.
-func (d *Deliverer) forgetRefusals() bool {
-	before := len(d.refused)
-	for r := range d.refused {
-		if found, known := d.find(r.workload, r.ref); !known || found.Version != r.version {
-			delete(d.refused, r)
+func (d *Deliverer) pruneRejections() bool {
+	before := len(d.rejected)
+	for r := range d.rejected {
+		if found, known := d.findResource(r.workload, r.ref); !known || found.Version != r.version {
+			delete(d.rejected, r)
 		}
 	}
-	return len(d.refused) != before
+	return len(d.rejected) != before
 }

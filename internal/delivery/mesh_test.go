@@ -124,7 +124,7 @@ func (p *publisher) said() []string {
 // fixture is a deliverer with the Envoy driver and a discovery server.
 type fixture struct {
 	*delivery.Deliverer
-	flow      *engine.Flow
+	flow      *engine.Engine
 	publisher *publisher
 	changed   int
 }
@@ -138,7 +138,7 @@ func (f *fixture) apply(t *testing.T, now []client.Object) {
 	for _, o := range now {
 		f.flow.Set(o)
 	}
-	f.flow.Settle()
+	f.flow.Sync()
 }
 
 // mean applies the objects of a text.

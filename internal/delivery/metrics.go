@@ -5,7 +5,7 @@ import "github.com/prometheus/client_golang/prometheus"
 // Register adds the deliverer's metrics to a registry. Those of several drivers need a label that tells them apart.
 func (d *Deliverer) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, size func() int) prometheus.Collector {
-		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_deliver_" + name, Help: help}, func() float64 {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_delivery_" + name, Help: help}, func() float64 {
 			d.mu.Lock()
 			defer d.mu.Unlock()
 			return float64(size())
@@ -14,12 +14,12 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
 		gauge("destinations", "Destinations that are rendered, each once for all workloads.", func() int { return len(d.destinations) }),
-		gauge("refused", "Resources that a connected sidecar refuses.", func() int { return len(d.refused) }),
+		gauge("rejected", "Resources that a connected sidecar refuses.", func() int { return len(d.rejected) }),
 		d.rendered)
 }
 
 func newRendered() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_deliver_rendered_total", Help: "Views and destinations that were rendered.",
+		Name: "anymesh_delivery_rendered_total", Help: "Views and destinations that were rendered.",
 	}, []string{"what"})
 }

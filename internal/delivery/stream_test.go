@@ -75,8 +75,8 @@ func eventually(t *testing.T, what string, ok func() bool) {
 	}
 }
 
-// TestARefusalOnTheWire refuses and accepts as a sidecar does, over a connection.
-func TestARefusalOnTheWire(t *testing.T) {
+// TestNackOverXDS refuses and accepts as a sidecar does, over a connection.
+func TestNackOverXDS(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	stream := connect(t, f, front.String(), "p1")
@@ -97,7 +97,7 @@ func TestARefusalOnTheWire(t *testing.T) {
 }
 
 // A pod whose labels changed belongs to another workload: its sidecar is sent away, and placed anew when it comes back.
-func TestASidecarWhosePodMovedIsSentAway(t *testing.T) {
+func TestSidecarIsDisconnectedWhenWorkloadChanges(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	stream := connect(t, f, front.String(), "p1")

@@ -43,7 +43,7 @@ func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
 	}
 }
 
-func TestRegisterPanicsOnASecondDialectOfOneName(t *testing.T) {
+func TestRegisterPanicsOnDuplicateName(t *testing.T) {
 	defer func() {
 		if got := recover(); got != "dialect: Register called twice for dialect appmesh" {
 			t.Errorf("panic %v", got)

@@ -64,12 +64,12 @@ func largeMesh(services, clients int) []client.Object {
 	return objects
 }
 
-func settled(services int) *Flow {
+func newSyncedEngine(services int) *Engine {
 	f := New(quiet, dialects)
 	for _, o := range largeMesh(services, 200) {
 		f.Set(o)
 	}
-	f.Settle()
+	f.Sync()
 	return f
 }
 
@@ -86,7 +86,7 @@ func BenchmarkStart(b *testing.B) {
 				for _, o := range objects {
 					f.Set(o)
 				}
-				f.Settle()
+				f.Sync()
 			}
 		})
 	}
@@ -96,13 +96,13 @@ func BenchmarkStart(b *testing.B) {
 func BenchmarkEndpoint(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			f, i := settled(services), 0
+			f, i := newSyncedEngine(services), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				p := instance("s0007", 0)
 				p.Status.PodIP = fmt.Sprintf("10.1.%d.%d", i/250%250, i%250)
 				f.Set(p)
-				f.Settle()
+				f.Sync()
 				i++
 			}
 		})
@@ -113,11 +113,11 @@ func BenchmarkEndpoint(b *testing.B) {
 func BenchmarkRoute(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
-			f, i := settled(services), 0
+			f, i := newSyncedEngine(services), 0
 			b.ReportAllocs()
 			for b.Loop() {
 				f.Set(router("s0007", fmt.Sprintf("/%d", i)))
-				f.Settle()
+				f.Sync()
 				i++
 			}
 		})

@@ -12,31 +12,31 @@ func TestMetrics(t *testing.T) {
 	f, registry := New(quiet, dialects), prometheus.NewPedanticRegistry()
 	f.Register(registry)
 	f.Set(mesh())
-	f.Settle()
+	f.Sync()
 	f.Set(node("a"))
 	f.Set(node("b"))
 	f.Set(node("b"))
 	want := `
-# HELP anymesh_flow_pending_events Events that wait to be taken into a change.
-# TYPE anymesh_flow_pending_events gauge
-anymesh_flow_pending_events 2
+# HELP anymesh_engine_pending_events Events that wait to be taken into a change.
+# TYPE anymesh_engine_pending_events gauge
+anymesh_engine_pending_events 2
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_flow_pending_events"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_engine_pending_events"); err != nil {
 		t.Error(err)
 	}
-	f.Settle()
+	f.Sync()
 	want = `
-# HELP anymesh_flow_changes_total Changes that events made; one takes together what came while another was made.
-# TYPE anymesh_flow_changes_total counter
-anymesh_flow_changes_total 2
-# HELP anymesh_flow_events_total Events about objects.
-# TYPE anymesh_flow_events_total counter
-anymesh_flow_events_total 3
-# HELP anymesh_flow_pending_events Events that wait to be taken into a change.
-# TYPE anymesh_flow_pending_events gauge
-anymesh_flow_pending_events 0
+# HELP anymesh_engine_changes_total Changes that events made; one takes together what came while another was made.
+# TYPE anymesh_engine_changes_total counter
+anymesh_engine_changes_total 2
+# HELP anymesh_engine_events_total Events about objects.
+# TYPE anymesh_engine_events_total counter
+anymesh_engine_events_total 3
+# HELP anymesh_engine_pending_events Events that wait to be taken into a change.
+# TYPE anymesh_engine_pending_events gauge
+anymesh_engine_pending_events 0
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_flow_pending_events", "anymesh_flow_events_total", "anymesh_flow_changes_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_engine_pending_events", "anymesh_engine_events_total", "anymesh_engine_changes_total"); err != nil {
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 7 {

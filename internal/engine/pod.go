@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// SlimPod drops what neither dialects nor we read of a pod. It is a transform for the cache: pods are most of what a cluster has.
-func SlimPod(object any) (any, error) {
+// TrimPod drops what neither dialects nor we read of a pod. It is a transform for the cache: pods are most of what a cluster has.
+func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
 		return object, nil
@@ -39,8 +39,8 @@ func SlimPod(object any) (any, error) {
 	return slim, nil
 }
 
-// podMatters compares slim pods.
-func podMatters(old, now *corev1.Pod) bool {
+// podChanged compares slim pods.
+func podChanged(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) ||
 		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] || old.Status.Phase != now.Status.Phase ||
 		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||

@@ -15,7 +15,7 @@ import (
 
 // Watch feeds objects of the given kinds from a cache to a flow, and returns once all that exist are in. The cache must have
 // been started. An error names the kind, which most likely is not installed.
-func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
+func Watch(ctx context.Context, e *Engine, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
 	var synced []toolscache.InformerSynced
 	for _, kind := range kinds {
 		gvk, err := apiutil.GVKForObject(kind, scheme)
@@ -26,7 +26,7 @@ func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, 
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
-		registration, err := informer.AddEventHandler(handler(f))
+		registration, err := informer.AddEventHandler(handler(e))
 		if err != nil {
 			return fmt.Errorf("watching %s: %w", gvk.Kind, err)
 		}
@@ -38,20 +38,20 @@ func Watch(ctx context.Context, f *Flow, c cache.Cache, scheme *runtime.Scheme, 
 	return nil
 }
 
-func handler(f *Flow) toolscache.ResourceEventHandler {
+func handler(e *Engine) toolscache.ResourceEventHandler {
 	return toolscache.ResourceEventHandlerFuncs{
 		AddFunc: func(added any) {
 			if o, ok := added.(client.Object); ok {
-				f.Set(o)
+				e.Set(o)
 			}
 		},
 		UpdateFunc: func(before, after any) {
 			o, ok := after.(client.Object)
-			if old, known := before.(client.Object); ok && known && !matters(old, o) {
+			if old, known := before.(client.Object); ok && known && !changesMesh(old, o) {
 				return
 			}
 			if ok {
-				f.Set(o)
+				e.Set(o)
 			}
 		},
 		DeleteFunc: func(deleted any) {
@@ -59,16 +59,16 @@ func handler(f *Flow) toolscache.ResourceEventHandler {
 				deleted = unknown.Obj
 			}
 			if o, ok := deleted.(client.Object); ok {
-				f.Delete(o)
+				e.Delete(o)
 			}
 		},
 	}
 }
 
-// matters tells whether an update can change the mesh: status writes of our own and heartbeats do not.
-func matters(old, now client.Object) bool {
+// changesMesh tells whether an update can change the mesh: status writes of our own and heartbeats do not.
+func changesMesh(old, now client.Object) bool {
 	if pod, ok := now.(*corev1.Pod); ok {
-		return podMatters(old.(*corev1.Pod), pod)
+		return podChanged(old.(*corev1.Pod), pod)
 	}
 	if now.GetGeneration() == 0 { // kinds without generations
 		return old.GetResourceVersion() != now.GetResourceVersion()

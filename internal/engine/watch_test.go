@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-func TestWhichUpdatesMatter(t *testing.T) {
+func TestChangesMesh(t *testing.T) {
 	base := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{
 		Name: "n", UID: "u", Generation: 3, ResourceVersion: "7", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
 	}}
@@ -31,26 +31,26 @@ func TestWhichUpdatesMatter(t *testing.T) {
 	} {
 		now := base.DeepCopy()
 		c.change(now)
-		if got := matters(base, now); got != c.want {
+		if got := changesMesh(base, now); got != c.want {
 			t.Errorf("%s: matters %v", c.text, got)
 		}
 	}
 }
 
 // Namespaces have no generation: the API server counts none for them.
-func TestUpdatesOfKindsWithoutGenerations(t *testing.T) {
+func TestChangesMeshWithoutGeneration(t *testing.T) {
 	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
-	if matters(old, old.DeepCopy()) {
+	if changesMesh(old, old.DeepCopy()) {
 		t.Error("the same version matters")
 	}
 	now := old.DeepCopy()
 	now.ResourceVersion = "2"
-	if !matters(old, now) {
+	if !changesMesh(old, now) {
 		t.Error("another version does not matter")
 	}
 }
 
-func TestWhichUpdatesOfPodsMatter(t *testing.T) {
+func TestPodChanged(t *testing.T) {
 	base := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Name: "p", UID: "u", ResourceVersion: "1", Labels: map[string]string{"app": "a"}},
 		Status: corev1.PodStatus{
@@ -77,7 +77,7 @@ func TestWhichUpdatesOfPodsMatter(t *testing.T) {
 	} {
 		now := base.DeepCopy()
 		c.change(now)
-		if got := matters(base, now); got != c.want {
+		if got := changesMesh(base, now); got != c.want {
 			t.Errorf("%s: matters %v", c.text, got)
 		}
 	}

@@ -55,7 +55,7 @@ func parseExpectation(text string) (Expectation, error) {
 // decide asks the interpreter.
 func (l Line) decide(v *model.View) model.Decision {
 	if l.Into {
-		return v.Accept(l.Request)
+		return v.DecideInbound(l.Request)
 	}
 	return v.Decide(l.Request)
 }

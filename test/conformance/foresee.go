@@ -66,11 +66,11 @@ func foresee(d model.Decision, l Line) end {
 		var again bool
 		switch {
 		case late:
-			e, again = own(try, "504", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
+			e, again = own(try, "504", "unavailable"), slices.Contains(d.Retry.Conditions, model.RetryReset)
 		case a.Reset:
-			e, again = own(try, "503", "unavailable"), slices.Contains(d.Retry.On, model.RetryReset)
+			e, again = own(try, "503", "unavailable"), slices.Contains(d.Retry.Conditions, model.RetryReset)
 		case l.Request.Protocol == model.GRPC:
-			again = a.Status != "ok" && slices.Contains(d.Retry.On, model.RetryCause(a.Status))
+			again = a.Status != "ok" && slices.Contains(d.Retry.Conditions, model.RetryCondition(a.Status))
 		default:
 			code, _ := strconv.ParseUint(a.Status, 10, 16)
 			again = slices.Contains(d.Retry.StatusCodes, uint16(code))

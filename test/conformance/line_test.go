@@ -88,7 +88,7 @@ func TestLineThatIsNone(t *testing.T) {
 func TestForesee(t *testing.T) {
 	forwarded := model.Decision{
 		Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(20 * time.Second), Idle: model.Duration(7 * time.Second)},
-		Retry: model.Retry{Retries: 2, PerTry: model.Duration(2 * time.Second), On: []model.RetryCause{model.RetryReset, model.RetryGRPCUnavailable}, StatusCodes: []uint16{503}},
+		Retry: model.Retry{Retries: 2, PerTry: model.Duration(2 * time.Second), Conditions: []model.RetryCondition{model.RetryReset, model.RetryGRPCUnavailable}, StatusCodes: []uint16{503}},
 	}
 	for script, want := range map[string]end{
 		"":                     {1, "200", false, 0},

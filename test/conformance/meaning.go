@@ -33,7 +33,7 @@ func (c *Case) Mean() Meaning {
 	m.State = engine.Compute(dialect.All(), c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
-		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.Reach)
+		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.ResolvedDestination)
 		m.Rendered[key] = resources
 		m.Findings = append(m.Findings, findings...)
 		m.Findings = append(m.Findings, model.Unsupported(envoy.Name, view.Needs(), envoy.Driver{}.Supports())...)

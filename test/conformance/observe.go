@@ -92,7 +92,7 @@ func (p *pod) addresses(d model.Decision) int {
 
 // reached lists the endpoints that a destination leads to.
 func (p *pod) reached(d model.Destination) []model.Endpoint {
-	reach, _ := p.index.Reach(d.Key)
+	reach, _ := p.index.ResolvedDestination(d.Key)
 	return reach.Endpoints
 }
 

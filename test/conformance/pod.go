@@ -71,7 +71,7 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	next := netip.MustParsePrefix(destinations).Addr()
 	for _, d := range ix.Model.Destinations {
 		if d.Discovery.Kind == model.DiscoverInstances {
-			reach, _ := ix.Reach(d.Key)
+			reach, _ := ix.ResolvedDestination(d.Key)
 			for _, e := range reach.Endpoints {
 				for _, address := range e.Addresses {
 					instances[netip.AddrPortFrom(address, d.Port)] = d.Protocol

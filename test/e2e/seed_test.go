@@ -195,7 +195,7 @@ metadata: {name: global-too}
 spec: {namespaceSelector: {matchLabels: {mesh: my-mesh}}}
 `)
 	eventually(t, 10*time.Second, "the younger mesh says that it overlaps", func() error {
-		return says(t, "meshes", "", "global-too", "False", "ManyMeshes")
+		return says(t, "meshes", "", "global-too", "False", "MultipleMeshes")
 	})
 	const node = `
 apiVersion: appmesh.k8s.aws/v1beta2

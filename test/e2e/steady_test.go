@@ -236,7 +236,7 @@ spec:
 // Broken objects come and go, each says what is wrong with it, and nobody else notices.
 func TestBrokenObjectsLoseNothing(t *testing.T) {
 	reasons := map[string]string{
-		"virtualrouters/bad-weights":   "NoWeight",
+		"virtualrouters/bad-weights":   "ZeroWeight",
 		"virtualrouters/bad-reference": "ReferenceNotFound",
 		"virtualservices/bad-name":     "NameConflict",
 		"virtualnodes/bad-node":        "NameConflict",

@@ -210,7 +210,7 @@ func TestDeploymentsAreReady(t *testing.T) {
 
 func TestFindingsAreCountedByObject(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
-	_, err := countFindings([]model.Finding{model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeNotHonoured, "y")})
+	_, err := countFindings([]model.Finding{model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y")})
 	var w warning
 	if !errors.As(err, &w) || w.text != "1 error, 1 warning: Mesh m (2)" {
 		t.Errorf("got %v", err)

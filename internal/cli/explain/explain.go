@@ -78,7 +78,7 @@ func From(s *engine.State, w lookup.Workload, r model.Request) Answer {
 func Into(s *engine.State, w lookup.Workload, r model.Request) Answer {
 	view := s.Views[w.Key]
 	a := Answer{Request: r, Workload: w, Arriving: true}
-	a.Decision = view.Accept(r)
+	a.Decision = view.DecideInbound(r)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Findings = about(s, a)
 	return a
@@ -99,7 +99,7 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 	if there := s.Views[key]; there != nil {
 		r.Port = d.Port
 		r.Source, _ = caller.Identity(s)
-		arrival := there.Accept(r)
+		arrival := there.DecideInbound(r)
 		out.Arrival = &arrival
 	}
 	return out
@@ -115,7 +115,7 @@ func reasons(view *model.View, d model.Decision) []model.Step {
 			}
 			var failed []string
 			for _, c := range phrases.Conditions(r.Match) {
-				if !c.Match.Holds(d.Request) {
+				if !c.Match.Matches(d.Request) {
 					failed = append(failed, c.Text)
 				}
 			}

@@ -90,10 +90,10 @@ func TestTableTellsDrivers(t *testing.T) {
 // silent is a driver that does not tell its configuration in words.
 type silent struct{}
 
-func (silent) Patch(context.Context) error                              { return nil }
-func (silent) Supports() map[model.Feature]bool                         { return nil }
-func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding) { return nil, nil }
-func (silent) RenderDestination(model.Reach) []sidecar.Resource         { return nil }
+func (silent) Patch(context.Context) error                                    { return nil }
+func (silent) Supports() map[model.Feature]bool                               { return nil }
+func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding)       { return nil, nil }
+func (silent) RenderDestination(model.ResolvedDestination) []sidecar.Resource { return nil }
 
 func TestConfigurationWithoutWords(t *testing.T) {
 	dump, err := Dump(silent{}, []sidecar.Resource{{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}}})

@@ -66,6 +66,6 @@ func refusals(o client.Object, denial error) []model.Finding {
 // explained tells whether a refusal has been told better: with the field, and what to do.
 func explained(refusal model.Finding, findings []model.Finding) bool {
 	return slices.ContainsFunc(findings, func(f model.Finding) bool {
-		return f.Object == refusal.Object && (f.Code == model.CodeNoMesh || f.Code == model.CodeManyMeshes)
+		return f.Object == refusal.Object && (f.Code == model.CodeNoMesh || f.Code == model.CodeMultipleMeshes)
 	})
 }

@@ -93,7 +93,7 @@ func Retry(r model.Retry) string {
 		return "none"
 	}
 	var on []string
-	for _, cause := range r.On {
+	for _, cause := range r.Conditions {
 		on = append(on, string(cause))
 	}
 	if len(r.StatusCodes) > 0 {
@@ -106,7 +106,7 @@ func Retry(r model.Retry) string {
 	if len(on) > 0 {
 		text += ", on " + strings.Join(on, ", ")
 	}
-	if r.OtherHost {
+	if r.AvoidPreviousHosts {
 		text += ", on another host if there is one"
 	}
 	return text

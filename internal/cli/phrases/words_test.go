@@ -15,7 +15,7 @@ func TestWords(t *testing.T) {
 			{Name: "v", Kind: model.Range, Start: 1, End: 3}, {Name: "x", Kind: model.Exact, Value: "y", Invert: true},
 		}}), "path begins with /a, method GET, header v is from 1 to below 3, header x not: is y"},
 		{Retry(model.Retry{}), "none"},
-		{Retry(model.Retry{Retries: 2, PerTry: 2 * second, On: []model.RetryCause{model.RetryReset}, StatusCodes: []uint16{502, 503, 504, 500, 510}}),
+		{Retry(model.Retry{Retries: 2, PerTry: 2 * second, Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{502, 503, 504, 500, 510}}),
 			"up to 2 more, each within 2s, on reset, status 500, 502-504, 510"},
 		{Timeouts(model.Timeouts{Request: 300 * second}), "request 5m, idle no limit"},
 		{Duration(3600 * second), "1h"},
@@ -35,11 +35,11 @@ func TestConditionsAreTheMatchTakenApart(t *testing.T) {
 	m := model.Match{Path: model.StringMatch{Kind: model.Exact, Value: "/a"}, Method: "GET", Query: []model.FieldMatch{{Name: "q", Kind: model.Present}}}
 	r := model.Request{Path: "/a?q=1", Method: "GET"}
 	for _, c := range Conditions(m) {
-		if !c.Match.Holds(r) {
+		if !c.Match.Matches(r) {
 			t.Errorf("%s does not hold", c.Text)
 		}
 	}
-	if r.Method = "PUT"; Conditions(m)[1].Match.Holds(r) || !Conditions(m)[0].Match.Holds(r) {
+	if r.Method = "PUT"; Conditions(m)[1].Match.Matches(r) || !Conditions(m)[0].Match.Matches(r) {
 		t.Error("the method alone decides about the method")
 	}
 }

@@ -31,7 +31,7 @@ import (
 type apiServer struct {
 	t       *testing.T
 	dialect appmesh.Dialect
-	flow    *engine.Flow
+	flow    *engine.Engine
 	random  *rand.Rand
 	clock   time.Time
 	ipv6    bool
@@ -166,7 +166,7 @@ func (s *apiServer) surroundings(o client.Object) appmesh.ValidationContext {
 // settle has the control plane look and write statuses; it must agree with one that starts afresh.
 func (s *apiServer) settle() {
 	s.t.Helper()
-	s.flow.Settle()
+	s.flow.Sync()
 	objects := s.list()
 	live, afresh := s.flow.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
 	if a, b := afresh.Index.Model, live.Index.Model; !reflect.DeepEqual(a, b) {
@@ -232,7 +232,7 @@ func (s *apiServer) says(name string) []string {
 func (s *apiServer) contends(name string) bool {
 	return slices.ContainsFunc(s.says(name), func(said string) bool {
 		code := model.Code(strings.Fields(said)[1])
-		return slices.Contains([]model.Code{model.CodeNameConflict, model.CodeSelectorConflict, model.CodeManyMeshes}, code)
+		return slices.Contains([]model.Code{model.CodeNameConflict, model.CodeSelectorConflict, model.CodeMultipleMeshes}, code)
 	})
 }
 

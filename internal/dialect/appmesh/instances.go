@@ -72,7 +72,7 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 // object must not take an old one's pods away.
 func (t *translator) instance(pod *corev1.Pod) {
 	found := t.candidates(pod)
-	if len(found) == 0 || store.Ended(pod) {
+	if len(found) == 0 || store.Terminated(pod) {
 		return
 	}
 	t.out.AddEndpoint(t.Evaluation, t.endpoint(found[0], pod))

@@ -131,8 +131,8 @@ func (t *translator) reportOverlaps() {
 	const text = "namespace %s is selected by %s too; objects created there are refused"
 	for pair, namespaces := range shared {
 		list := abbreviate(namespaces)
-		t.warn(pair[0].At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[1].Object)
-		t.report(pair[1].At("spec.namespaceSelector"), model.CodeManyMeshes, text, list, pair[0].Object)
+		t.warn(pair[0].At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, pair[1].Object)
+		t.report(pair[1].At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, pair[0].Object)
 	}
 }
 
@@ -187,7 +187,7 @@ func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
 		names = append(names, m.precedence.name)
 	}
 	slices.Sort(names)
-	return "", findingf(at, model.CodeManyMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
+	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
 }
 
 // served gives the name of the mesh, or says to an object of it why it is not served.

@@ -44,7 +44,7 @@ func TestConflictsAndReferences(t *testing.T) {
 	for name, c := range map[string]conflict{
 		"two meshes select a namespace": {
 			[]string{aSpace, aMesh, `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`}, `{kind: Mesh, metadata: {name: n1}}`,
-			[]string{"Warning ManyMeshes Mesh m spec.namespaceSelector", "Error ManyMeshes Mesh n1 spec.namespaceSelector"},
+			[]string{"Warning MultipleMeshes Mesh m spec.namespaceSelector", "Error MultipleMeshes Mesh n1 spec.namespaceSelector"},
 		},
 		"two meshes of one awsName": {
 			[]string{aSpace, aMesh, `{kind: Mesh, metadata: {name: twin}, spec: {awsName: m}}`}, `{kind: Mesh, metadata: {name: twin}, spec: {awsName: twin}}`,
@@ -77,7 +77,7 @@ func TestConflictsAndReferences(t *testing.T) {
 		},
 		"a mesh that was made anew, and is not alone": {
 			[]string{aSpace, aMesh, of("VirtualNode", "a", "meshRef: {name: m, uid: before}"), `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`}, `{kind: Mesh, metadata: {name: n1}}`,
-			[]string{"Warning ManyMeshes Mesh m spec.namespaceSelector", "Error ManyMeshes Mesh n1 spec.namespaceSelector", "Error MeshMismatch VirtualNode ns/a spec.meshRef.uid"},
+			[]string{"Warning MultipleMeshes Mesh m spec.namespaceSelector", "Error MultipleMeshes Mesh n1 spec.namespaceSelector", "Error MeshMismatch VirtualNode ns/a spec.meshRef.uid"},
 		},
 		"a mesh that is gone": {
 			[]string{aSpace, aMesh, of("VirtualNode", "a", "meshRef: {name: gone, uid: u}")}, of("VirtualNode", "a", "meshRef: {name: m, uid: um}"),

@@ -87,7 +87,7 @@ func TestSelectorChangesMovePods(t *testing.T) {
 		new        string
 		code       string
 	}{
-		"meshes that select a namespace": {nil, aMesh, "Mesh /m", `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`, "Mesh /n1", "ManyMeshes spec.namespaceSelector"},
+		"meshes that select a namespace": {nil, aMesh, "Mesh /m", `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`, "Mesh /n1", "MultipleMeshes spec.namespaceSelector"},
 		"meshes of one awsName":          {nil, aMesh, "Mesh /m", `{kind: Mesh, metadata: {name: twin}, spec: {awsName: m}}`, "Mesh /twin", "NameConflict spec.awsName"},
 		"VirtualNodes of one awsName": {
 			[]string{aMesh}, of("VirtualNode", "a", ""), "VirtualNode ns/a", of("VirtualNode", "b", "awsName: a_ns, "+listeners+", serviceDiscovery: {dns: {hostname: h}}"), "VirtualNode ns/b", "NameConflict spec.awsName",

@@ -15,8 +15,8 @@ var statusCodes = map[api.HTTPRetryEvent][]uint16{
 	api.RetryClientError:  {409},
 }
 
-var grpcCauses = map[api.GRPCRetryEvent]model.RetryCause{
-	api.RetryCancelled:         model.RetryGRPCCancelled,
+var grpcCauses = map[api.GRPCRetryEvent]model.RetryCondition{
+	api.RetryCancelled:         model.RetryGRPCCanceled,
 	api.RetryDeadlineExceeded:  model.RetryGRPCDeadlineExceeded,
 	api.RetryInternal:          model.RetryGRPCInternal,
 	api.RetryResourceExhausted: model.RetryGRPCResourceExhausted,
@@ -30,11 +30,11 @@ func (s Settings) defaultRetry() model.Retry {
 	}
 	return model.Retry{
 		Retries: 2,
-		On: []model.RetryCause{
+		Conditions: []model.RetryCondition{
 			model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable, // in canonical order
 		},
-		StatusCodes: []uint16{503},
-		OtherHost:   true,
+		StatusCodes:        []uint16{503},
+		AvoidPreviousHosts: true,
 	}
 }
 
@@ -60,28 +60,28 @@ func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 		return model.Retry{}
 	}
 	r := model.Retry{
-		Retries: uint32(min(p.MaxRetries, math.MaxUint32)),
-		PerTry:  duration(p.PerRetryTimeout),
-		On:      []model.RetryCause{model.RetryReset}, // App Mesh retries resets whatever the events are
+		Retries:    uint32(min(p.MaxRetries, math.MaxUint32)),
+		PerTry:     duration(p.PerRetryTimeout),
+		Conditions: []model.RetryCondition{model.RetryReset}, // App Mesh retries resets whatever the events are
 	}
 	for _, e := range p.HTTPRetryEvents {
 		r.StatusCodes = append(r.StatusCodes, statusCodes[e]...)
 		if e == api.RetryStreamError {
-			r.On = append(r.On, model.RetryRefusedStream)
+			r.Conditions = append(r.Conditions, model.RetryRefusedStream)
 		}
 	}
 	for _, e := range p.TCPRetryEvents {
 		if e == api.RetryConnectionError {
-			r.On = append(r.On, model.RetryConnectFailure)
+			r.Conditions = append(r.Conditions, model.RetryConnectFailure)
 		}
 	}
 	for _, e := range p.GRPCRetryEvents {
 		if cause, known := grpcCauses[e]; known {
-			r.On = append(r.On, cause)
+			r.Conditions = append(r.Conditions, cause)
 		}
 	}
-	slices.Sort(r.On)
+	slices.Sort(r.Conditions)
 	slices.Sort(r.StatusCodes)
-	r.On, r.StatusCodes = slices.Compact(r.On), slices.Compact(r.StatusCodes)
+	r.Conditions, r.StatusCodes = slices.Compact(r.Conditions), slices.Compact(r.StatusCodes)
 	return r
 }

@@ -108,7 +108,7 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	c := api.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: ReasonServed}
 	var texts []string
 	for i, f := range findings {
-		if f.Severity == model.Error || f.Code == model.CodeNotHonoured && f.Path == "spec" {
+		if f.Severity == model.Error || f.Code == model.CodeFieldNotImplemented && f.Path == "spec" {
 			c.Status = corev1.ConditionFalse
 		}
 		if i == 0 {

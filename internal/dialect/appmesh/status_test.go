@@ -56,10 +56,10 @@ func TestConditionSummarizesFindings(t *testing.T) {
 		reason, inText string
 	}{
 		"nothing to say":      {nil, "True", "Served", ""},
-		"a warning":           {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeNotHonoured)}, "True", "NotHonoured", "spec.logging: text of spec.logging"},
-		"the whole is unused": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeNotHonoured)}, "False", "NotHonoured", "spec: text"},
+		"a warning":           {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
+		"the whole is unused": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeFieldNotImplemented)}, "False", "FieldNotImplemented", "spec: text"},
 		"an error comes first": {[]model.Finding{
-			finding("VirtualNode", "ns", "x", "spec.a", model.CodeNotHonoured), finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),
+			finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented), finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),
 		}, "False", "InvalidField", "spec.b: text of spec.b; spec.a: text of spec.a"},
 		"others' findings": {[]model.Finding{
 			finding("VirtualNode", "other", "x", "spec.a", model.CodeInvalidField), finding("VirtualRouter", "ns", "x", "spec.a", model.CodeInvalidField),
@@ -90,8 +90,8 @@ func TestLongMessagesAreTruncated(t *testing.T) {
 func TestTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	first := appmesh.Status(node, "m", nil, someTime).(*api.VirtualNode)
-	warned := appmesh.Status(first, "m", []model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeNotHonoured)}, someTime.Add(time.Hour)).(*api.VirtualNode)
-	if got := warned.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime) || got.Reason != "NotHonoured" {
+	warned := appmesh.Status(first, "m", []model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented)}, someTime.Add(time.Hour)).(*api.VirtualNode)
+	if got := warned.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime) || got.Reason != "FieldNotImplemented" {
 		t.Errorf("still True, but %+v", got)
 	}
 	failed := appmesh.Status(warned, "m", []model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeInvalidField)}, someTime.Add(2*time.Hour)).(*api.VirtualNode)

@@ -22,7 +22,7 @@ type unsupportedField struct {
 func (t *translator) reportUnsupported(at model.Origin, asks []unsupportedField) {
 	for _, a := range asks {
 		if a.set {
-			t.report(at.At(a.path), model.CodeNotHonoured, "this field is not honoured yet")
+			t.report(at.At(a.path), model.CodeFieldNotImplemented, "this field is not honoured yet")
 		}
 	}
 }
@@ -65,7 +65,7 @@ func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects
 		if isDeleting(o) {
 			return
 		}
-		t.report(at.At("spec"), model.CodeNotHonoured, "objects of kind %s are not served yet", kind)
+		t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
 		if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
 			t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
 		}

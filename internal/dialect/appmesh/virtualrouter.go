@@ -131,7 +131,7 @@ func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) mod
 		}
 	}
 	if stated == 0 {
-		t.report(at, model.CodeNoWeight, "no target has a weight above 0; matching requests are answered as if the route led nowhere")
+		t.report(at, model.CodeZeroWeight, "no target has a weight above 0; matching requests are answered as if the route led nowhere")
 	}
 	if left == 0 {
 		out.Destinations = nil

@@ -46,8 +46,8 @@ const (
 
 // The pauses between attempts to reach the control plane: Envoy's own grow to 30 s, and a change would wait for that once it is back.
 const (
-	firstPause   = 500 * time.Millisecond
-	longestPause = 10 * time.Second
+	retryBaseInterval = 500 * time.Millisecond
+	retryMaxInterval  = 10 * time.Second
 )
 
 // bootstrap says how an Envoy reaches the control plane: over a delta stream, with the certificate that the agent keeps fresh.
@@ -56,8 +56,8 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 		Node:  &corev3.Node{Id: node, Cluster: node},
 		Admin: &bootstrapv3.Admin{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket, Mode: 0o600}}}},
 		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
-			LdsConfig: overADS(),
-			CdsConfig: overADS(),
+			LdsConfig: adsConfigSource(),
+			CdsConfig: adsConfigSource(),
 			AdsConfig: &corev3.ApiConfigSource{
 				ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 				TransportApiVersion:       corev3.ApiVersion_V3,
@@ -66,20 +66,20 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 						ClusterName: controlPlaneCluster,
 						RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-							BaseInterval: durationpb.New(firstPause), MaxInterval: durationpb.New(longestPause),
+							BaseInterval: durationpb.New(retryBaseInterval), MaxInterval: durationpb.New(retryMaxInterval),
 						}},
 					},
 				}}},
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
-			Clusters:  []*clusterv3.Cluster{controlPlane(host, port), adminInterface()},
+			Clusters:  []*clusterv3.Cluster{xdsCluster(host, port), adminAPICluster()},
 			Listeners: []*listenerv3.Listener{statsListener()},
 		},
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
 			Name: "static",
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-				"re2.max_program_size.error_level": structpb.NewNumberValue(maxExpression),
+				"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
 				// Several fields of a name are one value, as HTTP has it; Envoy 1.39 began to match them one by one.
 				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 			}}},
@@ -96,8 +96,8 @@ func statsTags(w model.Workload) []*metricsv3.TagSpecifier {
 	return out
 }
 
-// controlPlane leads to the ADS server. A dead connection is noticed within half a minute; the last configuration serves on.
-func controlPlane(host string, port uint32) *clusterv3.Cluster {
+// xdsCluster leads to the ADS server. A dead connection is noticed within half a minute; the last configuration serves on.
+func xdsCluster(host string, port uint32) *clusterv3.Cluster {
 	tls := &tlsv3.UpstreamTlsContext{
 		Sni: host,
 		CommonTlsContext: &tlsv3.CommonTlsContext{
@@ -120,7 +120,7 @@ func controlPlane(host string, port uint32) *clusterv3.Cluster {
 		Name:                          controlPlaneCluster,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STRICT_DNS},
 		ConnectTimeout:                durationpb.New(5 * time.Second),
-		LoadAssignment:                assignment(controlPlaneCluster, host+".", port),
+		LoadAssignment:                staticLoadAssignment(controlPlaneCluster, host+".", port),
 		TypedExtensionProtocolOptions: protocolOptions(model.GRPC),
 		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
 			KeepaliveTime: wrapperspb.UInt32(10), KeepaliveInterval: wrapperspb.UInt32(5), KeepaliveProbes: wrapperspb.UInt32(3),
@@ -158,7 +158,7 @@ func secrets() map[string]*tlsv3.Secret {
 	}
 }
 
-func adminInterface() *clusterv3.Cluster {
+func adminAPICluster() *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 adminCluster,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
@@ -209,20 +209,20 @@ func statsListener() *listenerv3.Listener {
 func files(w model.Workload, node, host string, port uint32) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var err error
-	if out[bootstrapFile], err = encode(bootstrap(w, node, host, port)); err != nil {
+	if out[bootstrapFile], err = compactJSON(bootstrap(w, node, host, port)); err != nil {
 		return nil, err
 	}
 	for name, secret := range secrets() {
 		response := &discoveryv3.DiscoveryResponse{Resources: []*anypb.Any{typedConfig(secret)}}
-		if out[name], err = encode(response); err != nil {
+		if out[name], err = compactJSON(response); err != nil {
 			return nil, err
 		}
 	}
 	return out, nil
 }
 
-// encode gives compact JSON that is the same in every run.
-func encode(m proto.Message) ([]byte, error) {
+// compactJSON gives compact JSON that is the same in every run.
+func compactJSON(m proto.Message) ([]byte, error) {
 	loose, err := protojson.Marshal(m)
 	if err != nil {
 		return nil, fmt.Errorf("encoding %T: %w", m, err)

@@ -7,10 +7,10 @@ import (
 )
 
 // For streams to the control plane, Envoy reads the pauses inside envoy_grpc. A field of the same name and type around it is accepted, and ignored.
-func TestPausesAreWhereEnvoyReadsThem(t *testing.T) {
+func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
 	service := bootstrap(model.Workload{}, "node", "host", 1).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
 	pauses := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
-	if first, longest := pauses.GetBaseInterval().AsDuration(), pauses.GetMaxInterval().AsDuration(); first != firstPause || longest != longestPause {
+	if first, longest := pauses.GetBaseInterval().AsDuration(), pauses.GetMaxInterval().AsDuration(); first != retryBaseInterval || longest != retryMaxInterval {
 		t.Errorf("pauses from %v to %v", first, longest)
 	}
 	if service.GetRetryPolicy() != nil {

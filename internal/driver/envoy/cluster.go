@@ -30,7 +30,7 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
-		LoadAssignment:                assignment(name, host, uint32(l.Port)),
+		LoadAssignment:                staticLoadAssignment(name, host, uint32(l.Port)),
 		CircuitBreakers:               unlimited(),
 		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
 	}
@@ -43,7 +43,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		return &clusterv3.Cluster{
 			Name:                          name,
 			ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
-			EdsClusterConfig:              &clusterv3.Cluster_EdsClusterConfig{EdsConfig: overADS()},
+			EdsClusterConfig:              &clusterv3.Cluster_EdsClusterConfig{EdsConfig: adsConfigSource()},
 			ConnectTimeout:                durationpb.New(connectTimeout),
 			CircuitBreakers:               unlimited(),
 			TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
@@ -58,7 +58,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: kind},
 		ConnectTimeout:                durationpb.New(connectTimeout),
 		DnsLookupFamily:               lookupFamily(mesh.Family),
-		LoadAssignment:                assignment(name, d.Discovery.Hostname+".", uint32(d.Port)),
+		LoadAssignment:                staticLoadAssignment(name, d.Discovery.Hostname+".", uint32(d.Port)),
 		CircuitBreakers:               unlimited(),
 		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 	}
@@ -85,7 +85,7 @@ func lookupFamily(f model.AddressFamily) clusterv3.Cluster_DnsLookupFamily {
 	return clusterv3.Cluster_AUTO
 }
 
-func assignment(cluster, host string, port uint32) *endpointv3.ClusterLoadAssignment {
+func staticLoadAssignment(cluster, host string, port uint32) *endpointv3.ClusterLoadAssignment {
 	return &endpointv3.ClusterLoadAssignment{
 		ClusterName: cluster,
 		Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{

@@ -17,7 +17,7 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(Driver{}, view, catalog.Reach)
+		resources, _ := sidecar.Configuration(Driver{}, view, catalog.ResolvedDestination)
 		dump, err := Driver{}.Dump(resources)
 		if err != nil {
 			http.Error(w, err.Error(), http.StatusInternalServerError)

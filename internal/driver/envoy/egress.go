@@ -25,12 +25,12 @@ func (r *renderer) egress() {
 			chains = append(chains, &listenerv3.FilterChain{
 				Name:             name,
 				FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(out.Port))},
-				Filters:          []*listenerv3.Filter{httpManager("egress", name)},
+				Filters:          []*listenerv3.Filter{httpConnectionManager("egress", name)},
 			})
 		}
 		for _, b := range out.Bindings {
 			if b.Protocol == model.TCP {
-				chains = append(chains, r.streamChain(out.Port, b))
+				chains = append(chains, r.tcpFilterChain(out.Port, b))
 			}
 		}
 		origins = append(origins, from...)
@@ -43,7 +43,7 @@ func (r *renderer) egress() {
 			Name:    "allow-all",
 			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0)},
 		}
-	} else if len(mesh.EgressNames) > 0 && !r.dials(model.EgressNamesPort) {
+	} else if len(mesh.EgressNames) > 0 && !r.hasOutboundPort(model.EgressNamesPort) {
 		r.add(egressNamesCluster(mesh.Name), originalDestinationCluster(egressNamesCluster(mesh.Name)), mesh.Origin)
 		listener.FilterChains = append(listener.FilterChains, &listenerv3.FilterChain{
 			Name: "egress-names",
@@ -61,7 +61,7 @@ func (r *renderer) egress() {
 	r.add(egressListener, listener, append(origins, r.view.Workload.Origin)...)
 }
 
-func (r *renderer) dials(port uint16) bool {
+func (r *renderer) hasOutboundPort(port uint16) bool {
 	return slices.ContainsFunc(r.view.Outbound, func(o model.Outbound) bool { return o.Port == port })
 }
 
@@ -95,9 +95,9 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 	return config
 }
 
-// streamChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart. A
+// tcpFilterChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart. A
 // service without any closes connections, also in a mesh where unknown ones pass.
-func (r *renderer) streamChain(port uint16, b model.Binding) *listenerv3.FilterChain {
+func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.FilterChain {
 	chain := &listenerv3.FilterChain{
 		Name:             "tcp_" + b.Service,
 		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(port))},
@@ -134,7 +134,7 @@ func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
 	if len(all) == 1 {
 		return all[0].cluster, nil
 	}
-	return "", scaled(all)
+	return "", scaleWeights(all)
 }
 
 func hostRange(a netip.Addr) *corev3.CidrRange {

@@ -9,13 +9,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// instances lists the endpoints of a destination, in their order. It has the name of the destination's cluster, and is a
+// loadAssignment lists the endpoints of a destination, in their order. It has the name of the destination's cluster, and is a
 // resource of its own: pods that come and go change nothing else. Without an endpoint it is empty, and requests are answered 503.
-func instances(reach model.Reach) *endpointv3.ClusterLoadAssignment {
+func loadAssignment(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssignment {
 	var all []*endpointv3.LbEndpoint
 	d := reach.Destination
 	for _, e := range reach.Endpoints {
-		address, ok := preferred(reach.Mesh.Family, e.Addresses)
+		address, ok := preferredAddress(reach.Mesh.Family, e.Addresses)
 		if !ok {
 			continue
 		}
@@ -34,8 +34,8 @@ func instances(reach model.Reach) *endpointv3.ClusterLoadAssignment {
 	return out
 }
 
-// preferred picks the address of an endpoint that the mesh wants to be used, and reports false if there is none.
-func preferred(f model.AddressFamily, all []netip.Addr) (netip.Addr, bool) {
+// preferredAddress picks the address of an endpoint that the mesh wants to be used, and reports false if there is none.
+func preferredAddress(f model.AddressFamily, all []netip.Addr) (netip.Addr, bool) {
 	for _, a := range all {
 		if f == model.AnyFamily || a.Is4() == (f == model.IPv4Only) {
 			return a, true

@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.Reach {
-	r := model.Reach{
+func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.ResolvedDestination {
+	r := model.ResolvedDestination{
 		Mesh: model.Mesh{Name: "m", Egress: model.EgressDeny, Family: f},
 		Destination: model.Destination{
 			Key: model.Key{Mesh: "m", Name: "pool_http_8080"}, Workload: "pool", Port: 8080, Protocol: model.HTTP,
@@ -25,7 +25,7 @@ func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.Reach {
 }
 
 // A pod more or less changes the list of endpoints and no other resource.
-func TestEndpointsAreAResourceOfTheirOwn(t *testing.T) {
+func TestEndpointsChangeOnlyLoadAssignment(t *testing.T) {
 	one := netip.MustParseAddr("10.0.0.1")
 	before := Driver{}.RenderDestination(pool(model.AnyFamily))
 	after := Driver{}.RenderDestination(pool(model.AnyFamily, []netip.Addr{one}))
@@ -47,7 +47,7 @@ func TestEndpointsAreAResourceOfTheirOwn(t *testing.T) {
 }
 
 // The mesh's family decides which address of a pod is used; a pod without one of the family is left out.
-func TestAddressesOfEndpoints(t *testing.T) {
+func TestEndpointAddressFamily(t *testing.T) {
 	four, six := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
 	for _, c := range []struct {
 		family model.AddressFamily
@@ -58,7 +58,7 @@ func TestAddressesOfEndpoints(t *testing.T) {
 		{model.IPv6Only, []netip.Addr{four, six}, "fd00::1"}, {model.IPv6Only, []netip.Addr{four}, ""}, {model.AnyFamily, nil, ""},
 	} {
 		got := ""
-		for _, e := range instances(pool(c.family, c.all)).Endpoints {
+		for _, e := range loadAssignment(pool(c.family, c.all)).Endpoints {
 			got += e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address
 		}
 		if got != c.want {

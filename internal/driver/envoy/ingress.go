@@ -27,7 +27,7 @@ func (r *renderer) ingress() {
 		}
 		if l.Protocol.Requests() {
 			r.add(ingressRoutes(l), ingressRouteConfig(l, cluster), l.Origin)
-			chain.Filters = []*listenerv3.Filter{httpManager("ingress", ingressRoutes(l))}
+			chain.Filters = []*listenerv3.Filter{httpConnectionManager("ingress", ingressRoutes(l))}
 		} else {
 			chain.Filters = []*listenerv3.Filter{tcpProxy("ingress", cluster, nil, l.Timeouts.Idle)}
 		}

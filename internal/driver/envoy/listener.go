@@ -59,14 +59,14 @@ func tlsInspector(port uint32) *listenerv3.ListenerFilter {
 	}
 }
 
-// httpManager routes requests by the named route configuration. Paths are brought into one canonical form before they are
+// httpConnectionManager routes requests by the named route configuration. Paths are brought into one canonical form before they are
 // matched, and forwarded in that form.
-func httpManager(statPrefix, routes string) *listenerv3.Filter {
+func httpConnectionManager(statPrefix, routes string) *listenerv3.Filter {
 	manager := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
 		CodecType:  hcmv3.HttpConnectionManager_AUTO,
 		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-			RouteConfigName: routes, ConfigSource: overADS(),
+			RouteConfigName: routes, ConfigSource: adsConfigSource(),
 		}},
 		HttpFilters: []*hcmv3.HttpFilter{{
 			Name:       "envoy.filters.http.router",
@@ -103,7 +103,7 @@ func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.
 	}
 }
 
-func overADS() *corev3.ConfigSource {
+func adsConfigSource() *corev3.ConfigSource {
 	return &corev3.ConfigSource{
 		ResourceApiVersion:    corev3.ApiVersion_V3,
 		ConfigSourceSpecifier: &corev3.ConfigSource_Ads{Ads: &corev3.AggregatedConfigSource{}},

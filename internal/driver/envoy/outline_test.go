@@ -37,7 +37,7 @@ func dump(t *testing.T, workload string) []byte {
 		t.Fatal(err)
 	}
 	state := engine.Compute(dialects, set.Objects)
-	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View, state.Index.Reach)
+	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View, state.Index.ResolvedDestination)
 	text, err := envoy.Driver{}.Dump(resources)
 	if err != nil {
 		t.Fatal(err)
@@ -45,7 +45,7 @@ func dump(t *testing.T, workload string) []byte {
 	return text
 }
 
-func TestOutlineOfTheExample(t *testing.T) {
+func TestOutline(t *testing.T) {
 	var got bytes.Buffer
 	if err := (envoy.Driver{}).Outline(&got, terminal.Style{}, dump(t, "front_colors")); err != nil {
 		t.Fatal(err)
@@ -62,7 +62,7 @@ func TestOutlineOfTheExample(t *testing.T) {
 	}
 }
 
-func TestDumpsThatAreNone(t *testing.T) {
+func TestOutlineOfInvalidDump(t *testing.T) {
 	for _, text := range []string{"", "[]", `{"cds_x": 1}`, `{"lds_x": {"filterChains": 1}}`} {
 		if err := (envoy.Driver{}).Outline(&bytes.Buffer{}, terminal.Style{}, []byte(text)); err == nil {
 			t.Errorf("%q was read", text)

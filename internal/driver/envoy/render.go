@@ -28,11 +28,11 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 }
 
 // RenderDestination gives the cluster of a destination and, if it is found by instances, their list.
-func (Driver) RenderDestination(reach model.Reach) []sidecar.Resource {
+func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
-	out := []sidecar.Resource{encoded(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
+	out := []sidecar.Resource{newResource(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
 	if d.Discovery.Kind == model.DiscoverInstances {
-		out = append(out, encoded(egressCluster(d), instances(reach), d.Origin))
+		out = append(out, newResource(egressCluster(d), loadAssignment(reach), d.Origin))
 	}
 	return out
 }
@@ -45,11 +45,11 @@ type renderer struct {
 }
 
 func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
-	r.resources = append(r.resources, encoded(name, m, origins...))
+	r.resources = append(r.resources, newResource(name, m, origins...))
 }
 
-// encoded is a resource of a message, encoded deterministically, so that equal content has equal bytes.
-func encoded(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
+// newResource is a resource of a message, encoded deterministically, so that equal content has equal bytes.
+func newResource(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
 		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err)) // all strings are valid UTF-8 once they were JSON

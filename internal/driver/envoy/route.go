@@ -20,11 +20,11 @@ import (
 const hostSelectionAttempts = 5
 
 // retryOn gives Envoy's names for the failures that are worth another try.
-var retryOn = map[model.RetryCause]string{
+var retryOn = map[model.RetryCondition]string{
 	model.RetryConnectFailure:        "connect-failure",
 	model.RetryRefusedStream:         "refused-stream",
 	model.RetryReset:                 "reset",
-	model.RetryGRPCCancelled:         "cancelled",
+	model.RetryGRPCCanceled:          "cancelled",
 	model.RetryGRPCDeadlineExceeded:  "deadline-exceeded",
 	model.RetryGRPCInternal:          "internal",
 	model.RetryGRPCResourceExhausted: "resource-exhausted",
@@ -45,14 +45,14 @@ func domains(hosts []string, port uint16) []string {
 func (r *renderer) routes(b model.Binding) []*routev3.Route {
 	var out []*routev3.Route
 	for _, route := range b.Routes {
-		if fault := matchFault(route.Match); fault != "" {
-			r.leaveOut(route, fault)
+		if fault := unsupportedMatch(route.Match); fault != "" {
+			r.skipRoute(route, fault)
 			continue
 		}
 		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
 		r.setAction(rendered, route)
 		if err := rendered.Validate(); err != nil {
-			r.leaveOut(route, innermost(err))
+			r.skipRoute(route, rootCause(err))
 			continue
 		}
 		out = append(out, rendered)
@@ -130,7 +130,7 @@ func retryPolicy(p model.Retry) *routev3.RetryPolicy {
 		return nil
 	}
 	var causes []string
-	for _, c := range p.On {
+	for _, c := range p.Conditions {
 		causes = append(causes, retryOn[c])
 	}
 	policy := &routev3.RetryPolicy{NumRetries: wrapperspb.UInt32(p.Retries)}
@@ -145,7 +145,7 @@ func retryPolicy(p model.Retry) *routev3.RetryPolicy {
 	if p.PerTry > 0 {
 		policy.PerTryTimeout = duration(p.PerTry)
 	}
-	if p.OtherHost {
+	if p.AvoidPreviousHosts {
 		policy.RetryHostPredicate = []*routev3.RetryPolicy_RetryHostPredicate{{
 			Name: "envoy.retry_host_predicates.previous_hosts",
 			ConfigType: &routev3.RetryPolicy_RetryHostPredicate_TypedConfig{

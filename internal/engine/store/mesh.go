@@ -17,8 +17,8 @@ import (
 // Mesh is what follows from the model: what sidecars must know.
 type Mesh struct {
 	*Model
-	Views   *incremental.Relation[model.Key, *model.View]
-	Reaches *incremental.Relation[model.Key, model.Reach]
+	Views                *incremental.Relation[model.Key, *model.View]
+	ResolvedDestinations *incremental.Relation[model.Key, model.ResolvedDestination]
 	// Pods tells what a pod is an instance of, by the pod's unique id.
 	Pods *incremental.Relation[string, Pod]
 	// Classes lists the classes of a workload's pods, one entry a pod. ClassesOf gives each once.
@@ -44,18 +44,18 @@ func (p Pod) compare(o Pod) int {
 // NewMesh adds the rules that follow from the model; those of the dialects must be there already.
 func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh := &Mesh{
-		Model:     m,
-		Views:     incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int { return 0 }, deepEqual[*model.View]),
-		Reaches:   incremental.NewRelation[model.Key](g, "reaches", func(model.Reach, model.Reach) int { return 0 }, deepEqual[model.Reach]),
-		Pods:      incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool { return a == b }),
-		Classes:   incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool { return a == b }),
-		instances: incremental.NewRelation[model.Key](g, "instances", compareEndpoints, deepEqual[model.Endpoint]),
-		groups:    incremental.NewRelation[model.Key](g, "groups", compareEndpoints, deepEqual[model.Endpoint]),
-		services:  incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int { return strings.Compare(a.Name, b.Name) }, deepEqual[model.Service]),
-		pods:      Of[*corev1.Pod](objects),
+		Model:                m,
+		Views:                incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int { return 0 }, deepEqual[*model.View]),
+		ResolvedDestinations: incremental.NewRelation[model.Key](g, "reaches", func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 }, deepEqual[model.ResolvedDestination]),
+		Pods:                 incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool { return a == b }),
+		Classes:              incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool { return a == b }),
+		instances:            incremental.NewRelation[model.Key](g, "instances", compareEndpoints, deepEqual[model.Endpoint]),
+		groups:               incremental.NewRelation[model.Key](g, "groups", compareEndpoints, deepEqual[model.Endpoint]),
+		services:             incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int { return strings.Compare(a.Name, b.Name) }, deepEqual[model.Service]),
+		pods:                 Of[*corev1.Pod](objects),
 	}
 	mesh.Views.TrackChanges()
-	mesh.Reaches.TrackChanges()
+	mesh.ResolvedDestinations.TrackChanges()
 	mesh.Pods.TrackChanges()
 	mesh.Classes.TrackChanges()
 	mesh.Findings.TrackChanges()
@@ -64,7 +64,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	incremental.AddRule(g, "service", m.Services, func(t *incremental.Evaluation, key model.Key, all []model.Service) {
 		mesh.services.Emit(t, key.Mesh, all[0])
 	})
-	incremental.AddRule(g, "reach", m.Destinations, mesh.reach)
+	incremental.AddRule(g, "reach", m.Destinations, mesh.resolveDestination)
 	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
 		view, findings, ok := model.NewView(reader{t, mesh}, key)
 		if !ok {
@@ -121,7 +121,7 @@ func (m *Mesh) reportShared(t *incremental.Evaluation, keeps, loses model.Key) {
 	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
 }
 
-func (m *Mesh) reach(t *incremental.Evaluation, key model.Key, all []model.Destination) {
+func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all []model.Destination) {
 	d := all[0]
 	mesh, ok := m.Meshes.ReadFirst(t, key.Mesh)
 	if !ok {
@@ -135,7 +135,7 @@ func (m *Mesh) reach(t *incremental.Evaluation, key model.Key, all []model.Desti
 	default:
 		endpoints = m.groups.Read(t, model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
-	m.Reaches.Emit(t, key, model.NewReach(mesh, d, endpoints))
+	m.ResolvedDestinations.Emit(t, key, model.ResolveDestination(mesh, d, endpoints))
 }
 
 // reader is the model as a rule sees it.
@@ -154,7 +154,9 @@ func (r reader) Router(key model.Key) (model.Router, bool)   { return r.m.Router
 func (r reader) Destination(k model.Key) (model.Destination, bool) {
 	return r.m.Destinations.ReadFirst(r.t, k)
 }
-func (r reader) Accesses(workload model.Key) []model.Access { return r.m.Accesses.Read(r.t, workload) }
+func (r reader) AuthorizationPolicies(workload model.Key) []model.AuthorizationPolicy {
+	return r.m.AuthorizationPolicies.Read(r.t, workload)
+}
 
 // Snapshot gives the whole model as it is, in canonical order.
 func (m *Model) Snapshot() *model.Model {
@@ -165,7 +167,9 @@ func (m *Model) Snapshot() *model.Model {
 	collect(m.Routers, &out.Routers)
 	collect(m.Destinations, &out.Destinations)
 	collect(m.Endpoints, &out.Endpoints)
-	m.Accesses.ForEach(func(_ model.Key, all []model.Access) { out.Accesses = append(out.Accesses, all...) })
+	m.AuthorizationPolicies.ForEach(func(_ model.Key, all []model.AuthorizationPolicy) {
+		out.AuthorizationPolicies = append(out.AuthorizationPolicies, all...)
+	})
 	return out.Canonical()
 }
 

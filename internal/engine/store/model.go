@@ -17,9 +17,9 @@ type Model struct {
 	Routers      *incremental.Relation[model.Key, model.Router]
 	Destinations *incremental.Relation[model.Key, model.Destination]
 	Endpoints    *incremental.Relation[model.Instance, model.Endpoint]
-	// Accesses are by the workload that they open.
-	Accesses *incremental.Relation[model.Key, model.Access]
-	Findings *incremental.Relation[model.ObjectRef, model.Finding]
+	// AuthorizationPolicies are by the workload that they open.
+	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
+	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
 	// Members names the mesh that an object belongs to.
 	Members *incremental.Relation[model.ObjectRef, string]
 }
@@ -27,15 +27,15 @@ type Model struct {
 // NewModel makes an empty model.
 func NewModel(g *incremental.Graph) *Model {
 	return &Model{
-		Meshes:       byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
-		Workloads:    byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin { return w.Origin }),
-		Services:     byOrigin[model.Key](g, "services", func(s model.Service) model.Origin { return s.Origin }),
-		Routers:      byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
-		Destinations: byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin { return d.Origin }),
-		Accesses:     byOrigin[model.Key](g, "accesses", func(a model.Access) model.Origin { return a.Origin }),
-		Endpoints:    incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints, deepEqual[model.Endpoint]),
-		Findings:     incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare, func(a, b model.Finding) bool { return a == b }),
-		Members:      incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare, func(a, b string) bool { return a == b }),
+		Meshes:                byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
+		Workloads:             byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin { return w.Origin }),
+		Services:              byOrigin[model.Key](g, "services", func(s model.Service) model.Origin { return s.Origin }),
+		Routers:               byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
+		Destinations:          byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin { return d.Origin }),
+		AuthorizationPolicies: byOrigin[model.Key](g, "accesses", func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
+		Endpoints:             incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints, deepEqual[model.Endpoint]),
+		Findings:              incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare, func(a, b model.Finding) bool { return a == b }),
+		Members:               incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare, func(a, b string) bool { return a == b }),
 	}
 }
 

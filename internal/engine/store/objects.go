@@ -17,11 +17,11 @@ import (
 // another value.
 type Objects struct {
 	g     *incremental.Graph
-	kinds map[reflect.Type]kind
+	kinds map[reflect.Type]kindRelation
 }
 
-// kind is a relation of objects of one kind, for objects of which only the value is known.
-type kind struct {
+// kindRelation is a relation of objects of one kind, for objects of which only the value is known.
+type kindRelation struct {
 	relation any
 	set      func(types.NamespacedName, client.Object)
 	drop     func(types.NamespacedName)
@@ -30,7 +30,7 @@ type kind struct {
 
 // NewObjects makes an empty set of objects.
 func NewObjects(g *incremental.Graph) *Objects {
-	return &Objects{g: g, kinds: map[reflect.Type]kind{}}
+	return &Objects{g: g, kinds: map[reflect.Type]kindRelation{}}
 }
 
 // Of gives the relation of the objects of a kind, one entry a namespace and name. Kinds that nobody asks for are not kept.
@@ -41,7 +41,7 @@ func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName,
 	}
 	r := incremental.NewRelation[types.NamespacedName](o.g, t.String(), func(T, T) int { return 0 },
 		func(a, b T) bool { return any(a) == any(b) })
-	o.kinds[t] = kind{
+	o.kinds[t] = kindRelation{
 		relation: r,
 		set:      func(name types.NamespacedName, object client.Object) { r.Set(name, object.(T)) },
 		drop:     r.Delete,

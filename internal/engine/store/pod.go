@@ -25,8 +25,8 @@ func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.E
 	}
 }
 
-// Ended tells whether a pod has run to its end: it is an instance of nothing any more.
-func Ended(pod *corev1.Pod) bool {
+// Terminated tells whether a pod has run to its end: it is an instance of nothing any more.
+func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 

@@ -100,7 +100,7 @@ func TestBadInput(t *testing.T) {
 }
 
 // Brackets in strings are no nesting, and what is just below a bound passes.
-func TestWhatIsAlmostTooMuchPasses(t *testing.T) {
+func TestBodiesBelowLimitsPass(t *testing.T) {
 	for name, object := range map[string]string{
 		"brackets in strings":     `{"metadata": {"name": "x"}, "spec": {"new": "` + strings.Repeat(`[{\"`, 10_000) + `"}}`,
 		"nested below the bound":  `{"metadata": {"name": "x"}, "spec": {"new": ` + strings.Repeat("[", 250) + strings.Repeat("]", 250) + `}}`,

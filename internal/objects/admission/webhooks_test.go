@@ -93,7 +93,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-func TestUpdatesThatChangeNothingOfImportancePass(t *testing.T) {
+func TestUnrelatedUpdatesPass(t *testing.T) {
 	for text, c := range map[string][2]string{
 		"finalizers of an object that would not be admitted now": {
 			`{kind: VirtualNode, metadata: {name: x, namespace: a, finalizers: []}, spec: {awsName: x, listeners: [{portMapping: {port: 1, protocol: http}}]}}`,
@@ -112,7 +112,7 @@ func TestUpdatesThatChangeNothingOfImportancePass(t *testing.T) {
 }
 
 // Fields that the API never had are in manifests that worked: an API server drops them, and they are no reason to refuse the rest.
-func TestFieldsThatManifestsHaveByMistakePass(t *testing.T) {
+func TestUnknownFieldsPass(t *testing.T) {
 	for text, object := range map[string]string{
 		"the mode of a client's TLS": `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {backendDefaults: {clientPolicy: {tls: {mode: STRICT, validation: {trust: {file: {certificateChain: /ca}}}}}}}}`,
 		"the prefix of a stream": `{kind: VirtualRouter, metadata: {name: x, namespace: a}, spec: {listeners: [{portMapping: {port: 80, protocol: tcp}}],
@@ -171,7 +171,7 @@ func (silent) List(context.Context, client.ObjectList, ...client.ListOption) err
 }
 
 // A rule that cannot be checked is not a rule that holds.
-func TestWithoutAnswersNothingIsAdmitted(t *testing.T) {
+func TestAPIServerErrorsDenyAdmission(t *testing.T) {
 	mux := http.NewServeMux()
 	scheme, err := dialect.NewScheme()
 	if err != nil {

@@ -37,7 +37,7 @@ func newIndex(dialects []Dialect) *index {
 }
 
 // set adds an object or replaces it, and gives the owners that have no member any more.
-func (x *index) set(o client.Object) (bereft []key) {
+func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
 	if x.dialects[reflect.TypeOf(o)] == nil {
 		return nil
 	}
@@ -53,11 +53,11 @@ func (x *index) set(o client.Object) (bereft []key) {
 		}
 		x.members[uid][k] = struct{}{}
 	}
-	return x.leave(k, before, x.ownersOf(o))
+	return x.removeMember(k, before, x.ownersOf(o))
 }
 
-// drop forgets an object, and gives the owners that have no member any more.
-func (x *index) drop(o client.Object) (bereft []key) {
+// remove forgets an object, and gives the owners that have no member any more.
+func (x *index) remove(o client.Object) (ownersWithoutMembers []key) {
 	k := keyOf(o)
 	old, known := x.objects[k]
 	if !known {
@@ -65,11 +65,11 @@ func (x *index) drop(o client.Object) (bereft []key) {
 	}
 	delete(x.objects, k)
 	delete(x.uids, old.GetUID())
-	return x.leave(k, x.ownersOf(old), nil)
+	return x.removeMember(k, x.ownersOf(old), nil)
 }
 
-// leave takes an object from its owners, but for those that it keeps.
-func (x *index) leave(k key, owners, keeps []types.UID) (bereft []key) {
+// removeMember takes an object from its owners, but for those that it keeps.
+func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMembers []key) {
 	for _, uid := range owners {
 		if slices.Contains(keeps, uid) {
 			continue
@@ -80,14 +80,14 @@ func (x *index) leave(k key, owners, keeps []types.UID) (bereft []key) {
 		}
 		delete(x.members, uid)
 		if owner, known := x.uids[uid]; known {
-			bereft = append(bereft, owner)
+			ownersWithoutMembers = append(ownersWithoutMembers, owner)
 		}
 	}
-	return bereft
+	return ownersWithoutMembers
 }
 
-// of gives an object, and those that say to belong to it.
-func (x *index) of(k key) (o client.Object, members []client.Object) {
+// lookup gives an object, and those that say to belong to it.
+func (x *index) lookup(k key) (o client.Object, members []client.Object) {
 	o = x.objects[k]
 	if o == nil {
 		return nil, nil
@@ -98,8 +98,8 @@ func (x *index) of(k key) (o client.Object, members []client.Object) {
 	return o, members
 }
 
-// leaving names the objects that are being deleted.
-func (x *index) leaving() (out []key) {
+// deleting names the objects that are being deleted.
+func (x *index) deleting() (out []key) {
 	for k, o := range x.objects {
 		if o.GetDeletionTimestamp() != nil {
 			out = append(out, k)

@@ -30,7 +30,7 @@ import (
 type cluster struct {
 	client.WithWatch
 	*Writer
-	flow     *engine.Flow
+	flow     *engine.Engine
 	recorder *events.FakeRecorder
 	metrics  *prometheus.Registry
 
@@ -110,7 +110,7 @@ func (c *cluster) create(t *testing.T, objects ...client.Object) {
 		}
 		c.flow.Set(o.DeepCopyObject().(client.Object))
 	}
-	c.flow.Settle()
+	c.flow.Sync()
 }
 
 // update gives an object of the cluster another spec; tell says whether the flow hears of it.
@@ -122,7 +122,7 @@ func (c *cluster) update(t *testing.T, o client.Object, tell bool) {
 	}
 	if tell {
 		c.flow.Set(o.DeepCopyObject().(client.Object))
-		c.flow.Settle()
+		c.flow.Sync()
 	}
 }
 

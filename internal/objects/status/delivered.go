@@ -7,8 +7,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// betweenComparisons is the least time between two looks at all findings of the delivery.
-const betweenComparisons = 100 * time.Millisecond
+// minDeliveredInterval is the least time between two looks at all findings of the delivery.
+const minDeliveredInterval = 100 * time.Millisecond
 
 // Wake tells that the findings of the delivery may have changed; it never blocks.
 func (w *Writer) Wake() {
@@ -18,8 +18,8 @@ func (w *Writer) Wake() {
 	}
 }
 
-// compareDelivered takes the findings of the delivery as they are now, and gives the objects about which they are others.
-func (w *Writer) compareDelivered() (others []model.ObjectRef) {
+// updateDelivered takes the findings of the delivery as they are now, and gives the objects about which they are others.
+func (w *Writer) updateDelivered() (changed []model.ObjectRef) {
 	now := map[model.ObjectRef][]model.Finding{}
 	for _, f := range w.Delivered() {
 		now[f.Object] = append(now[f.Object], f)
@@ -28,16 +28,16 @@ func (w *Writer) compareDelivered() (others []model.ObjectRef) {
 	defer w.mu.Unlock()
 	for ref, findings := range now {
 		if !slices.Equal(findings, w.delivered[ref]) {
-			others = append(others, ref)
+			changed = append(changed, ref)
 		}
 	}
 	for ref := range w.delivered {
 		if _, still := now[ref]; !still {
-			others = append(others, ref)
+			changed = append(changed, ref)
 		}
 	}
 	w.delivered = now
-	return others
+	return changed
 }
 
 // findings gives all that there is to say about an object, in canonical order.

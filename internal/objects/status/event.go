@@ -9,8 +9,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// tell records an event for a condition that has changed.
-func (w *Writer) tell(before, after client.Object) {
+// recordEvents records an event for a condition that has changed.
+func (w *Writer) recordEvents(before, after client.Object) {
 	was := conditions(before)
 	for kind, c := range conditions(after) {
 		if old := was[kind]; old == c {

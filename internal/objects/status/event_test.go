@@ -6,7 +6,7 @@ import (
 )
 
 // An event tells that something broke, or is mended; that all is well from the start is no news.
-func TestEvents(t *testing.T) {
+func TestEventsOnConditionChange(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", "nowhere"))
 		c.run(t)
@@ -14,12 +14,12 @@ func TestEvents(t *testing.T) {
 			t.Errorf("events: %s", got)
 		}
 		vn := c.node(t, "back")
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		c.update(t, vn, true) // the generation that was looked at is another, and nothing else
 		if got := c.happened(); got != "" || len(c.written()) == 0 {
 			t.Errorf("events about nothing: %s", got)
 		}
-		pass(lookAgain)
+		pass(resyncPeriod)
 		if got := c.happened(); got != "" {
 			t.Errorf("events about nothing: %s", got)
 		}

@@ -16,9 +16,9 @@ import (
 // reasonServed is the reason of a pod's condition that we keep True.
 const reasonServed = "Served"
 
-// closed lists the readiness gates of a pod, among those that are ours to open, that are not open. Pods that are going or have ended
+// closedGates lists the readiness gates of a pod, among those that are ours to open, that are not open. Pods that are going or have ended
 // need none.
-func closed(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
+func closedGates(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
 	}
@@ -40,18 +40,18 @@ func (w *Writer) ours(gate corev1.PodReadinessGate) bool {
 	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
 }
 
-// openGates sets the conditions that a pod's readiness waits for and that are ours. The pod that is read may be a slim one: the patch
+// reconcileGates sets the conditions that a pod's readiness waits for and that are ours. The pod that is read may be a slim one: the patch
 // names nothing but the conditions, and the pod's unique id.
-func (w *Writer) openGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
+func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
 	pod := &corev1.Pod{}
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, pod); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	gates := closed(pod, w.Gates)
+	gates := closedGates(pod, w.Gates)
 	if pod.UID != uid || len(gates) == 0 {
 		return nil
 	}
-	patch, err := openingPatch(uid, gates)
+	patch, err := gatePatch(uid, gates)
 	if err != nil {
 		return err
 	}
@@ -60,7 +60,7 @@ func (w *Writer) openGates(ctx context.Context, ref model.ObjectRef, uid types.U
 	}))
 }
 
-func openingPatch(uid types.UID, gates []dialect.ReadinessGate) ([]byte, error) {
+func gatePatch(uid types.UID, gates []dialect.ReadinessGate) ([]byte, error) {
 	var conditions []map[string]any
 	for _, gate := range gates {
 		conditions = append(conditions, map[string]any{

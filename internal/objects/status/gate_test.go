@@ -25,7 +25,7 @@ func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 
 // Pods that App Mesh's injector made wait for a registry that is gone: their gate is opened, once, and again when somebody closes it.
 // Other gates are others' business.
-func TestGatesOfOldPodsAreOpened(t *testing.T) {
+func TestReadinessGatesAreOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := gated("old", cloudMapGate, "mine")
 		old.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"}}
@@ -54,7 +54,7 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 		if got := state(); len(got) != 3 || got[cloudMapGate] != "True" || got["mine"] != "False" || got[corev1.ContainersReady] != "True" {
 			t.Errorf("conditions: %v", got)
 		}
-		pass(lookAgain)
+		pass(resyncPeriod)
 		if got := c.written(); len(got) != 0 {
 			t.Error("an open gate is opened")
 		}
@@ -66,12 +66,12 @@ func TestGatesOfOldPodsAreOpened(t *testing.T) {
 			t.Fatal(err)
 		}
 		c.flow.Set(pod)
-		c.flow.Settle()
+		c.flow.Sync()
 		if c.written(); state()[cloudMapGate] != "True" {
 			t.Error("a gate that somebody closed stays closed")
 		}
 		c.flow.Set(gated("old")) // another pod of the name, without a gate
-		c.flow.Settle()
+		c.flow.Sync()
 		if got := c.all(); len(got) != 1 || got[0].Name != "ended" {
 			t.Errorf("known are %v", got)
 		}

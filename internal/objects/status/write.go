@@ -15,10 +15,10 @@ import (
 // results are what becomes of a write.
 var results = []string{"written", "conflict", "gone", "failed"}
 
-// bring compares an object as it is now with what it should be, and writes it if it is not. What is read may be newer than what the
+// reconcileStatus compares an object as it is now with what it should be, and writes it if it is not. What is read may be newer than what the
 // findings are about, or older than our own last write: then it is not, or cannot be, written, and looked at again.
-func (w *Writer) bring(ctx context.Context, ref model.ObjectRef, e entry) error {
-	kind := w.forms[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
+func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e trackedObject) error {
+	kind := w.kinds[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 	now := kind.empty.DeepCopyObject().(client.Object)
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, now); err != nil {
 		return client.IgnoreNotFound(err)
@@ -40,7 +40,7 @@ func (w *Writer) bring(ctx context.Context, ref model.ObjectRef, e entry) error 
 		return nil
 	}
 	if err == nil {
-		w.tell(now, want)
+		w.recordEvents(now, want)
 	}
 	return err
 }
@@ -50,7 +50,7 @@ func (w *Writer) write(ctx context.Context, ref model.ObjectRef, patch func() er
 	if err := w.limiter.Wait(ctx); err != nil {
 		return err
 	}
-	w.wrote(ref)
+	w.markWritten(ref)
 	err := patch()
 	result := "failed"
 	switch {

@@ -30,12 +30,12 @@ const (
 	burst = 100
 	// workers is how many objects are written at the same time.
 	workers = 4
-	// betweenWrites is the least time between two writes of one object: of what happens meanwhile, the last is written.
-	betweenWrites = time.Second
+	// minWriteInterval is the least time between two writes of one object: of what happens meanwhile, the last is written.
+	minWriteInterval = time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// lookAgain is how often everything is looked at, for statuses that others have overwritten.
-	lookAgain = 10 * time.Minute
+	// resyncPeriod is how often everything is looked at, for statuses that others have overwritten.
+	resyncPeriod = 10 * time.Minute
 )
 
 // Dialect is a dialect that gives objects of its kinds a status.
@@ -74,14 +74,14 @@ type Options struct {
 // Writer writes statuses. Use New.
 type Writer struct {
 	Options
-	forms   map[schema.GroupKind]form
+	kinds   map[schema.GroupKind]kindInfo
 	queue   *workqueue.Queue[model.ObjectRef]
 	limiter *rate.Limiter
 	writes  *prometheus.CounterVec
 	wake    chan struct{} // the findings of the delivery are others
 
 	mu        sync.Mutex
-	known     map[model.ObjectRef]entry
+	tracked   map[model.ObjectRef]trackedObject
 	delivered map[model.ObjectRef][]model.Finding
 }
 
@@ -91,8 +91,8 @@ func New(o Options) (*Writer, error) {
 		o.WritesPerSecond = WritesPerSecond
 	}
 	w := &Writer{
-		Options: o, forms: map[schema.GroupKind]form{}, queue: workqueue.New[model.ObjectRef]("status", o.Registerer),
-		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1), known: map[model.ObjectRef]entry{},
+		Options: o, kinds: map[schema.GroupKind]kindInfo{}, queue: workqueue.New[model.ObjectRef]("status", o.Registerer),
+		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1), tracked: map[model.ObjectRef]trackedObject{},
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_status_writes_total", Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
 		}, []string{"result"}),
@@ -103,16 +103,16 @@ func New(o Options) (*Writer, error) {
 	if o.Registerer != nil {
 		o.Registerer.MustRegister(w.writes)
 	}
-	return w, w.learnKinds()
+	return w, w.registerKinds()
 }
 
 // Run writes until the context ends, beginning with a look at everything. Only one replica may run it, once at a time.
 func (w *Writer) Run(ctx context.Context) {
-	w.compareDelivered()
+	w.updateDelivered()
 	var both sync.WaitGroup
-	both.Go(func() { w.follow(ctx) })
+	both.Go(func() { w.watchDelivered(ctx) })
 	both.Go(func() {
-		w.queue.Run(ctx, workqueue.Reconciler[model.ObjectRef]{Workers: workers, ListKeys: w.all, Reconcile: w.look, OnFailure: w.failed})
+		w.queue.Run(ctx, workqueue.Reconciler[model.ObjectRef]{Workers: workers, ListKeys: w.all, Reconcile: w.reconcile, OnFailure: w.failed})
 	})
 	both.Wait()
 }
@@ -127,9 +127,9 @@ func (w *Writer) failed(ref model.ObjectRef, err error) {
 		"kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "error", err)
 }
 
-// follow looks at what the delivery speaks of, and at everything now and then.
-func (w *Writer) follow(ctx context.Context) {
-	everything := time.NewTicker(lookAgain)
+// watchDelivered looks at what the delivery speaks of, and at everything now and then.
+func (w *Writer) watchDelivered(ctx context.Context) {
+	everything := time.NewTicker(resyncPeriod)
 	defer everything.Stop()
 	for {
 		select {
@@ -138,28 +138,28 @@ func (w *Writer) follow(ctx context.Context) {
 		case <-everything.C:
 			w.queue.Add(w.all()...)
 		case <-w.wake:
-			w.queue.Add(w.compareDelivered()...)
+			w.queue.Add(w.updateDelivered()...)
 			select { // findings of the delivery come from as many sidecars as there are
 			case <-ctx.Done():
-			case <-time.After(betweenComparisons):
+			case <-time.After(minDeliveredInterval):
 			}
 		}
 	}
 }
 
-// look brings one object's status up to date.
-func (w *Writer) look(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
-	e, ok := w.entry(ref)
+// reconcile brings one object's status up to date.
+func (w *Writer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
+	e, ok := w.trackedObject(ref)
 	if !ok {
 		return 0, nil // it is gone
 	}
-	if wait := time.Until(e.written.Add(betweenWrites)); wait > 0 {
+	if wait := time.Until(e.written.Add(minWriteInterval)); wait > 0 {
 		return wait, nil
 	}
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if isPod(ref) {
-		return 0, w.openGates(ctx, ref, e.uid)
+		return 0, w.reconcileGates(ctx, ref, e.uid)
 	}
-	return 0, w.bring(ctx, ref, e)
+	return 0, w.reconcileStatus(ctx, ref, e)
 }

@@ -35,7 +35,7 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 		}
 		stop()
 		c.run(t) // another term of the same replica
-		pass(2 * lookAgain)
+		pass(2 * resyncPeriod)
 		if got := c.written(); len(got) != 0 {
 			t.Errorf("nothing changed, and written was %v", got)
 		}
@@ -43,12 +43,12 @@ func TestStatusIsWrittenOnce(t *testing.T) {
 }
 
 // One object changes: nothing else is looked at, not to speak of written.
-func TestOnlyWhatChangedIsLookedAt(t *testing.T) {
+func TestOnlyChangedObjectsAreReconciled(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", ""), node("other", ""))
 		c.run(t)
 		c.written()
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		c.setDelivered(about("back", "no"))
 		if got := c.written(); !slices.Equal(got, []string{"back"}) {
 			t.Errorf("written for a finding about the back: %v", got)
@@ -56,7 +56,7 @@ func TestOnlyWhatChangedIsLookedAt(t *testing.T) {
 		if got := summary(c.node(t, "back")); got != "VirtualNodeActive False RejectedBySidecar, generation 4" {
 			t.Errorf("the back: %s", got)
 		}
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		c.setDelivered()
 		if got := c.written(); !slices.Equal(got, []string{"back"}) || summary(c.node(t, "back")) != "VirtualNodeActive True Served, generation 4" {
 			t.Errorf("written when it is taken back: %v", got)
@@ -68,7 +68,7 @@ func TestOnlyWhatChangedIsLookedAt(t *testing.T) {
 			t.Errorf("written when the front changes: %v, %s", got, summary(c.node(t, "front")))
 		}
 		// The VirtualService that the front asks for comes: there is something else to say about the front.
-		pass(betweenWrites)
+		pass(minWriteInterval)
 		c.create(t, &api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "nowhere", Generation: 1}})
 		if got := c.written(); !slices.Contains(got, "front") || slices.Contains(got, "other") {
 			t.Errorf("written when its backend comes: %v", got)
@@ -77,7 +77,7 @@ func TestOnlyWhatChangedIsLookedAt(t *testing.T) {
 }
 
 // What others write into a status is kept; what they write over ours is written again, if not at once.
-func TestWhatOthersWrite(t *testing.T) {
+func TestForeignStatusWrites(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		vn := node("front", "")
 		vn.Status.Conditions = []api.Condition{{Type: "Mine", Status: "Unknown", Reason: "Asked"}}
@@ -96,14 +96,14 @@ func TestWhatOthersWrite(t *testing.T) {
 		if err := c.Status().Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		pass(lookAgain)
+		pass(resyncPeriod)
 		if got := summary(c.node(t, "front")); got != want {
 			t.Errorf("the front, when somebody has written over it: %s", got)
 		}
 	})
 }
 
-func TestFailuresAreTriedAgain(t *testing.T) {
+func TestFailedWritesAreRetried(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		failures := map[string][]error{
 			"front": {apierrors.NewConflict(virtualNodes, "front", errors.New("the object has been modified"))},
@@ -135,17 +135,17 @@ anymesh_status_writes_total{result="conflict"} 1
 anymesh_status_writes_total{result="failed"} 2
 anymesh_status_writes_total{result="gone"} 0
 anymesh_status_writes_total{result="written"} 4
-# HELP anymesh_queue_retries_total Retries after failures, by queue: status, release.
-# TYPE anymesh_queue_retries_total counter
-anymesh_queue_retries_total{queue="status"} 3
-`), "anymesh_status_writes_total", "anymesh_queue_retries_total"); err != nil {
+# HELP anymesh_workqueue_retries_total Reconciliations that failed and are retried, by queue: status, finalizers.
+# TYPE anymesh_workqueue_retries_total counter
+anymesh_workqueue_retries_total{queue="status"} 3
+`), "anymesh_status_writes_total", "anymesh_workqueue_retries_total"); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
 // Between a change and a write, objects go away, change, or come back as others: another change will tell.
-func TestObjectsThatMovedOn(t *testing.T) {
+func TestStaleObjectsAreSkipped(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *cluster, *api.VirtualNode){
 		"gone":    func(t *testing.T, c *cluster, o *api.VirtualNode) { c.remove(t, o) },
 		"changed": func(t *testing.T, c *cluster, o *api.VirtualNode) { c.update(t, o, false) },
@@ -191,12 +191,12 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 }
 
 // Who is gone is forgotten: names come and go for years.
-func TestWhatIsGoneIsForgotten(t *testing.T) {
+func TestDeletedObjectsAreUntracked(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""))
 		c.run(t)
 		c.flow.Delete(node("front", ""))
-		c.flow.Settle()
+		c.flow.Sync()
 		c.setDelivered(about("front", "no"))
 		pass(time.Second)
 		if n := len(c.all()); n != 1 {
@@ -206,7 +206,7 @@ func TestWhatIsGoneIsForgotten(t *testing.T) {
 }
 
 // Whoever gives findings may keep the list; the writer must not sort it, nor write behind it.
-func TestFindingsBelongToWhoGaveThem(t *testing.T) {
+func TestFindingsSliceIsNotModified(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		kept := append(make([]model.Finding, 0, 8), about("back", "z"), about("back", "m"))
 		c.extra = kept
@@ -218,7 +218,7 @@ func TestFindingsBelongToWhoGaveThem(t *testing.T) {
 	})
 }
 
-func TestKindsOfTwoDialects(t *testing.T) {
+func TestDuplicateKindIsAnError(t *testing.T) {
 	c := newCluster(t)
 	o := c.Options
 	o.Registerer, o.Dialects = nil, append(o.Dialects, o.Dialects[0])

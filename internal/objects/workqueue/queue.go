@@ -45,12 +45,12 @@ type Queue[K comparable] struct {
 // New creates a queue. Its metrics have the label queue with its name. A nil registerer disables them.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "anymesh_queue_retries_total", Help: "Retries after failures, by queue: status, release.",
+		Name: "anymesh_workqueue_retries_total", Help: "Reconciliations that failed and are retried, by queue: status, finalizers.",
 	})}
 	if metrics != nil {
 		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries,
 			prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-				Name: "anymesh_queue_depth", Help: "Objects in the queue, by queue: status, release.",
+				Name: "anymesh_workqueue_depth", Help: "Objects in the queue, by queue: status, finalizers.",
 			}, func() float64 { return float64(q.Len()) }))
 	}
 	return q

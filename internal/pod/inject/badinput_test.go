@@ -48,7 +48,7 @@ func TestBadInput(t *testing.T) {
 		"containers that are a map":     {of(`{"spec": {"containers": {}}}`), "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			recorder := postGuarded(t, newWebhook(place{workload: front()}), c.body)
+			recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), c.body)
 			if strings.Contains(recorder.Body.String(), `"allowed":true`) || !strings.Contains(strings.ReplaceAll(recorder.Body.String(), `\"`, `"`), c.says) {
 				t.Errorf("status %d: %.300s; want %s", recorder.Code, recorder.Body, c.says)
 			}
@@ -61,7 +61,7 @@ func TestNilObjectOnDelete(t *testing.T) {
 	for _, operation := range []string{"DELETE", "UPDATE", "CONNECT"} {
 		body := `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "7f", "operation": "` + operation + `", "object": null}}`
 		var review admissionv1.AdmissionReview
-		recorder := postGuarded(t, newWebhook(place{workload: front()}), body)
+		recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), body)
 		if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || !review.Response.Allowed || len(review.Response.Patch) > 0 {
 			t.Errorf("%s: %v %s", operation, err, recorder.Body)
 		}
@@ -73,10 +73,10 @@ func TestEphemeralContainers(t *testing.T) {
 	const with = `{metadata: {name: x}, spec: {containers: [{name: app}], ephemeralContainers: [{name: %s}]}}`
 	r := request(asJSON(t, fmt.Sprintf(with, "debugger")))
 	r.SubResource = "ephemeralcontainers"
-	if answer := newWebhook(place{workload: front()}).Handle(t.Context(), r); !answer.Allowed || len(answer.Patches) > 0 {
+	if answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), r); !answer.Allowed || len(answer.Patches) > 0 {
 		t.Errorf("a debugger: %+v", answer)
 	}
-	answer := newWebhook(place{workload: front()}).Handle(t.Context(), request(asJSON(t, fmt.Sprintf(with, "envoy"))))
+	answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(asJSON(t, fmt.Sprintf(with, "envoy"))))
 	if answer.Allowed || !strings.Contains(answer.Result.Message, "is called envoy") {
 		t.Errorf("a container of our name: %+v", answer)
 	}
@@ -87,7 +87,7 @@ func TestWrongUID(t *testing.T) {
 	for _, uid := range []string{"", "not a uid", strings.Repeat("u", 10_000)} {
 		body := bytes.Replace(review(t, asJSON(t, plain)), []byte(`"uid":"6f1d"`), []byte(`"uid":"`+uid+`"`), 1)
 		var got admissionv1.AdmissionReview
-		recorder := postGuarded(t, newWebhook(place{workload: front()}), string(body))
+		recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), string(body))
 		if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || !got.Response.Allowed || got.Response.UID != types.UID(uid) {
 			t.Errorf("%.20q: %v %.300s", uid, err, recorder.Body)
 		}
@@ -98,7 +98,7 @@ func TestWrongUID(t *testing.T) {
 func TestDryRunMustNotWrite(t *testing.T) {
 	for _, dry := range []bool{true, false} {
 		cluster := fake.NewClientset()
-		w := newWebhook(place{workload: front()})
+		w := newWebhook(fakeCluster{workload: front()})
 		w.KubeClient = cluster
 		r := request(asJSON(t, plain))
 		r.DryRun = &dry
@@ -115,7 +115,7 @@ func TestDryRunMustNotWrite(t *testing.T) {
 
 // TestTwoWebhooksRacing asks two replicas for the same pod many times at once: every answer is the same.
 func TestTwoWebhooksRacing(t *testing.T) {
-	replicas := []*Webhook{newWebhook(place{workload: front()}), newWebhook(place{workload: front()})}
+	replicas := []*Webhook{newWebhook(fakeCluster{workload: front()}), newWebhook(fakeCluster{workload: front()})}
 	raw := asJSON(t, plain)
 	want := admitted(t, raw, replicas[0].Handle(t.Context(), request(raw)))
 	var all sync.WaitGroup
@@ -131,7 +131,7 @@ func TestTwoWebhooksRacing(t *testing.T) {
 
 // TestReinvocationAfterOthers: another webhook adds containers of its own after us, and we are asked again.
 func TestReinvocationAfterOthers(t *testing.T) {
-	w := newWebhook(place{workload: front()})
+	w := newWebhook(fakeCluster{workload: front()})
 	raw := asJSON(t, plain)
 	once := admitted(t, raw, w.Handle(t.Context(), request(raw)))
 	var pod map[string]any

@@ -53,7 +53,7 @@ func TestCases(t *testing.T) {
 
 func answer(t *testing.T, given map[string]string) (name, text string) {
 	t.Helper()
-	p := place{workload: front()}
+	p := fakeCluster{workload: front()}
 	if err := yaml.UnmarshalStrict([]byte(given["namespace.yaml"]), &p.labels); err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func classed(t *testing.T, class string) []byte {
 }
 
 // The class of a pod is that of its annotation, else of its namespace, else of the mesh, and stays with the pod.
-func TestClassOfAPod(t *testing.T) {
+func TestClassOfPod(t *testing.T) {
 	for name, c := range map[string]struct{ pod, namespace, want, image, initImage string }{
 		"the default of the mesh":              {"", "", "small", "sidecar:1", "init:1"},
 		"the namespace's":                      {"", "second", "second", "second:1", "init:1"},
@@ -37,7 +37,7 @@ func TestClassOfAPod(t *testing.T) {
 		"the namespace's may be wrong by then": {"second", "nonsense", "second", "second:1", "init:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWebhook(place{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
+			w := newWebhook(fakeCluster{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
 			raw := classed(t, c.pod)
 			var pod corev1.Pod
 			if err := json.Unmarshal(admitted(t, raw, w.Handle(t.Context(), request(raw))), &pod); err != nil {
@@ -57,7 +57,7 @@ func TestClassOfAPod(t *testing.T) {
 	}
 }
 
-func TestClassesThatThereAreNot(t *testing.T) {
+func TestUnknownClassIsDenied(t *testing.T) {
 	const known = "; the classes of the mesh are small, second"
 	for name, c := range map[string]struct{ pod, namespace, says string }{
 		"of a pod":                        {"nonsense", "", `annotation anymesh.dev/sidecarClass of the pod is "nonsense", which is no sidecar driver` + known},
@@ -67,7 +67,7 @@ func TestClassesThatThereAreNot(t *testing.T) {
 		"built in, and without an entry":  {"unset", "", `"unset", which the mesh has no settings for: add an entry with sidecarName, sidecarImage and proxyServerPort to osm.sidecarDrivers`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWebhook(place{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
+			w := newWebhook(fakeCluster{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
 			response := w.Handle(t.Context(), request(classed(t, c.pod)))
 			if response.Allowed || !strings.Contains(response.Result.Message, c.says) || !strings.Contains(response.Result.Message, "pod front-1 cannot get a sidecar") {
 				t.Errorf("allowed %v: %v; want %q", response.Allowed, response.Result, c.says)

@@ -19,10 +19,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// small is a driver that asks for little, so that one sees what the injector does.
-type small struct{}
+// minimalDriver is a driver that asks for little, so that one sees what the injector does.
+type minimalDriver struct{}
 
-func (small) Patch(ctx context.Context) error {
+func (minimalDriver) Patch(ctx context.Context) error {
 	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
 	if !ok {
 		return errors.New("no injector context")
@@ -37,31 +37,33 @@ func (small) Patch(ctx context.Context) error {
 	return nil
 }
 
-func (small) Start(context.Context) (sidecar.HealthProbes, error) { return sidecar.HealthProbes{}, nil }
+func (minimalDriver) Start(context.Context) (sidecar.HealthProbes, error) {
+	return sidecar.HealthProbes{}, nil
+}
 
 func init() {
-	sidecar.Register("small", small{})
-	sidecar.Register("second", small{})
-	sidecar.Register("unset", small{}) // the mesh has no entry for it
+	sidecar.Register("small", minimalDriver{})
+	sidecar.Register("second", minimalDriver{})
+	sidecar.Register("unset", minimalDriver{}) // the mesh has no entry for it
 	if err := sidecar.InstallDriver("small"); err != nil {
 		panic(err)
 	}
 }
 
-// place puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of none.
-type place struct {
+// fakeCluster puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of none.
+type fakeCluster struct {
 	labels, annotations map[string]string
 	workload            *model.Workload
 	err                 error
 }
 
-func (p place) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
+func (p fakeCluster) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
 
-func (p place) Annotations(context.Context, string) (map[string]string, error) {
+func (p fakeCluster) Annotations(context.Context, string) (map[string]string, error) {
 	return p.annotations, nil
 }
 
-func (p place) SelectWorkload(context.Context, Dialect, *corev1.Pod) (model.Workload, bool, error) {
+func (p fakeCluster) SelectWorkload(context.Context, Dialect, *corev1.Pod) (model.Workload, bool, error) {
 	if p.workload == nil {
 		return model.Workload{}, false, p.err
 	}
@@ -76,7 +78,7 @@ func front() *model.Workload {
 	}
 }
 
-func newWebhook(p place) *Webhook {
+func newWebhook(p fakeCluster) *Webhook {
 	return &Webhook{
 		Dialects: []Dialect{appmesh.Dialect{}}, Workloads: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{

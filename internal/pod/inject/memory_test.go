@@ -12,9 +12,9 @@ import (
 
 // Keys are only in memory, and only the sidecar sees them: the folder that the agent writes to is an emptyDir of medium Memory
 // that no other container has, and the token is for nobody else either.
-func TestKeysStayInMemoryAndInTheSidecar(t *testing.T) {
+func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 	raw := asJSON(t, plain)
-	response := newWebhook(place{labels: map[string]string{}, workload: front()}).Handle(t.Context(), request(raw))
+	response := newWebhook(fakeCluster{labels: map[string]string{}, workload: front()}).Handle(t.Context(), request(raw))
 	var pod corev1.Pod
 	if err := json.Unmarshal(admitted(t, raw, response), &pod); err != nil {
 		t.Fatal(err)

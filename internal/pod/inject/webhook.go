@@ -57,7 +57,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if pod.Namespace == "" {
 		pod.Namespace = req.Namespace
 	}
-	claim, inject, err := w.decide(ctx, &pod)
+	claim, inject, err := w.selectWorkload(ctx, &pod)
 	if err != nil {
 		return admission.Denied(err.Error())
 	}
@@ -122,7 +122,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		return err
 	}
 	if len(o.InboundPorts) > 0 { // somebody calls the application
-		delayStop(pod, delay)
+		addPreStop(pod, delay)
 	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {

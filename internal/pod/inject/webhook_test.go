@@ -17,8 +17,8 @@ import (
 )
 
 // The API server asks again when other webhooks have changed the pod after us.
-func TestASecondCallChangesNothing(t *testing.T) {
-	w := newWebhook(place{workload: front()})
+func TestInjectionIsIdempotent(t *testing.T) {
+	w := newWebhook(fakeCluster{workload: front()})
 	raw := asJSON(t, plain)
 	once := admitted(t, raw, w.Handle(t.Context(), request(raw)))
 	for _, uid := range []string{"6f1d", "another"} {
@@ -32,7 +32,7 @@ func TestASecondCallChangesNothing(t *testing.T) {
 
 // What is answered to a dry run is what would be answered.
 func TestDryRunGetsTheSameAnswer(t *testing.T) {
-	w := newWebhook(place{workload: front()})
+	w := newWebhook(fakeCluster{workload: front()})
 	raw := asJSON(t, plain)
 	real, dry := request(raw), request(raw)
 	dry.DryRun = new(true)
@@ -43,7 +43,7 @@ func TestDryRunGetsTheSameAnswer(t *testing.T) {
 }
 
 // An API server may be newer than we are.
-func TestFieldsThatWeDoNotKnowStay(t *testing.T) {
+func TestUnknownFieldsAreKept(t *testing.T) {
 	raw := asJSON(t, `
 apiVersion: v1
 kind: Pod
@@ -55,7 +55,7 @@ spec:
   containers: [{name: app, image: "app:1", new: 4, livenessProbe: {httpGet: {path: /, port: 8080, new: 5}}}]
 status: null
 `)
-	out := admitted(t, raw, newWebhook(place{workload: front()}).Handle(t.Context(), request(raw)))
+	out := admitted(t, raw, newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw)))
 	var pod struct {
 		Metadata struct {
 			New struct{ Deep []int }
@@ -88,24 +88,24 @@ func TestErrorsNameTheAnnotation(t *testing.T) {
 	} {
 		raw := asJSON(t, plain)
 		raw = bytes.Replace(raw, []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
-		r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw))
+		r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw))
 		if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") || !strings.Contains(r.Result.Message, "pod front-1") {
 			t.Errorf("%s: %q is answered with %+v", key, value, r.Result)
 		}
 	}
 	for key, value := range map[string]string{"ports": "", "egressIgnoredIPs": " ", "secretMounts": ",", "sidecarEnv": "A=", "sidecarEnvJson": "[]"} {
 		raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
-		if r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
+		if r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
 			t.Errorf("%s: %q is refused: %s", key, value, r.Result.Message)
 		}
 	}
 }
 
 // With several mistakes, the answer is the same each time.
-func TestAnswersAreTheSameEachTime(t *testing.T) {
+func TestResponseIsDeterministic(t *testing.T) {
 	raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`),
 		[]byte(`"metadata":{"annotations":{"appmesh.k8s.aws/ports":"x","appmesh.k8s.aws/cpuLimit":"x","appmesh.k8s.aws/secretMounts":"x","appmesh.k8s.aws/sidecarEnv":"x"},`), 1)
-	w := newWebhook(place{workload: front()})
+	w := newWebhook(fakeCluster{workload: front()})
 	first := w.Handle(t.Context(), request(raw)).Result.Message
 	for range 20 {
 		if again := w.Handle(t.Context(), request(raw)).Result.Message; again != first {
@@ -114,9 +114,9 @@ func TestAnswersAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestWhyAPodCannotBePlacedIsAnswered(t *testing.T) {
+func TestSelectionErrorIsReturned(t *testing.T) {
 	raw := asJSON(t, plain)
-	r := newWebhook(place{err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y")}).Handle(t.Context(), request(raw))
+	r := newWebhook(fakeCluster{err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y")}).Handle(t.Context(), request(raw))
 	if r.Allowed || !strings.Contains(r.Result.Message, "x,y") {
 		t.Errorf("%+v", r)
 	}
@@ -152,7 +152,7 @@ func post(t testing.TB, body []byte) *httptest.ResponseRecorder {
 	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mutate-v1-pod", bytes.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
-	(&admission.Webhook{Handler: newWebhook(place{workload: front()})}).ServeHTTP(recorder, request)
+	(&admission.Webhook{Handler: newWebhook(fakeCluster{workload: front()})}).ServeHTTP(recorder, request)
 	return recorder
 }
 
@@ -186,7 +186,7 @@ func FuzzPod(f *testing.F) {
 		if json.Unmarshal(raw, &object) != nil || object == nil {
 			return
 		}
-		r := newWebhook(place{workload: front()}).Handle(t.Context(), request(raw))
+		r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw))
 		if !r.Allowed {
 			return
 		}
@@ -194,7 +194,7 @@ func FuzzPod(f *testing.F) {
 		if len(r.Patches) == 0 {
 			return
 		}
-		if again := newWebhook(place{workload: front()}).Handle(t.Context(), request(out)); len(again.Patches) != 0 {
+		if again := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(out)); len(again.Patches) != 0 {
 			text, _ := yaml.JSONToYAML(out)
 			t.Errorf("a second call changes\n%s\nby %v", text, again.Patches)
 		}

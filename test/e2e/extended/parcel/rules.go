@@ -41,7 +41,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	incremental.AddRule(g, "parcel Pod", store.Of[*corev1.Pod](objects), func(t *incremental.Evaluation, id types.NamespacedName, all []*corev1.Pod) {
 		pod := all[0]
 		key, ok := apps.ReadFirst(t, app{id.Namespace, pod.Labels["app"]})
-		if ok && !store.Ended(pod) {
+		if ok && !store.Terminated(pod) {
 			out.AddEndpoint(t, store.EndpointOf(pod, key, d.trustDomain))
 		}
 	})

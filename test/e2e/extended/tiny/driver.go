@@ -84,7 +84,7 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 }
 
 // RenderDestination gives the reach as it is.
-func (Driver) RenderDestination(r model.Reach) []sidecar.Resource {
+func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	return []sidecar.Resource{resource(reachType, r.Destination.Name, r, r.Destination.Origin)}
 }
 

@@ -76,7 +76,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 }
 
 // addressOf picks an address of a destination; empty if there is none.
-func addressOf(r model.Reach) string {
+func addressOf(r model.ResolvedDestination) string {
 	port := strconv.Itoa(int(r.Destination.Port))
 	if r.Destination.Discovery.Kind == model.DiscoverDNS {
 		return net.JoinHostPort(r.Destination.Discovery.Hostname+".", port)

@@ -26,13 +26,13 @@ import (
 type mesh struct {
 	mu      sync.RWMutex
 	view    *model.View
-	reaches map[string]model.Reach // by destination
+	reaches map[string]model.ResolvedDestination // by destination
 	// versions are those of the resources, by type and name: a server that we come back to sends what differs.
 	versions map[string]map[string]string
 }
 
 func newMesh() *mesh {
-	return &mesh{reaches: map[string]model.Reach{}, versions: map[string]map[string]string{viewType: {}, reachType: {}}}
+	return &mesh{reaches: map[string]model.ResolvedDestination{}, versions: map[string]map[string]string{viewType: {}, reachType: {}}}
 }
 
 // ready is an error until there is a view with all of its destinations.
@@ -114,7 +114,7 @@ func (m *mesh) take(response *discoveryv3.DeltaDiscoveryResponse) error {
 				m.view = view
 			}
 		} else {
-			var reach model.Reach
+			var reach model.ResolvedDestination
 			if err = json.Unmarshal(body, &reach); err == nil {
 				m.reaches[r.GetName()] = reach
 			}

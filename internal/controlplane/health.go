@@ -1,0 +1,82 @@
+package controlplane
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/http"
+	"strconv"
+	"time"
+
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// catalog shows drivers the mesh as it is.
+type catalog struct{ *engine.Engine }
+
+// Workloads lists the workloads in canonical order.
+func (c catalog) Workloads() []model.Key {
+	state := c.State()
+	if state == nil {
+		return nil
+	}
+	var out []model.Key
+	for _, w := range state.Index.Model.Workloads {
+		out = append(out, w.Key)
+	}
+	return out
+}
+
+// live tells whether to go on is better than to begin again. Waiting for the API server is.
+func (cp *controlPlane) live(ctx context.Context) error {
+	if !cp.assembled.Load() {
+		return nil
+	}
+	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Liveness })
+}
+
+// ready tells whether we can serve. Once we can, an API server that goes away changes nothing about that: what is known is served on.
+func (cp *controlPlane) ready(ctx context.Context) error {
+	if !cp.assembled.Load() || !cp.engine.Ready() {
+		return errors.New(cmp.Or(cp.progress.notReadyReason(), "the control plane is starting"))
+	}
+	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Readiness })
+}
+
+// probe asks a driver's health endpoint on the loopback address. No endpoint is good health.
+func probe(ctx context.Context, p *sidecar.HealthProbe) error {
+	if p == nil {
+		return nil
+	}
+	timeout := p.Timeout
+	if timeout == 0 {
+		timeout = time.Second
+	}
+	ctx, cancel := context.WithTimeout(ctx, timeout)
+	defer cancel()
+	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(int(p.Port)))
+	if !p.HTTP {
+		conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", address)
+		if err != nil {
+			return err
+		}
+		return conn.Close()
+	}
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+address+p.Path, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	if response.StatusCode < 200 || response.StatusCode >= 400 {
+		return fmt.Errorf("%s answers %s", p.Path, response.Status)
+	}
+	return nil
+}

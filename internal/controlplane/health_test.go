@@ -1,0 +1,102 @@
+package controlplane
+
+import (
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strconv"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/client-go/rest"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+func TestCatalogReturnsCurrentState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cp := newPlane()
+		c := catalog{cp.engine}
+		front := model.Key{Mesh: "m", Name: "front_a"}
+		if _, ok := c.View(front); ok || c.Workloads() != nil {
+			t.Error("there is something to see before the first state")
+		}
+		dump := httptest.NewRecorder()
+		cp.dumpModel(dump, nil)
+		if dump.Code != http.StatusServiceUnavailable {
+			t.Errorf("the model before the first state: status %d", dump.Code)
+		}
+		cp.start(t)
+		if v, ok := c.View(front); !ok || v.Workload.Key != front {
+			t.Errorf("view of the front: %v", ok)
+		}
+		if got := c.Workloads(); len(got) != 1 || got[0] != front {
+			t.Errorf("workloads: %v", got)
+		}
+		dump = httptest.NewRecorder()
+		cp.dumpModel(dump, nil)
+		if dump.Code != http.StatusOK || !strings.Contains(dump.Body.String(), `"front_a"`) {
+			t.Errorf("the model: status %d\n%s", dump.Code, dump.Body)
+		}
+	})
+}
+
+func TestDriverHealthProbes(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		code, err := strconv.Atoi(strings.TrimPrefix(r.URL.Path, "/"))
+		if err != nil {
+			<-r.Context().Done()
+			return
+		}
+		w.WriteHeader(code)
+	}))
+	t.Cleanup(server.Close)
+	u, err := url.Parse(server.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	port, err := strconv.ParseInt(u.Port(), 10, 32)
+	if err != nil {
+		t.Fatal(err)
+	}
+	closed, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	nobody := int32(closed.Addr().(*net.TCPAddr).Port)
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	for text, c := range map[string]struct {
+		probe *sidecar.HealthProbe
+		good  bool
+	}{
+		"no probe":         {nil, true},
+		"an answer":        {&sidecar.HealthProbe{Path: "/200", Port: int32(port), HTTP: true}, true},
+		"a redirect":       {&sidecar.HealthProbe{Path: "/399", Port: int32(port), HTTP: true}, true},
+		"an error":         {&sidecar.HealthProbe{Path: "/500", Port: int32(port), HTTP: true}, false},
+		"no answer":        {&sidecar.HealthProbe{Path: "/never", Port: int32(port), HTTP: true, Timeout: 50 * time.Millisecond}, false},
+		"a connection":     {&sidecar.HealthProbe{Port: int32(port), TCPSocket: true}, true},
+		"nobody there":     {&sidecar.HealthProbe{Port: nobody, TCPSocket: true}, false},
+		"nobody, for HTTP": {&sidecar.HealthProbe{Path: "/200", Port: nobody, HTTP: true}, false},
+	} {
+		if err := probe(t.Context(), c.probe); (err == nil) != c.good {
+			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+func TestClusterIsIPv6(t *testing.T) {
+	for host, want := range map[string]bool{
+		"https://10.0.0.1:443": false, "https://[fd00::1]:443": true, "https://kubernetes.default": false, "": false, "::": false,
+	} {
+		cp := &controlPlane{Config: Config{KubeConfig: &rest.Config{Host: host}}}
+		if got := cp.clusterIsIPv6(); got != want {
+			t.Errorf("API server at %q: IPv6 %v", host, got)
+		}
+	}
+}

@@ -1,0 +1,51 @@
+package controlplane
+
+import (
+	"bytes"
+	"strings"
+	"testing"
+
+	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+)
+
+// Whoever applies the manifests again empties what the API server trusts us by; it is filled in again, and nothing else is touched.
+func TestWebhookCABundleIsRestored(t *testing.T) {
+	cp := newPlane()
+	cp.ca = newCA(t)
+	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations},
+		Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "a.x"}, {Name: "b.x", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("old")}}},
+	}
+	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
+		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "c.x"}},
+	}
+	cp.client = apiServer(t, mutating)
+	if err := cp.updateWebhookCA(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
+		t.Errorf("one of them is missing: %v", err)
+	}
+	if err := cp.client.Create(t.Context(), validating); err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]bool{}
+	for range 3 {
+		if err := cp.updateWebhookCA(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for _, o := range []client.Object{mutating, validating} {
+			if err := cp.client.Get(t.Context(), client.ObjectKeyFromObject(o), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		versions[mutating.ResourceVersion+" "+validating.ResourceVersion] = true
+	}
+	for _, c := range []admissionregistrationv1.WebhookClientConfig{mutating.Webhooks[0].ClientConfig, mutating.Webhooks[1].ClientConfig, validating.Webhooks[0].ClientConfig} {
+		if !bytes.Equal(c.CABundle, cp.ca.Bundle().PEM()) {
+			t.Errorf("trusted is %q", c.CABundle)
+		}
+	}
+	if len(versions) != 1 {
+		t.Errorf("what was right was written again: %v", versions)
+	}
+}

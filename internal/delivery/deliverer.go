@@ -1,0 +1,216 @@
+package delivery
+
+import (
+	"fmt"
+	"log/slog"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// Publisher is what the discovery server does with configuration.
+type Publisher interface {
+	Publish(key string, snapshot *xds.Snapshot, since time.Time)
+	Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool
+	Remove(key string)
+	Disconnect(match func(xds.Client) bool) int
+}
+
+// Mesh is what sidecars must know, as it is now.
+type Mesh interface {
+	View(workload model.Key) (*model.View, bool)
+	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
+	WorkloadOf(podUID string) (model.Workload, bool)
+	// Classes lists the classes of a workload's pods, ClassOf gives that of one; empty is that of a pod that names none.
+	Classes(workload model.Key) []string
+	ClassOf(podUID string) string
+}
+
+// Deliverer renders views for the sidecars of one driver and publishes them. Its zero value is not usable; use New.
+type Deliverer struct {
+	publisher Publisher
+	mesh      Mesh
+	class     Class
+	log       *slog.Logger
+	// changed is called when the findings may have changed.
+	changed func()
+
+	mu           sync.Mutex
+	renderer     sidecar.Renderer
+	workloads    map[model.Key]*workload
+	destinations map[model.Key]*destination
+	rejected     rejections
+	rendered     *prometheus.CounterVec
+}
+
+// workload is what became of a view.
+type workload struct {
+	// own are the resources of the view, destinations those that it leads to, as they were published last.
+	own          resources
+	destinations []model.Key
+	// owner is where a resource is reported that comes from no field.
+	owner    model.Origin
+	findings []model.Finding
+	// used is whether a pod of the workload has the driver.
+	used bool
+}
+
+// destination is what became of a reach: rendered once, for all workloads that have it, and as long as there are any.
+type destination struct {
+	resources resources
+	users     map[model.Key]struct{}
+}
+
+// New makes a deliverer for the sidecars of one driver. It delivers nothing until it has a publisher, a mesh and a renderer.
+func New(log *slog.Logger, class Class, changed func()) *Deliverer {
+	return &Deliverer{
+		class: class, log: log, changed: changed,
+		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, rejected: rejections{},
+		rendered: newRendered(),
+	}
+}
+
+// Connect says where configuration comes from and goes to; call it before the first change.
+func (d *Deliverer) Connect(m Mesh, p Publisher) { d.mesh, d.publisher = m, p }
+
+// SetRenderer is a driver's Deliver; call it before the first change.
+func (d *Deliverer) SetRenderer(r sidecar.Renderer) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.renderer = r
+}
+
+// Renders tells whether there is a renderer: a driver that delivers by itself gives none.
+func (d *Deliverer) Renders() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.renderer != nil
+}
+
+// Deliver is a sink of the flow: it publishes what is not as it was.
+func (d *Deliverer) Deliver(c engine.Change) {
+	d.mu.Lock()
+	changed := d.deliver(c)
+	d.mu.Unlock()
+	if changed {
+		d.changed()
+	}
+}
+
+func (d *Deliverer) deliver(c engine.Change) (changed bool) {
+	if d.renderer == nil {
+		return false
+	}
+	updates := d.renderDestinations(c.Destinations)
+	for _, key := range d.affected(c) {
+		changed = d.syncWorkload(key, c.Since) || changed
+		delete(updates, key) // with the whole view they have been published
+	}
+	for _, key := range slices.SortedFunc(maps.Keys(updates), model.Key.Compare) {
+		u := updates[key]
+		d.publisher.Update(key.String(), u.changed, u.removed, c.Since)
+	}
+	changed = d.updateUsed(c.Classes) || changed
+	d.disconnectMoved(c.Pods)
+	return d.pruneRejections() || changed
+}
+
+// syncWorkload publishes a workload as it is now, or removes it, and tells whether there is something else to say of it.
+func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) {
+	before := d.workload(key).activeFindings()
+	classes := d.mesh.Classes(key)
+	view, there := d.mesh.View(key)
+	if !there || !d.class.serves(classes) {
+		if d.workloads[key] != nil {
+			d.removeWorkload(key)
+			d.publisher.Remove(key.String())
+		}
+		return len(before) > 0
+	}
+	if err := d.publish(key, view, since); err != nil {
+		d.log.Error("view is not delivered; sidecars keep what they have", "workload", key, "driver", d.class.Name, "error", err)
+	}
+	w := d.workloads[key]
+	w.used = d.class.uses(classes)
+	return !slices.Equal(before, w.activeFindings())
+}
+
+// publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
+func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
+	d.rendered.WithLabelValues("view").Inc()
+	rendered, findings := d.renderer.Render(view)
+	w := &workload{owner: view.Workload.Origin}
+	for _, to := range view.Destinations {
+		w.destinations = append(w.destinations, to.Key)
+		d.addUser(to.Key, key)
+	}
+	before := d.workload(key)
+	var snapshot *xds.Snapshot
+	var err error
+	if w.own, err = encode(rendered); err == nil {
+		snapshot, err = d.snapshot(w)
+	}
+	if err != nil {
+		err = fmt.Errorf("workload %s: %w", key, err)
+		failed := model.NewFinding(view.Workload.Origin, model.CodeNotSupported,
+			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.class.Name, err))
+		failed.Severity = model.Error
+		d.removeUser(key, w.destinations, before.destinations)
+		w.own, w.destinations, w.findings = before.own, before.destinations, []model.Finding{failed}
+		d.workloads[key] = w
+		return err
+	}
+	w.findings = slices.Concat(findings, model.Unsupported(d.class.Name, view.Needs(), d.renderer.Supports()))
+	d.removeUser(key, before.destinations, w.destinations)
+	d.workloads[key] = w
+	d.publisher.Publish(key.String(), snapshot, since)
+	return nil
+}
+
+// snapshot is all that the sidecars of a workload must know.
+func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
+	all := w.own.appendTo(nil)
+	for _, to := range w.destinations {
+		all = d.destinations[to].resources.appendTo(all)
+	}
+	return xds.NewSnapshot(all...)
+}
+
+// workload gives what is known of a workload; nothing yet is fine.
+func (d *Deliverer) workload(key model.Key) *workload {
+	if w := d.workloads[key]; w != nil {
+		return w
+	}
+	return &workload{}
+}
+
+// removeWorkload forgets a workload.
+func (d *Deliverer) removeWorkload(key model.Key) {
+	d.removeUser(key, d.workload(key).destinations, nil)
+	delete(d.workloads, key)
+}
+
+// disconnectMoved sends sidecars away whose pod is an instance of another workload now, or has another driver; they come back and are placed anew.
+func (d *Deliverer) disconnectMoved(pods []string) {
+	to := map[string]string{}
+	for _, uid := range pods {
+		w, known := d.mesh.WorkloadOf(uid)
+		switch {
+		case known && d.class.Has(d.mesh.ClassOf(uid)):
+			to[uid] = w.Key.String()
+		case known:
+			to[uid] = ""
+		}
+	}
+	if len(to) > 0 {
+		d.publisher.Disconnect(func(c xds.Client) bool { key, moved := to[c.Identity]; return moved && key != c.Key })
+	}
+}

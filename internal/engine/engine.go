@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"context"
+	"log/slog"
+	"reflect"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+)
+
+// Sink gets each change, once it is in. Calls do not overlap; a slow sink delays the next change, which then takes more events
+// together.
+type Sink func(Change)
+
+// Engine turns events about objects into changes of the mesh. Use New.
+type Engine struct {
+	sinks   []Sink
+	log     *slog.Logger
+	metrics *metrics
+
+	mu            sync.Mutex
+	pending       map[id]event
+	oldestPending time.Time // when the first pending event came; zero if there is none
+	started       bool      // the first change has been made
+	nextChange    chan struct{}
+	wake          chan struct{}
+
+	// world is changed by Run alone, under lock; everybody else reads.
+	stateMu  sync.RWMutex
+	state    *meshState
+	snapshot *State // of the world as it is, if somebody has asked for it; guarded by mu
+}
+
+// id names an object of any kind.
+type id struct {
+	kind reflect.Type
+	name types.NamespacedName
+}
+
+// event is the last thing that happened to an object.
+type event struct {
+	object  client.Object
+	deleted bool
+}
+
+// New makes a flow. Sinks are called in the order given.
+func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Engine {
+	return &Engine{
+		sinks: sinks, log: log, metrics: newMetrics(), state: newMeshState(dialects),
+		pending: map[id]event{}, nextChange: make(chan struct{}), wake: make(chan struct{}, 1),
+	}
+}
+
+// AddSink adds a sink; call it before Run.
+func (e *Engine) AddSink(s Sink) { e.sinks = append(e.sinks, s) }
+
+// Set adds an object or replaces the one of its kind, namespace and name. The flow keeps it; it must not change any more.
+func (e *Engine) Set(object client.Object) { e.enqueue(event{object: object}) }
+
+// Delete forgets the object of the kind, namespace and name of the one given.
+func (e *Engine) Delete(object client.Object) { e.enqueue(event{object: object, deleted: true}) }
+
+func (e *Engine) enqueue(ev event) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.pending[id{reflect.TypeOf(ev.object), client.ObjectKeyFromObject(ev.object)}] = ev
+	if e.oldestPending.IsZero() {
+		e.oldestPending = time.Now()
+	}
+	select {
+	case e.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Run makes changes until the context ends. It takes what is there at once, so start it when all objects are.
+func (e *Engine) Run(ctx context.Context) error {
+	for {
+		e.Sync()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-e.wake:
+		}
+	}
+}
+
+// Sync takes all pending events together, and hands out the change that they make. Run calls it whenever there are some; who wants to
+// decide about the time calls it instead of Run.
+func (e *Engine) Sync() {
+	e.mu.Lock()
+	events, since := e.pending, e.oldestPending
+	e.pending, e.oldestPending = map[id]event{}, time.Time{}
+	select {
+	case <-e.wake: // for events that are in already
+	default:
+	}
+	e.mu.Unlock()
+
+	begun := time.Now()
+	c := e.apply(events)
+	c.Started, c.Synced, c.Events = begun, time.Now(), len(events)
+	e.mu.Lock()
+	if e.started {
+		c.Since = since
+	}
+	e.started = true
+	e.snapshot = nil
+	next := e.nextChange
+	e.nextChange = make(chan struct{})
+	e.mu.Unlock()
+	e.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods", len(c.Pods), "told", len(c.FindingsChanged))
+	for _, sink := range e.sinks {
+		sink(c)
+	}
+	e.metrics.observe(c, time.Now())
+	close(next)
+}
+
+func (e *Engine) apply(events map[id]event) Change {
+	e.stateMu.Lock()
+	defer e.stateMu.Unlock()
+	for _, ev := range events {
+		if ev.deleted {
+			e.state.objects.Delete(ev.object)
+		} else {
+			e.state.objects.Set(ev.object)
+		}
+	}
+	c := e.state.sync()
+	for _, ev := range events {
+		if ev.deleted {
+			c.Deleted = append(c.Deleted, ev.object)
+		} else {
+			c.Objects = append(c.Objects, ev.object)
+		}
+	}
+	return c
+}

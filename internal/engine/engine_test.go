@@ -1,0 +1,169 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"strconv"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/model"
+)
+
+func mesh() *api.Mesh {
+	return &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+}
+
+func node(name string) *api.VirtualNode {
+	return &api.VirtualNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
+		Spec:       api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
+	}
+}
+
+func pod(app, uid string) *corev1.Pod {
+	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app}}}
+}
+
+// run starts a flow in a bubble where time and goroutines stand still for the test to look.
+func run(t *testing.T, f *Engine) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error)
+	go func() { done <- f.Run(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-done; err != nil {
+			t.Errorf("the flow ended with %v", err)
+		}
+	})
+}
+
+// Nothing happens while nothing changes.
+func TestOneChangeForOneEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var changes []Change
+		f := New(quiet, dialects, func(c Change) { changes = append(changes, c) })
+		f.Set(mesh())
+		if f.Ready() || f.State() != nil {
+			t.Error("ready before the first change")
+		}
+		run(t, f)
+		synctest.Wait()
+		if len(changes) != 1 || len(changes[0].Objects) != 1 || !f.Ready() {
+			t.Fatalf("%d changes for what was there at the start", len(changes))
+		}
+		for i := range 3 {
+			f.Set(node("n" + strconv.Itoa(i)))
+			synctest.Wait()
+		}
+		if len(changes) != 4 || len(changes[3].Views) != 1 || len(f.State().Views) != 3 {
+			t.Errorf("%d changes after three events, one at a time", len(changes))
+		}
+		f.Delete(node("n0"))
+		synctest.Wait()
+		if len(changes) != 5 || len(changes[4].Deleted) != 1 || len(f.State().Views) != 2 {
+			t.Errorf("%d changes after a deletion", len(changes))
+		}
+	})
+}
+
+// A slow sink sees fewer changes; the last one holds everything.
+func TestPendingEventsAreCoalesced(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var seen atomic.Int32
+		proceed := make(chan struct{})
+		f := New(quiet, dialects)
+		f.AddSink(func(Change) {
+			seen.Add(1)
+			<-proceed
+		})
+		f.Set(mesh())
+		run(t, f)
+		synctest.Wait()
+		for i := range 100 {
+			f.Set(node("n" + strconv.Itoa(i)))
+		}
+		synctest.Wait()
+		close(proceed)
+		synctest.Wait()
+		if n := seen.Load(); n != 2 {
+			t.Errorf("the sink saw %d changes, not the first and the last", n)
+		}
+		if n := len(f.State().Views); n != 100 {
+			t.Errorf("in the end there are %d of 100 workloads", n)
+		}
+	})
+}
+
+// Since is when the first event came in, so that one can tell how long users wait.
+func TestSinceIsTimeOfFirstEvent(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var slow atomic.Bool
+		var last Change
+		f := New(quiet, dialects, func(c Change) {
+			last = c
+			if slow.Load() {
+				time.Sleep(time.Minute) // of the bubble's time
+			}
+		})
+		f.Set(mesh())
+		run(t, f)
+		synctest.Wait()
+		if !last.Since.IsZero() {
+			t.Errorf("what was there at the start came at %s", last.Since)
+		}
+		slow.Store(true)
+		f.Set(node("m"))
+		synctest.Wait()
+		first := time.Now()
+		f.Set(node("n"))
+		time.Sleep(time.Second)
+		f.Set(node("o"))
+		time.Sleep(2 * time.Minute)
+		synctest.Wait()
+		if !last.Since.Equal(first) || len(last.Views) != 2 {
+			t.Errorf("since %s, the first event came at %s", last.Since, first)
+		}
+	})
+}
+
+func TestAwait(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := New(quiet, dialects)
+		views := func(n int) func() bool { return func() bool { return len(f.State().Views) >= n } }
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
+		defer cancel()
+		if err := f.Await(ctx, views(0)); !errors.Is(err, context.DeadlineExceeded) {
+			t.Errorf("before the first change: %v", err)
+		}
+		f.Set(mesh())
+		run(t, f)
+		if err := f.Await(t.Context(), views(0)); err != nil {
+			t.Errorf("with a mesh that will do: %v", err)
+		}
+		var done atomic.Bool
+		go func() {
+			if f.Await(t.Context(), views(2)) == nil {
+				done.Store(true)
+			}
+		}()
+		f.Set(node("a"))
+		synctest.Wait()
+		if done.Load() {
+			t.Error("one view was enough, where two were asked for")
+		}
+		f.Set(node("b"))
+		synctest.Wait()
+		if _, ok := f.View(model.Key{Mesh: "m", Name: "b_a"}); !ok || !done.Load() {
+			t.Error("what was waited for did not come")
+		}
+	})
+}

@@ -1,0 +1,226 @@
+package engine
+
+import (
+	"fmt"
+	"maps"
+	"net/netip"
+	"reflect"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// sameAddress compares addresses, whose fields nobody can see.
+var sameAddress = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
+
+// TestIncrementalEqualsFull lets random objects come, change and go, in any order, and compares after each few events what the flow
+// made of it with what comes out when one starts afresh with the objects that there are. Origins count: findings name them.
+func TestIncrementalEqualsFull(t *testing.T) {
+	for seed := range uint64(60) {
+		f := New(quiet, dialects)
+		w := newCluster(seed, f)
+		for step := range 60 {
+			for range 1 + w.random.IntN(4) {
+				w.event()
+			}
+			f.Sync()
+			got, want := f.State(), Compute(dialects, w.list())
+			for what, pair := range map[string][2]any{
+				"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
+				"findings": {want.Findings, got.Findings}, "pods": {want.pods, got.pods},
+				"classes": {want.Classes, got.Classes},
+			} {
+				if !reflect.DeepEqual(pair[0], pair[1]) {
+					t.Fatalf("seed %d, step %d: %s differ (-afresh +incremental):\n%s", seed, step, what, cmp.Diff(pair[0], pair[1], sameAddress))
+				}
+			}
+			for _, d := range got.Index.Model.Destinations {
+				live, _ := f.ResolvedDestination(d.Key)
+				if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
+					t.Fatalf("seed %d, step %d: %s leads to %+v, afresh to %+v", seed, step, d.Key, live, whole)
+				}
+			}
+		}
+	}
+}
+
+// Sinks are told of what changed, and of nothing else.
+func TestChangesNameWhatChanged(t *testing.T) {
+	var told Change
+	f := New(quiet, dialects, func(c Change) { told = c })
+	w := newCluster(7, f)
+	f.Sync()
+	same, other := 0, 0
+	for range 400 {
+		before := f.State()
+		w.event()
+		f.Sync()
+		now := f.State()
+		for key := range union(before.Views, now.Views) {
+			changed := !reflect.DeepEqual(before.Views[key], now.Views[key])
+			if changed != slices.Contains(told.Views, key) {
+				t.Fatalf("view %s: changed %v, and that was said %v", key, changed, !changed)
+			}
+			if changed {
+				other++
+			} else {
+				same++
+			}
+		}
+		for uid := range union(before.pods, now.pods) {
+			if before.pods[uid] != now.pods[uid] && !slices.Contains(told.Pods, uid) {
+				t.Fatalf("pod %s moved, and nobody was told", uid)
+			}
+		}
+		for key := range union(before.Classes, now.Classes) {
+			if !slices.Equal(before.Classes[key], now.Classes[key]) && !slices.Contains(told.Classes, key) {
+				t.Fatalf("the pods of %s have other classes, and nobody was told", key)
+			}
+		}
+		for _, finding := range slices.Concat(before.Findings, now.Findings) {
+			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) && !slices.Contains(told.FindingsChanged, finding.Object) {
+				t.Fatalf("%s is new or gone, and nobody was told", finding)
+			}
+		}
+	}
+	if same < 100 || other < 20 {
+		t.Errorf("%d views stayed and %d changed: too few for a test", same, other)
+	}
+}
+
+func union[K comparable, V any](a, b map[K]V) map[K]V {
+	out := maps.Clone(a)
+	maps.Copy(out, b)
+	return out
+}
+
+// A pod that comes, changes or goes costs the same however large the mesh is.
+func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
+	evaluations := func(services int) uint64 {
+		f := New(quiet, dialects)
+		for _, o := range largeMesh(services, 10) {
+			f.Set(o)
+		}
+		f.Sync()
+		start := f.state.graph.Evaluations()
+		for i := range 3 {
+			p := instance("s0001", 0)
+			p.Status.PodIP = fmt.Sprintf("10.1.1.%d", i)
+			f.Set(p)
+			f.Sync()
+		}
+		return f.state.graph.Evaluations() - start
+	}
+	small, large := evaluations(20), evaluations(2000)
+	if small != large || small == 0 {
+		t.Errorf("three changes of a pod are %d evaluations among 20 services, and %d among 2000", small, large)
+	}
+}
+
+// The pods of one workload may have several drivers.
+func TestClassesOfWorkload(t *testing.T) {
+	f := New(quiet, dialects)
+	f.Set(mesh())
+	f.Set(node("front"))
+	front := model.Key{Mesh: "m", Name: "front_a"}
+	for i, c := range []struct {
+		class string
+		want  []string
+	}{
+		{"", []string{""}},
+		{"two", []string{"", "two"}},
+		{"one", []string{"", "one", "two"}},
+		{"two", []string{"", "one", "two"}},
+	} {
+		p := pod("front", fmt.Sprintf("uid-%d", i))
+		p.Name = string(p.UID)
+		if c.class != "" {
+			p.Annotations = map[string]string{sidecar.ClassAnnotation: c.class}
+		}
+		f.Set(p)
+		f.Sync()
+		if got := f.Classes(front); !slices.Equal(got, c.want) {
+			t.Errorf("with pod %d of class %q: %q, want %q", i, c.class, got, c.want)
+		}
+		if got := f.ClassOf(string(p.UID)); got != c.class {
+			t.Errorf("pod %d has class %q, want %q", i, got, c.class)
+		}
+		if diff := cmp.Diff(f.State().Classes[front], c.want); diff != "" {
+			t.Errorf("the state says otherwise:\n%s", diff)
+		}
+	}
+	if got := f.Classes(model.Key{Mesh: "m", Name: "nobody"}); len(got) != 0 {
+		t.Errorf("a workload without pods has classes %q", got)
+	}
+}
+
+func TestWorkloadOfPod(t *testing.T) {
+	f := New(quiet, dialects)
+	f.Set(mesh())
+	f.Set(node("front"))
+	f.Set(pod("front", "uid-1"))
+	f.Sync()
+	if w, ok := f.State().WorkloadOf("uid-1"); !ok || w.Key != (model.Key{Mesh: "m", Name: "front_a"}) {
+		t.Errorf("pod uid-1 is an instance of %v (%v)", w.Key, ok)
+	}
+	for _, uid := range []string{"", "uid-2"} {
+		if w, ok := f.State().WorkloadOf(uid); ok {
+			t.Errorf("pod %q is an instance of %v", uid, w.Key)
+		}
+	}
+}
+
+// TrimPod keeps all that the dialect reads: what slim pods mean is what whole pods mean.
+func TestTrimPodKeepsRelevantFields(t *testing.T) {
+	w := newCluster(3, New(quiet, dialects))
+	for range 200 {
+		w.event()
+	}
+	slimmed := 0
+	var whole, slim = w.list(), w.list()[:0:0]
+	for _, o := range whole {
+		if p, ok := o.(*corev1.Pod); ok {
+			slimmed++
+			p.Spec = corev1.PodSpec{
+				ServiceAccountName: "robot", NodeName: "n1", Containers: []corev1.Container{{Name: "app", Image: "x", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}},
+			}
+			p.Annotations = map[string]string{"large": "text", sidecar.ClassAnnotation: "one"}
+			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
+			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app"}}
+			p.Status.Conditions = slices.Insert(p.Status.Conditions, 0, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+		}
+		s, err := TrimPod(o.DeepCopyObject())
+		if err != nil {
+			t.Fatal(err)
+		}
+		slim = append(slim, s.(client.Object))
+		if p, ok := s.(*corev1.Pod); ok && (len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
+			t.Errorf("a slim pod still has %+v", p)
+		}
+	}
+	if slimmed == 0 {
+		t.Fatal("no pods")
+	}
+	a, b := Compute(dialects, whole), Compute(dialects, slim)
+	if diff := cmp.Diff(a.Index.Model, b.Index.Model, sameAddress); diff != "" {
+		t.Errorf("models differ (-whole +slim):\n%s", diff)
+	}
+	if diff := cmp.Diff(a.Findings, b.Findings); diff != "" {
+		t.Errorf("findings differ (-whole +slim):\n%s", diff)
+	}
+	if diff := cmp.Diff(a.Classes, b.Classes); diff != "" {
+		t.Errorf("classes differ (-whole +slim):\n%s", diff)
+	}
+	if s, err := TrimPod("something else"); err != nil || s != "something else" {
+		t.Errorf("what is no pod becomes %v (%v)", s, err)
+	}
+}

@@ -1,0 +1,128 @@
+package status
+
+import (
+	"fmt"
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
+)
+
+const kindPod = "Pod"
+
+// isPod tells whether a reference is to a Pod of Kubernetes.
+func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kindPod }
+
+// kindInfo is a kind whose objects have a status that is ours.
+type kindInfo struct {
+	empty   client.Object
+	dialect Dialect
+}
+
+// trackedObject is an object as the mesh has it.
+type trackedObject struct {
+	uid        types.UID
+	generation int64
+	// written is when it was written last.
+	written time.Time
+}
+
+func (w *Writer) registerKinds() error {
+	for _, d := range w.Dialects {
+		for _, empty := range dialect.OwnKinds(d) {
+			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
+			if err != nil {
+				return fmt.Errorf("kind of %T: %w", empty, err)
+			}
+			if other, taken := w.kinds[gvk.GroupKind()]; taken {
+				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.GroupKind(), other.empty, empty)
+			}
+			w.kinds[gvk.GroupKind()] = kindInfo{empty, d}
+		}
+	}
+	return nil
+}
+
+// Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that changed or that there is
+// something else to say about.
+func (w *Writer) Changed(c engine.Change) {
+	var reconcile []model.ObjectRef
+	w.mu.Lock()
+	for _, o := range c.Deleted {
+		if ref, ok := w.ref(o); ok {
+			delete(w.tracked, ref)
+		}
+	}
+	for _, o := range c.Objects {
+		ref, ok := w.ref(o)
+		if !ok {
+			continue
+		}
+		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.ours) {
+			delete(w.tracked, ref) // another one may have had that name
+			continue
+		}
+		e := w.tracked[ref]
+		e.uid, e.generation = o.GetUID(), o.GetGeneration()
+		w.tracked[ref] = e
+		reconcile = append(reconcile, ref)
+	}
+	for _, ref := range c.FindingsChanged {
+		if _, ok := w.tracked[ref]; ok {
+			reconcile = append(reconcile, ref)
+		}
+	}
+	w.mu.Unlock()
+	w.queue.Add(reconcile...)
+}
+
+// ref names an object if its status, or its gate, can be ours.
+func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
+	switch o.(type) {
+	case *corev1.Pod:
+		ref.Kind, ok = kindPod, len(w.Gates) > 0
+	case *corev1.Namespace:
+	default:
+		if gvk, err := apiutil.GVKForObject(o, w.Client.Scheme()); err == nil {
+			ref.Group, ref.Kind = gvk.Group, gvk.Kind
+			_, ok = w.kinds[gvk.GroupKind()]
+		}
+	}
+	ref.Namespace, ref.Name = o.GetNamespace(), o.GetName()
+	return ref, ok
+}
+
+// all names every object that there is.
+func (w *Writer) all() []model.ObjectRef {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	out := make([]model.ObjectRef, 0, len(w.tracked))
+	for ref := range w.tracked {
+		out = append(out, ref)
+	}
+	return out
+}
+
+func (w *Writer) trackedObject(ref model.ObjectRef) (trackedObject, bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	e, ok := w.tracked[ref]
+	return e, ok
+}
+
+// markWritten notes the time of a write.
+func (w *Writer) markWritten(ref model.ObjectRef) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.tracked[ref]; ok {
+		e.written = time.Now()
+		w.tracked[ref] = e
+	}
+}
