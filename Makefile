@@ -40,10 +40,11 @@ $(BIN)/envoy-1.36: hack/envoy.sh hack/images/images.lock
 	@hack/envoy.sh $(CACHE) $@ 1.36.4
 
 # The images of other architectures need the program built for them: "make images ARCHS=amd64" saves that.
+# LOCKED=1 is for releases: a Debian package that is not as pinned is an error, not a warning.
 ARCHS ?= amd64 arm64
 .PHONY: images
 images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write container images and their SBOMs to bin/images
-	@go run ./hack/images build --bin $(BIN) --cache $(CACHE) --archs "$(ARCHS)"
+	@go run ./hack/images build --bin $(BIN) --cache $(CACHE) --archs "$(ARCHS)" $(if $(LOCKED),--locked)
 
 .PHONY: $(ARCHS:%=$(BIN)/linux-%/anymesh)
 $(ARCHS:%=$(BIN)/linux-%/anymesh): $(BIN)/linux-%/anymesh:

@@ -10,7 +10,7 @@ import (
 
 // deb is an unpacked Debian package.
 type deb struct {
-	pin
+	fetched
 	control string // its paragraph of metadata
 	files   tree
 }
