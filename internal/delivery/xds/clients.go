@@ -7,11 +7,13 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 )
 
-// The types of the state that the server reports.
 type (
-	Client     = clientstatus.Client
+	// Client is clientstatus.Client.
+	Client = clientstatus.Client
+	// ClientType is clientstatus.ClientType.
 	ClientType = clientstatus.ClientType
-	Nack       = clientstatus.Nack
+	// Nack is clientstatus.Nack.
+	Nack = clientstatus.Nack
 )
 
 // Clients returns all connected clients, ordered by key, identity and age.
