@@ -30,7 +30,7 @@ $(BIN)/colors:
 
 # Anymesh with another sidecar driver, as third parties extend it: for tests.
 $(BIN)/extended/anymesh:
-	@echo "building anymesh with a second driver"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./test/e2e/extended
+	@echo "building anymesh with a second driver"; go build $(STRIP) -o $@ ./test/e2e/extended
 
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
@@ -93,7 +93,7 @@ test-unit: envoy ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh ## make test, and the tests that take minutes each
 	@hack/test.sh long
 
 .PHONY: fuzz

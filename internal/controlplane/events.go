@@ -3,10 +3,11 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // noteLimit is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
@@ -30,14 +31,4 @@ func (f fitting) Eventf(regarding, related runtime.Object, kind, reason, action,
 	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", fit(fmt.Sprintf(note, args...)))
 }
 
-func fit(text string) string {
-	const more = " ..."
-	if len(text) <= noteLimit {
-		return text
-	}
-	cut := noteLimit - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
-}
+func fit(text string) string { return truncate.WithEllipsis(text, noteLimit) }
