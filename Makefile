@@ -5,8 +5,12 @@ BIN := $(CURDIR)/bin
 CACHE := $(CURDIR)/.cache
 export PATH := $(BIN):$(PATH)
 
-GOFLAGS_BUILD := -trimpath -ldflags "-s -w"
-TOOL := go tool -modfile=tools/go.mod
+# The same flags for all that is compiled, or it is compiled once for each set of flags. Only tests with the race detector
+# need cgo (hack/test.sh).
+export CGO_ENABLED := 0
+export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
+STRIP := -ldflags "-s -w"
+TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 
 .PHONY: help
 help: ## print this list
@@ -20,17 +24,17 @@ build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 # Go itself knows what is up to date.
 .PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh
 $(BIN)/anymesh:
-	@echo "building anymesh"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./cmd/anymesh
+	@echo "building anymesh"; go build $(STRIP) -o $@ ./cmd/anymesh
 $(BIN)/colors:
-	@echo "building the example's program"; CGO_ENABLED=0 go build -trimpath -o $@ ./examples/colors/app
+	@echo "building the example's program"; go build -o $@ ./examples/colors/app
 
 # Anymesh with another sidecar driver, as third parties extend it: for tests.
 $(BIN)/extended/anymesh:
-	@echo "building anymesh with a second driver"; CGO_ENABLED=0 go build $(GOFLAGS_BUILD) -o $@ ./test/e2e/extended
+	@echo "building anymesh with a second driver"; go build $(STRIP) -o $@ ./test/e2e/extended
 
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
-	@hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox
+	@PACKAGES=$$(go -C sandbox list -deps ./cmd/sandbox | wc -l) hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox -v
 
 .PHONY: envoy
 envoy: $(BIN)/envoy $(BIN)/envoy-1.36 ## fetch the Envoy binary, and the oldest that is supported
@@ -40,14 +44,28 @@ $(BIN)/envoy-1.36: hack/envoy.sh hack/images/images.lock
 	@hack/envoy.sh $(CACHE) $@ 1.36.4
 
 # The images of other architectures need the program built for them: "make images ARCHS=amd64" saves that.
+# LOCKED=1 is for releases: a Debian package that is not as pinned is an error, not a warning.
 ARCHS ?= amd64 arm64
 .PHONY: images
 images: $(ARCHS:%=$(BIN)/linux-%/anymesh) packages ## write container images and their SBOMs to bin/images
-	@go run ./hack/images build --bin $(BIN) --cache $(CACHE) --archs "$(ARCHS)"
+	@$(WRITE_IMAGES) --archs "$(ARCHS)" $(if $(LOCKED),--locked)
+WRITE_IMAGES := go run ./hack/images build --bin $(BIN) --cache $(CACHE)
 
-.PHONY: $(ARCHS:%=$(BIN)/linux-%/anymesh)
-$(ARCHS:%=$(BIN)/linux-%/anymesh): $(BIN)/linux-%/anymesh:
-	@echo "building anymesh for linux/$*"; CGO_ENABLED=0 GOOS=linux GOARCH=$* go build $(GOFLAGS_BUILD) -o $@ ./cmd/anymesh
+# The sandbox needs the images of this machine only: to compile everything for arm64 takes minutes.
+.PHONY: images-here
+images-here: $(BIN)/linux-amd64/anymesh packages
+	@$(WRITE_IMAGES) --archs amd64
+
+.PHONY: $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh
+$(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh: $(BIN)/linux-%/anymesh:
+	@echo "building anymesh for linux/$*"; GOOS=linux GOARCH=$* go build $(STRIP) -o $@ ./cmd/anymesh
+
+# The control plane and the images are for Linux. The CLI is for the machines that people sit at, too.
+PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
+.PHONY: cli
+cli: ## write the CLI of each platform to bin/cli
+	@set -e; for p in $(PLATFORMS); do out=$(BIN)/cli/anymesh-$${p/\//-}; [ $${p%/*} != windows ] || out=$$out.exe; \
+		echo "building $$out"; GOOS=$${p%/*} GOARCH=$${p#*/} go build $(STRIP) -o $$out ./cmd/anymesh; done
 
 .PHONY: images-lock
 images-lock: packages ## pin the newest versions of the images' Debian packages
@@ -58,7 +76,7 @@ packages: ## install what the sandbox needs of the system's packages
 	@hack/packages.sh
 
 .PHONY: all
-all: build sandbox envoy images ## build and fetch everything
+all: build sandbox envoy images-here ## build and fetch what the demo and the tests need
 
 ##@ Run
 
@@ -74,6 +92,10 @@ test: all $(BIN)/extended/anymesh ## all tests: units, cases, sandbox, end to en
 test-unit: envoy ## tests that need no cluster
 	@hack/test.sh unit
 
+.PHONY: test-long
+test-long: all $(BIN)/extended/anymesh ## make test, and the tests that take minutes each
+	@hack/test.sh long
+
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while (FUZZTIME=60s)
 	@hack/fuzz.sh
@@ -83,7 +105,7 @@ bench-controlplane: build sandbox $(BIN)/istiod ## what a change costs the contr
 	@go run ./bench/controlplane --bin $(BIN) --istiod $(BIN)/istiod
 
 $(BIN)/istiod: bench/istiod/go.mod
-	@hack/progress.sh "building istiod, to compare with (once; minutes)" env CGO_ENABLED=0 go build -C bench/istiod -trimpath -o $@ istio.io/istio/pilot/cmd/pilot-discovery
+	@hack/progress.sh "building istiod, to compare with (once; minutes)" go build -C bench/istiod -o $@ istio.io/istio/pilot/cmd/pilot-discovery
 
 ##@ Keep
 
@@ -95,7 +117,26 @@ generate: ## generate code, CRDs and pages again
 lint: ## formatter, vet and linters
 	@test -z "$$(gofmt -l $$(git ls-files '*.go'))" || { gofmt -l $$(git ls-files '*.go'); exit 1; }
 	@$(TOOL) golangci-lint run ./...
-	@cd sandbox && CGO_ENABLED=0 GOFLAGS=-trimpath go tool -modfile=../tools/go.mod golangci-lint run ./...
+	@cd sandbox && $(TOOL) golangci-lint run ./...
+
+.PHONY: generated
+generated: ## fail if generated files are not current
+	@hack/generated.sh
+
+.PHONY: cross
+cross: ## compile for all platforms
+	@hack/cross.sh $(PLATFORMS)
+
+.PHONY: check
+check: ## the quick part of CI: generated files, rules of the repository, lint
+	@$(MAKE) --no-print-directory generated
+	@go test ./test/presubmit
+	@$(MAKE) --no-print-directory lint
+
+.PHONY: vulncheck
+vulncheck: ## known vulnerabilities in dependencies (asks vuln.go.dev)
+	@$(TOOL) govulncheck ./...
+	@cd sandbox && $(TOOL) govulncheck ./...
 
 .PHONY: clean
 clean: ## remove what was built and fetched

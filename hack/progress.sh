@@ -1,16 +1,24 @@
 #!/usr/bin/env bash
-# Runs a command and tells how long it has been at it. Usage: progress.sh TEXT COMMAND...
+# Runs a command and shows how far it is. Usage: [PACKAGES=N] progress.sh TEXT COMMAND...
+# With PACKAGES, the command is "go build -v", which prints each package that it compiles, and N packages are all there are.
+# Those that are in the build cache are not compiled, so the share is a lower bound.
 set -uo pipefail
-text=$1; shift
+text=$1 packages=${PACKAGES:-0}; shift
 log=$(mktemp); trap 'rm -f "$log"' EXIT
 "$@" >"$log" 2>&1 & child=$!
-start=$SECONDS
+start=$SECONDS said=0
 while kill -0 "$child" 2>/dev/null; do
-  took=$((SECONDS - start))
-  if [ -t 1 ]; then printf '\r%s … %ds ' "$text" "$took"; elif [ $((took % 30)) -eq 2 ]; then echo "$text … ${took}s"; sleep 1; fi
+  took=$((SECONDS - start)) share=""
+  [ "$packages" -eq 0 ] || share=" $(($(wc -l <"$log") * 100 / packages)) %"
+  if [ -t 1 ]; then
+    printf '\r%s …%s %ds ' "$text" "$share" "$took"
+  elif [ "$took" -ge $((said + 30)) ]; then
+    echo "$text …$share ${took}s"
+    said=$took
+  fi
   sleep 0.5
 done
 wait "$child"; code=$?
-[ -t 1 ] && printf '\r'
-if [ $code -ne 0 ]; then echo "$text: failed"; cat "$log"; exit $code; fi
+[ -t 1 ] && printf '\r\033[K'
+if [ $code -ne 0 ]; then echo "$text: failed"; tail -n 100 "$log"; exit $code; fi
 echo "$text: done in $((SECONDS - start))s"

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the JSON events of `go test -json`: prints the output of what failed, or with --counts one line of numbers."""
+"""Reads the JSON events of `go test -json`: prints the output of what failed and the slowest tests, or with --counts one line of numbers."""
 import collections
 import json
 import sys
@@ -8,6 +8,7 @@ counts_only = sys.argv[1] == "--counts"
 output = collections.defaultdict(list)
 outcome = collections.Counter()
 packages = {"pass": 0, "fail": 0}
+seconds = {}
 failed, loose = [], []
 for line in open(sys.argv[-1], errors="replace"):
     try:
@@ -22,6 +23,7 @@ for line in open(sys.argv[-1], errors="replace"):
     elif action in ("pass", "fail", "skip"):
         if event.get("Test"):
             outcome[action] += 1
+            seconds[key] = event.get("Elapsed", 0)
         elif action in packages:
             packages[action] += 1
         if action == "fail":
@@ -36,6 +38,9 @@ for key in failed:
     sys.stdout.writelines(output[key][-80:])
 total = sum(packages.values())
 print(f"{outcome['pass']} passed, {outcome['fail']} failed, {outcome['skip']} skipped in {total} packages")
+top = [key for key in seconds if "/" not in key[1] and seconds[key] >= 5]
+for key in sorted(top, key=seconds.get, reverse=True)[:5]:
+    print(f"  {seconds[key]:6.1f}s  {key[0].split('/', 2)[-1]}.{key[1]}")
 if outcome["pass"] == 0:
     print("no test ran")
     sys.exit(1)

@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests and prints at its end what ran. Usage: test.sh [unit]
+# Runs the tests, and prints at the end what ran and how long it took. Usage: test.sh [unit|long]
+# Its callers set the flags of the compiler, as the Makefile does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH" ANYMESH_BIN="$PWD/bin"
@@ -18,13 +19,13 @@ run() {
   rm -f "$out"
 }
 units=$(go list ./... | grep -v /test/e2e)
-run "units and cases" go test -race $units
-if [ "$what" = all ]; then
-  # The flags of the build, or all of Kubernetes is compiled again.
-  run "sandbox" env CGO_ENABLED=0 SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -trimpath -count=1 -timeout 15m ./...
-  run "end to end" go test -count=1 -timeout 20m ./test/e2e/...
+run "units and cases" env CGO_ENABLED=1 go test -race $units
+if [ "$what" != unit ]; then
+  run "sandbox" env SANDBOX_BIN="$PWD/bin/anymesh-sandbox" go -C sandbox test -count=1 -timeout 15m ./...
+  [ "$what" != long ] || export ANYMESH_TEST_LONG=1
+  run "end to end" go test -count=1 -timeout 30m ./test/e2e/...
 fi
-printf '\nwhat ran\n'
+printf '\nwhat ran, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '  %s\n' "${results[@]}"
 [ $failed -eq 0 ] && echo "all passed" || echo "FAILED"
 exit $failed

@@ -10,7 +10,7 @@ import (
 
 // deb is an unpacked Debian package.
 type deb struct {
-	pin
+	fetched
 	control string // its paragraph of metadata
 	files   tree
 }
@@ -64,7 +64,7 @@ var unwanted = []string{
 }
 
 // wanted tells whether an entry of a package becomes part of the image. CA certificates do so as one bundle. Folders
-// follow from what is in them, but for those that anybody may write to; licence texts stay.
+// follow from what is in them, but for those that anybody may write to; license texts stay.
 func wanted(name string, n node) bool {
 	if path.Dir(name) == "usr/share/ca-certificates/mozilla" {
 		return true // certificates takes them out again

@@ -26,9 +26,12 @@ import (
 // builder makes all images of one set of programs.
 type builder struct {
 	lock       lock
+	locked     bool // versions that are not those of the lock are an error
+	source     debSource
 	bin, cache string
 	archs      []string
 	of         release
+	debs       map[string]fetched // by their names
 }
 
 func (b builder) out() string { return filepath.Join(b.bin, "images") }
@@ -51,6 +54,9 @@ func (b builder) build() error {
 	if b.upToDate(keyFile, key) {
 		return nil
 	}
+	if b.debs, err = b.fetchDebs(); err != nil {
+		return err
+	}
 	for _, r := range recipes {
 		if err := b.buildOne(r); err != nil {
 			return fmt.Errorf("image %s: %w", r.name, err)
@@ -66,7 +72,7 @@ func (b builder) key() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	text := []string{b.lock.String(), b.of.version, b.of.revision, b.of.created.String()}
+	text := []string{b.lock.String(), strconv.FormatBool(b.locked), b.of.version, b.of.revision, b.of.created.String()}
 	files := []string{self}
 	for _, arch := range b.archs {
 		files = append(files, b.program(arch))
@@ -98,6 +104,12 @@ func (b builder) buildOne(r recipe) error {
 	if err != nil {
 		return err
 	}
+	of := b.of
+	for _, d := range debs {
+		if d.pinned != "" {
+			of.unlocked = append(of.unlocked, d.name+"="+d.version)
+		}
+	}
 	var envoy *pin
 	if r.envoy {
 		envoy = &b.lock.wheels[0]
@@ -126,14 +138,14 @@ func (b builder) buildOne(r recipe) error {
 		if err != nil {
 			return err
 		}
-		if images[arch], err = r.image(arch, b.of, append(slices.Clone(lower), top)); err != nil {
+		if images[arch], err = r.image(arch, of, append(slices.Clone(lower), top)); err != nil {
 			return err
 		}
 		manifest, err := images[arch].Digest()
 		if err != nil {
 			return err
 		}
-		if sboms[arch], err = r.sbom(b.of, contents{arch, manifest.String(), debs, envoy, info}); err != nil {
+		if sboms[arch], err = r.sbom(of, contents{arch, manifest.String(), debs, envoy, info}); err != nil {
 			return err
 		}
 		if err := os.WriteFile(r.sbomFile(b.out(), arch), sboms[arch], 0o644); err != nil {
@@ -143,7 +155,7 @@ func (b builder) buildOne(r recipe) error {
 	if len(images) == 0 {
 		return fmt.Errorf("it is for %v only, and --archs says %v", r.archs, b.archs)
 	}
-	index, err := r.index(b.of, images)
+	index, err := r.index(of, images)
 	if err != nil {
 		return err
 	}
@@ -173,19 +185,26 @@ func (b builder) tell(r recipe, index v1.ImageIndex) error {
 	return nil
 }
 
+// fetchDebs gets the Debian packages of all images.
+func (b builder) fetchDebs() (map[string]fetched, error) {
+	pins, err := b.lock.packages(allPackages())
+	if err != nil {
+		return nil, err
+	}
+	got, err := fetcher{filepath.Join(b.cache, "debs"), b.source, b.locked, os.Stderr}.fetch(pins)
+	out := map[string]fetched{}
+	for _, d := range got {
+		out[d.name] = d
+	}
+	return out, err
+}
+
 // lower makes the layer of Debian's files.
 func (b builder) lower(r recipe) ([]deb, []v1.Layer, error) {
-	pins, err := b.lock.packages(r.packages)
-	if err != nil {
-		return nil, nil, err
-	}
-	paths, err := fetchDebs(filepath.Join(b.cache, "debs"), b.lock.release, pins)
-	if err != nil {
-		return nil, nil, err
-	}
-	debs := make([]deb, len(pins))
-	for i, p := range pins {
-		if debs[i], err = openDeb(p, paths[i]); err != nil {
+	debs := make([]deb, len(r.packages))
+	for i, name := range r.packages {
+		var err error
+		if debs[i], err = openDeb(b.debs[name]); err != nil {
 			return nil, nil, err
 		}
 	}

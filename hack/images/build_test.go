@@ -105,6 +105,48 @@ func TestArchive(t *testing.T) {
 	}
 }
 
+// An image with a package that is not the lock's says so in its labels, and the SBOM at the package. The other image
+// does not.
+func TestUnlockedImageIsMarked(t *testing.T) {
+	b := inputs(t)
+	pinned := slices.IndexFunc(b.lock.debs, func(p pin) bool { return p.name == "netbase" }) // of the envoy image alone
+	b.source = replacedArchive{b.lock.debs[pinned]}
+	b.lock.debs[pinned].version = "0.9"
+	if err := b.build(); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range recipes {
+		path, top := unpack(t, b.archive(r))
+		root, err := path.ImageIndex()
+		if err != nil {
+			t.Fatal(err)
+		}
+		index, err := root.ImageIndex(top.Manifests[0].Digest)
+		if err != nil {
+			t.Fatal(err)
+		}
+		manifest, err := index.IndexManifest()
+		if err != nil {
+			t.Fatal(err)
+		}
+		want := ""
+		if r.name == "envoy" {
+			want = "netbase=1:2~3"
+		}
+		if got := manifest.Annotations[unlockedLabel]; got != want {
+			t.Errorf("%s: annotation %s is %q, want %q", r.name, unlockedLabel, got, want)
+		}
+		sbom, err := os.ReadFile(r.sbomFile(b.out(), "amd64"))
+		if marked := bytes.Contains(sbom, []byte("which pins version 0.9.")); err != nil || marked != (want != "") {
+			t.Errorf("%s: the SBOM says that a package is not the lock's: %v (%v)", r.name, marked, err)
+		}
+	}
+	b.locked = true
+	if err := b.build(); err == nil || !strings.Contains(err.Error(), "netbase 0.9 (the archive has 1:2~3)") {
+		t.Errorf("locked: want an error that names the version, got %v", err)
+	}
+}
+
 func checkImage(t *testing.T, r recipe, image v1.Image) {
 	t.Helper()
 	config, err := image.ConfigFile()

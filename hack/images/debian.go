@@ -6,56 +6,113 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 )
 
-// fetchDebs makes sure that the packages are in the folder, as they are pinned, and gives their paths in the same
-// order. Only what is missing is asked of apt, which must be that of the lock's release.
-func fetchDebs(folder, release string, pins []pin) ([]string, error) {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
+// debSource is an archive of Debian packages.
+type debSource interface {
+	// update fetches the archive's list of packages.
+	update() error
+	// offers tells whether the list has this version of the package.
+	offers(pin) bool
+	// newest is the version of the package that the list offers, with the sum that the signed list gives.
+	newest(pin) (pin, error)
+	// download puts packages into the folder.
+	download(folder string, pins []pin) error
+}
+
+// fetched is a package in the cache.
+type fetched struct {
+	pin
+	path   string
+	pinned string // the version that the lock pins, if it has left the archive and pin has another one
+}
+
+// fetcher takes Debian packages from the cache, or from their source.
+type fetcher struct {
+	folder string
+	source debSource
+	locked bool      // a pinned version that has left the archive is an error
+	warn   io.Writer // is told which versions are not those of the lock
+}
+
+// fetch makes sure that the packages are in the folder. Only what is missing is asked of the source.
+//
+// Debian removes a version from its archive as soon as there is a newer one. So that a checkout can be built at any
+// time, the newer version then takes its place, unless locked is set.
+func (f fetcher) fetch(pins []pin) ([]fetched, error) {
+	if err := os.MkdirAll(f.folder, 0o755); err != nil {
 		return nil, err
 	}
-	paths, missing := make([]string, len(pins)), []string{}
+	out, missing := make([]fetched, len(pins)), []*fetched{}
 	for i, p := range pins {
-		paths[i] = filepath.Join(folder, p.debFile())
-		switch sum, err := sumOf(paths[i]); {
+		out[i] = fetched{pin: p, path: filepath.Join(f.folder, p.debFile())}
+		switch sum, err := sumOf(out[i].path); {
 		case errors.Is(err, os.ErrNotExist) || err == nil && sum != p.sha256:
-			_ = os.Remove(paths[i]) // apt would take it for what it is asked for
-			missing = append(missing, p.aptName()+"="+p.version)
+			_ = os.Remove(out[i].path) // apt would take it for what it is asked for
+			missing = append(missing, &out[i])
 		case err != nil:
 			return nil, err
 		}
 	}
 	if len(missing) == 0 {
-		return paths, nil
+		return out, nil
 	}
-	if err := isRelease(release); err != nil {
+	if err := f.download(missing); err != nil {
 		return nil, err
 	}
-	fmt.Println("fetching Debian packages:", strings.Join(missing, " "))
-	if _, err := apt(folder, append([]string{"download"}, missing...)...); err != nil {
-		// The lists may be old, or not there at all. Whoever may not update them sees what the second try says.
-		_, _ = apt(folder, "update")
-		if out, err := apt(folder, append([]string{"download"}, missing...)...); err != nil {
-			return nil, fmt.Errorf(
-				"apt-get download: %w\n%s\nIf a pinned version has left the archive, run `make images-lock`, "+
-					"look at the changes in hack/images/images.lock, and commit it",
-				err,
-				bytes.TrimSpace(out),
-			)
+	for _, d := range missing {
+		if sum, err := sumOf(d.path); err != nil {
+			return nil, fmt.Errorf("package %s: apt-get download did not give it: %w", d.name, err)
+		} else if sum != d.sha256 {
+			return nil, fmt.Errorf("package %s: %s has the sha256 sum %s, want %s", d.name, d.path, sum, d.sha256)
 		}
 	}
-	for i, p := range pins {
-		if sum, err := sumOf(paths[i]); err != nil {
-			return nil, fmt.Errorf("package %s: apt-get download did not give it: %w", p.name, err)
-		} else if sum != p.sha256 {
-			return nil, fmt.Errorf("package %s: %s has the sha256 sum %s, the lock says %s", p.name, paths[i], sum, p.sha256)
-		}
+	return out, nil
+}
+
+// download asks the source for packages. If it fails, the list of packages may be old, or not there at all.
+func (f fetcher) download(missing []*fetched) error {
+	first := f.source.download(f.folder, pinsOf(missing))
+	if first == nil {
+		return nil
 	}
-	return paths, nil
+	if err := f.source.update(); err != nil {
+		return errors.Join(first, err)
+	}
+	var gone []string
+	for _, d := range missing {
+		if f.source.offers(d.pin) {
+			continue
+		}
+		newest, err := f.source.newest(d.pin)
+		if err != nil {
+			return err
+		}
+		gone = append(gone, fmt.Sprintf("%s %s (the archive has %s)", d.name, d.version, newest.version))
+		*d = fetched{pin: newest, path: filepath.Join(f.folder, newest.debFile()), pinned: d.version}
+	}
+	if len(gone) > 0 {
+		what := "Debian's archive no longer has versions that hack/images/images.lock pins: " +
+			strings.Join(gone, ", ") + ". Run `make images-lock`, look at the changes, and commit them"
+		if f.locked {
+			return errors.New(what)
+		}
+		fmt.Fprintf(f.warn, "warning: %s. This build takes what the archive has.\n", what)
+	}
+	return f.source.download(f.folder, pinsOf(missing))
+}
+
+func pinsOf(debs []*fetched) []pin {
+	out := make([]pin, len(debs))
+	for i, d := range debs {
+		out[i] = d.pin
+	}
+	return out
 }
 
 // debFile is the name that apt-get download gives to the file: an epoch's colon is escaped.
@@ -70,79 +127,9 @@ func (p pin) aptName() string {
 	return p.name + ":" + p.arch
 }
 
-// isRelease says what to do on a machine whose apt has other packages.
-func isRelease(want string) error {
-	text, err := os.ReadFile("/etc/os-release")
-	if err != nil {
-		return fmt.Errorf("the images take packages of Debian %s, and this machine does not say what it runs: %w", want, err)
-	}
-	var id, codename string
-	for line := range strings.Lines(string(text)) {
-		name, value, _ := strings.Cut(strings.TrimSpace(line), "=")
-		switch value = strings.Trim(value, `"`); name {
-		case "ID":
-			id = value
-		case "VERSION_CODENAME":
-			codename = value
-		}
-	}
-	if _, err := exec.LookPath("apt-get"); err != nil || id != "debian" || codename != want {
-		return fmt.Errorf(
-			"the images take packages of Debian %s, and this machine runs %s %s: run this on Debian %s, or copy "+
-				"the files that hack/images/images.lock names into .cache/debs",
-			want,
-			id,
-			codename,
-			want,
-		)
-	}
-	return nil
-}
-
-// newest asks apt for the newest version of each package.
-func newest(l lock, names []string) ([]pin, error) {
-	if err := isRelease(l.release); err != nil {
-		return nil, err
-	}
-	if out, err := apt("", "update"); err != nil {
-		return nil, fmt.Errorf("apt-get update (it needs root): %w\n%s", err, bytes.TrimSpace(out))
-	}
-	var pins []pin
-	for _, name := range names {
-		command := exec.Command("apt-cache", "show", "--no-all-versions", name)
-		out, err := command.Output()
-		if err != nil {
-			return nil, fmt.Errorf("%v: %w", command, err)
-		}
-		field := func(name string) string { return controlField(string(out), name) }
-		p := pin{name, field("Version"), field("Architecture"), field("SHA256")}
-		if p.version == "" || p.arch == "" || p.sha256 == "" {
-			return nil, fmt.Errorf("%v: no Version, Architecture or SHA256 in the answer", command)
-		}
-		pins = append(pins, p)
-	}
-	return pins, nil
-}
-
-// controlField gives a field of a paragraph of Debian's metadata.
-func controlField(paragraph, name string) string {
-	for line := range strings.Lines(paragraph) {
-		if value, ok := strings.CutPrefix(line, name+":"); ok {
-			return strings.TrimSpace(value)
-		}
-	}
-	return ""
-}
-
-func apt(folder string, args ...string) ([]byte, error) {
-	command := exec.Command("apt-get", append([]string{"-qq"}, args...)...)
-	command.Dir = folder
-	return command.CombinedOutput()
-}
-
 // openDeb unpacks a package.
-func openDeb(p pin, path string) (deb, error) {
-	out := deb{pin: p}
+func openDeb(f fetched) (deb, error) {
+	out, path := deb{fetched: f}, f.path
 	data, err := exec.Command("dpkg-deb", "--fsys-tarfile", path).Output()
 	if err != nil {
 		return out, fmt.Errorf("dpkg-deb --fsys-tarfile %s: %w", path, err)

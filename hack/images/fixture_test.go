@@ -5,10 +5,12 @@ import (
 	"archive/zip"
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"testing"
 	"time"
 
@@ -42,7 +44,7 @@ func inputs(t *testing.T) builder {
 	for _, arch := range b.archs {
 		put(t, b.program(arch), string(program)+arch)
 	}
-	b.lock.release = "nowhere"
+	b.lock.release, b.source = "nowhere", apt{"nowhere"}
 	for _, name := range allPackages() {
 		source := filepath.Join(dir, name)
 		put(
@@ -81,6 +83,24 @@ func inputs(t *testing.T) builder {
 		t.Fatal(err)
 	}
 	return b
+}
+
+// replacedArchive has one package, which is in the cache already.
+type replacedArchive struct {
+	has pin
+}
+
+func (a replacedArchive) update() error { return nil }
+
+func (a replacedArchive) offers(p pin) bool { return p == a.has }
+
+func (a replacedArchive) newest(pin) (pin, error) { return a.has, nil }
+
+func (a replacedArchive) download(_ string, pins []pin) error {
+	if !slices.Equal(pins, []pin{a.has}) {
+		return fmt.Errorf("no %v here", pins)
+	}
+	return nil
 }
 
 func put(t *testing.T, path, text string) {

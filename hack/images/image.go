@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	v1 "github.com/google/go-containerregistry/pkg/v1"
@@ -40,12 +41,15 @@ type release struct {
 	version  string
 	revision string
 	created  time.Time
+	unlocked []string // NAME=VERSION of Debian packages of one image that are not as images.lock pins them
 }
 
 const (
 	source   = "https://anymesh.dev/anymesh"
 	licenses = "Apache-2.0"
 	program  = "/usr/local/bin/anymesh"
+	// unlockedLabel marks an image that no release may have: another build of the same commit may differ.
+	unlockedLabel = "dev.anymesh.images.unlocked"
 )
 
 // labels are those of the OCI image specification; they are labels of the image, and annotations of its manifest and
@@ -59,6 +63,9 @@ func (r recipe) labels(of release) map[string]string {
 		if value != "" {
 			out["org.opencontainers.image."+name] = value
 		}
+	}
+	if len(of.unlocked) > 0 {
+		out[unlockedLabel] = strings.Join(of.unlocked, " ")
 	}
 	return out
 }

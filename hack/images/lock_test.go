@@ -2,7 +2,6 @@ package main
 
 import (
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -39,29 +38,10 @@ func TestLockRefuses(t *testing.T) {
 		"debian x\ndeb d 1 all " + sum:      "with wheel",
 		"wheel w 1 " + sum[:63] + "A # why": "only lower case",
 	} {
-		if _, err := parseLock(text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: want an error with %q, got %v", text, want, err)
-		}
-	}
-}
-
-// A package that is there as pinned is not fetched; what is missing or another file is, and only where apt has the
-// right release.
-func TestFetchDebs(t *testing.T) {
-	dir := t.TempDir()
-	p := pin{name: "d", version: "1", arch: "all"}
-	path := filepath.Join(dir, p.debFile())
-	put(t, path, "body")
-	var err error
-	if p.sha256, err = sumOf(path); err != nil {
-		t.Fatal(err)
-	}
-	if paths, err := fetchDebs(dir, "nowhere", []pin{p}); err != nil || paths[0] != path {
-		t.Errorf("want %s, got %v, %v", path, paths, err)
-	}
-	put(t, path, "other body")
-	if _, err := fetchDebs(dir, "nowhere", []pin{p}); err == nil ||
-		!strings.Contains(err.Error(), "take packages of Debian nowhere, and this machine") {
-		t.Errorf("want an error that names the release, got %v", err)
+		t.Run(want, func(t *testing.T) {
+			if _, err := parseLock(text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%q: want an error with %q, got %v", text, want, err)
+			}
+		})
 	}
 }

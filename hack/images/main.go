@@ -6,7 +6,8 @@
 // gives the same bytes.
 //
 //	images build --archs "amd64 arm64"    # nothing is done if the input is that of the last time
-//	images lock                         # pins the newest versions of the Debian packages
+//	images build --locked                 # for a release: exactly what images.lock pins, or an error
+//	images lock                           # pins the newest versions of the Debian packages
 package main
 
 import (
@@ -43,15 +44,11 @@ func run(args []string) error {
 	}
 	switch args[0] {
 	case "build":
-		b := builder{lock: l}
+		b := builder{lock: l, source: apt{l.release}}
 		flags := flag.NewFlagSet("build", flag.ContinueOnError)
 		archs := flags.String("archs", "amd64 arm64", "architectures, as Go names them")
-		flags.StringVar(
-			&b.bin,
-			"bin",
-			"bin",
-			"folder with linux-ARCH/anymesh for each architecture; images/ is written there",
-		)
+		flags.StringVar(&b.bin, "bin", "bin", "folder with linux-ARCH/anymesh; images/ is written there")
+		flags.BoolVar(&b.locked, "locked", false, "a pinned version that has left the archive is an error")
 		flags.StringVar(&b.cache, "cache", ".cache", "folder for what is fetched, and for layers")
 		if err := flags.Parse(args[1:]); err != nil {
 			return err
@@ -62,7 +59,7 @@ func run(args []string) error {
 		}
 		return b.build()
 	case "lock":
-		if l.debs, err = newest(l, allPackages()); err != nil {
+		if l.debs, err = newest(apt{l.release}, allPackages()); err != nil {
 			return err
 		}
 		return replace(lockFile, func(w io.Writer) error {

@@ -38,6 +38,7 @@ type (
 		Concluded  string         `json:"licenseConcluded"`
 		Declared   string         `json:"licenseDeclared"`
 		Copyright  string         `json:"copyrightText"`
+		Comment    string         `json:"comment,omitempty"`
 		Checksums  []spdxChecksum `json:"checksums,omitempty"`
 		References []spdxRef      `json:"externalRefs,omitempty"`
 	}
@@ -98,6 +99,9 @@ func (r recipe) sbom(of release, c contents) ([]byte, error) {
 		at := d.name + "@" + url.QueryEscape(d.version)
 		p.refer("pkg:deb/debian/" + at + "?arch=" + d.arch + "&distro=debian-" + debianVersion)
 		p.sum(d.sha256)
+		if d.pinned != "" {
+			p.Comment = "Not built from images.lock, which pins version " + d.pinned + "."
+		}
 		doc.relate(root, "CONTAINS", doc.add("Deb-"+d.name, p))
 	}
 	if c.envoy != nil {

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -13,6 +14,11 @@ func restConfig(kubeconfig string) (*rest.Config, error) {
 	config, _, err := clusterConfig(kubeconfig, "")
 	return config, err
 }
+
+// clientQPS limits the requests a second to the API server, whose own priority and fairness does the rest.
+const clientQPS, clientBurst = 200, 400
+
+const clientTimeout = 30 * time.Second
 
 // clusterConfig is restConfig for a context of the kubeconfig, with the context's namespace.
 func clusterConfig(kubeconfig, kubecontext string) (*rest.Config, string, error) {

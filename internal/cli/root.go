@@ -15,8 +15,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"anymesh.dev/anymesh/charts"
-	"anymesh.dev/anymesh/internal/pod/agent"
-	"anymesh.dev/anymesh/internal/pod/capture"
 )
 
 // Version is that of the chart and of the images: one is released with the others.
@@ -48,9 +46,8 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	if err == nil {
 		return 0
 	}
-	var child *agent.ExitError
-	if errors.As(err, &child) {
-		return child.Code
+	if code, ok := sidecarExitCode(err); ok {
+		return code
 	}
 	var exit exitError
 	if errors.As(err, &exit) {
@@ -82,7 +79,7 @@ func Root() *cobra.Command {
 		c.GroupID = "people"
 		root.AddCommand(c)
 	}
-	for _, c := range []*cobra.Command{controllerCommand(), agent.Command(), capture.Command()} {
+	for _, c := range clusterCommands() {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}

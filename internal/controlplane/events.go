@@ -3,10 +3,11 @@ package controlplane
 import (
 	"context"
 	"fmt"
-	"unicode/utf8"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/events"
+
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // maxNoteLength is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
@@ -27,17 +28,7 @@ type truncatingRecorder struct{ events.EventRecorder }
 
 // Eventf is for events.EventRecorder.
 func (f truncatingRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
-	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", truncate(fmt.Sprintf(note, args...)))
+	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", truncated(fmt.Sprintf(note, args...)))
 }
 
-func truncate(text string) string {
-	const more = " ..."
-	if len(text) <= maxNoteLength {
-		return text
-	}
-	cut := maxNoteLength - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
-}
+func truncated(text string) string { return truncate.WithEllipsis(text, maxNoteLength) }

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -16,6 +15,7 @@ import (
 	"google.golang.org/grpc/credentials/insecure"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/test/poll"
 )
 
 // byNode believes what a sidecar says of itself: workload in the id, pod in the cluster. There are no certificates in this test.
@@ -66,14 +66,7 @@ func receive(t *testing.T, s discoveryv3.AggregatedDiscoveryService_DeltaAggrega
 	return r
 }
 
-func eventually(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s: it did not come true", what)
-		}
-	}
-}
+var eventually = poll.Until
 
 // TestNackOverXDS refuses and accepts as a sidecar does, over a connection.
 func TestNackOverXDS(t *testing.T) {

@@ -12,11 +12,11 @@ import (
 type Phase string
 
 const (
-	// Steady: there is one root, which signs.
+	// Steady means that there is one root, which signs.
 	Steady Phase = "Steady"
-	// Publishing: workloads receive the new root with their next certificate; the old root still signs.
+	// Publishing means that workloads receive the new root with their next certificate; the old root still signs.
 	Publishing Phase = "Publishing"
-	// Retiring: the new root signs; the old root is trusted until its last certificate has expired.
+	// Retiring means that the new root signs; the old root is trusted until its last certificate has expired.
 	Retiring Phase = "Retiring"
 )
 

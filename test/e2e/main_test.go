@@ -135,6 +135,14 @@ func command(ctx context.Context, input, program string, args ...string) (string
 	return out.String(), nil
 }
 
+// onlyLong leaves a test to "make test-long". It is for variants of what a test of "make test" shows already.
+func onlyLong(t *testing.T) {
+	t.Helper()
+	if os.Getenv("ANYMESH_TEST_LONG") == "" {
+		t.Skip("a variant that is left to: make test-long")
+	}
+}
+
 // eventually polls until check gives nil, and fails with its last error.
 func eventually(t *testing.T, within time.Duration, what string, check func() error) {
 	t.Helper()

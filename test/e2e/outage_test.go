@@ -67,7 +67,10 @@ func TestOutages(t *testing.T) {
 	t.Run("control plane upgraded", controlPlaneUpgraded)
 	t.Run("API server away", apiServerAway)
 	t.Run("one sidecar cut off", sidecarCutOff)
-	t.Run("control plane hung", controlPlaneHung)
+	t.Run("control plane hung", func(t *testing.T) {
+		onlyLong(t)
+		controlPlaneHung(t)
+	})
 }
 
 // underBothLoads has front and second call while change runs; no call may fail.

@@ -25,7 +25,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/internal/cli/inspect"
-	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
@@ -175,15 +175,15 @@ func TestPodsAndTheirSidecars(t *testing.T) {
 	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 are not: demo/meshed" {
 		t.Errorf("missing: %v", err)
 	}
-	if remark, err := missing(s, []inspect.Sidecar{{Client: xds.Client{Identity: "uid of meshed"}}}); err != nil || remark != "1 of 1" {
+	if remark, err := missing(s, []inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil || remark != "1 of 1" {
 		t.Errorf("missing: %q, %v", remark, err)
 	}
 }
 
 func TestSidecarsThatAreBehind(t *testing.T) {
-	nack := &xds.Nack{Names: []string{"cds_x"}, Message: "bad"}
-	late := inspect.Sidecar{Pod: "demo/a", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
-	fine := inspect.Sidecar{Pod: "demo/b", Client: xds.Client{Types: []xds.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
+	nack := &clientstatus.Nack{Names: []string{"cds_x"}, Message: "bad"}
+	late := inspect.Sidecar{Pod: "demo/a", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
+	fine := inspect.Sidecar{Pod: "demo/b", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
 	if err := behind([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: refused cds_x: bad" {
 		t.Errorf("got %v", err)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -107,7 +107,7 @@ func synced(ctx context.Context, c *Cluster) (string, error) {
 func behind(all []inspect.Sidecar) error {
 	var late []string
 	for _, sidecar := range all {
-		i := slices.IndexFunc(sidecar.Types, func(t xds.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
+		i := slices.IndexFunc(sidecar.Types, func(t clientstatus.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
 		if i < 0 {
 			continue
 		}

@@ -9,14 +9,14 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
 func TestStates(t *testing.T) {
-	nack := &xds.Nack{Names: []string{"a"}, Message: "bad"}
-	for want, c := range map[State]xds.ClientType{
+	nack := &clientstatus.Nack{Names: []string{"a"}, Message: "bad"}
+	for want, c := range map[State]clientstatus.ClientType{
 		Synced:  {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // what was refused before is mended
 		Pending: {SentVersion: "1", AckedVersion: "1", PendingResources: 2},
 		Waiting: {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
@@ -30,11 +30,11 @@ func TestStates(t *testing.T) {
 
 func TestTableTellsRefusals(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: xds.Client{
+	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: clientstatus.Client{
 		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors", Connected: now.Add(-5 * time.Minute),
-		Types: []xds.ClientType{{
+		Types: []clientstatus.ClientType{{
 			TypeURL: "type.googleapis.com/envoy.config.cluster.v3.Cluster", Resources: 3, SentVersion: "2", AckedVersion: "1",
-			LastNack: &xds.Nack{Names: []string{"cds_x"}, Message: "no such thing"},
+			LastNack: &clientstatus.Nack{Names: []string{"cds_x"}, Message: "no such thing"},
 		}},
 	}}}
 	var out bytes.Buffer
@@ -58,7 +58,7 @@ colors/front_colors  colors/front-1  5m     3 refused  anymesh-0      mesh/color
 // The driver is told where it is not what one expects.
 func TestTableTellsDrivers(t *testing.T) {
 	of := func(pod, driver string) Sidecar {
-		return Sidecar{Pod: pod, Driver: driver, Client: xds.Client{Key: "m/w"}}
+		return Sidecar{Pod: pod, Driver: driver, Client: clientstatus.Client{Key: "m/w"}}
 	}
 	for name, c := range map[string]struct {
 		all  []Sidecar

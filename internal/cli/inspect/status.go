@@ -12,12 +12,12 @@ import (
 	"time"
 
 	"anymesh.dev/anymesh/internal/cli/terminal"
-	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 )
 
 // Sidecar is a connected sidecar.
 type Sidecar struct {
-	xds.Client
+	clientstatus.Client
 	// Pod is the namespace and name behind the identity; empty if it is not known.
 	Pod string
 	// ControlPlane is the pod that the sidecar is connected to.
@@ -38,7 +38,7 @@ const (
 )
 
 // StateOf judges one type: a refusal counts until something newer is accepted.
-func StateOf(t xds.ClientType) State {
+func StateOf(t clientstatus.ClientType) State {
 	switch {
 	case t.LastNack != nil && t.AckedVersion != t.SentVersion:
 		return Refused
@@ -53,13 +53,13 @@ func StateOf(t xds.ClientType) State {
 // Refuses tells whether some sidecar refuses what it was sent.
 func Refuses(all []Sidecar) bool {
 	return slices.ContainsFunc(all, func(s Sidecar) bool {
-		return slices.ContainsFunc(s.Types, func(t xds.ClientType) bool { return StateOf(t) == Refused })
+		return slices.ContainsFunc(s.Types, func(t clientstatus.ClientType) bool { return StateOf(t) == Refused })
 	})
 }
 
 type column struct{ end, heading string }
 
-func (c column) is(t xds.ClientType) bool { return strings.HasSuffix(t.TypeURL, c.end) }
+func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.TypeURL, c.end) }
 
 // columns are the types that there is a column for, by the end of their URL.
 var columns = []column{
@@ -114,7 +114,7 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.
 	return err
 }
 
-func cell(s terminal.Style, t xds.ClientType) string {
+func cell(s terminal.Style, t clientstatus.ClientType) string {
 	switch state := StateOf(t); state {
 	case Refused:
 		return s.Red(fmt.Sprintf("%d refused", t.Resources))

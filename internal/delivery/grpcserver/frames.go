@@ -3,10 +3,11 @@ package grpcserver
 import (
 	"encoding/binary"
 	"strconv"
-	"unicode/utf8"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/status"
+
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // Sizes of HTTP/2 and gRPC, in bytes.
@@ -140,13 +141,7 @@ const maxStatusMessage = 4 << 10
 // percent sign.
 func encodeStatusMessage(text string) string {
 	const hex = "0123456789ABCDEF"
-	if len(text) > maxStatusMessage {
-		end := maxStatusMessage
-		for end > 0 && !utf8.RuneStart(text[end]) {
-			end--
-		}
-		text = text[:end]
-	}
+	text = truncate.Text(text, maxStatusMessage)
 	b := make([]byte, 0, len(text))
 	for i := range len(text) {
 		if c := text[i]; c < ' ' || c > '~' || c == '%' {

@@ -4,7 +4,8 @@ import (
 	"maps"
 	"slices"
 	"time"
-	"unicode/utf8"
+
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // ackResult is the effect of a request on an earlier response.
@@ -38,7 +39,7 @@ func (s *subscription) handleAck(req *request, now time.Time) ackResult {
 		}
 		return ackResult{acked: true, response: f, rejected: s.rejectedNames()}
 	}
-	message := truncate(req.errorDetail.GetMessage(), maxMessage)
+	message := truncate.Text(req.errorDetail.GetMessage(), maxMessage)
 	s.lastNack = &Nack{Time: now, Message: message}
 	for _, r := range f.resources {
 		if s.rejected == nil {
@@ -62,14 +63,4 @@ func (s *subscription) rejectedNames() []string {
 		}
 	}
 	return slices.Sorted(maps.Keys(s.rejected))
-}
-
-func truncate(s string, limit int) string {
-	if len(s) <= limit {
-		return s
-	}
-	for limit > 0 && !utf8.RuneStart(s[limit]) {
-		limit--
-	}
-	return s[:limit]
 }

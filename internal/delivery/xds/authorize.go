@@ -10,6 +10,7 @@ import (
 	"google.golang.org/protobuf/proto"
 
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // Grant is the authorization of a client.
@@ -50,7 +51,7 @@ func (st *stream) authorize(first request) error {
 	}
 	if err != nil {
 		s.opts.Logger.Warn("client refused", "address", peer.Address, "node",
-			truncate(first.node.GetId(), s.opts.MaxNameSize), "error", err)
+			truncate.Text(first.node.GetId(), s.opts.MaxNameSize), "error", err)
 		return err
 	}
 	st.identity, st.address, st.connected, st.certExpiry = grant.Identity, peer.Address, time.Now(), peer.certExpiry()

@@ -3,38 +3,18 @@ package xds
 import (
 	"cmp"
 	"slices"
-	"time"
+
+	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 )
 
-// Client describes one connected stream.
-type Client struct {
-	Key       string
-	Identity  string // Grant.Identity
-	NodeID    string
-	Address   string // remote address of the connection; for display, not authenticated
-	Connected time.Time
-	Types     []ClientType // ordered by type URL
-}
-
-// ClientType is the state of one resource type on a stream.
-type ClientType struct {
-	TypeURL          string
-	Wildcard         bool
-	NamedResources   int // number of names subscribed to
-	Resources        int // number of resources sent
-	SentVersion      string
-	AckedVersion     string
-	PendingResources int   // changed resources that are not yet sent
-	PendingAcks      int   // responses without ACK or NACK
-	LastNack         *Nack // nil if there was none
-}
-
-// Nack is a response that a client rejected.
-type Nack struct {
-	Time    time.Time
-	Names   []string
-	Message string
-}
+type (
+	// Client is clientstatus.Client.
+	Client = clientstatus.Client
+	// ClientType is clientstatus.ClientType.
+	ClientType = clientstatus.ClientType
+	// Nack is clientstatus.Nack.
+	Nack = clientstatus.Nack
+)
 
 // Clients returns all connected clients, ordered by key, identity and age.
 func (s *Server) Clients() []Client {

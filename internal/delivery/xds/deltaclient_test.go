@@ -21,6 +21,8 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials"
+
+	"anymesh.dev/anymesh/test/poll"
 )
 
 // testCA signs the certificates of one test.
@@ -252,13 +254,4 @@ func (c *deltaClient) end() error {
 	return c.err
 }
 
-// eventually polls until ok returns true.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(time.Millisecond)
-	}
-}
+var eventually = poll.Until

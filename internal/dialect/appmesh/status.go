@@ -6,13 +6,13 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/truncate"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -128,16 +128,7 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 // truncateText gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is not does not come back
 // from the API server as it was written.
 func truncateText(text string, most int) string {
-	text = strings.ToValidUTF8(text, "\uFFFD")
-	if len(text) <= most {
-		return text
-	}
-	const more = " ..."
-	cut := most - len(more)
-	for !utf8.RuneStart(text[cut]) {
-		cut--
-	}
-	return text[:cut] + more
+	return truncate.WithEllipsis(strings.ToValidUTF8(text, "\uFFFD"), most)
 }
 
 // withCondition puts a condition in the place of the one of its type. The transition time moves only with the status.

@@ -12,7 +12,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
-	"time"
+
+	"anymesh.dev/anymesh/test/poll"
 )
 
 // The test binary also runs as agent and as proxy, in real processes.
@@ -83,15 +84,7 @@ func runProxy(args []string) {
 	}
 }
 
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); {
-		if time.Now().After(deadline) {
-			t.Fatalf("never: %s", what)
-		}
-		time.Sleep(2 * time.Millisecond)
-	}
-}
+var eventually = poll.Until
 
 func freeAddress(t testing.TB) string {
 	t.Helper()

@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// relay accepts connections of the host and hands them to addr inside. The listener lives in the host's network namespace, the dialled
+// relay accepts connections of the host and hands them to addr inside. The listener lives in the host's network namespace, the dialed
 // connection in the lab's.
 func relay(l net.Listener, addr string) {
 	for {

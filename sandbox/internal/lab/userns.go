@@ -63,7 +63,7 @@ func mapSelf(pid int) error {
 }
 
 // identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves. It leaves out the last of all
-// ids, because a map with every id is how the kubelet recognises that it is not in a user namespace.
+// ids, because a map with every id is how the kubelet recognizes that it is not in a user namespace.
 func identity(all string) []byte {
 	const every = "4294967295"
 	var b strings.Builder

@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// routerLinkLocal is the address under which a node is every Pod's IPv6 router: neighbour discovery answers only for
+// routerLinkLocal is the address under which a node is every Pod's IPv6 router: neighbor discovery answers only for
 // addresses of the link itself, so each link has it.
 var routerLinkLocal = netip.MustParseAddr("fe80::1")
 

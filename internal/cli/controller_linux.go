@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"os"
 	"runtime/debug"
-	"time"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -82,8 +81,3 @@ func controllerCommand() *cobra.Command {
 // garbage is how much of it there may be, in per cent of what lives on the heap. Most of that is the mesh, which stays: Go's own 100 would
 // have the process hold a third more, and spare it a second's work at the start.
 const garbage = 25
-
-// clientQPS is how fast we may talk to the API server; its own priority and fairness does the rest.
-const clientQPS, clientBurst = 200, 400
-
-const clientTimeout = 30 * time.Second

@@ -1,0 +1,13 @@
+#!/usr/bin/env bash
+# Compiles for each platform: the whole module for Linux, the CLI for the others. Usage: cross.sh OS/ARCH...
+set -euo pipefail
+cd "$(dirname "$0")/.."
+export CGO_ENABLED=0
+for platform in "$@"; do
+  export GOOS=${platform%/*} GOARCH=${platform#*/}
+  packages=./cmd/anymesh
+  [ "$GOOS" != linux ] || packages=./...
+  start=$SECONDS
+  go build -o /dev/null "$packages"
+  printf '%-14s %-14s ok, %ds\n' "$platform" "$packages" $((SECONDS - start))
+done
