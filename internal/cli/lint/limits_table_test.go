@@ -8,8 +8,8 @@ func ownLimits() []limitOf {
 		gwHTTP                       = "httpRoute."
 	)
 
-	of := func(kind, path string) func(refused, taken []any) limitOf {
-		return func(refused, taken []any) limitOf { return limitOf{kind, "spec." + path, refused, taken} }
+	of := func(kind, path string) func(refused, accepted []any) limitOf {
+		return func(refused, accepted []any) limitOf { return limitOf{kind, "spec." + path, refused, accepted} }
 	}
 	some := map[string]any{}
 	protocols := func() ([]any, []any) { return oneOf("grpc", "http", "http2", "tcp") }
