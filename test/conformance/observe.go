@@ -154,7 +154,7 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 	if seen.Refused {
 		return nil
 	}
-	end := foresee(d, l)
+	end := predict(d, l)
 	differ("the answer", seen.Answer, end.status)
 	if seen.Took < end.after-tick {
 		wrong = append(wrong, fmt.Sprintf("Envoy: it takes %s, want at least %s", seen.Took, end.after))
@@ -207,7 +207,7 @@ func (l Line) ending(d model.Decision) string {
 	switch {
 	case d.Outcome == model.Refused:
 		return refused
-	case l.Request.Protocol.Requests() && foresee(d, l).own:
+	case l.Request.Protocol.Requests() && predict(d, l).own:
 		return own
 	case d.Outcome == model.PassedThrough:
 		return passed

@@ -30,8 +30,8 @@ type end struct {
 	after time.Duration
 }
 
-// foresee says how a request ends when the destination answers by the line's script and the mesh does what was decided.
-func foresee(d model.Decision, l Line) end {
+// predict says how a request ends when the destination answers by the line's script and the mesh does what was decided.
+func predict(d model.Decision, l Line) end {
 	var spent time.Duration
 	own := func(tries int, http, grpc string) end { // an answer that the sidecar makes
 		if l.Request.Protocol == model.GRPC {
@@ -48,7 +48,7 @@ func foresee(d model.Decision, l Line) end {
 	limit, idle := time.Duration(d.Timeouts.Request), time.Duration(d.Timeouts.Idle)
 	if !l.Request.Protocol.Requests() {
 		a := answer(l.Answers, 1, l.Request.Protocol)
-		return goOn(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
+		return continueResponse(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
 	}
 	for try := 1; ; try++ {
 		a := answer(l.Answers, try, l.Request.Protocol)
@@ -76,14 +76,14 @@ func foresee(d model.Decision, l Line) end {
 			again = slices.Contains(d.Retry.StatusCodes, uint16(code))
 		}
 		if !again || uint32(try) > d.Retry.Retries {
-			return goOn(e, a.Pauses, limit, idle)
+			return continueResponse(e, a.Pauses, limit, idle)
 		}
 	}
 }
 
-// goOn lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
+// continueResponse lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
 // time; what bounds one try bounds only how long it takes to begin.
-func goOn(e end, pauses []time.Duration, limit, idle time.Duration) end {
+func continueResponse(e end, pauses []time.Duration, limit, idle time.Duration) end {
 	for _, pause := range pauses {
 		next := e.after + pause
 		cut := limit

@@ -64,7 +64,7 @@ func readAll(file string) (string, error) {
 // planeStatus is what a control plane says of the authority.
 type planeStatus struct {
 	Phase, LastError string
-	Roots          []struct{ Role, Fingerprint string }
+	Roots            []struct{ Role, Fingerprint string }
 }
 
 func identityStatus(t *testing.T) []planeStatus {
