@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Expectation is a decision in a few words: what kind of fact, and the fact.
+// Expectation is a decision in the syntax of cases: facts by kind.
 type Expectation map[string]string
 
 // Kinds of facts.
@@ -25,7 +25,7 @@ const (
 	idle    = "idle"
 )
 
-// Outcomes besides destinations.
+// Outcomes other than destinations.
 const (
 	application = "application"
 	passed      = "passed"
@@ -52,7 +52,7 @@ func parseExpectation(text string) (Expectation, error) {
 	return e, nil
 }
 
-// decide asks the interpreter.
+// decide calls the interpreter.
 func (l Line) decide(v *model.View) model.Decision {
 	if l.Into {
 		return v.Accept(l.Request)
@@ -60,7 +60,7 @@ func (l Line) decide(v *model.View) model.Decision {
 	return v.Decide(l.Request)
 }
 
-// expect puts a decision into the words of a case.
+// expect converts a decision to the syntax of cases.
 func (l Line) expect(d model.Decision) Expectation {
 	e := Expectation{target: outcome(d), route: d.Route}
 	if d.Outcome == model.Refused {

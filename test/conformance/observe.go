@@ -44,7 +44,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		if err != nil {
 			return []string{err.Error()}
 		}
-		p.recognise(d, &seen)
+		p.recognize(d, &seen)
 		if wrong := l.compare(d, seen, p.tally.of(c.id())); len(wrong) > 0 {
 			return wrong
 		}
@@ -96,8 +96,8 @@ func (p *pod) reached(d model.Destination) []model.Endpoint {
 	return reach.Endpoints
 }
 
-// recognise names the target that a pod answered for: the first that leads to the pod's address.
-func (p *pod) recognise(d model.Decision, seen *Seen) {
+// recognize names the target that a pod answered for: the first that leads to the pod's address.
+func (p *pod) recognize(d model.Decision, seen *Seen) {
 	if seen.Who != instance {
 		return
 	}
