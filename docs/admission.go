@@ -118,26 +118,26 @@ var carriedByNobody = []rule{
 	{"GatewayRoute", "spec.awsName", `{awsName: to s, ` + toService + `}`, `{awsName: to-s, ` + toService + `}`},
 }
 
-const admissionIntro = notice0 + `the rules are in docs/admission.go, the answers are the code's. -->
+const admissionIntro = notice0 + `the examples are in docs/admission.go, the messages are output of the code. -->
 
 # What admission refuses
 
-The API server refuses what breaks the schema of a CustomResourceDefinition. Beyond that, the control plane's webhooks refuse
+The API server refuses objects that violate the schema of a CustomResourceDefinition. In addition, the webhooks of the control plane refuse:
 
-1. what the released App Mesh controller refused, in its words: changes of what is immutable, objects that no Mesh or several would take,
-   route names and backends that are given twice, listeners without service discovery, several connection pools on one listener, and the
-   rules of GatewayRoutes; see [validate.go](../internal/dialect/appmesh/validate.go) and its tests, which have a pair for each;
-2. what no mesh could carry as it is written, whatever other objects there are: the table below.
+1. Objects that the released App Mesh controller refused, with the same messages: changes of immutable fields, objects in a namespace that no Mesh
+   or several Meshes select, duplicate route names and backends, listeners without service discovery, several connection pools on one
+   listener, and invalid GatewayRoutes. See [validate.go](../internal/dialect/appmesh/validate.go) and its tests.
+2. Objects that are invalid on their own, independent of other objects. The table below lists the rules.
 
-Everything else is taken and answered in the object's status, with a [finding](findings.md): references to objects that are not there
-(yet), conflicts with others, fields that are not honoured. An App Mesh object that worked is never refused.
+Other errors are accepted, and are reported as [findings](findings.md) in the status of the object: references to objects that do not exist
+yet, conflicts between objects, and fields that are not implemented. An App Mesh object that worked is never refused.
 
-An update is refused when it adds a fault to the spec. One that leaves the spec alone, or only mends, is taken, so that labels, finalizers
-and statuses of adopted objects can always be written.
+An update is refused if it adds an error to the spec. Other updates are accepted, so that labels, finalizers and status of existing objects can
+always be written.
 
-` + "`anymesh lint -f manifests/`" + ` gives the same answers without a cluster.
+` + "`anymesh lint -f manifests/`" + ` reports the same errors without a cluster.
 
-The fields are those of the tests (docs/admission.go), which have for each a spec that is refused and its neighbour that is taken.
+Each row has a test in docs/admission.go, with a spec that is refused and a similar spec that is accepted.
 
 | kind | field | the answer |
 |---|---|---|

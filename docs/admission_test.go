@@ -17,7 +17,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Each rule refuses its own fault, by the field's path, and nothing else: the neighbour passes.
+// Each rule refuses its own fault, by the field's path, and nothing else: the neighbor passes.
 func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 	for _, r := range carriedByNobody {
 		if r.field == "" || r.refused == "" || r.taken == "" {

@@ -14,20 +14,21 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// examples has a file for each code: why it comes up, as the comment; example.yaml, that has the finding; mended.yaml, that has it
-// no more. What only a running mesh can find has said.txt instead of them, a line as users see it.
+// examples has a file for each code: the cause, as the comment; example.yaml, which has the finding; and mended.yaml, which does not.
+// Findings of a running mesh only have said.txt instead, with an example message.
 //
 //go:embed findings/examples/*.txtar
 var examples embed.FS
 
 const codesNotice = notice0 + "the text is in model/codes.go and docs/findings/examples. -->\n\n"
 
-// codesIndex gives the index of all codes.
+// codesIndex generates findings.md.
 func codesIndex() string {
 	var b strings.Builder
-	b.WriteString(codesNotice + "# Findings\n\nA finding says what is wrong or noteworthy about an object. Its code is the reason of the object's condition and of the\n" +
-		"event about it. An **Error** means that a part of the object is not served, a **Warning** that something it asks for is\nnot honoured; the rest of the mesh goes on in either case.\n\n" +
-		"Each code has a page, with an example. `anymesh lint --explain CODE` shows it in a terminal.\n\n")
+	b.WriteString(codesNotice + "# Findings\n\nA finding is an error or a warning about an object. Its code is the reason of the status condition and of the event of the object.\n" +
+		"An **Error** means that a part of the object is not served. A **Warning** means that a field has no effect, or that another object\n" +
+		"is affected. Other objects are served in both cases.\n\n" +
+		"Each code has a page with an example. `anymesh lint --explain CODE` prints the page.\n\n")
 	b.WriteString("| code | severity | meaning |\n|---|---|---|\n")
 	for _, c := range model.Codes {
 		fmt.Fprintf(&b, "| [%s](%s) | %s | %s |\n", c.Code, codePage(c.Code), c.Severity, c.Meaning)
@@ -35,10 +36,10 @@ func codesIndex() string {
 	return b.String()
 }
 
-// codePage gives the file of a code's page.
+// codePage returns the file of the page of a code.
 func codePage(c model.Code) string { return "findings/" + string(c) + ".md" }
 
-// example is what there is to show about a code.
+// example is the example of a code.
 type example struct{ cause, before, after, said string }
 
 func exampleOf(code model.Code) (example, error) {
@@ -63,12 +64,12 @@ func exampleOf(code model.Code) (example, error) {
 		return e, nil
 	}
 	if e.said, err = said(code, e.before); err == nil && e.said == "" {
-		err = fmt.Errorf("%s: nothing is said about the example", name)
+		err = fmt.Errorf("%s: the example has no finding", name)
 	}
 	return e, err
 }
 
-// said gives the lines with a code that lint has about a file.
+// said returns the findings with a code that lint prints for a file.
 func said(code model.Code, text string) (string, error) {
 	documents, faults, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
@@ -89,7 +90,7 @@ func said(code model.Code, text string) (string, error) {
 	return b.String(), nil
 }
 
-// codePages gives the page of each code, by file name.
+// codePages generates the page of each code, by file name.
 func codePages() (map[string]string, error) {
 	out := map[string]string{}
 	for _, c := range model.Codes {
@@ -100,7 +101,7 @@ func codePages() (map[string]string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s# %s\n\n%s. %s\n\n## Cause\n\n%s\n\n## Example\n\n", codesNotice, c.Code, c.Severity, c.Meaning, e.cause)
 		if e.before != "" {
-			b.WriteString("```yaml\n" + e.before + "```\n\n`anymesh lint -f example.yaml` says\n\n")
+			b.WriteString("```yaml\n" + e.before + "```\n\nOutput of `anymesh lint -f example.yaml`:\n\n")
 		}
 		b.WriteString("```\n" + e.said + "```\n\n## What to do\n\n" + c.Remedy + "\n")
 		if e.after != "" {
@@ -112,7 +113,7 @@ func codePages() (map[string]string, error) {
 	return out, nil
 }
 
-// difference shows what two texts do not have in common at their beginnings and ends, as lines that go and lines that come.
+// difference returns a diff of two texts without their common first and last lines.
 func difference(before, after string) string {
 	a, b := strings.SplitAfter(before, "\n"), strings.SplitAfter(after, "\n")
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {

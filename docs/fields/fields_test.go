@@ -11,7 +11,7 @@ import (
 var drivers = map[string]sidecar.Renderer{envoy.Name: envoy.Driver{}}
 
 // What a schema accepts has an effect, or its owner is told that it has none.
-func TestNoFieldIsIgnoredInSilence(t *testing.T) {
+func TestNoFieldIsSilentlyIgnored(t *testing.T) {
 	all, err := fields.All()
 	if err != nil {
 		t.Fatal(err)

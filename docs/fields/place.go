@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// places are which item of the world's lists has what a field needs, by a part of the path; others are in the first.
+// places selects the list item for a field, by a part of the path; the default is the first item.
 var places = []struct {
 	part string
 	item int
@@ -15,20 +15,20 @@ var places = []struct {
 	{"connectionPool.http2", 1}, {"connectionPool.grpc", 2}, {"connectionPool.tcp", 3},
 }
 
-// instead names what has to go where one of several things may be set.
-var instead = map[string]string{
+// excludes maps a field to the field that must be removed when it is set.
+var excludes = map[string]string{
 	"path": "prefix", "virtualNode": "virtualRouter", "awsCloudMap": "dns",
 	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef", "virtualServiceARN": "virtualServiceRef",
 }
 
-// besides is what has to stand next to a field for it to mean anything.
-var besides = map[string]map[string]any{"methodName": {"serviceName": "s"}}
+// requires maps a field to other fields that must be set with it.
+var requires = map[string]map[string]any{"methodName": {"serviceName": "s"}}
 
-// place sets the field in an object, with the least of what has to be on the way; nil takes the field away.
+// place sets the field in an object, with minimal parent fields; nil removes the field.
 func (f Field) place(object map[string]any, value any) {
 	item, path := 0, f.Path()
 	for _, p := range places {
-		// "grpc" is no beginning of another name, but "http" is.
+		// the dots prevent that "http" matches "http2"
 		if strings.Contains(path+".", "."+p.part+".") {
 			item = p.item
 		}
@@ -36,8 +36,8 @@ func (f Field) place(object map[string]any, value any) {
 	here := object
 	for i, s := range f.steps {
 		if i == len(f.steps)-1 {
-			delete(here, instead[s.name])
-			maps.Copy(here, besides[s.name])
+			delete(here, excludes[s.name])
+			maps.Copy(here, requires[s.name])
 			if value == nil {
 				delete(here, s.name)
 			} else {
@@ -49,9 +49,9 @@ func (f Field) place(object map[string]any, value any) {
 	}
 }
 
-// into gives what a step leads to, and makes it where it is not there yet.
+// into returns the value of a step, and creates it if it does not exist.
 func (s step) into(here map[string]any, path string, item int) map[string]any {
-	delete(here, instead[s.name])
+	delete(here, excludes[s.name])
 	if !s.list {
 		next, ok := here[s.name].(map[string]any)
 		if !ok {

@@ -17,27 +17,27 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Outcome is what becomes of a field that is set. All false and empty means that nothing does.
+// Outcome is the effect of setting a field. The zero value means no effect.
 type Outcome struct {
-	// Drivers are those whose sidecars get another configuration.
+	// Drivers are the drivers whose sidecars get a different configuration.
 	Drivers []string
-	// Model says that the mesh means something else, Admission that the API server answers something else.
+	// Model: the model changes. Admission: the admission response changes.
 	Model, Admission bool
-	// Codes are those of the findings that come up.
+	// Codes are the codes of new findings.
 	Codes []model.Code
 }
 
-// Silent says that nothing becomes of a field.
+// Silent reports whether the field has no effect.
 func (o Outcome) Silent() bool { return !o.Model && !o.Admission && len(o.Codes) == 0 }
 
-// FieldNotImplemented says that the field's owner is told that nothing becomes of it.
+// FieldNotImplemented reports whether a finding says that the field is not implemented.
 func (o Outcome) FieldNotImplemented() bool {
 	return slices.Contains(o.Codes, model.CodeFieldNotImplemented)
 }
 
-// Probe sets a field of an object of the world to different values, and tells what differs. drivers are by name.
+// Probe sets a field of an object of the mesh to different values, and returns the differences. drivers are by name.
 func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
-	var seen []sight
+	var seen []snapshot
 	path := f.Path()
 	values := valuesOf(path, f.steps[len(f.steps)-1].schema)
 	variants := []func(map[string]any){}
@@ -48,7 +48,7 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 		variants = append(variants, func(o map[string]any) { f.place(o, v) })
 	}
 	for _, change := range variants {
-		s, err := look(f.Kind, change, drivers)
+		s, err := observe(f.Kind, change, drivers)
 		if err != nil {
 			return Outcome{}, fmt.Errorf("%s %s: %w", f.Kind, path, err)
 		}
@@ -63,8 +63,8 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 			byDriver[name] = byDriver[name] || s.rendered[name] != seen[0].rendered[name]
 		}
 		for text, told := range s.findings {
-			always := !slices.ContainsFunc(seen, func(other sight) bool { _, ok := other.findings[text]; return !ok })
-			// That a part of a spec is not honoured is said once, of all its fields.
+			always := !slices.ContainsFunc(seen, func(other snapshot) bool { _, ok := other.findings[text]; return !ok })
+			// One finding covers all fields of a part that is not implemented.
 			if !always || told.Code == model.CodeFieldNotImplemented && contains(told.Path, path) {
 				codes[told.Code] = true
 			}
@@ -82,22 +82,22 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 
 var index = regexp.MustCompile(`\[\d*\]`)
 
-// contains says whether a path leads to a field or to something that it is a part of.
+// contains reports whether a path is the path of a field or of one of its parents.
 func contains(path, field string) bool {
 	return strings.HasPrefix(index.ReplaceAllString(field, "")+".", index.ReplaceAllString(path, "")+".")
 }
 
-// sight is what is to be seen of a world.
-type sight struct {
+// snapshot is the observable state of the mesh.
+type snapshot struct {
 	model, admission string
 	rendered         map[string]string
 	findings         map[string]model.Finding // by text
 }
 
-// look changes the object called target of a kind, or the Mesh that selects all, and looks at the world.
-func look(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (sight, error) {
-	s := sight{rendered: map[string]string{}, findings: map[string]model.Finding{}}
-	all, err := inhabitants()
+// observe changes the object "target" of a kind, or the Mesh "m", and computes a snapshot.
+func observe(kind string, change func(map[string]any), drivers map[string]sidecar.Renderer) (snapshot, error) {
+	s := snapshot{rendered: map[string]string{}, findings: map[string]model.Finding{}}
+	all, err := fixtures()
 	if err != nil {
 		return s, err
 	}

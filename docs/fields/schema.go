@@ -1,7 +1,7 @@
-// Package fields finds out what becomes of each field that the schemas of App Mesh's kinds accept.
+// Package fields determines the effect of each field in the schemas of App Mesh.
 //
-// In: the CustomResourceDefinitions, and a small mesh (world.yaml). Out: for each field what happens when it is set, found by setting
-// it: the configuration of a sidecar changes, the model does, the answer of admission, a finding comes up, or nothing at all.
+// In: the CRDs, and a small mesh (mesh.yaml). Out: the effect of setting each field: the configuration of a sidecar, the model, the
+// admission response or the findings change, or there is no effect.
 package fields
 
 import (

@@ -26,9 +26,10 @@ func checkCommand() *cobra.Command {
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "check",
-		Short: "Say whether Anymesh is well, or with --pre whether it can be installed",
-		Long: "Say whether Anymesh is well, or with --pre whether it can be installed. Each check has a code; docs/check.md explains them.\n\n" +
-			"Exit code 0 means that no check failed, 1 that one did.",
+		Short: "Check the Anymesh installation, or with --pre the cluster before an installation",
+		Long: "Check the Anymesh installation. With --pre, check whether Anymesh can be installed into the cluster.\n" +
+			"docs/check.md explains the code of each check.\n\n" +
+			"Exit codes: 0 if no check fails, 1 if a check fails, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
@@ -36,7 +37,7 @@ func checkCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			cluster, err := s.checked(system)
+			cluster, err := s.checkTarget(system)
 			if err != nil {
 				return err
 			}
@@ -54,7 +55,7 @@ func checkCommand() *cobra.Command {
 			if output == "json" {
 				err = terminal.JSON(out, results)
 			} else {
-				p.sum(failures, check.Count(results, check.Warned))
+				p.summary(failures, check.Count(results, check.Warned))
 			}
 			if err == nil && failures > 0 {
 				return exitError{code: 1}
@@ -63,15 +64,15 @@ func checkCommand() *cobra.Command {
 		},
 	}
 	s.addCluster(c)
-	c.Flags().BoolVar(&before, "pre", false, "look whether Anymesh can be installed")
+	c.Flags().BoolVar(&before, "pre", false, "check whether Anymesh can be installed")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
-	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "how long all checks may take")
+	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "maximum duration of all checks")
 	addSystemNamespace(c, &system)
 	return c
 }
 
-// checked connects to the cluster that is checked. It asks nothing of it: whether it answers is the first check.
-func (s *source) checked(system string) (*check.Cluster, error) {
+// checkTarget creates the clients for the cluster to check. It sends no request: the first check does.
+func (s *source) checkTarget(system string) (*check.Cluster, error) {
 	config, _, err := clusterConfig(s.kubeconfig, s.context)
 	if err != nil {
 		return nil, err
@@ -98,7 +99,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 	return &check.Cluster{
 		Dialects: dialect.All(), Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
 		Sidecars: func(ctx context.Context) ([]inspect.Sidecar, error) {
-			forward, _, err := clusterConfig(s.kubeconfig, s.context) // without the time limit of a request
+			forward, _, err := clusterConfig(s.kubeconfig, s.context) // without a request timeout: the connection is long-lived
 			if err != nil {
 				return nil, err
 			}
@@ -111,7 +112,7 @@ func (s *source) checked(system string) (*check.Cluster, error) {
 	}, nil
 }
 
-// progress shows checks as they go. On a terminal, the one that runs has a line that its result replaces.
+// progress prints checks while they run. On a terminal, the line of the running check is replaced by its result.
 type progress struct {
 	out   io.Writer
 	style terminal.Style
@@ -143,13 +144,13 @@ func (p progress) done(r check.Result) {
 	}
 }
 
-func (p progress) sum(failures, warnings int) {
-	text := p.style.Green("all is well")
+func (p progress) summary(failures, warnings int) {
+	text := p.style.Green("all checks passed")
 	switch {
 	case failures > 0:
 		text = p.style.Red(terminal.Count(failures, "check failed", "checks failed"))
 	case warnings > 0:
-		text = p.style.Yellow("nothing failed; " + terminal.Count(warnings, "warning", "warnings"))
+		text = p.style.Yellow("no check failed; " + terminal.Count(warnings, "warning", "warnings"))
 	}
 	_, _ = fmt.Fprintln(p.out, "\n"+text)
 }

@@ -27,19 +27,19 @@ func controllerCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "controller",
 		Short: "Run the control plane",
-		Long: "Run the control plane: the discovery server and the signing endpoint for sidecars, the webhooks for the API server,\n" +
-			"and the writer of statuses. It finds Kubernetes by --kubeconfig, or by the service account of the pod that it runs in.",
+		Long: "Run the control plane: the xDS server and the signing endpoint for sidecars, the webhooks for the API server, and the\n" +
+			"status writer. It connects to Kubernetes with --kubeconfig, or with the service account of its pod.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if os.Getenv("GOGC") == "" {
-				debug.SetGCPercent(garbage)
+				debug.SetGCPercent(gcPercent)
 			}
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
 			}
 			if n := config.StatusWritesPerSecond; n < 1 || n > clientQPS {
-				return exitError{2, fmt.Errorf("--status-writes-per-second %d: choose 1 to %d, which is what all requests to the API server may be", n, clientQPS)}
+				return exitError{2, fmt.Errorf("--status-writes-per-second %d: the value must be between 1 and %d, the limit of all requests to the API server", n, clientQPS)}
 			}
 			libraries := logr.FromSlogHandler(config.Log.Handler())
 			klog.SetLogger(libraries)
@@ -54,22 +54,22 @@ func controllerCommand() *cobra.Command {
 				return err
 			}
 			if config.Name, err = os.Hostname(); err != nil {
-				return fmt.Errorf("name of this replica: %w", err)
+				return fmt.Errorf("reading the hostname of this replica: %w", err)
 			}
 			config.PullPolicy = corev1.PullPolicy(pullPolicy)
 			return controlplane.Run(c.Context(), config)
 		},
 	}
 	f := c.Flags()
-	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; the pod's service account if empty")
-	f.StringVar(&config.Namespace, "namespace", "anymesh-system", "namespace that the control plane runs in")
+	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; if empty, the service account of the pod")
+	f.StringVar(&config.Namespace, "namespace", "anymesh-system", "namespace of the control plane")
 	f.StringVar(&meshConfig, "mesh-config", "/etc/anymesh/preset-mesh-config.json", "file with the mesh-wide configuration")
-	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of the identities that are issued")
+	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of workload identities")
 	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime, "lifetime of a sidecar's certificate")
-	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the mesh's root certificate, which is replaced in time; at least ten times that of certificates")
-	f.StringVar(&dialects, "dialects", "", "file with the settings of the dialects, a JSON object for each by its name; defaults if empty")
-	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond, "how many statuses the API server gets to write a second, at most")
-	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of the containers that are added to pods")
+	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the root certificate, at least ten times --certificate-lifetime; the root is rotated before it expires")
+	f.StringVar(&dialects, "dialects", "", "JSON file with the settings of each dialect, by dialect name; defaults if empty")
+	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond, "maximum number of status writes per second")
+	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of injected containers")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")
 	f.StringVar(&config.MetricsAddress, "metrics-address", ":9090", "address of metrics and health")
@@ -78,6 +78,6 @@ func controllerCommand() *cobra.Command {
 	return c
 }
 
-// garbage is how much of it there may be, in per cent of what lives on the heap. Most of that is the mesh, which stays: Go's own 100 would
-// have the process hold a third more, and spare it a second's work at the start.
-const garbage = 25
+// gcPercent is the default of GOGC: the heap may grow by 25 % between collections. Most of the heap is the mesh, which is long-lived.
+// With Go's default of 100 the process uses a third more memory, and starts one CPU-second faster.
+const gcPercent = 25

@@ -18,21 +18,21 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// description is something that can be shown.
+// description is the description of one mesh item or object.
 type description interface {
 	Text(io.Writer, terminal.Style) error
 }
 
-// describer finds a thing by name and describes it.
+// describer finds a mesh item by name and describes it.
 type describer func(s *engine.State, name, namespace string) (description, error)
 
-// noun is a word for things that can be described, and other words for the same. The first is for messages.
+// noun is a kind of mesh items, with its names. The first name is used in messages.
 type noun struct {
 	words    []string
 	describe describer
 }
 
-// nouns are the words of the mesh, with their plural and a short form, as kubectl's users expect.
+// nouns are the kinds of mesh items, each with singular, plural and short name as in kubectl.
 var nouns = []noun{
 	{[]string{"pod", "pods", "po"}, describePod},
 	{[]string{"workload", "workloads"}, describeWorkload},
@@ -79,14 +79,14 @@ func describeMesh(s *engine.State, name, _ string) (description, error) {
 	return describe.OfMesh(s, mesh), nil
 }
 
-// description finds what a word and a name stand for: a word of the mesh, or the kind of an object, with or without the API group behind it.
+// description describes the mesh item or object with the given name.
 func (w word) description(s *engine.State, name, namespace string) (description, error) {
 	if w.noun != nil {
 		d, err := w.noun.describe(s, name, namespace)
 		if err == nil {
 			return d, nil
 		}
-		for _, kind := range w.kinds { // an object that means no such thing, because something is wrong with it
+		for _, kind := range w.kinds { // the object exists, but is invalid and not part of the mesh
 			if o, exists := lookup.FindObject(s, kind, name, namespace); exists {
 				return describe.OfObject(s, o), nil
 			}
@@ -105,10 +105,10 @@ func (w word) description(s *engine.State, name, namespace string) (description,
 	case 0:
 		return w.byModelName(s, name, namespace)
 	}
-	return nil, fmt.Errorf("%s %q is an object of %s and of %s; add the group to the kind", w.text, name, w.kinds[0].Group, w.kinds[1].Group)
+	return nil, fmt.Errorf("%s %q exists in the API groups %s and %s; use KIND.GROUP", w.text, name, w.kinds[0].Group, w.kinds[1].Group)
 }
 
-// byModelName finds an item of the mesh by its own name, as the noun with which a kind ends.
+// byModelName finds a mesh item by its model name. The kind selects the noun: VirtualRouter selects router.
 func (w word) byModelName(s *engine.State, name, namespace string) (description, error) {
 	kind := w.kinds[0].Kind
 	for _, n := range nouns {
@@ -116,39 +116,39 @@ func (w word) byModelName(s *engine.State, name, namespace string) (description,
 			return n.describe(s, name, namespace)
 		}
 	}
-	return nil, fmt.Errorf("there is no %s %q in namespace %s", kind, name, namespace)
+	return nil, fmt.Errorf("%s %q not found in namespace %s", kind, name, namespace)
 }
 
-// describeObject describes what an object is in the mesh, or the object itself.
+// describeObject describes the mesh item that an object defines, or the object itself.
 func describeObject(s *engine.State, o client.Object) description {
-	means := lookup.MeaningOf(s, dialect.RefOf(o))
+	item := lookup.ItemOf(s, dialect.RefOf(o))
 	switch {
-	case means.Workload != nil:
-		return describe.OfWorkload(s, lookup.Workload{Workload: *means.Workload}, driver.Default)
-	case means.Service != nil:
-		return describe.OfService(s, *means.Service)
-	case means.Router != nil:
-		return describe.OfRouter(s, *means.Router)
-	case means.Mesh != nil:
-		return describe.OfMesh(s, *means.Mesh)
+	case item.Workload != nil:
+		return describe.OfWorkload(s, lookup.Workload{Workload: *item.Workload}, driver.Default)
+	case item.Service != nil:
+		return describe.OfService(s, *item.Service)
+	case item.Router != nil:
+		return describe.OfRouter(s, *item.Router)
+	case item.Mesh != nil:
+		return describe.OfMesh(s, *item.Mesh)
 	}
 	return describe.OfObject(s, o)
 }
 
-// word is a word as it was typed, and what it stands for: a noun, kinds, or both.
+// word is the KIND argument, resolved to a noun, to object kinds, or to both.
 type word struct {
 	text  string
 	noun  *noun
 	kinds []schema.GroupKind
 }
 
-// shortNamer is a dialect with short names for its kinds that the API server does not know: short names of two definitions must differ.
+// shortNamer is a dialect with short names that its CRDs do not define. Short names of CRDs must be unique in a cluster.
 type shortNamer interface {
-	// ShortNames gives the kinds by their short names.
+	// ShortNames maps short names to kinds.
 	ShortNames() map[string]string
 }
 
-// wordOf finds what a word stands for, in any case. Kinds that end with a noun, as VirtualRouter with router, are its kinds too.
+// wordOf resolves a KIND argument, case-insensitively. A noun includes the kinds that end with it: router includes VirtualRouter.
 func wordOf(text string) (word, bool) {
 	w := word{text: text}
 	text, group, _ := strings.Cut(strings.ToLower(text), ".")
@@ -176,8 +176,8 @@ func wordOf(text string) (word, bool) {
 	return w, w.noun != nil || len(w.kinds) > 0
 }
 
-// thing reads the arguments KIND NAME or KIND/NAME; names may begin with a namespace.
-func thing(args []string) (word, string, bool) {
+// parseTarget parses the arguments KIND NAME or KIND/NAME. NAME may be NAMESPACE/NAME.
+func parseTarget(args []string) (word, string, bool) {
 	if len(args) == 1 {
 		args = strings.SplitN(args[0], "/", 2)
 	}
@@ -188,7 +188,7 @@ func thing(args []string) (word, string, bool) {
 	return w, args[1], ok
 }
 
-// kindWords lists the kinds of dialects, each by its singular.
+// kindWords lists the singular names of all kinds of the dialects.
 func kindWords() []string {
 	definitions, err := dialect.Definitions(dialect.All())
 	if err != nil {
@@ -210,18 +210,18 @@ func describeCommand() *cobra.Command {
 	}
 	c := &cobra.Command{
 		Use:   "describe KIND NAME | KIND/NAME",
-		Short: "Say what something is in the mesh, what it may reach and who may reach it",
-		Long: "Say what something is in the mesh, what it may reach and who may reach it, which field makes it so, and what is wrong with it.\n\n" +
-			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object: " + strings.Join(kindWords(), ", ") + ", as kubectl takes them.\n" +
-			"NAME is that of the object, NAMESPACE/NAME, or the name in the mesh.",
+		Short: "Describe a mesh item or object: what it can reach and what can reach it",
+		Long: "Describe a mesh item or object: what it can reach, what can reach it, the fields that configure this, and its findings.\n\n" +
+			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object as in kubectl: " + strings.Join(kindWords(), ", ") + ".\n" +
+			"NAME is the object name, NAMESPACE/NAME, or the name in the mesh.",
 		Example: "  anymesh describe pod front-775cbc6bd8-tjqlb -n colors\n  anymesh describe workload/front -n colors\n" +
 			"  anymesh describe router colors/color\n  anymesh describe service color.colors.svc.cluster.local -f manifests/",
 		ValidArgs: words,
 		Args: func(_ *cobra.Command, args []string) error {
-			if _, _, ok := thing(args); ok {
+			if _, _, ok := parseTarget(args); ok {
 				return nil
 			}
-			return exitError{2, fmt.Errorf("say what to describe: one of %s, and a name", strings.Join(words, ", "))}
+			return exitError{2, fmt.Errorf("KIND and NAME are required; KIND is one of %s, or the kind of an object", strings.Join(words, ", "))}
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
@@ -231,7 +231,7 @@ func describeCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			w, name, _ := thing(args)
+			w, name, _ := parseTarget(args)
 			d, err := w.description(state, name, s.namespace)
 			if err != nil {
 				return err

@@ -18,17 +18,17 @@ func explainCommand() *cobra.Command {
 	var headers []string
 	c := &cobra.Command{
 		Use:   "explain --from WORKLOAD [METHOD] URL",
-		Short: "Say what becomes of a request, step by step, and which field makes it so",
-		Long: "Say what becomes of a request that a workload makes (--from), or that arrives at one (--into), step by step, with the object and\n" +
-			"field behind each. A workload is NAMESPACE/NAME of its object, its name in the mesh, or pod/NAME. URLs are http://, http2://, grpc://,\n" +
-			"https:// or tcp://.\n\n" +
-			"Exit code 0 means that the request gets somewhere, 1 that it does not, 2 that the command was used wrongly.",
+		Short: "Show how a request is routed, step by step, with the field behind each step",
+		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
+			"application of a workload sends. --into explains a request that a workload receives.\n\n" +
+			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https and tcp.\n\n" +
+			"Exit codes: 0 if the request reaches a destination, 1 if it does not, 2 for wrong usage.",
 		Example: "  anymesh explain --from colors/front http://color.colors.svc.cluster.local:8080/\n" +
 			"  anymesh explain --from pod/front-x2x -n colors POST http://color:8080/paint -H 'version: 2'\n" +
 			"  anymesh explain -f manifests/ --from colors/front tcp://store:9000",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
-				return exitError{2, fmt.Errorf("want [METHOD] URL\n\n%s", c.UsageString())}
+				return exitError{2, fmt.Errorf("expected [METHOD] URL\n\n%s", c.UsageString())}
 			}
 			return nil
 		},
@@ -37,7 +37,7 @@ func explainCommand() *cobra.Command {
 				return exitError{2, err}
 			}
 			if (from == "") == (into == "") {
-				return exitError{2, errors.New("say who makes the request with --from, or at whom it arrives with --into")}
+				return exitError{2, errors.New("one of --from (the workload that sends the request) and --into (the workload that receives it) is required")}
 			}
 			method := ""
 			if len(args) == 2 {
@@ -63,16 +63,16 @@ func explainCommand() *cobra.Command {
 			if err := show(c, output, a, notes, a.Text); err != nil {
 				return err
 			}
-			if !a.Gets() {
+			if !a.Delivered() {
 				return exitError{code: 1}
 			}
 			return nil
 		},
 	}
 	s.add(c)
-	c.Flags().StringVar(&from, "from", "", "the workload whose application makes the request")
-	c.Flags().StringVar(&into, "into", "", "the workload at which the request arrives")
-	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "header of the request: 'name: value'; may be repeated")
+	c.Flags().StringVar(&from, "from", "", "workload that sends the request")
+	c.Flags().StringVar(&into, "into", "", "workload that receives the request")
+	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "request header as 'name: value'; may be repeated")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	return c
 }

@@ -15,11 +15,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// debugPort is that of the control plane's debug server, on the loopback address of its pod.
+// debugPort is the port of the control plane's debug server, on the loopback address of its pod.
 const debugPort = 9091
 
-// largestDump bounds what is read from a debug server, in bytes.
-const largestDump = 256 << 20
+// maxDumpSize limits a response of a debug server, in bytes.
+const maxDumpSize = 256 << 20
 
 // controlPlanes finds the running pods of the control plane.
 func controlPlanes(ctx context.Context, kube client.Client, namespace string) ([]corev1.Pod, error) {
@@ -34,21 +34,21 @@ func controlPlanes(ctx context.Context, kube client.Client, namespace string) ([
 		}
 	}
 	if len(running) == 0 {
-		return nil, fmt.Errorf("no control plane runs in namespace %s; set --system-namespace, or see anymesh check", namespace)
+		return nil, fmt.Errorf("no control plane is running in namespace %s; set --system-namespace, or run anymesh check", namespace)
 	}
 	return running, nil
 }
 
-// askDebug asks the debug server of a pod, through the API server as kubectl port-forward does.
-func askDebug(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
-	body, err := tunnel(ctx, config, pod, path)
+// queryDebug sends a GET request to the debug server of a pod, by port-forward through the API server.
+func queryDebug(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
+	body, err := portForwardGet(ctx, config, pod, path)
 	if err != nil {
-		return nil, fmt.Errorf("asking control plane %s/%s: %w", pod.Namespace, pod.Name, err)
+		return nil, fmt.Errorf("querying control plane %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return body, nil
 }
 
-func tunnel(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
+func portForwardGet(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func tunnel(ctx context.Context, config *rest.Config, pod corev1.Pod, path strin
 		return nil, err
 	}
 	defer func() { _ = answer.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(answer.Body, largestDump))
+	body, err := io.ReadAll(io.LimitReader(answer.Body, maxDumpSize))
 	if err == nil && answer.StatusCode != http.StatusOK {
 		err = errors.New(string(body))
 	}

@@ -15,7 +15,7 @@ func graphCommand() *cobra.Command {
 	var output, mesh string
 	c := &cobra.Command{
 		Use:     "graph",
-		Short:   "Draw the mesh: who may reach which service, and where services lead",
+		Short:   "Draw the mesh: which workloads can reach which services, and where services route",
 		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -30,11 +30,11 @@ func graphCommand() *cobra.Command {
 			if mesh != "" {
 				meshes = slices.DeleteFunc(meshes, func(m graph.Mesh) bool { return m.Name != mesh })
 				if len(meshes) == 0 {
-					return fmt.Errorf("there is no mesh %q that is served", mesh)
+					return fmt.Errorf("mesh %q not found, or not served", mesh)
 				}
 			}
 			out := c.OutOrStdout()
-			tell(c, notes)
+			printNotes(c, notes)
 			switch output {
 			case "dot":
 				return graph.DOT(out, meshes)
@@ -48,6 +48,6 @@ func graphCommand() *cobra.Command {
 	}
 	s.add(c)
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, dot, svg or json")
-	c.Flags().StringVar(&mesh, "mesh", "", "draw this mesh only")
+	c.Flags().StringVar(&mesh, "mesh", "", "name of the only mesh to draw")
 	return c
 }

@@ -19,12 +19,12 @@ import (
 )
 
 func identityCommand() *cobra.Command {
-	c := &cobra.Command{Use: "identity", Short: "Look at the root that the mesh's certificates come from, and replace it"}
+	c := &cobra.Command{Use: "identity", Short: "Inspect and rotate the root certificate of the mesh"}
 	c.AddCommand(identityStatusCommand(), identityRotateCommand())
 	return c
 }
 
-// planeIdentity is what one control plane says of the authority.
+// planeIdentity is the CA state of one control plane.
 type planeIdentity struct {
 	ControlPlane string `json:"controlPlane"`
 	identity.Status
@@ -35,9 +35,9 @@ func identityStatusCommand() *cobra.Command {
 	var output, system string
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "List the roots that the mesh trusts, which of them signs, and how far a rotation is",
-		Long: "List the roots that the mesh trusts, which of them signs, and how far a rotation is.\n\n" +
-			"Exit code 0 means that every control plane can use the authority as it is stored, 1 that one cannot.",
+		Short: "List the trusted roots, the signing root, and the phase of a rotation",
+		Long: "List the trusted roots, the signing root, and the phase of a rotation.\n\n" +
+			"Exit codes: 0 if every control plane can use the CA Secret, 1 if a control plane cannot, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
@@ -55,7 +55,7 @@ func identityStatusCommand() *cobra.Command {
 			if output == "json" {
 				err = terminal.JSON(out, all)
 			} else {
-				err = tellIdentities(out, terminal.StyleFor(out), all, time.Now())
+				err = printIdentities(out, terminal.StyleFor(out), all, time.Now())
 			}
 			for _, one := range all {
 				if err == nil && one.LastError != "" {
@@ -76,10 +76,11 @@ func identityRotateCommand() *cobra.Command {
 	var system string
 	c := &cobra.Command{
 		Use:   "rotate",
-		Short: "Replace the mesh's root certificate, without interruption",
-		Long: "Replace the mesh's root certificate, without interruption. It takes two and a half lifetimes of a certificate: first every sidecar learns the\n" +
-			"new root, then the new root signs while the old one is still trusted. See anymesh identity status for how far it is.\n\n" +
-			"The root is also replaced by itself, after four fifths of its life.",
+		Short: "Rotate the root certificate of the mesh, without downtime",
+		Long: "Rotate the root certificate of the mesh, without downtime. The rotation takes two and a half certificate lifetimes:\n" +
+			"first every sidecar receives the new root, then the new root signs while the old root is still trusted.\n" +
+			"anymesh identity status shows the phase.\n\n" +
+			"The root is also rotated automatically, after four fifths of its lifetime.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			kube, config, err := s.connect()
@@ -92,9 +93,9 @@ func identityRotateCommand() *cobra.Command {
 			}
 			switch now := all[0]; {
 			case !now.Managed:
-				return fmt.Errorf("the authority in Secret %s/%s was put there by somebody else, and is theirs to rotate; see docs/security.md", system, identity.CASecret)
+				return fmt.Errorf("the CA in Secret %s/%s is not managed by Anymesh: rotate it yourself; see docs/security.md", system, identity.CASecret)
 			case now.Phase != identity.Steady:
-				return fmt.Errorf("a rotation is under way: %s", tellPhase(now.Status, time.Now()))
+				return fmt.Errorf("a rotation is in progress: %s", describePhase(now.Status, time.Now()))
 			}
 			secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: identity.CASecret}}
 			secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
@@ -103,9 +104,9 @@ func identityRotateCommand() *cobra.Command {
 				return err
 			}
 			if err := kube.Patch(c.Context(), secret, client.RawPatch(types.MergePatchType, patch)); err != nil {
-				return fmt.Errorf("asking for a new root: %w", err)
+				return fmt.Errorf("annotating the CA Secret: %w", err)
 			}
-			c.Println("the root is being replaced; follow it with: anymesh identity status")
+			c.Println("rotation started; show its phase with: anymesh identity status")
 			return nil
 		},
 	}
@@ -114,7 +115,7 @@ func identityRotateCommand() *cobra.Command {
 	return c
 }
 
-// identities asks every control plane; there is at least one.
+// identities gets the CA state of every control plane; there is at least one.
 func identities(ctx context.Context, kube client.Client, config *rest.Config, system string) ([]planeIdentity, error) {
 	planes, err := controlPlanes(ctx, kube, system)
 	if err != nil {
@@ -122,20 +123,20 @@ func identities(ctx context.Context, kube client.Client, config *rest.Config, sy
 	}
 	var all []planeIdentity
 	for _, plane := range planes {
-		body, err := askDebug(ctx, config, plane, "/debug/identity")
+		body, err := queryDebug(ctx, config, plane, "/debug/identity")
 		if err != nil {
 			return nil, err
 		}
 		one := planeIdentity{ControlPlane: plane.Name}
 		if err := json.Unmarshal(body, &one.Status); err != nil {
-			return nil, fmt.Errorf("the roots of control plane %s: %w", plane.Name, err)
+			return nil, fmt.Errorf("decoding the roots of control plane %s: %w", plane.Name, err)
 		}
 		all = append(all, one)
 	}
 	return all, nil
 }
 
-func tellIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time.Time) error {
+func printIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time.Time) error {
 	for i, one := range all {
 		if i > 0 {
 			if _, err := fmt.Fprintln(w); err != nil {
@@ -145,8 +146,8 @@ func tellIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time
 		t := terminal.Table{}
 		t.Row(s.Dim("control plane"), one.ControlPlane)
 		t.Row(s.Dim("trust domain"), one.TrustDomain)
-		t.Row(s.Dim("certificates live"), (time.Duration(one.LifetimeSeconds) * time.Second).String())
-		t.Row(s.Dim("rotation"), tellPhase(one.Status, now))
+		t.Row(s.Dim("certificate lifetime"), (time.Duration(one.LifetimeSeconds) * time.Second).String())
+		t.Row(s.Dim("rotation"), describePhase(one.Status, now))
 		if one.LastError != "" {
 			t.Row(s.Red("last error"), one.LastError+"; the last valid CA stays in use")
 		}
@@ -164,20 +165,20 @@ func tellIdentities(w io.Writer, s terminal.Style, all []planeIdentity, now time
 	return nil
 }
 
-func tellPhase(st identity.Status, now time.Time) string {
+func describePhase(st identity.Status, now time.Time) string {
 	var what string
 	switch {
 	case st.Phase == identity.Publishing:
-		what = "Publishing: every sidecar learns the new root, the old one signs"
+		what = "Publishing: sidecars receive the new root, the old root signs"
 	case st.Phase == identity.Retiring:
-		what = "Retiring: the new root signs, the old one is still trusted"
+		what = "Retiring: the new root signs, the old root is still trusted"
 	case !st.Managed:
-		return "none: the authority was put there by somebody else"
+		return "none: the CA is not managed by Anymesh"
 	case st.RotateAt != nil:
-		return "Steady: the next one begins by itself on " + st.RotateAt.UTC().Format(time.RFC3339)
+		return "Steady: the next rotation starts automatically at " + st.RotateAt.UTC().Format(time.RFC3339)
 	}
 	if st.Until == nil {
-		return string(st.Phase) // of a newer control plane
+		return string(st.Phase) // a phase of a newer control plane
 	}
 	return fmt.Sprintf("%s, until %s (%s)", what, st.Until.UTC().Format(time.RFC3339), max(st.Until.Sub(now), 0).Round(time.Second))
 }

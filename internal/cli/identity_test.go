@@ -10,7 +10,7 @@ import (
 )
 
 // Columns are aligned, and each phase is told in words.
-func TestIdentityStatusIsTold(t *testing.T) {
+func TestIdentityStatusOutput(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	until := now.Add(30 * time.Hour)
 	root := func(role identity.Role, print string) identity.Root {
@@ -21,14 +21,14 @@ func TestIdentityStatusIsTold(t *testing.T) {
 		Roots: []identity.Root{root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123")},
 	}
 	var out bytes.Buffer
-	if err := tellIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
+	if err := printIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {
 		t.Fatal(err)
 	}
-	want := `control plane      anymesh-1
-trust domain       cluster.local
-certificates live  24h0m0s
-rotation           Retiring: the new root signs, the old one is still trusted, until 2026-11-22T18:00:00Z (30h0m0s)
-last error         Secret a/b: x; the last valid CA stays in use
+	want := `control plane         anymesh-1
+trust domain          cluster.local
+certificate lifetime  24h0m0s
+rotation              Retiring: the new root signs, the old root is still trusted, until 2026-11-22T18:00:00Z (30h0m0s)
+last error            Secret a/b: x; the last valid CA stays in use
 ROOT      EXPIRES               FINGERPRINT (SHA-256)  SUBJECT
 signing   2027-01-02T04:00:00Z  0123456789abcdef       CN=root
 previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
@@ -37,12 +37,12 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	for want, st := range map[string]identity.Status{
-		"Publishing: every sidecar learns the new root, the old one signs, until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until},
-		"Steady: the next one begins by itself on 2026-11-22T18:00:00Z":                                          {Phase: identity.Steady, Managed: true, RotateAt: &until},
-		"none: the authority was put there by somebody else":                                                     {Phase: identity.Steady},
-		"Cooling": {Phase: "Cooling", Managed: true},
+		"Publishing: sidecars receive the new root, the old root signs, until 2026-11-22T18:00:00Z (30h0m0s)": {Phase: identity.Publishing, Managed: true, Until: &until},
+		"Steady: the next rotation starts automatically at 2026-11-22T18:00:00Z":                              {Phase: identity.Steady, Managed: true, RotateAt: &until},
+		"none: the CA is not managed by Anymesh":                                                              {Phase: identity.Steady},
+		"Cooling":                                                                                             {Phase: "Cooling", Managed: true},
 	} {
-		if got := tellPhase(st, now); got != want {
+		if got := describePhase(st, now); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
 	}

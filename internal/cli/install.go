@@ -14,7 +14,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/install"
 )
 
-// installFlags are those that both verbs have, so that uninstall finds what install made.
+// installFlags are the flags of both verbs. uninstall needs the same values to find the objects of install.
 type installFlags struct {
 	kubeconfig string
 	namespace  string
@@ -26,12 +26,12 @@ type installFlags struct {
 func (f *installFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "anymesh-system", "namespace of the control plane")
-	c.Flags().StringArrayVarP(&f.values, "values", "f", nil, "file with values for the chart; the last one wins")
-	c.Flags().StringArrayVar(&f.sets, "set", nil, "one value for the chart: name=value")
-	c.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "how long to wait for the cluster")
+	c.Flags().StringArrayVarP(&f.values, "values", "f", nil, "file with chart values; later files take precedence; may be repeated")
+	c.Flags().StringArrayVar(&f.sets, "set", nil, "chart value as name=value; may be repeated")
+	c.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "maximum time to wait for the cluster")
 }
 
-// options reads the values in the order in which Helm does.
+// options merges the values in the order of Helm: files first, then --set.
 func (f *installFlags) options() (install.Options, error) {
 	o := install.Options{Namespace: f.namespace, Values: map[string]any{}}
 	for _, name := range f.values {
@@ -53,7 +53,7 @@ func (f *installFlags) options() (install.Options, error) {
 	return o, nil
 }
 
-// overlay lays values over others, deep in maps and whole elsewhere.
+// overlay merges values: maps are merged recursively, other values are replaced.
 func overlay(under, over map[string]any) {
 	for name, value := range over {
 		inner, ok1 := value.(map[string]any)
@@ -71,7 +71,7 @@ func installCommand() *cobra.Command {
 	var dryRun, noWait, skipCRDs bool
 	c := &cobra.Command{
 		Use:   "install",
-		Short: "Install Anymesh into a cluster, or bring an installation up to date",
+		Short: "Install Anymesh into a cluster, or upgrade an installation",
 		Args:  cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := f.options()
@@ -97,14 +97,13 @@ func installCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
 			defer cancel()
-			say := teller(c, "applied")
-			if err := install.Apply(ctx, kube, objects, say); err != nil {
+			if err := install.Apply(ctx, kube, objects, progressPrinter(c, "applied")); err != nil {
 				return err
 			}
 			if noWait {
 				return nil
 			}
-			if err := install.WaitReady(ctx, kube, objects, teller(c, "")); err != nil {
+			if err := install.WaitReady(ctx, kube, objects, progressPrinter(c, "")); err != nil {
 				return err
 			}
 			c.Printf("Anymesh is ready in namespace %s.\n", f.namespace)
@@ -112,9 +111,9 @@ func installCommand() *cobra.Command {
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests and change nothing")
+	c.Flags().BoolVar(&dryRun, "dry-run", false, "print the manifests without applying them")
 	c.Flags().BoolVar(&noWait, "no-wait", false, "do not wait until the control plane is ready")
-	c.Flags().BoolVar(&skipCRDs, "skip-crds", false, "leave the CustomResourceDefinitions as they are")
+	c.Flags().BoolVar(&skipCRDs, "skip-crds", false, "do not apply CustomResourceDefinitions")
 	return c
 }
 
@@ -124,8 +123,8 @@ func uninstallCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "uninstall",
 		Short: "Remove Anymesh from a cluster",
-		Long: "Remove Anymesh from a cluster. Sidecars that run keep their configuration until their pods are replaced.\n" +
-			"CustomResourceDefinitions stay, and with them every object of users, unless --delete-crds is given.",
+		Long: "Remove Anymesh from a cluster. Running sidecars keep their configuration until their pods are replaced.\n" +
+			"CustomResourceDefinitions and user objects are kept, unless --delete-crds is set.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			o, err := f.options()
@@ -142,15 +141,15 @@ func uninstallCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), f.timeout)
 			defer cancel()
-			return install.Delete(ctx, kube, objects, !deleteCRDs, teller(c, "deleted"))
+			return install.Delete(ctx, kube, objects, !deleteCRDs, progressPrinter(c, "deleted"))
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&deleteCRDs, "delete-crds", false, "delete the CustomResourceDefinitions, and with them every object of users")
+	c.Flags().BoolVar(&deleteCRDs, "delete-crds", false, "also delete the CustomResourceDefinitions and all user objects of these kinds")
 	return c
 }
 
-// teller prints progress, a line a thing.
-func teller(c *cobra.Command, verb string) func(string) {
+// progressPrinter prints one line per object.
+func progressPrinter(c *cobra.Command, verb string) func(string) {
 	return func(what string) { c.Println(strings.TrimSpace(verb + " " + what)) }
 }

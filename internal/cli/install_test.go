@@ -47,7 +47,7 @@ func replicas(t *testing.T, all []*unstructured.Unstructured) int64 {
 	return 0
 }
 
-func TestDryRunPrintsWhatWouldBeApplied(t *testing.T) {
+func TestDryRunPrintsManifests(t *testing.T) {
 	kinds := map[string]int{}
 	for _, o := range manifests(t, "-n", "elsewhere") {
 		kinds[o.GetKind()]++
@@ -68,7 +68,7 @@ func TestDryRunPrintsWhatWouldBeApplied(t *testing.T) {
 }
 
 // As in Helm: the chart's own values, then files in their order, then --set.
-func TestPrecedenceOfValues(t *testing.T) {
+func TestValuePrecedence(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
 		path := filepath.Join(dir, name)

@@ -23,11 +23,11 @@ func lintCommand() *cobra.Command {
 	o := lint.Options{}
 	c := &cobra.Command{
 		Use:   "lint -f FILE|FOLDER|- ...",
-		Short: "Say what is wrong with manifests, without a cluster",
-		Long: "Say what is wrong with manifests, without a cluster: unknown fields, broken schemas, what admission refuses, references that lead\n" +
-			"nowhere, and whatever else would show in the status of the objects. Each finding has a code; --explain CODE shows its page, which\n" +
-			"is in docs/findings too.\n\n" +
-			"Exit code 0 means that there are no errors, 1 that there are, 2 that the command was used wrongly.",
+		Short: "Check manifests for errors, without a cluster",
+		Long: "Check manifests for errors, without a cluster: unknown fields, schema violations, objects that admission refuses, references to\n" +
+			"missing objects, and all other findings that the control plane writes to the status of objects.\n" +
+			"Each finding has a code. --explain CODE shows its page, which is also in docs/findings.\n\n" +
+			"Exit codes: 0 if there are no errors, 1 if there are errors, 2 for wrong usage.",
 		Example: "  anymesh lint -f manifests/\n  helm template . | anymesh lint -f -\n  anymesh lint -f mesh.yaml --strict --output sarif > findings.sarif\n" +
 			"  anymesh lint --explain InvalidField",
 		Args: noArguments,
@@ -38,17 +38,17 @@ func lintCommand() *cobra.Command {
 			if code != "" {
 				page, known := findings.Page(code)
 				if !known {
-					return exitError{2, fmt.Errorf("--explain %q: there is no such code; there are %s", code, strings.Join(findings.Codes(), ", "))}
+					return exitError{2, fmt.Errorf("--explain %q: unknown code; known codes are %s", code, strings.Join(findings.Codes(), ", "))}
 				}
 				_, err := io.WriteString(c.OutOrStdout(), page)
 				return err
 			}
 			if len(files) == 0 {
-				return exitError{2, fmt.Errorf("say what to read: -f FILE, -f FOLDER or -f - for standard input")}
+				return exitError{2, fmt.Errorf("-f is required: a file, a folder, or - for standard input")}
 			}
 			o.Drivers = driver.Renderers()
 			if o.Drivers[o.Driver] == nil {
-				return exitError{2, fmt.Errorf("--driver %q: there is none of this name; there are %s", o.Driver, strings.Join(sidecar.Drivers(), ", "))}
+				return exitError{2, fmt.Errorf("--driver %q: unknown sidecar driver; known drivers are %s", o.Driver, strings.Join(sidecar.Drivers(), ", "))}
 			}
 			documents, faults, err := manifest.Read(files, c.InOrStdin())
 			if err != nil {
@@ -75,17 +75,14 @@ func lintCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
-	c.Flags().StringVar(&code, "explain", "", "show the page of a finding's code: cause, example, and what to do")
-	c.Flags().BoolVar(&strict, "strict", false, "take warnings for errors")
-	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects that do not name one")
-	c.Flags().StringVar(&o.Driver, "driver", driver.Default, usualDriver)
+	c.Flags().StringVar(&code, "explain", "", "show the page of a finding code: meaning, example and remedy")
+	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
+	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects without metadata.namespace")
+	c.Flags().StringVar(&o.Driver, "driver", driver.Default, "default sidecar driver, for pods without the annotation anymesh.dev/sidecarClass (osm.sidecarClass of the Helm values)")
 	return c
 }
 
-// usualDriver says what --driver is for.
-const usualDriver = "sidecar driver of pods for which neither they nor their namespace name one: osm.sidecarClass of the mesh"
-
-// noArguments is cobra.NoArgs with the exit code of wrong usage.
+// noArguments is cobra.NoArgs with exit code 2.
 func noArguments(c *cobra.Command, args []string) error {
 	if err := cobra.NoArgs(c, args); err != nil {
 		return exitError{2, fmt.Errorf("%w\n\n%s", err, c.UsageString())}

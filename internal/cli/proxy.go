@@ -16,7 +16,7 @@ import (
 )
 
 func proxyCommand() *cobra.Command {
-	c := &cobra.Command{Use: "proxy", Short: "Look at sidecars: who is connected, and with which configuration"}
+	c := &cobra.Command{Use: "proxy", Short: "Inspect connected sidecars and their configuration"}
 	c.AddCommand(proxyStatusCommand(), proxyConfigCommand())
 	return c
 }
@@ -26,9 +26,9 @@ func proxyStatusCommand() *cobra.Command {
 	var output, system string
 	c := &cobra.Command{
 		Use:   "status",
-		Short: "List the connected sidecars, and how far each is with its configuration",
-		Long: "List the connected sidecars, and how far each is with its configuration.\n\n" +
-			"Exit code 0 means that no sidecar refuses its configuration, 1 that one does.",
+		Short: "List connected sidecars and whether their configuration is in sync",
+		Long: "List connected sidecars and whether their configuration is in sync.\n\n" +
+			"Exit codes: 0 if no sidecar rejects its configuration, 1 if a sidecar does, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
@@ -50,9 +50,9 @@ func proxyStatusCommand() *cobra.Command {
 			if output == "json" {
 				err = terminal.JSON(out, all)
 			} else {
-				err = inspect.Table(out, terminal.StyleFor(out), all, usualOf(c.Context(), config, planes[0]), time.Now())
+				err = inspect.Table(out, terminal.StyleFor(out), all, defaultDriverOf(c.Context(), config, planes[0]), time.Now())
 			}
-			if err == nil && inspect.Refuses(all) {
+			if err == nil && inspect.AnyRejected(all) {
 				return exitError{code: 1}
 			}
 			return err
@@ -68,7 +68,7 @@ func addSystemNamespace(c *cobra.Command, namespace *string) {
 	c.Flags().StringVar(namespace, "system-namespace", "anymesh-system", "namespace of the control plane")
 }
 
-// connect gives a client, and the configuration for what goes past it.
+// connect returns a client, and the REST configuration for port-forwarding.
 func (s *source) connect() (client.Client, *rest.Config, error) {
 	kube, err := s.client()
 	if err != nil {
@@ -78,7 +78,7 @@ func (s *source) connect() (client.Client, *rest.Config, error) {
 	return kube, config, err
 }
 
-// sidecars asks every control plane for the sidecars that are connected to it.
+// sidecars lists the connected sidecars of every control plane.
 func sidecars(ctx context.Context, kube client.Client, config *rest.Config, system string) ([]inspect.Sidecar, error) {
 	planes, err := controlPlanes(ctx, kube, system)
 	if err != nil {
@@ -86,20 +86,20 @@ func sidecars(ctx context.Context, kube client.Client, config *rest.Config, syst
 	}
 	names := map[string]string{}
 	var pods corev1.PodList
-	if err := kube.List(ctx, &pods); err == nil { // without the right to list pods, their ids are shown
+	if err := kube.List(ctx, &pods); err == nil { // without permission to list pods, the output shows pod UIDs
 		for _, p := range pods.Items {
 			names[string(p.UID)] = p.Namespace + "/" + p.Name
 		}
 	}
 	all := []inspect.Sidecar{}
 	for _, plane := range planes {
-		body, err := askDebug(ctx, config, plane, "/debug/clients")
+		body, err := queryDebug(ctx, config, plane, "/debug/clients")
 		if err != nil {
 			return nil, err
 		}
 		var connected []inspect.Sidecar
 		if err := json.Unmarshal(body, &connected); err != nil {
-			return nil, fmt.Errorf("the list of control plane %s: %w", plane.Name, err)
+			return nil, fmt.Errorf("decoding the sidecar list of control plane %s: %w", plane.Name, err)
 		}
 		for _, c := range connected {
 			c.Pod, c.ControlPlane = names[c.Identity], plane.Name

@@ -31,12 +31,13 @@ func proxyConfigCommand() *cobra.Command {
 	var p proxyConfig
 	c := &cobra.Command{
 		Use:   "config WORKLOAD",
-		Short: "Tell the configuration of a workload's sidecars: listeners, routes, clusters",
-		Long: "Tell the configuration of a workload's sidecars in words, or whole with --output json. A workload is NAMESPACE/NAME of its object, its name in\n" +
-			"the mesh, or pod/NAME. Where its pods have several sidecar drivers, --driver chooses one.",
+		Short: "Show the configuration of a workload's sidecars: listeners, routes, clusters",
+		Long: "Show the configuration of a workload's sidecars: a summary, or with --output json all resources.\n\n" +
+			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. If its pods use several sidecar drivers,\n" +
+			"--driver selects one.",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) != 1 {
-				return exitError{2, fmt.Errorf("want one workload\n\n%s", c.UsageString())}
+				return exitError{2, fmt.Errorf("expected one workload\n\n%s", c.UsageString())}
 			}
 			return nil
 		},
@@ -61,12 +62,12 @@ func proxyConfigCommand() *cobra.Command {
 	}
 	p.add(c)
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text or json")
-	c.Flags().StringVar(&p.driver, "driver", "", "sidecar driver, if the pods of the workload have several")
+	c.Flags().StringVar(&p.driver, "driver", "", "sidecar driver, if the pods of the workload use several")
 	addSystemNamespace(c, &p.system)
 	return c
 }
 
-// dump gets the configuration from a control plane, or renders it from files, and tells which driver's it is.
+// dump gets the configuration from a control plane, or renders it from files. class is the sidecar driver.
 func (p *proxyConfig) dump(ctx context.Context, state *engine.State, w lookup.Workload) (dump []byte, class string, err error) {
 	if len(p.files) > 0 {
 		if class, err = p.choose(state, w, driver.Default); err != nil {
@@ -74,7 +75,7 @@ func (p *proxyConfig) dump(ctx context.Context, state *engine.State, w lookup.Wo
 		}
 		renderer, known := sidecar.RendererOf(class)
 		if !known {
-			return nil, "", fmt.Errorf("there is no sidecar driver %q whose configuration can be told; there are %s", class, strings.Join(sidecar.Drivers(), ", "))
+			return nil, "", fmt.Errorf("unknown sidecar driver %q; known drivers are %s", class, strings.Join(sidecar.Drivers(), ", "))
 		}
 		resources, _ := sidecar.Configuration(renderer, state.Views[w.Key].View, state.Index.ResolvedDestination)
 		dump, err = inspect.Dump(renderer, resources)
@@ -88,44 +89,44 @@ func (p *proxyConfig) dump(ctx context.Context, state *engine.State, w lookup.Wo
 	if err != nil {
 		return nil, "", err
 	}
-	if class, err = p.choose(state, w, usualOf(ctx, config, pods[0])); err != nil {
+	if class, err = p.choose(state, w, defaultDriverOf(ctx, config, pods[0])); err != nil {
 		return nil, "", err
 	}
 	query := url.Values{"mesh": {w.Mesh}, "workload": {w.Name}}
-	dump, err = askDebug(ctx, config, pods[0], "/debug/"+url.PathEscape(class)+"?"+query.Encode())
+	dump, err = queryDebug(ctx, config, pods[0], "/debug/"+url.PathEscape(class)+"?"+query.Encode())
 	return dump, class, err
 }
 
-// choose finds the driver that is meant: the one of the flag, of the pod, or the only one that the workload has.
-func (p *proxyConfig) choose(state *engine.State, w lookup.Workload, usual string) (string, error) {
+// choose returns the driver of the flag, of the pod, or the only driver of the workload.
+func (p *proxyConfig) choose(state *engine.State, w lookup.Workload, defaultDriver string) (string, error) {
 	if p.driver != "" {
 		return p.driver, nil
 	}
 	if w.Pod != nil {
-		return cmp.Or(state.ClassOf(w.Pod.Instance.UID), usual), nil
+		return cmp.Or(state.ClassOf(w.Pod.Instance.UID), defaultDriver), nil
 	}
-	all := state.Drivers(w.Key, usual)
+	all := state.Drivers(w.Key, defaultDriver)
 	if len(all) > 1 {
-		return "", exitError{2, fmt.Errorf("the pods of workload %s have the sidecar drivers %s; choose one with --driver", w.Key, strings.Join(all, ", "))}
+		return "", exitError{2, fmt.Errorf("the pods of workload %s use the sidecar drivers %s; select one with --driver", w.Key, strings.Join(all, ", "))}
 	}
 	return all[0], nil
 }
 
 func (p *proxyConfig) show(out io.Writer, class string, dump []byte) error {
-	renderer, _ := sidecar.RendererOf(class) // one of the control plane that this program does not have is shown as it is
+	renderer, _ := sidecar.RendererOf(class) // nil for a driver that this program does not know: JSON is printed
 	if p.output == "json" {
 		return terminal.JSON(out, json.RawMessage(dump))
 	}
 	return inspect.Outline(out, terminal.StyleFor(out), renderer, dump)
 }
 
-// usualOf asks a control plane for its default driver. An old one does not know, and has only one.
-func usualOf(ctx context.Context, config *rest.Config, plane corev1.Pod) string {
+// defaultDriverOf gets the default driver of a control plane. Older versions have one driver only, and no such endpoint.
+func defaultDriverOf(ctx context.Context, config *rest.Config, plane corev1.Pod) string {
 	var all []struct {
 		Name    string
 		Default bool
 	}
-	if body, err := askDebug(ctx, config, plane, "/debug/drivers"); err != nil || json.Unmarshal(body, &all) != nil {
+	if body, err := queryDebug(ctx, config, plane, "/debug/drivers"); err != nil || json.Unmarshal(body, &all) != nil {
 		return driver.Default
 	}
 	for _, d := range all {

@@ -1,6 +1,6 @@
-// Package cli is what people type: the verbs of the anymesh program.
+// Package cli implements the commands of the anymesh program.
 //
-// In: arguments, and the cluster that the kubeconfig names. Out: tables and texts for people, JSON for programs, exit codes for both:
+// In: arguments, manifests, and the cluster of the kubeconfig. Out: text or JSON, and an exit code:
 // 0 for success, 1 for failure, 2 for wrong usage.
 package cli
 
@@ -17,10 +17,10 @@ import (
 	"anymesh.dev/anymesh/charts"
 )
 
-// Version is that of the chart and of the images: one is released with the others.
+// Version is the version of the chart, the images and this program, which are released together.
 var Version = charts.Version()
 
-// exitError ends the program with a code other than 1, and says nothing if Err is nil.
+// exitError sets the exit code of the program. Nothing is printed if err is nil.
 type exitError struct {
 	code int
 	err  error
@@ -35,7 +35,7 @@ func (e exitError) Error() string {
 
 func (e exitError) Unwrap() error { return e.err }
 
-// Run runs one command and gives its exit code.
+// Run runs one command and returns its exit code.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
 	root := Root()
 	root.SetArgs(args)
@@ -60,7 +60,7 @@ func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer
 	return 1
 }
 
-// Root gives the command with all its verbs.
+// Root returns the root command with all subcommands.
 func Root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "anymesh",
@@ -70,13 +70,13 @@ func Root() *cobra.Command {
 		SilenceErrors: true,
 	}
 	root.AddGroup(
-		&cobra.Group{ID: "people", Title: "For people:"},
-		&cobra.Group{ID: "cluster", Title: "What runs in the cluster:"})
+		&cobra.Group{ID: "user", Title: "User commands:"},
+		&cobra.Group{ID: "cluster", Title: "Commands that run in the cluster:"})
 	for _, c := range []*cobra.Command{
 		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
 		proxyCommand(), identityCommand(), checkCommand(), sandboxCommand(),
 	} {
-		c.GroupID = "people"
+		c.GroupID = "user"
 		root.AddCommand(c)
 	}
 	for _, c := range clusterCommands() {
@@ -87,7 +87,7 @@ func Root() *cobra.Command {
 	return root
 }
 
-// logger writes structured lines of the given level and above.
+// logger returns a logger for standard error, and makes it the default logger.
 func logger(level string) (*slog.Logger, error) {
 	var l slog.Level
 	if err := l.UnmarshalText([]byte(level)); err != nil {

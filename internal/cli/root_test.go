@@ -28,8 +28,8 @@ func TestExitCodes(t *testing.T) {
 		{"--help", 0, ""},
 		{"--version", 0, ""},
 		{"instal", 2, `unknown command "instal"`},
-		{"--colour", 2, "unknown flag: --colour"},
-		{"install --colour", 2, "unknown flag: --colour"},
+		{"--color", 2, "unknown flag: --color"},
+		{"install --color", 2, "unknown flag: --color"},
 		{"install everything", 2, "everything"},
 		{"uninstall everything", 2, "everything"},
 		{"controller now", 2, "now"},
@@ -40,8 +40,8 @@ func TestExitCodes(t *testing.T) {
 		{"install --kubeconfig /nowhere/config", 1, "--kubeconfig"},
 		{"uninstall --kubeconfig /nowhere/config", 1, "--kubeconfig"},
 		{"controller --log-level loud", 2, "debug, info, warn or error"},
-		{"controller --status-writes-per-second 0", 2, "choose 1 to 200"},
-		{"controller --status-writes-per-second 201", 2, "choose 1 to 200"},
+		{"controller --status-writes-per-second 0", 2, "must be between 1 and 200"},
+		{"controller --status-writes-per-second 201", 2, "must be between 1 and 200"},
 		{"controller --mesh-config /nowhere/mesh.json", 1, "/nowhere/mesh.json"},
 	} {
 		code, _, said := typed(t, strings.Fields(c.arguments)...)
@@ -54,13 +54,13 @@ func TestExitCodes(t *testing.T) {
 	}
 }
 
-func TestATypoIsMetWithASuggestion(t *testing.T) {
+func TestUnknownCommandSuggestsSimilar(t *testing.T) {
 	if _, _, said := typed(t, "instal"); !strings.Contains(said, "install") || !strings.Contains(said, "anymesh --help") {
 		t.Errorf("anymesh instal: %s", said)
 	}
 }
 
-func TestEveryVerbHasHelp(t *testing.T) {
+func TestEveryCommandHasHelp(t *testing.T) {
 	_, overview, _ := typed(t, "--help")
 	for _, c := range Root().Commands() {
 		if c.Short == "" || c.GroupID == "" {

@@ -11,13 +11,13 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// sandboxProgram is the name of the program that has Kubernetes inside. It is built apart: see the Makefile.
+// sandboxProgram is the binary that embeds Kubernetes. It is built from its own Go module; see the Makefile.
 const sandboxProgram = "anymesh-sandbox"
 
 func sandboxCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:                "sandbox",
-		Short:              "Run real Kubernetes clusters on this machine, without Docker",
+		Short:              "Run Kubernetes clusters on this machine, without Docker",
 		DisableFlagParsing: true,
 		RunE: func(_ *cobra.Command, args []string) error {
 			path, err := findSandbox()
@@ -25,7 +25,7 @@ func sandboxCommand() *cobra.Command {
 				return err
 			}
 			environment := append(os.Environ(), "ANYMESH_SANDBOX_NAME=anymesh sandbox")
-			// Replaces this process: signals, terminal and exit code are the sandbox's own.
+			// exec keeps signals, terminal and exit code.
 			if err := syscall.Exec(path, append([]string{path}, args...), environment); err != nil {
 				return fmt.Errorf("running %s: %w", path, err)
 			}
@@ -34,7 +34,7 @@ func sandboxCommand() *cobra.Command {
 	}
 }
 
-// findSandbox looks beside this program, then on the PATH.
+// findSandbox searches the directory of this program, then PATH.
 func findSandbox() (string, error) {
 	if self, err := os.Executable(); err == nil {
 		beside := filepath.Join(filepath.Dir(self), sandboxProgram)
@@ -44,7 +44,7 @@ func findSandbox() (string, error) {
 	}
 	path, err := exec.LookPath(sandboxProgram)
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%s is neither beside anymesh nor on the PATH; build it with: make sandbox", sandboxProgram)
+		return "", fmt.Errorf("%s not found in the directory of anymesh or in PATH; build it with: make sandbox", sandboxProgram)
 	}
 	return path, err
 }

@@ -99,8 +99,8 @@ func words(command string) []string {
 	return out
 }
 
-// What the README shows is what the program prints.
-func TestReadmeIsTrue(t *testing.T) {
+// The commands in README.md must print the output that README.md shows.
+func TestReadmeExamples(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("README.md")
 	if err != nil {

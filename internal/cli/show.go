@@ -9,16 +9,17 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
-// show writes an answer in the format that was asked for. Notes go where they are in nobody's way.
-func show(c *cobra.Command, output string, answer any, notes []string, text func(io.Writer, terminal.Style) error) error {
-	tell(c, notes)
+// show prints a result as text or JSON to standard output, and notes to standard error.
+func show(c *cobra.Command, output string, result any, notes []string, text func(io.Writer, terminal.Style) error) error {
+	printNotes(c, notes)
 	if output == "json" {
-		return terminal.JSON(c.OutOrStdout(), answer)
+		return terminal.JSON(c.OutOrStdout(), result)
 	}
 	return text(c.OutOrStdout(), terminal.StyleFor(c.OutOrStdout()))
 }
 
-func tell(c *cobra.Command, notes []string) {
+// printNotes prints notes to standard error.
+func printNotes(c *cobra.Command, notes []string) {
 	style := terminal.StyleFor(c.ErrOrStderr())
 	for _, note := range notes {
 		_, _ = fmt.Fprintln(c.ErrOrStderr(), style.Dim("note: "+note))

@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/objects/list"
 )
 
-// source is where verbs take the mesh from: files, or the cluster that the kubeconfig names, read with the user's own rights.
+// source is the input of a command: manifest files, or the cluster of the kubeconfig, read with the permissions of the user.
 type source struct {
 	files      []string
 	kubeconfig string
@@ -24,17 +24,17 @@ type source struct {
 }
 
 func (s *source) add(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "file or folder with manifests, or - for standard input, in place of a cluster; may be repeated")
+	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
 	s.addCluster(c)
 }
 
 func (s *source) addCluster(c *cobra.Command) {
 	c.Flags().StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file")
-	c.Flags().StringVar(&s.context, "context", "", "context of the kubeconfig; its current one if empty")
-	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "namespace of names without one; that of the kubeconfig's context, or default, if empty")
+	c.Flags().StringVar(&s.context, "context", "", "kubeconfig context; the current context if empty")
+	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
 }
 
-// state computes the mesh, just as a control plane does. Notes say what was taken for granted.
+// state computes the mesh with the same code as the control plane. notes are the assumptions about missing objects.
 func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, notes []string, err error) {
 	dialects := dialect.All()
 	var objects []client.Object
@@ -63,7 +63,7 @@ func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []
 	}
 	set.Complete(dialects)
 	if n := len(faults) + len(set.Faults); n > 0 {
-		notes = append(notes, fmt.Sprintf("the files have %d faults; anymesh lint tells them", n))
+		notes = append(notes, fmt.Sprintf("the files have %d errors; run anymesh lint", n))
 	}
 	return set.Objects, append(notes, set.Assumptions...), nil
 }
@@ -77,7 +77,7 @@ func (s *source) fromCluster(ctx context.Context, kinds []client.Object) ([]clie
 	for _, kind := range kinds {
 		objects, err := list.Objects(ctx, kube, kind)
 		if meta.IsNoMatchError(err) {
-			return nil, fmt.Errorf("%w: Anymesh is not installed there; see anymesh check --pre", err)
+			return nil, fmt.Errorf("%w: Anymesh is not installed in this cluster; run anymesh check --pre", err)
 		}
 		if err != nil {
 			return nil, err
@@ -87,7 +87,7 @@ func (s *source) fromCluster(ctx context.Context, kinds []client.Object) ([]clie
 	return out, nil
 }
 
-// client connects to the cluster and finds the namespace that is meant.
+// client returns a client for the cluster, and sets the namespace.
 func (s *source) client() (client.Client, error) {
 	config, namespace, err := clusterConfig(s.kubeconfig, s.context)
 	if err != nil {

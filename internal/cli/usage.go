@@ -7,9 +7,9 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// strict makes arguments that a command does not take wrong usage, like flags that it does not have, for the command and its verbs.
+// strict makes unknown commands, arguments and flags exit with code 2.
 func strict(root *cobra.Command) {
-	root.Args = cobra.ArbitraryArgs // else cobra judges them itself
+	root.Args = cobra.ArbitraryArgs // otherwise cobra reports unknown commands with exit code 1
 	root.RunE = func(c *cobra.Command, arguments []string) error {
 		if len(arguments) == 0 {
 			return c.Help()
@@ -21,9 +21,9 @@ func strict(root *cobra.Command) {
 		return exitError{2, fmt.Errorf("%s", text)}
 	}
 	for _, verb := range root.Commands() {
-		if judge := verb.Args; judge != nil {
+		if validate := verb.Args; validate != nil {
 			verb.Args = func(c *cobra.Command, arguments []string) error {
-				if err := judge(c, arguments); err != nil {
+				if err := validate(c, arguments); err != nil {
 					return exitError{2, fmt.Errorf("%w; see %s --help", err, c.CommandPath())}
 				}
 				return nil

@@ -10,14 +10,14 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Expectation is a decision in a few words: what kind of fact, and the fact.
+// Expectation is a decision in the syntax of cases: facts by kind.
 type Expectation map[string]string
 
 // Kinds of facts.
 const (
-	whither = "whither" // destinations with weights, or one of the outcomes below
-	as      = "as"      // the path it leaves with
-	host    = "host"    // the host it leaves with
+	target  = "target" // destinations with weights, or one of the outcomes below
+	as      = "as"     // the path it leaves with
+	host    = "host"   // the host it leaves with
 	route   = "route"
 	tries   = "tries"
 	replied = "answer"
@@ -25,7 +25,7 @@ const (
 	idle    = "idle"
 )
 
-// Outcomes besides destinations.
+// Outcomes other than destinations.
 const (
 	application = "application"
 	passed      = "passed"
@@ -37,7 +37,7 @@ const (
 
 func parseExpectation(text string) (Expectation, error) {
 	parts := strings.Split(text, "; ")
-	e := Expectation{whither: strings.TrimSpace(parts[0])}
+	e := Expectation{target: strings.TrimSpace(parts[0])}
 	for _, part := range parts[1:] {
 		words := strings.Fields(part)
 		switch {
@@ -52,7 +52,7 @@ func parseExpectation(text string) (Expectation, error) {
 	return e, nil
 }
 
-// decide asks the interpreter.
+// decide calls the interpreter.
 func (l Line) decide(v *model.View) model.Decision {
 	if l.Into {
 		return v.DecideInbound(l.Request)
@@ -60,9 +60,9 @@ func (l Line) decide(v *model.View) model.Decision {
 	return v.Decide(l.Request)
 }
 
-// expect puts a decision into the words of a case.
+// expect converts a decision to the syntax of cases.
 func (l Line) expect(d model.Decision) Expectation {
-	e := Expectation{whither: outcome(d), route: d.Route}
+	e := Expectation{target: outcome(d), route: d.Route}
 	if d.Outcome == model.Refused {
 		return e
 	}
@@ -74,7 +74,7 @@ func (l Line) expect(d model.Decision) Expectation {
 	}
 	e[timeout] = time.Duration(d.Timeouts.Request).String()
 	e[idle] = time.Duration(d.Timeouts.Idle).String()
-	end := foresee(d, l)
+	end := predict(d, l)
 	e[tries], e[replied] = strconv.Itoa(end.tries), end.status
 	return e
 }
@@ -109,9 +109,9 @@ func outcome(d model.Decision) string {
 func (l Line) Check(v *model.View) []string {
 	have := l.expect(l.decide(v))
 	var wrong []string
-	for _, kind := range []string{whither, as, host, route, tries, replied, timeout, idle} {
+	for _, kind := range []string{target, as, host, route, tries, replied, timeout, idle} {
 		want, written := l.Want[kind]
-		if must := kind == whither || kind == as || kind == host; (must || written) && have[kind] != want {
+		if must := kind == target || kind == as || kind == host; (must || written) && have[kind] != want {
 			wrong = append(wrong, fmt.Sprintf("the interpreter says %s %q, the case %q", kind, have[kind], want))
 		}
 	}

@@ -44,7 +44,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		if err != nil {
 			return []string{err.Error()}
 		}
-		p.recognise(d, &seen)
+		p.recognize(d, &seen)
 		if wrong := l.compare(d, seen, p.tally.of(c.id())); len(wrong) > 0 {
 			return wrong
 		}
@@ -96,8 +96,8 @@ func (p *pod) reached(d model.Destination) []model.Endpoint {
 	return reach.Endpoints
 }
 
-// recognise names the target that a pod answered for: the first that leads to the pod's address.
-func (p *pod) recognise(d model.Decision, seen *Seen) {
+// recognize names the target that a pod answered for: the first that leads to the pod's address.
+func (p *pod) recognize(d model.Decision, seen *Seen) {
 	if seen.Who != instance {
 		return
 	}
@@ -154,7 +154,7 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 	if seen.Refused {
 		return nil
 	}
-	end := foresee(d, l)
+	end := predict(d, l)
 	differ("the answer", seen.Answer, end.status)
 	if seen.Took < end.after-tick {
 		wrong = append(wrong, fmt.Sprintf("Envoy: it takes %s, want at least %s", seen.Took, end.after))
@@ -207,7 +207,7 @@ func (l Line) ending(d model.Decision) string {
 	switch {
 	case d.Outcome == model.Refused:
 		return refused
-	case l.Request.Protocol.Requests() && foresee(d, l).own:
+	case l.Request.Protocol.Requests() && predict(d, l).own:
 		return own
 	case d.Outcome == model.PassedThrough:
 		return passed

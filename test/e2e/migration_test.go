@@ -30,7 +30,7 @@ const isReady = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 // traffic, to the deletion of everything in the worst order, and back.
 func TestMigration(t *testing.T) {
 	m := newMigrating(t)
-	m.leftBehind()
+	m.setUpOldController()
 	steps, back := commandsOf(t, "Steps"), commandsOf(t, "Roll back")
 	if out, err := m.kubectl("", "-n", "shop", "label", "virtualnode.appmesh.k8s.aws", "front", "a=b"); err == nil {
 		t.Fatalf("the old webhooks are dead and do not stand in the way: %s", out)

@@ -69,7 +69,7 @@ type planeStatus struct {
 
 func identityStatus(t *testing.T) []planeStatus {
 	t.Helper()
-	out, code := look(t, "identity", "status", "--output", "json")
+	out, code := runVerb(t, "identity", "status", "--output", "json")
 	var all []planeStatus
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || len(all) == 0 {
 		t.Fatalf("exit code %d, %v: %s", code, err, out)
@@ -185,14 +185,14 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 	underSteadyLoad(t, func() {
 		old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
 		newborn(t, "before")
-		if out, code := look(t, "identity", "rotate"); code != 0 {
+		if out, code := runVerb(t, "identity", "rotate"); code != 0 {
 			t.Fatal(out)
 		}
 		if s := awaitPhase(t, "Publishing", 2); s.Roots[0].Fingerprint != old {
 			t.Errorf("the new root signs before everybody knows it: %+v", s)
 		}
 		newborn(t, "publishing")
-		if out, code := look(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "under way") {
+		if out, code := runVerb(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "in progress") {
 			t.Errorf("a second rotation: exit code %d, %s", code, out)
 		}
 		keys = append(keys, keysOf(t)...)

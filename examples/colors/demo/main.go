@@ -88,5 +88,5 @@ func (d *demo) run(ctx context.Context) (err error) {
 
 // say prints a step and the time that it was reached.
 func (d *demo) say(what string) {
-	fmt.Printf("%s%5.1fs%s  %s\n", d.colour(dim), time.Since(d.start).Seconds(), d.colour(plain), what)
+	fmt.Printf("%s%5.1fs%s  %s\n", d.color(dim), time.Since(d.start).Seconds(), d.color(plain), what)
 }

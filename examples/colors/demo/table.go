@@ -18,15 +18,15 @@ const (
 	bold  = "\x1b[1m"
 )
 
-// colours of versions that have the name of a colour.
-var colours = map[string]string{"red": "\x1b[31m", "blue": "\x1b[34m", "tally": "\x1b[32m", "store": "\x1b[33m"}
+// colors of versions that have the name of a color.
+var colors = map[string]string{"red": "\x1b[31m", "blue": "\x1b[34m", "tally": "\x1b[32m", "store": "\x1b[33m"}
 
 func isTerminal(f *os.File) bool {
 	info, err := f.Stat()
 	return err == nil && info.Mode()&os.ModeCharDevice != 0 && os.Getenv("NO_COLOR") == ""
 }
 
-func (d *demo) colour(code string) string {
+func (d *demo) color(code string) string {
 	if d.live {
 		return code
 	}
@@ -39,7 +39,7 @@ func (d *demo) show(ctx context.Context, p phase) error {
 		return err
 	}
 	fmt.Println()
-	d.say(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.colour(bold), p.red, p.blue, d.colour(plain)))
+	d.say(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.color(bold), p.red, p.blue, d.color(plain)))
 	if err := d.settle(ctx, p); err != nil {
 		return err
 	}
@@ -130,7 +130,7 @@ func (d *demo) table(counts map[string]map[string]int64) string {
 			n := counts[service][version]
 			share := float64(n) / float64(total)
 			bar := strings.Repeat("█", int(math.Round(share*barWidth)))
-			fmt.Fprintf(&out, "  %-36s %-10s %8d %6.1f%% %s%s%s\x1b[K\n", service, version, n, share*100, d.colour(colours[version]), bar, d.colour(plain))
+			fmt.Fprintf(&out, "  %-36s %-10s %8d %6.1f%% %s%s%s\x1b[K\n", service, version, n, share*100, d.color(colors[version]), bar, d.color(plain))
 		}
 	}
 	if !d.live {

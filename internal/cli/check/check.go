@@ -1,7 +1,7 @@
-// Package check says whether a cluster is ready for Anymesh, and whether Anymesh in it is well.
+// Package check checks the requirements and the health of an Anymesh installation.
 //
-// In: a cluster, with the user's own rights. Out: a result for each of Checks, in order; a failed one has a code, what it means
-// and what to do. docs/check.md is generated from the same list.
+// In: a cluster, with the permissions of the user. Out: one Result per check, in order. A failed check has its code, meaning
+// and remedy. docs/check.md is generated from the same table.
 package check
 
 import (
@@ -18,54 +18,54 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// Cluster is what checks look at.
+// Cluster is the input of checks.
 type Cluster struct {
 	Host   string
 	Client client.Client
 	Kube   kubernetes.Interface
-	// Dialects are those of this program.
+	// Dialects are the dialects of this program.
 	Dialects []dialect.Dialect
-	// Namespace is that of the control plane.
+	// Namespace is the namespace of the control plane.
 	Namespace string
-	// Sidecars asks the control planes who is connected; State computes the mesh.
+	// Sidecars lists the sidecars connected to all control planes; State computes the mesh.
 	Sidecars func(context.Context) ([]inspect.Sidecar, error)
 	State    func(context.Context) (*engine.State, error)
-	// Now is the time by which certificates are judged.
+	// Now is the time for the validity of certificates.
 	Now time.Time
 }
 
-// Check is one thing that is looked at.
+// Check is one check.
 type Check struct {
 	Code Code
-	// Title says what is well if the check passes.
+	// Title is the condition that the check tests, for example "the control plane is ready".
 	Title string
-	// Meaning says what a failure means; Remedy what to do about it.
+	// Meaning explains a failure; Remedy tells how to fix it.
 	Meaning, Remedy string
-	// Stage tells when the check makes sense.
+	// Stage selects the runs that include the check.
 	Stage Stage
-	// Needs is the check without which this one makes no sense; empty if there is none.
+	// Needs is the check that must pass first; empty if there is none.
 	Needs Code
-	// run gives a remark, or what is wrong: a warning, or else a failure.
+	// run returns a detail for the output, or an error. An error of type warning does not fail the check.
 	run func(context.Context, *Cluster) (string, error)
 }
 
-// Code names a check. It stays what it is from version to version.
+// Code names a check. Codes are stable across versions.
 type Code string
 
-// Stage is when a check makes sense.
+// Stage is the time at which a check applies.
 type Stage string
 
-// The stages: before Anymesh is installed, once it is, or both.
+// The stages: Before runs with --pre, After without, Always in both.
 const (
 	Before Stage = "before installation"
 	After  Stage = "after installation"
 	Always Stage = "always"
 )
 
-// Status is how a check went.
+// Status is the outcome of a check.
 type Status string
 
-// The statuses. A warning is no failure.
+// The outcomes. A warning does not fail the run.
 const (
 	Passed  Status = "passed"
 	Warned  Status = "warning"
@@ -73,41 +73,41 @@ const (
 	Skipped Status = "skipped"
 )
 
-// Result is how a check went, and why.
+// Result is the outcome of one check.
 type Result struct {
 	Code   Code   `json:"code"`
 	Title  string `json:"title"`
 	Status Status `json:"status"`
 	Detail string `json:"detail,omitempty"`
-	// Meaning, Remedy and Page are there if it did not pass.
+	// Meaning, Remedy and Page are set if the check failed or warned.
 	Meaning string `json:"meaning,omitempty"`
 	Remedy  string `json:"remedy,omitempty"`
 	Page    string `json:"page,omitempty"`
 }
 
-// warning is something that one should know, and that hurts nobody yet.
+// warning is an error that does not fail the check.
 type warning struct{ text string }
 
 func (w warning) Error() string { return w.text }
 
 func warn(format string, args ...any) error { return warning{fmt.Sprintf(format, args...)} }
 
-// Run runs the checks of a stage in order. It tells of each before it begins, and gives its result to done.
+// Run runs the checks of a stage in order. It calls begin before each check, and done with its result.
 func Run(ctx context.Context, c *Cluster, stage Stage, begin func(title string), done func(Result)) []Result {
 	var out []Result
-	bad := map[Code]bool{}
+	failed := map[Code]bool{}
 	for _, check := range Checks(c.Dialects) {
 		if check.Stage != stage && check.Stage != Always {
 			continue
 		}
 		begin(check.Title)
 		r := Result{Code: check.Code, Title: check.Title}
-		if bad[check.Needs] {
-			r.Status, r.Detail = Skipped, "it needs "+string(check.Needs)
-			bad[check.Code] = true
+		if failed[check.Needs] {
+			r.Status, r.Detail = Skipped, "depends on "+string(check.Needs)
+			failed[check.Code] = true
 		} else {
-			r.judge(check, ctx, c)
-			bad[check.Code] = r.Status == Failed
+			r.run(ctx, c, check)
+			failed[check.Code] = r.Status == Failed
 		}
 		out = append(out, r)
 		done(r)
@@ -115,9 +115,9 @@ func Run(ctx context.Context, c *Cluster, stage Stage, begin func(title string),
 	return out
 }
 
-func (r *Result) judge(check Check, ctx context.Context, c *Cluster) {
-	remark, err := check.run(ctx, c)
-	r.Status, r.Detail = Passed, remark
+func (r *Result) run(ctx context.Context, c *Cluster, check Check) {
+	detail, err := check.run(ctx, c)
+	r.Status, r.Detail = Passed, detail
 	if err == nil {
 		return
 	}
@@ -129,7 +129,7 @@ func (r *Result) judge(check Check, ctx context.Context, c *Cluster) {
 	r.Meaning, r.Remedy, r.Page = check.Meaning, check.Remedy, "docs/check.md#"+anchor(check.Code)
 }
 
-// Count counts the checks that ended in a way.
+// Count counts the results with a status.
 func Count(all []Result, s Status) int {
 	n := 0
 	for _, r := range all {

@@ -54,7 +54,7 @@ func TestTableIsComplete(t *testing.T) {
 }
 
 // A check that fails takes those with it that need it; a warning does not.
-func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
+func TestDependentChecksAreSkipped(t *testing.T) {
 	whole := common
 	t.Cleanup(func() { common = whole })
 	gives := func(err error) func(context.Context, *Cluster) (string, error) {
@@ -79,15 +79,15 @@ func TestWhatNeedsAFailedCheckIsSkipped(t *testing.T) {
 	}
 }
 
-func TestOldServersAreRefused(t *testing.T) {
+func TestMinVersion(t *testing.T) {
 	for version, fine := range map[string]bool{"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false} {
-		if err := oldServer(version); (err == nil) != fine {
+		if err := minVersion(version); (err == nil) != fine {
 			t.Errorf("%s: %v", version, err)
 		}
 	}
 }
 
-func TestDefinitionsAreCompared(t *testing.T) {
+func TestDefinitionFault(t *testing.T) {
 	all, err := crds.All()
 	if err != nil {
 		t.Fatal(err)
@@ -97,7 +97,7 @@ func TestDefinitionsAreCompared(t *testing.T) {
 		"":                   func(*apiextensionsv1.CustomResourceDefinition) {},
 		"is not established": func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil },
 		"does not serve":     func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false },
-		"has another schema": func(d *apiextensionsv1.CustomResourceDefinition) {
+		"has a different schema": func(d *apiextensionsv1.CustomResourceDefinition) {
 			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		},
 	} {
@@ -113,7 +113,7 @@ func TestDefinitionsAreCompared(t *testing.T) {
 	}
 }
 
-func authority(t *testing.T, from, to time.Time) []byte {
+func caBundle(t *testing.T, from, to time.Time) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -127,19 +127,19 @@ func authority(t *testing.T, from, to time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
-func TestAuthoritiesAreValidForAWhile(t *testing.T) {
+func TestBundleValidity(t *testing.T) {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
-	long := authority(t, now.Add(-day), now.Add(365*day))
-	if remark, err := judgeBundle(long, now); err != nil || remark != "until 2027-11-21" {
-		t.Errorf("%q, %v", remark, err)
+	long := caBundle(t, now.Add(-day), now.Add(365*day))
+	if detail, err := bundleValidity(long, now); err != nil || detail != "until 2027-11-21" {
+		t.Errorf("%q, %v", detail, err)
 	}
 	var w warning
-	if _, err := judgeBundle(slices.Concat(long, authority(t, now.Add(-day), now.Add(7*day))), now); !errors.As(err, &w) {
+	if _, err := bundleValidity(slices.Concat(long, caBundle(t, now.Add(-day), now.Add(7*day))), now); !errors.As(err, &w) {
 		t.Errorf("an authority that ends soon: %v", err)
 	}
-	for _, bundle := range [][]byte{authority(t, now.Add(-day), now.Add(-time.Hour)), authority(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
-		if _, err := judgeBundle(bundle, now); err == nil || errors.As(err, &w) {
+	for _, bundle := range [][]byte{caBundle(t, now.Add(-day), now.Add(-time.Hour)), caBundle(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
+		if _, err := bundleValidity(bundle, now); err == nil || errors.As(err, &w) {
 			t.Errorf("a bad authority: %v", err)
 		}
 	}
@@ -151,7 +151,7 @@ func state() *engine.State {
 		p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
 		p.Name, p.Namespace, p.UID, p.Labels = name, "demo", types.UID("uid of "+name), map[string]string{"app": "a"}
 		if injected {
-			p.Spec.InitContainers = []corev1.Container{{Name: capture}}
+			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}}
 		}
 		return p
 	}
@@ -165,57 +165,57 @@ func state() *engine.State {
 	})
 }
 
-func TestPodsAndTheirSidecars(t *testing.T) {
+func TestMissingSidecars(t *testing.T) {
 	s := state()
 	cluster := &Cluster{State: func(context.Context) (*engine.State, error) { return s, nil }}
 	var w warning
 	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) || !strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
 		t.Errorf("injected: %v", err)
 	}
-	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 are not: demo/meshed" {
+	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 sidecars are not connected: demo/meshed" {
 		t.Errorf("missing: %v", err)
 	}
-	if remark, err := missing(s, []inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil || remark != "1 of 1" {
-		t.Errorf("missing: %q, %v", remark, err)
+	if detail, err := missing(s, []inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil || detail != "1 of 1" {
+		t.Errorf("missing: %q, %v", detail, err)
 	}
 }
 
-func TestSidecarsThatAreBehind(t *testing.T) {
+func TestOutOfSync(t *testing.T) {
 	nack := &clientstatus.Nack{Names: []string{"cds_x"}, Message: "bad"}
 	late := inspect.Sidecar{Pod: "demo/a", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
 	fine := inspect.Sidecar{Pod: "demo/b", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
-	if err := behind([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: refused cds_x: bad" {
+	if err := outOfSync([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: rejected cds_x: bad" {
 		t.Errorf("got %v", err)
 	}
-	if err := behind([]inspect.Sidecar{fine}); err != nil {
+	if err := outOfSync([]inspect.Sidecar{fine}); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestDeploymentsAreReady(t *testing.T) {
+func TestDeploymentReady(t *testing.T) {
 	deployment := func(want *int32, available int32) *appsv1.Deployment {
 		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: want}, Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available}}
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "i"}}
 		return d
 	}
-	if remark, err := judgeDeployment(deployment(nil, 1)); err != nil || remark != "1 of 1 replicas, image i" {
-		t.Errorf("%q, %v", remark, err)
+	if detail, err := deploymentReady(deployment(nil, 1)); err != nil || detail != "1 of 1 replicas, image i" {
+		t.Errorf("%q, %v", detail, err)
 	}
 	for _, d := range []*appsv1.Deployment{deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0)} {
-		if _, err := judgeDeployment(d); err == nil {
+		if _, err := deploymentReady(d); err == nil {
 			t.Errorf("%d of %v is ready", d.Status.AvailableReplicas, d.Spec.Replicas)
 		}
 	}
 }
 
-func TestFindingsAreCountedByObject(t *testing.T) {
+func TestCountFindings(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
 	_, err := countFindings([]model.Finding{model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y")})
 	var w warning
 	if !errors.As(err, &w) || w.text != "1 error, 1 warning: Mesh m (2)" {
 		t.Errorf("got %v", err)
 	}
-	if remark, err := countFindings(nil); err != nil || remark != "no findings" {
-		t.Errorf("%q, %v", remark, err)
+	if detail, err := countFindings(nil); err != nil || detail != "no findings" {
+		t.Errorf("%q, %v", detail, err)
 	}
 }

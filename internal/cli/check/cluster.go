@@ -21,8 +21,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// ours is the name of our webhook configurations and of our Deployment.
-const ours = "anymesh"
+// resourceName is the name of the webhook configurations and of the Deployment of Anymesh.
+const resourceName = "anymesh"
 
 func apiServer(_ context.Context, c *Cluster) (string, error) {
 	v, err := c.Kube.Discovery().ServerVersion()
@@ -37,14 +37,15 @@ func nativeSidecars(_ context.Context, c *Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return "", oldServer(v.GitVersion)
+	return "", minVersion(v.GitVersion)
 }
 
-// oldServer gives an error for versions whose pods know no sidecars: the feature is on by default from 1.29, the sleep before a container stops from 1.30.
-func oldServer(gitVersion string) error {
+// minVersion returns an error for Kubernetes before 1.30. Native sidecars are enabled by default since 1.29, the sleep action of preStop
+// hooks since 1.30.
+func minVersion(gitVersion string) error {
 	v, err := version.ParseGeneric(gitVersion)
 	if err != nil {
-		return warn("the version %q of the API server is not understood", gitVersion)
+		return warn("the version %q of the API server cannot be parsed", gitVersion)
 	}
 	if v.LessThan(version.MustParseGeneric("1.30")) {
 		return fmt.Errorf("the API server has version %s", gitVersion)
@@ -52,42 +53,42 @@ func oldServer(gitVersion string) error {
 	return nil
 }
 
-// permissions asks about everything that an installation creates.
+// permissions checks access to all resources that an installation creates.
 func permissions(ctx context.Context, c *Cluster) (string, error) {
 	objects, err := install.Manifests(install.Options{Namespace: c.Namespace})
 	if err != nil {
 		return "", err
 	}
 	var missing []string
-	asked := map[string]bool{}
+	checked := map[string]bool{}
 	for _, o := range objects {
 		gvk := o.GroupVersionKind()
 		mapping, err := c.Client.RESTMapper().RESTMapping(gvk.GroupKind(), gvk.Version)
 		if err != nil {
-			return "", fmt.Errorf("the API server does not know %s: %w", gvk.Kind, err)
+			return "", fmt.Errorf("the API server does not serve kind %s: %w", gvk.Kind, err)
 		}
 		for _, verb := range []string{"create", "patch"} {
 			what := verb + " " + mapping.Resource.GroupResource().String()
-			if asked[what] {
+			if checked[what] {
 				continue
 			}
-			asked[what] = true
+			checked[what] = true
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
 					Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace(),
 				},
 			}}
-			answer, err := c.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			response, err := c.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
 			if err != nil {
 				return "", err
 			}
-			if !answer.Status.Allowed {
+			if !response.Status.Allowed {
 				missing = append(missing, what)
 			}
 		}
 	}
 	if len(missing) > 0 {
-		return "", fmt.Errorf("you may not %s", strings.Join(missing, ", "))
+		return "", fmt.Errorf("missing permissions: %s", strings.Join(missing, ", "))
 	}
 	return "", nil
 }
@@ -108,25 +109,25 @@ func otherController(ctx context.Context, c *Cluster) (string, error) {
 	var found []string
 	for _, m := range mutating.Items {
 		for _, w := range m.Webhooks {
-			if m.Name != ours && claims(w.Rules, groups) {
+			if m.Name != resourceName && handles(w.Rules, groups) {
 				found = append(found, "MutatingWebhookConfiguration "+m.Name)
 			}
 		}
 	}
 	for _, v := range validating.Items {
 		for _, w := range v.Webhooks {
-			if v.Name != ours && claims(w.Rules, groups) {
+			if v.Name != resourceName && handles(w.Rules, groups) {
 				found = append(found, "ValidatingWebhookConfiguration "+v.Name)
 			}
 		}
 	}
 	if found = slices.Compact(found); len(found) > 0 {
-		return "", fmt.Errorf("%s: acts on objects of %s", strings.Join(found, ", "), strings.Join(groups, ", "))
+		return "", fmt.Errorf("%s: handles objects of API group %s", strings.Join(found, ", "), strings.Join(groups, ", "))
 	}
 	return "", nil
 }
 
-// ownGroups lists the API groups that dialects define.
+// ownGroups lists the API groups of the dialects.
 func ownGroups(dialects []dialect.Dialect) ([]string, error) {
 	definitions, err := dialect.Definitions(dialects)
 	if err != nil {
@@ -140,7 +141,7 @@ func ownGroups(dialects []dialect.Dialect) ([]string, error) {
 	return slices.Compact(out), nil
 }
 
-func claims(rules []admissionregistrationv1.RuleWithOperations, groups []string) bool {
+func handles(rules []admissionregistrationv1.RuleWithOperations, groups []string) bool {
 	return slices.ContainsFunc(rules, func(r admissionregistrationv1.RuleWithOperations) bool {
 		return slices.ContainsFunc(r.APIGroups, func(g string) bool { return slices.Contains(groups, g) })
 	})
@@ -153,7 +154,7 @@ func compatible(ctx context.Context, c *Cluster) (string, error) {
 		}
 		for _, stored := range have.Status.StoredVersions {
 			if !slices.ContainsFunc(want.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
-				return fmt.Sprintf("%s has objects stored in version %s, Anymesh knows %s", want.Name, stored, want.Spec.Versions[0].Name)
+				return fmt.Sprintf("%s has stored objects of version %s; Anymesh supports version %s", want.Name, stored, want.Spec.Versions[0].Name)
 			}
 		}
 		return ""
@@ -164,7 +165,7 @@ func installed(ctx context.Context, c *Cluster) (string, error) {
 	return definitions(ctx, c, definitionFault)
 }
 
-// definitionFault compares a definition with the one that is there, nil if there is none.
+// definitionFault compares a CRD with the CRD in the cluster, nil if it does not exist.
 func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) string {
 	if have == nil {
 		return want.Name + " is missing"
@@ -181,13 +182,13 @@ func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) strin
 			return want.Name + " does not serve version " + v.Name
 		}
 		if !equality.Semantic.DeepEqual(have.Spec.Versions[i].Schema, v.Schema) {
-			return want.Name + " has another schema"
+			return want.Name + " has a different schema"
 		}
 	}
 	return ""
 }
 
-// definitions holds each of our definitions against the cluster's.
+// definitions compares each CRD with the CRD in the cluster.
 func definitions(ctx context.Context, c *Cluster, fault func(want, have *apiextensionsv1.CustomResourceDefinition) string) (string, error) {
 	all, err := dialect.Definitions(c.Dialects)
 	if err != nil {

@@ -7,11 +7,11 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Page gives the documentation of all checks.
+// Page generates docs/check.md.
 func Page(dialects []dialect.Dialect) string {
 	var b strings.Builder
-	b.WriteString("# Checks\n\n`anymesh check --pre` looks whether Anymesh can be installed, `anymesh check` whether it is well. Exit code 1 means that a check failed;\n" +
-		"warnings do not count. `--output json` is for programs.\n\n| code | what is well | when |\n|---|---|---|\n")
+	b.WriteString("# Checks\n\n`anymesh check --pre` checks whether Anymesh can be installed. `anymesh check` checks an installation. The exit code is 1 if a check\n" +
+		"fails; warnings do not change it. `--output json` prints the results as JSON.\n\n| code | condition | runs |\n|---|---|---|\n")
 	checks := Checks(dialects)
 	for _, c := range checks {
 		fmt.Fprintf(&b, "| [%s](#%s) | %s | %s |\n", c.Code, anchor(c.Code), c.Title, c.Stage)

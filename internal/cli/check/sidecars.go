@@ -18,17 +18,17 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// capture is the container that every injected pod has, whatever its sidecar.
-const capture = "proxyinit"
+// captureContainer is the init container of every injected pod, with any sidecar driver.
+const captureContainer = "proxyinit"
 
-// settling is how long sidecars may take to accept a change that comes in while we look.
-const settling = 3 * time.Second
+// syncGrace is the time that sidecars have to acknowledge a change during the check.
+const syncGrace = 3 * time.Second
 
 func isInjected(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == capture })
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == captureContainer })
 }
 
-// members gives the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by unique id.
+// members returns the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by UID.
 func members(s *engine.State) (with, without map[string]string) {
 	with, without = map[string]string{}, map[string]string{}
 	for _, o := range s.Objects {
@@ -71,7 +71,7 @@ func connected(ctx context.Context, c *Cluster) (string, error) {
 	return missing(s, all)
 }
 
-// missing finds pods whose sidecar is not connected.
+// missing returns an error that names pods whose sidecar is not connected.
 func missing(s *engine.State, all []inspect.Sidecar) (string, error) {
 	with, _ := members(s)
 	total := len(with)
@@ -79,20 +79,20 @@ func missing(s *engine.State, all []inspect.Sidecar) (string, error) {
 		delete(with, sidecar.Identity)
 	}
 	if len(with) > 0 {
-		return "", fmt.Errorf("%d of %d are not: %s", len(with), total, some(with))
+		return "", fmt.Errorf("%d of %d sidecars are not connected: %s", len(with), total, some(with))
 	}
 	return fmt.Sprintf("%d of %d", total, total), nil
 }
 
-// synced looks again for a while: changes are on their way at any time.
+// synced polls for up to syncGrace, because changes can be in flight.
 func synced(ctx context.Context, c *Cluster) (string, error) {
-	deadline := time.Now().Add(settling)
+	deadline := time.Now().Add(syncGrace)
 	for {
 		all, err := c.Sidecars(ctx)
 		if err != nil {
 			return "", err
 		}
-		if err := behind(all); err == nil || inspect.Refuses(all) || time.Now().After(deadline) {
+		if err := outOfSync(all); err == nil || inspect.AnyRejected(all) || time.Now().After(deadline) {
 			return "", err
 		}
 		select {
@@ -103,9 +103,9 @@ func synced(ctx context.Context, c *Cluster) (string, error) {
 	}
 }
 
-// behind finds sidecars that are not up to date.
-func behind(all []inspect.Sidecar) error {
-	var late []string
+// outOfSync returns an error that names sidecars that are not in sync.
+func outOfSync(all []inspect.Sidecar) error {
+	var outdated []string
 	for _, sidecar := range all {
 		i := slices.IndexFunc(sidecar.Types, func(t clientstatus.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
 		if i < 0 {
@@ -113,13 +113,13 @@ func behind(all []inspect.Sidecar) error {
 		}
 		t := sidecar.Types[i]
 		text := fmt.Sprintf("%s: %s", sidecar.Pod, inspect.StateOf(t))
-		if inspect.StateOf(t) == inspect.Refused {
+		if inspect.StateOf(t) == inspect.Rejected {
 			text += " " + strings.Join(t.LastNack.Names, ", ") + ": " + t.LastNack.Message
 		}
-		late = append(late, text)
+		outdated = append(outdated, text)
 	}
-	if len(late) > 0 {
-		return errors.New(strings.Join(late, "; "))
+	if len(outdated) > 0 {
+		return errors.New(strings.Join(outdated, "; "))
 	}
 	return nil
 }
@@ -132,7 +132,7 @@ func served(ctx context.Context, c *Cluster) (string, error) {
 	return countFindings(s.Findings)
 }
 
-// countFindings sums findings up by object.
+// countFindings returns a warning with the number of findings per object.
 func countFindings(all []model.Finding) (string, error) {
 	count := map[string]int{}
 	errs := 0
@@ -152,7 +152,7 @@ func countFindings(all []model.Finding) (string, error) {
 	return "", warn("%s, %s: %s", terminal.Count(errs, "error", "errors"), terminal.Count(len(all)-errs, "warning", "warnings"), strings.Join(texts, ", "))
 }
 
-// some lists the first few names.
+// some lists up to five names.
 func some(all map[string]string) string {
 	const most = 5
 	names := slices.Sorted(maps.Values(all))

@@ -11,9 +11,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// callers finds who may reach something: it asks about each service that a workload may reach (with no destination), and about each
-// destination of its routes that gets a share.
-func callers(s *engine.State, mesh string, means func(model.Binding, *model.Destination) bool) []Caller {
+// callers finds the workloads that can reach something. matches is called for each service that a workload can reach, with a nil
+// destination, and for each destination of its routes with a weight above 0.
+func callers(s *engine.State, mesh string, matches func(model.Binding, *model.Destination) bool) []Caller {
 	var out []Caller
 	for key, view := range s.Views {
 		if key.Mesh != mesh {
@@ -22,11 +22,11 @@ func callers(s *engine.State, mesh string, means func(model.Binding, *model.Dest
 		for _, o := range view.Outbound {
 			for _, b := range o.Bindings {
 				caller := Caller{Workload: key, Object: view.Workload.Origin.Object, Service: b.Service, Port: o.Port}
-				if means(b, nil) {
+				if matches(b, nil) {
 					out = append(out, caller)
 				}
 				for _, r := range b.Routes {
-					out = append(out, through(view, b, r, caller, means)...)
+					out = append(out, routeCallers(view, b, r, caller, matches)...)
 				}
 			}
 		}
@@ -37,14 +37,14 @@ func callers(s *engine.State, mesh string, means func(model.Binding, *model.Dest
 	return out
 }
 
-func through(view *engine.View, b model.Binding, r model.Route, caller Caller, means func(model.Binding, *model.Destination) bool) []Caller {
+func routeCallers(view *engine.View, b model.Binding, r model.Route, caller Caller, matches func(model.Binding, *model.Destination) bool) []Caller {
 	var out []Caller
 	var total uint32
 	for _, t := range r.Action.Destinations {
 		total += t.Weight
 	}
 	for _, t := range r.Action.Destinations {
-		if d, ok := view.Destination(t.Destination); ok && t.Weight > 0 && means(b, &d) {
+		if d, ok := view.Destination(t.Destination); ok && t.Weight > 0 && matches(b, &d) {
 			caller.Route, caller.Share = r.Name, phrases.Share(t.Weight, total)
 			out = append(out, caller)
 		}
@@ -52,7 +52,7 @@ func through(view *engine.View, b model.Binding, r model.Route, caller Caller, m
 	return out
 }
 
-// findings gives those about some objects.
+// findings returns the findings about a set of objects.
 func findings(s *engine.State, about map[model.ObjectRef]bool) []model.Finding {
 	var out []model.Finding
 	for _, f := range s.Findings {
@@ -63,7 +63,7 @@ func findings(s *engine.State, about map[model.ObjectRef]bool) []model.Finding {
 	return out
 }
 
-// timeouts leaves out what a protocol does not have.
+// timeouts describes timeouts. Protocols without requests have no request timeout.
 func timeouts(p model.Protocol, t model.Timeouts) string {
 	text := phrases.Timeouts(t)
 	if !p.Requests() {

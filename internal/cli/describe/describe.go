@@ -1,8 +1,7 @@
-// Package describe says what things are in the mesh.
+// Package describe describes workloads, services, routers, meshes and objects.
 //
-// In: a state of the mesh and a workload, a service, a router or a mesh of it, or any object that a dialect reads. Out: what it listens
-// on, what it may reach and who may reach it, with the object and field behind each, what its cluster says of it, and the findings
-// about it.
+// In: the state of the mesh, and a mesh item or an object that a dialect reads. Out: its ports, what it can reach and what can reach it,
+// with the object and field that define each entry, its status in the cluster, and its findings.
 package describe
 
 import (
@@ -15,10 +14,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Workload is what a workload is in the mesh.
+// Workload is the description of a workload.
 type Workload struct {
 	lookup.Workload
-	// Drivers are the sidecar drivers of its pods, if there is another one than the usual.
+	// Drivers are the sidecar drivers of its pods; empty if all use the default driver.
 	Drivers   []string         `json:"drivers,omitempty"`
 	Egress    model.Egress     `json:"egress"`
 	Inbound   []Port           `json:"inbound,omitempty"`
@@ -29,18 +28,18 @@ type Workload struct {
 	Findings  []model.Finding  `json:"findings,omitempty"`
 }
 
-// Port is a port that somebody listens on, or that a service is dialled on.
+// Port is a port of a listener or of a service.
 type Port struct {
 	Service  string         `json:"service,omitempty"`
 	Port     uint16         `json:"port"`
 	Protocol model.Protocol `json:"protocol"`
-	// Timeouts are in words, and empty where routes have their own.
+	// Timeouts are text; empty if the routes define timeouts.
 	Timeouts string       `json:"timeouts,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
 	Origin   model.Origin `json:"origin"`
 }
 
-// Route is a route in words.
+// Route is the description of a route.
 type Route struct {
 	Name     string       `json:"name"`
 	Match    string       `json:"match"`
@@ -50,7 +49,7 @@ type Route struct {
 	Origin   model.Origin `json:"origin"`
 }
 
-// Target is a destination of a route with its share of the traffic, a percentage.
+// Target is a destination of a route. Share is a percentage.
 type Target struct {
 	Destination string          `json:"destination"`
 	Object      model.ObjectRef `json:"object"`
@@ -58,7 +57,7 @@ type Target struct {
 	Share       string          `json:"share"`
 }
 
-// Caller is a workload that may reach something, and by which service and route.
+// Caller is a workload that can reach the described item, with the service and route that it uses.
 type Caller struct {
 	Workload model.Key       `json:"workload"`
 	Object   model.ObjectRef `json:"object"`
@@ -68,15 +67,15 @@ type Caller struct {
 	Share    string          `json:"share,omitempty"`
 }
 
-// OfWorkload describes a workload. Pods that name no sidecar driver have the usual one.
-func OfWorkload(s *engine.State, w lookup.Workload, usual string) Workload {
+// OfWorkload describes a workload. defaultDriver is the sidecar driver of pods that do not name one.
+func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Workload {
 	view := s.Views[w.Key]
 	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key), Status: conditions(s, w.Origin.Object)}
-	out.Drivers = s.Drivers(w.Key, usual)
+	out.Drivers = s.Drivers(w.Key, defaultDriver)
 	if w.Pod != nil {
-		out.Drivers = []string{cmp.Or(s.ClassOf(w.Pod.Instance.UID), usual)}
+		out.Drivers = []string{cmp.Or(s.ClassOf(w.Pod.Instance.UID), defaultDriver)}
 	}
-	if len(out.Drivers) == 1 && out.Drivers[0] == usual {
+	if len(out.Drivers) == 1 && out.Drivers[0] == defaultDriver {
 		out.Drivers = nil
 	}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
@@ -94,13 +93,13 @@ func OfWorkload(s *engine.State, w lookup.Workload, usual string) Workload {
 			})
 		}
 	}
-	mine := func(d model.Destination) bool { return d.Workload == w.Name }
-	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool { return d != nil && mine(*d) })
+	ownDestination := func(d model.Destination) bool { return d.Workload == w.Name }
+	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool { return d != nil && ownDestination(*d) })
 	out.Findings = findings(s, about)
 	return out
 }
 
-// Service is what a service is.
+// Service is the description of a service.
 type Service struct {
 	model.Service
 	Ports     []Port          `json:"ports,omitempty"`
@@ -125,7 +124,7 @@ func OfService(s *engine.State, service model.Service) Service {
 	return out
 }
 
-// Mesh is what a mesh consists of.
+// Mesh is the description of a mesh.
 type Mesh struct {
 	model.Mesh
 	Workloads []Member        `json:"workloads,omitempty"`
@@ -138,14 +137,14 @@ type Mesh struct {
 type Member struct {
 	Name   string          `json:"name"`
 	Object model.ObjectRef `json:"object"`
-	// Listens are the ports with their protocols.
+	// Listens are ports with protocols.
 	Listens []string `json:"listens,omitempty"`
 	// Ready and Instances count a workload's pods.
 	Ready     int `json:"ready,omitempty"`
 	Instances int `json:"instances,omitempty"`
 }
 
-// OfMesh describes a mesh. Its findings are those of everything in it.
+// OfMesh describes a mesh. Its findings are those of all its members.
 func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 	out := Mesh{Mesh: mesh, Status: conditions(s, mesh.Origin.Object)}
 	about := map[model.ObjectRef]bool{mesh.Origin.Object: true}
@@ -187,7 +186,7 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 	return out
 }
 
-// routes puts routes into words.
+// routes describes routes.
 func routes(s *engine.State, mesh string, all []model.Route) []Route {
 	var out []Route
 	for _, r := range all {

@@ -14,24 +14,24 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Object is what an object means that is no workload, service, router or mesh by itself, or that is not served.
+// Object is the description of an object that is not a workload, service, router or mesh, or that is not served.
 type Object struct {
 	model.ObjectRef
-	// Means are the parts of the mesh that come from the object.
-	Means    []Part          `json:"means,omitempty"`
+	// Items are the mesh items that the object defines.
+	Items    []Item          `json:"items,omitempty"`
 	Status   []Condition     `json:"status,omitempty"`
 	Findings []model.Finding `json:"findings,omitempty"`
 }
 
-// Part is something in the mesh, and the field that it comes from.
-type Part struct {
+// Item is a mesh item, and the field that defines it.
+type Item struct {
 	Mesh string `json:"mesh"`
-	What string `json:"what"`
+	Kind string `json:"kind"`
 	Name string `json:"name"`
 	Path string `json:"path,omitempty"`
 }
 
-// Condition is what the control plane of a cluster said about an object, there and then: what sidecars refused too.
+// Condition is a status condition of an object in the cluster.
 type Condition struct {
 	Type    string `json:"type"`
 	Status  string `json:"status"`
@@ -43,29 +43,29 @@ type Condition struct {
 func OfObject(s *engine.State, o client.Object) Object {
 	ref := dialect.RefOf(o)
 	out := Object{ObjectRef: ref, Status: conditions(s, ref), Findings: findings(s, map[model.ObjectRef]bool{ref: true})}
-	part := func(mesh, what, name string, at model.Origin) {
+	item := func(mesh, kind, name string, at model.Origin) {
 		if at.Object == ref {
-			out.Means = append(out.Means, Part{mesh, what, name, at.Path})
+			out.Items = append(out.Items, Item{mesh, kind, name, at.Path})
 		}
 	}
 	m := s.Index.Model
 	for _, w := range m.Workloads {
-		part(w.Mesh, "workload", w.Name, w.Origin)
+		item(w.Mesh, "workload", w.Name, w.Origin)
 	}
 	for _, v := range m.Services {
-		part(v.Mesh, "service", v.Name, v.Origin)
+		item(v.Mesh, "service", v.Name, v.Origin)
 	}
 	for _, r := range m.Routers {
-		part(r.Mesh, "router", r.Name, r.Origin)
+		item(r.Mesh, "router", r.Name, r.Origin)
 		for _, route := range r.Routes {
-			part(r.Mesh, "route", r.Name+" "+route.Name, route.Origin)
+			item(r.Mesh, "route", r.Name+" "+route.Name, route.Origin)
 		}
 	}
-	slices.SortStableFunc(out.Means, func(a, b Part) int { return cmp.Compare(a.Mesh, b.Mesh) })
+	slices.SortStableFunc(out.Items, func(a, b Item) int { return cmp.Compare(a.Mesh, b.Mesh) })
 	return out
 }
 
-// conditions are those that an object has in the cluster that it was read from.
+// conditions returns the status conditions of an object.
 func conditions(s *engine.State, ref model.ObjectRef) []Condition {
 	o, ok := lookup.FindObject(s, schema.GroupKind{Group: ref.Group, Kind: ref.Kind}, ref.Name, ref.Namespace)
 	if !ok {
@@ -73,13 +73,13 @@ func conditions(s *engine.State, ref model.ObjectRef) []Condition {
 	}
 	text, err := json.Marshal(o)
 	if err != nil {
-		return nil // it was read from JSON
+		return nil // unreachable: objects are decoded from JSON
 	}
 	var with struct {
 		Status struct{ Conditions []Condition }
 	}
 	if json.Unmarshal(text, &with) != nil {
-		return nil // another kind of status
+		return nil // the status has no conditions
 	}
 	return with.Status.Conditions
 }

@@ -8,13 +8,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Router is what a router does, and for whom.
+// Router is the description of a router.
 type Router struct {
 	Mesh   string       `json:"mesh"`
 	Name   string       `json:"name"`
 	Origin model.Origin `json:"origin"`
 	Ports  []Port       `json:"ports,omitempty"`
-	// Services are those that the router answers for.
+	// Services are the services that use the router.
 	Services  []Member        `json:"services,omitempty"`
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
@@ -38,7 +38,7 @@ func OfRouter(s *engine.State, router model.Router) Router {
 	return out
 }
 
-// routerPorts are the ports that a router is dialled on, each with the routes that are tried there.
+// routerPorts returns the ports of a router, each with its routes.
 func routerPorts(s *engine.State, router model.Router) []Port {
 	var out []Port
 	for _, p := range router.Ports {

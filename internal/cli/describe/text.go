@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// page is a text in the making.
+// page builds the text of a description.
 type page struct {
 	strings.Builder
 	s   terminal.Style
@@ -32,7 +32,7 @@ func (p *page) flush(w io.Writer) error {
 	return err
 }
 
-// Text writes the description for people.
+// Text writes the description as text.
 func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	if d.Pod != nil {
@@ -45,7 +45,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	}
 
 	p.heading("Listens on")
-	p.ports(d.Inbound, "nothing")
+	p.ports(d.Inbound, "none")
 	if len(d.Instances) > 0 {
 		p.heading("Instances")
 		t := terminal.Table{Headings: []string{"POD", "READY", "ADDRESSES", "IDENTITY"}}
@@ -62,32 +62,32 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 		}
 		p.table(t)
 	}
-	p.heading("May reach")
-	p.ports(d.Reaches, "nothing that is declared")
-	p.heading("May be reached by")
+	p.heading("Can reach")
+	p.ports(d.Reaches, "no declared service")
+	p.heading("Reachable from")
 	p.callers(d.ReachedBy, true)
 	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }
 
-// Text writes the description for people.
+// Text writes the description as text.
 func (d Service) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	if len(d.Aliases) > 0 {
-		fmt.Fprintf(p, "also called %s\n", strings.Join(d.Aliases, ", "))
+		fmt.Fprintf(p, "aliases: %s\n", strings.Join(d.Aliases, ", "))
 	}
-	p.heading("Is dialled on")
-	p.ports(d.Ports, "no port; whoever asks for it is told that there is none")
-	p.heading("May be reached by")
+	p.heading("Ports")
+	p.ports(d.Ports, "none: requests to this service get no route")
+	p.heading("Reachable from")
 	p.callers(d.ReachedBy, false)
 	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }
 
-// Text writes the description for people.
+// Text writes the description as text.
 func (d Mesh) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name))
@@ -153,7 +153,7 @@ func (p *page) route(r Route) {
 		}
 		targets = append(targets, name)
 	}
-	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("nowhere")), p.s.Dim(r.Origin.String()))
+	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")), p.s.Dim(r.Origin.String()))
 	if r.Retries != "" {
 		fmt.Fprintf(p, "      retries: %s\n", r.Retries)
 	}
@@ -162,10 +162,10 @@ func (p *page) route(r Route) {
 
 func (p *page) callers(all []Caller, routes bool) {
 	if len(all) == 0 {
-		p.WriteString("  nobody of the mesh\n")
+		p.WriteString("  no workload of the mesh\n")
 		return
 	}
-	t := terminal.Table{Headings: []string{"WORKLOAD", "BY SERVICE"}}
+	t := terminal.Table{Headings: []string{"WORKLOAD", "SERVICE"}}
 	if routes {
 		t.Headings = append(t.Headings, "ROUTE", "SHARE")
 	}

@@ -1,7 +1,7 @@
-// Package explain says what becomes of a request, and why.
+// Package explain shows how the mesh routes a request.
 //
-// In: a state of the mesh, a workload and a request. Out: the interpreter's decision on both sides, the caller's and that of whoever
-// it may arrive at, every step with the object and field that made it so.
+// In: the state of the mesh, a workload and a request. Out: the decisions of the interpreter for the sidecar of the sender and for the
+// sidecar of each destination; each step has the object and field that define it.
 package explain
 
 import (
@@ -14,23 +14,23 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Answer is what becomes of a request.
-type Answer struct {
+// Result is the outcome of a request.
+type Result struct {
 	Request  model.Request   `json:"request"`
 	Workload lookup.Workload `json:"workload"`
-	// Arriving tells that the request arrives at the workload; otherwise the workload's application makes it.
-	Arriving bool           `json:"arriving,omitempty"`
+	// Inbound is true if the workload receives the request, false if it sends it.
+	Inbound  bool           `json:"inbound,omitempty"`
 	Decision model.Decision `json:"decision"`
-	// Targets are where it may go, in the order of the decision.
+	// Targets are the possible destinations, in the order of the decision.
 	Targets []Target `json:"targets,omitempty"`
-	// Findings are those about objects that took part.
+	// Findings are the findings about objects on the path of the request.
 	Findings []model.Finding `json:"findings,omitempty"`
 }
 
-// Target is a destination that may get the request.
+// Target is a possible destination of the request.
 type Target struct {
 	model.WeightedDestination
-	// Share is the part of requests that go there, from 0 to 1.
+	// Share is the fraction of requests that this destination gets, from 0 to 1.
 	Share    float64         `json:"share"`
 	Port     uint16          `json:"port,omitempty"`
 	Protocol model.Protocol  `json:"protocol"`
@@ -38,29 +38,29 @@ type Target struct {
 	// Ready and Instances count the pods of the workload behind it.
 	Ready     int `json:"ready"`
 	Instances int `json:"instances"`
-	// Live tells that pods are those of a cluster: in files none is ever ready.
+	// Live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
 	Live bool `json:"live"`
-	// Arrival is what the sidecar there does with it; nil if there is none.
-	Arrival *model.Decision `json:"arrival,omitempty"`
+	// InboundDecision is the decision of the sidecar of the destination; nil if it has none.
+	InboundDecision *model.Decision `json:"inboundDecision,omitempty"`
 }
 
-// Gets tells whether the request gets to an application, or out of the mesh.
-func (a Answer) Gets() bool {
+// Delivered reports whether the request reaches an application or leaves the mesh.
+func (a Result) Delivered() bool {
 	reaches := func(o model.Outcome) bool {
 		return o == model.Forwarded || o == model.ToApplication || o == model.PassedThrough
 	}
 	for _, t := range a.Targets {
-		if t.Arrival != nil && !reaches(t.Arrival.Outcome) {
+		if t.InboundDecision != nil && !reaches(t.InboundDecision.Outcome) {
 			return false
 		}
 	}
 	return reaches(a.Decision.Outcome)
 }
 
-// From explains a request that the application of a workload makes.
-func From(s *engine.State, w lookup.Workload, r model.Request) Answer {
+// From explains a request that a workload sends.
+func From(s *engine.State, w lookup.Workload, r model.Request) Result {
 	view := s.Views[w.Key]
-	a := Answer{Request: r, Workload: w}
+	a := Result{Request: r, Workload: w}
 	a.Decision = view.Decide(r)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	var total uint32
@@ -74,10 +74,10 @@ func From(s *engine.State, w lookup.Workload, r model.Request) Answer {
 	return a
 }
 
-// Into explains a request that arrives at a workload from somebody unknown.
-func Into(s *engine.State, w lookup.Workload, r model.Request) Answer {
+// Into explains a request that a workload receives from an unknown sender.
+func Into(s *engine.State, w lookup.Workload, r model.Request) Result {
 	view := s.Views[w.Key]
-	a := Answer{Request: r, Workload: w, Arriving: true}
+	a := Result{Request: r, Workload: w, Inbound: true}
 	a.Decision = view.DecideInbound(r)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Findings = about(s, a)
@@ -99,13 +99,13 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 	if there := s.Views[key]; there != nil {
 		r.Port = d.Port
 		r.Source, _ = caller.Identity(s)
-		arrival := there.DecideInbound(r)
-		out.Arrival = &arrival
+		inbound := there.DecideInbound(r)
+		out.InboundDecision = &inbound
 	}
 	return out
 }
 
-// reasons adds to each route that does not match which of its conditions does not hold.
+// reasons adds the failed conditions to the steps of routes that do not match.
 func reasons(view *model.View, d model.Decision) []model.Step {
 	steps := slices.Clone(d.Steps)
 	for i, step := range steps {
@@ -119,7 +119,7 @@ func reasons(view *model.View, d model.Decision) []model.Step {
 					failed = append(failed, c.Text)
 				}
 			}
-			steps[i].Text = "route " + r.Name + " wants: " + strings.Join(failed, ", ")
+			steps[i].Text = "route " + r.Name + " does not match: requires " + strings.Join(failed, ", ")
 			break
 		}
 	}
@@ -139,24 +139,24 @@ func routes(view *model.View) []model.Route {
 	return all
 }
 
-// about gives the findings about objects that took part in an answer.
-func about(s *engine.State, a Answer) []model.Finding {
-	took := map[model.ObjectRef]bool{a.Workload.Origin.Object: true}
+// about returns the findings about objects on the path of the request.
+func about(s *engine.State, a Result) []model.Finding {
+	involved := map[model.ObjectRef]bool{a.Workload.Origin.Object: true}
 	note := func(d model.Decision) {
 		for _, step := range d.Steps {
-			took[step.Origin.Object] = true
+			involved[step.Origin.Object] = true
 		}
 	}
 	note(a.Decision)
 	for _, t := range a.Targets {
-		took[t.Origin.Object] = true
-		if t.Arrival != nil {
-			note(*t.Arrival)
+		involved[t.Origin.Object] = true
+		if t.InboundDecision != nil {
+			note(*t.InboundDecision)
 		}
 	}
 	var out []model.Finding
 	for _, f := range s.Findings {
-		if took[f.Object] {
+		if involved[f.Object] {
 			out = append(out, f)
 		}
 	}

@@ -11,38 +11,38 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// defaultPorts are those of URLs that name none.
+// defaultPorts are the ports of URLs without a port.
 var defaultPorts = map[string]uint16{"http": 80, "http2": 80, "grpc": 80, "https": 443}
 
-// ParseRequest makes the request that an application makes with a method (empty for the usual one), a URL and header lines
-// ("name: value"). Schemes are http, http2, grpc, and tcp for plain streams; https is a stream to the mesh, with a server name.
+// ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name: value". Schemes are
+// http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI.
 func ParseRequest(method, address string, headers []string) (model.Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return model.Request{}, fmt.Errorf("%q is no URL; write it like http://service:8080/path or tcp://service:9000", address)
+		return model.Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
 	}
 	r := model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}
 	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp"}, u.Scheme) {
-		return r, fmt.Errorf("%q: the scheme is none of http, http2, grpc, https, tcp", address)
+		return r, fmt.Errorf("%q: the scheme must be http, http2, grpc, https or tcp", address)
 	}
 	if port := u.Port(); port != "" {
 		n, err := strconv.ParseUint(port, 10, 16)
 		if err != nil || n == 0 {
-			return r, fmt.Errorf("%q: the port is not between 1 and 65535", address)
+			return r, fmt.Errorf("%q: the port must be between 1 and 65535", address)
 		}
 		r.Port = uint16(n)
 	}
 	if r.Port == 0 {
-		return r, fmt.Errorf("%q: a stream needs a port", address)
+		return r, fmt.Errorf("%q: a tcp URL needs a port", address)
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		r.Address = ip
 	}
 	if u.Scheme == "tcp" || u.Scheme == "https" {
 		if method != "" || len(headers) > 0 {
-			return r, fmt.Errorf("%q: to the mesh this is a stream; it has neither method nor headers", address)
+			return r, fmt.Errorf("%q: the mesh handles this scheme as a TCP connection; method and headers are not allowed", address)
 		}
-		r.Protocol, r.Host = model.TCP, u.Hostname() // the name is for people: the mesh sees an address
+		r.Protocol, r.Host = model.TCP, u.Hostname() // Host is for display only: the mesh matches addresses
 		if u.Scheme == "https" {
 			r.ServerName = u.Hostname()
 		}
@@ -55,7 +55,7 @@ func ParseRequest(method, address string, headers []string) (model.Request, erro
 	if r.Method == "" {
 		r.Method = "GET"
 	}
-	// The target as it stands in the URL: its spelling is for the mesh to judge.
+	// The raw request target: the mesh normalizes it.
 	_, rest, _ := strings.Cut(address, "://")
 	rest, _, _ = strings.Cut(rest, "#")
 	if at := strings.IndexAny(rest, "/?"); at >= 0 {
@@ -72,7 +72,7 @@ func addHeaders(r *model.Request, headers []string) error {
 		name, value, ok := strings.Cut(line, ":")
 		name, value = strings.TrimSpace(name), strings.TrimSpace(value)
 		if !ok || name == "" {
-			return fmt.Errorf("header %q: write it like 'name: value'", line)
+			return fmt.Errorf("header %q: expected 'name: value'", line)
 		}
 		if strings.EqualFold(name, "Host") {
 			r.Host = value

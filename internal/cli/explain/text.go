@@ -11,27 +11,27 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// barLength is the length of the bar of a target that gets everything.
+// barLength is the length of the bar for 100 %.
 const barLength = 20
 
-// Text writes an answer for people.
-func (a Answer) Text(w io.Writer, s terminal.Style) error {
+// Text writes a result as text.
+func (a Result) Text(w io.Writer, s terminal.Style) error {
 	var b strings.Builder
 	preposition := "from"
-	if a.Arriving {
+	if a.Inbound {
 		preposition = "into"
 	}
-	who := a.Workload.Origin.Object.String()
+	subject := a.Workload.Origin.Object.String()
 	if a.Workload.Pod != nil {
-		who = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name + ", an instance of " + who
+		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name + ", an instance of " + subject
 	}
-	fmt.Fprintf(&b, "%s  %s %s\n\n", s.Bold(requestLine(a.Request)), preposition, s.Cyan(who))
+	fmt.Fprintf(&b, "%s  %s %s\n\n", s.Bold(requestLine(a.Request)), preposition, s.Cyan(subject))
 	if err := steps(&b, s, "  ", a.Decision); err != nil {
 		return err
 	}
-	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), verdict(s, a.Decision))
+	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), outcome(s, a.Decision))
 	if changed := rewritten(a.Request, a.Decision.Request); changed != "" {
-		fmt.Fprintf(&b, "  as %s\n", changed)
+		fmt.Fprintf(&b, "  rewritten to %s\n", changed)
 	}
 	for _, t := range a.Targets {
 		if err := t.text(&b, s); err != nil {
@@ -49,7 +49,7 @@ func (a Answer) Text(w io.Writer, s terminal.Style) error {
 		}
 	}
 	if len(a.Findings) > 0 {
-		b.WriteString("\nFindings about objects on the way\n")
+		b.WriteString("\nFindings\n")
 		for _, f := range a.Findings {
 			fmt.Fprintf(&b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code, s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
 		}
@@ -58,8 +58,8 @@ func (a Answer) Text(w io.Writer, s terminal.Style) error {
 	return err
 }
 
-// protocol is what is spoken towards the targets.
-func (a Answer) protocol() model.Protocol {
+// protocol is the protocol towards the targets.
+func (a Result) protocol() model.Protocol {
 	if len(a.Targets) > 0 {
 		return a.Targets[0].Protocol
 	}
@@ -70,14 +70,14 @@ func requestLine(r model.Request) string {
 	if !r.Protocol.Requests() {
 		text := fmt.Sprintf("%s to %s port %d", r.Protocol, r.Host, r.Port)
 		if r.ServerName != "" {
-			text += ", TLS of the application's own"
+			text += ", TLS by the application"
 		}
 		return text
 	}
 	return fmt.Sprintf("%s %s://%s%s", r.Method, r.Protocol, r.Host, r.Path)
 }
 
-// rewritten gives the request as it leaves if that is another.
+// rewritten returns the rewritten request, or "" if it is unchanged.
 func rewritten(before, after model.Request) string {
 	if before.Host == after.Host && before.Path == after.Path {
 		return ""
@@ -109,7 +109,7 @@ func arrow(s terminal.Style, o model.Outcome) string {
 	return s.Red("✗")
 }
 
-func verdict(s terminal.Style, d model.Decision) string {
+func outcome(s terminal.Style, d model.Decision) string {
 	text := phrases.Outcome(d.Outcome, d.Request.Protocol)
 	switch {
 	case d.Outcome == model.Forwarded && d.Service != "":
@@ -124,18 +124,18 @@ func verdict(s terminal.Style, d model.Decision) string {
 
 func (t Target) text(b *strings.Builder, s terminal.Style) error {
 	bar := strings.Repeat("█", max(1, int(t.Share*barLength+0.5)))
-	how := t.Found.Hostname
+	address := t.Found.Hostname
 	switch t.Found.Kind {
 	case model.DiscoverInstances:
-		how = "its instances"
+		address = "its instances"
 	case model.DiscoverStatic:
-		how = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
+		address = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
 	case model.DiscoverDNSEndpoints:
-		how = "every address of " + how
+		address = "every address of " + address
 	}
 	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)), s.Bold(t.Destination))
 	indent := strings.Repeat(" ", 10)
-	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, how)
+	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, address)
 	if t.Port != 0 {
 		fmt.Fprintf(b, ":%d", t.Port)
 	}
@@ -146,14 +146,14 @@ func (t Target) text(b *strings.Builder, s terminal.Style) error {
 		b.WriteString("; " + s.Red("no instance is ready"))
 	}
 	b.WriteString("\n")
-	if t.Arrival == nil {
+	if t.InboundDecision == nil {
 		return nil
 	}
-	for _, step := range t.Arrival.Steps {
-		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.Arrival.Outcome), step.Text, s.Dim(step.Origin.String()))
+	for _, step := range t.InboundDecision.Steps {
+		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.InboundDecision.Outcome), step.Text, s.Dim(step.Origin.String()))
 	}
-	if !good(t.Arrival.Outcome) {
-		fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, t.Arrival.Outcome), verdict(s, *t.Arrival))
+	if !good(t.InboundDecision.Outcome) {
+		fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, t.InboundDecision.Outcome), outcome(s, *t.InboundDecision))
 	}
 	return nil
 }

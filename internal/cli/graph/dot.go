@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// DOT writes meshes in the language of Graphviz, a cluster each.
+// DOT writes meshes in the Graphviz language, one cluster per mesh.
 func DOT(w io.Writer, meshes []Mesh) error {
 	var b strings.Builder
 	b.WriteString("digraph anymesh {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
@@ -25,7 +25,7 @@ func DOT(w io.Writer, meshes []Mesh) error {
 			if shape == "" {
 				shape = "shape=box"
 			}
-			if n.Worst == model.Error {
+			if n.Severity == model.Error {
 				shape += ", color=red"
 			}
 			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape, strconv.Quote(n.Object.String()))

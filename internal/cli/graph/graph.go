@@ -1,7 +1,7 @@
 // Package graph draws meshes.
 //
-// In: a state of the mesh. Out: who may reach which service, and where services lead, as a tree of text, as DOT for Graphviz, as
-// JSON, and as an SVG that needs nothing else. Equal states give equal bytes.
+// In: the state of the mesh. Out: a graph of workloads, the services that they can reach, and the destinations of services, as a text
+// tree, DOT for Graphviz, JSON, or a self-contained SVG. Output is deterministic.
 package graph
 
 import (
@@ -15,10 +15,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Kind is what a node is.
+// Kind is the kind of a node.
 type Kind string
 
-// The kinds of nodes. An address is a destination that is no workload.
+// The kinds of nodes. An address is a destination without a workload.
 const (
 	Workload Kind = "workload"
 	Gateway  Kind = "gateway"
@@ -30,7 +30,7 @@ const (
 type Mesh struct {
 	Name   string       `json:"name"`
 	Egress model.Egress `json:"egress"`
-	// Nodes are ordered by kind and name, edges by the nodes that they join.
+	// Nodes are ordered by kind and name, edges by their nodes.
 	Nodes []Node `json:"nodes"`
 	Edges []Edge `json:"edges"`
 }
@@ -42,38 +42,38 @@ type Node struct {
 	Name   string          `json:"name"`
 	Ports  []string        `json:"ports,omitempty"`
 	Object model.ObjectRef `json:"object"`
-	// Worst is the severity of the worst finding about the object; empty if there is none.
-	Worst model.Severity `json:"worst,omitempty"`
+	// Severity is the highest severity of the findings about the object; empty if there are none.
+	Severity model.Severity `json:"severity,omitempty"`
 }
 
-// Edge says that a workload may reach a service, or that a service leads to a workload.
+// Edge connects a workload to a service that it can reach, or a service to a destination.
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Routes are those by which a service leads there.
+	// Routes are the routes of the service with this destination.
 	Routes []Share `json:"routes,omitempty"`
-	// all is the number of routes of the service.
-	all int
+	// routeCount is the number of routes of the service.
+	routeCount int
 }
 
-// Share is the part of a route's traffic that takes an edge.
+// Share is the percentage of the traffic of a route on an edge.
 type Share struct {
 	Route string `json:"route"`
 	Match string `json:"match"`
-	// Percent is a text such as "75.0%".
+	// Percent is text, for example "75.0%".
 	Percent string `json:"percent"`
 }
 
-// Label is what is written beside an edge: the share or, if routes differ, that of each.
+// Label is the text of an edge: the share, with route names if the service has several routes with different shares.
 func (e Edge) Label() string {
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
-	if len(e.Routes) > 1 && len(e.Routes) == e.all && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
+	if len(e.Routes) > 1 && len(e.Routes) == e.routeCount && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
 		return "100%"
 	}
 	for _, s := range e.Routes {
 		text := strings.Replace(s.Percent, ".0%", "%", 1)
-		if e.all > 1 {
+		if e.routeCount > 1 {
 			text = s.Route + " " + text
 		}
 		parts = append(parts, text)
@@ -81,7 +81,7 @@ func (e Edge) Label() string {
 	return strings.Join(parts, ", ")
 }
 
-// Of draws the meshes of a state, in the order of their names.
+// Of builds the graphs of all meshes, ordered by name.
 func Of(s *engine.State) []Mesh {
 	out := []Mesh{}
 	for _, mesh := range s.Index.Model.Meshes {
@@ -164,7 +164,7 @@ func (b *builder) service(service model.Service, r model.Router, destinations ma
 				b.add(Node{ID: to, Kind: Address, Name: d.Name, Object: d.Origin.Object})
 			}
 			e := b.edge(n.ID, to)
-			e.all = len(r.Routes)
+			e.routeCount = len(r.Routes)
 			e.Routes = append(e.Routes, Share{Route: route.Name, Match: phrases.Match(route.Match), Percent: phrases.Share(t.Weight, total)})
 		}
 	}
@@ -172,8 +172,8 @@ func (b *builder) service(service model.Service, r model.Router, destinations ma
 
 func (b *builder) add(n Node) {
 	for _, f := range b.state.Findings {
-		if f.Object == n.Object && (n.Worst == "" || f.Severity == model.Error) {
-			n.Worst = f.Severity
+		if f.Object == n.Object && (n.Severity == "" || f.Severity == model.Error) {
+			n.Severity = f.Severity
 		}
 	}
 	b.nodes[n.ID] = n

@@ -43,7 +43,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 	return engine.Compute(dialects, set.Objects)
 }
 
-func TestPictures(t *testing.T) {
+func TestGraphOutput(t *testing.T) {
 	for name, source := range map[string]string{"shop": "testdata/shop.yaml", "colors": "../../../examples/colors"} {
 		meshes := Of(stateOf(t, source))
 		for extension, draw := range map[string]func(io.Writer) error{
@@ -76,7 +76,7 @@ func TestPictures(t *testing.T) {
 // Names are whatever users like; the picture stays XML.
 func TestSVGIsXML(t *testing.T) {
 	m := Mesh{Name: `<a href="x">&`, Nodes: []Node{{ID: "a", Kind: Service, Name: `"<&>'`}, {ID: "b", Name: "]]>"}}, Edges: []Edge{
-		{From: "a", To: "b", Routes: []Share{{Route: "<r>", Percent: "50.0%"}}, all: 2},
+		{From: "a", To: "b", Routes: []Share{{Route: "<r>", Percent: "50.0%"}}, routeCount: 2},
 	}}
 	var out bytes.Buffer
 	if err := SVG(&out, []Mesh{m}); err != nil {
@@ -104,15 +104,15 @@ func TestLayoutOfRandomGraphs(t *testing.T) {
 		for range r.IntN(40) {
 			edges = append(edges, [2]int{r.IntN(nodes), r.IntN(nodes)})
 		}
-		if err := sound(nodes, edges); err != nil {
+		if err := checkLayers(nodes, edges); err != nil {
 			t.Fatalf("seed %d, %d nodes, edges %v: %v", seed, nodes, edges, err)
 		}
 	}
 }
 
-func sound(nodes int, edges [][2]int) error {
+func checkLayers(nodes int, edges [][2]int) error {
 	g := layer(nodes, edges)
-	w, h := g.place(func(int) float64 { return 100 }, func(int) float64 { return 0 })
+	w, h := g.layout(func(int) float64 { return 100 }, func(int) float64 { return 0 })
 	placed := 0
 	for n, l := range g.layers {
 		for k, i := range l {

@@ -5,28 +5,28 @@ import (
 	"slices"
 )
 
-// sweeps is how often the order within layers, and then the places, are improved from left to right and back.
+// sweeps is the number of passes that improve the order within layers, and of those that improve the coordinates.
 const sweeps = 12
 
-// item is something that takes a place in a layer: a node, or a bend of an edge that crosses the layer.
+// item is an element of a layer: a node, or a bend of an edge that crosses the layer.
 type item struct {
 	node  int // index into the nodes; -1 for a bend
 	layer int
 	order int
 	left  []*item
 	right []*item
-	x, y  float64 // of its middle, y only after place
+	x, y  float64 // center; set by layout
 	w, h  float64
 }
 
-// layered is a graph whose edges go from one layer to the next.
+// layered is a graph in which edges connect adjacent layers only.
 type layered struct {
 	layers [][]*item
-	// paths are the items along each edge, from its beginning to its end.
+	// paths are the items along each edge, from source to target.
 	paths [][]*item
 }
 
-// layer puts nodes into layers, from left to right as calls go, and orders them so that few edges cross (Sugiyama's method).
+// layer assigns nodes to layers from left to right in call direction, and orders them to reduce edge crossings (Sugiyama's method).
 func layer(nodes int, edges [][2]int) layered {
 	depth := depths(nodes, edges)
 	var g layered
@@ -63,11 +63,11 @@ func layer(nodes int, edges [][2]int) layered {
 		g.paths = append(g.paths, path)
 	}
 	for sweep := range sweeps {
-		g.each(sweep%2 == 0, func(l []*item, neighbours func(*item) []*item) {
+		g.each(sweep%2 == 0, func(l []*item, neighbors func(*item) []*item) {
 			weight := map[*item]float64{}
 			for _, i := range l {
 				weight[i] = float64(i.order)
-				if near := neighbours(i); len(near) > 0 {
+				if near := neighbors(i); len(near) > 0 {
 					weight[i] = mean(near, func(o *item) float64 { return float64(o.order) })
 				}
 			}
@@ -80,7 +80,7 @@ func layer(nodes int, edges [][2]int) layered {
 	return g
 }
 
-// each goes over the layers from left to right, or back, with the neighbours on the side that it comes from.
+// each visits the layers from left to right, or reversed. neighbors returns the neighbors in the previously visited layer.
 func (g layered) each(rightwards bool, do func([]*item, func(*item) []*item)) {
 	for n := range g.layers {
 		if rightwards {
@@ -99,8 +99,8 @@ func mean(all []*item, of func(*item) float64) float64 {
 	return sum / float64(len(all))
 }
 
-// depths gives each node the length of the longest way to it, leaving out the edges that close circles. A node that nothing leads
-// to stands right before the first that it leads to.
+// depths returns the length of the longest path to each node, without edges that close cycles. A node without incoming edges gets the
+// layer before its nearest successor.
 func depths(nodes int, edges [][2]int) []int {
 	below := make([][]int, nodes)
 	for _, e := range edges {
@@ -108,7 +108,7 @@ func depths(nodes int, edges [][2]int) []int {
 			below[e[0]] = append(below[e[0]], e[1])
 		}
 	}
-	const fresh, open, done = 0, 1, 2
+	const unvisited, open, done = 0, 1, 2
 	state := make([]int, nodes)
 	var order []int // children before their parents
 	forward := make([][]int, nodes)
@@ -118,11 +118,11 @@ func depths(nodes int, edges [][2]int) []int {
 		state[n] = open
 		for _, next := range below[n] {
 			if state[next] == open {
-				continue // this edge closes a circle
+				continue // this edge closes a cycle
 			}
 			forward[n] = append(forward[n], next)
 			above[next]++
-			if state[next] == fresh {
+			if state[next] == unvisited {
 				visit(next)
 			}
 		}
@@ -133,9 +133,9 @@ func depths(nodes int, edges [][2]int) []int {
 	for _, e := range edges {
 		called[e[1]] = called[e[1]] || e[0] != e[1]
 	}
-	for _, wanted := range []bool{false, true} { // those that nothing leads to first
+	for _, wanted := range []bool{false, true} { // nodes without incoming edges first
 		for n := range nodes {
-			if called[n] == wanted && state[n] == fresh {
+			if called[n] == wanted && state[n] == unvisited {
 				visit(n)
 			}
 		}

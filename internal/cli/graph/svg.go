@@ -10,14 +10,14 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Sizes in pixels. Letters are taken for a little wider than those of common fonts.
+// Sizes in pixels. The letter widths are slightly above those of common fonts.
 const (
 	margin, titleHeight   = 28.0, 44.0
 	padding               = 14.0
 	nameLetter, subLetter = 7.3, 6.3
 )
 
-// style holds the colours, for light and for dark surroundings.
+// style has colors for light and dark mode.
 const style = `
   .paper { fill: #ffffff }
   text { font-family: ui-sans-serif, system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1b2430 }
@@ -41,7 +41,7 @@ const style = `
   }
 `
 
-// SVG writes meshes as one picture, one below the other.
+// SVG writes all meshes into one drawing, from top to bottom.
 func SVG(w io.Writer, meshes []Mesh) error {
 	var body strings.Builder
 	width, y := 320.0, margin
@@ -50,7 +50,7 @@ func SVG(w io.Writer, meshes []Mesh) error {
 		width, y = max(width, mw+2*margin), y+mh+margin
 	}
 	if len(meshes) == 0 {
-		fmt.Fprintf(&body, "<text class=\"title\" x=\"%.0f\" y=\"%.0f\">there is no mesh</text>\n", margin, y+12)
+		fmt.Fprintf(&body, "<text class=\"title\" x=\"%.0f\" y=\"%.0f\">no mesh found</text>\n", margin, y+12)
 		y += titleHeight
 	}
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="meshes" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">
@@ -62,7 +62,7 @@ func SVG(w io.Writer, meshes []Mesh) error {
 	return err
 }
 
-// picture draws one mesh and gives its size.
+// picture draws one mesh and returns its size.
 func picture(b *strings.Builder, m Mesh, top float64) (w, h float64) {
 	index := map[string]int{}
 	for n, node := range m.Nodes {
@@ -73,7 +73,7 @@ func picture(b *strings.Builder, m Mesh, top float64) (w, h float64) {
 		edges[n] = [2]int{index[e.From], index[e.To]}
 	}
 	g := layer(len(m.Nodes), edges)
-	w, h = g.place(func(n int) float64 { return m.Nodes[n].width() }, func(layer int) float64 {
+	w, h = g.layout(func(n int) float64 { return m.Nodes[n].width() }, func(layer int) float64 {
 		longest := 0.0
 		for n, path := range g.paths {
 			if path[0].layer == layer {
@@ -90,7 +90,7 @@ func picture(b *strings.Builder, m Mesh, top float64) (w, h float64) {
 	}
 	for n, path := range g.paths {
 		if label := m.Edges[n].Label(); label != "" {
-			x, y := beside(path)
+			x, y := labelPosition(path)
 			fmt.Fprintf(b, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x, y+4, html.EscapeString(label))
 		}
 	}
@@ -118,8 +118,8 @@ func (n Node) width() float64 {
 func (n Node) draw(b *strings.Builder, i *item) {
 	class := "node " + string(n.Kind)
 	title := string(n.Kind) + " " + n.Name + ": " + n.Object.String()
-	if n.Worst == model.Error || n.Worst == model.Warning {
-		class += " " + string(n.Worst)
+	if n.Severity == model.Error || n.Severity == model.Warning {
+		class += " " + string(n.Severity)
 		title += " (has findings)"
 	}
 	corner := 6.0
@@ -136,7 +136,7 @@ func (n Node) draw(b *strings.Builder, i *item) {
 	fmt.Fprintf(b, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text></g>\n", i.x, name, html.EscapeString(n.Name))
 }
 
-// sides gives the points where an edge leaves one item of its path and enters the next.
+// sides returns the points where an edge leaves one item of its path and enters the next.
 func sides(from, to *item) (x1, y1, x2, y2 float64) {
 	x1, x2 = from.x+from.w/2, to.x-to.w/2
 	if from.layer > to.layer {
@@ -145,7 +145,7 @@ func sides(from, to *item) (x1, y1, x2, y2 float64) {
 	return x1, from.y, x2, to.y
 }
 
-// edge draws a curve through the items of a path, straight beside those that it passes.
+// edge draws a curve through the items of a path.
 func edge(b *strings.Builder, path []*item, e Edge) {
 	var d strings.Builder
 	for n := 1; n < len(path); n++ {
@@ -161,10 +161,10 @@ func edge(b *strings.Builder, path []*item, e Edge) {
 	fmt.Fprintf(b, "<path class=\"edge\" marker-end=\"url(#tip)\" d=\"%s\"><title>%s → %s</title></path>\n", d.String(), html.EscapeString(e.From), html.EscapeString(e.To))
 }
 
-// beside gives the place of a label: on the last stretch, where the edges of one beginning have parted.
-func beside(path []*item) (x, y float64) {
+// labelPosition returns the position of a label: on the last segment, where edges from the same node have diverged.
+func labelPosition(path []*item) (x, y float64) {
 	x1, y1, x2, y2 := sides(path[len(path)-2], path[len(path)-1])
-	const part = 0.62 // of the way; a cubic with level ends is this far up there
+	const part = 0.62 // fraction of the segment; y follows the cubic Bézier curve
 	t := part
 	rise := 3*t*t - 2*t*t*t
 	across := 3*(1-t)*(1-t)*t*0.5 + 3*(1-t)*t*t*0.5 + t*t*t

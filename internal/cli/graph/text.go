@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Text writes meshes as trees: whoever calls is above whoever is called. What has been shown already is not shown again.
+// Text writes meshes as trees with callers above callees. Each subtree is written once.
 func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
 	var b strings.Builder
 	for i, m := range meshes {
@@ -21,7 +21,7 @@ func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
 		t.write(m)
 	}
 	if len(meshes) == 0 {
-		b.WriteString("there is no mesh\n")
+		b.WriteString("no mesh found\n")
 	}
 	_, err := io.WriteString(w, b.String())
 	return err
@@ -50,7 +50,7 @@ func (t *tree) write(m Mesh) {
 			roots = append(roots, n.ID)
 		}
 	}
-	// What only a circle leads to has no root: its first node is one.
+	// Nodes that are reachable only from a cycle have no root: the first of them becomes a root.
 	reached := map[string]bool{}
 	for _, id := range roots {
 		t.reach(id, reached)
@@ -77,9 +77,9 @@ func (t *tree) reach(id string, reached map[string]bool) {
 }
 
 func (t *tree) node(e Edge, indent string, last bool) {
-	branch, further := "├─ ", "│  "
+	branch, continuation := "├─ ", "│  "
 	if last {
-		branch, further = "└─ ", "   "
+		branch, continuation = "└─ ", "   "
 	}
 	n := t.nodes[e.To]
 	t.out.WriteString(t.s.Dim(indent + branch))
@@ -94,9 +94,9 @@ func (t *tree) node(e Edge, indent string, last bool) {
 	if len(n.Ports) > 0 {
 		t.out.WriteString("  " + t.s.Dim(strings.Join(n.Ports, ", ")))
 	}
-	switch n.Worst {
+	switch n.Severity {
 	case model.Error, model.Warning:
-		t.out.WriteString("  " + t.s.Severity(string(n.Worst)))
+		t.out.WriteString("  " + t.s.Severity(string(n.Severity)))
 	}
 	if t.shown[n.ID] && len(t.below[n.ID]) > 0 {
 		t.out.WriteString("  " + t.s.Dim("(see above)") + "\n")
@@ -105,6 +105,6 @@ func (t *tree) node(e Edge, indent string, last bool) {
 	t.out.WriteString("\n")
 	t.shown[n.ID] = true
 	for i, inner := range t.below[n.ID] {
-		t.node(inner, indent+further, i == len(t.below[n.ID])-1)
+		t.node(inner, indent+continuation, i == len(t.below[n.ID])-1)
 	}
 }

@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Style paints texts for a terminal.
+// Style colors text for a terminal.
 type Style = interface {
 	Bold(string) string
 	Cyan(string) string
@@ -17,23 +17,23 @@ type Style = interface {
 	Yellow(string) string
 }
 
-// Outliner is a driver that tells the configuration of its sidecars in words. That of others is shown as it is.
+// Outliner is a driver that summarizes the configuration of its sidecars. The configuration of other drivers is shown as JSON.
 type Outliner interface {
-	// Dump gives resources as JSON, just as the driver's handler of the debug server does.
+	// Dump encodes resources as JSON, in the format of the debug server.
 	Dump(resources []sidecar.Resource) (json.RawMessage, error)
-	// Outline writes in words what Dump gave.
+	// Outline writes a summary of a dump.
 	Outline(w io.Writer, s Style, dump []byte) error
 }
 
-// Dump gives resources of a driver as JSON.
+// Dump encodes the resources of a driver as JSON.
 func Dump(r sidecar.Renderer, resources []sidecar.Resource) (json.RawMessage, error) {
 	if o, ok := r.(Outliner); ok {
 		return o.Dump(resources)
 	}
-	return json.Marshal(append([]sidecar.Resource{}, resources...)) // never null
+	return json.Marshal(append([]sidecar.Resource{}, resources...)) // never JSON null
 }
 
-// Outline writes a dump of a driver's resources for people.
+// Outline writes a summary of a dump, or the dump itself if the driver has no Outliner.
 func Outline(w io.Writer, s Style, r sidecar.Renderer, dump []byte) error {
 	if o, ok := r.(Outliner); ok {
 		return o.Outline(w, s, dump)

@@ -14,13 +14,13 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-func TestStates(t *testing.T) {
+func TestStateOf(t *testing.T) {
 	nack := &clientstatus.Nack{Names: []string{"a"}, Message: "bad"}
 	for want, c := range map[State]clientstatus.ClientType{
-		Synced:  {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // what was refused before is mended
-		Pending: {SentVersion: "1", AckedVersion: "1", PendingResources: 2},
-		Waiting: {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
-		Refused: {SentVersion: "2", AckedVersion: "1", LastNack: nack},
+		Synced:   {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // what was refused before is mended
+		Pending:  {SentVersion: "1", AckedVersion: "1", PendingResources: 2},
+		Unacked:  {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
+		Rejected: {SentVersion: "2", AckedVersion: "1", LastNack: nack},
 	} {
 		if got := StateOf(c); got != want {
 			t.Errorf("%+v is %s, want %s", c, got, want)
@@ -28,7 +28,7 @@ func TestStates(t *testing.T) {
 	}
 }
 
-func TestTableTellsRefusals(t *testing.T) {
+func TestTableListsRejections(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: clientstatus.Client{
 		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors", Connected: now.Add(-5 * time.Minute),
@@ -42,21 +42,21 @@ func TestTableTellsRefusals(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := strings.TrimPrefix(`
-WORKLOAD             POD             SINCE  CLUSTERS   CONTROL PLANE  NODE ID
-colors/front_colors  colors/front-1  5m     3 refused  anymesh-0      mesh/colors/virtualNode/front_colors
+WORKLOAD             POD             SINCE  CLUSTERS    CONTROL PLANE  NODE ID
+colors/front_colors  colors/front-1  5m     3 rejected  anymesh-0      mesh/colors/virtualNode/front_colors
 
-✗ colors/front-1 refuses cds_x: no such thing
+✗ colors/front-1 rejects cds_x: no such thing
 `, "\n")
 	if out.String() != want {
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
-	if !Refuses(all) {
+	if !AnyRejected(all) {
 		t.Error("a refusal is not one")
 	}
 }
 
 // The driver is told where it is not what one expects.
-func TestTableTellsDrivers(t *testing.T) {
+func TestTableDriverColumn(t *testing.T) {
 	of := func(pod, driver string) Sidecar {
 		return Sidecar{Pod: pod, Driver: driver, Client: clientstatus.Client{Key: "m/w"}}
 	}
@@ -95,7 +95,7 @@ func (silent) Supports() map[model.Feature]bool                               { 
 func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding)       { return nil, nil }
 func (silent) RenderDestination(model.ResolvedDestination) []sidecar.Resource { return nil }
 
-func TestConfigurationWithoutWords(t *testing.T) {
+func TestOutlineWithoutOutliner(t *testing.T) {
 	dump, err := Dump(silent{}, []sidecar.Resource{{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}}})
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package inspect puts into words what control planes tell about sidecars.
+// Package inspect formats the state and the configuration of sidecars.
 //
-// In: the lists of connected sidecars and the configurations of the debug server or of a driver. Out: tables and outlines for people.
+// In: the lists of connected sidecars and the configuration dumps of the debug server or of a driver. Out: tables and summaries.
 package inspect
 
 import (
@@ -18,42 +18,42 @@ import (
 // Sidecar is a connected sidecar.
 type Sidecar struct {
 	clientstatus.Client
-	// Pod is the namespace and name behind the identity; empty if it is not known.
+	// Pod is NAMESPACE/NAME of the pod; empty if unknown.
 	Pod string
 	// ControlPlane is the pod that the sidecar is connected to.
 	ControlPlane string
-	// Driver is the sidecarClass; empty if the control plane is too old to tell.
+	// Driver is the sidecar driver; empty for older control planes.
 	Driver string
 }
 
-// State is how far a sidecar is with one type of resource.
+// State is the synchronization state of one resource type of a sidecar.
 type State string
 
-// The states, from good to bad.
+// The states, from best to worst.
 const (
-	Synced  State = "synced"
-	Pending State = "pending"
-	Waiting State = "unanswered"
-	Refused State = "refused"
+	Synced   State = "synced"
+	Pending  State = "pending"
+	Unacked  State = "awaiting ACK"
+	Rejected State = "rejected"
 )
 
-// StateOf judges one type: a refusal counts until something newer is accepted.
+// StateOf returns the state of one type. It stays Rejected until a newer version is acknowledged.
 func StateOf(t clientstatus.ClientType) State {
 	switch {
 	case t.LastNack != nil && t.AckedVersion != t.SentVersion:
-		return Refused
+		return Rejected
 	case t.PendingAcks > 0 || t.AckedVersion != t.SentVersion:
-		return Waiting
+		return Unacked
 	case t.PendingResources > 0:
 		return Pending
 	}
 	return Synced
 }
 
-// Refuses tells whether some sidecar refuses what it was sent.
-func Refuses(all []Sidecar) bool {
+// AnyRejected reports whether a sidecar rejects a resource.
+func AnyRejected(all []Sidecar) bool {
 	return slices.ContainsFunc(all, func(s Sidecar) bool {
-		return slices.ContainsFunc(s.Types, func(t clientstatus.ClientType) bool { return StateOf(t) == Refused })
+		return slices.ContainsFunc(s.Types, func(t clientstatus.ClientType) bool { return StateOf(t) == Rejected })
 	})
 }
 
@@ -61,20 +61,20 @@ type column struct{ end, heading string }
 
 func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.TypeURL, c.end) }
 
-// columns are the types that there is a column for, by the end of their URL.
+// columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
 	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"},
 }
 
-// Table writes a line for each sidecar, and the refusals below. Numbers are those of the resources that a sidecar has. Drivers are told if
-// there is another one than the usual.
-func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.Time) error {
+// Table writes one line per sidecar with its number of resources per type, then the rejected resources. There is a column for the driver
+// if a sidecar has a driver other than the default.
+func Table(w io.Writer, s terminal.Style, all []Sidecar, defaultDriver string, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no sidecar is connected")
 		return err
 	}
 	t := terminal.Table{Headings: []string{"WORKLOAD", "POD"}}
-	drivers := slices.ContainsFunc(all, func(s Sidecar) bool { return s.Driver != "" && s.Driver != usual })
+	drivers := slices.ContainsFunc(all, func(s Sidecar) bool { return s.Driver != "" && s.Driver != defaultDriver })
 	if drivers {
 		t.Headings = append(t.Headings, "DRIVER")
 	}
@@ -86,7 +86,7 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.
 		t.Headings = append(t.Headings, c.heading)
 	}
 	t.Headings = append(t.Headings, "CONTROL PLANE", "NODE ID")
-	var refusals strings.Builder
+	var rejections strings.Builder
 	for _, sidecar := range all {
 		row := []string{s.Cyan(sidecar.Key), cmp.Or(sidecar.Pod, sidecar.Identity)}
 		if drivers {
@@ -101,8 +101,8 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.
 			}
 			of := sidecar.Types[i]
 			row = append(row, cell(s, of))
-			if StateOf(of) == Refused {
-				fmt.Fprintf(&refusals, "\n%s %s refuses %s: %s\n", s.Red("✗"), cmp.Or(sidecar.Pod, sidecar.Identity), strings.Join(of.LastNack.Names, ", "), of.LastNack.Message)
+			if StateOf(of) == Rejected {
+				fmt.Fprintf(&rejections, "\n%s %s rejects %s: %s\n", s.Red("✗"), cmp.Or(sidecar.Pod, sidecar.Identity), strings.Join(of.LastNack.Names, ", "), of.LastNack.Message)
 			}
 		}
 		t.Row(append(row, sidecar.ControlPlane, s.Dim(sidecar.NodeID))...)
@@ -110,16 +110,16 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, usual string, now time.
 	if err := t.Write(w, s); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, refusals.String())
+	_, err := io.WriteString(w, rejections.String())
 	return err
 }
 
 func cell(s terminal.Style, t clientstatus.ClientType) string {
 	switch state := StateOf(t); state {
-	case Refused:
-		return s.Red(fmt.Sprintf("%d refused", t.Resources))
-	case Waiting:
-		return s.Yellow(fmt.Sprintf("%d unanswered", t.Resources))
+	case Rejected:
+		return s.Red(fmt.Sprintf("%d rejected", t.Resources))
+	case Unacked:
+		return s.Yellow(fmt.Sprintf("%d awaiting ACK", t.Resources))
 	case Pending:
 		return s.Yellow(fmt.Sprintf("%d, %d pending", t.Resources, t.PendingResources))
 	default:
@@ -127,7 +127,7 @@ func cell(s terminal.Style, t clientstatus.ClientType) string {
 	}
 }
 
-// Age writes a time span in its largest units, as kubectl does.
+// Age formats a duration in its largest unit, as kubectl does.
 func Age(d time.Duration) string {
 	switch {
 	case d < 2*time.Minute:

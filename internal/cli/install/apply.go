@@ -15,17 +15,17 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// fieldManager owns the fields that we apply.
+// fieldManager is the owner of applied fields.
 const fieldManager = "anymesh-install"
 
-// poll is how often we look while we wait for the cluster.
-const poll = 100 * time.Millisecond
+// pollInterval is the interval of requests while waiting for the cluster.
+const pollInterval = 100 * time.Millisecond
 
-// Apply creates or updates the objects in their order and tells of each. Kinds that were defined a moment ago are waited for.
-func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, tell func(string)) error {
+// Apply creates or updates the objects in order, and calls report for each. It waits until new kinds are served.
+func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
 	for _, o := range objects {
 		var last error
-		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(fieldManager), client.ForceOwnership)
 			return !meta.IsNoMatchError(last), nil
 		})
@@ -35,13 +35,13 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 		if last != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), last)
 		}
-		tell(o.GetKind() + " " + o.GetName())
+		report(o.GetKind() + " " + o.GetName())
 	}
 	return nil
 }
 
-// WaitReady waits until every Deployment among the objects is rolled out and the API server can ask our webhooks.
-func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, tell func(string)) error {
+// WaitReady waits until every Deployment is rolled out and every webhook configuration has a caBundle.
+func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
 	for _, o := range objects {
 		check := map[string]func(context.Context, client.Client, *unstructured.Unstructured) (bool, string){
 			"Deployment":                     rolledOut,
@@ -52,14 +52,14 @@ func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Uns
 			continue
 		}
 		var why string
-		err := wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (ok bool, _ error) {
+		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (ok bool, _ error) {
 			ok, why = check(ctx, c, o)
 			return ok, nil
 		})
 		if err != nil {
 			return fmt.Errorf("%s %s is not ready: %s: %w", o.GetKind(), o.GetName(), why, err)
 		}
-		tell(o.GetKind() + " " + o.GetName() + " is ready")
+		report(o.GetKind() + " " + o.GetName() + " is ready")
 	}
 	return nil
 }
@@ -78,7 +78,7 @@ func rolledOut(ctx context.Context, c client.Client, o *unstructured.Unstructure
 		fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, want)
 }
 
-// trusted tells whether the control plane has filled in by what the API server trusts it.
+// trusted reports whether the control plane has set caBundle.
 func trusted(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, string) {
 	now := &unstructured.Unstructured{}
 	now.SetGroupVersionKind(o.GroupVersionKind())
@@ -98,9 +98,9 @@ func trusted(ctx context.Context, c client.Client, o *unstructured.Unstructured)
 	return true, ""
 }
 
-// Delete removes the objects, last first, and waits until they are gone. With keepCRDs, definitions stay, and with them all
-// objects that users made.
-func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool, tell func(string)) error {
+// Delete removes the objects in reverse order, and waits until they are gone. With keepCRDs, it keeps CRDs and therefore all user
+// objects.
+func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool, report func(string)) error {
 	objects = slices.Clone(objects)
 	slices.Reverse(objects)
 	for _, o := range objects {
@@ -111,16 +111,16 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
 		}
-		err = wait.PollUntilContextCancel(ctx, poll, true, func(ctx context.Context) (bool, error) {
+		err = wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 			now := &unstructured.Unstructured{}
 			now.SetGroupVersionKind(o.GroupVersionKind())
 			err := c.Get(ctx, client.ObjectKeyFromObject(o), now)
 			return apierrors.IsNotFound(err) || meta.IsNoMatchError(err), nil
 		})
 		if err != nil {
-			return fmt.Errorf("%s %s does not go away; look at its finalizers: %w", o.GetKind(), o.GetName(), err)
+			return fmt.Errorf("%s %s is not removed yet; check its finalizers: %w", o.GetKind(), o.GetName(), err)
 		}
-		tell(o.GetKind() + " " + o.GetName())
+		report(o.GetKind() + " " + o.GetName())
 	}
 	return nil
 }

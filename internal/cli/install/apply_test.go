@@ -56,7 +56,7 @@ func newCluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWa
 	return fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
 }
 
-func TestApplyTwiceIsApplyOnce(t *testing.T) {
+func TestApplyIsIdempotent(t *testing.T) {
 	c := newCluster(interceptor.Funcs{})
 	for range 2 {
 		var told []string
@@ -75,7 +75,7 @@ func TestApplyTwiceIsApplyOnce(t *testing.T) {
 }
 
 // A kind is served only some time after its definition was accepted.
-func TestApplyWaitsForKindsToBeServed(t *testing.T) {
+func TestApplyWaitsForNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
 		c := newCluster(interceptor.Funcs{Apply: func(ctx context.Context, under client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
@@ -96,7 +96,7 @@ func TestApplyWaitsForKindsToBeServed(t *testing.T) {
 	})
 }
 
-func TestApplyStopsAtTheFirstError(t *testing.T) {
+func TestApplyStopsAtFirstError(t *testing.T) {
 	c := newCluster(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
 		return errors.New("forbidden")
 	}})
@@ -107,7 +107,7 @@ func TestApplyStopsAtTheFirstError(t *testing.T) {
 	}
 }
 
-func TestWaitReadySaysWhatItWaitsFor(t *testing.T) {
+func TestWaitReadyReportsReason(t *testing.T) {
 	rolled := func(generation, observed int64, updated, available, all int32) *appsv1.Deployment {
 		d := &appsv1.Deployment{}
 		d.Name, d.Namespace, d.Generation, d.Spec.Replicas = "d", "n", generation, new(int32(2))
@@ -157,7 +157,7 @@ func TestWaitReadySaysWhatItWaitsFor(t *testing.T) {
 	}
 }
 
-func TestDeleteGoesBackwardsAndKeepsDefinitions(t *testing.T) {
+func TestDeleteReversesOrderAndKeepsCRDs(t *testing.T) {
 	c := newCluster(interceptor.Funcs{})
 	if err := Apply(t.Context(), c, small(), func(string) {}); err != nil {
 		t.Fatal(err)
@@ -179,14 +179,14 @@ func TestDeleteGoesBackwardsAndKeepsDefinitions(t *testing.T) {
 	}
 }
 
-func TestDeleteTellsWhatStaysBehind(t *testing.T) {
+func TestDeleteReportsBlockedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := object("v1", "ConfigMap", "c")
-		stuck.SetFinalizers([]string{"somebody/else"})
+		stuck.SetFinalizers([]string{"example.com/other"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		err := Delete(ctx, newCluster(interceptor.Funcs{}, stuck), small(), true, func(string) {})
-		if err == nil || !strings.Contains(err.Error(), "ConfigMap c does not go away; look at its finalizers") {
+		if err == nil || !strings.Contains(err.Error(), "ConfigMap c is not removed yet; check its finalizers") {
 			t.Errorf("%v", err)
 		}
 	})

@@ -1,7 +1,7 @@
-// Package install puts Anymesh into a cluster and takes it out again.
+// Package install installs and uninstalls Anymesh.
 //
-// In: the Helm chart, the CustomResourceDefinitions and a user's values. Out: manifests, applied by server-side apply, and the wait
-// until they work. What Helm would install and what `anymesh install` installs is the same text.
+// In: the Helm chart, the CRDs and user values. Out: manifests, applied by server-side apply until the control plane is ready.
+// Helm and `anymesh install` render the same manifests.
 package install
 
 import (
@@ -25,17 +25,17 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Options say what to install.
+// Options configure the manifests.
 type Options struct {
-	// Namespace is where the control plane runs.
+	// Namespace is the namespace of the control plane.
 	Namespace string
-	// Values override the chart's; they are checked against its schema.
+	// Values override the chart values; they are validated with the schema of the chart.
 	Values map[string]any
-	// SkipCRDs leaves the CustomResourceDefinitions out.
+	// SkipCRDs omits the CustomResourceDefinitions.
 	SkipCRDs bool
 }
 
-// Manifests gives the objects to install, in the order in which they can be applied: namespace, definitions, the rest.
+// Manifests returns the objects to install in apply order: namespace, CRDs, others, webhook configurations.
 func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
 		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.Namespace},
@@ -116,7 +116,7 @@ func renderChart(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// rank puts the webhooks last: from then on the API server asks the control plane.
+// rank orders webhook configurations last: the API server calls the webhooks as soon as they exist.
 func rank(o *unstructured.Unstructured) int {
 	switch {
 	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
@@ -150,7 +150,7 @@ func decode(text []byte) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// YAML gives the objects as one stream of documents.
+// YAML encodes the objects as a multi-document YAML stream.
 func YAML(objects []*unstructured.Unstructured) ([]byte, error) {
 	var out strings.Builder
 	for _, o := range objects {

@@ -33,7 +33,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string)
 	return nil
 }
 
-func TestManifestsComeInTheOrderInWhichTheyApply(t *testing.T) {
+func TestManifestOrder(t *testing.T) {
 	var last int
 	order := []string{"Namespace", "CustomResourceDefinition", "", "Deployment", "WebhookConfiguration"}
 	for _, o := range render(t, Options{Namespace: "anymesh-system"}) {
@@ -53,7 +53,7 @@ func TestManifestsComeInTheOrderInWhichTheyApply(t *testing.T) {
 	}
 }
 
-func TestManifestsAreTheSameEachTime(t *testing.T) {
+func TestManifestsAreDeterministic(t *testing.T) {
 	first, err := YAML(render(t, Options{Namespace: "n"}))
 	if err != nil {
 		t.Fatal(err)
@@ -66,7 +66,7 @@ func TestManifestsAreTheSameEachTime(t *testing.T) {
 	}
 }
 
-func TestValuesReachTheMeshConfiguration(t *testing.T) {
+func TestValuesInMeshConfig(t *testing.T) {
 	objects := render(t, Options{Namespace: "elsewhere", Values: map[string]any{
 		"osm": map[string]any{"sidecarImage": "mine:1", "sidecarDrivers": []any{map[string]any{"sidecarName": "envoy", "proxyServerPort": 16000}}},
 	}})
@@ -82,7 +82,7 @@ func TestValuesReachTheMeshConfiguration(t *testing.T) {
 }
 
 // Every driver has a port of the Service and of the container, and none shares it.
-func TestEachDriverHasItsPort(t *testing.T) {
+func TestDriverPorts(t *testing.T) {
 	entry := func(name string, port int) map[string]any {
 		out := map[string]any{"sidecarName": name}
 		if port != 0 {
@@ -137,7 +137,7 @@ func TestEachDriverHasItsPort(t *testing.T) {
 	}
 }
 
-func TestValuesAreChecked(t *testing.T) {
+func TestValuesSchema(t *testing.T) {
 	for name, values := range map[string]map[string]any{
 		"unknown name":  {"imagee": "x"},
 		"wrong type":    {"replicas": "two"},
@@ -168,7 +168,7 @@ func TestLeastPrivilege(t *testing.T) {
 }
 
 // A limit of memory is told to Go, which knows of none by itself.
-func TestTheMemoryLimitIsKnown(t *testing.T) {
+func TestMemoryLimitEnv(t *testing.T) {
 	if got := env(t, resources("cpu", "1")); got != nil {
 		t.Errorf("without a limit of memory: %v", got)
 	}
@@ -179,7 +179,7 @@ func TestTheMemoryLimitIsKnown(t *testing.T) {
 }
 
 // A collector of traces is told by the variable that OpenTelemetry defines.
-func TestTheCollectorIsKnown(t *testing.T) {
+func TestTracesEndpointEnv(t *testing.T) {
 	const endpoint = "http://collector:4317"
 	values := resources("memory", "512Mi")
 	values["traces"] = map[string]any{"endpoint": endpoint}
@@ -209,7 +209,7 @@ func env(t *testing.T, values map[string]any) []any {
 }
 
 // Nodes can be drained with any number of replicas: of two, one stays, and an only one holds nobody up.
-func TestDrainsGoOn(t *testing.T) {
+func TestPodDisruptionBudget(t *testing.T) {
 	objects := render(t, Options{Namespace: "n"})
 	budget, deployment := find(t, objects, "PodDisruptionBudget", "anymesh"), find(t, objects, "Deployment", "anymesh")
 	if most, _, _ := unstructured.NestedInt64(budget.Object, "spec", "maxUnavailable"); most != 1 {
@@ -228,7 +228,7 @@ func TestDrainsGoOn(t *testing.T) {
 }
 
 // The dashboard comes when it is asked for, whole.
-func TestTheDashboardIsInstalledOnWish(t *testing.T) {
+func TestDashboardOption(t *testing.T) {
 	installed := func(values map[string]any) string {
 		for _, o := range render(t, Options{Namespace: "n", Values: values}) {
 			if o.GetName() == "anymesh-dashboard" {

@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// driverFindings are what the sidecar drivers of each workload's pods cannot do for it, and which of them there are not.
+// driverFindings returns the findings of the sidecar drivers of each workload: unsupported features and unknown drivers.
 func driverFindings(state *engine.State, o Options) []model.Finding {
 	if o.Drivers == nil {
 		return nil
@@ -22,7 +22,7 @@ func driverFindings(state *engine.State, o Options) []model.Finding {
 			renderer, known := o.Drivers[class]
 			if !known {
 				out = append(out, model.NewFinding(view.Workload.Origin, model.CodeRefused, fmt.Sprintf(
-					"pods of it cannot be created: annotation %s names %q, which is no sidecar driver; there are %s",
+					"pods of this workload cannot be created: annotation %s names the unknown sidecar driver %q; known drivers are %s",
 					sidecar.ClassAnnotation, class, strings.Join(slices.Sorted(maps.Keys(o.Drivers)), ", "))))
 				continue
 			}

@@ -75,7 +75,7 @@ func limits() []limitOf {
 			case !below || row.kind != a.of || rest != "" && !strings.ContainsAny(rest[:1], ".["):
 			case rest == "" && slices.Equal(row.refused, list(absent)): // that a field is needed is a matter of what it is a part of
 			default:
-				out = append(out, limitOf{a.kind, a.path + rest, row.refused, row.taken})
+				out = append(out, limitOf{a.kind, a.path + rest, row.refused, row.accepted})
 			}
 		}
 	}

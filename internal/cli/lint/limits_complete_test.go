@@ -11,13 +11,13 @@ import (
 	"anymesh.dev/anymesh/api/crds"
 )
 
-// TestEveryLimitHasARow: no field of a schema is needed, or is held to certain values, unless a row has what is refused and what is taken.
-func TestEveryLimitHasARow(t *testing.T) {
+// TestAllSchemaLimitsAreTested: no field of a schema is needed, or is held to certain values, unless a row has what is refused and what is accepted.
+func TestAllSchemaLimitsAreTested(t *testing.T) {
 	values, needs := map[string]bool{}, map[string]bool{}
 	for _, row := range limits() {
 		at := row.kind + "." + strings.ReplaceAll(row.path, "[0]", "[]")
-		if len(row.refused) == 0 || len(row.taken) == 0 {
-			t.Errorf("%s: the row refuses %v and takes %v; it has to show both", at, row.refused, row.taken)
+		if len(row.refused) == 0 || len(row.accepted) == 0 {
+			t.Errorf("%s: the row refuses %v and takes %v; it has to show both", at, row.refused, row.accepted)
 		}
 		for _, v := range row.refused {
 			if v == any(absent) {

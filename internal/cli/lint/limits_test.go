@@ -19,8 +19,8 @@ import (
 
 // limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out, full for what fullObjects have.
 type limitOf struct {
-	kind, path     string
-	refused, taken []any
+	kind, path        string
+	refused, accepted []any
 }
 
 type special string
@@ -43,31 +43,31 @@ func times(n int, item string) []any {
 
 func list(v ...any) []any { return v }
 
-// from is what is taken from low to high, and refused just outside; below 0 there is no high.
-func from(low, high int) (refused, taken []any) {
-	refused, taken = list(low-1), list(low)
+// from is what is accepted from low to high, and refused just outside; below 0 there is no high.
+func from(low, high int) (refused, accepted []any) {
+	refused, accepted = list(low-1), list(low)
 	if high >= 0 {
-		refused, taken = append(refused, high+1), append(taken, high)
+		refused, accepted = append(refused, high+1), append(accepted, high)
 	}
-	return refused, taken
+	return refused, accepted
 }
 
-func lengths(low, high int) (refused, taken []any) {
+func lengths(low, high int) (refused, accepted []any) {
 	if low > 0 {
 		refused = append(refused, text(low-1))
 	}
 	return append(refused, text(high+1)), list(text(low), text(high))
 }
 
-func items(low, high int, item string) (refused, taken []any) {
-	refused, taken = list(times(low-1, item)), list(times(low, item))
+func items(low, high int, item string) (refused, accepted []any) {
+	refused, accepted = list(times(low-1, item)), list(times(low, item))
 	if high >= 0 {
-		refused, taken = append(refused, times(high+1, item)), append(taken, times(high, item))
+		refused, accepted = append(refused, times(high+1, item)), append(accepted, times(high, item))
 	}
-	return refused, taken
+	return refused, accepted
 }
 
-func oneOf(values ...any) (refused, taken []any) { return list("other", ""), values }
+func oneOf(values ...any) (refused, accepted []any) { return list("other", ""), values }
 
 // TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it, and fields that they do not have
 // against their absence.
@@ -83,7 +83,7 @@ func TestLimitsOfTheSchema(t *testing.T) {
 	add := func(row limitOf, value any, refused bool) {
 		name := "x" + strconv.Itoa(len(trials))
 		trials[name] = trial{row, value, refused}
-		o := place(t, clone(t, bases[row.kind]), row.path, value)
+		o := setField(t, clone(t, bases[row.kind]), row.path, value)
 		maps.Copy(o, map[string]any{"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind, "metadata": map[string]any{"name": name, "namespace": "a"}})
 		object, err := json.Marshal(o)
 		if err != nil {
@@ -95,7 +95,7 @@ func TestLimitsOfTheSchema(t *testing.T) {
 		for _, v := range row.refused {
 			add(row, v, true)
 		}
-		for _, v := range row.taken {
+		for _, v := range row.accepted {
 			add(row, v, false)
 		}
 	}
@@ -124,7 +124,7 @@ func TestLimitsOfTheSchema(t *testing.T) {
 		case c.refused && (!named || len(got) != 1):
 			t.Errorf("%s: got %v, want one refusal of this field", shown, got)
 		case !c.refused && len(got) > 0:
-			t.Errorf("%s: got %v, want it taken", shown, got)
+			t.Errorf("%s: got %v, want it accepted", shown, got)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func fullObjects(t *testing.T) map[string]map[string]any {
 		}
 	}
 	for _, a := range alikes {
-		place(t, out[a.kind], a.path, look(t, clone(t, out[a.of]), a.as))
+		setField(t, out[a.kind], a.path, getField(t, clone(t, out[a.of]), a.as))
 	}
 	return out
 }
@@ -165,7 +165,7 @@ func clone(t *testing.T, v map[string]any) map[string]any {
 var step = regexp.MustCompile(`[^.\[\]]+`)
 
 // look gives the value of a path. Everything on the way must be there.
-func look(t *testing.T, object map[string]any, path string) any {
+func getField(t *testing.T, object map[string]any, path string) any {
 	t.Helper()
 	var at any = object
 	for _, name := range step.FindAllString(path, -1) {
@@ -187,7 +187,7 @@ func look(t *testing.T, object map[string]any, path string) any {
 }
 
 // place sets the field of a path, or removes it. Everything on the way must be there.
-func place(t *testing.T, object map[string]any, path string, value any) map[string]any {
+func setField(t *testing.T, object map[string]any, path string, value any) map[string]any {
 	t.Helper()
 	var at any = object
 	steps := step.FindAllString(path, -1)

@@ -1,7 +1,7 @@
 package lint_test
 
 // foreign are fields that people write although the released API does not have them: from the first design, from App Mesh's own API, or from
-// a neighbouring kind. What they ought to have written is in fullSpecs.
+// a neighboring kind. What they ought to have written is in fullSpecs.
 func foreign() []limitOf {
 	no := func(kind, path string, value any) limitOf {
 		return limitOf{kind, "spec." + path, list(value), list(absent)}

@@ -1,8 +1,8 @@
-// Package lint says what is wrong with manifests before anybody applies them.
+// Package lint checks manifests without a cluster.
 //
-// In: documents as package manifest reads them. Out: findings with the file and line of the field that each is about, as text, JSON or
-// SARIF. The rules are those that the cluster has: strict decoding, the schemas of the CustomResourceDefinitions, admission,
-// translation, views, and what the sidecar driver of each pod honours.
+// In: documents from package manifest. Out: findings with the file and line of their field, as text, JSON or SARIF. It applies the
+// rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, and the features of the sidecar
+// driver of each pod.
 package lint
 
 import (
@@ -16,36 +16,36 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Options say by what rules manifests are judged.
+// Options configure the rules.
 type Options struct {
-	// Namespace is that of objects which do not name one.
+	// Namespace is the namespace of objects without metadata.namespace.
 	Namespace string
 	Settings  dialect.Settings
-	// Driver is the sidecar driver of pods that name none, for themselves or for their namespace.
+	// Driver is the default sidecar driver.
 	Driver string
-	// Drivers are all drivers; nil leaves their rules out.
+	// Drivers are all sidecar drivers; nil disables their rules.
 	Drivers map[string]sidecar.Renderer
 }
 
-// Located is a finding and where it stands. File and Line are zero for an object that is not among the files.
+// Located is a finding with its position. File and Line are zero for an object that is not in the files.
 type Located struct {
 	model.Finding
 	File string `json:"file,omitempty"`
 	Line int    `json:"line,omitempty"`
 }
 
-// Report is what there is to say about manifests.
+// Report is the result of a lint run.
 type Report struct {
 	// Findings are ordered by file, line, code and text.
 	Findings []Located `json:"findings"`
-	// Assumptions are what was taken for granted.
+	// Assumptions are assumptions about objects that are not in the files.
 	Assumptions []string `json:"assumptions,omitempty"`
-	// Read counts the objects that were judged; Passed those that are no business of the mesh, by kind.
-	Read   int            `json:"read"`
-	Passed map[string]int `json:"passed,omitempty"`
+	// Read counts the checked objects; Skipped counts objects of other kinds, by kind.
+	Read    int            `json:"read"`
+	Skipped map[string]int `json:"skipped,omitempty"`
 }
 
-// Count tells how many findings have a severity.
+// Count returns the number of findings with a severity.
 func (r *Report) Count(s model.Severity) int {
 	n := 0
 	for _, f := range r.Findings {
@@ -56,7 +56,7 @@ func (r *Report) Count(s model.Severity) int {
 	return n
 }
 
-// Run judges documents. faults are what was found when they were read. An error is one of this program, not of the manifests.
+// Run checks documents. faults are the findings of reading them. It returns an error only for a fault of this program.
 func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*Report, error) {
 	dialects, err := dialect.Configured(o.Settings)
 	if err != nil {
@@ -75,11 +75,11 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	state := engine.Compute(dialects, objects)
 	findings := slices.Concat(state.Findings, driverFindings(state, o))
 
-	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Passed: set.Passed}
+	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
 	early := slices.Concat(faults, set.Faults, schema)
 	for _, f := range early {
 		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool { return s.Document == f.Document }) {
-			continue // the schema says it better
+			continue // the schema finding is more precise
 		}
 		r.add(f.Document, f.Finding)
 	}
@@ -89,8 +89,8 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		}
 	}
 	for _, f := range findings {
-		told := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
-		if !slices.ContainsFunc(schema, told) {
+		reported := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
+		if !slices.ContainsFunc(schema, reported) {
 			r.add(set.Sources[f.Object], f)
 		}
 	}

@@ -28,7 +28,7 @@ var update = flag.Bool("update", false, "rewrite the reports in testdata")
 const reportFile = "report.txt"
 
 // judge lints files and folders.
-func judge(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Report {
+func runLint(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Report {
 	t.Helper()
 	documents, faults, err := manifest.Read(names, strings.NewReader(""))
 	if err != nil {
@@ -71,7 +71,7 @@ func TestReports(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			report := judge(t, envoy.Driver{}, ".")
+			report := runLint(t, envoy.Driver{}, ".")
 			for _, f := range report.Findings {
 				seen[f.Code] = true
 			}
@@ -109,19 +109,19 @@ func (l limited) Supports() map[model.Feature]bool {
 	return features
 }
 
-func TestDriversSayWhatTheyCannotDo(t *testing.T) {
+func TestUnsupportedFeatures(t *testing.T) {
 	const colors = "../../../examples/colors"
-	if report := judge(t, envoy.Driver{}, colors); len(report.Findings) > 0 {
+	if report := runLint(t, envoy.Driver{}, colors); len(report.Findings) > 0 {
 		t.Errorf("the example has findings: %v", report.Findings)
 	}
-	report := judge(t, limited{without: "route.weights"}, colors)
+	report := runLint(t, limited{without: "route.weights"}, colors)
 	if len(report.Findings) != 1 || report.Findings[0].Code != model.CodeNotSupported || report.Findings[0].Line != 26 {
 		t.Errorf("want one finding at the route of color.yaml, got %+v", report.Findings)
 	}
 }
 
 // Each workload is judged by the drivers of its pods: those that pod templates name, else their namespace, else the default.
-func TestWorkloadsAreJudgedByTheDriversOfTheirPods(t *testing.T) {
+func TestFindingsPerDriverOfPods(t *testing.T) {
 	const mesh = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: Mesh
@@ -148,7 +148,7 @@ kind: Deployment
 metadata: {name: two, namespace: a}
 spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sidecarClass: %q}}}}
 `
-	const refused = `pods of it cannot be created: annotation anymesh.dev/sidecarClass names "nonsense", which is no sidecar driver; there are second, usual`
+	const refused = `pods of this workload cannot be created: annotation anymesh.dev/sidecarClass names the unknown sidecar driver "nonsense"; known drivers are second, usual`
 	const lacks = "driver second does not support listener.http"
 	for name, c := range map[string]struct {
 		namespace, one, two string
@@ -188,12 +188,12 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 	}
 }
 
-func TestSARIFNamesRulesAndPlaces(t *testing.T) {
+func TestSARIFRulesAndLocations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(file, []byte("\n# first\napiVersion: appmesh.k8s.aws/v1beta2\nkind: Mesh\nmetadata: {name: m}\nspec:\n  egress: {}\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	text, err := json.Marshal(judge(t, nil, file).SARIF("1.2.3"))
+	text, err := json.Marshal(runLint(t, nil, file).SARIF("1.2.3"))
 	if err != nil {
 		t.Fatal(err)
 	}

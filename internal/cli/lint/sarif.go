@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The part of SARIF 2.1.0 (OASIS, 2020) that forges read to show findings beside the lines they are about.
+// The subset of SARIF 2.1.0 (OASIS, 2020) that code hosting services use to annotate lines.
 type (
 	sarifLog struct {
 		Schema  string     `json:"$schema"`
@@ -38,7 +38,7 @@ type (
 	}
 	sarifText struct {
 		Text string `json:"text"`
-		// Markdown is what forges show in place of Text.
+		// Markdown takes precedence over Text.
 		Markdown string `json:"markdown,omitempty"`
 	}
 	sarifResult struct {
@@ -67,11 +67,11 @@ type (
 	}
 )
 
-// SARIF gives the report in the form that code scanning understands.
+// SARIF converts the report to SARIF for code scanning.
 func (r *Report) SARIF(version string) any {
 	run := sarifRun{Tool: sarifTool{Driver: sarifDriver{Name: "anymesh", Version: version}}, Results: []sarifResult{}}
 	for _, c := range model.Codes {
-		page, _ := findings.Page(string(c.Code)) // a test sees to it that there is one
+		page, _ := findings.Page(string(c.Code)) // a test checks that every code has a page
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
 			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page}, Configuration: sarifDefault{level(c.Severity)},
 		})

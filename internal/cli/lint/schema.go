@@ -16,7 +16,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// validators gives the rules of each kind that we define, as an API server compiles them.
+// validators compiles the schemas of all CRDs as an API server does.
 func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validation.SchemaValidator, error) {
 	all, err := dialect.Definitions(dialects)
 	if err != nil {
@@ -39,7 +39,7 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	return out, nil
 }
 
-// schemaFaults holds documents against the schemas of their kinds.
+// schemaFaults validates documents with the schemas of their kinds.
 func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([]manifest.Fault, error) {
 	rules, err := validators(dialects)
 	if err != nil {
@@ -53,7 +53,7 @@ func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([
 		}
 		var content map[string]any
 		if err := kjson.Unmarshal(d.JSON, &content); err != nil {
-			continue // decoding has said so
+			continue // reported by manifest.Decode
 		}
 		for _, fault := range validation.ValidateCustomResource(nil, content, rule) {
 			at := model.Origin{Object: d.Ref, Path: strings.TrimPrefix(fault.Field, "<nil>")}
@@ -63,7 +63,7 @@ func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([
 	return out, nil
 }
 
-// reason is what the schema says, without the field, which is told apart.
+// reason returns the message of a schema violation without the field path.
 func reason(fault *field.Error) string {
 	if fault.Type == field.ErrorTypeInvalid || fault.Type == field.ErrorTypeTypeInvalid {
 		return strings.TrimPrefix(fault.Detail, fault.Field+" in body ")

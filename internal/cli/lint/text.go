@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Text writes a report for people: a line a finding, which editors can follow, and a sum at the end.
+// Text writes a report as text: one line per finding in FILE:LINE format, and a summary.
 func (r *Report) Text(w io.Writer, s terminal.Style) error {
 	var b strings.Builder
 	for _, f := range r.Findings {
@@ -28,25 +28,25 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		b.WriteString(s.Dim("note: "+a) + "\n")
 	}
 	if len(r.Findings) > 0 {
-		b.WriteString(s.Dim("note: anymesh lint --explain CODE says what to do") + "\n")
+		b.WriteString(s.Dim("note: anymesh lint --explain CODE explains a code") + "\n")
 	}
 	if len(r.Findings)+len(r.Assumptions) > 0 {
 		b.WriteString("\n")
 	}
-	b.WriteString(r.sum(s) + "\n")
+	b.WriteString(r.summary(s) + "\n")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r *Report) sum(s terminal.Style) string {
+func (r *Report) summary(s terminal.Style) string {
 	text := terminal.Count(r.Read, "object", "objects") + " read"
-	if len(r.Passed) > 0 {
+	if len(r.Skipped) > 0 {
 		total, kinds := 0, []string{}
-		for _, kind := range slices.Sorted(maps.Keys(r.Passed)) {
-			total += r.Passed[kind]
-			kinds = append(kinds, fmt.Sprintf("%d %s", r.Passed[kind], kind))
+		for _, kind := range slices.Sorted(maps.Keys(r.Skipped)) {
+			total += r.Skipped[kind]
+			kinds = append(kinds, fmt.Sprintf("%d %s", r.Skipped[kind], kind))
 		}
-		text += fmt.Sprintf(", %d passed over (%s)", total, strings.Join(kinds, ", "))
+		text += fmt.Sprintf(", %d skipped (%s)", total, strings.Join(kinds, ", "))
 	}
 	errors, warnings := r.Count(model.Error), r.Count(model.Warning)
 	switch {
@@ -55,5 +55,5 @@ func (r *Report) sum(s terminal.Style) string {
 	case warnings > 0:
 		return text + ": " + s.Yellow(terminal.Count(warnings, "warning", "warnings"))
 	}
-	return text + ": " + s.Green("nothing is wrong")
+	return text + ": " + s.Green("no findings")
 }

@@ -1,6 +1,6 @@
-// Package lookup finds what people mean when they name a thing of the mesh.
+// Package lookup finds mesh items and objects by name.
 //
-// In: a state of the mesh and a name, of one of several forms. Out: the one thing that it means, or an error that says what there is.
+// In: the state of the mesh, and a name in one of several forms. Out: one mesh item, or an error that lists candidates.
 package lookup
 
 import (
@@ -12,17 +12,18 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// most is how many names an error lists.
-const most = 12
+// maxListed is the maximum number of names in an error.
+const maxListed = 12
 
-// Workload is a workload as somebody named it.
+// Workload is the result of a lookup.
 type Workload struct {
 	model.Workload
-	// Pod is the instance that was named, if one was.
+	// Pod is set if the name is the name of a pod.
 	Pod *model.Endpoint `json:"pod,omitempty"`
 }
 
-// Identity gives that of the pod, or the one that all instances of the workload share. It reports false if there is none.
+// Identity returns the identity of the pod, or the common identity of all instances. It returns false if instances have different
+// identities, or if there are none.
 func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 	if w.Pod != nil {
 		return w.Pod.Identity, true
@@ -39,8 +40,8 @@ func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 	return all[0].Identity, true
 }
 
-// FindWorkload finds a workload by its name in the mesh, MESH/NAME, its object as NAMESPACE/NAME or NAME, the id of its sidecars
-// (mesh/M/virtualNode/N), or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace is where names without one are looked for first.
+// FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME or NAME, the node ID of its
+// sidecars (mesh/M/virtualNode/N), or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has precedence for names without a namespace.
 func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	if pod, is := strings.CutPrefix(name, "pod/"); is {
 		return findPod(s, pod, namespace)
@@ -49,7 +50,7 @@ func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 		name = parts[1] + "/" + parts[3]
 	}
 	all := s.Index.Model.Workloads
-	for _, means := range []func(model.Workload) bool{
+	for _, matches := range []func(model.Workload) bool{
 		func(w model.Workload) bool { return w.Key.String() == name },
 		func(w model.Workload) bool { return objectName(w.Origin.Object) == name },
 		func(w model.Workload) bool {
@@ -58,18 +59,18 @@ func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 		func(w model.Workload) bool { return w.Name == name },
 		func(w model.Workload) bool { return w.Origin.Object.Name == name },
 	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(w model.Workload) bool { return !means(w) })
+		found := slices.DeleteFunc(slices.Clone(all), func(w model.Workload) bool { return !matches(w) })
 		if len(found) == 1 {
 			return Workload{Workload: found[0]}, nil
 		}
 		if len(found) > 1 {
-			return Workload{}, fmt.Errorf("%q may be %s; name one of them so", name, list(found))
+			return Workload{}, fmt.Errorf("%q is ambiguous; use one of %s", name, list(found))
 		}
 	}
 	if len(all) == 0 {
-		return Workload{}, fmt.Errorf("there is no workload %q; the mesh has no workloads at all", name)
+		return Workload{}, fmt.Errorf("workload %q not found; the mesh has no workloads", name)
 	}
-	return Workload{}, fmt.Errorf("there is no workload %q; there are %s", name, list(all))
+	return Workload{}, fmt.Errorf("workload %q not found; workloads are %s", name, list(all))
 }
 
 func findPod(s *engine.State, name, namespace string) (Workload, error) {
@@ -84,16 +85,16 @@ func findPod(s *engine.State, name, namespace string) (Workload, error) {
 	}
 	for _, o := range s.Objects {
 		if o.GetObjectKind().GroupVersionKind().Kind != "Namespace" && o.GetNamespace() == namespace && o.GetName() == name {
-			return Workload{}, fmt.Errorf("pod %s/%s is no instance of any workload: no workload that is served selects it", namespace, name)
+			return Workload{}, fmt.Errorf("pod %s/%s is not part of the mesh: no served workload selects it", namespace, name)
 		}
 	}
-	return Workload{}, fmt.Errorf("there is no pod %s/%s", namespace, name)
+	return Workload{}, fmt.Errorf("pod %s/%s not found", namespace, name)
 }
 
-// FindService finds a service by its host name, MESH/NAME, or its object as NAMESPACE/NAME or NAME.
+// FindService finds a service by its host name, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME.
 func FindService(s *engine.State, name, namespace string) (model.Service, error) {
 	all := s.Index.Model.Services
-	for _, means := range []func(model.Service) bool{
+	for _, matches := range []func(model.Service) bool{
 		func(v model.Service) bool { return v.Key.String() == name },
 		func(v model.Service) bool { return objectName(v.Origin.Object) == name },
 		func(v model.Service) bool {
@@ -102,25 +103,25 @@ func FindService(s *engine.State, name, namespace string) (model.Service, error)
 		func(v model.Service) bool { return v.Name == name || slices.Contains(v.Aliases, name) },
 		func(v model.Service) bool { return v.Origin.Object.Name == name },
 	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(v model.Service) bool { return !means(v) })
+		found := slices.DeleteFunc(slices.Clone(all), func(v model.Service) bool { return !matches(v) })
 		if len(found) == 1 {
 			return found[0], nil
 		}
 		if len(found) > 1 {
-			return model.Service{}, fmt.Errorf("%q may be %s and others; name it by NAMESPACE/NAME", name, found[0].Key)
+			return model.Service{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name, found[0].Key)
 		}
 	}
 	var names []string
-	for _, v := range all[:min(len(all), most)] {
+	for _, v := range all[:min(len(all), maxListed)] {
 		names = append(names, v.Name)
 	}
 	if len(names) == 0 {
-		names = []string{"none at all"}
+		names = []string{"none"}
 	}
-	return model.Service{}, fmt.Errorf("there is no service %q; there are %s", name, strings.Join(names, ", "))
+	return model.Service{}, fmt.Errorf("service %q not found; services are %s", name, strings.Join(names, ", "))
 }
 
-// FindMesh finds a mesh by its name or that of its object.
+// FindMesh finds a mesh by its name or the name of its object.
 func FindMesh(s *engine.State, name string) (model.Mesh, error) {
 	var names []string
 	for _, m := range s.Index.Model.Meshes {
@@ -129,17 +130,17 @@ func FindMesh(s *engine.State, name string) (model.Mesh, error) {
 		}
 		names = append(names, m.Name)
 	}
-	return model.Mesh{}, fmt.Errorf("there is no mesh %q that is served; there are %v", name, names)
+	return model.Mesh{}, fmt.Errorf("mesh %q not found, or not served; served meshes are %v", name, names)
 }
 
 func objectName(o model.ObjectRef) string { return o.Namespace + "/" + o.Name }
 
 func list(all []model.Workload) string {
 	var names []string
-	for _, w := range all[:min(len(all), most)] {
+	for _, w := range all[:min(len(all), maxListed)] {
 		names = append(names, objectName(w.Origin.Object))
 	}
-	if len(all) > most {
+	if len(all) > maxListed {
 		names = append(names, "...")
 	}
 	return strings.Join(names, ", ")

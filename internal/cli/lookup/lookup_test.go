@@ -33,7 +33,7 @@ func state() *engine.State {
 	return engine.Compute(dialect.All(), objects)
 }
 
-func TestWorkloadsHaveManyNames(t *testing.T) {
+func TestFindWorkloadByNames(t *testing.T) {
 	s := state()
 	for name, want := range map[string]string{
 		"a_one": "a_one", "m/a_two": "a_two", "mesh/m/virtualNode/a_two": "a_two", "two/a": "a_two", "b": "b_one", "a": "a_one",
@@ -44,9 +44,9 @@ func TestWorkloadsHaveManyNames(t *testing.T) {
 		}
 	}
 	for name, text := range map[string]string{
-		"a":          `"a" may be one/a, two/a`,
-		"c":          "there are one/a, two/a, one/b",
-		"pod/nobody": "there is no pod three/nobody",
+		"a":          `"a" is ambiguous; use one of one/a, two/a`,
+		"c":          "workloads are one/a, two/a, one/b",
+		"pod/nobody": "pod three/nobody not found",
 	} {
 		if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
 			t.Errorf("%s: got %v, want %q", name, err, text)
@@ -54,7 +54,7 @@ func TestWorkloadsHaveManyNames(t *testing.T) {
 	}
 }
 
-func TestPodsHaveTheirOwnIdentity(t *testing.T) {
+func TestPodIdentity(t *testing.T) {
 	s := state()
 	for _, name := range []string{"pod/one/b-pod", "b"} {
 		w, err := FindWorkload(s, name, "one")
@@ -67,14 +67,14 @@ func TestPodsHaveTheirOwnIdentity(t *testing.T) {
 	}
 }
 
-func TestServicesAndMeshes(t *testing.T) {
+func TestFindServiceAndMesh(t *testing.T) {
 	s := state()
 	for name, want := range map[string]string{"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one"} {
 		if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
 			t.Errorf("%s is %s, want %s (%v)", name, v.Name, want, err)
 		}
 	}
-	if _, err := FindService(s, "a", "three"); err == nil || !strings.Contains(err.Error(), "and others") {
+	if _, err := FindService(s, "a", "three"); err == nil || !strings.Contains(err.Error(), "is ambiguous") {
 		t.Errorf("got %v", err)
 	}
 	if m, err := FindMesh(s, "m"); err != nil || m.Name != "m" {

@@ -13,11 +13,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// FindRouter finds a router by its name in the mesh, MESH/NAME, or its object as NAMESPACE/NAME or NAME. Those that workloads have
-// of their own are found by their object's name too.
+// FindRouter finds a router by its name in the mesh, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME. This includes
+// implicit routers of workloads.
 func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	all := s.Index.Model.Routers
-	for _, means := range []func(model.Router) bool{
+	for _, matches := range []func(model.Router) bool{
 		func(r model.Router) bool { return r.Key.String() == name },
 		func(r model.Router) bool { return objectName(r.Origin.Object) == name },
 		func(r model.Router) bool {
@@ -26,25 +26,25 @@ func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 		func(r model.Router) bool { return r.Name == name },
 		func(r model.Router) bool { return r.Origin.Object.Name == name },
 	} {
-		found := slices.DeleteFunc(slices.Clone(all), func(r model.Router) bool { return !means(r) })
+		found := slices.DeleteFunc(slices.Clone(all), func(r model.Router) bool { return !matches(r) })
 		if len(found) == 1 {
 			return found[0], nil
 		}
 		if len(found) > 1 {
-			return model.Router{}, fmt.Errorf("%q may be %s and others; name it by NAMESPACE/NAME", name, found[0].Key)
+			return model.Router{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name, found[0].Key)
 		}
 	}
 	var names []string
-	for _, r := range all[:min(len(all), most)] {
+	for _, r := range all[:min(len(all), maxListed)] {
 		names = append(names, objectName(r.Origin.Object))
 	}
 	if len(names) == 0 {
-		names = []string{"none at all"}
+		names = []string{"none"}
 	}
-	return model.Router{}, fmt.Errorf("there is no router %q; there are %s", name, strings.Join(names, ", "))
+	return model.Router{}, fmt.Errorf("router %q not found; routers are %s", name, strings.Join(names, ", "))
 }
 
-// FindObject finds an object of a kind that a dialect reads, whether or not it is served, as NAMESPACE/NAME or NAME.
+// FindObject finds an object of a kind that a dialect reads, by NAMESPACE/NAME or NAME. The object need not be served.
 func FindObject(s *engine.State, kind schema.GroupKind, name, namespace string) (client.Object, bool) {
 	if before, after, qualified := strings.Cut(name, "/"); qualified {
 		namespace, name = before, after
@@ -60,17 +60,17 @@ func FindObject(s *engine.State, kind schema.GroupKind, name, namespace string) 
 	return nil, false
 }
 
-// Means are the items of the mesh that an object is by itself. Those that are nil it is not.
-type Means struct {
+// Item is the mesh item that an object defines; at most one field is set.
+type Item struct {
 	Workload *model.Workload
 	Service  *model.Service
 	Router   *model.Router
 	Mesh     *model.Mesh
 }
 
-// MeaningOf finds what an object is by itself.
-func MeaningOf(s *engine.State, ref model.ObjectRef) Means {
-	var out Means
+// ItemOf returns the mesh item that an object defines.
+func ItemOf(s *engine.State, ref model.ObjectRef) Item {
+	var out Item
 	m := s.Index.Model
 	if i := slices.IndexFunc(m.Workloads, func(w model.Workload) bool { return w.Origin.Object == ref }); i >= 0 {
 		out.Workload = &m.Workloads[i]

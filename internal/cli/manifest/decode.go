@@ -16,22 +16,22 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Set is what files hold for dialects.
+// Set is the decoded content of files.
 type Set struct {
-	// Objects are those that dialects read, and a pod for each workload.
+	// Objects are the objects that dialects read, and one pod per Deployment or other workload.
 	Objects []client.Object
-	// Sources tells where an object was read.
+	// Sources maps objects to their documents.
 	Sources map[model.ObjectRef]*Document
-	// Read counts the documents that count, those of workloads among them.
+	// Read counts the decoded documents, including workloads.
 	Read int
-	// Passed counts the objects that were passed over, by kind.
-	Passed map[string]int
-	Faults []Fault
-	// Assumptions are what was taken for granted, for people to read.
+	// Skipped counts the objects of other kinds, by kind.
+	Skipped map[string]int
+	Faults  []Fault
+	// Assumptions are assumptions about objects that are not in the files.
 	Assumptions []string
 }
 
-// Decode turns documents into objects of the given kinds. Objects without a namespace get the given one, if their kind has namespaces.
+// Decode decodes documents of the given kinds. Namespaced objects without a namespace get the given namespace.
 func Decode(documents []*Document, kinds []client.Object, namespace string) (*Set, error) {
 	scheme, err := dialect.Scheme()
 	if err != nil {
@@ -46,7 +46,7 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 		d.read[gvk] = true
 		d.groups[gvk.Group] = gvk.Group != ""
 	}
-	d.set = &Set{Sources: map[model.ObjectRef]*Document{}, Passed: map[string]int{}}
+	d.set = &Set{Sources: map[model.ObjectRef]*Document{}, Skipped: map[string]int{}}
 	for _, document := range documents {
 		d.document(document)
 	}
@@ -57,7 +57,7 @@ type decoder struct {
 	scheme    *runtime.Scheme
 	namespace string
 	read      map[schema.GroupVersionKind]bool
-	groups    map[string]bool // those that are ours alone
+	groups    map[string]bool // API groups of dialects
 	set       *Set
 }
 
@@ -74,11 +74,11 @@ func (d *decoder) document(document *Document) {
 			d.set.Read++
 			return
 		}
-		d.set.Passed[document.GVK.Kind]++
+		d.set.Skipped[document.GVK.Kind]++
 	}
 }
 
-// object decodes strictly, to tell what an API server would drop, and takes what there is.
+// object decodes strictly to find fields that an API server drops, and keeps the known fields.
 func (d *decoder) object(document *Document) {
 	made, err := d.scheme.New(document.GVK)
 	if err != nil {
@@ -104,7 +104,7 @@ func (d *decoder) object(document *Document) {
 		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
-		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, "%s has no such field; an API server refuses or drops it", document.GVK.Kind))
+		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, "unknown field of %s; the API server refuses or drops it", document.GVK.Kind))
 	}
 	object.SetNamespace(document.Ref.Namespace)
 	if object.GetName() == "" {
@@ -113,18 +113,18 @@ func (d *decoder) object(document *Document) {
 	}
 	if first := d.set.Sources[document.Ref]; first != nil {
 		d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
-			"%s line %d describes %s too; the first is taken", first.File, first.Line, document.Ref))
+			"%s line %d also defines %s; the first definition is used", first.File, first.Line, document.Ref))
 		return
 	}
 	d.set.Sources[document.Ref] = document
 	d.set.Read++
 	if document.GVK.Group == "" && document.GVK.Kind == "Pod" && object.GetUID() == "" {
-		object.SetUID(types.UID(document.Ref.String())) // pods are told apart by their unique ids
+		object.SetUID(types.UID(document.Ref.String())) // pods are identified by UID
 	}
 	d.set.Objects = append(d.set.Objects, object)
 }
 
-// pathIn finds the field of a value of the wrong type.
+// pathIn returns the field with a value of the wrong type.
 func pathIn(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
@@ -136,7 +136,7 @@ func pathIn(err error) string {
 func mismatch(err error) string {
 	var wrong *json.UnmarshalTypeError
 	if errors.As(err, &wrong) {
-		return fmt.Sprintf("the value is a %s where a %s is wanted", wrong.Value, wrong.Type)
+		return fmt.Sprintf("the value is a %s, but the field needs a %s", wrong.Value, wrong.Type)
 	}
 	return err.Error()
 }

@@ -1,6 +1,6 @@
-// Package manifest reads objects from files as users have them.
+// Package manifest reads objects from manifest files.
 //
-// In: names of files and folders, or standard input, with YAML or JSON documents of any kind. Out: the objects that dialects read, as an
-// API server would give them, where each stands, what was passed over, and findings about what an API server would not take.
-// Workloads such as Deployments count as one pod each: what their template says.
+// In: files, folders or standard input with YAML or JSON documents of any kind. Out: the objects that dialects read, as an API server
+// returns them, with file and line; the number of skipped objects; and findings about documents that an API server refuses.
+// A Deployment or another workload becomes one pod, made from its template.
 package manifest

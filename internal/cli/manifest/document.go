@@ -17,19 +17,19 @@ import (
 // Document is one object in a file.
 type Document struct {
 	File string
-	// Line is that of the object's first field, from 1.
+	// Line is the line of the first field of the object, from 1.
 	Line int
 	GVK  schema.GroupVersionKind
-	// Ref names the object; its namespace is what the document says, which may be nothing.
+	// Ref names the object. Its namespace is empty if the document has none.
 	Ref model.ObjectRef
-	// JSON is the object as an API server would be sent it.
+	// JSON is the object as kubectl sends it.
 	JSON []byte
 
 	node   *yaml.Node
-	offset int // of the node's lines in the file
+	offset int // line offset of the node in the file
 }
 
-// head is what every object has.
+// head has the common fields of objects.
 type head struct {
 	APIVersion string `json:"apiVersion"`
 	Kind       string `json:"kind"`
@@ -40,13 +40,13 @@ type head struct {
 	Items []json.RawMessage `json:"items"`
 }
 
-// parse reads one YAML document, which is nothing, an object, or a list of objects.
+// parse reads one YAML document: nothing, an object, or a list of objects.
 func parse(file string, first int, text []byte) ([]*Document, []Fault) {
 	d := &Document{File: file, Line: first, offset: first - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		d.Line = first + max(lineIn(err)-1, 0)
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no YAML: %s", strip(err))}
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
 	}
 	if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
 		return nil, nil
@@ -55,19 +55,19 @@ func parse(file string, first int, text []byte) ([]*Document, []Fault) {
 	d.Line = d.offset + d.node.Line
 	body, err := kyaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no YAML: %s", strip(err))}
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
 	}
 	return d.objects(body)
 }
 
-// objects gives the document itself or, of a list, those in it.
+// objects returns the document, or the items of a list.
 func (d *Document) objects(body []byte) ([]*Document, []Fault) {
 	var h head
 	if err := json.Unmarshal(body, &h); err != nil {
-		return nil, []Fault{d.fault(pathIn(err), model.CodeUnreadable, "this is no object of Kubernetes: %s", mismatch(err))}
+		return nil, []Fault{d.fault(pathIn(err), model.CodeUnreadable, "not a Kubernetes object: %s", mismatch(err))}
 	}
 	if h.APIVersion == "" || h.Kind == "" {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "this is no object of Kubernetes: apiVersion or kind is missing")}
+		return nil, []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: apiVersion or kind is missing")}
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
 		var all []*Document
@@ -93,7 +93,7 @@ func (d *Document) objects(body []byte) ([]*Document, []Fault) {
 	return []*Document{d}, d.repeated(d.node, "")
 }
 
-// repeated tells of fields that are given twice; the last one is taken, as API servers do.
+// repeated finds duplicate fields; the last one is used, as in API servers.
 func (d *Document) repeated(node *yaml.Node, path string) []Fault {
 	var out []Fault
 	switch {
@@ -108,7 +108,7 @@ func (d *Document) repeated(node *yaml.Node, path string) []Fault {
 			key := node.Content[i]
 			inner := strings.TrimPrefix(path+"."+key.Value, ".")
 			if first := seen[key.Value]; first > 0 {
-				out = append(out, d.fault(inner, model.CodeUnknownField, "the field is given twice, in lines %d and %d", first, d.offset+key.Line))
+				out = append(out, d.fault(inner, model.CodeUnknownField, "duplicate field, in lines %d and %d", first, d.offset+key.Line))
 			}
 			seen[key.Value] = d.offset + key.Line
 			out = append(out, d.repeated(node.Content[i+1], inner)...)
@@ -123,8 +123,8 @@ func (d *Document) fault(path string, code model.Code, format string, args ...an
 
 var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
-// LineOf gives the line of a field, or of the innermost thing around it that is written down. The path is one that the API server would
-// print: spec.routes[0].match.
+// LineOf returns the line of a field, or of its nearest parent in the document. The path has the format of the API server:
+// spec.routes[0].match.
 func (d *Document) LineOf(path string) int {
 	node, line := d.node, d.Line
 	for _, s := range step.FindAllString(path, -1) {
@@ -145,7 +145,7 @@ func (d *Document) LineOf(path string) int {
 	return line
 }
 
-// field finds a member of a mapping.
+// field finds a field of a mapping.
 func field(node *yaml.Node, name string) (key, value *yaml.Node) {
 	if node == nil || node.Kind != yaml.MappingNode {
 		return nil, nil
@@ -173,7 +173,7 @@ func lineIn(err error) int {
 	return 1
 }
 
-// strip takes away what the parser says about itself, and lines, which are those of the document and not of the file.
+// strip removes prefixes of the parser, and line numbers, which are relative to the document and not to the file.
 func strip(err error) string {
 	text := err.Error()
 	for _, prefix := range []string{"error converting YAML to JSON: ", "yaml: ", "unmarshal errors:", "\n"} {

@@ -32,7 +32,7 @@ func decode(t *testing.T, text string) (*Set, []*Document) {
 	return set, documents
 }
 
-func TestFoldersAreReadToTheirBottom(t *testing.T) {
+func TestReadFoldersRecursively(t *testing.T) {
 	folder := t.TempDir()
 	for _, name := range []string{"b.yaml", "a/c.yml", "a/d.json", ".git/e.yaml", "notes.txt"} {
 		path := filepath.Join(folder, name)
@@ -63,7 +63,7 @@ func TestFoldersAreReadToTheirBottom(t *testing.T) {
 	}
 }
 
-func TestLinesOfFields(t *testing.T) {
+func TestLineOf(t *testing.T) {
 	_, documents := decode(t, `# nothing but a comment
 ---
 # comment
@@ -106,7 +106,7 @@ func TestLineEndings(t *testing.T) {
 	}
 }
 
-func TestWorkloadsCountAsPods(t *testing.T) {
+func TestPodsFromWorkloadTemplates(t *testing.T) {
 	set, _ := decode(t, `
 {apiVersion: apps/v1, kind: Deployment, metadata: {name: front}, spec: {template: {metadata: {labels: {app: front}}, spec: {serviceAccountName: f}}}}
 ---
@@ -122,8 +122,8 @@ func TestWorkloadsCountAsPods(t *testing.T) {
 	if want := []string{"here/front front f", "jobs/nightly job "}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if set.Read != 2 || set.Passed["Service"] != 1 {
-		t.Errorf("read %d, passed over %v", set.Read, set.Passed)
+	if set.Read != 2 || set.Skipped["Service"] != 1 {
+		t.Errorf("read %d, passed over %v", set.Read, set.Skipped)
 	}
 }
 

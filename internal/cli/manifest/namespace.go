@@ -12,14 +12,14 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// namespaceAssumer is a dialect whose objects count only in namespaces with certain labels.
+// namespaceAssumer is a dialect that serves objects only in namespaces with certain labels.
 type namespaceAssumer interface {
-	// AssumeNamespace gives the labels that a namespace is taken to have that is not among the objects, and what was assumed, or "".
+	// AssumeNamespace returns the assumed labels of a namespace that is not in the files, and the text of the assumption, or "".
 	AssumeNamespace(objects []client.Object, name string, labels map[string]string) (assumed map[string]string, assumption string)
 }
 
-// Complete does what an API server does to Namespaces, gives pods the sidecar class of their Namespace, and adds the Namespaces that are
-// not among the files, with the labels that dialects assume. Assumptions are noted.
+// Complete sets the name label of Namespaces, sets the sidecar class of pods from their Namespace, and adds missing Namespaces with the
+// labels that dialects assume.
 func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.classify()
 	known := map[string]bool{}
@@ -52,7 +52,7 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 	}
 }
 
-// classify does what injection does: a pod that names no sidecar class has that of its Namespace.
+// classify sets the sidecar class of pods without one from their Namespace, as injection does.
 func (s *Set) classify() {
 	classes := map[string]string{}
 	for _, o := range s.Objects {
@@ -75,7 +75,7 @@ func (s *Set) classify() {
 	}
 }
 
-// named adds the label that every Namespace has.
+// named adds the label kubernetes.io/metadata.name.
 func named(set map[string]string, name string) map[string]string {
 	out := maps.Clone(set)
 	if out == nil {

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// workload is the part of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs that tells of their pods.
+// workload has the fields of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs that define pods.
 type workload struct {
 	Spec struct {
 		Template    *corev1.PodTemplateSpec `json:"template"`
@@ -20,7 +20,7 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// podOf gives the pod that a workload's template describes, under the workload's name.
+// podOf makes a pod from the template of a workload, with the name of the workload.
 func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	if d.GVK.Group != "apps" && d.GVK.Group != "batch" {
 		return nil, false

@@ -15,10 +15,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Stdin is the name that stands for standard input.
+// Stdin is the file name for standard input.
 const Stdin = "-"
 
-// extensions are those of files that are read from folders. Files that are named are read whatever they are called.
+// extensions select the files of folders. Files that the user names may have any extension.
 var extensions = []string{".yaml", ".yml", ".json"}
 
 // Fault is a finding about a document.
@@ -27,8 +27,8 @@ type Fault struct {
 	model.Finding
 }
 
-// Read reads the documents of files and folders, which are searched to their bottom, in the order of the names. An error says that
-// a file cannot be read; what is wrong inside of one is a fault.
+// Read reads the documents of files and of folders, recursively, ordered by name. It returns an error if a file cannot be read, and
+// faults for invalid content.
 func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
 	var documents []*Document
 	var faults []Fault
@@ -60,8 +60,8 @@ func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
 	return documents, faults, nil
 }
 
-// list gives the files below a folder, which is followed if it is a link, or the file itself. Folders whose name begins with a dot are
-// left out.
+// list returns the file itself, or the files below a folder. The folder may be a symbolic link. Folders whose name begins with a dot
+// are skipped.
 func list(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -82,7 +82,7 @@ func list(name string) ([]string, error) {
 	return files, err
 }
 
-// split cuts a file at its document markers.
+// split splits a file at document markers.
 func split(file string, text []byte) (documents []*Document, faults []Fault) {
 	first, number := 1, 0
 	var current []byte
@@ -96,7 +96,7 @@ func split(file string, text []byte) (documents []*Document, faults []Fault) {
 		if rest, marked := bytes.CutPrefix(line, []byte("---")); marked && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
 			flush()
 			first = number
-			line = append([]byte("   "), rest...) // what follows the marker belongs to the document
+			line = append([]byte("   "), rest...) // content after the marker belongs to the document
 		}
 		current = append(current, line...)
 	}
@@ -104,7 +104,7 @@ func split(file string, text []byte) (documents []*Document, faults []Fault) {
 	return documents, faults
 }
 
-// lines cuts a text behind its line breaks. They are those that the YAML parser counts, so that its numbers are ours: of YAML 1.1, 4.2.
+// lines splits a text after line breaks as defined by YAML 1.1 (4.2), so that line numbers agree with the YAML parser.
 func lines(text []byte) iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
 		for len(text) > 0 {

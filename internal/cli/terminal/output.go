@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// JSON writes a value for programs: indented, without escaping what HTML would escape.
+// JSON writes indented JSON without HTML escaping.
 func JSON(w io.Writer, value any) error {
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
@@ -16,7 +16,7 @@ func JSON(w io.Writer, value any) error {
 	return encoder.Encode(value)
 }
 
-// CheckFormat gives an error if the format that was asked for is none of those that there are.
+// CheckFormat returns an error if the requested format is not one of the supported formats.
 func CheckFormat(asked string, formats ...string) error {
 	if slices.Contains(formats, asked) {
 		return nil
@@ -24,7 +24,7 @@ func CheckFormat(asked string, formats ...string) error {
 	return fmt.Errorf("--output %q: use %s", asked, strings.Join(formats, ", "))
 }
 
-// Count gives "1 thing" or "2 things".
+// Count returns "1 thing" or "2 things".
 func Count(n int, one, many string) string {
 	if n == 1 {
 		return "1 " + one
@@ -32,7 +32,7 @@ func Count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-// Severity paints a severity by how much it matters.
+// Severity colors a severity.
 func (s Style) Severity(name string) string {
 	switch name {
 	case "Error":

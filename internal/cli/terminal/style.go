@@ -1,6 +1,6 @@
-// Package terminal is how results look: colours, aligned tables and the formats in which verbs answer.
+// Package terminal formats the output of commands: colors, aligned tables and JSON.
 //
-// In: texts and values. Out: bytes for a terminal, with colours, or for anything else, without. Nothing here knows what is shown.
+// In: text and values. Out: bytes, with colors if the writer is a terminal.
 package terminal
 
 import (
@@ -10,45 +10,44 @@ import (
 	"golang.org/x/term"
 )
 
-// Style paints texts. Its zero value leaves them as they are.
-type Style struct{ colours bool }
+// Style colors text. Its zero value does not.
+type Style struct{ colors bool }
 
-// StyleFor gives the style for a writer: colours on a terminal, unless the environment has a NO_COLOR that is not empty
-// (no-color.org) or TERM is dumb.
+// StyleFor returns the style for a writer: colors on a terminal, unless NO_COLOR is set and not empty (no-color.org), or TERM is dumb.
 func StyleFor(w io.Writer) Style {
-	return Style{colours: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	return Style{colors: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }
 
-// Coloured gives a style that paints wherever it goes.
-func Coloured() Style { return Style{colours: true} }
+// Colored returns a style with colors for any writer.
+func Colored() Style { return Style{colors: true} }
 
-// IsTerminal tells whether a person sees what is written.
+// IsTerminal reports whether the writer is a terminal.
 func IsTerminal(w io.Writer) bool {
 	f, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
 func (s Style) paint(code, text string) string {
-	if !s.colours || text == "" {
+	if !s.colors || text == "" {
 		return text
 	}
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// Bold is for headings and for what was asked.
+// Bold is for headings and for the subject of a query.
 func (s Style) Bold(text string) string { return s.paint("1", text) }
 
-// Dim is for provenance and other side remarks.
+// Dim is for origins and notes.
 func (s Style) Dim(text string) string { return s.paint("2", text) }
 
-// Red is for errors, Yellow for warnings, Green for what is well.
+// Red is for errors.
 func (s Style) Red(text string) string { return s.paint("31", text) }
 
 // Yellow is for warnings.
 func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
-// Green is for what is well.
+// Green is for success.
 func (s Style) Green(text string) string { return s.paint("32", text) }
 
-// Cyan is for names of things.
+// Cyan is for names.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }

@@ -10,11 +10,11 @@ import (
 // gap is the number of spaces between columns.
 const gap = 2
 
-// Table is rows of cells under headings. Cells may hold colours; columns are aligned by what is seen of them.
+// Table has rows of cells under headings. Cells may contain color codes, which alignment ignores.
 type Table struct {
-	// Indent is put before each line.
+	// Indent is the prefix of each line.
 	Indent string
-	// Headings may be empty: then there are only rows.
+	// Headings are optional.
 	Headings []string
 	rows     [][]string
 }
@@ -22,10 +22,10 @@ type Table struct {
 // Row adds a row.
 func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 
-// Len tells the number of rows.
+// Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Write writes the table. Nothing is put behind the last cell of a row.
+// Write writes the table, without trailing spaces.
 func (t *Table) Write(w io.Writer, s Style) error {
 	rows := t.rows
 	if len(t.Headings) > 0 {
@@ -60,7 +60,7 @@ func (t *Table) Write(w io.Writer, s Style) error {
 	return nil
 }
 
-// Width is the number of columns that a text takes on a terminal: its colours take none.
+// Width is the number of terminal columns of a text, without color codes.
 func Width(text string) int {
 	width := 0
 	for len(text) > 0 {

@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The rules themselves are on the page docs/admission.md, each with its neighbour that is taken; its test is next to it.
+// The rules themselves are on the page docs/admission.md, each with its neighbor that is taken; its test is next to it.
 
 // TestRefusalsNameFieldAndCode shows what a user reads: all that is wrong at once.
 func TestRefusalsNameFieldAndCode(t *testing.T) {

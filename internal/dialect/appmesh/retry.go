@@ -54,7 +54,7 @@ func (s Settings) grpcRetry(p *api.GRPCRetryPolicy) model.Retry {
 	return explicitRetry(*p)
 }
 
-// explicitRetry gives what a policy asks for. No retries is no policy at all, so that equal behaviour is equal content.
+// explicitRetry gives what a policy asks for. No retries is no policy at all, so that equal behavior is equal content.
 func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 	if p.MaxRetries <= 0 {
 		return model.Retry{}

@@ -2,7 +2,7 @@ package fields
 
 import (
 	"bytes"
-	_ "embed" // the world
+	_ "embed" // mesh.yaml
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -14,24 +14,24 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-//go:embed world.yaml
-var world []byte
+//go:embed mesh.yaml
+var meshYAML []byte
 
-// inhabitant is an object of the world; nobody changes it.
-type inhabitant struct {
+// fixture is an immutable object of the mesh.
+type fixture struct {
 	kind  string
 	text  []byte
 	typed client.Object
 }
 
-var inhabitants = sync.OnceValues(func() ([]inhabitant, error) {
-	var out []inhabitant
-	for _, text := range bytes.Split(world, []byte("\n---\n")) {
+var fixtures = sync.OnceValues(func() ([]fixture, error) {
+	var out []fixture
+	for _, text := range bytes.Split(meshYAML, []byte("\n---\n")) {
 		typed, err := decode(text, func(map[string]any) {})
 		if err != nil {
 			return nil, err
 		}
-		out = append(out, inhabitant{typed.GetObjectKind().GroupVersionKind().Kind, text, typed})
+		out = append(out, fixture{typed.GetObjectKind().GroupVersionKind().Kind, text, typed})
 	}
 	return out, nil
 })

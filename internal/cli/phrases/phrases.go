@@ -1,6 +1,6 @@
-// Package phrases says in English what values of the model mean.
+// Package phrases describes values of the model in English.
 //
-// In: matches, retries, timeouts, outcomes. Out: phrases that people read in answers of the program, always the same for the same value.
+// In: matches, retries, timeouts, outcomes. Out: phrases for the output of commands; equal values have equal phrases.
 package phrases
 
 import (
@@ -13,11 +13,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Match says which requests a route is for.
+// Match describes the requests that match.
 func Match(m model.Match) string {
 	parts := Conditions(m)
 	if len(parts) == 0 {
-		return "everything"
+		return "any request"
 	}
 	texts := make([]string, len(parts))
 	for i, p := range parts {
@@ -26,13 +26,13 @@ func Match(m model.Match) string {
 	return strings.Join(texts, ", ")
 }
 
-// Condition is one part of a match, in words and on its own.
+// Condition is one condition of a match, as text and as a match with this condition only.
 type Condition struct {
 	Text  string
 	Match model.Match
 }
 
-// Conditions takes a match apart; all of them must hold.
+// Conditions splits a match into its conditions; all of them must hold.
 func Conditions(m model.Match) []Condition {
 	var out []Condition
 	if len(m.Hosts) > 0 {
@@ -77,7 +77,7 @@ func field(f model.FieldMatch) string {
 	case model.Present:
 		text = "is present"
 	case model.Range:
-		text = fmt.Sprintf("is from %d to below %d", f.Start, f.End)
+		text = fmt.Sprintf("is in [%d, %d)", f.Start, f.End)
 	default:
 		text = comparison(f.Kind, f.Value)
 	}
@@ -87,7 +87,7 @@ func field(f model.FieldMatch) string {
 	return f.Name + " " + text
 }
 
-// Retry says which failures are tried again, how often.
+// Retry describes a retry policy.
 func Retry(r model.Retry) string {
 	if r.Retries == 0 {
 		return "none"
@@ -99,20 +99,20 @@ func Retry(r model.Retry) string {
 	if len(r.StatusCodes) > 0 {
 		on = append(on, "status "+Numbers(r.StatusCodes))
 	}
-	text := fmt.Sprintf("up to %d more", r.Retries)
+	text := fmt.Sprintf("up to %d", r.Retries)
 	if r.PerTry > 0 {
-		text += ", each within " + Duration(r.PerTry)
+		text += ", per-try timeout " + Duration(r.PerTry)
 	}
 	if len(on) > 0 {
 		text += ", on " + strings.Join(on, ", ")
 	}
 	if r.AvoidPreviousHosts {
-		text += ", on another host if there is one"
+		text += ", on another host if available"
 	}
 	return text
 }
 
-// Timeouts says how long things may take.
+// Timeouts describes timeouts.
 func Timeouts(t model.Timeouts) string {
 	limit := func(d model.Duration) string {
 		if d == 0 {
@@ -123,7 +123,7 @@ func Timeouts(t model.Timeouts) string {
 	return "request " + limit(t.Request) + ", idle " + limit(t.Idle)
 }
 
-// Duration writes whole minutes and seconds without zeros behind: 5m, not 5m0s.
+// Duration formats a duration without trailing zero units: 5m, not 5m0s.
 func Duration(d model.Duration) string {
 	text := time.Duration(d).String()
 	for _, zero := range []string{"m0s", "h0m"} {
@@ -134,7 +134,7 @@ func Duration(d model.Duration) string {
 	return text
 }
 
-// Numbers writes numbers in order, runs of three and more as ranges: 500-508, 510.
+// Numbers lists numbers in order, with ranges for three or more consecutive numbers: 500-508, 510.
 func Numbers(all []uint16) string {
 	all = slices.Sorted(slices.Values(all))
 	var parts []string
@@ -154,7 +154,7 @@ func Numbers(all []uint16) string {
 	return strings.Join(parts, ", ")
 }
 
-// Share gives the part of a whole as a percentage with one decimal.
+// Share formats weight/total as a percentage with one decimal.
 func Share(weight, total uint32) string {
 	if total == 0 {
 		return "-"
@@ -162,24 +162,24 @@ func Share(weight, total uint32) string {
 	return fmt.Sprintf("%.1f%%", 100*float64(weight)/float64(total))
 }
 
-// Outcome says what becomes of a request.
+// Outcome describes the outcome of a request.
 func Outcome(o model.Outcome, p model.Protocol) string {
 	switch o {
 	case model.Forwarded:
-		return "it is forwarded"
+		return "forwarded"
 	case model.ToApplication:
-		return "the application gets it"
+		return "delivered to the application"
 	case model.PassedThrough:
-		return "it passes, unchanged, to where the application sent it"
+		return "passed through unchanged to its original destination"
 	case model.NotFound:
 		if p == model.GRPC {
-			return "the sidecar answers UNIMPLEMENTED"
+			return "the sidecar responds with gRPC status UNIMPLEMENTED"
 		}
-		return "the sidecar answers 404"
+		return "the sidecar responds with status 404"
 	case model.Malformed:
-		return "the sidecar answers 400"
+		return "the sidecar responds with status 400"
 	case model.Denied:
-		return "the sidecar denies it"
+		return "the sidecar denies the request"
 	case model.Refused:
 		return "the sidecar resets the connection"
 	}

@@ -15,12 +15,12 @@ import (
 	"time"
 )
 
-// look runs a verb on the cluster and gives what it prints, and its exit code.
-func look(t *testing.T, args ...string) (out string, code int) {
+// runVerb runs an anymesh command on the cluster and returns its output and exit code.
+func runVerb(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "anymesh"), append(args, "--kubeconfig", lab.kubeconfig)...)
-	var printed, complaints bytes.Buffer
-	c.Stdout, c.Stderr = &printed, &complaints
+	var printed, errOutput bytes.Buffer
+	c.Stdout, c.Stderr = &printed, &errOutput
 	err := c.Run()
 	var exit *exec.ExitError
 	switch {
@@ -29,13 +29,13 @@ func look(t *testing.T, args ...string) (out string, code int) {
 	case err != nil:
 		t.Fatal(err)
 	}
-	return printed.String() + complaints.String(), code
+	return printed.String() + errOutput.String(), code
 }
 
 // shows checks that a verb ends well and prints some texts.
-func shows(t *testing.T, texts []string, args ...string) {
+func wantOutput(t *testing.T, texts []string, args ...string) {
 	t.Helper()
-	out, code := look(t, args...)
+	out, code := runVerb(t, args...)
 	for _, text := range texts {
 		if !strings.Contains(out, text) || code != 0 {
 			t.Errorf("anymesh %s: exit code %d; want %q in\n%s", strings.Join(args, " "), code, text, out)
@@ -43,12 +43,12 @@ func shows(t *testing.T, texts []string, args ...string) {
 	}
 }
 
-// What the interpreter says of the cluster's objects is what calls get.
-func TestExplainAgreesWithTheSidecar(t *testing.T) {
-	shows(t, []string{"75.0%", "color-red_colors", "VirtualRouter colors/color spec.routes[0].httpRoute", "1 of 1 instance is ready", "request 10s"},
+// The output of explain must agree with real requests.
+func TestExplainMatchesTraffic(t *testing.T) {
+	wantOutput(t, []string{"75.0%", "color-red_colors", "VirtualRouter colors/color spec.routes[0].httpRoute", "1 of 1 instance is ready", "request 10s"},
 		"explain", "--from", "colors/front", colorURL)
-	out, code := look(t, "explain", "--from", "front", "-n", "colors", "http://color-red.colors.svc.cluster.local:8080/")
-	if code != 1 || !strings.Contains(out, "answers 404") {
+	out, code := runVerb(t, "explain", "--from", "front", "-n", "colors", "http://color-red.colors.svc.cluster.local:8080/")
+	if code != 1 || !strings.Contains(out, "responds with status 404") {
 		t.Errorf("exit code %d: %s", code, out)
 	}
 	o, err := callFrom(t.Context(), "front", "http://color-red.colors.svc.cluster.local:8080/")
@@ -57,16 +57,16 @@ func TestExplainAgreesWithTheSidecar(t *testing.T) {
 	}
 }
 
-func TestDescribeKnowsPods(t *testing.T) {
+func TestDescribePod(t *testing.T) {
 	pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o", "jsonpath={.items[0].metadata.name}"))
-	shows(t, []string{"is an instance of VirtualNode colors/front", "store.colors.svc.cluster.local:9000 tcp", "spiffe://cluster.local/ns/colors/sa/default"},
+	wantOutput(t, []string{"is an instance of VirtualNode colors/front", "store.colors.svc.cluster.local:9000 tcp", "spiffe://cluster.local/ns/colors/sa/default"},
 		"describe", "pod", pod, "-n", "colors")
-	shows(t, []string{"VirtualNode colors/front", "color.colors.svc.cluster.local:8080"}, "describe", "service", "color", "-n", "colors")
+	wantOutput(t, []string{"VirtualNode colors/front", "color.colors.svc.cluster.local:8080"}, "describe", "service", "color", "-n", "colors")
 }
 
-func TestGraphOfTheCluster(t *testing.T) {
-	shows(t, []string{"└─ front_colors", "75% color-red_colors"}, "graph", "--mesh", "colors")
-	svg, code := look(t, "graph", "--output", "svg")
+func TestGraph(t *testing.T) {
+	wantOutput(t, []string{"└─ front_colors", "75% color-red_colors"}, "graph", "--mesh", "colors")
+	svg, code := runVerb(t, "graph", "--output", "svg")
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {
 		if _, err := decoder.Token(); errors.Is(err, io.EOF) {
@@ -77,9 +77,9 @@ func TestGraphOfTheCluster(t *testing.T) {
 	}
 }
 
-func TestProxyTellsSidecars(t *testing.T) {
+func TestProxyStatusAndConfig(t *testing.T) {
 	eventually(t, 10*time.Second, "all sidecars of colors in sync", func() error {
-		out, code := look(t, "proxy", "status", "--output", "json")
+		out, code := runVerb(t, "proxy", "status", "--output", "json")
 		var all []struct {
 			Key, Pod string
 			Types    []struct{ SentVersion, AckedVersion string }
@@ -100,23 +100,23 @@ func TestProxyTellsSidecars(t *testing.T) {
 		}
 		return nil
 	})
-	shows(t, []string{"colors/front_colors", "synced"}, "proxy", "status")
-	shows(t, []string{"listener lds_egress_0.0.0.0_15001", "75.0% cds_egress_colors_color-red_colors_http_8080", "path begins with /"},
+	wantOutput(t, []string{"colors/front_colors", "synced"}, "proxy", "status")
+	wantOutput(t, []string{"listener lds_egress_0.0.0.0_15001", "75.0% cds_egress_colors_color-red_colors_http_8080", "path begins with /"},
 		"proxy", "config", "front", "-n", "colors")
 }
 
-func TestCheckFindsAllWell(t *testing.T) {
-	shows(t, []string{"✓ you may install", "all is well"}, "check", "--pre")
+func TestCheckPasses(t *testing.T) {
+	wantOutput(t, []string{"✓ the user has the permissions to install", "all checks passed"}, "check", "--pre")
 	eventually(t, 15*time.Second, "all checks pass", func() error {
-		if out, code := look(t, "check"); code != 0 || !strings.Contains(out, "✓ the webhooks answer") {
+		if out, code := runVerb(t, "check"); code != 0 || !strings.Contains(out, "✓ the webhooks work") {
 			return fmt.Errorf("exit code %d: %s", code, out)
 		}
 		return nil
 	})
 }
 
-// Without a cluster there is one failure, and the rest is not even tried.
-func TestCheckWithoutACluster(t *testing.T) {
+// Without a cluster, the first check fails and the others are skipped.
+func TestCheckWithoutCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]}`
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -9,40 +9,40 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
-// Text writes the description for people.
+// Text writes the description as text.
 func (d Router) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
-	p.heading("Is dialled on")
-	p.ports(d.Ports, "no port; whoever asks for its services is told that there is none")
-	p.heading("Answers for")
+	p.heading("Ports")
+	p.ports(d.Ports, "none: requests to its services get no route")
+	p.heading("Services")
 	t := terminal.Table{Headings: []string{"SERVICE", "OBJECT"}}
 	for _, v := range d.Services {
 		t.Row(v.Name, s.Dim(v.Object.String()))
 	}
 	if t.Len() == 0 {
-		p.WriteString("  no service: no service has it as its router\n")
+		p.WriteString("  none: no service uses this router\n")
 	} else {
 		p.table(t)
 	}
-	p.heading("May be reached by")
+	p.heading("Reachable from")
 	p.callers(d.ReachedBy, false)
 	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
 }
 
-// Text writes the description for people.
+// Text writes the description as text.
 func (d Object) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	p.WriteString(s.Cyan(d.ObjectRef.String()) + "\n")
-	p.heading("Means")
-	t := terminal.Table{Headings: []string{"MESH", "WHAT", "NAME", "FIELD"}}
-	for _, part := range d.Means {
-		t.Row(part.Mesh, part.What, part.Name, s.Dim(cmp.Or(part.Path, "-")))
+	p.heading("Mesh items")
+	t := terminal.Table{Headings: []string{"MESH", "KIND", "NAME", "FIELD"}}
+	for _, item := range d.Items {
+		t.Row(item.Mesh, item.Kind, item.Name, s.Dim(cmp.Or(item.Path, "-")))
 	}
 	if t.Len() == 0 {
-		p.WriteString("  " + s.Yellow("nothing: no part of the mesh comes from this object") + "\n")
+		p.WriteString("  " + s.Yellow("none: this object defines no part of the mesh") + "\n")
 	} else {
 		p.table(t)
 	}
@@ -51,7 +51,7 @@ func (d Object) Text(w io.Writer, s terminal.Style) error {
 	return p.flush(w)
 }
 
-// status shows what the cluster says, where it has said something.
+// status writes the conditions of the object, if there are any.
 func (p *page) status(all []Condition) {
 	if len(all) == 0 {
 		return

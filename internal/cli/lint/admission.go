@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// admit gives the objects as admission leaves them, and findings about those that it refuses. They stay: what else is wrong with them is
-// worth knowing at once. Objects that came out of a cluster, with their unique ids, have their defaults already.
+// admit returns the objects after admission, and findings about objects that admission refuses. Refused objects are kept, so that lint
+// reports all their findings. Objects with a UID come from a cluster and have their defaults already.
 func admit(dialects []dialect.Dialect, set *manifest.Set) ([]client.Object, []model.Finding) {
 	var out []client.Object
 	var refused []model.Finding
@@ -34,7 +34,7 @@ func admit(dialects []dialect.Dialect, set *manifest.Set) ([]client.Object, []mo
 		if !ok {
 			continue
 		}
-		// A kind stands behind those that its admission reads, so that these have their defaults.
+		// OwnKinds orders a kind after the kinds that its admission reads, so that these have their defaults.
 		for _, kind := range dialect.OwnKinds(d) {
 			for _, o := range byType[reflect.TypeOf(kind)] {
 				c := dialect.AdmissionContext{NamespaceLabels: labels[o.GetNamespace()]}
@@ -51,7 +51,7 @@ func admit(dialects []dialect.Dialect, set *manifest.Set) ([]client.Object, []mo
 	return out, refused
 }
 
-// refusals are the findings of a denial: its own, field by field, or one with its text.
+// refusals returns the findings of a denial: one per field, or one with the error text.
 func refusals(o client.Object, denial error) []model.Finding {
 	var refusal *dialect.Refusal
 	switch {
@@ -63,7 +63,7 @@ func refusals(o client.Object, denial error) []model.Finding {
 	return []model.Finding{model.NewFinding(model.Origin{Object: dialect.RefOf(o)}, model.CodeRefused, denial.Error())}
 }
 
-// explained tells whether a refusal has been told better: with the field, and what to do.
+// explained reports whether another finding describes the same refusal with more detail.
 func explained(refusal model.Finding, findings []model.Finding) bool {
 	return slices.ContainsFunc(findings, func(f model.Finding) bool {
 		return f.Object == refusal.Object && (f.Code == model.CodeNoMesh || f.Code == model.CodeMultipleMeshes)

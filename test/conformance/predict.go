@@ -8,32 +8,32 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// grpcCodes are the gRPC status codes that cases speak of, by the names that retry policies have for them.
+// grpcCodes are the gRPC status codes of cases, by their names in retry policies.
 var grpcCodes = map[string]int{
-	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
+	"canceled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
 }
 
-// How answers end that are more than a status: a stream's, and those that come in pieces.
+// Results of streams and of responses in several parts.
 const (
 	whole  = "whole"
 	broken = "broken"
 )
 
-// end is how a request ends.
+// end is the result of a request.
 type end struct {
-	// tries is how often the request is sent on.
+	// tries is the number of times that the request is forwarded.
 	tries int
 	// status is what the client gets; own tells that the sidecar says so, and not who it was sent to.
 	status string
 	own    bool
-	// after is how long it takes at least.
+	// after is the minimum duration.
 	after time.Duration
 }
 
-// foresee says how a request ends when the destination answers by the line's script and the mesh does what was decided.
-func foresee(d model.Decision, l Line) end {
+// predict computes the result of a request from the decision of the interpreter and the responses of the destination.
+func predict(d model.Decision, l Line) end {
 	var spent time.Duration
-	own := func(tries int, http, grpc string) end { // an answer that the sidecar makes
+	own := func(tries int, http, grpc string) end { // a local response of the sidecar
 		if l.Request.Protocol == model.GRPC {
 			return end{tries, grpc, true, spent}
 		}
@@ -48,7 +48,7 @@ func foresee(d model.Decision, l Line) end {
 	limit, idle := time.Duration(d.Timeouts.Request), time.Duration(d.Timeouts.Idle)
 	if !l.Request.Protocol.Requests() {
 		a := answer(l.Answers, 1, l.Request.Protocol)
-		return goOn(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
+		return continueResponse(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
 	}
 	for try := 1; ; try++ {
 		a := answer(l.Answers, try, l.Request.Protocol)
@@ -76,14 +76,14 @@ func foresee(d model.Decision, l Line) end {
 			again = slices.Contains(d.Retry.StatusCodes, uint16(code))
 		}
 		if !again || uint32(try) > d.Retry.Retries {
-			return goOn(e, a.Pauses, limit, idle)
+			return continueResponse(e, a.Pauses, limit, idle)
 		}
 	}
 }
 
-// goOn lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
+// continueResponse lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
 // time; what bounds one try bounds only how long it takes to begin.
-func goOn(e end, pauses []time.Duration, limit, idle time.Duration) end {
+func continueResponse(e end, pauses []time.Duration, limit, idle time.Duration) end {
 	for _, pause := range pauses {
 		next := e.after + pause
 		cut := limit
@@ -98,7 +98,7 @@ func goOn(e end, pauses []time.Duration, limit, idle time.Duration) end {
 	return e
 }
 
-// shorter is the shorter one of two limits, of which 0 is none.
+// shorter returns the shorter of two limits; 0 means no limit.
 func shorter(a, b time.Duration) time.Duration {
 	if a == 0 || b > 0 && b < a {
 		return b

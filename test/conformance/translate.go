@@ -18,16 +18,16 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Meaning is what a case's objects mean.
+// Meaning is the translation of the objects of a case.
 type Meaning struct {
 	State *engine.State
-	// Rendered are the resources of each workload's sidecars.
+	// Rendered are the resources of the sidecars of each workload.
 	Rendered map[model.Key][]sidecar.Resource
 	// Findings are those of dialect, views and driver.
 	Findings []model.Finding
 }
 
-// Mean works out what the objects mean, as the control plane does.
+// Mean translates the objects as the control plane does.
 func (c *Case) Mean() Meaning {
 	m := Meaning{Rendered: map[model.Key][]sidecar.Resource{}}
 	m.State = engine.Compute(dialect.All(), c.Objects)

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-func TestTableAlignsWhatIsSeen(t *testing.T) {
-	s := Coloured()
+func TestTableIgnoresColorWidth(t *testing.T) {
+	s := Colored()
 	table := Table{Indent: "  ", Headings: []string{"NAME", "SHARE"}}
 	table.Row(s.Red("blue"), "25%")
 	table.Row("größer", "")
@@ -21,7 +21,7 @@ func TestTableAlignsWhatIsSeen(t *testing.T) {
 	}
 }
 
-func TestOnlyTerminalsGetColours(t *testing.T) {
+func TestColorsOnTerminalsOnly(t *testing.T) {
 	if text := StyleFor(&bytes.Buffer{}).Red("x"); text != "x" {
 		t.Errorf("a buffer got %q", text)
 	}
@@ -33,12 +33,12 @@ func TestOnlyTerminalsGetColours(t *testing.T) {
 	if text := StyleFor(file).Bold("x"); text != "x" {
 		t.Errorf("a file got %q", text)
 	}
-	if text := Coloured().Bold(""); text != "" {
+	if text := Colored().Bold(""); text != "" {
 		t.Errorf("nothing was painted: %q", text)
 	}
 }
 
-func TestFormatsThatThereAre(t *testing.T) {
+func TestCheckFormat(t *testing.T) {
 	if err := CheckFormat("json", "table", "json"); err != nil {
 		t.Error(err)
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 )
 
-// leftBehind makes the cluster what the App Mesh controller leaves: definitions; objects with memberships, finalizers, ARNs and
-// conditions; pods that wait for a registry; a controller that does nothing; and webhooks that nobody answers.
-func (m *migrating) leftBehind() {
+// setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef, finalizers, ARNs and conditions; pods
+// whose image cannot be pulled; a controller Deployment; and webhook configurations without a server.
+func (m *migrating) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
 	m.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")

@@ -6,9 +6,9 @@ const (
 	verticalGap, columnGap = 18.0, 96.0
 )
 
-// place gives every item its x and y, and returns the size of the whole. width is that of each node; label the longest label of an edge
-// that leaves a layer.
-func (g layered) place(width func(node int) float64, label func(layer int) float64) (w, h float64) {
+// layout sets the coordinates of every item and returns the size of the drawing. width returns the width of a node, label the width of
+// the longest edge label after a layer.
+func (g layered) layout(width func(node int) float64, label func(layer int) float64) (w, h float64) {
 	x := 0.0
 	for n, l := range g.layers {
 		widest := 0.0
@@ -20,7 +20,7 @@ func (g layered) place(width func(node int) float64, label func(layer int) float
 			}
 		}
 		for _, i := range l {
-			i.x, i.w = x+widest/2, widest // a bend is straight beside the nodes of its layer
+			i.x, i.w = x+widest/2, widest // a bend is a straight line within its layer
 		}
 		w = x + widest
 		x = w + columnGap + label(n)
@@ -33,15 +33,15 @@ func (g layered) place(width func(node int) float64, label func(layer int) float
 		}
 	}
 	for sweep := range 2 * sweeps {
-		g.each(sweep%2 == 0, func(l []*item, neighbours func(*item) []*item) {
-			wish := make([]float64, len(l))
+		g.each(sweep%2 == 0, func(l []*item, neighbors func(*item) []*item) {
+			desired := make([]float64, len(l))
 			for n, i := range l {
-				wish[n] = i.y
-				if near := neighbours(i); len(near) > 0 {
-					wish[n] = mean(near, func(o *item) float64 { return o.y })
+				desired[n] = i.y
+				if near := neighbors(i); len(near) > 0 {
+					desired[n] = mean(near, func(o *item) float64 { return o.y })
 				}
 			}
-			settle(l, wish)
+			position(l, desired)
 		})
 	}
 	top, bottom := 0.0, 0.0
@@ -62,9 +62,9 @@ func (g layered) place(width func(node int) float64, label func(layer int) float
 	return w, bottom - top
 }
 
-// settle moves the items of a layer as near to their wishes as their order and the gaps between them allow: the least sum of squares, by
-// joining neighbours whose wishes are out of order into blocks.
-func settle(l []*item, wish []float64) {
+// position moves the items of a layer close to their desired positions, within their order and the gaps between them. It minimizes the
+// sum of squares, by merging neighbors whose desired positions are out of order into blocks.
+func position(l []*item, desired []float64) {
 	type block struct {
 		sum   float64
 		count int
@@ -75,7 +75,7 @@ func settle(l []*item, wish []float64) {
 		if n > 0 {
 			offset[n] = offset[n-1] + l[n-1].h/2 + verticalGap + i.h/2
 		}
-		b := block{wish[n] - offset[n], 1}
+		b := block{desired[n] - offset[n], 1}
 		for len(blocks) > 0 {
 			last := blocks[len(blocks)-1]
 			if last.sum/float64(last.count) <= b.sum/float64(b.count) {
