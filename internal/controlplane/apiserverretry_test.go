@@ -37,7 +37,8 @@ func ask(ctx context.Context, through http.RoundTripper, path string) error {
 	return response.Body.Close()
 }
 
-// Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back, and it is told once a look.
+// Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back,
+// and it is told once a look.
 func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kinds, outage = 20, 10 * time.Minute

@@ -149,7 +149,8 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 	}
 }
 
-// A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost nothing.
+// A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost
+// nothing.
 func TestMeshWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false, meshMembers, appMeshResources)

@@ -1,7 +1,8 @@
-// Package patch says how an object was changed, to somebody who knows more of the object than we do.
+// Package patch computes JSON patches that keep unknown fields.
 //
-// In: an object as the API server sent it, and what we understood of it before and after our change. Out: the JSON patch that makes
-// the same change to the whole object: fields that our types do not have stay as they are, and defaults of our types stay out.
+// In: the raw object from the API server, and its decoded form before and after a change. Out: the JSON patch that
+// makes the same change to the raw object. Fields that the Go type does not have stay unchanged, and zero values of the
+// Go type are not added.
 package patch
 
 import (
@@ -16,7 +17,8 @@ import (
 	"gomodules.xyz/jsonpatch/v2"
 )
 
-// Of gives the patch, nothing if before and after are equal. Both must encode as JSON objects, as raw must be one.
+// Of returns the patch; it is empty if before and after are equal. raw must be a JSON object, and before and after must
+// encode as one.
 func Of(raw []byte, before, after any) ([]jsonpatch.Operation, error) {
 	whole, err := decode(raw)
 	if err != nil {
@@ -36,7 +38,7 @@ func Of(raw []byte, before, after any) ([]jsonpatch.Operation, error) {
 	return diff(nil, "", whole, merge(whole, was, is)), nil
 }
 
-// merge makes to raw the change from before to after.
+// merge applies the change from before to after to raw.
 func merge(raw, before, after any) any {
 	if equal(before, after) {
 		return raw
@@ -77,7 +79,7 @@ func mergeMaps(raw, before, after map[string]any) map[string]any {
 	return out
 }
 
-// mergeLists takes elements for the same that are in one place and have one name, or none; else those of one name, wherever they are.
+// mergeLists pairs elements with the same index and the same or no name, else elements with the same name.
 func mergeLists(raw, before, after []any) []any {
 	out := make([]any, len(after))
 	taken := make([]bool, len(before))
@@ -102,8 +104,8 @@ func nameOf(element any) string {
 	return name
 }
 
-// diff adds the operations that turn one value into another, in the order of their paths, so that the same change is always the same
-// patch. Lists are expected to grow at their end; others are replaced.
+// diff adds the operations that turn one value into another, in the order of their paths, so that the same change is
+// always the same patch. Lists are expected to grow at their end; others are replaced.
 func diff(to []jsonpatch.Operation, path string, from, into any) []jsonpatch.Operation {
 	if equal(from, into) {
 		return to
@@ -146,7 +148,7 @@ func diffMaps(to []jsonpatch.Operation, path string, from, into map[string]any) 
 	return to
 }
 
-// escape makes a name a part of a JSON pointer (RFC 6901).
+// escape escapes a name for a JSON pointer (RFC 6901).
 var escape = strings.NewReplacer("~", "~0", "/", "~1")
 
 func generic(typed any) (any, error) {
@@ -157,7 +159,7 @@ func generic(typed any) (any, error) {
 	return decode(text)
 }
 
-// decode keeps numbers as they are written.
+// decode decodes JSON and keeps the text of numbers.
 func decode(text []byte) (any, error) {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber()

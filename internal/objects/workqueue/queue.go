@@ -1,8 +1,8 @@
-// Package workqueue remembers what is to be looked at.
+// Package workqueue reconciles keys with a limited number of workers and exponential backoff.
 //
-// In: keys of things that may not be as they should be. Out: looks at them, one at a time for each key, however often it was added: a
-// thing that changes faster than it is looked at is looked at as it is last. A look that fails is repeated after a pause, longer each
-// time.
+// In: keys of objects whose state may differ from the desired one. Out: calls of Reconcile, one at a time for each key.
+// A key that is added several times before its reconciliation is reconciled once. A failed reconciliation is retried
+// with exponential backoff.
 package workqueue
 
 import (
@@ -16,33 +16,33 @@ import (
 )
 
 const (
-	// baseDelay and maxDelay are those after looks that failed.
+	// baseDelay and maxDelay bound the backoff after failed reconciliations.
 	baseDelay = time.Second
 	maxDelay  = time.Minute
 )
 
-// Work is what is done with keys. All fields are required.
+// Work configures the reconciliation of keys. All fields are required.
 type Work[K comparable] struct {
-	// Workers is how many keys are looked at at the same time.
+	// Workers is the number of keys that are reconciled concurrently.
 	Workers int
-	// InitialKeys gives every key that there is, to begin with.
+	// InitialKeys returns all keys, which are added at the start.
 	InitialKeys func() []K
-	// Reconcile brings what a key stands for into order. It may ask for another look after some time; 0 is none before the key is added
-	// again. After an error there is another by itself.
+	// Reconcile reconciles a key. If again is positive, the key is added again after that time. After an error the key
+	// is retried with backoff.
 	Reconcile func(context.Context, K) (again time.Duration, err error)
-	// OnError hears of the first of a row of errors.
+	// OnError is called with the first of consecutive errors of a key.
 	OnError func(K, error)
 }
 
-// Queue holds keys while somebody works on them. Use New. It is safe for concurrent use.
+// Queue holds the keys to reconcile while Run runs. Use New. It is safe for concurrent use.
 type Queue[K comparable] struct {
 	retries prometheus.Counter
 
 	mu    sync.Mutex
-	queue workqueue.TypedRateLimitingInterface[K] // nil while nobody works
+	queue workqueue.TypedRateLimitingInterface[K] // nil while Run does not run
 }
 
-// New makes a queue; its metrics carry its name. Without a registerer there are none.
+// New creates a queue. The name is a label of its metrics; without a registerer there are no metrics.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
 		Name: "anymesh_workqueue_retries_total", Help: "Reconciliations that failed and are retried, by queue: status, finalizers.",
@@ -55,7 +55,7 @@ func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	return q
 }
 
-// Len is the number of keys that wait, without those that wait for their time.
+// Len returns the number of keys in the queue, without delayed keys.
 func (q *Queue[K]) Len() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -65,7 +65,7 @@ func (q *Queue[K]) Len() int {
 	return q.queue.Len()
 }
 
-// Add asks for looks. It never blocks, and does nothing while nobody works: work begins with a look at everything.
+// Add adds keys. It never blocks, and does nothing while Run does not run: Run starts with all keys.
 func (q *Queue[K]) Add(keys ...K) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -77,7 +77,7 @@ func (q *Queue[K]) Add(keys ...K) {
 	}
 }
 
-// Run works until the context ends, and returns when no look is under way. Calls must not overlap.
+// Run reconciles keys until the context ends, and returns when all workers have stopped. Calls must not overlap.
 func (q *Queue[K]) Run(ctx context.Context, w Work[K]) {
 	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](baseDelay, maxDelay)})
 	q.setQueue(work)
@@ -101,7 +101,7 @@ func (q *Queue[K]) setQueue(work workqueue.TypedRateLimitingInterface[K]) {
 	q.queue = work
 }
 
-// processNext looks at one key, and tells whether there can be more.
+// processNext reconciles one key, and reports whether to continue.
 func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimitingInterface[K], w Work[K]) bool {
 	key, ended := work.Get()
 	if ended {
@@ -109,7 +109,7 @@ func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimi
 	}
 	defer work.Done(key)
 	if ctx.Err() != nil {
-		return true // what is left is left
+		return true // drain the queue without reconciling
 	}
 	again, err := w.Reconcile(ctx, key)
 	switch {
@@ -128,7 +128,7 @@ func (q *Queue[K]) processNext(ctx context.Context, work workqueue.TypedRateLimi
 	return true
 }
 
-// jitteredRateLimiter makes pauses up to half as long again, lest what failed together fail together again.
+// jitteredRateLimiter adds up to 50 % to each delay, so that keys that failed together are not retried together.
 type jitteredRateLimiter[K comparable] struct {
 	workqueue.TypedRateLimiter[K]
 }
