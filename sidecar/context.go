@@ -79,7 +79,7 @@ type Spec struct {
 	ReadyURL string
 	// MetricsURL gives the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
-	// Drain is run in the sidecar's container when the pod is told to stop, while the application still serves: it
+	// Drain is run in the sidecar's container when the termination of the pod starts, while the application still serves: it
 	// should make callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
 	Drain []string
 }

@@ -79,7 +79,7 @@ func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	})
 }
 
-// The one who looks may be stopped. Then another one does, and nobody who is stopped waits.
+// If the probing request is canceled, another request takes over. Canceled requests return immediately.
 func TestCanceledProbeIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back atomic.Bool
@@ -117,7 +117,7 @@ func TestCanceledProbeIsTakenOver(t *testing.T) {
 	})
 }
 
-// One who looks does not make the others wait for what it is there for.
+// A slow response to the probing request does not delay the other requests.
 func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -147,7 +147,7 @@ func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	})
 }
 
-// An answer is one, whatever it says: its sender is there.
+// A response with an error status shows that the API server is reachable.
 func TestErrorStatusIsNotRetried(t *testing.T) {
 	through := awaitingFor(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil

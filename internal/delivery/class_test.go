@@ -175,7 +175,7 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 	}
 }
 
-// Findings come and go with the pods, and whoever shows them is told.
+// Findings appear and disappear with the pods, and the callback is called.
 func TestFindingsFollowPodDrivers(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)

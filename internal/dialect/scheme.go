@@ -79,7 +79,7 @@ func Scheme() (*runtime.Scheme, error) {
 	return k.scheme, err
 }
 
-// ClusterScoped tells whether objects of a kind have no namespace. It knows the kinds that registered dialects define,
+// ClusterScoped reports whether a kind is cluster-scoped. It supports the kinds that registered dialects define,
 // and Namespace.
 func ClusterScoped(kind schema.GroupKind) bool {
 	k, err := sharedKinds()

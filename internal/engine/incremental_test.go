@@ -54,7 +54,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 	}
 }
 
-// Sinks are told of what changed, and of nothing else.
+// A change lists what changed, and nothing else.
 func TestChangesNameWhatChanged(t *testing.T) {
 	var told Change
 	f := New(quiet, dialects, func(c Change) { told = c })

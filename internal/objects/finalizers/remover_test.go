@@ -182,7 +182,7 @@ func TestMeshWaitsForMembers(t *testing.T) {
 	})
 }
 
-// What is being deleted while nobody works is found by whoever begins to; what fails is tried again.
+// A new leader finds objects that are being deleted. Failed reconciliations are retried.
 func TestNextLeaderResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false)

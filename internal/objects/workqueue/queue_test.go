@@ -101,7 +101,7 @@ func TestRunStartsWithAllKeys(t *testing.T) {
 	})
 }
 
-// Whatever happens while a key is looked at is one more look.
+// Adding a key during its reconciliation causes one more reconciliation.
 func TestRepeatedAddsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := start(t, New[string]("q", nil))
@@ -186,7 +186,7 @@ func TestRequeueAfter(t *testing.T) {
 	})
 }
 
-// When the end comes, looks under way are waited for, and no other begins.
+// Run waits for running reconciliations and starts no others.
 func TestRunWaitsForWorkers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		q := New[string]("q", nil)
