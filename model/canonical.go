@@ -38,10 +38,10 @@ func (m *Model) Canonical() *Model {
 	return m
 }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (m *Mesh) Canonical() { slices.Sort(m.EgressNames) }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (w *Workload) Canonical() {
 	slices.SortFunc(w.Listeners, func(a, b Listener) int {
 		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), strings.Compare(a.Socket, b.Socket))
@@ -49,23 +49,23 @@ func (w *Workload) Canonical() {
 	slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
 }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (s *Service) Canonical() {
 	slices.Sort(s.Aliases)
 	slices.SortFunc(s.Addresses, netip.Addr.Compare)
 }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (r *Router) Canonical() {
 	slices.SortFunc(r.Ports, func(a, b RouterPort) int {
 		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol))
 	})
 }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (e *Endpoint) Canonical() { slices.Sort(e.Groups) }
 
-// Canonical sorts the lists within, as that of a model does.
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (a *AuthorizationPolicy) Canonical() {
 	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
 }
@@ -84,7 +84,7 @@ func (i Instance) compare(o Instance) int {
 	return firstNonZero(strings.Compare(i.Namespace, o.Namespace), strings.Compare(i.Name, o.Name), strings.Compare(i.UID, o.UID))
 }
 
-// Merge joins fragments into one canonical model. Fragments own their slices no longer.
+// Merge joins fragments into one canonical model. The model takes over the slices of the fragments.
 func Merge(fragments ...Model) *Model {
 	var m Model
 	for _, f := range fragments {

@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestMergeDoesNotDependOnOrder cuts a model into fragments at random, shuffles every list whose order carries no meaning, and
-// merges them again.
+// TestMergeDoesNotDependOnOrder cuts a model into fragments at random, shuffles every list whose order carries no
+// meaning, and merges them again.
 func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	want := model.Merge(large())

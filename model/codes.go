@@ -19,7 +19,7 @@ const (
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeRejected            Code = "RejectedBySidecar"
 
-	// What only files can have: an API server does not take it.
+	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
 	CodeUnknownField Code = "UnknownField"
 	CodeSchema       Code = "SchemaViolation"
@@ -27,11 +27,11 @@ const (
 	CodeDuplicate    Code = "DuplicateObject"
 )
 
-// CodeInfo is what the documentation says about a code.
+// CodeInfo documents a code.
 type CodeInfo struct {
 	Code     Code
 	Severity Severity
-	// Meaning says what was found; Remedy what to do about it.
+	// Meaning describes the problem, Remedy the action that fixes it.
 	Meaning string
 	Remedy  string
 }

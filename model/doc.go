@@ -1,9 +1,9 @@
-// Package model is the mesh that users' objects mean, whatever API they were written in.
+// Package model defines the mesh independently of the API in which users describe it.
 //
-// In: plain values that dialects make out of objects. Out: the Model in canonical order with a content hash
-// for every item, the View that one workload needs of it, the Features that a view uses, and the Decision
-// that the interpreter takes for a request. Everything here is a pure function of its arguments, and the
-// package imports nothing but the standard library: no Kubernetes type and no proxy type ever gets in.
+// In: values that dialects create from objects. Out: the Model in canonical order with a content hash
+// for every item, the View of each workload, the Features that a view uses, and the Decision
+// of the interpreter for a request. Everything here is a pure function of its arguments, and the
+// package imports nothing but the standard library: no Kubernetes types and no proxy types.
 //
 // The interpreter (View.Decide) is the specification of the mesh: dialects are tested through it and drivers
 // are tested against it.

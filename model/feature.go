@@ -5,10 +5,10 @@ import (
 	"slices"
 )
 
-// Feature names something that a mesh can ask of a sidecar. Drivers declare the set that they honour.
+// Feature is a capability that a mesh can require of a sidecar. Drivers declare the features that they support.
 type Feature string
 
-// Need is a feature that a view uses, and the field that asks for it.
+// Need is a feature that a view uses, with the field that requires it.
 type Need struct {
 	Feature Feature `json:"feature"`
 	Origin  Origin  `json:"origin,omitzero"`
@@ -41,13 +41,13 @@ func AllFeatures() []Feature {
 	return all
 }
 
-// ListenerFeature names the ability to take a protocol's connections.
+// ListenerFeature is the feature of accepting connections of a protocol.
 func ListenerFeature(p Protocol) Feature { return "listener." + Feature(p) }
 
-// DestinationFeature names the ability to open a protocol's connections.
+// DestinationFeature is the feature of opening connections of a protocol.
 func DestinationFeature(p Protocol) Feature { return "destination." + Feature(p) }
 
-// DiscoveryFeature names the ability to find addresses in some way.
+// DiscoveryFeature is the feature of discovering endpoints in a given way.
 func DiscoveryFeature(k DiscoveryKind) Feature { return "discovery." + Feature(k) }
 
 // Needs lists the features that a view uses, one origin for each, in canonical order.
@@ -116,7 +116,7 @@ func (n needs) routes(routes []Route) {
 	}
 }
 
-// Unsupported gives a finding for each need that is not among the supported features.
+// Unsupported returns a finding for each need that the driver does not support.
 func Unsupported(driver string, needs []Need, supports map[Feature]bool) []Finding {
 	var out []Finding
 	for _, n := range needs {

@@ -29,8 +29,8 @@ func TestNeeds(t *testing.T) {
 	}
 }
 
-// TestEveryNeedIsAFeature lets a view ask for everything at once: what it then needs is the table of features, apart from
-// alternatives.
+// TestEveryNeedIsAFeature lets a view ask for everything at once: what it then needs is the table of features, apart
+// from alternatives.
 func TestEveryNeedIsAFeature(t *testing.T) {
 	known := model.AllFeatures()
 	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) {

@@ -12,14 +12,14 @@ type Severity string
 const (
 	// Error means that a part of the object is not served.
 	Error Severity = "Error"
-	// Warning means that the object is served, but not all of what it asks for is honoured.
+	// Warning means that the object is served, but the mesh does not honor all of its fields.
 	Warning Severity = "Warning"
 	// Info is noteworthy and needs no action.
 	Info Severity = "Info"
 )
 
-// Finding is what is wrong or noteworthy about a user's object. Status conditions, events, webhook answers and
-// lint output are findings shown in different places.
+// Finding is a problem or a remark about a user's object. Status conditions, events, webhook responses and lint output
+// show findings.
 type Finding struct {
 	Object   ObjectRef `json:"object"`
 	Path     string    `json:"path,omitempty"`
@@ -28,12 +28,12 @@ type Finding struct {
 	Text     string    `json:"text"`
 }
 
-// NewFinding makes a finding about the field that an origin names, with the severity of its code.
+// NewFinding creates a finding about the field of an origin, with the severity of its code.
 func NewFinding(at Origin, code Code, text string) Finding {
 	return Finding{Object: at.Object, Path: at.Path, Code: code, Severity: code.Severity(), Text: text}
 }
 
-// String gives one line: severity, code, object, field and text.
+// String returns one line: severity, code, object, field and text.
 func (f Finding) String() string {
 	var b strings.Builder
 	b.WriteString(string(f.Severity) + " " + string(f.Code) + " " + f.Object.String())
@@ -44,7 +44,7 @@ func (f Finding) String() string {
 	return b.String()
 }
 
-// SortFindings puts findings into canonical order and drops repetitions.
+// SortFindings sorts findings into canonical order and removes duplicates.
 func SortFindings(fs []Finding) []Finding {
 	slices.SortFunc(fs, Finding.Compare)
 	return slices.Compact(fs)

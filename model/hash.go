@@ -11,8 +11,8 @@ import (
 	"sort"
 )
 
-// Hash gives the content hash of an item, a view or a whole model: equal content, equal hash, on every machine and in
-// every run. Origins take no part in it.
+// Hash returns the content hash of an item, a view or a whole model. Equal content has an equal hash on every machine
+// and in every run. Origins are not hashed.
 func Hash(item any) string {
 	h := sha256.New()
 	writeValue(h, reflect.ValueOf(item))
@@ -21,7 +21,7 @@ func Hash(item any) string {
 
 var originType = reflect.TypeFor[Origin]()
 
-// writeValue feeds a value to the hash, each string and list preceded by its length, so that no two values read alike.
+// writeValue writes a value to the hash. A length prefix before each string and list makes the encoding unambiguous.
 func writeValue(h hash.Hash, v reflect.Value) {
 	if v.IsValid() && v.Type() == originType {
 		return
@@ -84,7 +84,8 @@ func writeValue(h hash.Hash, v reflect.Value) {
 	}
 }
 
-// writeAny feeds a JSON value, preceded by its type: "1" is not 1, and 1 is not true. All numbers are of one type, as in JSON.
+// writeAny writes a JSON value with its type: "1" differs from 1, and 1 from true. All numbers have one type, as in
+// JSON.
 func writeAny(h hash.Hash, v reflect.Value) {
 	switch {
 	case !v.IsValid():

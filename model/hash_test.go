@@ -20,7 +20,8 @@ func TestEqualContentHasEqualHash(t *testing.T) {
 	}
 }
 
-// A hash is written into versions that other replicas compare with theirs, and replicas may be of one release and two builds.
+// A hash is written into versions that other replicas compare with theirs, and replicas may be of one release and two
+// builds.
 func TestHashIsStable(t *testing.T) {
 	if got, want := model.Hash(model.Key{Mesh: "m", Name: "n"}), "24c21a707be46af18e2810a337c85314"; got != want {
 		t.Errorf("hash of a key: %s, want %s", got, want)
@@ -44,8 +45,8 @@ func TestHashIgnoresOrigins(t *testing.T) {
 	}
 }
 
-// TestHashCoversEveryField changes each field of each type that views and models are made of, one at a time: a field that somebody adds
-// is part of the hash without further thought.
+// TestHashCoversEveryField changes each field of each type that views and models are made of, one at a time: a field
+// that somebody adds is part of the hash without further thought.
 func TestHashCoversEveryField(t *testing.T) {
 	view, all := whole[model.View](t), whole[model.Model](t)
 	for name, item := range map[string]reflect.Value{"View": reflect.ValueOf(&view).Elem(), "Model": reflect.ValueOf(&all).Elem()} {

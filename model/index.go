@@ -2,7 +2,7 @@ package model
 
 import "slices"
 
-// Index finds the items of a model by key. It shares the model's memory; treat both as read-only.
+// Index finds the items of a model by key. It shares memory with the model; both are read-only.
 type Index struct {
 	Model        *Model
 	meshes       map[string]*Mesh
@@ -77,15 +77,16 @@ func (ix *Index) Router(key Key) (Router, bool) { return found(ix.routers[key]) 
 // Destination finds a destination.
 func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
 
-// AuthorizationPolicies restrict who may call a workload.
+// AuthorizationPolicies returns the policies of a workload.
 func (ix *Index) AuthorizationPolicies(workload Key) []AuthorizationPolicy {
 	return ix.policies[workload]
 }
 
-// Endpoints gives the running instances of a workload.
+// Endpoints returns the endpoints of a workload.
 func (ix *Index) Endpoints(workload Key) []Endpoint { return ix.endpoints[workload] }
 
-// ResolvedDestination gives what a destination leads to. It reports false for one that is not there.
+// ResolvedDestination returns a destination with its ready endpoints. It reports false if the destination does not
+// exist.
 func (ix *Index) ResolvedDestination(destination Key) (ResolvedDestination, bool) {
 	d, ok := ix.Destination(destination)
 	if !ok {

@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// Request is a connection or request as the application makes it.
+// Request is a connection or request of an application.
 type Request struct {
-	// Port and Address are what the application dialled; Address may be unknown.
+	// Port and Address are the original destination of the connection; Address may be unknown.
 	Port    uint16     `json:"port"`
 	Address netip.Addr `json:"address,omitzero"`
-	// Protocol is what it speaks there.
+	// Protocol is the protocol of the connection.
 	Protocol Protocol `json:"protocol"`
 	Host     string   `json:"host,omitempty"`
-	// ServerName is the name in a TLS handshake that the application starts itself.
+	// ServerName is the SNI of a TLS handshake of the application.
 	ServerName string `json:"serverName,omitempty"`
 	Method     string `json:"method,omitempty"`
 	// Path is the request target, query included.
 	Path    string   `json:"path,omitempty"`
 	Scheme  string   `json:"scheme,omitempty"`
 	Headers []Header `json:"headers,omitempty"`
-	// Source is the caller, for requests that arrive.
+	// Source is the identity of the client, for inbound requests.
 	Source Identity `json:"source,omitzero"`
-	// Metadata is what predicates look at.
+	// Metadata is the input of predicates.
 	Metadata map[string]any `json:"metadata,omitempty"`
 }
 
@@ -39,51 +39,52 @@ type Header struct {
 // EgressNamesPort is the port on which Mesh.EgressNames apply.
 const EgressNamesPort = 443
 
-// Outcome is what becomes of a request.
+// Outcome is the result of a decision.
 type Outcome string
 
 const (
-	// Forwarded goes to one of the decision's targets.
+	// Forwarded: the request goes to one of the decision's targets.
 	Forwarded Outcome = "Forwarded"
-	// ToApplication arrived, and is handed to the application.
+	// ToApplication: the inbound request goes to the application.
 	ToApplication Outcome = "ToApplication"
-	// PassedThrough goes, untouched, to where the application sent it.
+	// PassedThrough: the connection goes unchanged to its original destination.
 	PassedThrough Outcome = "PassedThrough"
-	// NotFound is answered with status 404, a gRPC call with UNIMPLEMENTED.
+	// NotFound: the response has status 404; for a gRPC call, UNIMPLEMENTED.
 	NotFound Outcome = "NotFound"
-	// Malformed is answered with status 400: the path has no canonical form.
+	// Malformed: the response has status 400, because the path has no canonical form.
 	Malformed Outcome = "Malformed"
-	// Refused is reset.
+	// Refused: the connection is reset.
 	Refused Outcome = "Refused"
-	// Denied is answered with status 403, or reset if there are no requests to answer.
+	// Denied: the response has status 403; a stream without requests is reset.
 	Denied Outcome = "Denied"
 )
 
-// Decision is what the mesh does with a request, and why.
+// Decision is the action of the mesh for a request, with its reasons.
 type Decision struct {
 	Outcome Outcome `json:"outcome"`
 	Service string  `json:"service,omitempty"`
 	Route   string  `json:"route,omitempty"`
-	// Targets are the destinations that may get it, with their weights above 0.
+	// Targets are the possible destinations with a weight above 0.
 	Targets []WeightedDestination `json:"targets,omitempty"`
-	// ForwardChain and ReverseChain are the destinations that the stream passes on its way there and back.
+	// ForwardChain and ReverseChain are the destinations that the stream passes in each direction.
 	ForwardChain []string `json:"forwardChain,omitempty"`
 	ReverseChain []string `json:"reverseChain,omitempty"`
-	// Request is the request as it leaves. Only what is taken for a request is changed; streams are not looked into.
+	// Request is the forwarded request. The mesh changes requests of HTTP protocols only, never the bytes of other
+	// streams.
 	Request  Request  `json:"request,omitzero"`
 	Retry    Retry    `json:"retry,omitzero"`
 	Timeouts Timeouts `json:"timeouts,omitzero"`
-	// Steps tell how the decision came about, first to last.
+	// Steps explain the decision, in order.
 	Steps []Step `json:"steps,omitempty"`
 }
 
-// Step is one thing that the interpreter found, and the field that made it so.
+// Step is one reason of a decision, with the field that causes it.
 type Step struct {
 	Text   string `json:"text"`
 	Origin Origin `json:"origin,omitzero"`
 }
 
-// Decide says what becomes of a request that the workload's application makes.
+// Decide returns the decision for an outbound request of the workload's application.
 func (v *View) Decide(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
@@ -103,7 +104,7 @@ func (v *View) Decide(r Request) Decision {
 	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
 }
 
-// DecideInbound says what becomes of a request that arrives at the workload.
+// DecideInbound returns the decision for an inbound request of the workload.
 func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
@@ -128,7 +129,8 @@ func (v *View) DecideInbound(r Request) Decision {
 	return d
 }
 
-// authorized applies the accesses: with none, everybody may; otherwise one must name the caller and match.
+// authorized applies the authorization policies: without policies every client is allowed, otherwise one policy must
+// match source and request.
 func (v *View) authorized(d *Decision) bool {
 	for _, a := range v.AuthorizationPolicies {
 		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
@@ -139,12 +141,12 @@ func (v *View) authorized(d *Decision) bool {
 		}
 	}
 	if len(v.AuthorizationPolicies) > 0 {
-		d.step(v.Workload.Origin, "no access names %s for this request", d.Request.Source)
+		d.step(v.Workload.Origin, "no authorization policy allows %s for this request", d.Request.Source)
 	}
 	return len(v.AuthorizationPolicies) == 0
 }
 
-// find gives the binding that a request is for, and whether the port takes requests at all.
+// find returns the binding for a request, and whether the port has HTTP bindings.
 func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 	for i := range o.Bindings {
 		b := &o.Bindings[i]
@@ -160,7 +162,7 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 	return nil, requests
 }
 
-// serves tells whether a Host header, with or without the port, names the service.
+// serves reports whether a Host header, with or without port, is a host name of the service.
 func (b *Binding) serves(host string, port uint16) bool {
 	host = strings.TrimSuffix(strings.ToLower(host), ":"+strconv.Itoa(int(port)))
 	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
@@ -171,7 +173,7 @@ func (v *View) followBinding(d Decision, b Binding) Decision {
 	return v.route(d, b.Routes, b.Protocol)
 }
 
-// route takes the first route that matches. What leads nowhere is told so, or closed if it is a stream.
+// route applies the first matching route. Without a destination, a request is not found and a stream is refused.
 func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 	nowhere := NotFound
 	if !p.Requests() {
@@ -208,8 +210,8 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 	return d
 }
 
-// followService continues with the routes of a service. Only what arrives at a listener may go on: routes of services lead to
-// destinations, so that this cannot go round.
+// followService applies the routes of a service. Only inbound routes may target a service: the routes of services
+// target destinations, so there are no loops.
 func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	if d.Service != "" {
 		d.step(v.Workload.Origin, "the routes of service %s cannot lead on to service %s", d.Service, s.Service)
@@ -230,7 +232,7 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	return d
 }
 
-// applyEgress applies the egress rule of the mesh.
+// applyEgress applies the mesh's egress rule to undeclared traffic.
 func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin) Decision {
 	d.step(at, "%s", why)
 	d.Outcome = otherwise
@@ -247,7 +249,7 @@ func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin)
 	return d
 }
 
-// canonical brings the request into the form that is matched and forwarded, and reports false if there is none.
+// canonical replaces the path by its canonical form, which is matched and forwarded. It reports false if there is none.
 func (d *Decision) canonical() bool {
 	path, ok := canonicalPath(d.Request.Path)
 	if !ok {

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Matches tells whether a canonical request matches.
+// Matches reports whether a canonical request matches.
 func (m Match) Matches(r Request) bool {
 	target, query, _ := strings.Cut(r.Path, "?")
 	return (len(m.Hosts) == 0 || slices.ContainsFunc(m.Hosts, func(h string) bool { return hostMatches(h, r.Host) })) &&
@@ -45,7 +45,8 @@ func (m StringMatch) matches(s string) bool {
 	return false
 }
 
-// matches compares a field's value. An absent field matches only when the comparison is turned round; it then counts as empty.
+// matches compares a field's value. An absent field counts as empty if the comparison is inverted; otherwise it does
+// not match.
 func (f FieldMatch) matches(value string, present bool) bool {
 	var ok bool
 	switch {
@@ -61,7 +62,7 @@ func (f FieldMatch) matches(value string, present bool) bool {
 	return ok != f.Invert
 }
 
-// header gives a header's value; several fields of one name are joined by commas, as HTTP has it.
+// header returns a header's value. Several fields with one name are joined by commas (RFC 9110, 5.3).
 func (r Request) header(name string) (string, bool) {
 	var values []string
 	for _, h := range r.Headers {
@@ -72,7 +73,7 @@ func (r Request) header(name string) (string, bool) {
 	return strings.Join(values, ","), len(values) > 0
 }
 
-// scheme is what the request says about itself. HTTP/1.1 has no place for it but the header by which proxies in front tell it.
+// scheme returns the scheme of the request. HTTP/1.1 requests carry it only in X-Forwarded-Proto.
 func (r Request) scheme() string {
 	said, _ := r.header("x-forwarded-proto")
 	if r.Protocol == HTTP && (strings.EqualFold(said, "http") || strings.EqualFold(said, "https")) {
@@ -81,7 +82,7 @@ func (r Request) scheme() string {
 	return r.Scheme
 }
 
-// queryParameter gives the first value of a parameter as it stands in the URL, escapes and all.
+// queryParameter returns the first value of a parameter, without decoding it.
 func queryParameter(query, name string) (string, bool) {
 	for part := range strings.SplitSeq(query, "&") {
 		if key, value, _ := strings.Cut(part, "="); key == name && part != "" {
@@ -122,7 +123,7 @@ func (w *Rewrite) apply(r Request, matched StringMatch) Request {
 	return r
 }
 
-// withMetadata sets a value, copying the objects on the way to it and making those that are missing.
+// withMetadata sets a value in a copy of the metadata. It creates missing objects of the path.
 func withMetadata(object map[string]any, steps []string, value any) map[string]any {
 	if len(steps) == 0 {
 		if whole, ok := value.(map[string]any); ok {

@@ -2,7 +2,7 @@ package model
 
 import "net/netip"
 
-// Key names a thing within a mesh. Names of different kinds of things may be equal.
+// Key identifies an item within a mesh. Items of different kinds may have the same key.
 type Key struct {
 	Mesh string `json:"mesh"`
 	Name string `json:"name"`
@@ -11,7 +11,8 @@ type Key struct {
 // String gives "mesh/name".
 func (k Key) String() string { return k.Mesh + "/" + k.Name }
 
-// Model is all meshes that the objects of all clusters describe. Use Canonical before comparing or hashing one.
+// Model contains the meshes that the objects of all clusters describe. Call Canonical before comparing or hashing a
+// model.
 type Model struct {
 	Meshes                []Mesh                `json:"meshes,omitempty"`
 	Workloads             []Workload            `json:"workloads,omitempty"`
@@ -22,21 +23,21 @@ type Model struct {
 	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
-// Egress says what becomes of traffic to a place that the workload has not declared.
+// Egress is the rule for traffic to destinations that are not declared as backends.
 type Egress string
 
 const (
 	// EgressDeny resets connections to undeclared ports and answers 404 for undeclared hosts on declared HTTP ports.
 	EgressDeny Egress = "Deny"
-	// EgressAllow passes undeclared traffic on, unchanged, to where the application sent it.
+	// EgressAllow forwards undeclared traffic unchanged to its original destination.
 	EgressAllow Egress = "Allow"
 )
 
-// AddressFamily says which IP family is resolved for names and used towards the application.
+// AddressFamily is the IP family of DNS lookups and of connections to the application.
 type AddressFamily string
 
 const (
-	// AnyFamily prefers IPv6 answers, takes IPv4 otherwise, and talks to the application over IPv4.
+	// AnyFamily prefers IPv6 addresses, falls back to IPv4, and connects to the application over IPv4.
 	AnyFamily AddressFamily = ""
 	// IPv4Only ignores IPv6 answers.
 	IPv4Only AddressFamily = "IPv4"
@@ -44,7 +45,7 @@ const (
 	IPv6Only AddressFamily = "IPv6"
 )
 
-// Mesh is one realm of names, identities and defaults.
+// Mesh is a scope for names, identities and defaults.
 type Mesh struct {
 	Name        string `json:"name"`
 	TrustDomain string `json:"trustDomain,omitempty"`
@@ -55,17 +56,17 @@ type Mesh struct {
 	Origin      Origin        `json:"origin,omitzero"`
 }
 
-// Role tells a workload's own sidecar from a proxy that stands alone.
+// Role distinguishes sidecars from standalone gateways.
 type Role string
 
 const (
-	// RoleSidecar proxies for one application, both ways.
+	// RoleSidecar proxies inbound and outbound traffic of one application.
 	RoleSidecar Role = "Sidecar"
-	// RoleGateway has no application: what arrives is routed to services.
+	// RoleGateway has no application: it routes inbound traffic to services.
 	RoleGateway Role = "Gateway"
 )
 
-// Workload is a set of equal instances of an application, or of a gateway: what it listens on and what it may reach.
+// Workload is a set of equal instances of an application or gateway, with its listeners and backends.
 type Workload struct {
 	Key
 	Role      Role       `json:"role"`
@@ -74,9 +75,9 @@ type Workload struct {
 	Backends []Backend `json:"backends,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
-	// NodeID is the xDS node id of the workload's sidecars, in the form that users of the API know from their dashboards.
+	// NodeID is the xDS node id of the workload's sidecars.
 	NodeID string `json:"nodeID,omitempty"`
-	// StatsTags are tags of every metric of the workload's sidecars, under the names that users of the API know.
+	// StatsTags are tags of every metric of the workload's sidecars.
 	StatsTags []StatsTag `json:"statsTags,omitempty"`
 	Origin    Origin     `json:"origin,omitzero"`
 }
@@ -93,21 +94,21 @@ type Backend struct {
 	Origin  Origin `json:"origin,omitzero"`
 }
 
-// Listener is a socket on which a workload takes connections.
+// Listener is a socket on which a workload accepts connections.
 type Listener struct {
 	Port     uint16   `json:"port,omitempty"`
 	Protocol Protocol `json:"protocol"`
 	// Socket is the file name of a unix listener, which has no port.
 	Socket string `json:"socket,omitempty"`
-	// Peer restricts a UDP listener to one remote address and port; its zero value takes all comers.
+	// Peer restricts a UDP listener to one remote address and port; the zero value accepts every peer.
 	Peer netip.AddrPort `json:"peer,omitzero"`
-	// Router names the routes that arriving traffic takes. Empty means: hand it to the application on the same port.
+	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port.
 	Router   string   `json:"router,omitempty"`
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 	Origin   Origin   `json:"origin,omitzero"`
 }
 
-// Service is a name that clients dial.
+// Service is a host name that clients connect to.
 type Service struct {
 	// Key.Name is the host name, without port.
 	Key
@@ -115,28 +116,28 @@ type Service struct {
 	Aliases []string `json:"aliases,omitempty"`
 	// Addresses are virtual addresses by which protocols without a host name find the service.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// Router names the router that answers. Empty is legal: every request is answered "not found".
+	// Router names the service's router. Without one, every request is answered with 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`
 }
 
-// Router is an ordered list of routes, on the ports that clients dial.
+// Router is an ordered list of routes on the ports of a service.
 type Router struct {
 	Key
 	Ports []RouterPort `json:"ports,omitempty"`
-	// Routes are tried in this order; the first that matches decides.
+	// Routes are matched in this order; the first match wins.
 	Routes []Route `json:"routes,omitempty"`
 	Origin Origin  `json:"origin,omitzero"`
 }
 
-// RouterPort is a port that clients dial, and the protocol they speak there.
+// RouterPort is a port of a service, with its protocol.
 type RouterPort struct {
 	Port     uint16   `json:"port"`
 	Protocol Protocol `json:"protocol"`
 	Origin   Origin   `json:"origin,omitzero"`
 }
 
-// Identity is who a workload is, as its certificate says: spiffe://<trust domain>/ns/<namespace>/sa/<account>.
+// Identity is the SPIFFE identity in a workload's certificate: spiffe://<trust domain>/ns/<namespace>/sa/<account>.
 type Identity struct {
 	TrustDomain string `json:"trustDomain"`
 	Namespace   string `json:"namespace"`
@@ -158,15 +159,15 @@ type Endpoint struct {
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 	Identity  Identity     `json:"identity,omitzero"`
 	Ready     bool         `json:"ready"`
-	// Groups are the groups of endpoints that this one belongs to besides its workload, in canonical order. They are what
-	// registries and label selectors come down to: a dialect works out who belongs where.
+	// Groups are the groups of endpoints that this one belongs to besides its workload, in canonical order. Dialects
+	// derive them from service registries and label selectors.
 	Groups []string `json:"groups,omitempty"`
 	// Weight is the share of this endpoint among its peers, from 1; 0 means 1.
 	Weight   uint32   `json:"weight,omitempty"`
 	Locality Locality `json:"locality,omitzero"`
 }
 
-// Instance is a pod, or whatever else runs a workload.
+// Instance is a running instance of a workload, usually a pod.
 type Instance struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
@@ -179,10 +180,11 @@ type Locality struct {
 	Zone    string `json:"zone,omitempty"`
 }
 
-// AuthorizationPolicy permits callers, by identity, to use a workload. A workload that no AuthorizationPolicy names is open to its mesh.
+// AuthorizationPolicy allows clients, by identity, to call a workload. A workload without policies accepts every client
+// of its mesh.
 type AuthorizationPolicy struct {
 	Key
-	// Workload is the name of the workload whose callers are restricted.
+	// Workload is the name of the protected workload.
 	Workload string     `json:"workload"`
 	Sources  []Identity `json:"sources,omitempty"`
 	// Port restricts the permission to one listener; 0 means all.

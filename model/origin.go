@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// ObjectRef names a user's object. Group is the API group, without the version: kinds of two groups may have one name. Namespace is
-// empty for cluster-scoped objects, Cluster for the home cluster.
+// ObjectRef names a user's object. Group is the API group, without the version: kinds of two groups may have one name.
+// Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
 type ObjectRef struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`

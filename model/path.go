@@ -7,10 +7,11 @@ import (
 	"strings"
 )
 
-// canonicalPath gives the one form of a request target that is matched and forwarded, so that no spelling of a path gets past a
-// route: backslashes are slashes, characters are escaped if they must be and not if they need not, then dot segments are resolved
-// (RFC 3986, 6.2.2), then slashes that repeat are merged. Segments may carry parameters ("..;x" is a dot segment). Escaped slashes
-// stay escaped, and the query stays as it is. It reports false for what has no such form: an escaped NUL, or bytes that no URL has.
+// canonicalPath returns the canonical form of a request target, which is matched and forwarded. Different spellings of
+// a path cannot bypass a route: backslashes become slashes, percent-encoding is normalized, then dot segments are
+// removed (RFC 3986, 6.2.2), then repeated slashes are merged. Segments may have parameters ("..;x" is a dot segment).
+// Escaped slashes stay escaped, and the query is unchanged. It reports false if the path contains an escaped NUL or
+// bytes that are invalid in a URL.
 func canonicalPath(target string) (string, bool) {
 	if target == "" || target[0] != '/' {
 		return target, true
@@ -30,8 +31,8 @@ func canonicalPath(target string) (string, bool) {
 	return path, true
 }
 
-// escape undoes escapes of letters, digits and "-._~", unless they would complete a broken escape before them, and escapes those
-// ASCII characters that URLs have only so. It reports false when there is an escaped NUL.
+// escape decodes escaped unreserved characters, unless the result completes a broken escape before them, and escapes
+// the ASCII characters that are invalid in a URL. It reports false for an escaped NUL.
 func escape(path string) (string, bool) {
 	var out []byte
 	for i := 0; i < len(path); i++ {

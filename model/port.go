@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// portBuilder gathers the services behind a port that a workload may dial.
+// portBuilder collects the services on one outbound port.
 type portBuilder struct {
 	port     uint16
 	bindings []Binding
-	// hosts finds bindings by host name, in lower case; streams are those without.
+	// hosts maps lower-case host names to bindings; streams are the bindings without host names.
 	hosts   map[string]int
 	streams []int
 }
@@ -33,7 +33,7 @@ func (p *portBuilder) add(b Binding) {
 	p.bindings = append(p.bindings, b)
 }
 
-// has tells whether the service is bound with the protocol already.
+// has reports whether the service already has a binding with the protocol.
 func (p *portBuilder) has(b Binding) bool {
 	same := func(i int) bool { return p.bindings[i].Service == b.Service && p.bindings[i].Protocol == b.Protocol }
 	if !b.Protocol.Requests() {
@@ -43,8 +43,8 @@ func (p *portBuilder) has(b Binding) bool {
 	return known && same(i)
 }
 
-// conflict finds a binding that traffic for the new one could not be told from, and says why. Requests carry a host name, whose
-// case does not count; plain streams can only be told apart by the address that was dialled.
+// conflict returns a binding whose traffic cannot be distinguished from the new one's, and the reason. Requests are
+// distinguished by host name, ignoring case; plain streams only by their original destination address.
 func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 	for _, h := range b.Hosts {
 		if i, known := p.hosts[strings.ToLower(h)]; known && b.Protocol.Requests() {
@@ -54,7 +54,7 @@ func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 	for i, other := range p.bindings {
 		if b.Protocol.Requests() {
 			if len(p.streams) == 0 {
-				break // however many services there are
+				break // keeps the cost independent of the number of services
 			}
 			if !slices.Contains(p.streams, i) {
 				continue

@@ -2,7 +2,7 @@ package model
 
 import "time"
 
-// Protocol is what two sides speak over a connection.
+// Protocol is the application protocol of a connection.
 type Protocol string
 
 // The protocols of all dialects. TLS is not a protocol but a property of a hop.
@@ -17,15 +17,15 @@ const (
 	JSONSocket Protocol = "jsonsocket"
 )
 
-// Requests tells whether the protocol carries requests with a host, a path and headers.
+// Requests reports whether the protocol has requests with a host, a path and headers.
 func (p Protocol) Requests() bool {
 	return p == HTTP || p == HTTP2 || p == GRPC || p == WebSocket
 }
 
-// Multiplexed tells whether the protocol carries many requests over one connection at a time.
+// Multiplexed reports whether the protocol multiplexes requests over one connection.
 func (p Protocol) Multiplexed() bool { return p == HTTP2 || p == GRPC }
 
-// Duration is a time span that reads as text ("15s") in JSON and YAML. Zero means "no limit" wherever the model has one.
+// Duration is a duration that is encoded as text ("15s") in JSON and YAML. Zero means "no limit".
 type Duration time.Duration
 
 // MarshalText gives the text of time.Duration.
@@ -43,8 +43,8 @@ func (d *Duration) UnmarshalText(text []byte) error {
 
 // Timeouts bound one hop. Dialects fill in their defaults, so that zero always means "no limit".
 type Timeouts struct {
-	// Request bounds a request from its first byte to the end of the answer, retries included.
+	// Request bounds a request from its first byte to the end of the response, retries included.
 	Request Duration `json:"request,omitzero"`
-	// Idle bounds how long a stream or connection may be silent.
+	// Idle bounds the time without activity on a stream or connection.
 	Idle Duration `json:"idle,omitzero"`
 }

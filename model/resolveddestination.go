@@ -2,16 +2,17 @@ package model
 
 import "slices"
 
-// ResolvedDestination is what a destination leads to at one time. All workloads that have the destination share it.
+// ResolvedDestination is a destination with its current endpoints. All workloads that have the destination share it.
 type ResolvedDestination struct {
 	Mesh        Mesh        `json:"mesh"`
 	Destination Destination `json:"destination"`
-	// Endpoints are the ready ones, in canonical order, of a destination that is found by instances.
+	// Endpoints are the ready endpoints in canonical order. The list is empty unless Discovery.Kind is
+	// DiscoverInstances.
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
 
-// ResolveDestination makes a reach of all endpoints of a destination. Those that are not ready are left out: they get no traffic, and nothing
-// is to change when they come or go.
+// ResolveDestination creates a ResolvedDestination from all endpoints of a destination. It drops endpoints that are not
+// ready: they get no traffic, and their changes must not change the result.
 func ResolveDestination(mesh Mesh, d Destination, all []Endpoint) ResolvedDestination {
 	r := ResolvedDestination{Mesh: mesh, Destination: d}
 	if d.Discovery.Kind != DiscoverInstances {

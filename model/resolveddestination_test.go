@@ -6,7 +6,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// What a destination leads to are the ready endpoints of its group or, without one, of its workload; a name is for others to resolve.
+// What a destination leads to are the ready endpoints of its group or, without one, of its workload; a name is for
+// others to resolve.
 func TestResolvedDestinationHasReadyEndpoints(t *testing.T) {
 	m := shop()
 	pod := func(name, workload string, ready bool, groups ...string) model.Endpoint {

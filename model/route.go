@@ -1,9 +1,9 @@
 package model
 
-// Route says where matching traffic goes.
+// Route forwards matching traffic.
 type Route struct {
 	Name string `json:"name"`
-	// Port restricts the route to one port of its router; 0 means every port whose protocol it speaks.
+	// Port restricts the route to one port of its router; 0 means every port with its protocol.
 	Port     uint16   `json:"port,omitempty"`
 	Protocol Protocol `json:"protocol"`
 	Match    Match    `json:"match,omitzero"`
@@ -11,7 +11,7 @@ type Route struct {
 	Origin   Origin   `json:"origin,omitzero"`
 }
 
-// Match is a conjunction: each field that is set must hold. The zero value matches everything.
+// Match is a conjunction: each field that is set must match. The zero value matches everything.
 type Match struct {
 	// Hosts restricts gateways' routes to requests for one of these host names; "*.domain" is a suffix.
 	Hosts   []string     `json:"hosts,omitempty"`
@@ -24,7 +24,7 @@ type Match struct {
 	Predicate *Predicate `json:"predicate,omitempty"`
 }
 
-// StringMatch compares a string. The zero value matches everything. Comparison is of bytes, case counts.
+// StringMatch compares a string. The zero value matches everything. Comparison is bytewise and case-sensitive.
 type StringMatch struct {
 	Kind  MatchKind `json:"kind,omitempty"`
 	Value string    `json:"value,omitempty"`
@@ -43,8 +43,8 @@ const (
 	Present MatchKind = "Present"
 )
 
-// FieldMatch compares a header (names ignore case; several fields of a name are one value, joined by commas) or a query parameter
-// (names do not; the first of a name counts, and values are compared without decoding them).
+// FieldMatch compares a header (names ignore case; several fields of a name are one value, joined by commas) or a query
+// parameter (names do not; the first of a name counts, and values are compared without decoding them).
 type FieldMatch struct {
 	Name  string    `json:"name"`
 	Kind  MatchKind `json:"kind"`
@@ -52,17 +52,17 @@ type FieldMatch struct {
 	// Start and End bound a Range of decimal integers: Start <= value < End.
 	Start int64 `json:"start,omitempty"`
 	End   int64 `json:"end,omitempty"`
-	// Invert turns the comparison round; an absent field then counts as empty, so that it usually matches.
+	// Invert negates the comparison; an absent field then counts as empty, so that it usually matches.
 	Invert bool `json:"invert,omitempty"`
 }
 
-// Action is what becomes of matching traffic: it goes to weighted destinations, or on to a service of its own routes.
+// Action is applied to matching traffic: it goes to weighted destinations, or to the routes of a service.
 type Action struct {
 	// Destinations share the traffic in proportion to their weights, which need not add up to 100.
 	Destinations []WeightedDestination `json:"destinations,omitempty"`
-	// Service hands the request to the routes of a service, on a port of its router. Only routes of listeners may do so (gateways).
+	// Service applies the routes of a service, on a port of its router. Only inbound routes may set it (gateways).
 	Service *ServiceTarget `json:"service,omitempty"`
-	// ForwardChain and Egress are the chains of destinations that a stream passes on its way there and back (l7mp).
+	// ForwardChain and Egress are the destinations that a stream passes in each direction (l7mp).
 	ForwardChain []string `json:"forwardChain,omitempty"`
 	ReverseChain []string `json:"reverseChain,omitempty"`
 	Rewrite      *Rewrite `json:"rewrite,omitempty"`
@@ -71,7 +71,7 @@ type Action struct {
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
 
-// WeightedDestination is a share of traffic. Weight 0 gets none, unless all weights are 0, which is refused before it gets here.
+// WeightedDestination is a share of traffic. A target with weight 0 gets no traffic.
 type WeightedDestination struct {
 	Destination string `json:"destination"`
 	Weight      uint32 `json:"weight"`
@@ -84,13 +84,13 @@ type ServiceTarget struct {
 	Port    uint16 `json:"port,omitempty"`
 }
 
-// Rewrite changes a request before it is forwarded. Empty fields leave things as they are.
+// Rewrite changes a request before it is forwarded. Empty fields change nothing.
 type Rewrite struct {
 	Host string `json:"host,omitempty"`
 	// Path replaces the whole path; PathPrefix replaces the prefix that matched.
 	Path       string  `json:"path,omitempty"`
 	PathPrefix *string `json:"pathPrefix,omitempty"`
-	// Headers are set, in place of what the request has under these names.
+	// Headers replace the headers of the request with the same names.
 	Headers []Header `json:"headers,omitempty"`
 	// Metadata sets values in the connection's metadata (l7mp): path -> JSON value.
 	Metadata []MetadataSet `json:"metadata,omitempty"`
@@ -102,24 +102,24 @@ type MetadataSet struct {
 	Value any    `json:"value"`
 }
 
-// Retry repeats failed tries. Retries 0 means: one try, whatever Conditions says.
+// Retry retries failed attempts. Retries 0 means one attempt, whatever Conditions contains.
 type Retry struct {
-	// Retries is the number of tries after the first.
+	// Retries is the maximum number of retries.
 	Retries uint32 `json:"retries,omitempty"`
-	// PerTry bounds each try; zero leaves only the request's timeout.
+	// PerTry bounds each attempt; with zero only the request timeout applies.
 	PerTry Duration `json:"perTry,omitzero"`
-	// Conditions lists the failures that are worth another try.
+	// Conditions lists the failures that are retried.
 	Conditions []RetryCondition `json:"conditions,omitempty"`
-	// StatusCodes are HTTP answers that are worth another try.
+	// StatusCodes are the HTTP status codes that are retried.
 	StatusCodes []uint16 `json:"statusCodes,omitempty"`
-	// AvoidPreviousHosts prefers an endpoint that this request has not tried yet.
+	// AvoidPreviousHosts prefers endpoints that this request has not used yet.
 	AvoidPreviousHosts bool `json:"avoidPreviousHosts,omitempty"`
 }
 
-// RetryCondition is a kind of failure that another try may mend.
+// RetryCondition is a kind of failure that can be retried.
 type RetryCondition string
 
-// The failures. The GRPC ones compare the status that the answer ends with.
+// The retry conditions. RetryGRPC conditions compare the grpc-status trailer.
 const (
 	RetryConnectFailure        RetryCondition = "connect-failure"
 	RetryRefusedStream         RetryCondition = "refused-stream"
@@ -132,11 +132,11 @@ const (
 	RetryGRPCUnavailable       RetryCondition = "unavailable"
 )
 
-// Destination is a place that traffic can be sent to: a port of a workload, or a fixed set of addresses.
+// Destination is a target of traffic: a port of a workload, or a fixed set of addresses.
 // Its name never depends on a route, so that connections and health survive a change of routes.
 type Destination struct {
 	Key
-	// Workload is the name of the workload behind it, if it is one.
+	// Workload is the name of the target workload, if there is one.
 	Workload  string    `json:"workload,omitempty"`
 	Port      uint16    `json:"port,omitempty"`
 	Protocol  Protocol  `json:"protocol"`
@@ -145,7 +145,7 @@ type Destination struct {
 	Origin    Origin    `json:"origin,omitzero"`
 }
 
-// DiscoveryKind is a way to find the addresses of a destination.
+// DiscoveryKind is the way in which the endpoints of a destination are discovered.
 type DiscoveryKind string
 
 const (
@@ -155,30 +155,30 @@ const (
 	DiscoverDNSEndpoints DiscoveryKind = "DNSEndpoints"
 	// DiscoverInstances takes the endpoints of a group, which may be instances of several workloads.
 	DiscoverInstances DiscoveryKind = "Instances"
-	// DiscoverStatic takes the addresses that are written down.
+	// DiscoverStatic uses the configured addresses.
 	DiscoverStatic DiscoveryKind = "Static"
 )
 
-// Discovery says how the addresses of a destination are found.
+// Discovery configures how the endpoints of a destination are discovered.
 type Discovery struct {
 	Kind DiscoveryKind `json:"kind"`
 	// Hostname is a fully qualified name, without trailing dot, for the DNS kinds.
 	Hostname string `json:"hostname,omitempty"`
-	// Group names the endpoints for DiscoverInstances: those that have it among their Groups. Empty: the instances of the
-	// destination's workload.
+	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
+	// the destination's workload.
 	Group string `json:"group,omitempty"`
 	// Addresses are host:port pairs or socket files, for DiscoverStatic.
 	Addresses []StaticAddress `json:"addresses,omitempty"`
 }
 
-// StaticAddress is an address that a user wrote down: an IP address or name, or a socket file.
+// StaticAddress is a configured address: an IP address, a host name or a socket file.
 type StaticAddress struct {
 	Host   string `json:"host,omitempty"`
 	Socket string `json:"socket,omitempty"`
 	Weight uint32 `json:"weight,omitempty"`
 }
 
-// BalancePolicy is a way to choose among endpoints.
+// BalancePolicy is a load balancing policy.
 type BalancePolicy string
 
 // The balancing policies; the zero value is RoundRobin.
@@ -187,7 +187,7 @@ const (
 	ConsistentHash BalancePolicy = "ConsistentHash"
 )
 
-// Balance says how endpoints share the traffic of a destination.
+// Balance configures load balancing among the endpoints of a destination.
 type Balance struct {
 	Policy BalancePolicy `json:"policy,omitempty"`
 	// HashKey is the metadata path whose value is hashed.

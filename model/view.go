@@ -8,27 +8,28 @@ import (
 	"strings"
 )
 
-// View is what one workload must know of the model, but for the endpoints of its destinations, which come and go: see ResolvedDestination.
+// View is the part of the model that one workload needs, without the endpoints of its destinations: see
+// ResolvedDestination.
 type View struct {
 	Mesh     Mesh     `json:"mesh"`
 	Workload Workload `json:"workload"`
-	// Inbound are the workload's listeners, each with the routes that arriving traffic takes.
+	// Inbound are the workload's listeners, each with the routes for inbound traffic.
 	Inbound []Inbound `json:"inbound,omitempty"`
-	// Outbound are the ports that the workload may dial, and the services behind each.
+	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
-	// Destinations are those that the routes above lead to.
+	// Destinations are the targets of the routes above.
 	Destinations []Destination `json:"destinations,omitempty"`
-	// AuthorizationPolicies restrict who may call this workload.
+	// AuthorizationPolicies are the policies of this workload.
 	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
-// Inbound is a listener and its routes; without routes the application behind it takes the traffic.
+// Inbound is a listener and its routes; without routes, traffic goes to the application.
 type Inbound struct {
 	Listener Listener `json:"listener"`
 	Routes   []Route  `json:"routes,omitempty"`
 }
 
-// Outbound is a port that the workload may dial.
+// Outbound is an outbound port of the workload.
 type Outbound struct {
 	Port     uint16    `json:"port"`
 	Bindings []Binding `json:"bindings"`
@@ -44,7 +45,7 @@ type Binding struct {
 	Origin    Origin       `json:"origin,omitzero"`
 }
 
-// Catalog finds the items of a model that views are made of. It reports false for what is not there.
+// Catalog finds the items of a model that a view consists of. It reports false for items that do not exist.
 type Catalog interface {
 	Mesh(name string) (Mesh, bool)
 	Workload(Key) (Workload, bool)
@@ -53,11 +54,12 @@ type Catalog interface {
 	Services(mesh string) []Service
 	Router(Key) (Router, bool)
 	Destination(Key) (Destination, bool)
-	// AuthorizationPolicies restrict who may call a workload.
+	// AuthorizationPolicies returns the policies of a workload.
 	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }
 
-// NewView makes the view of a workload, and findings about what it cannot have. It reports false if there is no such workload.
+// NewView creates the view of a workload, with findings about conflicts. It reports false if the workload or its mesh
+// does not exist.
 func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	w, ok := c.Workload(key)
 	if !ok {
@@ -95,7 +97,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	return v, SortFindings(b.findings), true
 }
 
-// backendsOf lists the services that a workload may reach, in canonical order.
+// backendsOf lists the backends of a workload, in canonical order.
 func backendsOf(c Catalog, w Workload) []Backend {
 	if !w.BackendsAll {
 		return w.Backends
@@ -107,12 +109,12 @@ func backendsOf(c Catalog, w Workload) []Backend {
 	return all
 }
 
-// viewBuilder gathers what a view reaches.
+// viewBuilder collects the ports and destinations of a view.
 type viewBuilder struct {
 	Catalog
 	mesh  string
 	ports map[uint16]*portBuilder
-	// destinations are those asked for so far; nil if there is none of the name.
+	// destinations caches lookups by name; a nil value means that the destination does not exist.
 	destinations map[string]*Destination
 	findings     []Finding
 }
@@ -120,7 +122,7 @@ type viewBuilder struct {
 func (b *viewBuilder) addService(backend Backend) {
 	service, known := b.Service(Key{b.mesh, backend.Service})
 	if !known {
-		return // the dialect has said so already
+		return // the dialect reports a finding
 	}
 	router, known := b.Router(Key{b.mesh, service.Router})
 	if !known {
@@ -150,8 +152,8 @@ func (b *viewBuilder) addService(backend Backend) {
 	}
 }
 
-// routes picks the routes of a router that apply on a port and notes the destinations they lead to. Targets without
-// a destination are dropped; the dialect has said so already.
+// routes selects the routes of a router for a port and adds their destinations. It drops targets whose destination does
+// not exist; the dialect reports a finding for them.
 func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Route {
 	var out []Route
 	for _, r := range router.Routes {
@@ -169,7 +171,7 @@ func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Ro
 	return out
 }
 
-// addDestination notes a destination, and tells whether it exists.
+// addDestination adds a destination to the view and reports whether it exists.
 func (b *viewBuilder) addDestination(name string) bool {
 	d, asked := b.destinations[name]
 	if !asked {

@@ -49,7 +49,8 @@ func TestViewWithoutMesh(t *testing.T) {
 	}
 }
 
-// Requests name their host, so any number of services can share a port. Streams can be told apart by the address they go to.
+// Requests name their host, so any number of services can share a port. Streams can be told apart by the address they
+// go to.
 func TestServicesOnOnePort(t *testing.T) {
 	at := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }
 	type service struct {

@@ -13,11 +13,11 @@ import (
 var (
 	driversMutex sync.RWMutex
 	drivers      = make(map[string]Driver)
-	// defaultClass names the driver of pods that name none.
+	// defaultClass is the driver of pods without a sidecarClass.
 	defaultClass string
 )
 
-// errNotInstalled says that a control plane used drivers before it chose one.
+// errNotInstalled is returned if no driver is installed.
 var errNotInstalled = errors.New("sidecar: unknown driver (forgot to init?)")
 
 // Register makes a sidecar driver available under a name. It panics if the driver is nil or the name is taken: both are
@@ -41,8 +41,8 @@ func Drivers() []string {
 	return slices.Sorted(maps.Keys(drivers))
 }
 
-// RendererOf gives the renderer of a registered driver. It reports false for a name that is not known, and for a driver that does
-// not render.
+// RendererOf returns the renderer of a registered driver. It reports false for an unknown driver, and for a driver
+// without a renderer.
 func RendererOf(name string) (Renderer, bool) {
 	driversMutex.RLock()
 	defer driversMutex.RUnlock()
@@ -50,8 +50,8 @@ func RendererOf(name string) (Renderer, bool) {
 	return renderer, ok
 }
 
-// InstallDriver sets the default driver: that of contexts which name no class. An unknown name is an error that lists the known
-// ones.
+// InstallDriver sets the default driver: that of contexts which name no class. An unknown name is an error that lists
+// the known ones.
 func InstallDriver(driverName string) error {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
@@ -62,7 +62,7 @@ func InstallDriver(driverName string) error {
 	return nil
 }
 
-// InitDriver is InstallDriver by its other name.
+// InitDriver is an alias of InstallDriver.
 func InitDriver(driverName string) error { return InstallDriver(driverName) }
 
 // Patch calls the Patch of the driver that the InjectorContext in ctx names, or of the default one.

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// Configurator gives the settings that drivers need: those of one class.
+// Configurator returns the settings of one sidecarClass.
 type Configurator interface {
 	GetSidecarClass() string
 	GetSidecarImage() string
@@ -19,19 +19,20 @@ type MeshConfig struct {
 	Sidecar Settings `json:"sidecar"`
 }
 
-// Settings are the sidecar settings of the mesh. The images at the top take precedence over those of the default driver. They say nothing
-// about the sidecars of other drivers: one proxy's image would not do for another.
+// Settings are the sidecar settings of the mesh. The images at the top take precedence over those of the default
+// driver. They do not apply to other drivers.
 type Settings struct {
 	// SidecarClass names the default driver: that of pods which name none.
 	SidecarClass string `json:"sidecarClass,omitempty"`
 	// SidecarImage is the image of the default driver's proxy; it holds the agent as well.
 	SidecarImage string `json:"sidecarImage,omitempty"`
-	// InitContainerImage is the image of the init container that captures traffic. It holds no proxy: other drivers use it too if their
-	// entry names none.
+	// InitContainerImage is the image of the init container that captures traffic. It holds no proxy: other drivers use
+	// it too if their entry names none.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
-	// SidecarDrivers are the drivers that pods may name, besides the default one. Each is started, on its own ProxyServerPort.
+	// SidecarDrivers are the drivers that pods may name, besides the default one. Each is started, on its own
+	// ProxyServerPort.
 	SidecarDrivers []DriverSettings `json:"sidecarDrivers,omitempty"`
 }
 
@@ -47,7 +48,7 @@ type DriverSettings struct {
 // DefaultProxyServerPort is where sidecars reach the control plane unless the entry of their driver says otherwise.
 const DefaultProxyServerPort = 15128
 
-// Classes lists the drivers that there are settings for, each once: the default one, then the others in their order.
+// Classes lists the distinct drivers with settings: the default driver first, then the others in order.
 func (c *MeshConfig) Classes() []string {
 	out := []string{c.Sidecar.SidecarClass}
 	for _, d := range c.Sidecar.SidecarDrivers {
@@ -58,7 +59,7 @@ func (c *MeshConfig) Classes() []string {
 	return out
 }
 
-// Of gives the configuration as the sidecars of a class have it; an empty class is the default one.
+// Of returns the configuration of a sidecarClass; the empty class is the default.
 func (c *MeshConfig) Of(class string) *MeshConfig {
 	if class == "" || strings.EqualFold(class, c.Sidecar.SidecarClass) {
 		return c
@@ -71,10 +72,11 @@ func (c *MeshConfig) Of(class string) *MeshConfig {
 	return &own
 }
 
-// GetSidecarClass names the class that the settings are those of: the default driver, unless Of gave them.
+// GetSidecarClass returns the sidecarClass of the settings: the default driver, or the argument of Of.
 func (c *MeshConfig) GetSidecarClass() string { return c.Sidecar.SidecarClass }
 
-// GetSidecarImage gives the image of the proxy: that of the mesh for the default driver, else that of the driver's entry.
+// GetSidecarImage gives the image of the proxy: that of the mesh for the default driver, else that of the driver's
+// entry.
 func (c *MeshConfig) GetSidecarImage() string {
 	if c.Sidecar.SidecarImage != "" {
 		return c.Sidecar.SidecarImage

@@ -23,10 +23,11 @@ var (
 	ControllerCtxKey = contextKey{"controller"}
 )
 
-// CommonName is the name of a sidecar: "<pod>.<service account>.<namespace>". It is informative; identity is the SPIFFE id.
+// CommonName is the name of a sidecar: "<pod>.<service account>.<namespace>". It is informative; identity is the SPIFFE
+// id.
 type CommonName string
 
-// InjectorContext is what Patch gets to know about a pod, and where it puts its answer.
+// InjectorContext is the input and output of Patch for one pod.
 type InjectorContext struct {
 	context.Context
 
@@ -41,8 +42,8 @@ type InjectorContext struct {
 	Configurator    Configurator
 	// KubeClient reads; Patch writes nothing.
 	KubeClient kubernetes.Interface
-	// BootstrapCertificate is the PEM bundle by which the sidecar trusts the control plane. There is no key in it: keys are
-	// made in the pod.
+	// BootstrapCertificate is the PEM bundle by which the sidecar trusts the control plane. There is no key in it: keys
+	// are made in the pod.
 	BootstrapCertificate         []byte
 	ContainerPullPolicy          corev1.PullPolicy
 	InboundPortExclusionList     []int
@@ -50,22 +51,25 @@ type InjectorContext struct {
 	OutboundIPRangeInclusionList []string
 	OutboundIPRangeExclusionList []string
 	OriginalHealthProbes         HealthProbes
-	// DryRun tells that the pod will not be created.
+	// DryRun is true if the pod will not be created.
 	DryRun bool
 
-	// SidecarClass names the driver of the pod, which Patch calls; empty is the default. Configurator is that of the class.
+	// SidecarClass names the driver of the pod, which Patch calls; empty is the default. Configurator is that of the
+	// class.
 	SidecarClass string
 	// Workload is the workload that the pod is an instance of.
 	Workload model.Workload
 	// Node is the xDS node id of the sidecar.
 	Node string
-	// Sidecar is the driver's answer.
+	// Sidecar is the output of the driver.
 	Sidecar *Spec
 }
 
-// Spec is what a driver's sidecar needs in a pod. The injector adds the agent, certificates, volumes and capture.
+// Spec is the specification of a driver's sidecar in a pod. The injector adds the agent, certificates, volumes and
+// capture.
 type Spec struct {
-	// Container has the name, image, environment, ports and resources of the sidecar; its command is set by the injector.
+	// Container has the name, image, environment, ports and resources of the sidecar; its command is set by the
+	// injector.
 	Container corev1.Container
 	// Command starts the sidecar once certificates are there; the agent supervises it.
 	Command []string
@@ -75,8 +79,8 @@ type Spec struct {
 	ReadyURL string
 	// MetricsURL gives the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
-	// Drain is run in the sidecar's container when the pod is told to stop, while the application still serves: it should make
-	// callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
+	// Drain is run in the sidecar's container when the termination of the pod starts, while the application still serves: it
+	// should make callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
 	Drain []string
 }
 
@@ -116,7 +120,7 @@ func (c *InjectorContext) Done() <-chan struct{} { return parent(c.Context).Done
 // Err is that of the context it wraps.
 func (c *InjectorContext) Err() error { return parent(c.Context).Err() }
 
-// ControllerContext is what Start gets to know about the control plane.
+// ControllerContext is the input of Start.
 type ControllerContext struct {
 	context.Context
 
@@ -126,16 +130,18 @@ type ControllerContext struct {
 	Configurator    Configurator
 	// MeshCatalog gives the current views and their changes, for drivers that deliver configuration themselves.
 	MeshCatalog Catalog
-	// Deliver makes the control plane listen on ProxyServerPort, render the views of the workloads that have pods of the class, and
-	// push what changed over xDS. A driver that does not call it in Start has the port for itself.
+	// Deliver makes the control plane listen on ProxyServerPort, render the views of the workloads that have pods of
+	// the class, and push what changed over xDS. A driver that does not call it in Start has the port for itself.
 	Deliver func(Renderer)
-	// DebugHandlers are served by the debug server, behind its authorisation; Start adds to them. Two drivers with one path are
-	// an error. "anymesh proxy config" asks for /debug/<class>?mesh=M&workload=W, which lists what is rendered unless Start adds it.
+	// DebugHandlers are served by the debug server, behind its authorization; Start adds to them. Two drivers with one
+	// path are an error. "anymesh proxy config" asks for /debug/<class>?mesh=M&workload=W, which lists what is rendered
+	// unless Start adds it.
 	DebugHandlers map[string]http.Handler
 	CancelFunc    func()
 	Stop          chan struct{}
 
-	// SidecarClass names the driver that Start starts; empty is the default. Configurator and ProxyServerPort are those of the class.
+	// SidecarClass names the driver that Start starts; empty is the default. Configurator and ProxyServerPort are those
+	// of the class.
 	SidecarClass string
 }
 
@@ -156,13 +162,13 @@ func (c *ControllerContext) Done() <-chan struct{} { return parent(c.Context).Do
 // Err is that of the context it wraps.
 func (c *ControllerContext) Err() error { return parent(c.Context).Err() }
 
-// Catalog is the mesh as the control plane sees it.
+// Catalog returns the current state of the mesh.
 type Catalog interface {
-	// View gives the current view of a workload.
+	// View returns the current view of a workload.
 	View(workload model.Key) (*model.View, bool)
-	// ResolvedDestination gives what a destination of a view leads to at present.
+	// ResolvedDestination returns a destination of a view with its current endpoints.
 	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
-	// Workloads lists the workloads that there are.
+	// Workloads lists all workloads.
 	Workloads() []model.Key
 }
 

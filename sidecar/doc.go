@@ -1,4 +1,5 @@
-// Package sidecar is the contract between Anymesh and the drivers of sidecar proxies. Third parties build drivers on it.
+// Package sidecar is the contract between Anymesh and the drivers of sidecar proxies. Third parties build drivers on
+// it.
 //
 // In: for each new pod an InjectorContext, for the running control plane a ControllerContext; both are found in the
 // context that a Driver's methods get, under InjectorCtxKey and ControllerCtxKey. Out: what the driver's sidecar needs

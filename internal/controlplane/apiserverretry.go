@@ -8,13 +8,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// probeInterval is how often an API server that is away is looked for.
+// probeInterval is the interval of probes while the API server is unreachable.
 const probeInterval = time.Second
 
-// withAPIServerRetry has requests wait while the API server is away, and go on as soon as it is back. It is for those that list and watch:
-// client-go has each of them pause, for up to a minute in the end, for the sake of API servers with thousands of clients, and what
-// is changed after the return would be as late. Here one looks for all. It tells what it finds, and nil when it is over.
-func withAPIServerRetry(config *rest.Config, report func(trouble error)) *rest.Config {
+// withAPIServerRetry delays requests while the API server is unreachable, and continues them when it responds again. It
+// is for list and watch requests: client-go backs off up to a minute for each of them, and changes would arrive that
+// late. One request probes the API server for all others. report receives each error, and nil when the API server
+// responds.
+func withAPIServerRetry(config *rest.Config, report func(err error)) *rest.Config {
 	config = rest.CopyConfig(config)
 	config.Wrap(func(next http.RoundTripper) http.RoundTripper { return &retryTransport{next: next, report: report} })
 	return config
@@ -22,26 +23,26 @@ func withAPIServerRetry(config *rest.Config, report func(trouble error)) *rest.C
 
 type retryTransport struct {
 	next   http.RoundTripper
-	report func(trouble error)
+	report func(err error)
 
 	mu      sync.Mutex
-	probing chan struct{} // closed when the one who looks has ended; nil while nobody does
+	probing chan struct{} // closed when the running probe ends; nil if none runs
 }
 
-// WrappedRoundTripper lets Kubernetes' libraries find the transport below.
-func (a *retryTransport) WrappedRoundTripper() http.RoundTripper { return a.next }
+// WrappedRoundTripper returns the next transport, for client-go.
+func (t *retryTransport) WrappedRoundTripper() http.RoundTripper { return t.next }
 
-// RoundTrip implements http.RoundTripper. An error is that the request is not wanted any more.
-func (a *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
+// RoundTrip implements http.RoundTripper. It returns an error only if the request's context has ended.
+func (t *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	for {
-		response, err := a.next.RoundTrip(r)
+		response, err := t.next.RoundTrip(r)
 		if err == nil || r.Context().Err() != nil {
 			return response, err
 		}
-		others, first := a.startOrJoinProbe()
+		others, first := t.startOrJoinProbe()
 		if first {
-			a.probe(r, err)
-			a.endProbe()
+			t.probe(r, err)
+			t.endProbe()
 			continue
 		}
 		select {
@@ -52,50 +53,51 @@ func (a *retryTransport) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 }
 
-// startOrJoinProbe makes the first who asks the one who looks. The others wait until the channel is closed.
-func (a *retryTransport) startOrJoinProbe() (others <-chan struct{}, first bool) {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	if a.probing != nil {
-		return a.probing, false
+// startOrJoinProbe reports whether the caller must probe. If not, it returns a channel that is closed when the probe
+// ends.
+func (t *retryTransport) startOrJoinProbe() (others <-chan struct{}, first bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.probing != nil {
+		return t.probing, false
 	}
-	a.probing = make(chan struct{})
+	t.probing = make(chan struct{})
 	return nil, true
 }
 
-func (a *retryTransport) endProbe() {
-	a.mu.Lock()
-	defer a.mu.Unlock()
-	close(a.probing)
-	a.probing = nil
+func (t *retryTransport) endProbe() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(t.probing)
+	t.probing = nil
 }
 
-// probe asks for something small until there is an answer, whatever it says, or the request is not wanted any more.
-func (a *retryTransport) probe(r *http.Request, trouble error) {
-	question := r.Clone(r.Context())
-	question.URL.Path, question.URL.RawPath, question.URL.RawQuery = "/version", "", ""
-	for trouble != nil {
-		a.report(trouble)
+// probe sends GET /version until the API server responds, with any status, or until the request is canceled.
+func (t *retryTransport) probe(r *http.Request, err error) {
+	version := r.Clone(r.Context())
+	version.URL.Path, version.URL.RawPath, version.URL.RawQuery = "/version", "", ""
+	for err != nil {
+		t.report(err)
 		select {
 		case <-time.After(probeInterval):
 		case <-r.Context().Done():
 			return
 		}
-		var answer *http.Response
-		if answer, trouble = a.next.RoundTrip(question); trouble == nil {
-			_ = answer.Body.Close() // that it came is enough
+		var response *http.Response
+		if response, err = t.next.RoundTrip(version); err == nil {
+			_ = response.Body.Close() // any response is enough
 		}
 	}
-	a.report(nil)
+	t.report(nil)
 }
 
-// reportAPIServer notes whether the API server is away, and says so once.
+// reportAPIServer records whether the API server is reachable, and logs each change.
 func (cp *controlPlane) reportAPIServer(err error) {
 	switch since, changed := cp.progress.setUnreachable(err); {
 	case !changed:
 	case err != nil:
-		cp.Log.Warn("the API server is away; it is looked for all the time, and sidecars keep what they have", "error", err)
+		cp.Log.Warn("the API server is unreachable; probing it, and sidecars keep their configuration", "error", err)
 	default:
-		cp.Log.Info("the API server is back", "after", time.Since(since).Round(time.Millisecond))
+		cp.Log.Info("the API server is reachable again", "after", time.Since(since).Round(time.Millisecond))
 	}
 }

@@ -37,7 +37,8 @@ func ask(ctx context.Context, through http.RoundTripper, path string) error {
 	return response.Body.Close()
 }
 
-// Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back, and it is told once a look.
+// Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back,
+// and it is told once a look.
 func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kinds, outage = 20, 10 * time.Minute
@@ -78,7 +79,7 @@ func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	})
 }
 
-// The one who looks may be stopped. Then another one does, and nobody who is stopped waits.
+// If the probing request is canceled, another request takes over. Canceled requests return immediately.
 func TestCanceledProbeIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var back atomic.Bool
@@ -116,7 +117,7 @@ func TestCanceledProbeIsTakenOver(t *testing.T) {
 	})
 }
 
-// One who looks does not make the others wait for what it is there for.
+// A slow response to the probing request does not delay the other requests.
 func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
@@ -146,7 +147,7 @@ func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	})
 }
 
-// An answer is one, whatever it says: its sender is there.
+// A response with an error status shows that the API server is reachable.
 func TestErrorStatusIsNotRetried(t *testing.T) {
 	through := awaitingFor(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil

@@ -14,11 +14,12 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// defaultPodWatchTimeout is how long a sidecar waits for us to hear of its pod: the certificate may be faster than the watch.
+// defaultPodWatchTimeout bounds the wait for the pod of a sidecar: the sidecar may connect before the watch event of
+// its pod arrives.
 const defaultPodWatchTimeout = 3 * time.Second
 
-// authorizer finds the workload of a sidecar of a driver by the pod that its certificate names. What the sidecar says of itself can only
-// agree with that.
+// authorizer authorizes the sidecars of a driver. The pod in the client certificate determines the workload; the node
+// id of the request must match it.
 func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 	return func(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
 		if len(peer.Chain) == 0 {

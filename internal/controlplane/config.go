@@ -19,33 +19,34 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// StatusWritesPerSecond is how many statuses are written a second at most, unless Config says otherwise.
+// StatusWritesPerSecond is the default of Config.StatusWritesPerSecond.
 const StatusWritesPerSecond = status.WritesPerSecond
 
-// Config is what a control plane is told at its start. KubeConfig and Namespace are required.
+// Config configures a control plane. KubeConfig and Namespace are required.
 type Config struct {
 	KubeConfig *rest.Config
-	// Namespace is our own.
+	// Namespace is the namespace of the control plane.
 	Namespace string
 	Mesh      *sidecar.MeshConfig
-	// TrustDomain of the identities that we issue.
+	// TrustDomain is the trust domain of issued identities.
 	TrustDomain string
-	// CertificateLifetime of sidecars and of our own servers, RootLifetime of the root that signs them.
+	// CertificateLifetime is the lifetime of the certificates of sidecars and servers, RootLifetime that of the root
+	// CA.
 	CertificateLifetime, RootLifetime time.Duration
-	// StatusWritesPerSecond bounds the writing of statuses; the constant of that name if it is 0.
+	// StatusWritesPerSecond limits status writes; 0 means the constant of that name.
 	StatusWritesPerSecond int
 	PullPolicy            corev1.PullPolicy
-	// Dialects are the settings of the dialects; their trust domain is the one above, and takes its place.
+	// Dialects are the settings of the dialects. TrustDomain replaces their trust domain.
 	Dialects dialect.Settings
-	// Name of this replica, for the election of the one that writes status.
+	// Name is the name of this replica, for leader election.
 	Name string
-	// Addresses to listen on.
+	// The listen addresses.
 	SigningAddress, WebhookAddress, MetricsAddress, DebugAddress string
 	Log                                                          *slog.Logger
 }
 
-// LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are errors, and a mesh
-// that names no driver has the default one of this program.
+// LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are
+// errors, and a mesh that names no driver has the default one of this program.
 func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -65,8 +66,8 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	return config, nil
 }
 
-// LoadDialectValues reads the settings of the dialects: the file dialects.json of the ConfigMap preset-mesh-config. An empty path means
-// none.
+// LoadDialectValues reads the settings of the dialects: the file dialects.json of the ConfigMap preset-mesh-config. An
+// empty path means none.
 func LoadDialectValues(path string) (map[string]json.RawMessage, error) {
 	if path == "" {
 		return nil, nil
@@ -82,10 +83,10 @@ func LoadDialectValues(path string) (map[string]json.RawMessage, error) {
 	return values, nil
 }
 
-// service is the DNS name of our Service: with the cluster's domain, as sidecars and agents use it.
+// service returns the DNS name of the control plane's Service with the cluster domain, as sidecars and agents use it.
 func (c Config) service() string { return "anymesh." + c.Namespace + ".svc.cluster.local" }
 
-// serviceNames are all names under which we are reached; the API server leaves the domain out.
+// serviceNames returns all DNS names of the Service; the API server omits the cluster domain.
 func (c Config) serviceNames() []string {
 	return []string{c.service(), "anymesh." + c.Namespace + ".svc"}
 }

@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// serveDebug serves snapshots and profiles on the loopback address alone. Who may look is the API server's to say: whoever may
-// port-forward to our pod.
+// serveDebug serves snapshots and profiles on the loopback address only. Access requires the right to port-forward to
+// the pod.
 func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	if err := checkLoopback(cp.DebugAddress); err != nil {
 		return err
@@ -37,19 +37,19 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	return serve(ctx, "debug server", cp.DebugAddress, loopbackHostOnly(mux), nil)
 }
 
-// checkLoopback refuses an address that others can reach.
+// checkLoopback rejects addresses that are not on the loopback interface.
 func checkLoopback(address string) error {
 	host, _, err := net.SplitHostPort(address)
 	if err != nil {
 		return fmt.Errorf("debug address %q: %w", address, err)
 	}
 	if ip, err := netip.ParseAddr(host); err != nil || !ip.IsLoopback() {
-		return fmt.Errorf("debug address %q is not on the loopback interface: there is no other authorisation in front of it; use 127.0.0.1 and kubectl port-forward", address)
+		return fmt.Errorf("debug address %q is not on the loopback interface: it has no other authorization; use 127.0.0.1 and kubectl port-forward", address)
 	}
 	return nil
 }
 
-// loopbackHostOnly refuses requests under any other name than that of this machine: a web page could have its own name lead here.
+// loopbackHostOnly rejects requests whose Host is not a loopback name, to prevent DNS rebinding.
 func loopbackHostOnly(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := r.Host
@@ -73,7 +73,7 @@ func (cp *controlPlane) dumpModel(w http.ResponseWriter, _ *http.Request) {
 	writeJSON(w, state.Index.Model)
 }
 
-// dumpView shows the view of the workload that the query names, and what its destinations lead to.
+// dumpView writes the view of the workload in the query, with the endpoints of its destinations.
 func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 	key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
 	view, ok := cp.engine.View(key)
@@ -93,7 +93,8 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 	writeJSON(w, shown)
 }
 
-// dumpConfiguration shows what a driver's sidecars of the workload that the query names are to have, for drivers that do not themselves.
+// dumpConfiguration writes the configuration of a workload's sidecars, for drivers without a debug handler of their
+// own.
 func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
@@ -121,5 +122,5 @@ func writeJSON(w http.ResponseWriter, value any) {
 	w.Header().Set("Content-Type", "application/json")
 	encoder := json.NewEncoder(w)
 	encoder.SetIndent("", "  ")
-	_ = encoder.Encode(value) // the reader has gone away
+	_ = encoder.Encode(value) // the client disconnected
 }

@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Nobody but whoever may port-forward is to reach the debug server.
+// The debug server accepts requests only on and for the loopback address.
 func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:9091": true, "[::1]:9091": true, ":9091": false, "0.0.0.0:9091": false, "10.0.0.1:9091": false, "localhost:9091": false, "nonsense": false,

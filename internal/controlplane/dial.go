@@ -10,12 +10,12 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/socket"
 )
 
-// dialTimeout is how long it may take to reach the API server. What the network swallows is sent again after longer and longer, so a new
-// attempt is better soon.
+// dialTimeout bounds connection attempts to the API server. TCP retransmits lost packets with growing delays, so a new
+// attempt is faster.
 const dialTimeout = 5 * time.Second
 
-// dialDirectly has connections to the API server read and written directly: an event that comes in by a system call of Go's wakes the thread
-// that watches for those, and what follows is paid for twice.
+// dialDirectly makes connections to the API server use direct reads and writes, which bypass Go's network poller. The
+// poller costs an additional thread wakeup for each watch event.
 func dialDirectly(config *rest.Config) *rest.Config {
 	config = rest.CopyConfig(config)
 	dial := config.Dial

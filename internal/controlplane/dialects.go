@@ -2,7 +2,7 @@ package controlplane
 
 import "anymesh.dev/anymesh/internal/dialect"
 
-// implementing picks the dialects that have an optional part of the contract.
+// implementing returns the dialects that implement an optional interface.
 func implementing[T any](dialects []dialect.Dialect) []T {
 	var out []T
 	for _, d := range dialects {
@@ -13,7 +13,7 @@ func implementing[T any](dialects []dialect.Dialect) []T {
 	return out
 }
 
-// readinessGateDialect is a dialect whose former controller opened readiness gates of pods.
+// readinessGateDialect is a dialect whose former controller managed readiness gates of pods.
 type readinessGateDialect interface {
 	ReadinessGates() []dialect.ReadinessGate
 }

@@ -1,5 +1,6 @@
-// Package controlplane puts the parts of the control plane together and runs them.
+// Package controlplane assembles and runs the control plane.
 //
-// In: a connection to Kubernetes and the mesh's configuration. Out: a discovery server and a signing endpoint for sidecars, webhooks
-// for the API server, statuses and events for users, metrics for operators. This is the only place where the parts meet.
+// In: a Kubernetes client configuration and the mesh configuration. Out: an xDS server and a signing endpoint for
+// sidecars, webhooks for the API server, statuses and events for users, metrics for operators. Only this package
+// connects the other packages.
 package controlplane

@@ -22,14 +22,15 @@ import (
 // driver is a sidecar driver that this control plane serves.
 type driver struct {
 	delivery.Class
-	mesh      *sidecar.MeshConfig // as its sidecars have it
+	mesh      *sidecar.MeshConfig // the configuration of its sidecars
 	deliverer *delivery.Deliverer
-	xds       *xds.Server // nil if the driver delivers by itself
+	xds       *xds.Server // nil if the driver delivers configuration itself
 	probes    sidecar.HealthProbes
 }
 
-// newDrivers finds the drivers that a mesh configuration asks for: the default one, and each with an entry. Drivers that this program
-// does not have are passed over, except for the default one; two on one port are an error.
+// newDrivers returns the drivers of a mesh configuration: the default driver, and each driver with an entry.
+// Unregistered drivers are skipped with a warning, except for the default driver, which is an error. Two drivers on one
+// port are an error.
 func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*driver, error) {
 	if err := sidecar.InstallDriver(mesh.GetSidecarClass()); err != nil {
 		return nil, fmt.Errorf("sidecarClass of the mesh configuration: %w", err)
@@ -38,7 +39,7 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 	ports := map[uint32]string{}
 	for _, name := range mesh.Classes() {
 		if !slices.Contains(sidecar.Drivers(), name) {
-			log.Warn("an entry of sidecarDrivers is passed over: this program has no such driver", "sidecarName", name, "known", sidecar.Drivers())
+			log.Warn("entry of sidecarDrivers is ignored: the driver is not registered", "sidecarName", name, "known", sidecar.Drivers())
 			continue
 		}
 		d := &driver{Class: delivery.Class{Name: name, Default: name == mesh.GetSidecarClass()}, mesh: mesh.Of(name)}
@@ -54,7 +55,7 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 
 func (d *driver) port() uint32 { return d.mesh.GetProxyServerPort() }
 
-// deliverers are those of all drivers.
+// deliverers returns the deliverers of all drivers.
 func (cp *controlPlane) deliverers() delivery.Drivers {
 	var out delivery.Drivers
 	for _, d := range cp.drivers {
@@ -63,7 +64,7 @@ func (cp *controlPlane) deliverers() delivery.Drivers {
 	return out
 }
 
-// startDriver lets a driver begin, and gives it a discovery server if it wants the control plane to deliver.
+// startDriver starts a driver, and creates an xDS server for it if the driver sets a renderer.
 func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	started := &sidecar.ControllerContext{
 		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace, KubeConfig: cp.KubeConfig,
@@ -96,7 +97,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	return nil
 }
 
-// serveXDS serves the sidecars of a driver.
+// serveXDS runs the xDS server of a driver.
 func (cp *controlPlane) serveXDS(ctx context.Context, d *driver) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", d.port()))
 	if err != nil {
@@ -105,7 +106,7 @@ func (cp *controlPlane) serveXDS(ctx context.Context, d *driver) error {
 	return d.xds.Serve(ctx, identity.CloseOnCertificateExpiry(socket.Listener(listener)))
 }
 
-// probeDrivers asks for the health of all drivers.
+// probeDrivers probes the health of all drivers.
 func (cp *controlPlane) probeDrivers(ctx context.Context, which func(sidecar.HealthProbes) *sidecar.HealthProbe) error {
 	var all []error
 	for _, d := range cp.drivers {
@@ -116,13 +117,13 @@ func (cp *controlPlane) probeDrivers(ctx context.Context, which func(sidecar.Hea
 	return errors.Join(all...)
 }
 
-// driverClient is a sidecar's stream, and the driver that it belongs to.
+// driverClient is an xDS client with its driver.
 type driverClient struct {
 	xds.Client
 	Driver string
 }
 
-// clients lists the sidecars of all drivers that are connected, driver by driver.
+// clients lists the connected sidecars of all drivers, grouped by driver.
 func (cp *controlPlane) clients() []driverClient {
 	out := []driverClient{}
 	for _, d := range cp.drivers {
@@ -136,7 +137,7 @@ func (cp *controlPlane) clients() []driverClient {
 	return out
 }
 
-// driverInfo says of a driver what people may want to know.
+// driverInfo describes a driver on the debug server.
 type driverInfo struct {
 	Name    string
 	Default bool
@@ -151,7 +152,7 @@ func (cp *controlPlane) driverInfos() []driverInfo {
 	return out
 }
 
-// wrongServerHint says to a sidecar of a class which server is its own.
+// wrongServerHint returns the part of the denial that names the right server for a sidecar of a class.
 func (cp *controlPlane) wrongServerHint(class string) string {
 	var names []string
 	for _, d := range cp.drivers {

@@ -136,7 +136,7 @@ func TestOneReplicaLeads(t *testing.T) {
 	})
 }
 
-// A leader that is cut off stops before another may begin, and begins again when it may.
+// A leader without access to the API server stops before another replica can acquire the Lease, and may lead again later.
 func TestPartitionedLeaderStopsBeforeTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)
@@ -166,7 +166,7 @@ func TestPartitionedLeaderStopsBeforeTakeover(t *testing.T) {
 	})
 }
 
-// With the API server away for everybody, nobody works, and somebody does as soon as it is back.
+// During an outage of the API server no replica leads. One does when it ends.
 func TestNoLeaderWithoutAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)

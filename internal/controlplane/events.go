@@ -10,10 +10,10 @@ import (
 	"anymesh.dev/anymesh/internal/truncate"
 )
 
-// maxNoteLength is how long the API server allows the text of an event to be, in bytes. It refuses longer ones.
+// maxNoteLength is the API server's limit for the note of an event, in bytes. It rejects longer notes.
 const maxNoteLength = 1024
 
-// recorder sends events, with the repetition of one counted in it.
+// recorder returns a recorder that sends events to the API server and aggregates repeated ones.
 func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
 	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
@@ -23,10 +23,10 @@ func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
 	return truncatingRecorder{broadcaster.NewRecorder(cp.client.Scheme(), "anymesh")}
 }
 
-// truncatingRecorder records events with texts that fit.
+// truncatingRecorder truncates the notes of events to maxNoteLength.
 type truncatingRecorder struct{ events.EventRecorder }
 
-// Eventf is for events.EventRecorder.
+// Eventf implements events.EventRecorder.
 func (f truncatingRecorder) Eventf(regarding, related runtime.Object, kind, reason, action, note string, args ...any) {
 	f.EventRecorder.Eventf(regarding, related, kind, reason, action, "%s", truncated(fmt.Sprintf(note, args...)))
 }

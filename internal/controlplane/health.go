@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// catalog shows drivers the mesh as it is.
+// catalog implements sidecar.Catalog.
 type catalog struct{ *engine.Engine }
 
 // Workloads lists the workloads in canonical order.
@@ -31,7 +31,7 @@ func (c catalog) Workloads() []model.Key {
 	return out
 }
 
-// live tells whether to go on is better than to begin again. Waiting for the API server is.
+// live returns an error if a restart is better than to continue. Waiting for the API server is not such an error.
 func (cp *controlPlane) live(ctx context.Context) error {
 	if !cp.assembled.Load() {
 		return nil
@@ -39,7 +39,8 @@ func (cp *controlPlane) live(ctx context.Context) error {
 	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Liveness })
 }
 
-// ready tells whether we can serve. Once we can, an API server that goes away changes nothing about that: what is known is served on.
+// ready returns an error if the control plane cannot serve sidecars. After the first sync it stays ready when the API
+// server is unreachable, and serves the last configuration.
 func (cp *controlPlane) ready(ctx context.Context) error {
 	if !cp.assembled.Load() || !cp.engine.Ready() {
 		return errors.New(cmp.Or(cp.progress.notReadyReason(), "the control plane is starting"))
@@ -47,7 +48,7 @@ func (cp *controlPlane) ready(ctx context.Context) error {
 	return cp.probeDrivers(ctx, func(p sidecar.HealthProbes) *sidecar.HealthProbe { return p.Readiness })
 }
 
-// probe asks a driver's health endpoint on the loopback address. No endpoint is good health.
+// probe probes a driver's health endpoint on the loopback address. A nil probe succeeds.
 func probe(ctx context.Context, p *sidecar.HealthProbe) error {
 	if p == nil {
 		return nil

@@ -8,13 +8,13 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// authority is who signs, and whom the mesh trusts: of the moment, since the root is rotated.
+// authority returns the current certificate authority and trust bundle. Both change when the root is rotated.
 type authority interface {
 	Current() *identity.CA
 	Bundle() *identity.Bundle
 }
 
-// caStoreOptions say how our authority is kept.
+// caStoreOptions returns the options of the CA store.
 func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOptions {
 	return identity.CAStoreOptions{
 		Namespace: c.Namespace, TrustDomain: c.TrustDomain, Lifetime: c.CertificateLifetime, RootLifetime: c.RootLifetime,
@@ -22,12 +22,12 @@ func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOp
 	}
 }
 
-// dumpIdentity tells the roots and how far their rotation is, and no key.
+// dumpIdentity writes the roots and the state of their rotation, without keys.
 func (cp *controlPlane) dumpIdentity() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.caStore.Status()) })
 }
 
-// registerServingExpiry tells when our own certificate expires.
+// registerServingExpiry registers a metric with the expiry of the control plane's serving certificate.
 func (cp *controlPlane) registerServingExpiry() {
 	cp.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "anymesh_identity_serving_expiry_timestamp_seconds", Help: "When the control plane's own certificate expires, in Unix time.",

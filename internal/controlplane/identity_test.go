@@ -53,8 +53,8 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 	return &out, err
 }
 
-// A sidecar whose certificate expires loses its connection, not only its stream, and is let in again with a fresh one: on the old
-// connection it would for ever be who it was.
+// A sidecar whose certificate expires loses its connection, not only its stream, and is let in again with a fresh one:
+// on the old connection it would for ever be who it was.
 func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	ca := newCA(t)
 	serving, err := identity.NewServingCertificate(ca, []string{"anymesh.test"}, time.Hour)

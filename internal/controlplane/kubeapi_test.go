@@ -21,8 +21,9 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// kubeAPI is enough of an API server for the control plane as it is: discovery, and get, list, watch, create, update, patch and delete
-// of objects of any kind, with one count of versions. Everything is kept in memory, and outlives the servers that serve it.
+// kubeAPI is enough of an API server for the control plane as it is: discovery, and get, list, watch, create, update,
+// patch and delete of objects of any kind, with one count of versions. Everything is kept in memory, and outlives the
+// servers that serve it.
 type kubeAPI struct {
 	mu        sync.Mutex
 	version   int

@@ -59,8 +59,8 @@ var (
 	ofHisto    = regexp.MustCompile(`_(bucket|sum|count)$`)
 )
 
-// Every query of the dashboard asks for metrics and labels that exist, and every metric of ours is to be seen somewhere or is on the
-// page for those who look further.
+// Every query of the dashboard asks for metrics and labels that exist, and every metric of ours is to be seen somewhere
+// or is on the page for those who look further.
 func TestDashboardQueriesExistingMetrics(t *testing.T) {
 	metrics := metricsOf(t)
 	given := []string{"le", "instance", "job"} // of histograms, and of whoever scrapes

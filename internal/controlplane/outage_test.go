@@ -141,7 +141,8 @@ func newPopulatedAPI(t *testing.T, nodes ...string) *kubeAPI {
 	return k
 }
 
-// One after the other, everything that the start needs is away: the control plane waits, says for what, and goes on by itself.
+// One after the other, everything that the start needs is away: the control plane waits, says for what, and goes on by
+// itself.
 func TestStartWaitsForAPIServer(t *testing.T) {
 	k := newPopulatedAPI(t, "back", "front")
 	process := newAPIProcess(t, k)
@@ -184,8 +185,8 @@ func TestStartWaitsForAPIServer(t *testing.T) {
 	r.has("back_a", "front_a")
 }
 
-// answerExpired lets an API server say so often that what it is asked for has expired. If it never stops, client-go asks as fast as its
-// client lets it.
+// answerExpired lets an API server say so often that what it is asked for has expired. If it never stops, client-go
+// asks as fast as its client lets it.
 func answerExpired(times int32) func(http.ResponseWriter, *http.Request) bool {
 	var left atomic.Int32
 	left.Store(times)
@@ -233,8 +234,8 @@ func TestStartWithSlowAPIServer(t *testing.T) {
 	r.has("front_a")
 }
 
-// An API server that goes away takes nothing with it. What changed meanwhile arrives when it is back, also when its history has
-// expired, and when it has to find itself first.
+// An API server that goes away takes nothing with it. What changed meanwhile arrives when it is back, also when its
+// history has expired, and when it has to find itself first.
 func TestAPIServerOutage(t *testing.T) {
 	for name, compact := range map[string]bool{"with its history": false, "without its history": true} {
 		t.Run(name, func(t *testing.T) {

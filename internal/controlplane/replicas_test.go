@@ -30,8 +30,8 @@ func (r *replica) leads() bool {
 	return false
 }
 
-// Of two replicas, both serve and one writes. When it is cut off, the other writes what has not been written, and goes on when the
-// first is back.
+// Of two replicas, both serve and one writes. When it is cut off, the other writes what has not been written, and goes
+// on when the first is back.
 func TestOnlyLeaderWritesStatus(t *testing.T) {
 	t.Parallel()
 	k := newPopulatedAPI(t, "front")

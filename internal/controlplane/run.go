@@ -28,7 +28,7 @@ type controlPlane struct {
 	Config
 	kube     kubernetes.Interface
 	cache    cache.Cache
-	client   client.Client // reads and writes at the API server, past the cache
+	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
 	ca               authority
@@ -44,11 +44,11 @@ type controlPlane struct {
 	podWatchTimeout  time.Duration
 
 	progress  progress
-	assembled atomic.Bool // all of the above is there
+	assembled atomic.Bool // all fields above are set
 }
 
-// Run runs a control plane until the context ends. An error says which part could not start or go on. That the API server is away is
-// none: it is waited for.
+// Run runs a control plane until the context ends. An error names the component that failed. An unreachable API server
+// is not an error: Run waits for it.
 func Run(ctx context.Context, config Config) error {
 	cp, err := prepare(config)
 	if err != nil {
@@ -57,7 +57,7 @@ func Run(ctx context.Context, config Config) error {
 	return cp.runAll(ctx)
 }
 
-// runAll answers probes from the beginning, and starts the rest when the API server lets it.
+// runAll serves health probes immediately, and starts the other components when the API server responds.
 func (cp *controlPlane) runAll(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.serveMetrics(ctx) })
@@ -67,14 +67,14 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 			err = cp.run(ctx)
 		}
 		if ctx.Err() != nil {
-			return nil // we are stopping
+			return nil // shutdown
 		}
 		return err
 	})
 	return group.Wait()
 }
 
-// prepare does what needs no API server.
+// prepare creates the parts that need no API server.
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, podWatchTimeout: defaultPodWatchTimeout}
 	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -97,7 +97,7 @@ func prepare(config Config) (*controlPlane, error) {
 	return cp, nil
 }
 
-// build makes the parts, as soon as the API server answers.
+// build creates the parts that need the API server, and retries until it responds.
 func (cp *controlPlane) build(ctx context.Context) error {
 	err := cp.progress.retry(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
 		cp.cache, err = cache.New(withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), cache.Options{
@@ -124,7 +124,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	}
 	cp.ca = cp.caStore
 	if cp.serving, err = identity.NewServingCertificate(cp.ca, cp.serviceNames(), cp.CertificateLifetime); err != nil {
-		return fmt.Errorf("our own certificate: %w", err)
+		return fmt.Errorf("serving certificate: %w", err)
 	}
 	cp.registerServingExpiry()
 	if cp.traces, err = newTracer(ctx, cp.Name, cp.Log); err != nil {
@@ -137,7 +137,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	return nil
 }
 
-// assemble connects the flow with what it feeds.
+// assemble creates the engine and its sinks.
 func (cp *controlPlane) assemble(ctx context.Context) error {
 	var err error
 	if cp.drivers, err = newDrivers(cp.Mesh, cp.Log, func() { cp.writer.Wake() }); err != nil {
@@ -167,8 +167,8 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	return nil
 }
 
-// run starts everything. Sidecars are served only once every object that exists has been seen: half a mesh is worse than
-// the configuration that they have.
+// run runs all components. The xDS servers start after the first sync: a partial mesh is worse than the configuration
+// that sidecars already have.
 func (cp *controlPlane) run(ctx context.Context) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.Go(func() error { return cp.cache.Start(ctx) })
@@ -183,7 +183,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 	})
 	group.Go(func() error {
 		if err := cp.engine.Await(ctx, func() bool { return true }); err != nil {
-			return nil // we are stopping
+			return nil // shutdown
 		}
 		servers, ctx := errgroup.WithContext(ctx)
 		for _, d := range cp.drivers {

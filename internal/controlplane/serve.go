@@ -19,10 +19,10 @@ import (
 	"anymesh.dev/anymesh/internal/pod/inject"
 )
 
-// maxHeader bounds the header of any request, in bytes.
+// maxHeader limits the header of a request, in bytes.
 const maxHeader = 32 << 10
 
-// serve runs an HTTP server until the context ends, then lets requests finish for a while.
+// serve runs an HTTP server until the context ends, then shuts it down gracefully.
 func serve(ctx context.Context, what, address string, handler http.Handler, config *tls.Config) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -42,7 +42,7 @@ func serve(ctx context.Context, what, address string, handler http.Handler, conf
 		defer close(stopped)
 		grace, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer cancel()
-		_ = server.Shutdown(grace) // what is still open after that is cut off
+		_ = server.Shutdown(grace) // remaining connections are closed
 	})
 	err = server.Serve(listener)
 	if errors.Is(err, http.ErrServerClosed) {

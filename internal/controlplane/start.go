@@ -21,35 +21,35 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// Pauses between attempts at what the start needs of the API server grow from retryBaseDelay to retryMaxDelay, and up to a half is added.
-// An attempt takes no longer than attemptTimeout.
+// At the start, requests to the API server are retried with exponential backoff from retryBaseDelay to retryMaxDelay,
+// with up to 50 % jitter. attemptTimeout bounds each attempt.
 const (
 	retryBaseDelay = 500 * time.Millisecond
 	retryMaxDelay  = 15 * time.Second
 	attemptTimeout = 30 * time.Second
 )
 
-// progress is how far the start is. It is safe for concurrent use.
+// progress is the state of the start. It is safe for concurrent use.
 type progress struct {
 	mu sync.Mutex
-	// waitingFor is what is tried at the moment, and trouble what came of it last time.
+	// waitingFor is the pending step, lastErr the error of its last attempt.
 	waitingFor string
 	lastErr    error
 	kinds      []watchedKind
-	// watchErrors is what came last of listing and watching, by kind.
+	// watchErrors is the last list or watch error, by kind.
 	watchErrors map[string]error
-	// unreachable is why the API server is away, since then; nil while it is not.
+	// unreachable is the error of the unreachable API server, with its start time; nil if the API server is reachable.
 	unreachable error
 	since       time.Time
 }
 
-// watchedKind is a kind whose objects are on their way.
+// watchedKind is a watched kind.
 type watchedKind struct {
 	kind   string
 	synced func() bool
 }
 
-// retry tries until it succeeds, fails for good, or the context ends.
+// retry calls try until it succeeds, returns a permanent error, or the context ends.
 func (p *progress) retry(ctx context.Context, log *slog.Logger, what string, try func(context.Context) error) error {
 	pauses := wait.Backoff{Duration: retryBaseDelay, Factor: 2, Jitter: 0.5, Steps: 100, Cap: retryMaxDelay}
 	defer p.setWaiting("", nil)
@@ -66,7 +66,7 @@ func (p *progress) retry(ctx context.Context, log *slog.Logger, what string, try
 		}
 		p.setWaiting(what, err)
 		pause := pauses.Step()
-		log.Warn("the control plane waits for the API server; it will be asked again", "for", what, "error", err, "after", pause)
+		log.Warn("waiting for the API server; retrying", "for", what, "error", err, "after", pause)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -81,12 +81,13 @@ func (p *progress) setWaiting(what string, err error) {
 	p.waitingFor, p.lastErr = what, err
 }
 
-// permanentError does not go away by trying again.
+// permanentError is an error that a retry cannot fix.
 type permanentError struct{ error }
 
 func (e *permanentError) Unwrap() error { return e.error }
 
-// classifyError lets errors be that an API server that is away, slow or not set up yet may not have tomorrow; all others are permanent.
+// classifyError wraps an error as permanent, unless it can result from an API server that is unreachable, slow or not
+// set up yet.
 func classifyError(err error) error {
 	var status apierrors.APIStatus
 	var transport *url.Error
@@ -96,7 +97,7 @@ func classifyError(err error) error {
 	return &permanentError{err}
 }
 
-// notReadyReason says why the start is not over, or "".
+// notReadyReason returns the reason why the start is not complete, or "".
 func (p *progress) notReadyReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -124,7 +125,8 @@ func (p *progress) notReadyReason() string {
 	}
 }
 
-// setUnreachable notes whether the API server is, and why. It returns since when it is or was, and whether that is new.
+// setUnreachable records whether the API server is unreachable. It returns the start time of the outage, and whether
+// the state changed.
 func (p *progress) setUnreachable(err error) (since time.Time, changed bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -135,7 +137,8 @@ func (p *progress) setUnreachable(err error) (since time.Time, changed bool) {
 	return p.since, changed
 }
 
-// watch feeds the flow, and returns when all objects are in. Kinds that the API server does not have yet are waited for.
+// watch connects the informer cache to the engine, and returns when the engine has all objects. It waits for kinds
+// whose CRD is missing.
 func (cp *controlPlane) watch(ctx context.Context) error {
 	for _, kind := range dialect.Kinds(cp.dialects) {
 		name, err := kindOf(cp.client, kind)
@@ -163,7 +166,7 @@ func (p *progress) addKind(kind string, seen func() bool) {
 	p.kinds = append(p.kinds, watchedKind{kind, seen})
 }
 
-// watchFailed remembers what is wrong with a kind, and leaves the rest to the library: it tries again, and keeps what it has.
+// watchFailed records a list or watch error of a kind. client-go retries and keeps the cached objects.
 func (p *progress) watchFailed(ctx context.Context, r *toolscache.Reflector, err error) {
 	toolscache.DefaultWatchErrorHandler(ctx, r, err)
 	description := r.TypeDescription() // *v1.Namespace

@@ -17,8 +17,8 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// newTracer gives a tracer that sends spans to the collector that OpenTelemetry's own environment variables name, and one that does
-// nothing where they name none. While the collector is away spans are lost, and the log says so.
+// newTracer returns a tracer that exports spans to the collector in the OTEL_EXPORTER_OTLP_* environment variables, or
+// a no-op tracer if they are not set. If the collector is unreachable, spans are dropped and an error is logged.
 func newTracer(ctx context.Context, replica string, log *slog.Logger) (*sdktrace.TracerProvider, error) {
 	if os.Getenv("OTEL_EXPORTER_OTLP_ENDPOINT") == "" && os.Getenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT") == "" {
 		return sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())), nil
@@ -36,8 +36,8 @@ func newTracer(ctx context.Context, replica string, log *slog.Logger) (*sdktrace
 	return sdktrace.NewTracerProvider(sdktrace.WithBatcher(exporter), sdktrace.WithResource(about)), nil
 }
 
-// traceChanges makes a span of each change, from the first event to the last byte handed to the discovery server, with one within for
-// each stage.
+// traceChanges creates a span for each change, from its first event to its publication to the xDS server, with a child
+// span for each stage.
 func traceChanges(tracer trace.Tracer) engine.Sink {
 	return func(c engine.Change) {
 		start := c.Since
@@ -49,12 +49,12 @@ func traceChanges(tracer trace.Tracer) engine.Sink {
 			return
 		}
 		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)), attribute.Int("destinations", len(c.Destinations)),
-			attribute.Int("pods", len(c.Pods)), attribute.Int("told", len(c.FindingsChanged)))
+			attribute.Int("pods", len(c.Pods)), attribute.Int("findingsChanged", len(c.FindingsChanged)))
 		end := time.Now()
 		for _, stage := range []struct {
 			name     string
 			from, to time.Time
-		}{{"wait", start, c.Started}, {"settle", c.Started, c.Synced}, {"deliver", c.Synced, end}} {
+		}{{"wait", start, c.Started}, {"sync", c.Started, c.Synced}, {"deliver", c.Synced, end}} {
 			_, span := tracer.Start(ctx, stage.name, trace.WithTimestamp(stage.from))
 			span.End(trace.WithTimestamp(stage.to))
 		}
@@ -62,7 +62,7 @@ func traceChanges(tracer trace.Tracer) engine.Sink {
 	}
 }
 
-// flushTraces sends what is left, for a second at most.
+// flushTraces exports the remaining spans, with a timeout of one second.
 func (cp *controlPlane) flushTraces(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
 	defer cancel()

@@ -39,7 +39,7 @@ func TestChangesAreTraced(t *testing.T) {
 		t.Errorf("the last span is %s", whole.Name())
 	}
 	at := whole.StartTime()
-	for i, name := range []string{"wait", "settle", "deliver"} {
+	for i, name := range []string{"wait", "sync", "deliver"} {
 		s := stages[i]
 		if s.Name() != name || s.Parent().SpanID() != whole.SpanContext().SpanID() || !s.StartTime().Equal(at) {
 			t.Errorf("stage %d is %s from %s, want %s from %s within the change", i, s.Name(), s.StartTime(), name, at)

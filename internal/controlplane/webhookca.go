@@ -4,30 +4,21 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"sync"
 	"time"
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// webhookConfigurations is the name of both configurations by which the API server asks us.
+// webhookConfigurations is the name of the MutatingWebhookConfiguration and of the ValidatingWebhookConfiguration.
 const webhookConfigurations = "anymesh"
 
-// runLeader is the work of the one replica that writes: what became of objects, and the end of those that are being deleted.
-func (cp *controlPlane) runLeader(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { cp.writer.Run(ctx) })
-	both.Go(func() { cp.finalizerRemover.Run(ctx) })
-	both.Wait()
-}
-
-// runWebhookCA tells the API server by which authority it knows our webhooks, and keeps telling it: whoever applies the manifests again
-// empties the field.
+// runWebhookCA keeps the caBundle of the webhook configurations up to date. Applying the manifests again clears the
+// field.
 func (cp *controlPlane) runWebhookCA(ctx context.Context) error {
 	for {
 		if err := cp.updateWebhookCA(ctx); err != nil && ctx.Err() == nil {
-			cp.Log.Warn("the API server does not know our authority yet; it will be tried again", "error", err)
+			cp.Log.Warn("caBundle of the webhook configurations is not updated; retrying", "error", err)
 		}
 		select {
 		case <-ctx.Done():

@@ -10,7 +10,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Whoever applies the manifests again empties what the API server trusts us by; it is filled in again, and nothing else is touched.
+// Whoever applies the manifests again empties what the API server trusts us by; it is filled in again, and nothing else
+// is touched.
 func TestWebhookCABundleIsRestored(t *testing.T) {
 	cp := newPlane()
 	cp.ca = newCA(t)

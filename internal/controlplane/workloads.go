@@ -20,19 +20,19 @@ import (
 type workloadDialect interface {
 	dialect.Dialect
 	inject.Dialect
-	// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those of the
-	// pod's own, and of Namespaces that one.
+	// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads
+	// those of the pod's own, and of Namespaces that one.
 	WorkloadReads() []client.Object
-	// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of those kinds. It reports
-	// false if there is none; an error is the reason why the pod is refused.
+	// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of those
+	// kinds. It reports false if there is none; an error is the reason why the pod is refused.
 	SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error)
 }
 
 // workloads finds the workload of a pod that is being created.
 type workloads struct{ cp *controlPlane }
 
-// SelectWorkload looks at the objects that are watched, and, when those leave the pod without a workload, at the API server itself: the
-// object that selects the pod may have been applied an instant before the pod.
+// SelectWorkload selects the workload of a new pod from the cached objects. If there is none, it reads from the API
+// server: the object that selects the pod may have been created just before the pod.
 func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *corev1.Pod) (model.Workload, bool, error) {
 	selector := d.(workloadDialect)
 	kinds := selector.WorkloadReads()
@@ -55,7 +55,7 @@ func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *co
 	return workload, true, nil
 }
 
-// relevantTo picks the objects of kinds that count for a pod of a namespace.
+// relevantTo returns a filter for objects of the given kinds that are relevant to a pod of a namespace.
 func relevantTo(kinds []client.Object, namespace string) func(client.Object) bool {
 	types := map[reflect.Type]bool{}
 	for _, kind := range kinds {
@@ -72,7 +72,7 @@ func relevantTo(kinds []client.Object, namespace string) func(client.Object) boo
 	}
 }
 
-// listFromAPIServer reads the objects of kinds that count for a pod of a namespace from the API server.
+// listFromAPIServer reads the objects that are relevant to a pod of a namespace from the API server.
 func (w workloads) listFromAPIServer(ctx context.Context, kinds []client.Object, namespace string) ([]client.Object, error) {
 	var out []client.Object
 	for _, kind := range kinds {

@@ -7,36 +7,38 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Class is a driver whose sidecars get what a Deliverer publishes.
+// Class identifies the driver for which a Deliverer publishes.
 type Class struct {
 	// Name is the sidecarClass of the driver.
 	Name string
-	// Default makes it the driver of pods that name none. It serves every workload, so that its pods may come at any time.
+	// Default is true for the driver of pods without a sidecarClass. Its snapshots cover every workload, with or
+	// without pods.
 	Default bool
 }
 
-// Has tells whether a pod of a class is one of this driver.
+// Has reports whether a pod with the given sidecarClass belongs to this driver.
 func (c Class) Has(pod string) bool { return pod == c.Name || pod == "" && c.Default }
 
-// uses tells whether a workload whose pods have these classes has sidecars of this driver. One without pods is taken to get the default.
+// uses reports whether a workload whose pods have these classes has sidecars of this driver. A workload without pods
+// uses the default.
 func (c Class) uses(classes []string) bool {
 	return len(classes) == 0 && c.Default || slices.ContainsFunc(classes, c.Has)
 }
 
-// serves tells whether such a workload is published.
+// serves reports whether such a workload is published.
 func (c Class) serves(classes []string) bool { return c.Default || c.uses(classes) }
 
-// Drivers are the deliverers of all drivers, which serve side by side.
+// Drivers are the deliverers of all drivers.
 type Drivers []*Deliverer
 
-// Deliver is a sink of the flow: each driver publishes what is not as it was.
+// Deliver is an engine.Sink: each deliverer publishes the change.
 func (all Drivers) Deliver(c engine.Change) {
 	for _, d := range all {
 		d.Deliver(c)
 	}
 }
 
-// Findings gives what is wrong between views and the sidecars of all drivers, in canonical order.
+// Findings returns the delivery findings of all drivers, in canonical order.
 func (all Drivers) Findings() []model.Finding {
 	var out []model.Finding
 	for _, d := range all {
@@ -45,7 +47,8 @@ func (all Drivers) Findings() []model.Finding {
 	return model.SortFindings(out)
 }
 
-// affected lists, in order, the workloads whose view changed, and those that got their first sidecar of this driver or lost their last.
+// affected lists, sorted, the workloads whose view changed, and those that gained their first or lost their last
+// sidecar of this driver.
 func (d *Deliverer) affected(c engine.Change) []model.Key {
 	out := slices.Clone(c.Views)
 	for _, key := range c.Classes {
@@ -57,8 +60,8 @@ func (d *Deliverer) affected(c engine.Change) []model.Key {
 	return slices.Compact(out)
 }
 
-// updateUsed notes whether workloads have sidecars of this driver, and tells whether that changes what is to be said: a driver that no pod of a
-// workload has gives no findings about it.
+// updateUsed updates which workloads have sidecars of this driver, and reports whether that changes findings: a driver
+// without pods of a workload reports no findings about it.
 func (d *Deliverer) updateUsed(keys []model.Key) (changed bool) {
 	for _, key := range keys {
 		w := d.workloads[key]
@@ -72,7 +75,7 @@ func (d *Deliverer) updateUsed(keys []model.Key) (changed bool) {
 	return changed
 }
 
-// activeFindings are the findings that count.
+// activeFindings returns the findings of a workload that has sidecars of this driver, else none.
 func (w *workload) activeFindings() []model.Finding {
 	if !w.used {
 		return nil

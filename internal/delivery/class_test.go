@@ -92,7 +92,8 @@ func (p *pair) says(t *testing.T, when string, usual, second []string) {
 	}
 }
 
-// A second driver has the workloads that have pods of it, from the first of them to the last, and the default driver has all.
+// A second driver has the workloads that have pods of it, from the first of them to the last, and the default driver
+// has all.
 func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)
@@ -174,7 +175,7 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 	}
 }
 
-// Findings come and go with the pods, and whoever shows them is told.
+// Findings appear and disappear with the pods, and the callback is called.
 func TestFindingsFollowPodDrivers(t *testing.T) {
 	p := newPair(t)
 	p.set(t, shop)

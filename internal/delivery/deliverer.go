@@ -16,7 +16,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Publisher is what the discovery server does with configuration.
+// Publisher is the part of the xDS server that receives snapshots.
 type Publisher interface {
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
 	Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool
@@ -24,17 +24,18 @@ type Publisher interface {
 	Disconnect(match func(xds.Client) bool) int
 }
 
-// Mesh is what sidecars must know, as it is now.
+// Mesh returns the current state of the mesh.
 type Mesh interface {
 	View(workload model.Key) (*model.View, bool)
 	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
 	WorkloadOf(podUID string) (model.Workload, bool)
-	// Classes lists the classes of a workload's pods, ClassOf gives that of one; empty is that of a pod that names none.
+	// Classes lists the sidecarClasses of a workload's pods, ClassOf returns the class of one pod; empty means no
+	// annotation.
 	Classes(workload model.Key) []string
 	ClassOf(podUID string) string
 }
 
-// Deliverer renders views for the sidecars of one driver and publishes them. Its zero value is not usable; use New.
+// Deliverer renders views for the sidecars of one driver and publishes them. Use New.
 type Deliverer struct {
 	publisher Publisher
 	mesh      Mesh
@@ -51,25 +52,27 @@ type Deliverer struct {
 	rendered     *prometheus.CounterVec
 }
 
-// workload is what became of a view.
+// workload is the rendered state of a view.
 type workload struct {
-	// own are the resources of the view, destinations those that it leads to, as they were published last.
+	// own are the last published resources of the view, destinations its last published destinations.
 	own          resources
 	destinations []model.Key
-	// owner is where a resource is reported that comes from no field.
+	// owner is the origin of resources that have no other.
 	owner    model.Origin
 	findings []model.Finding
-	// used is whether a pod of the workload has the driver.
+	// used is true if a pod of the workload has the driver.
 	used bool
 }
 
-// destination is what became of a reach: rendered once, for all workloads that have it, and as long as there are any.
+// destination is a rendered destination. It is rendered once for all workloads that use it, and dropped with its last
+// user.
 type destination struct {
 	resources resources
 	users     map[model.Key]struct{}
 }
 
-// New makes a deliverer for the sidecars of one driver. It delivers nothing until it has a publisher, a mesh and a renderer.
+// New creates a deliverer for the sidecars of one driver. It publishes nothing until it has a publisher, a mesh and a
+// renderer.
 func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
@@ -78,24 +81,25 @@ func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	}
 }
 
-// Connect says where configuration comes from and goes to; call it before the first change.
+// Connect sets the source and the target of configuration; call it before the first change.
 func (d *Deliverer) Connect(m Mesh, p Publisher) { d.mesh, d.publisher = m, p }
 
-// SetRenderer is a driver's Deliver; call it before the first change.
+// SetRenderer sets the renderer; it is the Deliver function of the driver's ControllerContext. Call it before the first
+// change.
 func (d *Deliverer) SetRenderer(r sidecar.Renderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.renderer = r
 }
 
-// Renders tells whether there is a renderer: a driver that delivers by itself gives none.
+// Renders reports whether there is a renderer. A driver that delivers configuration itself sets none.
 func (d *Deliverer) Renders() bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.renderer != nil
 }
 
-// Deliver is a sink of the flow: it publishes what is not as it was.
+// Deliver is an engine.Sink: it renders and publishes a change.
 func (d *Deliverer) Deliver(c engine.Change) {
 	d.mu.Lock()
 	changed := d.deliver(c)
@@ -112,7 +116,7 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	updates := d.renderDestinations(c.Destinations)
 	for _, key := range d.affected(c) {
 		changed = d.syncWorkload(key, c.Since) || changed
-		delete(updates, key) // with the whole view they have been published
+		delete(updates, key) // syncWorkload published them in the snapshot
 	}
 	for _, key := range slices.SortedFunc(maps.Keys(updates), model.Key.Compare) {
 		u := updates[key]
@@ -123,7 +127,7 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	return d.pruneRejections() || changed
 }
 
-// syncWorkload publishes a workload as it is now, or removes it, and tells whether there is something else to say of it.
+// syncWorkload publishes the current state of a workload, or removes it, and reports whether its findings changed.
 func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) {
 	before := d.workload(key).activeFindings()
 	classes := d.mesh.Classes(key)
@@ -136,14 +140,15 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 		return len(before) > 0
 	}
 	if err := d.publish(key, view, since); err != nil {
-		d.log.Error("view is not delivered; sidecars keep what they have", "workload", key, "driver", d.class.Name, "error", err)
+		d.log.Error("view is not delivered; sidecars keep their configuration", "workload", key, "driver", d.class.Name, "error", err)
 	}
 	w := d.workloads[key]
 	w.used = d.class.uses(classes)
 	return !slices.Equal(before, w.activeFindings())
 }
 
-// publish renders a view. If that fails, what was published before stays, and the workload's owner is told.
+// publish renders a view and publishes its snapshot. On error the previous snapshot stays, and the workload gets a
+// finding.
 func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
 	d.rendered.WithLabelValues("view").Inc()
 	rendered, findings := d.renderer.Render(view)
@@ -175,7 +180,7 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 	return nil
 }
 
-// snapshot is all that the sidecars of a workload must know.
+// snapshot returns all resources of a workload.
 func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
 	all := w.own.appendTo(nil)
 	for _, to := range w.destinations {
@@ -184,7 +189,7 @@ func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
 	return xds.NewSnapshot(all...)
 }
 
-// workload gives what is known of a workload; nothing yet is fine.
+// workload returns the rendered state of a workload; it is empty for a new one.
 func (d *Deliverer) workload(key model.Key) *workload {
 	if w := d.workloads[key]; w != nil {
 		return w
@@ -192,13 +197,14 @@ func (d *Deliverer) workload(key model.Key) *workload {
 	return &workload{}
 }
 
-// removeWorkload forgets a workload.
+// removeWorkload drops a workload and its unused destinations.
 func (d *Deliverer) removeWorkload(key model.Key) {
 	d.removeUser(key, d.workload(key).destinations, nil)
 	delete(d.workloads, key)
 }
 
-// disconnectMoved sends sidecars away whose pod is an instance of another workload now, or has another driver; they come back and are placed anew.
+// disconnectMoved disconnects sidecars whose pod changed its workload or driver. They reconnect and are authorized
+// again.
 func (d *Deliverer) disconnectMoved(pods []string) {
 	to := map[string]string{}
 	for _, uid := range pods {

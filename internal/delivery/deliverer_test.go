@@ -112,8 +112,8 @@ func (c clumsy) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return resources, findings
 }
 
-// TestLastGoodConfigurationStays lets the driver fail for one workload: that one keeps what it has, the others go on, and its owner
-// is told.
+// TestLastGoodConfigurationStays lets the driver fail for one workload: that one keeps what it has, the others go on,
+// and its owner is told.
 func TestLastGoodConfigurationStays(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)

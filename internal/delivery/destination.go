@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// resources are encoded, each with the fields that it comes from.
+// resources are encoded resources, each with its origins.
 type resources map[xds.Ref]resource
 
 type resource struct {
@@ -33,7 +33,7 @@ func encode(rendered []sidecar.Resource) (resources, error) {
 	return out, nil
 }
 
-// appendTo appends the encoded resources, in no order.
+// appendTo appends the encoded resources, unsorted.
 func (rs resources) appendTo(to []*xds.Resource) []*xds.Resource {
 	for _, r := range rs {
 		to = append(to, r.Resource)
@@ -41,14 +41,14 @@ func (rs resources) appendTo(to []*xds.Resource) []*xds.Resource {
 	return to
 }
 
-// update is what became of some destinations of a workload.
+// update is a difference between two sets of resources.
 type update struct {
 	changed []*xds.Resource
 	removed []xds.Ref
 }
 
-// renderDestinations renders destinations that lead elsewhere than before, and gives what that changes for each workload. Those that nobody has are
-// rendered when somebody does.
+// renderDestinations renders changed destinations, and returns the resulting update of each workload. It skips
+// destinations without users: addUser renders them.
 func (d *Deliverer) renderDestinations(keys []model.Key) map[model.Key]*update {
 	updates := map[model.Key]*update{}
 	for _, key := range keys {
@@ -74,7 +74,7 @@ func (d *Deliverer) renderDestinations(keys []model.Key) map[model.Key]*update {
 	return updates
 }
 
-// renderDestination renders a destination as it is now. If that fails, it stays as it was.
+// renderDestination renders the current state of a destination. On error the previous resources stay.
 func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 	leads, there := d.mesh.ResolvedDestination(key)
 	if !there {
@@ -84,7 +84,7 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 	d.rendered.WithLabelValues("destination").Inc()
 	now, err := encode(d.renderer.RenderDestination(leads))
 	if err != nil {
-		d.log.Error("destination is not delivered; sidecars keep what they have", "destination", key, "driver", d.class.Name, "error", err)
+		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", key, "driver", d.class.Name, "error", err)
 		return
 	}
 	to.resources = now
@@ -105,7 +105,7 @@ func diffResources(before, now resources) update {
 	return u
 }
 
-// addUser makes a workload one that has a destination.
+// addUser adds a workload to the users of a destination, and renders the destination for its first user.
 func (d *Deliverer) addUser(key, user model.Key) {
 	to := d.destinations[key]
 	if to == nil {
@@ -116,7 +116,7 @@ func (d *Deliverer) addUser(key, user model.Key) {
 	to.users[user] = struct{}{}
 }
 
-// removeUser takes destinations from a workload, but for those that it keeps. Both lists are in order.
+// removeUser removes a workload from the users of destinations, except for those that it keeps. Both lists are sorted.
 func (d *Deliverer) removeUser(user model.Key, from, keeps []model.Key) {
 	for _, key := range from {
 		if _, kept := slices.BinarySearchFunc(keeps, key, model.Key.Compare); kept {
@@ -129,7 +129,7 @@ func (d *Deliverer) removeUser(user model.Key, from, keeps []model.Key) {
 	}
 }
 
-// findResource gives the resource of a workload as it is now.
+// findResource returns the current resource of a workload.
 func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
 	w := d.workload(key)
 	if r, own := w.own[ref]; own {

@@ -1,6 +1,6 @@
-// Package delivery takes views to sidecars.
+// Package delivery renders views and publishes them to sidecars.
 //
-// In: states of the flow, and the renderer that each driver gave. Out: what each workload's sidecars must know, published to the
-// discovery server of their driver when it changed; and findings: what a view needs that the driver does not support, what it could not render, and
-// what a sidecar refused.
+// In: changes of the engine, and the renderer of each driver. Out: the changed resources of each workload, published to
+// the xDS server of its driver; and findings: features that the driver does not support, views that it cannot render,
+// and resources that a sidecar rejected (NACK).
 package delivery

@@ -10,17 +10,17 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// rejection names a version of a resource that sidecars of a workload refuse.
+// rejection is a version of a resource that sidecars of a workload rejected.
 type rejection struct {
 	workload model.Key
 	ref      xds.Ref
 	version  string
 }
 
-// rejections are what connected sidecars refuse: who, and in which words.
+// rejections maps each rejection to the error messages of connected sidecars, by identity.
 type rejections map[rejection]map[string]string
 
-// add says whether anything is told that was not told before.
+// add records the message of a sidecar, and reports whether the set of messages changed.
 func (all rejections) add(r rejection, identity, message string) bool {
 	before := all.messages(r)
 	if all[r] == nil {
@@ -30,7 +30,7 @@ func (all rejections) add(r rejection, identity, message string) bool {
 	return !slices.Equal(before, all.messages(r))
 }
 
-// drop takes back what a sidecar said about what matches, and says whether nobody else says it.
+// drop removes the matching rejections of a sidecar, and reports whether the set of messages changed.
 func (all rejections) drop(identity string, matches func(rejection) bool) bool {
 	news := false
 	for r, by := range all {
@@ -46,12 +46,12 @@ func (all rejections) drop(identity string, matches func(rejection) bool) bool {
 	return news
 }
 
-// messages are the different words in which a resource is refused, in canonical order.
+// messages returns the distinct error messages about a resource, sorted.
 func (all rejections) messages(r rejection) []string {
 	return slices.Compact(slices.Sorted(maps.Values(all[r])))
 }
 
-// Findings gives what is wrong between views and sidecars, in canonical order.
+// Findings returns the delivery findings, in canonical order.
 func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -70,7 +70,7 @@ func (d *Deliverer) Findings() []model.Finding {
 	return model.SortFindings(out)
 }
 
-// originsOf gives the fields that a resource comes from, as they are now.
+// originsOf returns the current origins of a resource.
 func (d *Deliverer) originsOf(r rejection) []model.Origin {
 	if found, known := d.findResource(r.workload, r.ref); known && len(found.origins) > 0 {
 		return found.origins
@@ -78,9 +78,9 @@ func (d *Deliverer) originsOf(r rejection) []model.Origin {
 	return []model.Origin{d.workload(r.workload).owner}
 }
 
-// Nacked implements xds.Observer: a finding about each field that the refused resources come from.
+// Nacked implements xds.Observer: it adds a finding about each origin of the rejected resources.
 func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, message string) {
-	d.log.Warn("a sidecar refused configuration", "driver", d.class.Name, "workload", key, "client", identity,
+	d.log.Warn("a sidecar rejected configuration", "driver", d.class.Name, "workload", key, "client", identity,
 		"type", typeURL, "resources", names, "error", message)
 	d.mu.Lock()
 	workload, news := parseKey(key), false
@@ -96,12 +96,12 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, messag
 	}
 }
 
-// Acked implements xds.Observer: it takes back what this sidecar refused of the type. What others refuse stays.
+// Acked implements xds.Observer: it removes this sidecar's rejections of the type. Rejections by other sidecars stay.
 func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
 	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
 }
 
-// Disconnected implements xds.Observer: a sidecar that is not there refuses nothing.
+// Disconnected implements xds.Observer: it removes the rejections of this sidecar.
 func (d *Deliverer) Disconnected(key, identity string) {
 	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key })
 }
@@ -115,14 +115,14 @@ func (d *Deliverer) clearRejections(identity string, matches func(rejection) boo
 	}
 }
 
-// parseKey finds a workload by the key under which it is published.
+// parseKey parses the key under which a workload is published.
 func parseKey(key string) model.Key {
 	mesh, name, _ := strings.Cut(key, "/")
 	return model.Key{Mesh: mesh, Name: name}
 }
 
-// pruneRejections takes back what was said about resources that are not published any more, and tells whether there was any: no sidecar
-// may be left to accept another.
+// pruneRejections removes rejections of resources or versions that are no longer published, and reports whether there
+// were any. A sidecar that disconnected never sends an ACK for the new version.
 func (d *Deliverer) pruneRejections() bool {
 	before := len(d.rejected)
 	for r := range d.rejected {

@@ -2,7 +2,7 @@ package delivery
 
 import "github.com/prometheus/client_golang/prometheus"
 
-// Register adds the deliverer's metrics to a registry. Those of several drivers need a label that tells them apart.
+// Register registers the metrics of the deliverer. The registerer must add a label with the driver.
 func (d *Deliverer) Register(r prometheus.Registerer) {
 	gauge := func(name, help string, size func() int) prometheus.Collector {
 		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_delivery_" + name, Help: help}, func() float64 {
@@ -13,13 +13,13 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	}
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
-		gauge("destinations", "Destinations that are rendered, each once for all workloads.", func() int { return len(d.destinations) }),
-		gauge("rejected", "Resources that a connected sidecar refuses.", func() int { return len(d.rejected) }),
+		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int { return len(d.destinations) }),
+		gauge("rejected", "Resources that a connected sidecar rejected.", func() int { return len(d.rejected) }),
 		d.rendered)
 }
 
 func newRendered() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_delivery_rendered_total", Help: "Views and destinations that were rendered.",
+		Name: "anymesh_delivery_rendered_total", Help: "Renderings of views and destinations.",
 	}, []string{"what"})
 }

@@ -18,7 +18,8 @@ import (
 	"anymesh.dev/anymesh/test/poll"
 )
 
-// byNode believes what a sidecar says of itself: workload in the id, pod in the cluster. There are no certificates in this test.
+// byNode believes what a sidecar says of itself: workload in the id, pod in the cluster. There are no certificates in
+// this test.
 func byNode(_ context.Context, _ xds.Peer, node *corev3.Node) (xds.Grant, error) {
 	if node.GetId() == "" {
 		return xds.Grant{}, errors.New("no node id")

@@ -8,17 +8,17 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// AdmissionContext is what the admission of an object reads besides the object.
+// AdmissionContext is the input of admission rules besides the object.
 type AdmissionContext struct {
 	// NamespaceLabels are the labels of the object's namespace; nil for an object without one.
 	NamespaceLabels map[string]string
-	// Objects are those of the kinds that the dialect asks for, as they are stored.
+	// Objects are the stored objects of the kinds that the dialect requests.
 	Objects []client.Object
-	// IPv6 says that the cluster's addresses are of this family.
+	// IPv6 is true if the cluster's addresses are IPv6.
 	IPv6 bool
 }
 
-// ObjectsOf picks the objects of a type.
+// ObjectsOf returns the objects of a type.
 func ObjectsOf[T client.Object](objects []client.Object) []T {
 	var out []T
 	for _, o := range objects {
@@ -29,13 +29,14 @@ func ObjectsOf[T client.Object](objects []client.Object) []T {
 	return out
 }
 
-// Refusal is the denial of an object that no mesh can carry as it is written, whatever other objects there are.
+// Refusal is the denial of an object that is invalid independently of other objects.
 type Refusal struct {
-	// Findings are what is wrong, at least one, in canonical order: the ones that the object would have in its status.
+	// Findings are the reasons, at least one, in canonical order. They are the findings that the object's status would
+	// have.
 	Findings []model.Finding
 }
 
-// Error names each field, what is wrong with it, and the code.
+// Error lists the field, text and code of each finding.
 func (r *Refusal) Error() string {
 	var faults []string
 	for _, f := range r.Findings {

@@ -6,12 +6,12 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Check is a check of a cluster that only the users of one dialect need.
+// Check is a cluster check that is specific to one dialect.
 type Check struct {
-	// Code names the check, in one word that no other check has; it stays from version to version.
+	// Code is the unique and stable one-word name of the check.
 	Code string
-	// Title says what is well if the check passes, Meaning what a failure means, and Remedy what to do about it.
+	// Title describes the state if the check passes, Meaning the meaning of a failure, and Remedy how to fix it.
 	Title, Meaning, Remedy string
-	// Run gives a remark, or an error that says what is wrong. It reads the cluster with the user's rights.
+	// Run returns a remark, or the error of a failed check. It reads the cluster with the user's permissions.
 	Run func(context.Context, client.Client) (remark string, err error)
 }

@@ -41,7 +41,8 @@ type Mount struct {
 	Annotation string
 }
 
-// ReadinessGate is a readiness gate of pods that a dialect's former controller opened, and that the control plane keeps open.
+// ReadinessGate is a readiness gate of pods that a dialect's former controller opened, and that the control plane keeps
+// open.
 type ReadinessGate struct {
 	Type corev1.PodConditionType
 	// Message is that of the condition.

@@ -15,8 +15,8 @@ var (
 	registry      = map[string]Dialect{}
 )
 
-// Register makes a dialect available. It panics on an empty name and on a second dialect of one name: both are mistakes of the program
-// that lists the dialects.
+// Register makes a dialect available. It panics on an empty name and on a second dialect of one name: both are
+// programming errors.
 func Register(d Dialect) {
 	registryMutex.Lock()
 	defer registryMutex.Unlock()
@@ -42,7 +42,7 @@ func All() []Dialect {
 	return out
 }
 
-// Settings are the choices of the control plane's operator.
+// Settings are the settings of all dialects.
 type Settings struct {
 	// TrustDomain of the identities of pods; empty means DefaultTrustDomain.
 	TrustDomain string
@@ -52,13 +52,13 @@ type Settings struct {
 
 // Configurable is a dialect that has settings, or pods with identities.
 type Configurable interface {
-	// Configure gives the dialect with its settings. trustDomain is not empty; values is nil where there are none. Use Decode to read
-	// them.
+	// Configure gives the dialect with its settings. trustDomain is not empty; values is nil where there are none. Use
+	// Decode to read them.
 	Configure(trustDomain string, values json.RawMessage) (Dialect, error)
 }
 
-// Configured lists the registered dialects with their settings, ordered by name. Values of a dialect that is not registered or has no
-// settings, and unknown fields, are errors.
+// Configured lists the registered dialects with their settings, ordered by name. Values of a dialect that is not
+// registered or has no settings, and unknown fields, are errors.
 func Configured(s Settings) ([]Dialect, error) {
 	if s.TrustDomain == "" {
 		s.TrustDomain = DefaultTrustDomain
@@ -85,7 +85,8 @@ func Configured(s Settings) ([]Dialect, error) {
 	return out, nil
 }
 
-// Decode reads the settings of a dialect into a struct that holds the defaults. Unknown fields are errors; nil leaves the defaults.
+// Decode reads the settings of a dialect into a struct that holds the defaults. Unknown fields are errors; nil leaves
+// the defaults.
 func Decode(values json.RawMessage, into any) error {
 	if len(values) == 0 {
 		return nil

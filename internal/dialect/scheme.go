@@ -79,13 +79,15 @@ func Scheme() (*runtime.Scheme, error) {
 	return k.scheme, err
 }
 
-// ClusterScoped tells whether objects of a kind have no namespace. It knows the kinds that registered dialects define, and Namespace.
+// ClusterScoped reports whether a kind is cluster-scoped. It supports the kinds that registered dialects define,
+// and Namespace.
 func ClusterScoped(kind schema.GroupKind) bool {
 	k, err := sharedKinds()
 	return err == nil && k.clusterScoped[kind]
 }
 
-// RefOf names an object of a registered dialect's kinds or of Kubernetes. The kind of another object is the name of its Go type.
+// RefOf names an object of a registered dialect's kinds or of Kubernetes. The kind of another object is the name of its
+// Go type.
 func RefOf(o client.Object) model.ObjectRef {
 	ref := model.ObjectRef{Kind: reflect.TypeOf(o).Elem().Name(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if scheme, err := Scheme(); err == nil {

@@ -40,7 +40,8 @@ func router(name string, prefix string) *api.VirtualRouter {
 	}}
 }
 
-// largeMesh has services, each a VirtualService with a router and a VirtualNode with two pods, and clients with 20 backends each.
+// largeMesh has services, each a VirtualService with a router and a VirtualNode with two pods, and clients with 20
+// backends each.
 func largeMesh(services, clients int) []client.Object {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},

@@ -1,8 +1,9 @@
-// Package engine keeps the mesh that objects mean current.
+// Package engine translates objects into the mesh and keeps it up to date.
 //
-// In: objects as they come, change and go (Set, Delete), in any order. Out: changes, each naming the views, destinations, pods and
-// findings that are not what they were (Sink), and the mesh itself (View, ResolvedDestination, WorkloadOf, State). A change costs what it touches.
-// The first one is acted on at once, and those that come meanwhile are taken together into the next: there is no fixed delay.
+// In: events about added, updated and deleted objects (Set, Delete), in any order. Out: changes, each with the views,
+// destinations, pods and findings that changed (Sink), and the current mesh (View, ResolvedDestination, WorkloadOf,
+// State). The cost of a change depends on what it affects, not on the size of the mesh. The engine processes the first
+// event immediately. Events that arrive during a sync are coalesced into the next one: there is no fixed delay.
 //
-// The flow knows no Kubernetes client; Watch connects one.
+// The engine does not depend on a Kubernetes client; Watch connects an informer cache.
 package engine

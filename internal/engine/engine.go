@@ -13,11 +13,11 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Sink gets each change, once it is in. Calls do not overlap; a slow sink delays the next change, which then takes more events
-// together.
+// Sink receives each change after the mesh is updated. Calls do not overlap. A slow sink delays the next sync, which
+// then coalesces more events.
 type Sink func(Change)
 
-// Engine turns events about objects into changes of the mesh. Use New.
+// Engine turns object events into changes of the mesh. Use New.
 type Engine struct {
 	sinks   []Sink
 	log     *slog.Logger
@@ -25,15 +25,15 @@ type Engine struct {
 
 	mu            sync.Mutex
 	pending       map[id]event
-	oldestPending time.Time // when the first pending event came; zero if there is none
-	started       bool      // the first change has been made
+	oldestPending time.Time // when the oldest pending event arrived; zero if there is none
+	started       bool      // the first sync is complete
 	nextChange    chan struct{}
 	wake          chan struct{}
 
-	// world is changed by Run alone, under lock; everybody else reads.
+	// world is written by Sync and read by queries.
 	stateMu  sync.RWMutex
 	state    *meshState
-	snapshot *State // of the world as it is, if somebody has asked for it; guarded by mu
+	snapshot *State // copy of state, made on demand; guarded by mu
 }
 
 // id names an object of any kind.
@@ -42,13 +42,13 @@ type id struct {
 	name types.NamespacedName
 }
 
-// event is the last thing that happened to an object.
+// event is the latest event of an object.
 type event struct {
 	object  client.Object
 	deleted bool
 }
 
-// New makes a flow. Sinks are called in the order given.
+// New creates an engine. It calls the sinks in the given order.
 func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Engine {
 	return &Engine{
 		sinks: sinks, log: log, metrics: newMetrics(), state: newMeshState(dialects),
@@ -59,10 +59,11 @@ func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Engine {
 // AddSink adds a sink; call it before Run.
 func (e *Engine) AddSink(s Sink) { e.sinks = append(e.sinks, s) }
 
-// Set adds an object or replaces the one of its kind, namespace and name. The flow keeps it; it must not change any more.
+// Set adds an object or replaces the one of its kind, namespace and name. The engine keeps the object;
+// the caller must not modify it.
 func (e *Engine) Set(object client.Object) { e.enqueue(event{object: object}) }
 
-// Delete forgets the object of the kind, namespace and name of the one given.
+// Delete removes the object with the kind, namespace and name of the given one.
 func (e *Engine) Delete(object client.Object) { e.enqueue(event{object: object, deleted: true}) }
 
 func (e *Engine) enqueue(ev event) {
@@ -78,7 +79,8 @@ func (e *Engine) enqueue(ev event) {
 	}
 }
 
-// Run makes changes until the context ends. It takes what is there at once, so start it when all objects are.
+// Run syncs until the context ends. The first sync takes all pending events, so start it after all existing objects are
+// set.
 func (e *Engine) Run(ctx context.Context) error {
 	for {
 		e.Sync()
@@ -90,14 +92,14 @@ func (e *Engine) Run(ctx context.Context) error {
 	}
 }
 
-// Sync takes all pending events together, and hands out the change that they make. Run calls it whenever there are some; who wants to
-// decide about the time calls it instead of Run.
+// Sync applies all pending events and passes the resulting change to the sinks. Run calls Sync when events are pending.
+// Tests and commands call it directly instead of Run.
 func (e *Engine) Sync() {
 	e.mu.Lock()
 	events, since := e.pending, e.oldestPending
 	e.pending, e.oldestPending = map[id]event{}, time.Time{}
 	select {
-	case <-e.wake: // for events that are in already
+	case <-e.wake: // the pending events are already taken
 	default:
 	}
 	e.mu.Unlock()
@@ -114,7 +116,7 @@ func (e *Engine) Sync() {
 	next := e.nextChange
 	e.nextChange = make(chan struct{})
 	e.mu.Unlock()
-	e.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods", len(c.Pods), "told", len(c.FindingsChanged))
+	e.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods", len(c.Pods), "findingsChanged", len(c.FindingsChanged))
 	for _, sink := range e.sinks {
 		sink(c)
 	}

@@ -22,8 +22,9 @@ import (
 // sameAddress compares addresses, whose fields nobody can see.
 var sameAddress = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
 
-// TestIncrementalEqualsFull lets random objects come, change and go, in any order, and compares after each few events what the flow
-// made of it with what comes out when one starts afresh with the objects that there are. Origins count: findings name them.
+// TestIncrementalEqualsFull lets random objects come, change and go, in any order, and compares after each few events
+// what the flow made of it with what comes out when one starts afresh with the objects that there are. Origins count:
+// findings name them.
 func TestIncrementalEqualsFull(t *testing.T) {
 	for seed := range uint64(60) {
 		f := New(quiet, dialects)
@@ -53,7 +54,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 	}
 }
 
-// Sinks are told of what changed, and of nothing else.
+// A change lists what changed, and nothing else.
 func TestChangesNameWhatChanged(t *testing.T) {
 	var told Change
 	f := New(quiet, dialects, func(c Change) { told = c })

@@ -11,26 +11,26 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Change is what is not as it was. The lists are in no order; what has gone is on them too.
+// Change lists what changed in one sync. The lists are not sorted and include deleted items.
 type Change struct {
-	// Views are the workloads whose view changed, Destinations the destinations that lead elsewhere.
+	// Views are the workloads whose view changed, Destinations the destinations whose endpoints or settings changed.
 	Views, Destinations []model.Key
-	// Classes are the workloads whose pods may have other drivers, Pods the unique ids of those that belong to another workload or name
-	// another driver.
+	// Classes are the workloads whose set of sidecarClasses changed. Pods are the UIDs of pods whose workload or
+	// sidecarClass changed.
 	Classes []model.Key
 	Pods    []string
-	// FindingsChanged are the objects about which there is something else to say: a finding, or the mesh that they belong to.
+	// FindingsChanged are the objects whose findings or mesh membership changed.
 	FindingsChanged []model.ObjectRef
-	// Objects are those that came or changed, and Deleted those that went.
+	// Objects are the added and updated objects, Deleted the deleted ones.
 	Objects, Deleted []client.Object
-	// Since is when the first of the events came in that made the change; zero for what was there at the start. Begun and Synced are
-	// when work on it began, and when the mesh was up to date.
+	// Since is the arrival time of the oldest event of the change; zero for the first sync. Started and Synced are the
+	// start and the end of the update of the mesh.
 	Since, Started, Synced time.Time
-	// Events is how many events made it.
+	// Events is the number of coalesced events.
 	Events int
 }
 
-// meshState is the mesh that objects mean. It is not safe for concurrent use.
+// meshState holds the objects, the rules and the resulting mesh. It is not safe for concurrent use.
 type meshState struct {
 	graph   *incremental.Graph
 	objects *store.Objects
@@ -48,7 +48,7 @@ func newMeshState(dialects []dialect.Dialect) *meshState {
 	return s
 }
 
-// sync brings everything up to date.
+// sync evaluates the rules whose input changed.
 func (s *meshState) sync() Change {
 	s.graph.Run()
 	c := Change{
@@ -67,7 +67,7 @@ func (s *meshState) sync() Change {
 	return c
 }
 
-// Compute makes the state that objects mean.
+// Compute translates objects into a state, without an engine.
 func Compute(dialects []dialect.Dialect, objects []client.Object) *State {
 	s := newMeshState(dialects)
 	for _, o := range objects {

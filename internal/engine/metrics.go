@@ -6,7 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 )
 
-// metrics tell how much the flow has to do, and how long it takes.
+// metrics measure the load of the engine and the latency of its stages.
 type metrics struct {
 	events, changes     prometheus.Counter
 	wait, sync, deliver prometheus.Histogram
@@ -19,23 +19,23 @@ func newMetrics() *metrics {
 		})
 	}
 	return &metrics{
-		events:  prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_engine_events_total", Help: "Events about objects."}),
-		changes: prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_engine_changes_total", Help: "Changes that events made; one takes together what came while another was made."}),
-		wait:    histogram("wait", "Time from the first event of a change until work on it began."),
-		sync:    histogram("sync", "Time to bring the mesh up to date."),
-		deliver: histogram("deliver", "Time to render and publish what changed."),
+		events:  prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_engine_events_total", Help: "Object events received."}),
+		changes: prometheus.NewCounter(prometheus.CounterOpts{Name: "anymesh_engine_changes_total", Help: "Changes of the mesh. One change coalesces the events that arrive during the previous one."}),
+		wait:    histogram("wait", "Time from the first event of a change to the start of its sync."),
+		sync:    histogram("sync", "Time to update the mesh."),
+		deliver: histogram("deliver", "Time to render and publish a change."),
 	}
 }
 
-// Register adds the flow's metrics to a registry.
+// Register registers the metrics of the engine.
 func (e *Engine) Register(r prometheus.Registerer) {
 	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.wait, e.metrics.sync, e.metrics.deliver,
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_engine_pending_events", Help: "Events that wait to be taken into a change."}, func() float64 {
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_engine_pending_events", Help: "Events that wait for the next sync."}, func() float64 {
 			e.mu.Lock()
 			defer e.mu.Unlock()
 			return float64(len(e.pending))
 		}),
-		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "anymesh_engine_evaluations_total", Help: "Evaluations of rules: the work that changes made."}, func() float64 {
+		prometheus.NewCounterFunc(prometheus.CounterOpts{Name: "anymesh_engine_evaluations_total", Help: "Rule evaluations caused by changes."}, func() float64 {
 			e.stateMu.RLock()
 			defer e.stateMu.RUnlock()
 			return float64(e.state.graph.Evaluations())

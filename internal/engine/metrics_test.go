@@ -17,7 +17,7 @@ func TestMetrics(t *testing.T) {
 	f.Set(node("b"))
 	f.Set(node("b"))
 	want := `
-# HELP anymesh_engine_pending_events Events that wait to be taken into a change.
+# HELP anymesh_engine_pending_events Events that wait for the next sync.
 # TYPE anymesh_engine_pending_events gauge
 anymesh_engine_pending_events 2
 `
@@ -26,13 +26,13 @@ anymesh_engine_pending_events 2
 	}
 	f.Sync()
 	want = `
-# HELP anymesh_engine_changes_total Changes that events made; one takes together what came while another was made.
+# HELP anymesh_engine_changes_total Changes of the mesh. One change coalesces the events that arrive during the previous one.
 # TYPE anymesh_engine_changes_total counter
 anymesh_engine_changes_total 2
-# HELP anymesh_engine_events_total Events about objects.
+# HELP anymesh_engine_events_total Object events received.
 # TYPE anymesh_engine_events_total counter
 anymesh_engine_events_total 3
-# HELP anymesh_engine_pending_events Events that wait to be taken into a change.
+# HELP anymesh_engine_pending_events Events that wait for the next sync.
 # TYPE anymesh_engine_pending_events gauge
 anymesh_engine_pending_events 0
 `

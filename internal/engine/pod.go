@@ -10,7 +10,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// TrimPod drops what neither dialects nor we read of a pod. It is a transform for the cache: pods are most of what a cluster has.
+// TrimPod removes the fields of a pod that neither dialects nor the engine read. It is a transform for the informer
+// cache: most objects of a cluster are pods.
 func TrimPod(object any) (any, error) {
 	pod, ok := object.(*corev1.Pod)
 	if !ok {
@@ -39,7 +40,7 @@ func TrimPod(object any) (any, error) {
 	return slim, nil
 }
 
-// podChanged compares slim pods.
+// podChanged reports whether an update of a trimmed pod can change the mesh.
 func podChanged(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) ||
 		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] || old.Status.Phase != now.Status.Phase ||

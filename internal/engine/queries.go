@@ -8,15 +8,15 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Ready tells whether the objects that were there at the start are in the mesh.
+// Ready reports whether the mesh contains the objects that existed at the start.
 func (e *Engine) Ready() bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	return e.started
 }
 
-// Await waits until the mesh is ready and the condition holds. The condition is asked again after each change. The error is that of
-// the context.
+// Await waits until the mesh is ready and the condition is true. It evaluates the condition after each change. It
+// returns the error of the context.
 func (e *Engine) Await(ctx context.Context, holds func() bool) error {
 	for {
 		e.mu.Lock()
@@ -33,28 +33,28 @@ func (e *Engine) Await(ctx context.Context, holds func() bool) error {
 	}
 }
 
-// View gives the view of a workload.
+// View returns the view of a workload.
 func (e *Engine) View(workload model.Key) (*model.View, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.Views.GetFirst(workload)
 }
 
-// ResolvedDestination gives what a destination leads to.
+// ResolvedDestination returns a destination with its ready endpoints.
 func (e *Engine) ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.ResolvedDestinations.GetFirst(destination)
 }
 
-// Workload finds a workload.
+// Workload returns a workload.
 func (e *Engine) Workload(key model.Key) (model.Workload, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.Workloads.GetFirst(key)
 }
 
-// WorkloadOf finds the workload of a pod, by the pod's unique id.
+// WorkloadOf returns the workload of a pod, by pod UID.
 func (e *Engine) WorkloadOf(podUID string) (model.Workload, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -65,7 +65,7 @@ func (e *Engine) WorkloadOf(podUID string) (model.Workload, bool) {
 	return e.state.mesh.Workloads.GetFirst(pod.Workload)
 }
 
-// ClassOf gives the sidecarClass that an instance of a workload names, by the pod's unique id; empty if it names none.
+// ClassOf returns the sidecarClass of a pod, by pod UID. It is empty if the pod has no sidecarClass annotation.
 func (e *Engine) ClassOf(podUID string) string {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -73,21 +73,22 @@ func (e *Engine) ClassOf(podUID string) string {
 	return pod.Class
 }
 
-// Classes lists the sidecarClasses that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
+// Classes lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty
+// class.
 func (e *Engine) Classes(workload model.Key) []string {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.ClassesOf(workload)
 }
 
-// Findings gives what there is to say about an object, in canonical order.
+// Findings returns the findings about an object, in canonical order.
 func (e *Engine) Findings(about model.ObjectRef) []model.Finding {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	return e.state.mesh.FindingsOf(about)
 }
 
-// MeshOf names the mesh that an object belongs to, or gives "".
+// MeshOf returns the name of the mesh that an object belongs to, or "".
 func (e *Engine) MeshOf(object model.ObjectRef) string {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -95,7 +96,7 @@ func (e *Engine) MeshOf(object model.ObjectRef) string {
 	return name
 }
 
-// Objects lists the objects for which pick is true, ordered by kind, namespace and name.
+// Objects lists the objects for which pick returns true, ordered by kind, namespace and name.
 func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
@@ -108,7 +109,8 @@ func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
 	return out
 }
 
-// State gives the whole mesh, nil before it is ready. It is a copy, which costs as much as the mesh is large, once for each change.
+// State returns a copy of the whole mesh, or nil before the first sync. The cost of the copy grows with the mesh; the
+// engine makes it at most once per change.
 func (e *Engine) State() *State {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()

@@ -10,15 +10,16 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// State is the whole mesh at one time, for those who look at all of it. It does not change once made.
+// State is an immutable copy of the whole mesh.
 type State struct {
-	// Objects are those that dialects read, ordered by kind, namespace and name.
+	// Objects are the objects that dialects read, ordered by kind, namespace and name.
 	Objects []client.Object
 	Index   *model.Index
 	Views   map[model.Key]*View
-	// Classes are the sidecarClasses that the pods of each workload name, each once and in order; the empty one is there if a pod names none.
+	// Classes are the distinct sidecarClasses of each workload's pods, sorted. A pod without the annotation has the
+	// empty class.
 	Classes map[model.Key][]string
-	// Findings are those of the dialects and of the views, in canonical order.
+	// Findings are the findings of the dialects and of the views, in canonical order.
 	Findings []model.Finding
 
 	pods map[string]store.Pod
@@ -29,7 +30,7 @@ type View struct {
 	*model.View
 }
 
-// snapshot copies what there is.
+// snapshot copies the current state.
 func (w *meshState) snapshot() *State {
 	s := &State{
 		Objects: w.objects.All(), Index: model.NewIndex(w.mesh.Snapshot()), Findings: w.mesh.AllFindings(),
@@ -41,8 +42,8 @@ func (w *meshState) snapshot() *State {
 	return s
 }
 
-// Drivers lists the sidecar drivers of a workload, each once and in order: those that its pods name, the usual one for pods that name none,
-// and for a workload without pods.
+// Drivers lists the distinct sidecar drivers of a workload, sorted. The usual driver is the driver of pods without a
+// sidecarClass, and of a workload without pods.
 func (s *State) Drivers(workload model.Key, usual string) []string {
 	classes := s.Classes[workload]
 	if len(classes) == 0 {
@@ -56,7 +57,7 @@ func (s *State) Drivers(workload model.Key, usual string) []string {
 	return slices.Compact(out)
 }
 
-// WorkloadOf finds the workload of a pod, by the pod's unique id.
+// WorkloadOf returns the workload of a pod, by pod UID.
 func (s *State) WorkloadOf(podUID string) (model.Workload, bool) {
 	pod, ok := s.pods[podUID]
 	if !ok {
@@ -65,5 +66,5 @@ func (s *State) WorkloadOf(podUID string) (model.Workload, bool) {
 	return s.Index.Workload(pod.Workload)
 }
 
-// ClassOf gives the sidecarClass that an instance of a workload names, by the pod's unique id; empty if it names none.
+// ClassOf returns the sidecarClass of a pod, by pod UID. It is empty if the pod has no sidecarClass annotation.
 func (s *State) ClassOf(podUID string) string { return s.pods[podUID].Class }

@@ -13,8 +13,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Watch feeds objects of the given kinds from a cache to a flow, and returns once all that exist are in. The cache must have
-// been started. An error names the kind, which most likely is not installed.
+// Watch adds event handlers for the given kinds to a started cache, which call Set and Delete of the engine. It returns
+// when the engine has all existing objects. An error names the kind; usually its CRD is not installed.
 func Watch(ctx context.Context, e *Engine, c cache.Cache, scheme *runtime.Scheme, kinds ...client.Object) error {
 	var synced []toolscache.InformerSynced
 	for _, kind := range kinds {
@@ -33,7 +33,7 @@ func Watch(ctx context.Context, e *Engine, c cache.Cache, scheme *runtime.Scheme
 		synced = append(synced, registration.HasSynced)
 	}
 	if !toolscache.WaitForCacheSync(ctx.Done(), synced...) {
-		return fmt.Errorf("objects did not arrive: %w", context.Cause(ctx))
+		return fmt.Errorf("initial list of objects is incomplete: %w", context.Cause(ctx))
 	}
 	return nil
 }
@@ -65,12 +65,12 @@ func handler(e *Engine) toolscache.ResourceEventHandler {
 	}
 }
 
-// changesMesh tells whether an update can change the mesh: status writes of our own and heartbeats do not.
+// changesMesh reports whether an update can change the mesh. Status writes and heartbeats cannot.
 func changesMesh(old, now client.Object) bool {
 	if pod, ok := now.(*corev1.Pod); ok {
 		return podChanged(old.(*corev1.Pod), pod)
 	}
-	if now.GetGeneration() == 0 { // kinds without generations
+	if now.GetGeneration() == 0 { // kinds without metadata.generation
 		return old.GetResourceVersion() != now.GetResourceVersion()
 	}
 	return old.GetGeneration() != now.GetGeneration() || old.GetUID() != now.GetUID() ||

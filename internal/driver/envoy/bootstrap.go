@@ -32,9 +32,9 @@ import (
 const (
 	controlPlaneCluster = "anymesh"
 	adminCluster        = "admin"
-	// adminSocket is a file, so that nothing but the sidecar's own container reaches the whole of the admin interface.
+	// adminSocket is a Unix domain socket, so that only the sidecar container can access the whole admin interface.
 	adminSocket = sidecar.CertificatesDir + "/admin.sock"
-	// statsPort gives the readable part of the admin interface to everybody: metrics and readiness.
+	// statsPort exposes the metrics and readiness endpoints of the admin interface.
 	statsPort = 9901
 
 	bootstrapFile = "envoy.json"
@@ -44,13 +44,14 @@ const (
 	trustName     = "trust"
 )
 
-// The pauses between attempts to reach the control plane: Envoy's own grow to 30 s, and a change would wait for that once it is back.
+// The backoff of reconnects to the control plane. Envoy's default maximum of 30 s would delay changes after an outage.
 const (
 	retryBaseInterval = 500 * time.Millisecond
 	retryMaxInterval  = 10 * time.Second
 )
 
-// bootstrap says how an Envoy reaches the control plane: over a delta stream, with the certificate that the agent keeps fresh.
+// bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, with the client certificate that the
+// agent renews.
 func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node:  &corev3.Node{Id: node, Cluster: node},
@@ -80,7 +81,8 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 			Name: "static",
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
 				"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
-				// Several fields of a name are one value, as HTTP has it; Envoy 1.39 began to match them one by one.
+				// Matches several header fields of one name as one value (RFC 9110). Since 1.39, Envoy matches them
+				// individually by default.
 				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 			}}},
 		}}},
@@ -96,7 +98,7 @@ func statsTags(w model.Workload) []*metricsv3.TagSpecifier {
 	return out
 }
 
-// xdsCluster leads to the ADS server. A dead connection is noticed within half a minute; the last configuration serves on.
+// xdsCluster is the cluster of the ADS server. TCP keepalive detects a dead connection within 30 s.
 func xdsCluster(host string, port uint32) *clusterv3.Cluster {
 	tls := &tlsv3.UpstreamTlsContext{
 		Sni: host,
@@ -132,7 +134,7 @@ func xdsCluster(host string, port uint32) *clusterv3.Cluster {
 	}
 }
 
-// fileSecret reads a secret from a file of the pod, again whenever the agent renews the certificates.
+// fileSecret is a file-based SDS secret. Envoy reads it again when the agent renews the certificates.
 func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
 	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: &corev3.ConfigSource{
 		ResourceApiVersion: corev3.ApiVersion_V3,
@@ -142,7 +144,7 @@ func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
 	}}
 }
 
-// secrets are the files that tell Envoy where the agent keeps certificate, key and trust bundle.
+// secrets returns the SDS files with the paths of certificate, key and trust bundle.
 func secrets() map[string]*tlsv3.Secret {
 	source := func(file string) *corev3.DataSource {
 		return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: sidecar.CertificatesDir + "/" + file}}
@@ -171,7 +173,7 @@ func adminAPICluster() *clusterv3.Cluster {
 	}
 }
 
-// statsListener answers GET for the paths that scrapers and probes use, and nothing else of the admin interface.
+// statsListener exposes GET for the metrics and readiness paths of the admin interface, and no other path.
 func statsListener() *listenerv3.Listener {
 	var routes []*routev3.Route
 	for _, path := range []string{"/stats", "/stats/prometheus", "/ready"} {
@@ -205,7 +207,7 @@ func statsListener() *listenerv3.Listener {
 	}
 }
 
-// files gives the sidecar's files: the bootstrap, and what it refers to.
+// files returns the sidecar's files: the bootstrap and the SDS files.
 func files(w model.Workload, node, host string, port uint32) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var err error
@@ -221,7 +223,7 @@ func files(w model.Workload, node, host string, port uint32) (map[string][]byte,
 	return out, nil
 }
 
-// compactJSON gives compact JSON that is the same in every run.
+// compactJSON returns deterministic compact JSON.
 func compactJSON(m proto.Message) ([]byte, error) {
 	loose, err := protojson.Marshal(m)
 	if err != nil {

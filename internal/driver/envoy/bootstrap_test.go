@@ -6,7 +6,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// For streams to the control plane, Envoy reads the pauses inside envoy_grpc. A field of the same name and type around it is accepted, and ignored.
+// For streams to the control plane, Envoy reads the pauses inside envoy_grpc. A field of the same name and type around
+// it is accepted, and ignored.
 func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
 	service := bootstrap(model.Workload{}, "node", "host", 1).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
 	pauses := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()

@@ -20,7 +20,7 @@ const (
 	connectTimeout            = time.Second
 )
 
-// applicationCluster leads from the sidecar to the application beside it.
+// applicationCluster is the cluster of the application in the same pod.
 func applicationCluster(mesh model.Mesh, name string, l model.Listener) *clusterv3.Cluster {
 	host := "127.0.0.1"
 	if mesh.Family == model.IPv6Only {
@@ -36,7 +36,8 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 	}
 }
 
-// destinationCluster leads to a destination. Names are resolved as they are, never with the pod's search domains: they end in a dot.
+// destinationCluster is the cluster of a destination. Host names end in a dot, so that DNS lookups ignore the pod's
+// search domains.
 func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster {
 	name := egressCluster(d)
 	if d.Discovery.Kind == model.DiscoverInstances {
@@ -64,7 +65,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 	}
 }
 
-// originalDestinationCluster leads to where the application was going.
+// originalDestinationCluster forwards connections to their original destination.
 func originalDestinationCluster(name string) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name:                 name,
@@ -94,7 +95,7 @@ func staticLoadAssignment(cluster, host string, port uint32) *endpointv3.Cluster
 	}
 }
 
-// protocolOptions makes Envoy speak HTTP/2 to destinations that speak it.
+// protocolOptions enables upstream HTTP/2 for http2 and grpc.
 func protocolOptions(p model.Protocol) map[string]*anypb.Any {
 	if !p.Multiplexed() {
 		return nil
@@ -112,7 +113,7 @@ func protocolOptions(p model.Protocol) map[string]*anypb.Any {
 	}
 }
 
-// unlimited lifts Envoy's own limits, which nobody asked for; limits come from the model.
+// unlimited disables Envoy's default circuit breakers; limits come from the model.
 func unlimited() *clusterv3.CircuitBreakers {
 	limit := wrapperspb.UInt32(math.MaxUint32)
 	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{

@@ -12,7 +12,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// drainSeconds is how long connections outlive the rules that they were made under; App Mesh's default.
+// drainSeconds is the drain time of connections of a removed listener; it is App Mesh's default.
 const drainSeconds = 20
 
 // Name is the sidecarClass of this driver.
@@ -20,7 +20,7 @@ const Name = "envoy"
 
 func init() { sidecar.Register(Name, Driver{}) }
 
-// Patch asks for a container that runs Envoy, with its bootstrap.
+// Patch sets the sidecar container that runs Envoy, with its bootstrap.
 func (Driver) Patch(ctx context.Context) error {
 	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
 	if !ok {
@@ -49,7 +49,7 @@ func (Driver) Patch(ctx context.Context) error {
 			"--concurrency", "2", "--disable-hot-restart", "--drain-time-s", strconv.Itoa(drainSeconds),
 		},
 		Files: content,
-		// From then on Envoy closes each connection with its next answer, and goes on taking new ones.
+		// Envoy then closes each connection after its next response, and still accepts new connections.
 		Drain:      []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
 		ReadyURL:   fmt.Sprintf("http://127.0.0.1:%d/ready", statsPort),
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", statsPort),
@@ -57,7 +57,8 @@ func (Driver) Patch(ctx context.Context) error {
 	return nil
 }
 
-// Start has the control plane deliver what Render gives. Health is that of the process: the driver runs nothing of its own.
+// Start sets the driver as its own renderer. It returns no health probes, because the driver runs no components of its
+// own.
 func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {

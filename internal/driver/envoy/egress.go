@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// egress renders the listener for captured connections that the application opens: a filter chain for each port, or, for
-// plain streams whose service has addresses, for each port and address.
+// egress renders the listener for captured outbound connections, with a filter chain for each port, or, for TCP
+// services with addresses, for each port and address.
 func (r *renderer) egress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
@@ -55,7 +55,7 @@ func (r *renderer) egress() {
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
 	}
 	if len(listener.FilterChains) == 0 && listener.DefaultFilterChain == nil {
-		// A listener needs a chain; one without filters closes every connection.
+		// A listener needs a filter chain; a chain without filters closes every connection.
 		listener.DefaultFilterChain = &listenerv3.FilterChain{Name: "nothing-declared"}
 	}
 	r.add(egressListener, listener, append(origins, r.view.Workload.Origin)...)
@@ -65,8 +65,8 @@ func (r *renderer) hasOutboundPort(port uint16) bool {
 	return slices.ContainsFunc(r.view.Outbound, func(o model.Outbound) bool { return o.Port == port })
 }
 
-// egressRouteConfig gives each service on a port a virtual host. Hosts that no service has are passed on or answered with 404,
-// as the mesh's egress rule says.
+// egressRouteConfig renders a virtual host for each service on a port. Requests for other hosts are forwarded or
+// answered with 404, depending on the mesh's egress rule.
 func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.RouteConfiguration {
 	config := &routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: false}
 	for _, b := range out.Bindings {
@@ -95,8 +95,8 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 	return config
 }
 
-// tcpFilterChain carries a plain stream to the destinations of its first route: streams have nothing that could tell routes apart. A
-// service without any closes connections, also in a mesh where unknown ones pass.
+// tcpFilterChain renders the filter chain of a TCP service. It uses the first route only, because streams have no match
+// criteria. Without destinations, it closes connections, even if the mesh allows egress.
 func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.FilterChain {
 	chain := &listenerv3.FilterChain{
 		Name:             "tcp_" + b.Service,
@@ -123,7 +123,7 @@ type weightedTarget struct {
 	weight  uint32
 }
 
-// targets gives the clusters of an action: one, or several with weights that are not all 0.
+// targets returns the cluster of an action, or several weighted clusters.
 func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
 	var all []weightedTarget
 	for _, t := range a.Destinations {

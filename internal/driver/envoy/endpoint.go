@@ -9,8 +9,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// loadAssignment lists the endpoints of a destination, in their order. It has the name of the destination's cluster, and is a
-// resource of its own: pods that come and go change nothing else. Without an endpoint it is empty, and requests are answered 503.
+// loadAssignment renders the endpoints of a destination as an EDS resource with the name of the destination's cluster.
+// A change of pods changes only this resource. Without endpoints, Envoy answers requests with 503.
 func loadAssignment(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssignment {
 	var all []*endpointv3.LbEndpoint
 	d := reach.Destination
@@ -34,7 +34,7 @@ func loadAssignment(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssi
 	return out
 }
 
-// preferredAddress picks the address of an endpoint that the mesh wants to be used, and reports false if there is none.
+// preferredAddress returns the first address of the mesh's IP family, and reports false if there is none.
 func preferredAddress(f model.AddressFamily, all []netip.Addr) (netip.Addr, bool) {
 	for _, a := range all {
 		if f == model.AnyFamily || a.Is4() == (f == model.IPv4Only) {

@@ -9,8 +9,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// ingress renders the listener for captured connections that arrive at the pod: a filter chain for each of the workload's
-// ports. A workload that listens on nothing has no such listener.
+// ingress renders the listener for captured inbound connections, with a filter chain for each of the workload's ports.
+// A workload without listeners has none.
 func (r *renderer) ingress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
@@ -40,7 +40,7 @@ func (r *renderer) ingress() {
 	r.add(ingressListener, capturedListener(ingressListener, sidecar.InboundPort, chains), origins...)
 }
 
-// ingressRouteConfig hands every request to the application.
+// ingressRouteConfig routes every request to the application.
 func ingressRouteConfig(l model.Listener, cluster string) *routev3.RouteConfiguration {
 	action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}
 	setTimeouts(action, l.Timeouts)

@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// capturedListener takes connections that the pod's packet rules redirected, over IPv4 and IPv6, and finds out where they
-// were going.
+// capturedListener accepts connections that the pod's packet rules redirect, over IPv4 and IPv6, and restores their
+// original destination.
 func capturedListener(name string, port uint32, chains []*listenerv3.FilterChain) *listenerv3.Listener {
 	return &listenerv3.Listener{
 		Name:                name,
@@ -45,7 +45,7 @@ func socketAddress(host string, port uint32) *corev3.Address {
 	}}}
 }
 
-// tlsInspector reads server names, on one port only: elsewhere it would keep servers that speak first waiting.
+// tlsInspector reads the SNI on one port only. On other ports it would delay protocols in which the server sends first.
 func tlsInspector(port uint32) *listenerv3.ListenerFilter {
 	onPort := &listenerv3.ListenerFilterChainMatchPredicate{Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
 		DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
@@ -59,8 +59,8 @@ func tlsInspector(port uint32) *listenerv3.ListenerFilter {
 	}
 }
 
-// httpConnectionManager routes requests by the named route configuration. Paths are brought into one canonical form before they are
-// matched, and forwarded in that form.
+// httpConnectionManager routes requests by the named route configuration. It normalizes paths before matching and
+// forwarding.
 func httpConnectionManager(statPrefix, routes string) *listenerv3.Filter {
 	manager := &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
@@ -86,7 +86,7 @@ func httpConnectionManager(statPrefix, routes string) *listenerv3.Filter {
 	}
 }
 
-// tcpProxy carries a stream to one cluster, or to several by weight. Idle 0 means that silence never ends a stream.
+// tcpProxy forwards a stream to one cluster, or to several by weight. Idle 0 disables the idle timeout.
 func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration) *listenerv3.Filter {
 	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle)}
 	proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster}

@@ -7,7 +7,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The names of resources are those that App Mesh's Envoys had.
+// The names of resources are those of App Mesh.
 const (
 	ingressListener = "lds_ingress_0.0.0.0_15000"
 	egressListener  = "lds_egress_0.0.0.0_15001"
@@ -28,7 +28,8 @@ func egressCluster(d model.Destination) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_%d", d.Mesh, d.Workload, d.Protocol, d.Port)
 }
 
-// egressRoutes names the routes of a port after the protocol of its first service, which is all that App Mesh let share a port.
+// egressRoutes names the routes of a port after the protocol of its first service, which is all that App Mesh let share
+// a port.
 func egressRoutes(o model.Outbound) string {
 	for _, b := range o.Bindings {
 		if b.Protocol.Requests() {

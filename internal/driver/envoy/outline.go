@@ -17,8 +17,8 @@ type style = interface {
 	Yellow(string) string
 }
 
-// Outline writes a dump in words: listeners, what is done with connections on each port, the routes of requests, and the clusters that
-// they lead to.
+// Outline writes a dump in words: listeners, what is done with connections on each port, the routes of requests, and
+// the clusters that they lead to.
 func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 	c, err := readDump(dump)
 	if err != nil {
@@ -55,7 +55,7 @@ func (o *outline) clusters() {
 	}
 	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
 	for _, c := range o.c.clusters {
-		gap := strings.Repeat(" ", names-len(c.Name)) // colours have no width
+		gap := strings.Repeat(" ", names-len(c.Name)) // colors have no width
 		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type), strings.Join(c.addresses(), ", "))
 	}
 }

@@ -19,7 +19,7 @@ type Driver struct{}
 
 var _ sidecar.Renderer = Driver{}
 
-// Render gives the listeners, routes and clusters of a workload's sidecars, but for the clusters of destinations.
+// Render returns the listeners, routes and clusters of a workload's sidecars, except for the clusters of destinations.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.ingress()
@@ -27,7 +27,7 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderDestination gives the cluster of a destination and, if it is found by instances, their list.
+// RenderDestination returns the cluster of a destination and, for EDS, its ClusterLoadAssignment.
 func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
 	out := []sidecar.Resource{newResource(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
@@ -37,7 +37,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 	return out
 }
 
-// renderer gathers the resources of one view.
+// renderer collects the resources of one view.
 type renderer struct {
 	view      *model.View
 	resources []sidecar.Resource
@@ -48,7 +48,7 @@ func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
 	r.resources = append(r.resources, newResource(name, m, origins...))
 }
 
-// newResource is a resource of a message, encoded deterministically, so that equal content has equal bytes.
+// newResource encodes a message deterministically as a resource.
 func newResource(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
@@ -61,7 +61,7 @@ func typeURL(m proto.Message) string {
 	return "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
 }
 
-// Decode gives the message that a resource encodes, for golden files and configuration dumps.
+// Decode returns the message of a resource, for golden files and configuration dumps.
 func Decode(res sidecar.Resource) (proto.Message, error) {
 	return (&anypb.Any{TypeUrl: res.Type, Value: res.Body}).UnmarshalNew()
 }

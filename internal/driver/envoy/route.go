@@ -16,10 +16,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// hostSelectionAttempts is how often a retry looks for an endpoint that it has not tried.
+// hostSelectionAttempts limits how often a retry selects a host that it has not tried.
 const hostSelectionAttempts = 5
 
-// retryOn gives Envoy's names for the failures that are worth another try.
+// retryOn maps retry conditions to Envoy's retry_on values.
 var retryOn = map[model.RetryCondition]string{
 	model.RetryConnectFailure:        "connect-failure",
 	model.RetryRefusedStream:         "refused-stream",
@@ -31,7 +31,7 @@ var retryOn = map[model.RetryCondition]string{
 	model.RetryGRPCUnavailable:       "unavailable",
 }
 
-// domains are the Host headers of a service: its names, with and without the port.
+// domains returns the virtual host domains of a service: its names, with and without port.
 func domains(hosts []string, port uint16) []string {
 	var out []string
 	for _, h := range hosts {
@@ -40,8 +40,8 @@ func domains(hosts []string, port uint16) []string {
 	return out
 }
 
-// routes renders a binding's routes in their order. A route without destinations answers as if it were not there; one that Envoy
-// would refuse is left out, since Envoy would refuse all the others with it.
+// routes renders a binding's routes in order. A route without destinations answers 404. Invalid routes are skipped,
+// because Envoy rejects the whole route configuration for one invalid route.
 func (r *renderer) routes(b model.Binding) []*routev3.Route {
 	var out []*routev3.Route
 	for _, route := range b.Routes {
@@ -86,7 +86,7 @@ func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClu
 	return &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
 }
 
-// setTimeouts sets both limits: in Envoy 0 means "no limit", and absence would mean its own defaults.
+// setTimeouts sets both timeouts: 0 means no timeout, and an unset field means Envoy's default.
 func setTimeouts(a *routev3.RouteAction, t model.Timeouts) {
 	a.Timeout = duration(t.Request)
 	a.IdleTimeout = duration(t.Idle)
@@ -194,7 +194,7 @@ func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
 	default:
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: stringMatcher(f)}
 	}
-	// Without it, Envoy takes an absent header for a mismatch, also when the comparison is turned round.
+	// Otherwise Envoy does not match an absent header, even if the match is inverted.
 	out.TreatMissingHeaderAsEmpty = f.Invert && f.Kind != model.Present
 	return out
 }

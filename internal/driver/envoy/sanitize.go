@@ -12,22 +12,23 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Envoy refuses a whole resource for one value in it that it cannot take. What is here keeps such values out of resources.
+// Envoy rejects a whole resource if one value in it is invalid. The functions in this file keep such values out of
+// resources.
 
 const (
-	// maxDuration is less than what Envoy can count, and long enough to be no limit.
+	// maxDuration is below Envoy's maximum, and long enough to mean "no limit".
 	maxDuration = 100 * 365 * 24 * time.Hour
-	// maxRegexProgramSize bounds the program that a regular expression is compiled to. RE2 itself gives up at about three times as many
-	// instructions; Envoy's own default is 100, App Mesh's was 1000.
+	// maxRegexProgramSize limits the RE2 program size of a regular expression. RE2's own limit is about three times as
+	// high; Envoy's default is 100, App Mesh's was 1000.
 	maxRegexProgramSize = 100_000
 )
 
 // skipRoute reports a route that is not rendered.
 func (r *renderer) skipRoute(route model.Route, fault string) {
-	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeInvalidField, "Envoy cannot have route "+route.Name+", it is left out: "+fault))
+	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeInvalidField, "route "+route.Name+" is skipped, because Envoy does not support it: "+fault))
 }
 
-// unsupportedMatch says what of a condition cannot be rendered so that it means the same; "" if nothing.
+// unsupportedMatch returns the part of a match that Envoy does not support, or "".
 func unsupportedMatch(m model.Match) string {
 	if m.Path.Kind == model.Suffix || m.Path.Kind == model.Range || m.Path.Kind == model.Present {
 		return "paths cannot be matched by " + string(m.Path.Kind)
@@ -54,8 +55,8 @@ func unsupportedMatch(m model.Match) string {
 	return ""
 }
 
-// regexTooLarge tells, erring on the safe side, whether RE2 would compile an expression to more than maxRegexProgramSize instructions.
-// Go's compiler makes about the same program, but counts characters where RE2 counts bytes.
+// regexTooLarge estimates conservatively whether the RE2 program of an expression exceeds maxRegexProgramSize. Go's
+// compiler creates a similar program, but with characters instead of bytes.
 func regexTooLarge(expression string) bool {
 	parsed, err := syntax.Parse(expression, syntax.Perl)
 	if err != nil {
@@ -80,8 +81,8 @@ func regexTooLarge(expression string) bool {
 	return size > maxRegexProgramSize
 }
 
-// rangeSize bounds the instructions for a range of characters in UTF-8: for each length that an encoding may have, so many
-// sequences of bytes as differ in where they may begin and end.
+// rangeSize bounds the instructions for a range of characters in UTF-8: for each length that an encoding may have, so
+// many sequences of bytes as differ in where they may begin and end.
 func rangeSize(from, to rune) int {
 	size, low := 0, rune(0)
 	for n, high := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {
@@ -93,12 +94,12 @@ func rangeSize(from, to rune) int {
 	return size
 }
 
-// duration gives a time span that Envoy can count.
+// duration converts a duration, limited to maxDuration.
 func duration(d model.Duration) *durationpb.Duration {
 	return durationpb.New(min(time.Duration(d), maxDuration))
 }
 
-// scaleWeights makes weights smaller, in proportion, until their sum is one that Envoy can count. None becomes 0.
+// scaleWeights scales weights down so that their sum fits into 32 bits. No weight becomes 0.
 func scaleWeights(all []weightedTarget) []weightedTarget {
 	var sum uint64
 	for _, t := range all {
@@ -114,7 +115,7 @@ func scaleWeights(all []weightedTarget) []weightedTarget {
 	return all
 }
 
-// rootCause gives the text of the error that caused the others.
+// rootCause returns the text of the innermost validation error.
 func rootCause(err error) string {
 	for {
 		outer, ok := err.(interface{ Cause() error })

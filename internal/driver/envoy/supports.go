@@ -2,7 +2,7 @@ package envoy
 
 import "anymesh.dev/anymesh/model"
 
-// Supports lists the features of the model that Envoy honours through this driver.
+// Supports lists the features of the model that this driver supports.
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "egress.Deny": true,

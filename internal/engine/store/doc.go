@@ -1,6 +1,6 @@
-// Package store has the objects and the model as relations: what dialects read, and what they emit.
+// Package store holds the objects and the model as relations: the input and the output of the dialects' rules.
 //
-// In: objects, as they come, change and go; rules of dialects. Out: the items of the model by key, findings by object, and rules of its
-// own on top: the view of each workload, what each destination leads to, which workload a pod is an instance of, and which sidecar drivers
-// the pods of a workload have.
+// In: added, updated and deleted objects; the rules of the dialects. Out: model items by key, findings by object, and
+// the results of the package's own rules: the view of each workload, the endpoints of each destination, the workload of
+// each pod, and the sidecarClasses of each workload's pods.
 package store

@@ -14,14 +14,14 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Mesh is what follows from the model: what sidecars must know.
+// Mesh is derived from the model: the input for the configuration of sidecars.
 type Mesh struct {
 	*Model
 	Views                *incremental.Relation[model.Key, *model.View]
 	ResolvedDestinations *incremental.Relation[model.Key, model.ResolvedDestination]
-	// Pods tells what a pod is an instance of, by the pod's unique id.
+	// Pods holds the workload and sidecarClass of each pod, by pod UID.
 	Pods *incremental.Relation[string, Pod]
-	// Classes lists the classes of a workload's pods, one entry a pod. ClassesOf gives each once.
+	// Classes lists the sidecarClasses of a workload's pods, one entry per pod. ClassesOf removes duplicates.
 	Classes *incremental.Relation[model.Key, string]
 
 	instances *incremental.Relation[model.Key, model.Endpoint] // by workload
@@ -30,10 +30,10 @@ type Mesh struct {
 	pods      *incremental.Relation[types.NamespacedName, *corev1.Pod]
 }
 
-// Pod is what a pod is in the mesh.
+// Pod is the role of a pod in the mesh.
 type Pod struct {
 	Workload model.Key
-	// Class is the sidecarClass that the pod was injected with; empty if it names none.
+	// Class is the sidecarClass annotation of the pod; empty if it has none.
 	Class string
 }
 
@@ -41,12 +41,12 @@ func (p Pod) compare(o Pod) int {
 	return cmp.Or(p.Workload.Compare(o.Workload), strings.Compare(p.Class, o.Class))
 }
 
-// NewMesh adds the rules that follow from the model; those of the dialects must be there already.
+// NewMesh adds the rules that derive the mesh from the model. The rules of the dialects must already be added.
 func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh := &Mesh{
 		Model:                m,
 		Views:                incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int { return 0 }, deepEqual[*model.View]),
-		ResolvedDestinations: incremental.NewRelation[model.Key](g, "reaches", func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 }, deepEqual[model.ResolvedDestination]),
+		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations", func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 }, deepEqual[model.ResolvedDestination]),
 		Pods:                 incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool { return a == b }),
 		Classes:              incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool { return a == b }),
 		instances:            incremental.NewRelation[model.Key](g, "instances", compareEndpoints, deepEqual[model.Endpoint]),
@@ -64,11 +64,11 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	incremental.AddRule(g, "service", m.Services, func(t *incremental.Evaluation, key model.Key, all []model.Service) {
 		mesh.services.Emit(t, key.Mesh, all[0])
 	})
-	incremental.AddRule(g, "reach", m.Destinations, mesh.resolveDestination)
+	incremental.AddRule(g, "resolved destination", m.Destinations, mesh.resolveDestination)
 	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
 		view, findings, ok := model.NewView(reader{t, mesh}, key)
 		if !ok {
-			return // its mesh is gone; the dialect has said so
+			return // its mesh does not exist; the dialect reports a finding
 		}
 		mesh.Views.Emit(t, key, &view)
 		for _, f := range findings {
@@ -78,8 +78,8 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	return mesh
 }
 
-// instance notes where an endpoint belongs. A pod that workloads of two dialects select belongs to the first in canonical order; both are
-// told. It notes, too, which driver the pod has.
+// instance adds an endpoint to its workload and groups, and records the workload and sidecarClass of its pod. If
+// workloads of two dialects select a pod, it belongs to the first in canonical order, and both get a finding.
 func (m *Mesh) instance(t *incremental.Evaluation, _ model.Instance, all []model.Endpoint) {
 	e := all[0]
 	for _, other := range all[1:] {
@@ -94,7 +94,7 @@ func (m *Mesh) instance(t *incremental.Evaluation, _ model.Instance, all []model
 	m.Classes.Emit(t, e.Workload, class)
 }
 
-// class gives the class that a pod carries. Whatever made the endpoint, it is a pod that has the sidecar.
+// class returns the sidecarClass annotation of the pod of an instance.
 func (m *Mesh) class(t *incremental.Evaluation, of model.Instance) string {
 	pod, there := m.pods.ReadFirst(t, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
 	if !there || string(pod.UID) != of.UID {
@@ -103,12 +103,13 @@ func (m *Mesh) class(t *incremental.Evaluation, of model.Instance) string {
 	return pod.Annotations[sidecar.ClassAnnotation]
 }
 
-// ClassesOf lists the classes that the pods of a workload name, each once and in order; the empty one is there if a pod names none.
+// ClassesOf lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty
+// class.
 func (m *Mesh) ClassesOf(workload model.Key) []string {
 	return slices.Compact(slices.Clone(m.Classes.Get(workload)))
 }
 
-// reportShared reports that pods are selected by two workloads. The text names no pod, so that it is one finding for all of them.
+// reportShared reports that two workloads select the same pods. The text has no pod name: one finding covers all pods.
 func (m *Mesh) reportShared(t *incremental.Evaluation, keeps, loses model.Key) {
 	kept, ok1 := m.Workloads.ReadFirst(t, keeps)
 	lost, ok2 := m.Workloads.ReadFirst(t, loses)
@@ -138,7 +139,7 @@ func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all 
 	m.ResolvedDestinations.Emit(t, key, model.ResolveDestination(mesh, d, endpoints))
 }
 
-// reader is the model as a rule sees it.
+// reader implements model.Catalog for a rule: reads become dependencies of the evaluation.
 type reader struct {
 	t *incremental.Evaluation
 	m *Mesh
@@ -158,7 +159,7 @@ func (r reader) AuthorizationPolicies(workload model.Key) []model.AuthorizationP
 	return r.m.AuthorizationPolicies.Read(r.t, workload)
 }
 
-// Snapshot gives the whole model as it is, in canonical order.
+// Snapshot returns a copy of the model in canonical order.
 func (m *Model) Snapshot() *model.Model {
 	out := &model.Model{}
 	collect(m.Meshes, &out.Meshes)
@@ -184,7 +185,7 @@ func collect[K comparable, V any](from *incremental.Relation[K, V], into *[]V) {
 	from.ForEach(func(_ K, all []V) { *into = append(*into, all[0]) })
 }
 
-// FindingsOf lists the findings about an object, each once.
+// FindingsOf lists the distinct findings about an object.
 func (m *Model) FindingsOf(ref model.ObjectRef) []model.Finding {
 	return slices.Compact(slices.Clone(m.Findings.Get(ref)))
 }

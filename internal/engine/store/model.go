@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Model is the model as relations. When several emit an item of one key, the first by origin counts.
+// Model is the model as relations. If several objects emit an item with the same key, the first by origin wins.
 type Model struct {
 	Meshes       *incremental.Relation[string, model.Mesh]
 	Workloads    *incremental.Relation[model.Key, model.Workload]
@@ -17,14 +17,14 @@ type Model struct {
 	Routers      *incremental.Relation[model.Key, model.Router]
 	Destinations *incremental.Relation[model.Key, model.Destination]
 	Endpoints    *incremental.Relation[model.Instance, model.Endpoint]
-	// AuthorizationPolicies are by the workload that they open.
+	// AuthorizationPolicies are keyed by the workload that they protect.
 	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
-	// Members names the mesh that an object belongs to.
+	// Members holds the mesh of each member object.
 	Members *incremental.Relation[model.ObjectRef, string]
 }
 
-// NewModel makes an empty model.
+// NewModel creates an empty model.
 func NewModel(g *incremental.Graph) *Model {
 	return &Model{
 		Meshes:                byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
@@ -32,7 +32,7 @@ func NewModel(g *incremental.Graph) *Model {
 		Services:              byOrigin[model.Key](g, "services", func(s model.Service) model.Origin { return s.Origin }),
 		Routers:               byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
 		Destinations:          byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin { return d.Origin }),
-		AuthorizationPolicies: byOrigin[model.Key](g, "accesses", func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
+		AuthorizationPolicies: byOrigin[model.Key](g, "authorization policies", func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
 		Endpoints:             incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints, deepEqual[model.Endpoint]),
 		Findings:              incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare, func(a, b model.Finding) bool { return a == b }),
 		Members:               incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare, func(a, b string) bool { return a == b }),
@@ -50,8 +50,8 @@ func compareEndpoints(a, b model.Endpoint) int { return a.Compare(b) }
 
 func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
 
-// The functions below put items into the model, in canonical order within, for as long as the evaluation stands. The item's lists
-// are the model's from then on.
+// The functions below emit items in canonical form from a rule. An item stays until the rule is evaluated again. The
+// model owns the lists of the item.
 
 // AddMesh adds a mesh.
 func (m *Model) AddMesh(t *incremental.Evaluation, mesh model.Mesh) {
@@ -88,5 +88,5 @@ func (m *Model) AddEndpoint(t *incremental.Evaluation, e model.Endpoint) {
 	m.Endpoints.Emit(t, e.Instance, e)
 }
 
-// Report notes a finding.
+// Report emits a finding.
 func (m *Model) Report(t *incremental.Evaluation, f model.Finding) { m.Findings.Emit(t, f.Object, f) }

@@ -13,14 +13,13 @@ import (
 	"anymesh.dev/anymesh/internal/engine/incremental"
 )
 
-// Objects are the objects of the API server, a relation for each kind. An object that is set again counts as changed only if it is
-// another value.
+// Objects holds the objects of the API server, one relation per kind. Setting the same pointer again is not a change.
 type Objects struct {
 	g     *incremental.Graph
 	kinds map[reflect.Type]kindRelation
 }
 
-// kindRelation is a relation of objects of one kind, for objects of which only the value is known.
+// kindRelation is the relation of one kind, with functions that hide its type parameter.
 type kindRelation struct {
 	relation any
 	set      func(types.NamespacedName, client.Object)
@@ -28,12 +27,13 @@ type kindRelation struct {
 	each     func(func(client.Object))
 }
 
-// NewObjects makes an empty set of objects.
+// NewObjects creates an empty set of objects.
 func NewObjects(g *incremental.Graph) *Objects {
 	return &Objects{g: g, kinds: map[reflect.Type]kindRelation{}}
 }
 
-// Of gives the relation of the objects of a kind, one entry a namespace and name. Kinds that nobody asks for are not kept.
+// Of returns the relation of the objects of a kind, by namespace and name. Objects of kinds without a relation are
+// dropped.
 func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName, T] {
 	t := reflect.TypeFor[T]()
 	if known, ok := o.kinds[t]; ok {
@@ -50,14 +50,14 @@ func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName,
 	return r
 }
 
-// Set adds an object or replaces it. It must not change any more.
+// Set adds or replaces an object. The caller must not modify it.
 func (o *Objects) Set(object client.Object) {
 	if k, ok := o.kinds[reflect.TypeOf(object)]; ok {
 		k.set(client.ObjectKeyFromObject(object), object)
 	}
 }
 
-// Delete forgets the object of the kind, namespace and name of the one given.
+// Delete removes the object with the kind, namespace and name of the given one.
 func (o *Objects) Delete(object client.Object) {
 	if k, ok := o.kinds[reflect.TypeOf(object)]; ok {
 		k.drop(client.ObjectKeyFromObject(object))

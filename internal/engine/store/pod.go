@@ -9,8 +9,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// EndpointOf gives what is known of a pod that is an instance of a workload. One without an address yet counts too: its sidecar asks for
-// its configuration before the API server knows the address.
+// EndpointOf returns the endpoint of a pod that is an instance of a workload. A pod without an address is an endpoint
+// too: its sidecar requests configuration before the pod's status has an address.
 func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.Endpoint {
 	account := pod.Spec.ServiceAccountName
 	if account == "" {
@@ -25,12 +25,12 @@ func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.E
 	}
 }
 
-// Terminated tells whether a pod has run to its end: it is an instance of nothing any more.
+// Terminated reports whether the pod's phase is Succeeded or Failed. Such a pod is not an instance of a workload.
 func Terminated(pod *corev1.Pod) bool {
 	return pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed
 }
 
-// Addresses lists a pod's addresses in the order of the API server, the first of each family.
+// Addresses lists the first address of each IP family, in the order of status.podIPs.
 func Addresses(pod *corev1.Pod) []netip.Addr {
 	ips := pod.Status.PodIPs
 	if len(ips) == 0 && pod.Status.PodIP != "" {

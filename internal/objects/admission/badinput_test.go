@@ -170,7 +170,8 @@ func TestTimeoutMidBody(t *testing.T) {
 	}
 }
 
-// TestWrongUID: the answer carries the uid of the request, whatever that is, so that nobody takes it for the answer to another.
+// TestWrongUID: the answer carries the uid of the request, whatever that is, so that nobody takes it for the answer to
+// another.
 func TestWrongUID(t *testing.T) {
 	h, _ := guarded(t)
 	for _, uid := range []string{"7f", "", "not a uid", strings.Repeat("u", 10_000)} {

@@ -1,6 +1,6 @@
-// Package admission answers the API server about objects of the dialects that are created or changed.
+// Package admission serves the mutating and validating webhooks for objects of the dialects.
 //
-// In: admission reviews. Out: the object with its defaults filled in, or the reason for which it is refused. The rules themselves
-// are pure functions of the dialects; this package gathers what they look at, straight from the API server: a Namespace or a
-// Mesh that was applied a moment ago counts.
+// In: admission reviews. Out: the object with defaults, or the reason of the denial. The rules are pure functions of
+// the dialects. This package reads their input from the API server, not from a cache, so that a Namespace or Mesh that
+// was just applied is included.
 package admission

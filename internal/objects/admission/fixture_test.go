@@ -54,8 +54,8 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 	return mux
 }
 
-// ask posts a review of an object, as YAML, to one of the webhooks of its kind: "mutate" or "validate". The old object is nil for one
-// that is created.
+// ask posts a review of an object, as YAML, to one of the webhooks of its kind: "mutate" or "validate". The old object
+// is nil for one that is created.
 func ask(t testing.TB, h http.Handler, verb, object, old string) (admissionv1.AdmissionResponse, []byte) {
 	t.Helper()
 	raw := asJSON(t, object)

@@ -15,18 +15,18 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// The bounds of what is posted to a webhook. An API server stays far below them: it stores objects of 3 MiB at most, sends the old and
-// the new one, and no object that we are asked about is nested by more than a few dozen levels.
+// The limits of webhook requests. Requests of an API server are far below them: objects have at most 3 MiB, a review
+// contains the old and the new object, and the nesting depth is a few dozen levels.
 const (
-	// MaxBody is how large a review may be, in bytes.
+	// MaxBody is the maximum size of a review, in bytes.
 	MaxBody = 7 << 20
-	// MaxDepth is how deeply it may be nested.
+	// MaxDepth is the maximum nesting depth.
 	MaxDepth = 256
 )
 
-// Guard refuses requests that no API server makes, before anything is decoded: bodies that are too large, too deep, no UTF-8, no JSON,
-// of an unknown version, or that do not come whole. It counts them by reason in anymesh_webhook_refused_total. The answers are of kind Status, which API servers show
-// to their users.
+// Guard rejects invalid requests before they are decoded: bodies that are too large, too deeply nested, not UTF-8, not
+// JSON, of an unknown version, or incomplete. It counts them by reason in anymesh_webhook_refused_total. The responses
+// are of kind Status, which API servers show to users.
 func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_webhook_refused_total", Help: "Requests to webhooks that were refused before they were decoded, by reason.",
@@ -60,12 +60,13 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, text string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(int(code))
-	_ = json.NewEncoder(w).Encode(metav1.Status{ // whoever does not wait for the answer does not want it
+	_ = json.NewEncoder(w).Encode(metav1.Status{ // the client may have disconnected
 		TypeMeta: metav1.TypeMeta{APIVersion: "v1", Kind: "Status"}, Status: metav1.StatusFailure, Code: code, Reason: reason, Message: text,
 	})
 }
 
-// validateBody gives the reason why a body is not decoded, with words for users, or "". Depth comes first: it is what makes reading dear.
+// validateBody returns the reason and the text of the rejection of a body, or "". It checks the depth first, because
+// deep nesting makes decoding expensive.
 func validateBody(body []byte) (reason, text string) {
 	var review metav1.TypeMeta
 	switch {
@@ -74,7 +75,7 @@ func validateBody(body []byte) (reason, text string) {
 	case exceedsMaxDepth(body):
 		return "too_deep", fmt.Sprintf("the review is nested by more than %d levels", MaxDepth)
 	}
-	// The decoder behind us would take YAML too, with its aliases.
+	// The webhook's decoder would also accept YAML with aliases.
 	if err := json.Unmarshal(body, &review); err != nil {
 		return "not_json", "the review cannot be read: " + err.Error()
 	}
@@ -85,7 +86,8 @@ func validateBody(body []byte) (reason, text string) {
 	return "unknown_version", fmt.Sprintf("%q is no version of AdmissionReview that we know; we know %s", review.APIVersion, admissionv1.SchemeGroupVersion)
 }
 
-// exceedsMaxDepth looks at brackets outside of strings only: it need not be right about what is no JSON, which decoding refuses.
+// exceedsMaxDepth counts brackets outside of strings. The result for invalid JSON does not matter, because decoding
+// rejects it.
 func exceedsMaxDepth(text []byte) bool {
 	depth, quoted, escaped := 0, false, false
 	for _, c := range text {

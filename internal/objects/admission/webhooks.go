@@ -24,13 +24,13 @@ import (
 
 // Dialect is a dialect whose objects are defaulted and validated when they are created and updated.
 type Dialect interface {
-	// Kinds gives an empty object of each kind that the dialect reads. Those that are not Kubernetes' own have webhooks.
+	// Kinds gives an empty object of each kind that the dialect reads. Its own kinds have webhooks.
 	Kinds() []client.Object
 	// AdmissionReads gives an empty object of each kind that Default reads besides the object.
 	AdmissionReads(object client.Object) []client.Object
-	// Default fills in, in place, what an object leaves open; before is nil for a new one. The error is the text of the denial.
+	// Default sets defaults in place; before is nil for a new object. The error is the text of the denial.
 	Default(before, object client.Object, c dialect.AdmissionContext) error
-	// Validate gives the denial of an object, or nil; before is nil for a new one.
+	// Validate returns the denial of an object, or nil; before is nil for a new object.
 	Validate(before, object client.Object) error
 }
 
@@ -44,7 +44,8 @@ func suffix(gvk schema.GroupVersionKind) string {
 	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// Handle adds the webhooks of the dialects that have admission to a mux. The client must read from the API server, not from a cache.
+// Handle adds the webhooks of the dialects that have admission to a mux. The client must read from the API server, not
+// from a cache.
 func Handle(mux *http.ServeMux, dialects []dialect.Dialect, c client.Client, ipv6 bool) error {
 	for _, d := range dialects {
 		rules, ok := d.(Dialect)
@@ -64,7 +65,7 @@ func Handle(mux *http.ServeMux, dialects []dialect.Dialect, c client.Client, ipv
 	return nil
 }
 
-// webhooks are those of one kind.
+// webhooks handles the webhooks of one kind.
 type webhooks struct {
 	rules  Dialect
 	gvk    schema.GroupVersionKind
@@ -122,7 +123,7 @@ func (w *webhooks) validate(_ context.Context, req admission.Request) admission.
 	return admission.Allowed("")
 }
 
-// decode reads an object as the API server does: field names are case-sensitive, and none is given twice.
+// decode decodes an object like the API server: field names are case-sensitive, and duplicates are errors.
 func (w *webhooks) decode(raw []byte, namespace string) (client.Object, error) {
 	object := reflect.New(reflect.TypeOf(w.empty).Elem()).Interface().(client.Object)
 	doubts, err := kjson.UnmarshalStrict(raw, object, kjson.DisallowDuplicateFields)
@@ -139,7 +140,7 @@ func (w *webhooks) decode(raw []byte, namespace string) (client.Object, error) {
 	return object, nil
 }
 
-// context reads what the rules look at.
+// context reads the input of the rules.
 func (w *webhooks) context(ctx context.Context, object client.Object, namespace string) (dialect.AdmissionContext, error) {
 	out := dialect.AdmissionContext{IPv6: w.ipv6}
 	if namespace != "" {

@@ -111,7 +111,8 @@ func TestUnrelatedUpdatesPass(t *testing.T) {
 	}
 }
 
-// Fields that the API never had are in manifests that worked: an API server drops them, and they are no reason to refuse the rest.
+// Fields that the API never had are in manifests that worked: an API server drops them, and they are no reason to
+// refuse the rest.
 func TestUnknownFieldsPass(t *testing.T) {
 	for text, object := range map[string]string{
 		"the mode of a client's TLS": `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {backendDefaults: {clientPolicy: {tls: {mode: STRICT, validation: {trust: {file: {certificateChain: /ca}}}}}}}}`,

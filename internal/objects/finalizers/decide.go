@@ -1,7 +1,8 @@
-// Package finalizers removes the finalizers of controllers that do not run any more from objects that are being deleted.
+// Package finalizers removes the finalizers of controllers that no longer run from objects that are being deleted.
 //
-// In: the objects of dialects. Out: the same objects without those finalizers, and so gone; an event about an object that waits for its
-// members. Finalizers of others, and objects that nobody deletes, stay as they are.
+// In: the objects of dialects. Out: patches that remove those finalizers, so that the API server deletes the objects,
+// and an event about each object whose deletion waits for its members. The package does not change other finalizers or
+// objects that are not being deleted.
 package finalizers
 
 import (
@@ -15,19 +16,19 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Dialect is a dialect whose objects may carry finalizers of a controller that does not run any more.
+// Dialect is a dialect whose objects may have finalizers of a controller that no longer runs.
 type Dialect interface {
-	// Kinds gives an empty object of each kind that the dialect reads. Those that are not Kubernetes' own may carry finalizers.
+	// Kinds gives an empty object of each kind that the dialect reads. Its own kinds may have finalizers.
 	Kinds() []client.Object
 	// Finalizers lists the finalizers of the former controller.
 	Finalizers() []string
-	// Owners gives the uids of the objects whose deletion waits for this one.
+	// Owners returns the UIDs of the objects whose deletion waits for this one.
 	Owners(o client.Object) []types.UID
 }
 
-// decide says which finalizers an object keeps, and, if its deletion has to wait, for whom. members are the objects that have it as an
-// owner. An owner waits for its members, so that nobody takes it from under them; everything else is released at once, whatever refers
-// to it.
+// decide returns the finalizers that an object keeps and, if its deletion must wait, the reason. members are the
+// objects that have it as an owner. An owner waits for its members. Finalizers of all other objects are removed
+// immediately, even if other objects refer to them.
 func decide(d Dialect, o client.Object, members []client.Object) (keep []string, waits string) {
 	have, ours := o.GetFinalizers(), d.Finalizers()
 	isOurs := func(finalizer string) bool { return slices.Contains(ours, finalizer) }
@@ -45,7 +46,7 @@ func decide(d Dialect, o client.Object, members []client.Object) (keep []string,
 	return slices.DeleteFunc(slices.Clone(have), isOurs), ""
 }
 
-// abbreviate lists the first few and counts the rest.
+// abbreviate lists the first names and the number of the others.
 func abbreviate(names []string) string {
 	const most = 5
 	if more := len(names) - most; more > 0 {

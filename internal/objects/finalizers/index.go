@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// key names an object of any kind.
+// key identifies an object of any kind.
 type key struct {
 	kind reflect.Type
 	types.NamespacedName
@@ -18,7 +18,7 @@ type key struct {
 
 func keyOf(o client.Object) key { return key{reflect.TypeOf(o), client.ObjectKeyFromObject(o)} }
 
-// index has the objects, and who says to belong to whom, by the owner's unique id.
+// index holds the objects, and the members of each owner by the owner's UID.
 type index struct {
 	dialects map[reflect.Type]Dialect
 	objects  map[key]client.Object
@@ -36,7 +36,7 @@ func newIndex(dialects []Dialect) *index {
 	return &index{dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{}, members: map[types.UID]map[key]struct{}{}}
 }
 
-// set adds an object or replaces it, and gives the owners that have no member any more.
+// set adds or replaces an object, and returns the owners that lost their last member.
 func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
 	if x.dialects[reflect.TypeOf(o)] == nil {
 		return nil
@@ -56,7 +56,7 @@ func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
 	return x.removeMember(k, before, x.ownersOf(o))
 }
 
-// remove forgets an object, and gives the owners that have no member any more.
+// remove removes an object, and returns the owners that lost their last member.
 func (x *index) remove(o client.Object) (ownersWithoutMembers []key) {
 	k := keyOf(o)
 	old, known := x.objects[k]
@@ -68,7 +68,7 @@ func (x *index) remove(o client.Object) (ownersWithoutMembers []key) {
 	return x.removeMember(k, x.ownersOf(old), nil)
 }
 
-// removeMember takes an object from its owners, but for those that it keeps.
+// removeMember removes an object from its owners, except for those that it keeps.
 func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMembers []key) {
 	for _, uid := range owners {
 		if slices.Contains(keeps, uid) {
@@ -86,7 +86,7 @@ func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMem
 	return ownersWithoutMembers
 }
 
-// lookup gives an object, and those that say to belong to it.
+// lookup returns an object and its members.
 func (x *index) lookup(k key) (o client.Object, members []client.Object) {
 	o = x.objects[k]
 	if o == nil {
@@ -98,7 +98,7 @@ func (x *index) lookup(k key) (o client.Object, members []client.Object) {
 	return o, members
 }
 
-// deleting names the objects that are being deleted.
+// deleting lists the objects that are being deleted.
 func (x *index) deleting() (out []key) {
 	for k, o := range x.objects {
 		if o.GetDeletionTimestamp() != nil {

@@ -19,20 +19,21 @@ import (
 )
 
 const (
-	// ReasonPending is the reason of the event about a Mesh or a VirtualGateway that waits, as App Mesh had it.
+	// ReasonPending is the reason of the event about a Mesh or a VirtualGateway that waits for its members, as in App
+	// Mesh.
 	ReasonPending = "PendingMembersDeletion"
-	// reminderInterval is how often an object that waits says so.
+	// reminderInterval is the interval of events about an object that waits.
 	reminderInterval = time.Minute
-	// workers is how many objects are released at the same time, and writeTimeout bounds each.
+	// workers is the number of concurrent reconciliations; writeTimeout bounds each.
 	workers      = 2
 	writeTimeout = 10 * time.Second
 )
 
-// Options say what a releaser works with. All are required but Registerer.
+// Options configure a Remover. All fields except Registerer are required.
 type Options struct {
-	// Dialects are those whose objects are looked at.
+	// Dialects are the dialects whose objects are reconciled.
 	Dialects []Dialect
-	// Client reads and writes at the API server.
+	// Client reads from the API server, not from a cache, and writes.
 	Client     client.Client
 	Recorder   events.EventRecorder
 	Log        *slog.Logger
@@ -46,16 +47,16 @@ type Remover struct {
 
 	mu       sync.Mutex
 	index    *index
-	reminded map[key]time.Time // when an object said last that it waits
+	reminded map[key]time.Time // time of the last event about a waiting object
 }
 
-// New makes a releaser.
+// New creates a Remover.
 func New(o Options) *Remover {
 	return &Remover{Options: o, queue: workqueue.New[key]("finalizers", o.Registerer), index: newIndex(o.Dialects), reminded: map[key]time.Time{}}
 }
 
-// Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that are being deleted and those
-// whose last member has gone.
+// Changed is an engine.Sink. It updates the index, and enqueues objects that are being deleted and owners that lost
+// their last member.
 func (r *Remover) Changed(c engine.Change) {
 	var reconcile []key
 	r.mu.Lock()
@@ -73,8 +74,8 @@ func (r *Remover) Changed(c engine.Change) {
 	r.queue.Add(reconcile...)
 }
 
-// Run releases objects until the context ends, beginning with a look at all that are being deleted. Only one replica may run it, once
-// at a time.
+// Run removes finalizers until the context ends, starting with all objects that are being deleted. Only the leader may
+// run it. Calls must not overlap.
 func (r *Remover) Run(ctx context.Context) {
 	r.queue.Run(ctx, workqueue.Reconciler[key]{Workers: workers, ListKeys: r.deleting, Reconcile: r.reconcile, OnFailure: r.failed})
 }
@@ -84,7 +85,7 @@ func (r *Remover) failed(k key, err error) {
 	if apierrors.IsConflict(err) {
 		level = slog.LevelDebug
 	}
-	r.Log.Log(context.Background(), level, "an object that is being deleted keeps its finalizers; it will be tried again",
+	r.Log.Log(context.Background(), level, "finalizers are not removed; retrying",
 		"kind", k.kind.Elem().Name(), "namespace", k.Namespace, "name", k.Name, "error", err)
 }
 
@@ -100,7 +101,7 @@ func (r *Remover) lookup(k key) (o client.Object, members []client.Object) {
 	return r.index.lookup(k)
 }
 
-// reconcile releases an object, or reminds that it waits.
+// reconcile removes the finalizers of an object, or records an event that it waits.
 func (r *Remover) reconcile(ctx context.Context, k key) (again time.Duration, err error) {
 	o, members := r.lookup(k)
 	if o == nil {
@@ -120,7 +121,7 @@ func (r *Remover) decide(o client.Object, members []client.Object) (keep []strin
 	return decide(r.index.dialects[reflect.TypeOf(o)], o, members)
 }
 
-// remind records an event unless there was one a moment ago, and says when it is time for the next.
+// remind records an event unless the last one is recent, and returns the time until the next one.
 func (r *Remover) remind(k key, o client.Object, text string) time.Duration {
 	r.mu.Lock()
 	wait := time.Until(r.reminded[k].Add(reminderInterval))
@@ -135,7 +136,8 @@ func (r *Remover) remind(k key, o client.Object, text string) time.Duration {
 	return reminderInterval
 }
 
-// removeFinalizers removes finalizers from an object as it is now: what is watched may lag behind, and must not undo what others do meanwhile.
+// removeFinalizers reads the object from the API server and patches its finalizers. The watched object may be outdated,
+// and the patch must not revert concurrent changes.
 func (r *Remover) removeFinalizers(ctx context.Context, o client.Object, members []client.Object) error {
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()

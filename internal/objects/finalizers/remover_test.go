@@ -149,7 +149,8 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 	}
 }
 
-// A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost nothing.
+// A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost
+// nothing.
 func TestMeshWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false, meshMembers, appMeshResources)
@@ -181,7 +182,7 @@ func TestMeshWaitsForMembers(t *testing.T) {
 	})
 }
 
-// What is being deleted while nobody works is found by whoever begins to; what fails is tried again.
+// A new leader finds objects that are being deleted. Failed reconciliations are retried.
 func TestNextLeaderResumes(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false)

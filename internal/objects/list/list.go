@@ -1,6 +1,6 @@
-// Package list reads the objects of a kind that is known at run time only.
+// Package list lists the objects of a kind that is known only at run time.
 //
-// In: an empty object of the kind. Out: the objects of that kind that an API server or a cache has.
+// In: an empty object of the kind. Out: the objects of that kind from an API server or a cache.
 package list
 
 import (
@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Objects lists the objects of a kind. The kind must be in the client's scheme, together with its list. An error for which
-// meta.IsNoMatchError is true says that the cluster does not serve the kind.
+// Objects lists the objects of a kind. The kind must be in the client's scheme, together with its list. An error for
+// which meta.IsNoMatchError is true says that the cluster does not serve the kind.
 func Objects(ctx context.Context, c client.Client, kind client.Object, options ...client.ListOption) ([]client.Object, error) {
 	gvk, err := apiutil.GVKForObject(kind, c.Scheme())
 	if err != nil {

@@ -7,10 +7,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// minDeliveredInterval is the least time between two looks at all findings of the delivery.
+// minDeliveredInterval is the minimum time between two comparisons of the delivery findings.
 const minDeliveredInterval = 100 * time.Millisecond
 
-// Wake tells that the findings of the delivery may have changed; it never blocks.
+// Wake signals that the delivery findings may have changed; it never blocks.
 func (w *Writer) Wake() {
 	select {
 	case w.wake <- struct{}{}:
@@ -18,7 +18,7 @@ func (w *Writer) Wake() {
 	}
 }
 
-// updateDelivered takes the findings of the delivery as they are now, and gives the objects about which they are others.
+// updateDelivered reads the current delivery findings, and returns the objects whose findings changed.
 func (w *Writer) updateDelivered() (changed []model.ObjectRef) {
 	now := map[model.ObjectRef][]model.Finding{}
 	for _, f := range w.Delivered() {
@@ -40,7 +40,7 @@ func (w *Writer) updateDelivered() (changed []model.ObjectRef) {
 	return changed
 }
 
-// findings gives all that there is to say about an object, in canonical order.
+// findings returns all findings about an object, in canonical order.
 func (w *Writer) findings(ref model.ObjectRef) []model.Finding {
 	w.mu.Lock()
 	delivered := w.delivered[ref]

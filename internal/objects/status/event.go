@@ -9,7 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// recordEvents records an event for a condition that has changed.
+// recordEvents records an event for each condition that changed.
 func (w *Writer) recordEvents(before, after client.Object) {
 	was := conditions(before)
 	for kind, c := range conditions(after) {

@@ -13,11 +13,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// reasonServed is the reason of a pod's condition that we keep True.
+// reasonServed is the reason of the pod conditions that this package sets to True.
 const reasonServed = "Served"
 
-// closedGates lists the readiness gates of a pod, among those that are ours to open, that are not open. Pods that are going or have ended
-// need none.
+// closedGates lists the managed readiness gates of a pod whose condition is not True. Pods that are being deleted or
+// have terminated need none.
 func closedGates(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.ReadinessGate {
 	if pod.DeletionTimestamp != nil || pod.Status.Phase == corev1.PodSucceeded || pod.Status.Phase == corev1.PodFailed {
 		return nil
@@ -35,13 +35,13 @@ func closedGates(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.Readin
 	return out
 }
 
-// ours tells whether a readiness gate is ours to open.
+// ours reports whether this package manages a readiness gate.
 func (w *Writer) ours(gate corev1.PodReadinessGate) bool {
 	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
 }
 
-// reconcileGates sets the conditions that a pod's readiness waits for and that are ours. The pod that is read may be a slim one: the patch
-// names nothing but the conditions, and the pod's unique id.
+// reconcileGates sets the conditions of the managed readiness gates of a pod. The cached pod is trimmed, so the patch
+// contains only the conditions and the pod's UID.
 func (w *Writer) reconcileGates(ctx context.Context, ref model.ObjectRef, uid types.UID) error {
 	pod := &corev1.Pod{}
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, pod); err != nil {

@@ -23,8 +23,8 @@ func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 	return pod
 }
 
-// Pods that App Mesh's injector made wait for a registry that is gone: their gate is opened, once, and again when somebody closes it.
-// Other gates are others' business.
+// Pods that App Mesh's injector made wait for a registry that is gone: their gate is opened, once, and again when
+// somebody closes it. Other gates are others' business.
 func TestReadinessGatesAreOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := gated("old", cloudMapGate, "mine")

@@ -17,20 +17,20 @@ import (
 
 const kindPod = "Pod"
 
-// isPod tells whether a reference is to a Pod of Kubernetes.
+// isPod reports whether a reference is to a core/v1 Pod.
 func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kindPod }
 
-// kindInfo is a kind whose objects have a status that is ours.
+// kindInfo is a kind whose status this package writes.
 type kindInfo struct {
 	empty   client.Object
 	dialect Dialect
 }
 
-// trackedObject is an object as the mesh has it.
+// trackedObject is the identity and generation of an object in the mesh.
 type trackedObject struct {
 	uid        types.UID
 	generation int64
-	// written is when it was written last.
+	// written is the time of the last write.
 	written time.Time
 }
 
@@ -50,8 +50,8 @@ func (w *Writer) registerKinds() error {
 	return nil
 }
 
-// Changed is a sink of the flow. It remembers which objects there are, and asks for a look at those that changed or that there is
-// something else to say about.
+// Changed is an engine.Sink. It updates the tracked objects, and enqueues objects that changed or whose findings
+// changed.
 func (w *Writer) Changed(c engine.Change) {
 	var reconcile []model.ObjectRef
 	w.mu.Lock()
@@ -66,7 +66,7 @@ func (w *Writer) Changed(c engine.Change) {
 			continue
 		}
 		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.ours) {
-			delete(w.tracked, ref) // another one may have had that name
+			delete(w.tracked, ref) // an earlier pod may have had the same name
 			continue
 		}
 		e := w.tracked[ref]
@@ -83,7 +83,7 @@ func (w *Writer) Changed(c engine.Change) {
 	w.queue.Add(reconcile...)
 }
 
-// ref names an object if its status, or its gate, can be ours.
+// ref returns the reference of an object, and whether this package writes its status or readiness gates.
 func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 	switch o.(type) {
 	case *corev1.Pod:
@@ -99,7 +99,7 @@ func (w *Writer) ref(o client.Object) (ref model.ObjectRef, ok bool) {
 	return ref, ok
 }
 
-// all names every object that there is.
+// all lists the tracked objects.
 func (w *Writer) all() []model.ObjectRef {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -117,7 +117,7 @@ func (w *Writer) trackedObject(ref model.ObjectRef) (trackedObject, bool) {
 	return e, ok
 }
 
-// markWritten notes the time of a write.
+// markWritten records the time of a write.
 func (w *Writer) markWritten(ref model.ObjectRef) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -12,11 +12,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// results are what becomes of a write.
+// results are the possible results of a write.
 var results = []string{"written", "conflict", "gone", "failed"}
 
-// reconcileStatus compares an object as it is now with what it should be, and writes it if it is not. What is read may be newer than what the
-// findings are about, or older than our own last write: then it is not, or cannot be, written, and looked at again.
+// reconcileStatus compares the status of an object with the desired one, and writes it if they differ. If the cached
+// object is newer than the findings, it is skipped, because its change is pending. If it is older than the last write,
+// the write fails with a conflict and is retried.
 func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e trackedObject) error {
 	kind := w.kinds[schema.GroupKind{Group: ref.Group, Kind: ref.Kind}]
 	now := kind.empty.DeepCopyObject().(client.Object)
@@ -24,10 +25,10 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		return client.IgnoreNotFound(err)
 	}
 	if now.GetDeletionTimestamp() != nil {
-		return nil // it means nothing any more, and says so itself
+		return nil // objects that are being deleted get no status
 	}
 	if now.GetUID() != e.uid || now.GetGeneration() != e.generation {
-		return nil // a change is on its way
+		return nil // a change is pending
 	}
 	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), w.findings(ref), time.Now())
 	if equality.Semantic.DeepEqual(now, want) {
@@ -45,7 +46,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	return err
 }
 
-// write writes when it may, and counts.
+// write waits for the rate limiter, writes, and counts the result.
 func (w *Writer) write(ctx context.Context, ref model.ObjectRef, patch func() error) error {
 	if err := w.limiter.Wait(ctx); err != nil {
 		return err

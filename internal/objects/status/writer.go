@@ -1,8 +1,8 @@
-// Package status tells users what became of their objects.
+// Package status writes the status of users' objects.
 //
-// In: changes of the mesh, and the findings about its objects. Out: the status of each object that changed or is spoken of, written when
-// it is not what it should be, by one writer for the whole control plane, at a bounded rate; an event when a condition becomes False;
-// and the conditions of pods whose readiness would wait for a registry that is no more.
+// In: changes of the mesh, and findings about its objects. Out: the status of each object that changed or has changed
+// findings, written by the leader at a limited rate if it differs from the desired status; an event when a condition
+// becomes False or True again; and the conditions of readiness gates that a former controller managed.
 package status
 
 import (
@@ -24,17 +24,18 @@ import (
 )
 
 const (
-	// WritesPerSecond bounds what the API server gets from us if Options.WritesPerSecond is 0, however many findings there are.
+	// WritesPerSecond is the default limit of writes to the API server.
 	WritesPerSecond = 50
-	// burst is how many writes may follow one another at once.
+	// burst is the burst size of the rate limiter.
 	burst = 100
-	// workers is how many objects are written at the same time.
+	// workers is the number of concurrent writes.
 	workers = 4
-	// minWriteInterval is the least time between two writes of one object: of what happens meanwhile, the last is written.
+	// minWriteInterval is the minimum time between two writes of one object. Changes within it are coalesced.
 	minWriteInterval = time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
-	// resyncPeriod is how often everything is looked at, for statuses that others have overwritten.
+	// resyncPeriod is the interval at which all objects are reconciled, to restore statuses that other clients
+	// overwrote.
 	resyncPeriod = 10 * time.Minute
 )
 
@@ -42,30 +43,30 @@ const (
 type Dialect interface {
 	// Kinds gives an empty object of each kind that it reads.
 	Kinds() []client.Object
-	// Status gives a copy of an object of its kinds with the status that it should have: as a member of a mesh, or "", with all findings
-	// about it.
+	// Status returns a copy of an object with the desired status. mesh is the mesh that the object is a member of, or
+	// ""; findings are all findings about it.
 	Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object
 }
 
-// Mesh is what there is to say about objects, as it is now.
+// Mesh returns the current findings and mesh membership of objects.
 type Mesh interface {
 	Findings(about model.ObjectRef) []model.Finding
 	MeshOf(object model.ObjectRef) string
 }
 
-// Options say what a writer works with. All are required but WritesPerSecond and Registerer.
+// Options configure a Writer. All fields except WritesPerSecond and Registerer are required.
 type Options struct {
 	Dialects []Dialect
-	// Gates are the readiness gates of pods that nobody but us opens any more: their conditions are kept True.
+	// Gates are the readiness gates of pods whose conditions are kept True, because their controller no longer runs.
 	Gates []dialect.ReadinessGate
-	// Cache reads objects as they are now, no older than the changes are; Client writes.
+	// Cache reads objects that are at least as new as the changes; Client writes.
 	Cache    client.Reader
 	Client   client.Client
 	Recorder events.EventRecorder
 	Mesh     Mesh
-	// Delivered gives the findings that come after the mesh: what is wrong between it and the sidecars.
+	// Delivered returns the delivery findings.
 	Delivered func() []model.Finding
-	// WritesPerSecond is how many statuses are written at most; WritesPerSecond, the constant, if it is not positive.
+	// WritesPerSecond limits the writes; if it is not positive, the constant of that name applies.
 	WritesPerSecond int
 	Log             *slog.Logger
 	Registerer      prometheus.Registerer
@@ -78,14 +79,14 @@ type Writer struct {
 	queue   *workqueue.Queue[model.ObjectRef]
 	limiter *rate.Limiter
 	writes  *prometheus.CounterVec
-	wake    chan struct{} // the findings of the delivery are others
+	wake    chan struct{} // the delivery findings may have changed
 
 	mu        sync.Mutex
 	tracked   map[model.ObjectRef]trackedObject
 	delivered map[model.ObjectRef][]model.Finding
 }
 
-// New makes a writer. It is an error of the program if two dialects have one kind.
+// New creates a writer. It returns an error if two dialects have the same kind.
 func New(o Options) (*Writer, error) {
 	if o.WritesPerSecond <= 0 {
 		o.WritesPerSecond = WritesPerSecond
@@ -106,7 +107,8 @@ func New(o Options) (*Writer, error) {
 	return w, w.registerKinds()
 }
 
-// Run writes until the context ends, beginning with a look at everything. Only one replica may run it, once at a time.
+// Run writes statuses until the context ends, starting with all objects. Only the leader may run it. Calls must not
+// overlap.
 func (w *Writer) Run(ctx context.Context) {
 	w.updateDelivered()
 	var both sync.WaitGroup
@@ -117,17 +119,17 @@ func (w *Writer) Run(ctx context.Context) {
 	both.Wait()
 }
 
-// failed logs an error once in a row. That somebody else was faster is none.
+// failed logs the first of consecutive errors. Conflicts are logged at debug level.
 func (w *Writer) failed(ref model.ObjectRef, err error) {
 	level := slog.LevelWarn
 	if apierrors.IsConflict(err) {
 		level = slog.LevelDebug
 	}
-	w.Log.Log(context.Background(), level, "status is not written; it will be tried again",
+	w.Log.Log(context.Background(), level, "status is not written; retrying",
 		"kind", ref.Kind, "namespace", ref.Namespace, "name", ref.Name, "error", err)
 }
 
-// watchDelivered looks at what the delivery speaks of, and at everything now and then.
+// watchDelivered enqueues objects whose delivery findings changed, and all objects at each resync.
 func (w *Writer) watchDelivered(ctx context.Context) {
 	everything := time.NewTicker(resyncPeriod)
 	defer everything.Stop()
@@ -139,7 +141,7 @@ func (w *Writer) watchDelivered(ctx context.Context) {
 			w.queue.Add(w.all()...)
 		case <-w.wake:
 			w.queue.Add(w.updateDelivered()...)
-			select { // findings of the delivery come from as many sidecars as there are
+			select { // limits the comparisons: every sidecar can change the delivery findings
 			case <-ctx.Done():
 			case <-time.After(minDeliveredInterval):
 			}
@@ -147,11 +149,11 @@ func (w *Writer) watchDelivered(ctx context.Context) {
 	}
 }
 
-// reconcile brings one object's status up to date.
+// reconcile writes the status or the readiness gates of one object.
 func (w *Writer) reconcile(ctx context.Context, ref model.ObjectRef) (again time.Duration, err error) {
 	e, ok := w.trackedObject(ref)
 	if !ok {
-		return 0, nil // it is gone
+		return 0, nil // deleted
 	}
 	if wait := time.Until(e.written.Add(minWriteInterval)); wait > 0 {
 		return wait, nil

@@ -190,7 +190,7 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 	}
 }
 
-// Who is gone is forgotten: names come and go for years.
+// The writer keeps no state about deleted objects.
 func TestDeletedObjectsAreUntracked(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""))
@@ -205,7 +205,7 @@ func TestDeletedObjectsAreUntracked(t *testing.T) {
 	})
 }
 
-// Whoever gives findings may keep the list; the writer must not sort it, nor write behind it.
+// The writer must not sort or extend the slice of findings.
 func TestFindingsSliceIsNotModified(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		kept := append(make([]model.Finding, 0, 8), about("back", "z"), about("back", "m"))

@@ -19,8 +19,8 @@ import (
 // bound is how many writes there may be in some time, whatever happens.
 func bound(took time.Duration) int { return burst + int(took.Seconds()*WritesPerSecond) + 1 }
 
-// One Mesh that goes back and forth changes what there is to say about hundreds of objects, each time: writes keep to their rate, no
-// object is written more often than it may be, and in the end all say what is the case.
+// One Mesh that goes back and forth changes what there is to say about hundreds of objects, each time: writes keep to
+// their rate, no object is written more often than it may be, and in the end all say what is the case.
 func TestWriteRateWithManyObjects(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		const objects, flips = 500, 21

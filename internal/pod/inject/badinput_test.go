@@ -18,8 +18,8 @@ import (
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
-// The tests of this file are named after what they guard against. Own containers of our name, the host's network and Windows are in
-// testdata.
+// The tests of this file are named after what they guard against. Own containers of our name, the host's network and
+// Windows are in testdata.
 
 // postGuarded asks the webhook as the control plane serves it.
 func postGuarded(t testing.TB, w *Webhook, body string) *httptest.ResponseRecorder {
@@ -68,7 +68,8 @@ func TestNilObjectOnDelete(t *testing.T) {
 	}
 }
 
-// TestEphemeralContainers come to pods that run, by a subresource: they are left alone, and a pod that has one of our name gets no sidecar.
+// TestEphemeralContainers come to pods that run, by a subresource: they are left alone, and a pod that has one of our
+// name gets no sidecar.
 func TestEphemeralContainers(t *testing.T) {
 	const with = `{metadata: {name: x}, spec: {containers: [{name: app}], ephemeralContainers: [{name: %s}]}}`
 	r := request(asJSON(t, fmt.Sprintf(with, "debugger")))

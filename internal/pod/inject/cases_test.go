@@ -15,9 +15,9 @@ import (
 
 var update = flag.Bool("update", false, "rewrite answer.yaml and answer.txt of the cases in testdata")
 
-// TestCases runs each testdata/*.txtar: pod.yaml is created in namespace a, whose labels are namespace.yaml, as an instance of
-// workload.yaml, or of the front that listens on 8080. The answer is the pod as it will be (answer.yaml), or why it is left as it is
-// or refused, and warnings (answer.txt).
+// TestCases runs each testdata/*.txtar: pod.yaml is created in namespace a, whose labels are namespace.yaml, as an
+// instance of workload.yaml, or of the front that listens on 8080. The answer is the pod as it will be (answer.yaml),
+// or why it is left as it is or refused, and warnings (answer.txt).
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {

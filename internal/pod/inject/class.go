@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// classOf finds the driver of a pod: what its annotation says, else that of its namespace, else the mesh's default. Errors name the
-// annotation and what it may be.
+// classOf returns the sidecarClass of a pod: its annotation, else that of its namespace, else the mesh's default.
+// Errors name the annotation and its valid values.
 func (w *Webhook) classOf(ctx context.Context, pod *corev1.Pod) (string, error) {
 	class, of := pod.Annotations[sidecar.ClassAnnotation], "the pod"
 	if class == "" {

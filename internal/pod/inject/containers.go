@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// captureContainer has the name of App Mesh's, so that a pod that brings its own is left alone.
+	// captureContainer has the same name as in App Mesh, so that pods with their own capture container stay unchanged.
 	captureContainer = "proxyinit"
 
 	volumeFiles = "anymesh-files"
@@ -20,13 +20,13 @@ const (
 	tokenDir    = "/var/run/secrets/anymesh.dev"
 	tokenFile   = "token"
 	rootFile    = "root.pem"
-	// fileAnnotation is where a file of the sidecar travels with the pod.
+	// fileAnnotation is the prefix of pod annotations that contain the sidecar's files.
 	fileAnnotation = "anymesh.dev/file."
 	tokenLifetime  = 3600
 )
 
-// captureInit programs the pod's packet rules. It runs last of the init containers that run once, so that those before it have
-// plain network.
+// captureInit is the init container that sets the pod's packet rules. It runs last of the regular init containers, so
+// that the others use the network without capture.
 func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) corev1.Container {
 	root, no := int64(0), false
 	return corev1.Container{
@@ -51,8 +51,8 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) cor
 	}
 }
 
-// sidecarContainer makes the driver's container a native sidecar: it starts before the application, which waits until it is
-// ready, and stops after it; jobs complete.
+// sidecarContainer makes the driver's container a native sidecar: it starts before the application, which waits until
+// it is ready, and stops after it; jobs complete.
 func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
@@ -93,11 +93,13 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	ready := func(path string) corev1.ProbeHandler {
 		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecar.AgentPort)}}
 	}
-	// The agent holds the first question until it can say yes: the application starts the moment the sidecar is ready.
+	// The agent delays the response until the sidecar is ready, so that the application starts without a probe interval
+	// of delay.
 	out.StartupProbe = &corev1.Probe{ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
 	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
 	if len(spec.Drain) > 0 {
-		// Kubelet runs it at once when the pod is told to stop; the sidecar itself is told when the application has ended.
+		// The kubelet runs the hook when the pod's termination starts; the sidecar gets SIGTERM after the application
+		// has ended.
 		out.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: spec.Drain}}}
 	}
 	out.VolumeMounts = append(out.VolumeMounts,

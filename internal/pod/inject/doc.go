@@ -1,5 +1,5 @@
-// Package inject admits pods to the mesh.
+// Package inject injects sidecars into pods.
 //
-// In: a pod that is about to be created, and the workload that it will be an instance of. Out: the pod with traffic capture,
-// agent and sidecar, or the reason why it cannot be created. Nothing is written to the cluster: a dry run gets the same answer.
+// In: the admission request of a new pod, and the workload of the pod. Out: the pod with traffic capture, agent and
+// sidecar, or the reason of the denial. The package writes nothing to the cluster: a dry run gets the same response.
 package inject

@@ -50,7 +50,8 @@ func init() {
 	}
 }
 
-// fakeCluster puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of none.
+// fakeCluster puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of
+// none.
 type fakeCluster struct {
 	labels, annotations map[string]string
 	workload            *model.Workload

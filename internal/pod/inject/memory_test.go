@@ -10,8 +10,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Keys are only in memory, and only the sidecar sees them: the folder that the agent writes to is an emptyDir of medium Memory
-// that no other container has, and the token is for nobody else either.
+// Keys are only in memory, and only the sidecar sees them: the folder that the agent writes to is an emptyDir of medium
+// Memory that no other container has, and the token is for nobody else either.
 func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 	raw := asJSON(t, plain)
 	response := newWebhook(fakeCluster{labels: map[string]string{}, workload: front()}).Handle(t.Context(), request(raw))

@@ -8,18 +8,19 @@ import (
 )
 
 const (
-	// preStopDelayKey is the pod annotation for the seconds that an application goes on serving once its pod is told to stop.
+	// preStopDelayKey is the pod annotation with the delay of SIGTERM to the application after termination starts, in
+	// seconds.
 	preStopDelayKey = "anymesh.dev/preStopDelay"
-	// defaultPreStopDelay is longer than a cluster takes to stop sending new connections to a pod that is told to stop.
+	// defaultPreStopDelay exceeds the usual time until a terminating pod is removed from load balancing.
 	defaultPreStopDelay = 5
-	// defaultGracePeriod is that of Kubernetes, in seconds.
+	// defaultGracePeriod is the default of terminationGracePeriodSeconds.
 	defaultGracePeriod = 30
 )
 
-// addPreStop lets applications that others call go on serving for a while once their pod is told to stop. Kubernetes tells the
-// application and those who balance over it at the same time; a server that stops listening at once would refuse the calls of
-// everybody who has not heard yet. Meanwhile the sidecar asks callers to leave. Containers with a preStop hook know better,
-// and the delay takes no more than half of the pod's grace period.
+// addPreStop adds a preStop sleep to containers without a preStop hook. Kubernetes sends SIGTERM and updates endpoints
+// at the same time; a server that closes its listener immediately refuses connections of clients that have not
+// processed the update yet. During the delay the sidecar asks clients to disconnect. The delay is at most half of the
+// pod's grace period.
 func addPreStop(pod *corev1.Pod, delay int64) {
 	grace := int64(defaultGracePeriod)
 	if pod.Spec.TerminationGracePeriodSeconds != nil {
@@ -40,7 +41,7 @@ func addPreStop(pod *corev1.Pod, delay int64) {
 	}
 }
 
-// maxPreStopDelay is an hour: whoever asks for more has mistaken the unit.
+// maxPreStopDelay is one hour; a larger value is probably in the wrong unit.
 const maxPreStopDelay = 3600
 
 // preStopDelay reads the annotation, in seconds.

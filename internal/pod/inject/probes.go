@@ -12,8 +12,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// rewriteProbes lets the agent probe the application on captured ports, and gives the original probes as JSON. Otherwise the
-// sidecar would answer: it accepts every connection, and speaks only the protocol of its listener.
+// rewriteProbes redirects probes of captured ports to the agent, and returns the original probes as JSON. Otherwise the
+// sidecar would accept the probe's connection, whatever the state of the application.
 func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
 	original := map[string]*corev1.Probe{}
 	rewrite := func(c *corev1.Container, kind string, probe *corev1.Probe) {
@@ -51,7 +51,7 @@ func rewriteProbes(pod *corev1.Pod, captured []int) (string, error) {
 	return string(text), nil
 }
 
-// probedPort gives the port that a probe connects to. Probes that name another host, and commands, are left alone.
+// probedPort returns the port of a probe. It reports false for exec probes and for probes of another host.
 func probedPort(c *corev1.Container, p *corev1.Probe) (int, bool) {
 	var port intstr.IntOrString
 	switch {
@@ -75,7 +75,7 @@ func probedPort(c *corev1.Container, p *corev1.Probe) (int, bool) {
 	return 0, false
 }
 
-// setPort puts the number where a probe had a name.
+// setPort replaces a named port of a probe by its number.
 func setPort(p *corev1.Probe, port int) {
 	switch {
 	case p.HTTPGet != nil:

@@ -14,36 +14,35 @@ import (
 
 // Dialect is a dialect whose workloads get sidecars by injection.
 type Dialect interface {
-	// Title is the name that users know.
+	// Title is the display name of the dialect.
 	Title() string
-	// InjectionMode says what a pod and the labels of its namespace say about injection.
+	// InjectionMode returns the injection mode for a pod and the labels of its namespace.
 	InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode
-	// NoWorkload is the reason why a pod for which injection is enabled, and that belongs to no workload, is refused.
+	// NoWorkload returns the denial of a pod with injection enabled that no workload selects.
 	NoWorkload(pod *corev1.Pod) error
-	// PodOptions reads what the annotations of a pod say about its sidecar. Errors name the annotation.
+	// PodOptions reads the sidecar options from the annotations of a pod. Errors name the annotation.
 	PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error)
 }
 
-// Workloads finds the workload of a dialect that a pod will be an instance of. It reports false if there is none; an error is the
-// reason why the pod is refused, in words for its owner.
+// Workloads selects the workload of a new pod. It reports false if there is none; an error is the text of the denial.
 type Workloads interface {
 	SelectWorkload(ctx context.Context, d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
 }
 
-// Namespaces gives the labels and annotations of a namespace.
+// Namespaces returns the labels and annotations of a namespace.
 type Namespaces interface {
 	Labels(ctx context.Context, namespace string) (map[string]string, error)
 	Annotations(ctx context.Context, namespace string) (map[string]string, error)
 }
 
-// selection is the workload of a dialect that a pod belongs to.
+// selection is the selected workload of a pod, with its dialect.
 type selection struct {
 	dialect  Dialect
 	workload model.Workload
 }
 
-// selectWorkload finds the workload of a pod. It reports false for a pod that is to be left as it is. A pod that workloads of two dialects select
-// is refused.
+// selectWorkload selects the workload of a pod. It reports false if the pod gets no sidecar. It denies a pod that
+// workloads of two dialects select.
 func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selection, bool, error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
 	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork || windows {
@@ -84,7 +83,7 @@ func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selectio
 		"or disable injection for all APIs but one", podName(pod), pod.Namespace, strings.Join(names, ", "))
 }
 
-// podName gives the name of a pod, which may still be only the beginning of one.
+// podName returns the name of a pod, or its generateName.
 func podName(pod *corev1.Pod) string {
 	if pod.Name != "" {
 		return pod.Name

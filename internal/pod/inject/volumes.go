@@ -13,11 +13,11 @@ import (
 // volumeToken holds the token that the agent exchanges for a certificate.
 const volumeToken = "anymesh-token"
 
-// Audience is what the agent's token is good for: our signing endpoint, and nothing else in the cluster.
+// Audience is the audience of the agent's token: the signing endpoint accepts no other.
 const Audience = "anymesh"
 
-// addFiles lets the sidecar's files travel as annotations of the pod and appear in a volume: the pod carries all that its sidecar
-// needs, and nothing has to be created beside it.
+// addFiles stores the sidecar's files in annotations of the pod and mounts them with a downward API volume. No
+// ConfigMap is necessary.
 func addFiles(pod *corev1.Pod, files map[string][]byte) {
 	source := &corev1.DownwardAPIVolumeSource{}
 	for _, name := range sortedKeys(files) {
@@ -30,7 +30,7 @@ func addFiles(pod *corev1.Pod, files map[string][]byte) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{DownwardAPI: source}})
 }
 
-// addVolumes gives the sidecar its token, memory for keys, and the volumes that annotations ask for.
+// addVolumes adds the volumes of the token and of the keys (in memory), and those of the annotations.
 func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	lifetime := int64(tokenLifetime)
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
@@ -55,7 +55,7 @@ func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	return nil
 }
 
-// addSecret makes a secret a volume of the pod, unless it is one already.
+// addSecret adds a secret volume to the pod unless it exists.
 func addSecret(pod *corev1.Pod, secret string) error {
 	volume := secretVolume(secret)
 	if v := volumeOf(pod, volume); v != nil {
@@ -70,7 +70,8 @@ func addSecret(pod *corev1.Pod, secret string) error {
 	return nil
 }
 
-// secretVolume names the volume after the secret, as App Mesh did. Names of volumes are shorter than those of secrets, and have no dots.
+// secretVolume names the volume after the secret, as App Mesh did. Names of volumes are shorter than those of secrets,
+// and have no dots.
 func secretVolume(secret string) string {
 	name := strings.ReplaceAll(secret, ".", "-")
 	if len(name) > maxVolumeName {

@@ -19,29 +19,29 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// UUIDLabel is the pod label that carries the sidecar's uuid.
+// UUIDLabel is the pod label with the sidecar's UUID.
 const UUIDLabel = "anymesh.dev/proxy-uuid"
 
-// Webhook answers admission requests for pods that are created. All fields but KubeClient are required.
+// Webhook handles admission requests for new pods. All fields but KubeClient are required.
 type Webhook struct {
-	// Dialects are those with injection, in the order in which they are asked.
+	// Dialects are the dialects with injection, in order of evaluation.
 	Dialects   []Dialect
 	Workloads  Workloads
 	Namespaces Namespaces
-	// Mesh has the settings of the drivers, and which is the default.
+	// Mesh has the settings of all drivers.
 	Mesh       *sidecar.MeshConfig
 	KubeClient kubernetes.Interface
-	// SystemNamespace is our own; its pods are left alone.
+	// SystemNamespace is the namespace of the control plane; its pods get no sidecars.
 	SystemNamespace string
-	// SigningURL is where agents get their certificates.
+	// SigningURL is the URL of the signing endpoint.
 	SigningURL string
-	// PullPolicy is that of the containers that are added.
+	// PullPolicy is the imagePullPolicy of the injected containers.
 	PullPolicy corev1.PullPolicy
-	// Roots gives the PEM bundle by which agents trust us.
+	// Roots returns the PEM bundle with which agents verify the control plane.
 	Roots func() []byte
 }
 
-// Handle decides about one pod.
+// Handle handles one admission request.
 func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.Response {
 	if other := req.Operation != "" && req.Operation != admissionv1.Create; other || req.SubResource != "" {
 		return admission.Allowed("only new pods get a sidecar")
@@ -80,7 +80,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(options.Warnings...)
 }
 
-// inject makes the pod an instance of the workload. A second call changes nothing.
+// inject injects the sidecar of the workload. It is idempotent.
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions, request string, dryRun bool) error {
 	if _, done := pod.Labels[UUIDLabel]; done && hasContainer(pod, captureContainer) {
 		return nil
@@ -112,7 +112,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	}
 	pod.Annotations[sidecar.ClassAnnotation] = class
 	if c.Sidecar == nil {
-		return nil // the driver has changed the pod by itself
+		return nil // the driver changed the pod itself
 	}
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it has a container of its own that is called %s; give it another name", c.Sidecar.Container.Name)
@@ -121,7 +121,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
-	if len(o.InboundPorts) > 0 { // somebody calls the application
+	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
@@ -143,7 +143,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	return nil
 }
 
-// proxyUUID is derived from the admission request, so that asking twice gives one answer.
+// proxyUUID derives the UUID from the admission request, so that a repeated request gets the same response.
 func proxyUUID(request string) uuid.UUID {
 	return uuid.NewSHA1(uuid.NameSpaceOID, []byte("anymesh.dev/sidecar/"+request))
 }
