@@ -10,7 +10,7 @@ import (
 
 // grpcCodes are the gRPC status codes of cases, by their names in retry policies.
 var grpcCodes = map[string]int{
-	"canceled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
+	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
 }
 
 // Results of streams and of responses in several parts.

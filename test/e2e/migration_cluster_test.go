@@ -7,7 +7,7 @@ import (
 )
 
 // setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef, finalizers, ARNs and conditions; pods
-// whose image cannot be pulled; a controller Deployment; and webhook configurations without a server.
+// with the Cloud Map readiness gate; a controller Deployment; and webhook configurations without a server.
 func (m *migrating) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))

@@ -81,7 +81,7 @@ func ownLimits() []limitOf {
 		of(router, grpc+"match.methodName")(lengths(1, 50)),
 		of(router, grpc+"match.port")(from(0, -1)),
 		of(router, grpc+"retryPolicy.grpcRetryEvents")(items(1, 5, "internal")),
-		of(router, grpc+"retryPolicy.grpcRetryEvents[0]")(oneOf("canceled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable")),
+		of(router, grpc+"retryPolicy.grpcRetryEvents[0]")(oneOf("cancelled", "deadline-exceeded", "internal", "resource-exhausted", "unavailable")),
 		of(router, "routes[0].tcpRoute.match")(list("/"), list(absent, some)),
 		of(router, "routes[0].tcpRoute.match.port")(from(0, -1)),
 
