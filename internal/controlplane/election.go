@@ -55,7 +55,7 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 		Lock: lock, LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 		// ReleaseOnCancel is not set: if the API server does not respond, it delays the end of the leader's work.
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(leading context.Context) { e.lead(leading, work) },
+			OnStartedLeading: func(leading context.Context) { e.runAsLeader(leading, work) },
 			OnStoppedLeading: func() {},
 		},
 	})
@@ -70,8 +70,8 @@ func (e *election) run(ctx context.Context, work func(context.Context)) error {
 	return nil
 }
 
-// lead runs the work until the Lease is lost or the process stops.
-func (e *election) lead(ctx context.Context, work func(context.Context)) {
+// runAsLeader runs the work until the Lease is lost or the process stops.
+func (e *election) runAsLeader(ctx context.Context, work func(context.Context)) {
 	e.busy <- struct{}{}
 	defer func() { <-e.busy }()
 	if ctx.Err() != nil {
