@@ -43,19 +43,19 @@ const EgressNamesPort = 443
 type Outcome string
 
 const (
-	// Forwarded: the request goes to one of the decision's targets.
+	// Forwarded means that the request goes to one of the decision's targets.
 	Forwarded Outcome = "Forwarded"
-	// ToApplication: the inbound request goes to the application.
+	// ToApplication means that the inbound request goes to the application.
 	ToApplication Outcome = "ToApplication"
-	// PassedThrough: the connection goes unchanged to its original destination.
+	// PassedThrough means that the connection goes unchanged to its original destination.
 	PassedThrough Outcome = "PassedThrough"
-	// NotFound: the response has status 404; for a gRPC call, UNIMPLEMENTED.
+	// NotFound means that the response has status 404; for a gRPC call, UNIMPLEMENTED.
 	NotFound Outcome = "NotFound"
-	// Malformed: the response has status 400, because the path has no canonical form.
+	// Malformed means that the response has status 400, because the path has no canonical form.
 	Malformed Outcome = "Malformed"
-	// Refused: the connection is reset.
+	// Refused means that the connection is reset.
 	Refused Outcome = "Refused"
-	// Denied: the response has status 403; a stream without requests is reset.
+	// Denied means that the response has status 403; a stream without requests is reset.
 	Denied Outcome = "Denied"
 )
 

@@ -31,15 +31,15 @@ type View struct {
 }
 
 // snapshot copies the current state.
-func (w *meshState) snapshot() *State {
-	s := &State{
-		Objects: w.objects.All(), Index: model.NewIndex(w.mesh.Snapshot()), Findings: w.mesh.AllFindings(),
+func (s *meshState) snapshot() *State {
+	out := &State{
+		Objects: s.objects.All(), Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Pod{},
 	}
-	w.mesh.Views.ForEach(func(key model.Key, all []*model.View) { s.Views[key] = &View{all[0]} })
-	w.mesh.Pods.ForEach(func(uid string, all []store.Pod) { s.pods[uid] = all[0] })
-	w.mesh.Classes.ForEach(func(key model.Key, _ []string) { s.Classes[key] = w.mesh.ClassesOf(key) })
-	return s
+	s.mesh.Views.ForEach(func(key model.Key, all []*model.View) { out.Views[key] = &View{all[0]} })
+	s.mesh.Pods.ForEach(func(uid string, all []store.Pod) { out.pods[uid] = all[0] })
+	s.mesh.Classes.ForEach(func(key model.Key, _ []string) { out.Classes[key] = s.mesh.ClassesOf(key) })
+	return out
 }
 
 // Drivers lists the distinct sidecar drivers of a workload, sorted. The usual driver is the driver of pods without a
