@@ -21,7 +21,7 @@ const (
 	// finalizer and gate are those of the controller that used to run this API.
 	finalizer = "parcel.example.com/depot"
 	gate      = "parcel.example.com/registered"
-	// nodeLabel is the statistics tag that users of this API know.
+	// nodeTag is the statistics tag that users of this API know.
 	nodeTag = "parcel.sender"
 )
 
