@@ -55,8 +55,8 @@ func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 	}
 }
 
-// TestWhatIsServedIsAdmitted: no rule refuses an object that a case shows at work, or that the example has. A case may show what becomes
-// of an object that is there although it would be refused: its findings say so.
+// TestWhatIsServedIsAdmitted: no rule refuses an object that a case shows at work, or that the example has. A case may
+// show what becomes of an object that is there although it would be refused: its findings say so.
 func TestWhatIsServedIsAdmitted(t *testing.T) {
 	files, told := map[string]string{}, map[string]string{}
 	cases, err := filepath.Glob("../test/cases/*.txtar")
@@ -104,7 +104,9 @@ func TestWhatIsServedIsAdmitted(t *testing.T) {
 		for _, o := range set.Objects {
 			var refusal *dialect.Refusal
 			err := appmesh.ValidateCreate(o)
-			if errors.As(err, &refusal) && !slices.ContainsFunc(refusal.Findings, func(f model.Finding) bool { return !strings.Contains(told[name], f.String()+"\n") }) {
+			if errors.As(err, &refusal) && !slices.ContainsFunc(refusal.Findings, func(f model.Finding) bool {
+				return !strings.Contains(told[name], f.String()+"\n")
+			}) {
 				continue
 			}
 			if err != nil {

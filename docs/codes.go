@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// examples has a file for each code: the cause, as the comment; example.yaml, which has the finding; and mended.yaml, which does not.
-// Findings of a running mesh only have said.txt instead, with an example message.
+// examples has a file for each code: the cause, as the comment; example.yaml, which has the finding; and mended.yaml,
+// which does not. Findings of a running mesh only have said.txt instead, with an example message.
 //
 //go:embed findings/examples/*.txtar
 var examples embed.FS
@@ -75,7 +75,8 @@ func said(code model.Code, text string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", Driver: driver.Default, Drivers: driver.Renderers()})
+	report, err := lint.Run(documents, faults,
+		lint.Options{Namespace: "default", Driver: driver.Default, Drivers: driver.Renderers()})
 	if err != nil {
 		return "", err
 	}
@@ -99,7 +100,8 @@ func codePages() (map[string]string, error) {
 			return nil, err
 		}
 		var b strings.Builder
-		fmt.Fprintf(&b, "%s# %s\n\n%s. %s\n\n## Cause\n\n%s\n\n## Example\n\n", codesNotice, c.Code, c.Severity, c.Meaning, e.cause)
+		fmt.Fprintf(&b, "%s# %s\n\n%s. %s\n\n## Cause\n\n%s\n\n## Example\n\n", codesNotice, c.Code, c.Severity,
+			c.Meaning, e.cause)
 		if e.before != "" {
 			b.WriteString("```yaml\n" + e.before + "```\n\nOutput of `anymesh lint -f example.yaml`:\n\n")
 		}

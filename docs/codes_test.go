@@ -11,7 +11,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Every code has a page with a cause, an example that has it, and a mended one that has it no more; and there are no other pages.
+// Every code has a page with a cause, an example that has it, and a mended one that has it no more; and there are no
+// other pages.
 func TestEveryCodeHasAPage(t *testing.T) {
 	for _, c := range model.Codes {
 		e, err := exampleOf(c.Code)

@@ -1,8 +1,8 @@
-// Package docs generates documentation from tables in the code: admission.md, appmesh.md, check.md, drivers.md, findings.md, limits.md
-// and a page for each code in findings/.
+// Package docs generates documentation from tables in the code: admission.md, appmesh.md, check.md, drivers.md,
+// findings.md, limits.md and a page for each code in findings/.
 //
-// In: the tables of finding codes, checks and limits, and the features that each driver supports. Out: pages. A test checks that the
-// files are up to date.
+// In: the tables of finding codes, checks and limits, and the features that each driver supports. Out: pages. A test
+// checks that the files are up to date.
 package docs
 
 //go:generate go run ./generate

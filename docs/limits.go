@@ -25,13 +25,16 @@ func limits() string {
 	for _, l := range xds.Limits() {
 		row(l.Name, l.Default, l.Text, l.Metric)
 	}
-	table("Certificates", "Limits for clients of the signing endpoint. The names are fields of `identity.HandlerOptions`.")
+	table("Certificates",
+		"Limits for clients of the signing endpoint. The names are fields of `identity.HandlerOptions`.")
 	for _, l := range identity.Limits() {
 		row(l.Name, l.Default, l.Text, l.Metric)
 	}
 	table("Webhooks", "Limits for clients of the webhooks. The names are constants of package `admission`.")
 	refused := func(reason string) string { return `anymesh_webhook_refused_total{reason="` + reason + `"}` }
-	row("MaxBody", fmt.Sprintf("%d MiB", webhooks.MaxBody>>20), "Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
-	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth), "Nesting depth of an AdmissionReview. A deeper request is not decoded.", refused("too_deep"))
+	row("MaxBody", fmt.Sprintf("%d MiB", webhooks.MaxBody>>20),
+		"Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
+	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth),
+		"Nesting depth of an AdmissionReview. A deeper request is not decoded.", refused("too_deep"))
 	return b.String()
 }

@@ -16,8 +16,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Pages generates all pages, by file name. It returns an error if a generated CRD was edited by hand, or if the example of a code or of
-// a rule is wrong.
+// Pages generates all pages, by file name. It returns an error if a generated CRD was edited by hand, or if the example
+// of a code or of a rule is wrong.
 func Pages() (map[string]string, error) {
 	all := driver.Renderers()
 	fieldByField, err := appMesh(all)

@@ -44,7 +44,8 @@ func (m *Mesh) Canonical() { slices.Sort(m.EgressNames) }
 // Canonical sorts the lists of the item, see Model.Canonical.
 func (w *Workload) Canonical() {
 	slices.SortFunc(w.Listeners, func(a, b Listener) int {
-		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol), strings.Compare(a.Socket, b.Socket))
+		return firstNonZero(cmp.Compare(a.Port, b.Port), cmp.Compare(a.Protocol, b.Protocol),
+			strings.Compare(a.Socket, b.Socket))
 	})
 	slices.SortFunc(w.Backends, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
 }
@@ -81,7 +82,8 @@ func (e Endpoint) Compare(o Endpoint) int {
 }
 
 func (i Instance) compare(o Instance) int {
-	return firstNonZero(strings.Compare(i.Namespace, o.Namespace), strings.Compare(i.Name, o.Name), strings.Compare(i.UID, o.UID))
+	return firstNonZero(strings.Compare(i.Namespace, o.Namespace), strings.Compare(i.Name, o.Name),
+		strings.Compare(i.UID, o.UID))
 }
 
 // Merge joins fragments into one canonical model. The model takes over the slices of the fragments.

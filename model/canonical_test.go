@@ -69,15 +69,22 @@ func large() model.Model {
 		for i := range 4 {
 			key := model.Key{Mesh: mesh, Name: fmt.Sprintf("x%d", i)}
 			m.Workloads = append(m.Workloads, model.Workload{
-				Key:       key,
-				Listeners: []model.Listener{{Port: 80, Protocol: model.HTTP}, {Port: 80, Protocol: model.TCP}, {Port: 81, Protocol: model.HTTP}, {Socket: "/b"}, {Socket: "/a"}},
-				Backends:  []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
+				Key: key,
+				Listeners: []model.Listener{
+					{Port: 80, Protocol: model.HTTP}, {Port: 80, Protocol: model.TCP}, {Port: 81, Protocol: model.HTTP},
+					{Socket: "/b"}, {Socket: "/a"},
+				},
+				Backends: []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
 			})
 			m.Services = append(m.Services, model.Service{Key: key, Aliases: []string{"a", "b", "c"},
 				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}})
-			m.Routers = append(m.Routers, model.Router{Key: key, Ports: []model.RouterPort{{Port: 1}, {Port: 2, Protocol: model.TCP}, {Port: 2, Protocol: model.UDP}}})
+			m.Routers = append(m.Routers, model.Router{
+				Key:   key,
+				Ports: []model.RouterPort{{Port: 1}, {Port: 2, Protocol: model.TCP}, {Port: 2, Protocol: model.UDP}},
+			})
 			m.Destinations = append(m.Destinations, model.Destination{Key: key})
-			m.AuthorizationPolicies = append(m.AuthorizationPolicies, model.AuthorizationPolicy{Key: key, Sources: []model.Identity{{Account: "a"}, {Account: "b"}}})
+			m.AuthorizationPolicies = append(m.AuthorizationPolicies,
+				model.AuthorizationPolicy{Key: key, Sources: []model.Identity{{Account: "a"}, {Account: "b"}}})
 			for _, uid := range []string{"1", "2"} {
 				m.Endpoints = append(m.Endpoints, model.Endpoint{
 					Workload: key, Instance: model.Instance{Namespace: "ns", Name: "pod", UID: uid},

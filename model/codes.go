@@ -38,24 +38,63 @@ type CodeInfo struct {
 
 // Codes is the table of all codes.
 var Codes = []CodeInfo{
-	{CodeFieldNotImplemented, Warning, "The field is part of the API, but Anymesh does not implement it yet.", "Remove the field, or accept that it has no effect. The rest of the object is served."},
-	{CodeNotSupported, Warning, "The sidecar driver of this workload does not support a feature that the configuration uses.", "Use another driver for the workload, or remove the feature."},
+	{
+		CodeFieldNotImplemented, Warning, "The field is part of the API, but Anymesh does not implement it yet.",
+		"Remove the field, or accept that it has no effect. The rest of the object is served.",
+	},
+	{
+		CodeNotSupported, Warning,
+		"The sidecar driver of this workload does not support a feature that the configuration uses.",
+		"Use another driver for the workload, or remove the feature.",
+	},
 	{CodeReferenceNotFound, Error, "The object refers to an object that does not exist.", "Create the object, or correct the namespace and name of the reference. All parts that do not depend on it are served."},
-	{CodeOtherMesh, Error, "The object refers to an object of another mesh.", "Move both objects into namespaces of the same mesh."},
+	{
+		CodeOtherMesh, Error, "The object refers to an object of another mesh.",
+		"Move both objects into namespaces of the same mesh.",
+	},
 	{CodeNoMesh, Error, "No served Mesh selects the namespace of this object.", "Label the namespace so that the namespaceSelector of one Mesh matches it. Correct the errors in the status of that Mesh."},
-	{CodeMultipleMeshes, Error, "Several Meshes select the same namespace.", "Change the namespaceSelectors so that they do not overlap."},
+	{
+		CodeMultipleMeshes, Error, "Several Meshes select the same namespace.",
+		"Change the namespaceSelectors so that they do not overlap.",
+	},
 	{CodeMeshMismatch, Error, "The object belongs to a Mesh that was deleted, or that was created again and does not select the namespace of the object.", "Create the Mesh again with a namespaceSelector that matches the namespace, or delete the object and create it again."},
-	{CodeNameConflict, Error, "Two objects of one kind have the same name in one mesh.", "Change spec.awsName of one object. Until then, the older object is served."},
+	{
+		CodeNameConflict, Error, "Two objects of one kind have the same name in one mesh.",
+		"Change spec.awsName of one object. Until then, the older object is served.",
+	},
 	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Change the podSelectors so that they do not overlap. Until then, new pods that match several selectors are refused, and existing pods belong to the older object."},
-	{CodeInvalidField, Error, "The value of the field is invalid, or has no effect.", "Correct the value as described in the message."},
-	{CodePortConflict, Error, "Two backends of a workload use the same port, and the sidecar cannot distinguish their connections.", "Change the port of one service, or remove it from the backends."},
-	{CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.", "Set a weight above 0 for at least one target."},
-	{CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.", "Read the error message of the sidecar. The sidecar keeps its last accepted configuration."},
-	{CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.", "Correct the document as described in the message."},
+	{
+		CodeInvalidField, Error, "The value of the field is invalid, or has no effect.",
+		"Correct the value as described in the message.",
+	},
+	{
+		CodePortConflict, Error,
+		"Two backends of a workload use the same port, and the sidecar cannot distinguish their connections.",
+		"Change the port of one service, or remove it from the backends.",
+	},
+	{
+		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",
+		"Set a weight above 0 for at least one target.",
+	},
+	{
+		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",
+		"Read the error message of the sidecar. The sidecar keeps its last accepted configuration.",
+	},
+	{
+		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",
+		"Correct the document as described in the message.",
+	},
 	{CodeUnknownField, Error, "The API has no such field, or the document contains it twice. The API server refuses the object, or drops the field without an error.", "Correct the name or the position of the field. Check the indentation."},
-	{CodeSchema, Error, "The value violates the schema of the CustomResourceDefinition. The API server refuses the object.", "Use a value that the message allows."},
+	{
+		CodeSchema, Error,
+		"The value violates the schema of the CustomResourceDefinition. The API server refuses the object.",
+		"Use a value that the message allows.",
+	},
 	{CodeRefused, Error, "Admission refuses the object.", "Correct the error in the message."},
-	{CodeDuplicate, Error, "Two documents define the same object. The last one that is applied takes effect.", "Remove one of them."},
+	{
+		CodeDuplicate, Error, "Two documents define the same object. The last one that is applied takes effect.",
+		"Remove one of them.",
+	},
 }
 
 // Severity gives the severity of a code; codes that are not in the table are errors.

@@ -29,8 +29,10 @@ func AllFeatures() []Feature {
 			all = append(all, "route.match.path."+Feature(k))
 		}
 	}
-	for _, c := range []RetryCondition{RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCanceled,
-		RetryGRPCDeadlineExceeded, RetryGRPCInternal, RetryGRPCResourceExhausted, RetryGRPCUnavailable} {
+	for _, c := range []RetryCondition{
+		RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCanceled,
+		RetryGRPCDeadlineExceeded, RetryGRPCInternal, RetryGRPCResourceExhausted, RetryGRPCUnavailable,
+	} {
 		all = append(all, "route.retry."+Feature(c))
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
@@ -121,7 +123,8 @@ func Unsupported(driver string, needs []Need, supports map[Feature]bool) []Findi
 	var out []Finding
 	for _, n := range needs {
 		if !supports[n.Feature] {
-			out = append(out, NewFinding(n.Origin, CodeNotSupported, "driver "+driver+" does not support "+string(n.Feature)))
+			out = append(out,
+				NewFinding(n.Origin, CodeNotSupported, "driver "+driver+" does not support "+string(n.Feature)))
 		}
 	}
 	return SortFindings(out)

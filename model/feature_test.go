@@ -37,8 +37,10 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		t.Error("the table of features is not in order, or says something twice")
 	}
 	v := model.View{
-		Mesh:    model.Mesh{Egress: model.EgressAllow},
-		Inbound: []model.Inbound{{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}}}},
+		Mesh: model.Mesh{Egress: model.EgressAllow},
+		Inbound: []model.Inbound{
+			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}}},
+		},
 		Destinations: []model.Destination{
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
 		},
@@ -47,12 +49,15 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	all := model.Route{
 		Match: model.Match{
 			Hosts: []string{"h"}, Path: model.StringMatch{Kind: model.Suffix}, Method: "GET", Scheme: "http",
-			Headers: []model.FieldMatch{{Kind: model.Range}}, Query: []model.FieldMatch{{Kind: model.Present}}, Predicate: &model.Predicate{},
+			Headers: []model.FieldMatch{{Kind: model.Range}}, Query: []model.FieldMatch{{Kind: model.Present}},
+			Predicate: &model.Predicate{},
 		},
 		Action: model.Action{
-			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{}, ForwardChain: []string{"i"},
-			Rewrite: &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
-			Retry:   model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}}, Timeouts: model.Timeouts{Request: 1},
+			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{},
+			ForwardChain: []string{"i"},
+			Rewrite:      &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
+			Retry:        model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}},
+			Timeouts:     model.Timeouts{Request: 1},
 		},
 	}
 	v.Inbound[0].Routes = []model.Route{all}
@@ -63,7 +68,8 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		}
 	}
 	for _, f := range known {
-		alternative := strings.HasPrefix(string(f), "listener.") || strings.HasPrefix(string(f), "destination.") || strings.HasPrefix(string(f), "discovery.") ||
+		alternative := strings.HasPrefix(string(f), "listener.") || strings.HasPrefix(string(f), "destination.") ||
+			strings.HasPrefix(string(f), "discovery.") ||
 			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
 		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {
 			t.Errorf("no view can need %s", f)

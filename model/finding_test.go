@@ -8,24 +8,32 @@ import (
 )
 
 func TestFindingString(t *testing.T) {
-	at := model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"}, Path: "spec.backends[0]"}
+	at := model.Origin{
+		Object: model.ObjectRef{Kind: "VirtualNode", Namespace: "shop", Name: "cart", Cluster: "west"},
+		Path:   "spec.backends[0]",
+	}
 	for f, want := range map[model.Finding]string{
 		model.NewFinding(at, model.CodeReferenceNotFound, "VirtualService shop/items does not exist"): "Error ReferenceNotFound VirtualNode shop/cart@west spec.backends[0]: VirtualService shop/items does not exist",
-		model.NewFinding(at.At(""), model.CodeFieldNotImplemented, "x"):                               "Warning FieldNotImplemented VirtualNode shop/cart@west: x",
-		model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, "New", "x"):  "Error New Mesh m: x", // codes that nobody knows are errors
+		model.NewFinding(at.At(""), model.CodeFieldNotImplemented,
+			"x"): "Warning FieldNotImplemented VirtualNode shop/cart@west: x",
+		// codes that nobody knows are errors
+		model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, "New",
+			"x"): "Error New Mesh m: x",
 	} {
 		if f.String() != want {
 			t.Errorf("got  %s\nwant %s", f, want)
 		}
 	}
-	if at.String() != "VirtualNode shop/cart@west spec.backends[0]" || at.At("").String() != "VirtualNode shop/cart@west" {
+	if at.String() != "VirtualNode shop/cart@west spec.backends[0]" ||
+		at.At("").String() != "VirtualNode shop/cart@west" {
 		t.Errorf("origins read %q and %q", at, at.At(""))
 	}
 }
 
 func TestSortFindings(t *testing.T) {
 	f := func(name, path, text string) model.Finding {
-		return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "K", Name: name}, Path: path}, model.CodeZeroWeight, text)
+		return model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "K", Name: name}, Path: path},
+			model.CodeZeroWeight, text)
 	}
 	want := []model.Finding{f("a", "", "x"), f("a", "", "y"), f("a", "p", "a"), f("b", "", "a")}
 	got := model.SortFindings([]model.Finding{want[3], want[1], want[0], want[2], want[1], want[0]})

@@ -12,7 +12,10 @@ func gateway() model.Model {
 	m := shop()
 	route := func(name, prefix string, to model.ServiceTarget, rewrite *model.Rewrite) model.Route {
 		return model.Route{
-			Name: name, Protocol: model.HTTP, Match: model.Match{Hosts: []string{"*.shop.example"}, Path: model.StringMatch{Kind: model.Prefix, Value: prefix}},
+			Name: name, Protocol: model.HTTP,
+			Match: model.Match{
+				Hosts: []string{"*.shop.example"}, Path: model.StringMatch{Kind: model.Prefix, Value: prefix},
+			},
 			Action: model.Action{Service: &to, Rewrite: rewrite},
 		}
 	}
@@ -21,7 +24,8 @@ func gateway() model.Model {
 		Listeners: []model.Listener{{Port: 8443, Protocol: model.HTTP, Router: "door"}},
 	})
 	m.Routers = append(m.Routers, model.Router{Key: model.Key{Mesh: "m", Name: "door"}, Routes: []model.Route{
-		route("cart", "/cart", model.ServiceTarget{Service: "cart.example"}, &model.Rewrite{PathPrefix: new(""), Host: "cart.example"}),
+		route("cart", "/cart", model.ServiceTarget{Service: "cart.example"},
+			&model.Rewrite{PathPrefix: new(""), Host: "cart.example"}),
 		route("calls", "/calls", model.ServiceTarget{Service: "items.example", Port: 90}, nil),
 		route("nowhere", "/nowhere", model.ServiceTarget{Service: "items.example", Port: 7}, nil),
 	}})

@@ -49,7 +49,9 @@ func TestHashIgnoresOrigins(t *testing.T) {
 // that somebody adds is part of the hash without further thought.
 func TestHashCoversEveryField(t *testing.T) {
 	view, all := whole[model.View](t), whole[model.Model](t)
-	for name, item := range map[string]reflect.Value{"View": reflect.ValueOf(&view).Elem(), "Model": reflect.ValueOf(&all).Elem()} {
+	for name, item := range map[string]reflect.Value{
+		"View": reflect.ValueOf(&view).Elem(), "Model": reflect.ValueOf(&all).Elem(),
+	} {
 		before, changed := model.Hash(item.Interface()), 0
 		eachLeaf(item, name, func(path string, v reflect.Value, inOrigin bool) {
 			if inOrigin {

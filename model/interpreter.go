@@ -89,19 +89,23 @@ func (v *View) Decide(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Outbound, func(o Outbound) bool { return o.Port == r.Port })
 	if i < 0 {
-		return v.applyEgress(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port), v.Workload.Origin)
+		return v.applyEgress(d, Refused, fmt.Sprintf("no backend of the workload uses port %d", r.Port),
+			v.Workload.Origin)
 	}
 	binding, requests := v.Outbound[i].find(r)
 	switch {
 	case requests && !d.canonical():
 		return d
 	case binding != nil:
-		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port, binding.Service)
+		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port,
+			binding.Service)
 		return v.followBinding(d, *binding)
 	case requests:
-		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host), v.Workload.Origin)
+		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host),
+			v.Workload.Origin)
 	}
-	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address), v.Workload.Origin)
+	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address),
+		v.Workload.Origin)
 }
 
 // DecideInbound returns the decision for an inbound request of the workload.
@@ -134,7 +138,9 @@ func (v *View) DecideInbound(r Request) Decision {
 func (v *View) authorized(d *Decision) bool {
 	for _, a := range v.AuthorizationPolicies {
 		named := slices.Contains(a.Sources, d.Request.Source) && (a.Port == 0 || a.Port == d.Request.Port)
-		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool { return m.Matches(d.Request) })
+		matches := len(a.Matches) == 0 || slices.ContainsFunc(a.Matches, func(m Match) bool {
+			return m.Matches(d.Request)
+		})
 		if named && matches {
 			d.step(a.Origin, "%s may call", d.Request.Source)
 			return true
@@ -155,7 +161,8 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
 				return b, true
 			}
-		} else if (len(b.Addresses) == 0 || slices.Contains(b.Addresses, r.Address)) && b.Protocol == UDP == (r.Protocol == UDP) {
+		} else if (len(b.Addresses) == 0 || slices.Contains(b.Addresses, r.Address)) &&
+			b.Protocol == UDP == (r.Protocol == UDP) {
 			return b, false
 		}
 	}

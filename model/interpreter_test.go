@@ -16,7 +16,10 @@ func shop() model.Model {
 		return model.WeightedDestination{Destination: name, Weight: weight}
 	}
 	destination := func(name string, p model.Protocol) model.Destination {
-		return model.Destination{Key: key(name), Workload: name, Port: 80, Protocol: p, Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: name + ".example"}}
+		return model.Destination{
+			Key: key(name), Workload: name, Port: 80, Protocol: p,
+			Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: name + ".example"},
+		}
 	}
 	return model.Model{
 		Meshes: []model.Mesh{{Name: "m", Egress: model.EgressDeny, EgressNames: []string{"*.amazonaws.com"}}},
@@ -51,8 +54,10 @@ func shop() model.Model {
 			}},
 		},
 		Destinations: []model.Destination{
-			destination("cart-v1", model.HTTP), destination("cart-v2", model.HTTP), destination("idle", model.HTTP), destination("items-web", model.HTTP),
-			destination("items-calls", model.GRPC), destination("db", model.TCP), destination("audit", model.TCP), destination("encrypt", model.TCP), destination("decrypt", model.TCP),
+			destination("cart-v1", model.HTTP), destination("cart-v2", model.HTTP), destination("idle", model.HTTP),
+			destination("items-web", model.HTTP),
+			destination("items-calls", model.GRPC), destination("db", model.TCP), destination("audit", model.TCP),
+			destination("encrypt", model.TCP), destination("decrypt", model.TCP),
 		},
 	}
 }
@@ -103,7 +108,8 @@ func TestDecide(t *testing.T) {
 		}
 		d := front.Decide(c.request)
 		if d.Outcome != c.outcome || d.Route != c.route || targets(d) != c.targets {
-			t.Errorf("%s: %s by route %q to %q, want %s by %q to %q\n%+v", c.text, d.Outcome, d.Route, targets(d), c.outcome, c.route, c.targets, d.Steps)
+			t.Errorf("%s: %s by route %q to %q, want %s by %q to %q\n%+v", c.text, d.Outcome, d.Route, targets(d),
+				c.outcome, c.route, c.targets, d.Steps)
 		}
 		if len(d.Steps) == 0 {
 			t.Errorf("%s: the decision does not say how it came about", c.text)
@@ -160,7 +166,9 @@ func TestRewriteDoesNotModifyMetadata(t *testing.T) {
 	}}
 	before := map[string]any{"labels": map[string]any{"zone": "a", "app": "x"}, "plain": "text"}
 	front := viewOf(t, m, "front")
-	d := front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1"), Metadata: before})
+	d := front.Decide(model.Request{
+		Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1"), Metadata: before,
+	})
 	want := map[string]any{
 		"labels": map[string]any{"zone": "b", "app": "x"}, "new": map[string]any{"deep": 1.0}, "plain": map[string]any{"below": true},
 	}
@@ -179,7 +187,8 @@ func TestDecisionHasRouteSettings(t *testing.T) {
 		t.Errorf("%+v", d)
 	}
 	d = front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")})
-	if !slices.Equal(d.ForwardChain, []string{"audit", "encrypt"}) || !slices.Equal(d.ReverseChain, []string{"decrypt"}) {
+	if !slices.Equal(d.ForwardChain, []string{"audit", "encrypt"}) ||
+		!slices.Equal(d.ReverseChain, []string{"decrypt"}) {
 		t.Errorf("there by %v, back by %v", d.ForwardChain, d.ReverseChain)
 	}
 }

@@ -118,7 +118,9 @@ func (w *Rewrite) apply(r Request, matched StringMatch) Request {
 		r.Headers = append(slices.DeleteFunc(slices.Clone(r.Headers), replaced), w.Headers...)
 	}
 	for _, set := range w.Metadata {
-		r.Metadata = withMetadata(r.Metadata, strings.FieldsFunc(set.Path, func(c rune) bool { return c == '/' }), set.Value)
+		r.Metadata = withMetadata(r.Metadata, strings.FieldsFunc(set.Path, func(c rune) bool {
+			return c == '/'
+		}), set.Value)
 	}
 	return r
 }

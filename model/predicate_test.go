@@ -89,7 +89,8 @@ func TestPredicates(t *testing.T) {
 }
 
 func TestPredicateWithoutMetadata(t *testing.T) {
-	if (model.Predicate{Op: "defined", Path: "/a"}).Matches(nil) || !(model.Predicate{Op: "undefined", Path: "/a"}).Matches(nil) {
+	if (model.Predicate{Op: "defined", Path: "/a"}).Matches(nil) ||
+		!(model.Predicate{Op: "undefined", Path: "/a"}).Matches(nil) {
 		t.Error("without metadata, something is defined")
 	}
 }

@@ -11,10 +11,14 @@ import (
 func TestResolvedDestinationHasReadyEndpoints(t *testing.T) {
 	m := shop()
 	pod := func(name, workload string, ready bool, groups ...string) model.Endpoint {
-		return model.Endpoint{Workload: model.Key{Mesh: "m", Name: workload}, Instance: model.Instance{Name: name}, Ready: ready, Groups: groups}
+		return model.Endpoint{
+			Workload: model.Key{Mesh: "m", Name: workload}, Instance: model.Instance{Name: name}, Ready: ready,
+			Groups: groups,
+		}
 	}
 	m.Endpoints = []model.Endpoint{
-		pod("1", "cart-v1", true, "all", "old"), pod("2", "cart-v2", true, "all"), pod("3", "cart-v2", false, "all"), pod("4", "cart-v2", true, "others"),
+		pod("1", "cart-v1", true, "all", "old"), pod("2", "cart-v2", true, "all"), pod("3", "cart-v2", false, "all"),
+		pod("4", "cart-v2", true, "others"),
 	}
 	for _, c := range []struct {
 		discovery model.Discovery

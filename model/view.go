@@ -70,7 +70,9 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 		return View{}, nil, false
 	}
 	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
-	b := viewBuilder{Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{}}
+	b := viewBuilder{
+		Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{},
+	}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
 		if router, found := c.Router(Key{key.Mesh, l.Router}); found && l.Router != "" {
@@ -160,9 +162,10 @@ func (b *viewBuilder) routes(router Router, port uint16, protocol Protocol) []Ro
 		if r.Protocol != protocol || r.Port != 0 && r.Port != port {
 			continue
 		}
-		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations), func(d WeightedDestination) bool {
-			return !b.addDestination(d.Destination)
-		})
+		r.Action.Destinations = slices.DeleteFunc(slices.Clone(r.Action.Destinations),
+			func(d WeightedDestination) bool {
+				return !b.addDestination(d.Destination)
+			})
 		for _, name := range slices.Concat(r.Action.ForwardChain, r.Action.ReverseChain) {
 			b.addDestination(name)
 		}
@@ -185,7 +188,9 @@ func (b *viewBuilder) addDestination(name string) bool {
 
 // Destination finds a destination of the view.
 func (v *View) Destination(name string) (Destination, bool) {
-	i, ok := slices.BinarySearchFunc(v.Destinations, name, func(d Destination, n string) int { return strings.Compare(d.Name, n) })
+	i, ok := slices.BinarySearchFunc(v.Destinations, name, func(d Destination, n string) int {
+		return strings.Compare(d.Name, n)
+	})
 	if !ok {
 		return Destination{}, false
 	}

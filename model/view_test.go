@@ -34,7 +34,8 @@ func TestViewWithAllBackends(t *testing.T) {
 	m.Services = append(m.Services, model.Service{Key: model.Key{Mesh: "other", Name: "cart.example"}, Router: "cart"})
 	all, front := viewOf(t, m, "cart"), viewOf(t, m, "front")
 	if model.Hash(all.Outbound) != model.Hash(front.Outbound) {
-		t.Errorf("who may reach everything sees\n%+v\nwho has everything for a backend\n%+v", all.Outbound, front.Outbound)
+		t.Errorf("who may reach everything sees\n%+v\nwho has everything for a backend\n%+v", all.Outbound,
+			front.Outbound)
 	}
 }
 
@@ -79,7 +80,10 @@ func TestServicesOnOnePort(t *testing.T) {
 			Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
 				{Service: "a"}, {Service: "b", Origin: model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
 			}}},
-			Services: []model.Service{{Key: key("a"), Router: "a", Addresses: c.a.addresses}, {Key: key("b"), Router: "b", Addresses: c.b.addresses}},
+			Services: []model.Service{
+				{Key: key("a"), Router: "a", Addresses: c.a.addresses},
+				{Key: key("b"), Router: "b", Addresses: c.b.addresses},
+			},
 			Routers: []model.Router{
 				{Key: key("a"), Ports: []model.RouterPort{{Port: 7, Protocol: c.a.protocol}}}, {Key: key("b"), Ports: []model.RouterPort{{Port: 7, Protocol: c.b.protocol}}},
 			},
@@ -89,7 +93,8 @@ func TestServicesOnOnePort(t *testing.T) {
 			t.Errorf("%s: findings %v, bindings %+v", c.text, findings, view.Outbound[0].Bindings)
 			continue
 		}
-		if c.clash && (findings[0].Code != model.CodePortConflict || findings[0].Path != "spec.backends[1]" || !strings.Contains(findings[0].Text, "port 7")) {
+		if c.clash &&
+			(findings[0].Code != model.CodePortConflict || findings[0].Path != "spec.backends[1]" || !strings.Contains(findings[0].Text, "port 7")) {
 			t.Errorf("%s: %s", c.text, findings[0])
 		}
 		if view.Outbound[0].Bindings[0].Service != "a" {

@@ -128,10 +128,12 @@ func TestContextSelectsDriver(t *testing.T) {
 			}
 		})
 	}
-	if err := Patch(&InjectorContext{SidecarClass: "third"}); err == nil || !strings.Contains(err.Error(), "known drivers: first, second") {
+	if err := Patch(&InjectorContext{SidecarClass: "third"}); err == nil ||
+		!strings.Contains(err.Error(), "known drivers: first, second") {
 		t.Errorf("Patch of an unknown class: %v", err)
 	}
-	if _, err := Start(&ControllerContext{SidecarClass: "third"}); err == nil || !strings.Contains(err.Error(), `"third"`) {
+	if _, err := Start(&ControllerContext{SidecarClass: "third"}); err == nil ||
+		!strings.Contains(err.Error(), `"third"`) {
 		t.Errorf("Start of an unknown class: %v", err)
 	}
 }

@@ -40,7 +40,9 @@ func TestMeshConfigOf(t *testing.T) {
 				c.change(mesh)
 			}
 			of := mesh.Of(c.class)
-			got := settings{of.GetSidecarClass(), of.GetSidecarImage(), of.GetInitContainerImage(), of.GetProxyServerPort()}
+			got := settings{
+				of.GetSidecarClass(), of.GetSidecarImage(), of.GetInitContainerImage(), of.GetProxyServerPort(),
+			}
 			if got != c.want || of.GetSidecarLogLevel() != "debug" {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}

@@ -79,8 +79,8 @@ type Spec struct {
 	ReadyURL string
 	// MetricsURL gives the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
-	// Drain is run in the sidecar's container when the termination of the pod starts, while the application still serves: it
-	// should make callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
+	// Drain is run in the sidecar's container when the termination of the pod starts, while the application still
+	// serves: it should make callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
 	Drain []string
 }
 

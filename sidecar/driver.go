@@ -37,7 +37,8 @@ type Renderer interface {
 }
 
 // Configuration returns all resources of a workload's sidecars: those of its view and of its destinations.
-func Configuration(r Renderer, view *model.View, reach func(destination model.Key) (model.ResolvedDestination, bool)) ([]Resource, []model.Finding) {
+func Configuration(r Renderer, view *model.View,
+	reach func(destination model.Key) (model.ResolvedDestination, bool)) ([]Resource, []model.Finding) {
 	resources, findings := r.Render(view)
 	for _, d := range view.Destinations {
 		if leads, ok := reach(d.Key); ok {

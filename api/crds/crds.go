@@ -47,5 +47,7 @@ func OfGroup(group string) ([]*apiextensionsv1.CustomResourceDefinition, error) 
 	if err != nil {
 		return nil, err
 	}
-	return slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool { return crd.Spec.Group != group }), nil
+	return slices.DeleteFunc(all, func(crd *apiextensionsv1.CustomResourceDefinition) bool {
+		return crd.Spec.Group != group
+	}), nil
 }

@@ -28,7 +28,9 @@ func appMesh(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return slices.DeleteFunc(all, func(c *apiextensionsv1.CustomResourceDefinition) bool { return c.Spec.Group != "appmesh.k8s.aws" })
+	return slices.DeleteFunc(all, func(c *apiextensionsv1.CustomResourceDefinition) bool {
+		return c.Spec.Group != "appmesh.k8s.aws"
+	})
 }
 
 func TestAppMeshKindsAreTheReleasedOnes(t *testing.T) {
@@ -41,7 +43,8 @@ func TestAppMeshKindsAreTheReleasedOnes(t *testing.T) {
 		}
 		got = append(got, fmt.Sprintf("%s %s %s categories=%v columns=[%s]", crd.Spec.Names.Plural, crd.Spec.Names.Kind,
 			crd.Spec.Scope, crd.Spec.Names.Categories, strings.Join(columns, ", ")))
-		if len(crd.Spec.Versions) != 1 || v.Name != "v1beta2" || !v.Served || !v.Storage || v.Subresources.Status == nil {
+		if len(crd.Spec.Versions) != 1 || v.Name != "v1beta2" || !v.Served || !v.Storage ||
+			v.Subresources.Status == nil {
 			t.Errorf("%s: want one version v1beta2, served, stored, with status; got %+v", crd.Name, crd.Spec.Versions)
 		}
 		if len(crd.Spec.Names.ShortNames) > 0 {
@@ -116,9 +119,10 @@ func TestAppMeshConstraints(t *testing.T) {
 	}
 	got := map[string]string{}
 	for _, crd := range appMesh(t) {
-		walk(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Names.Kind, func(path string, s *apiextensionsv1.JSONSchemaProps) {
-			got[path] = constraints(s)
-		})
+		walk(crd.Spec.Versions[0].Schema.OpenAPIV3Schema, crd.Spec.Names.Kind,
+			func(path string, s *apiextensionsv1.JSONSchemaProps) {
+				got[path] = constraints(s)
+			})
 	}
 	for path, constraint := range want {
 		if got[path] != constraint {
@@ -153,7 +157,8 @@ func constraints(s *apiextensionsv1.JSONSchemaProps) string {
 		}
 		out = append(out, "enum="+strings.Join(values, ","))
 	}
-	out = append(out, bounds("range", s.Minimum, s.Maximum), bounds("length", s.MinLength, s.MaxLength), bounds("items", s.MinItems, s.MaxItems))
+	out = append(out, bounds("range", s.Minimum, s.Maximum), bounds("length", s.MinLength, s.MaxLength),
+		bounds("items", s.MinItems, s.MaxItems))
 	return strings.Join(slices.DeleteFunc(out, func(c string) bool { return c == "" }), " ")
 }
 

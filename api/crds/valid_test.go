@@ -14,7 +14,9 @@ import (
 // TestAPIServerTakesEveryCRD runs the validation that an API server runs when a CRD is created.
 func TestAPIServerTakesEveryCRD(t *testing.T) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{apiextensions.AddToScheme, apiextensionsv1.AddToScheme, apiextensionsv1.RegisterConversions} {
+	for _, add := range []func(*runtime.Scheme) error{
+		apiextensions.AddToScheme, apiextensionsv1.AddToScheme, apiextensionsv1.RegisterConversions,
+	} {
 		if err := add(scheme); err != nil {
 			t.Fatal(err)
 		}

@@ -33,7 +33,9 @@ func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
 	if err := each(ctx, s.services, c.service); err != nil {
 		return err
 	}
-	if err := each(ctx, s.workloads, func(ctx context.Context, i int) error { return c.create(ctx, workload(i, s.services)) }); err != nil {
+	if err := each(ctx, s.workloads, func(ctx context.Context, i int) error {
+		return c.create(ctx, workload(i, s.services))
+	}); err != nil {
 		return err
 	}
 	progress("the API server has all objects")
@@ -72,9 +74,11 @@ func (anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, er
 	}
 	arguments := []string{
 		"controller", "--kubeconfig", c.kubeconfig, "--mesh-config", config,
-		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", metrics, "--debug-address", debug, "--log-level", "warn",
+		"--signing-address", "127.0.0.1:0", "--webhook-address", "127.0.0.1:0", "--metrics-address", metrics,
+		"--debug-address", debug, "--log-level", "warn",
 	}
-	return startServer(exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), append(arguments, more...)...), metrics, debug)
+	return startServer(exec.CommandContext(ctx, filepath.Join(c.bin, "anymesh"), append(arguments, more...)...),
+		metrics, debug)
 }
 
 func (anymesh) setReady(ctx context.Context, c *cluster, service, j int, ready bool) error {
@@ -86,7 +90,9 @@ func (anymesh) clusterName(service int) string {
 }
 
 func (anymesh) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
-	node := &corev3.Node{Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace)}
+	node := &corev3.Node{
+		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace),
+	}
 	return questions(node, clusters, fmt.Sprintf("rds_egress_http_%d", port))
 }
 

@@ -18,9 +18,11 @@ import (
 // node is a VirtualNode that is found by its pods.
 func node(name string) *api.VirtualNode {
 	return &api.VirtualNode{ObjectMeta: meta(name), Spec: api.VirtualNodeSpec{
-		PodSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
-		Listeners:        []api.Listener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}},
-		ServiceDiscovery: &api.ServiceDiscovery{AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "bench", ServiceName: name}},
+		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		Listeners:   []api.Listener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}},
+		ServiceDiscovery: &api.ServiceDiscovery{
+			AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "bench", ServiceName: name},
+		},
 	}}
 }
 
@@ -44,7 +46,12 @@ func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) erro
 	address := podAddress(service, j)
 	patch, err := json.Marshal(map[string]any{"status": corev1.PodStatus{
 		Phase: corev1.PodRunning, PodIP: address, PodIPs: []corev1.PodIP{{IP: address}},
-		Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: status, LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second))}},
+		Conditions: []corev1.PodCondition{
+			{
+				Type: corev1.PodReady, Status: status,
+				LastTransitionTime: metav1.NewTime(time.Now().Truncate(time.Second)),
+			},
+		},
 	}})
 	if err != nil {
 		return err
@@ -57,7 +64,9 @@ func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) erro
 func (c *cluster) service(ctx context.Context, i int) error {
 	name := serviceName(i)
 	objects := []client.Object{node(name), &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
-		Provider: &api.VirtualServiceProvider{VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}}},
+		Provider: &api.VirtualServiceProvider{
+			VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
+		},
 	}}}
 	for j := range 2 {
 		objects = append(objects, pod(endpointPod(i, j), name))
@@ -82,7 +91,9 @@ func (c *cluster) routeAt(ctx context.Context, name, prefix string) error {
 		_, err := controllerutil.CreateOrUpdate(ctx, c.client, r, func() error {
 			r.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}}
 			r.Spec.Routes = []api.Route{{Name: "r", HTTPRoute: &api.HTTPRoute{Match: api.HTTPRouteMatch{Prefix: &prefix}, Action: api.RouteAction{
-				WeightedTargets: []api.WeightedTarget{{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1}},
+				WeightedTargets: []api.WeightedTarget{
+					{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1},
+				},
 			}}}}
 			return nil
 		})
@@ -96,5 +107,6 @@ func (c *cluster) provide(ctx context.Context, name string, provider map[string]
 	if err != nil {
 		return err
 	}
-	return c.client.Patch(ctx, &api.VirtualService{ObjectMeta: meta(name)}, client.RawPatch(types.MergePatchType, patch))
+	return c.client.Patch(ctx, &api.VirtualService{ObjectMeta: meta(name)},
+		client.RawPatch(types.MergePatchType, patch))
 }

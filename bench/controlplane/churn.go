@@ -37,12 +37,12 @@ func (s *server) held(ctx context.Context, when string) (held, error) {
 	return h, nil
 }
 
-// tolerated is by how much a process may hold more in the end: a few connections to the API server come and go, and the heap's
-// size depends on when it was looked at.
+// tolerated is by how much a process may hold more in the end: a few connections to the API server come and go, and the
+// heap's size depends on when it was looked at.
 const toleratedGoroutines, toleratedDescriptors, toleratedHeap = 20, 10, 1.1
 
-// comeAndGo changes things at random for a while, then brings everything back to where it was, and compares what the control plane
-// holds before and after.
+// comeAndGo changes things at random for a while, then brings everything back to where it was, and compares what the
+// control plane holds before and after.
 func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) error {
 	m, stop, err := prepare(ctx, anymesh{}, bin, s)
 	if err != nil {
@@ -73,7 +73,8 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 	fmt.Fprintf(t, "goroutines\t%.0f\t%.0f\ndescriptors\t%.0f\t%.0f\nheap\t%.1f MB\t%.1f MB\n",
 		before.goroutines, after.goroutines, before.descriptors, after.descriptors, before.heap/1e6, after.heap/1e6)
 	_ = t.Flush() // to a terminal
-	if after.goroutines > before.goroutines+toleratedGoroutines || after.descriptors > before.descriptors+toleratedDescriptors || after.heap > before.heap*toleratedHeap {
+	if after.goroutines > before.goroutines+toleratedGoroutines ||
+		after.descriptors > before.descriptors+toleratedDescriptors || after.heap > before.heap*toleratedHeap {
 		return errors.New("something is left behind")
 	}
 	return nil
@@ -114,9 +115,11 @@ func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 		case 0, 1:
 			what, err = "readiness of a pod", c.setReady(ctx, i, 0, rand.IntN(2) == 0)
 		case 2:
-			what, err = "a pod ends and another comes", errors.Join(c.remove(ctx, pod(endpointPod(i, 1), serviceName(i))), c.service(ctx, i))
+			what, err = "a pod ends and another comes", errors.Join(c.remove(ctx,
+				pod(endpointPod(i, 1), serviceName(i))), c.service(ctx, i))
 		case 3:
-			what, err = "a service goes and comes", errors.Join(c.remove(ctx, &api.VirtualService{ObjectMeta: meta(serviceName(i))}), c.service(ctx, i))
+			what, err = "a service goes and comes", errors.Join(c.remove(ctx,
+				&api.VirtualService{ObjectMeta: meta(serviceName(i))}), c.service(ctx, i))
 		case 4:
 			what, err = "a workload goes and comes", errors.Join(c.remove(ctx, node(serviceName(i))), c.service(ctx, i))
 		case 5:
@@ -152,7 +155,8 @@ func (c *churn) route(ctx context.Context, i int) error {
 	c.routed[i] = true
 	name := serviceName(i)
 	return errors.Join(c.routeAt(ctx, name, fmt.Sprintf("/%d/", rand.IntN(1000))), c.provide(ctx, name, map[string]any{
-		"virtualNode": nil, "virtualRouter": api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: name}},
+		"virtualNode":   nil,
+		"virtualRouter": api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: name}},
 	}))
 }
 
@@ -164,7 +168,8 @@ func (c *churn) unroute(ctx context.Context, i int) error {
 	delete(c.routed, i)
 	name := serviceName(i)
 	return errors.Join(c.provide(ctx, name, map[string]any{
-		"virtualRouter": nil, "virtualNode": api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
+		"virtualRouter": nil,
+		"virtualNode":   api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: name}},
 	}), c.remove(ctx, &api.VirtualRouter{ObjectMeta: meta(name)}))
 }
 

@@ -20,8 +20,8 @@ const (
 	routeType    = typePrefix + "route.v3.RouteConfiguration"
 )
 
-// sidecar is a client that acknowledges all that it gets. It does no more than that, so that many of them on one machine leave the
-// processor to the server: real sidecars are elsewhere.
+// sidecar is a client that acknowledges all that it gets. It does no more than that, so that many of them on one
+// machine leave the processor to the server: real sidecars are elsewhere.
 type sidecar struct {
 	discovery string // address of the server
 	config    *tls.Config
@@ -30,7 +30,8 @@ type sidecar struct {
 	got       func(response)
 }
 
-// questions are what a sidecar asks for: all clusters and listeners, the endpoints of those clusters, and a list of routes.
+// questions are what a sidecar asks for: all clusters and listeners, the endpoints of those clusters, and a list of
+// routes.
 func questions(node *corev3.Node, clusters []string, routes string) []*discoveryv3.DeltaDiscoveryRequest {
 	return []*discoveryv3.DeltaDiscoveryRequest{
 		{Node: node, TypeUrl: clusterType},

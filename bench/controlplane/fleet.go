@@ -63,10 +63,13 @@ func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s s
 		}
 		f.sidecars = append(f.sidecars, &sidecar{
 			discovery: c.discovery,
-			config:    &tls.Config{Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"}, ServerName: serverName, MinVersion: tls.VersionTLS13},
-			asks:      plane.asks(i, s, clusters),
-			received:  &f.received,
-			got:       func(r response) { f.note(i, r) },
+			config: &tls.Config{
+				Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"},
+				ServerName: serverName, MinVersion: tls.VersionTLS13,
+			},
+			asks:     plane.asks(i, s, clusters),
+			received: &f.received,
+			got:      func(r response) { f.note(i, r) },
 		})
 	}
 	return f, nil
@@ -85,7 +88,8 @@ func (f *fleet) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// expect begins to wait until every client has got each of the lists of endpoints. The channel gives the time of the last one.
+// expect begins to wait until every client has got each of the lists of endpoints. The channel gives the time of the
+// last one.
 func (f *fleet) expect(names []string) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()

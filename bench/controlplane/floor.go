@@ -21,13 +21,16 @@ import (
 	"time"
 )
 
-// The least that the changes could cost: as many connections, one TLS record of the same size to each for a change, and a small one back.
-// No discovery, no HTTP, no Kubernetes. It is measured in the same run, since machines differ, and one machine from hour to hour.
+// The least that the changes could cost: as many connections, one TLS record of the same size to each for a change, and
+// a small one back. No discovery, no HTTP, no Kubernetes. It is measured in the same run, since machines differ, and
+// one machine from hour to hour.
 
-// floorVariable makes this program the server whose processor time is measured. Its value is the number of clients, and the bytes of a change.
+// floorVariable makes this program the server whose processor time is measured. Its value is the number of clients, and
+// the bytes of a change.
 const floorVariable = "ANYMESH_BENCH_FLOOR"
 
-// acknowledged is how long an acknowledgement of incremental xDS is, with the frame and the message around it, in bytes.
+// acknowledged is how long an acknowledgement of incremental xDS is, with the frame and the message around it, in
+// bytes.
 const acknowledged = 100
 
 // record is what TLS adds to what is written, in bytes.
@@ -95,7 +98,8 @@ func floor(ctx context.Context, clients, changes int, wire float64) (seconds flo
 	return spent / float64(changes) * 1000, err
 }
 
-// serveFloor is the server: a goroutine for each connection that reads, and one for each that writes, as long as it writes.
+// serveFloor is the server: a goroutine for each connection that reads, and one for each that writes, as long as it
+// writes.
 func serveFloor() error {
 	var clients, bytes, changes int
 	if _, err := fmt.Sscan(os.Getenv(floorVariable), &clients, &bytes); err != nil {
@@ -111,7 +115,8 @@ func serveFloor() error {
 		return err
 	}
 	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{
-		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS13, DynamicRecordSizingDisabled: true,
+		Certificates: []tls.Certificate{{Certificate: [][]byte{der}, PrivateKey: key}}, MinVersion: tls.VersionTLS13,
+		DynamicRecordSizingDisabled: true,
 	})
 	if err != nil {
 		return err

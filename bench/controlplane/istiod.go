@@ -21,8 +21,8 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// istiod is a peer: Istio's control plane, with its defaults, and Services with EndpointSlices for the mesh. All else that it could do
-// is turned off.
+// istiod is a peer: Istio's control plane, with its defaults, and Services with EndpointSlices for the mesh. All else
+// that it could do is turned off.
 type istiod struct{ program string }
 
 func (istiod) fill(ctx context.Context, c *cluster, s size) error {
@@ -52,7 +52,10 @@ func istioService(i int) []client.Object {
 		})
 	}
 	return []client.Object{
-		&corev1.Service{ObjectMeta: meta(serviceName(i)), Spec: corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: name, Port: number}}}},
+		&corev1.Service{
+			ObjectMeta: meta(serviceName(i)),
+			Spec:       corev1.ServiceSpec{Ports: []corev1.ServicePort{{Name: name, Port: number}}},
+		},
 		slice,
 	}
 }
@@ -71,12 +74,14 @@ func (p istiod) start(ctx context.Context, c *cluster, ca *identity.CA) (*server
 		return nil, err
 	}
 	command := exec.CommandContext(ctx, p.program, "discovery", "--kubeconfig", c.kubeconfig, "--namespace", system,
-		"--secureGRPCAddr", c.discovery, "--grpcAddr", plain, "--monitoringAddr", metrics, "--httpAddr", debug, "--httpsAddr", "",
+		"--secureGRPCAddr", c.discovery, "--grpcAddr", plain, "--monitoringAddr", metrics, "--httpAddr", debug,
+		"--httpsAddr", "",
 		"--caCertFile", "root.pem", "--tlsCertFile", "tls.pem", "--tlsKeyFile", "key.pem",
 		"--ctrlz_port", controlPort, "--log_output_level", "default:warn")
 	command.Dir = folder // it looks for files in its folder
 	command.Env = append(os.Environ(),
-		"POD_NAME=istiod", "POD_NAMESPACE="+system, "ENABLE_CA_SERVER=false", "INJECT_ENABLED=false", "PILOT_ENABLE_ANALYSIS=false",
+		"POD_NAME=istiod", "POD_NAMESPACE="+system, "ENABLE_CA_SERVER=false", "INJECT_ENABLED=false",
+		"PILOT_ENABLE_ANALYSIS=false",
 		"PILOT_MAX_REQUESTS_PER_SECOND=1000") // clients that begin at once are turned away otherwise
 	return startServer(command, metrics, debug)
 }
@@ -100,7 +105,8 @@ func writeCertificate(folder string, ca *identity.CA) error {
 		return err
 	}
 	for name, text := range map[string][]byte{
-		"root.pem": ca.CertificatePEM(), "tls.pem": chain, "key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
+		"root.pem": ca.CertificatePEM(), "tls.pem": chain,
+		"key.pem": pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}),
 	} {
 		if err := os.WriteFile(filepath.Join(folder, name), text, 0o600); err != nil {
 			return err
@@ -111,7 +117,8 @@ func writeCertificate(folder string, ca *identity.CA) error {
 
 func (istiod) setReady(ctx context.Context, c *cluster, service, j int, ready bool) error {
 	patch := fmt.Sprintf(`[{"op": "replace", "path": "/endpoints/%d/conditions/ready", "value": %v}]`, j, ready)
-	return c.client.Patch(ctx, &discoveryv1.EndpointSlice{ObjectMeta: meta(serviceName(service))}, client.RawPatch(types.JSONPatchType, []byte(patch)))
+	return c.client.Patch(ctx, &discoveryv1.EndpointSlice{ObjectMeta: meta(serviceName(service))},
+		client.RawPatch(types.JSONPatchType, []byte(patch)))
 }
 
 func (istiod) clusterName(service int) string {
@@ -121,10 +128,14 @@ func (istiod) clusterName(service int) string {
 func (istiod) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
 	text := structpb.NewStringValue
 	node := &corev3.Node{
-		Id: fmt.Sprintf("sidecar~10.99.%d.%d~%s.%s~%s.svc.cluster.local", client/250, client%250+1, clientPod(client), namespace, namespace),
+		Id: fmt.Sprintf("sidecar~10.99.%d.%d~%s.%s~%s.svc.cluster.local", client/250, client%250+1, clientPod(client),
+			namespace, namespace),
 		Metadata: &structpb.Struct{Fields: map[string]*structpb.Value{
-			"NAMESPACE": text(namespace), "SERVICE_ACCOUNT": text("default"), "CLUSTER_ID": text("Kubernetes"), "ISTIO_VERSION": text("1.31.0"),
-			"LABELS": structpb.NewStructValue(&structpb.Struct{Fields: map[string]*structpb.Value{"app": text(workloadName(client % s.workloads))}}),
+			"NAMESPACE": text(namespace), "SERVICE_ACCOUNT": text("default"), "CLUSTER_ID": text("Kubernetes"),
+			"ISTIO_VERSION": text("1.31.0"),
+			"LABELS": structpb.NewStructValue(&structpb.Struct{
+				Fields: map[string]*structpb.Value{"app": text(workloadName(client % s.workloads))},
+			}),
 		}},
 	}
 	return questions(node, clusters, fmt.Sprint(port))

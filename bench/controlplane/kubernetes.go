@@ -65,7 +65,9 @@ func startCluster(ctx context.Context, bin string) (*cluster, error) {
 	}
 	c.config.QPS = -1
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme, apiextensionsv1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		clientgoscheme.AddToScheme, api.AddToScheme, apiextensionsv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}
@@ -93,7 +95,9 @@ func (c *cluster) begin(ctx context.Context, s size) error {
 		}
 	}
 	account := client.ObjectKey{Namespace: namespace, Name: "default"}
-	if err := eventually(ctx, "there is no service account", func() error { return c.client.Get(ctx, account, &corev1.ServiceAccount{}) }); err != nil {
+	if err := eventually(ctx, "there is no service account", func() error {
+		return c.client.Get(ctx, account, &corev1.ServiceAccount{})
+	}); err != nil {
 		return err
 	}
 	return each(ctx, s.clients, func(ctx context.Context, i int) error {

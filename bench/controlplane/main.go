@@ -1,10 +1,11 @@
 // Command controlplane measures what it costs the control plane to keep sidecars current.
 //
-// In: the programs that `make build sandbox` makes, and the size of a mesh. It starts a Kubernetes API server, fills it with App Mesh
-// objects and pods, starts the control plane as a process of its own, and connects clients that speak incremental xDS over mutual TLS
-// and acknowledge all that they get. Then the readiness of pods changes, one at a time and many at once. Out: a table, and as the last
-// line JSON. All CPU and memory is that of the control plane's process alone, from the watch of the API server to the wire. On request
-// it does the same with a peer, istiod, with a cluster of its own.
+// In: the programs that `make build sandbox` makes, and the size of a mesh. It starts a Kubernetes API server, fills it
+// with App Mesh objects and pods, starts the control plane as a process of its own, and connects clients that speak
+// incremental xDS over mutual TLS and acknowledge all that they get. Then the readiness of pods changes, one at a time
+// and many at once. Out: a table, and as the last line JSON. All CPU and memory is that of the control plane's process
+// alone, from the watch of the API server to the wire. On request it does the same with a peer, istiod, with a cluster
+// of its own.
 package main
 
 import (
@@ -23,7 +24,8 @@ import (
 
 // size is how large the mesh is.
 type size struct {
-	// services are VirtualServices, each of a VirtualNode with two pods; workloads are VirtualNodes that reach all of them.
+	// services are VirtualServices, each of a VirtualNode with two pods; workloads are VirtualNodes that reach all of
+	// them.
 	services, workloads int
 	// clients are the sidecars of the workloads.
 	clients int
@@ -46,10 +48,12 @@ func main() {
 	flag.IntVar(&s.clients, "clients", 200, "clients")
 	flag.IntVar(&s.changes, "changes", 1000, "changes, one at a time and then all at once")
 	flag.StringVar(&peer, "istiod", "", "measure this program, Istio's control plane, too")
-	flag.StringVar(&scale, "scale", "", "measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
+	flag.StringVar(&scale, "scale", "",
+		"measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
 	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
 	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
-	flag.DurationVar(&churn, "churn", 0, "let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
+	flag.DurationVar(&churn, "churn", 0,
+		"let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
 	flag.Parse()
 	if os.Getenv(floorVariable) != "" {
 		if err := serveFloor(); err != nil {

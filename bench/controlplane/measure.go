@@ -17,14 +17,14 @@ import (
 
 // result is what was measured. CPU is that of the control plane's process.
 type result struct {
-	// CPU is for 1000 changes, one at a time; P50 and P99 are from the API server's answer to the change until the last client has
-	// acknowledged it.
+	// CPU is for 1000 changes, one at a time; P50 and P99 are from the API server's answer to the change until the last
+	// client has acknowledged it.
 	CPU  float64 `json:"cpu_s_per_1000_changes"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	Wire float64 `json:"wire_bytes_per_change"`
-	// KB is by how much the process grows, as the system sees it, for each client that has connected and got its changes; LiveKB is what of
-	// that lives on its heap and stacks.
+	// KB is by how much the process grows, as the system sees it, for each client that has connected and got its
+	// changes; LiveKB is what of that lives on its heap and stacks.
 	KB     float64 `json:"kb_per_client"`
 	LiveKB float64 `json:"live_kb_per_client"`
 	Cold   float64 `json:"cold_start_cpu_s"`
@@ -35,7 +35,8 @@ type result struct {
 	// Istiod is what the peer needs for the same, if it was measured.
 	Istiod *result `json:"istiod,omitempty"`
 
-	// BurstSeconds is how long those changes took, Base what the system sees the server hold before there are clients, in MB.
+	// BurstSeconds is how long those changes took, Base what the system sees the server hold before there are clients,
+	// in MB.
 	BurstSeconds float64 `json:"at_once_s"`
 	Base         float64 `json:"base_mb"`
 }
@@ -77,7 +78,8 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 	if err != nil {
 		return nil, nil, err
 	}
-	keeper, err := identity.OpenCAStore(ctx, kube, identity.CAStoreOptions{Namespace: system, TrustDomain: "cluster.local"})
+	keeper, err := identity.OpenCAStore(ctx, kube,
+		identity.CAStoreOptions{Namespace: system, TrustDomain: "cluster.local"})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -215,6 +217,7 @@ func (m *bench) await(ctx context.Context, synced <-chan time.Time) (time.Time, 
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
 	case <-time.After(patience):
-		return time.Time{}, fmt.Errorf("%d lists of endpoints did not reach their clients\n%s", m.fleet.left, m.server.log.String())
+		return time.Time{}, fmt.Errorf("%d lists of endpoints did not reach their clients\n%s", m.fleet.left,
+			m.server.log.String())
 	}
 }

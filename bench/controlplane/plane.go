@@ -8,8 +8,8 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// plane is a control plane that can be measured, and how the same mesh is told to it: services with two endpoints each, and sidecars
-// that reach all of them.
+// plane is a control plane that can be measured, and how the same mesh is told to it: services with two endpoints each,
+// and sidecars that reach all of them.
 type plane interface {
 	// fill makes the objects by which it knows the mesh.
 	fill(ctx context.Context, c *cluster, s size) error

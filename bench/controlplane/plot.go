@@ -33,9 +33,11 @@ func panel(b *bytes.Buffer, c curve, left int) {
 	for i, p := range c.points {
 		height := int(p.CPU / top * (panelHeight - margin))
 		x := left + i*step
-		fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="#4477aa"/>`+"\n", x, base-height, step*2/3, height)
+		fmt.Fprintf(b, `<rect x="%d" y="%d" width="%d" height="%d" fill="#4477aa"/>`+"\n", x, base-height, step*2/3,
+			height)
 		fmt.Fprintf(b, `<text x="%d" y="%d">%.2f</text>`+"\n", x, base-height-4, p.CPU)
 		fmt.Fprintf(b, `<text x="%d" y="%d">%d</text>`+"\n", x, base+16, p.n)
 	}
-	fmt.Fprintf(b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="black"/>`+"\n", left, base, left+panelWidth-margin, base)
+	fmt.Fprintf(b, `<line x1="%d" y1="%d" x2="%d" y2="%d" stroke="black"/>`+"\n", left, base, left+panelWidth-margin,
+		base)
 }

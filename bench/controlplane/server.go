@@ -92,8 +92,8 @@ func (s *server) resident(ctx context.Context) (float64, error) {
 	return values[0], err
 }
 
-// memory is what of that is used, in bytes: what lives on the heap after a collection of garbage, and stacks. The least of several
-// looks counts: between collecting and looking, more is made.
+// memory is what of that is used, in bytes: what lives on the heap after a collection of garbage, and stacks. The least
+// of several looks counts: between collecting and looking, more is made.
 func (s *server) memory(ctx context.Context, when string) (least float64, err error) {
 	for i := range 5 {
 		now, err := s.memoryNow(ctx, when)

@@ -27,7 +27,8 @@ type stream struct {
 	out     *bytes.Buffer
 	conn    net.Conn
 	pending []byte // of messages that are not whole yet
-	// credit is how many bytes the server takes now, on the connection and on the stream; initial what it gave the stream at first.
+	// credit is how many bytes the server takes now, on the connection and on the stream; initial what it gave the
+	// stream at first.
 	credit  [2]int
 	initial int
 }
@@ -51,7 +52,8 @@ func open(conn net.Conn) (*stream, error) {
 	var headers bytes.Buffer
 	encoder := hpack.NewEncoder(&headers)
 	for _, f := range [][2]string{
-		{":method", "POST"}, {":scheme", "https"}, {":path", "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"},
+		{":method", "POST"}, {":scheme", "https"},
+		{":path", "/envoy.service.discovery.v3.AggregatedDiscoveryService/DeltaAggregatedResources"},
 		{":authority", "anymesh"}, {"content-type", "application/grpc"}, {"te", "trailers"},
 	} {
 		if err := encoder.WriteField(hpack.HeaderField{Name: f[0], Value: f[1]}); err != nil {
@@ -62,7 +64,9 @@ func open(conn net.Conn) (*stream, error) {
 	return s, errors.Join(
 		s.framer.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: window}),
 		s.framer.WriteWindowUpdate(0, window),
-		s.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: streamID, BlockFragment: headers.Bytes(), EndHeaders: true}),
+		s.framer.WriteHeaders(http2.HeadersFrameParam{
+			StreamID: streamID, BlockFragment: headers.Bytes(), EndHeaders: true,
+		}),
 		s.flush())
 }
 

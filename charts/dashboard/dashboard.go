@@ -1,7 +1,7 @@
 // Package dashboard makes the Grafana dashboard of the control plane.
 //
-// Nothing goes in; out come the dashboard's JSON, which the Helm chart carries, and its queries, which a test of the control plane
-// compares with the metrics that exist.
+// Nothing goes in; out come the dashboard's JSON, which the Helm chart carries, and its queries, which a test of the
+// control plane compares with the metrics that exist.
 package dashboard
 
 import (
@@ -46,7 +46,8 @@ func JSON() []byte {
 	y, number := 0, 1
 	for _, r := range rows {
 		panels = append(panels, map[string]any{
-			"id": number, "type": "row", "title": r.title, "collapsed": false, "panels": []any{}, "gridPos": position(0, y, 24, 1),
+			"id": number, "type": "row", "title": r.title, "collapsed": false, "panels": []any{},
+			"gridPos": position(0, y, 24, 1),
 		})
 		number++
 		y++
@@ -54,14 +55,16 @@ func JSON() []byte {
 			if i > 0 && i%(24/panelWidth) == 0 {
 				y += panelHeight
 			}
-			panels = append(panels, p.render(number, position(i%(24/panelWidth)*panelWidth, y, panelWidth, panelHeight)))
+			panels = append(panels,
+				p.render(number, position(i%(24/panelWidth)*panelWidth, y, panelWidth, panelHeight)))
 			number++
 		}
 		y += panelHeight
 	}
 	text, err := json.MarshalIndent(map[string]any{
-		"uid": "anymesh", "title": "Anymesh control plane", "tags": []string{"anymesh"}, "schemaVersion": 39, "refresh": "30s",
-		"time": map[string]any{"from": "now-1h", "to": "now"}, "timezone": "", "editable": true, "panels": panels,
+		"uid": "anymesh", "title": "Anymesh control plane", "tags": []string{"anymesh"}, "schemaVersion": 39,
+		"refresh": "30s",
+		"time":    map[string]any{"from": "now-1h", "to": "now"}, "timezone": "", "editable": true, "panels": panels,
 		"templating": map[string]any{"list": []any{
 			map[string]any{"name": "datasource", "type": "datasource", "query": "prometheus", "label": "Data source"},
 		}},
@@ -76,10 +79,13 @@ func (p panel) render(number int, at map[string]any) map[string]any {
 	source := map[string]any{"type": "prometheus", "uid": "${datasource}"}
 	targets := []any{}
 	for i, q := range p.queries {
-		targets = append(targets, map[string]any{"refId": string(rune('A' + i)), "datasource": source, "expr": q.Expr, "legendFormat": q.Legend})
+		targets = append(targets, map[string]any{
+			"refId": string(rune('A' + i)), "datasource": source, "expr": q.Expr, "legendFormat": q.Legend,
+		})
 	}
 	return map[string]any{
-		"id": number, "type": "timeseries", "title": p.title, "description": p.text, "datasource": source, "gridPos": at, "targets": targets,
+		"id": number, "type": "timeseries", "title": p.title, "description": p.text, "datasource": source,
+		"gridPos": at, "targets": targets,
 		"fieldConfig": map[string]any{"defaults": map[string]any{"unit": p.unit, "min": 0}, "overrides": []any{}},
 	}
 }

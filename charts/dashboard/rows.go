@@ -72,13 +72,25 @@ var rows = []row{
 	{"Kubernetes", []panel{
 		{"Status writes", "By result. However many findings there are, writes are bounded.", "ops",
 			[]Query{{`sum by (result) (rate(anymesh_status_writes_total[5m]))`, "{{result}}"}}},
-		{"Leader", "The replica that writes statuses. There is one.", "short", []Query{{`anymesh_leader`, "{{instance}}"}}},
+		{
+			"Leader", "The replica that writes statuses. There is one.", "short",
+			[]Query{{`anymesh_leader`, "{{instance}}"}},
+		},
 		{"Refused requests to webhooks", "Before they were decoded, by reason.", "ops",
 			[]Query{{`sum by (reason) (rate(anymesh_webhook_refused_total[5m]))`, "{{reason}}"}}},
 	}},
 	{"Process", []panel{
-		{"CPU", "Cores, by replica.", "short", []Query{{`rate(process_cpu_seconds_total{job=~".*anymesh.*"}[5m])`, "{{instance}}"}}},
-		{"Memory", "Resident, by replica.", "bytes", []Query{{`process_resident_memory_bytes{job=~".*anymesh.*"}`, "{{instance}}"}}},
-		{"Goroutines", "By replica; they follow the number of sidecars.", "short", []Query{{`go_goroutines{job=~".*anymesh.*"}`, "{{instance}}"}}},
+		{
+			"CPU", "Cores, by replica.", "short",
+			[]Query{{`rate(process_cpu_seconds_total{job=~".*anymesh.*"}[5m])`, "{{instance}}"}},
+		},
+		{
+			"Memory", "Resident, by replica.", "bytes",
+			[]Query{{`process_resident_memory_bytes{job=~".*anymesh.*"}`, "{{instance}}"}},
+		},
+		{
+			"Goroutines", "By replica; they follow the number of sidecars.", "short",
+			[]Query{{`go_goroutines{job=~".*anymesh.*"}`, "{{instance}}"}},
+		},
 	}},
 }

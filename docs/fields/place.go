@@ -18,7 +18,8 @@ var places = []struct {
 // excludes maps a field to the field that must be removed when it is set.
 var excludes = map[string]string{
 	"path": "prefix", "virtualNode": "virtualRouter", "awsCloudMap": "dns",
-	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef", "virtualServiceARN": "virtualServiceRef",
+	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef",
+	"virtualServiceARN": "virtualServiceRef",
 }
 
 // requires maps a field to other fields that must be set with it.

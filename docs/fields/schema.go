@@ -1,7 +1,7 @@
 // Package fields determines the effect of each field in the schemas of App Mesh.
 //
-// In: the CRDs, and a small mesh (mesh.yaml). Out: the effect of setting each field: the configuration of a sidecar, the model, the
-// admission response or the findings change, or there is no effect.
+// In: the CRDs, and a small mesh (mesh.yaml). Out: the effect of setting each field: the configuration of a sidecar,
+// the model, the admission response or the findings change, or there is no effect.
 package fields
 
 import (

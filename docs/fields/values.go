@@ -5,17 +5,31 @@ import (
 	"strings"
 )
 
-// known are legal values of fields whose schema says too little, by the end of the path; the longest end that fits counts.
+// known are legal values of fields whose schema says too little, by the end of the path; the longest end that fits
+// counts.
 var known = map[string][]any{
-	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"}, "path.exact": {"/a", "/b"},
-	"Ref.name": {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"recorded", "m", "gone"}, "meshRef.uid": {"uid-recorded", "uid-gone"},
-	"virtualNodeARN":    {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_other"},
-	"virtualRouterARN":  {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_other"},
-	"virtualServiceARN": {"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.ns", "arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.other"},
-	"port":              {8080, 8081, 8083}, "values": {[]any{"v"}, []any{"w"}}, "key": {"k", "l"},
+	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"},
+	"path.exact": {"/a", "/b"},
+	"Ref.name":   {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"recorded", "m", "gone"},
+	"meshRef.uid": {"uid-recorded", "uid-gone"},
+	"virtualNodeARN": {
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_ns",
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_other",
+	},
+	"virtualRouterARN": {
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_ns",
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualRouter/one_other",
+	},
+	"virtualServiceARN": {
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.ns",
+		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.other",
+	},
+	"port": {8080, 8081, 8083}, "values": {[]any{"v"}, []any{"w"}}, "key": {"k", "l"},
 	"matchLabels": {map[string]any{"k": "v"}, map[string]any{"k": "w"}}, "operator": {"In", "NotIn"},
-	"tls.mode": {"STRICT", "PERMISSIVE", "DISABLED"}, "maxRetries": {2, 3}, "range.start": {1, 2}, "range.end": {100, 200},
-	"idle.value": {3, 4}, "perRequest.value": {3, 4}, "perRetryTimeout.value": {3, 4}, "namespaceName": {"n", "o"}, "serviceName": {"s", "t"},
+	"tls.mode": {"STRICT", "PERMISSIVE", "DISABLED"}, "maxRetries": {2, 3}, "range.start": {1, 2},
+	"range.end":  {100, 200},
+	"idle.value": {3, 4}, "perRequest.value": {3, 4}, "perRetryTimeout.value": {3, 4}, "namespaceName": {"n", "o"},
+	"serviceName": {"s", "t"},
 }
 
 // valuesOf gives legal values of a field, at least two where there are.

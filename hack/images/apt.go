@@ -64,7 +64,8 @@ func (a apt) check() error {
 	want := a.release
 	text, err := os.ReadFile("/etc/os-release")
 	if err != nil {
-		return fmt.Errorf("the images take packages of Debian %s, and this machine does not say what it runs: %w", want, err)
+		return fmt.Errorf("the images take packages of Debian %s, and this machine does not say what it runs: %w", want,
+			err)
 	}
 	var id, codename string
 	for line := range strings.Lines(string(text)) {

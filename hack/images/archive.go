@@ -86,8 +86,10 @@ func refer(into layout.Path, image v1.Image, sbom []byte) error {
 	raw, err := json.Marshal(oci.Manifest{
 		Versioned: specs.Versioned{SchemaVersion: 2},
 		MediaType: oci.MediaTypeImageManifest, ArtifactType: spdxType, Config: oci.DescriptorEmptyJSON,
-		Layers:  []oci.Descriptor{{MediaType: spdxType, Digest: godigest.Digest(list.String()), Size: listSize}},
-		Subject: &oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: godigest.Digest(digest.String()), Size: size},
+		Layers: []oci.Descriptor{{MediaType: spdxType, Digest: godigest.Digest(list.String()), Size: listSize}},
+		Subject: &oci.Descriptor{
+			MediaType: oci.MediaTypeImageManifest, Digest: godigest.Digest(digest.String()), Size: size,
+		},
 	})
 	if err != nil {
 		return err
@@ -113,7 +115,8 @@ func pack(folder fs.FS, w io.Writer) error {
 			return err
 		}
 		header := &tar.Header{
-			Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0), Format: tar.FormatUSTAR,
+			Name: name, Typeflag: tar.TypeReg, Mode: 0o644, Size: info.Size(), ModTime: time.Unix(0, 0),
+			Format: tar.FormatUSTAR,
 		}
 		if err := out.WriteHeader(header); err != nil {
 			return err

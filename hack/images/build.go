@@ -159,7 +159,8 @@ func (b builder) buildOne(r recipe) error {
 	if err != nil {
 		return err
 	}
-	if err := writeArchive(b.archive(r), "anymesh.dev/"+r.name, b.of.version, index, images, sboms, r.archs); err != nil {
+	if err := writeArchive(b.archive(r), "anymesh.dev/"+r.name, b.of.version, index, images, sboms,
+		r.archs); err != nil {
 		return err
 	}
 	return b.tell(r, index)

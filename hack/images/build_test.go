@@ -97,7 +97,8 @@ func TestArchive(t *testing.T) {
 			checkImage(t, r, image)
 		}
 		if !slices.Equal(archs, r.archs) || len(top.Manifests) != 1+len(archs) {
-			t.Errorf("%s: images for %v, want %v, and %d manifests at the top", r.name, archs, r.archs, len(top.Manifests))
+			t.Errorf("%s: images for %v, want %v, and %d manifests at the top", r.name, archs, r.archs,
+				len(top.Manifests))
 		}
 		for i, d := range top.Manifests[1:] {
 			checkReferrer(t, path, d, manifest.Manifests[i].Digest)
@@ -223,7 +224,8 @@ func checkReferrer(t *testing.T, path layout.Path, d v1.Descriptor, image v1.Has
 		t.Fatal(err)
 	}
 	if m.ArtifactType != "application/spdx+json" || m.Subject.Digest != image {
-		t.Errorf("a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest, image)
+		t.Errorf("a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest,
+			image)
 	}
 	list, err := path.Bytes(m.Layers[0].Digest)
 	if err != nil || !bytes.Contains(list, []byte(image.Hex)) ||

@@ -78,7 +78,8 @@ func TestFetchOfAVersionThatLeft(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got[0].pin != pins[0] || got[0].pinned != "" || got[1].pin != archive.pin("left", "3") || got[1].pinned != "2" {
+		if got[0].pin != pins[0] || got[0].pinned != "" || got[1].pin != archive.pin("left", "3") ||
+			got[1].pinned != "2" {
 			t.Errorf("got %v", got)
 		}
 		text := warning.String()

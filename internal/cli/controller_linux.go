@@ -63,21 +63,26 @@ func controllerCommand() *cobra.Command {
 	f := c.Flags()
 	f.StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file; if empty, the service account of the pod")
 	f.StringVar(&config.Namespace, "namespace", "anymesh-system", "namespace of the control plane")
-	f.StringVar(&meshConfig, "mesh-config", "/etc/anymesh/preset-mesh-config.json", "file with the mesh-wide configuration")
+	f.StringVar(&meshConfig, "mesh-config", "/etc/anymesh/preset-mesh-config.json",
+		"file with the mesh-wide configuration")
 	f.StringVar(&config.TrustDomain, "trust-domain", "cluster.local", "trust domain of workload identities")
-	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime, "lifetime of a sidecar's certificate")
+	f.DurationVar(&config.CertificateLifetime, "certificate-lifetime", identity.DefaultLifetime,
+		"lifetime of a sidecar's certificate")
 	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the root certificate, at least ten times --certificate-lifetime; the root is rotated before it expires")
-	f.StringVar(&dialects, "dialects", "", "JSON file with the settings of each dialect, by dialect name; defaults if empty")
-	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond, "maximum number of status writes per second")
+	f.StringVar(&dialects, "dialects", "",
+		"JSON file with the settings of each dialect, by dialect name; defaults if empty")
+	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond,
+		"maximum number of status writes per second")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of injected containers")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")
 	f.StringVar(&config.MetricsAddress, "metrics-address", ":9090", "address of metrics and health")
-	f.StringVar(&config.DebugAddress, "debug-address", "127.0.0.1:9091", "address of the debug server; keep it on the loopback interface")
+	f.StringVar(&config.DebugAddress, "debug-address", "127.0.0.1:9091",
+		"address of the debug server; keep it on the loopback interface")
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
 }
 
-// gcPercent is the default of GOGC: the heap may grow by 25 % between collections. Most of the heap is the mesh, which is long-lived.
-// With Go's default of 100 the process uses a third more memory, and starts one CPU-second faster.
+// gcPercent is the default of GOGC: the heap may grow by 25 % between collections. Most of the heap is the mesh, which
+// is long-lived. With Go's default of 100 the process uses a third more memory, and starts one CPU-second faster.
 const gcPercent = 25

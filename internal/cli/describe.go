@@ -105,7 +105,8 @@ func (w word) description(s *engine.State, name, namespace string) (description,
 	case 0:
 		return w.byModelName(s, name, namespace)
 	}
-	return nil, fmt.Errorf("%s %q exists in the API groups %s and %s; use KIND.GROUP", w.text, name, w.kinds[0].Group, w.kinds[1].Group)
+	return nil, fmt.Errorf("%s %q exists in the API groups %s and %s; use KIND.GROUP", w.text, name, w.kinds[0].Group,
+		w.kinds[1].Group)
 }
 
 // byModelName finds a mesh item by its model name. The kind selects the noun: VirtualRouter selects router.
@@ -142,17 +143,21 @@ type word struct {
 	kinds []schema.GroupKind
 }
 
-// shortNamer is a dialect with short names that its CRDs do not define. Short names of CRDs must be unique in a cluster.
+// shortNamer is a dialect with short names that its CRDs do not define. Short names of CRDs must be unique in a
+// cluster.
 type shortNamer interface {
 	// ShortNames maps short names to kinds.
 	ShortNames() map[string]string
 }
 
-// wordOf resolves a KIND argument, case-insensitively. A noun includes the kinds that end with it: router includes VirtualRouter.
+// wordOf resolves a KIND argument, case-insensitively. A noun includes the kinds that end with it: router includes
+// VirtualRouter.
 func wordOf(text string) (word, bool) {
 	w := word{text: text}
 	text, group, _ := strings.Cut(strings.ToLower(text), ".")
-	if i := slices.IndexFunc(nouns, func(n noun) bool { return slices.Contains(n.words, text) }); i >= 0 && group == "" {
+	if i := slices.IndexFunc(nouns, func(n noun) bool {
+		return slices.Contains(n.words, text)
+	}); i >= 0 && group == "" {
 		w.noun = &nouns[i]
 	}
 	for _, d := range dialect.All() {
@@ -166,7 +171,8 @@ func wordOf(text string) (word, bool) {
 		}
 		for _, crd := range definitions {
 			names := crd.Spec.Names
-			same := names.Singular == text || names.Plural == text || short[text] == names.Kind || slices.Contains(names.ShortNames, text)
+			same := names.Singular == text || names.Plural == text || short[text] == names.Kind ||
+				slices.Contains(names.ShortNames, text)
 			part := w.noun != nil && strings.HasSuffix(names.Singular, w.noun.words[0])
 			if (same || part) && (group == "" || group == crd.Spec.Group) {
 				w.kinds = append(w.kinds, schema.GroupKind{Group: crd.Spec.Group, Kind: names.Kind})
@@ -212,7 +218,8 @@ func describeCommand() *cobra.Command {
 		Use:   "describe KIND NAME | KIND/NAME",
 		Short: "Describe a mesh item or object: what it can reach and what can reach it",
 		Long: "Describe a mesh item or object: what it can reach, what can reach it, the fields that configure this, and its findings.\n\n" +
-			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object as in kubectl: " + strings.Join(kindWords(), ", ") + ".\n" +
+			"KIND is one of " + strings.Join(words, ", ") + ",\nor the kind of an object as in kubectl: " +
+			strings.Join(kindWords(), ", ") + ".\n" +
 			"NAME is the object name, NAMESPACE/NAME, or the name in the mesh.",
 		Example: "  anymesh describe pod front-775cbc6bd8-tjqlb -n colors\n  anymesh describe workload/front -n colors\n" +
 			"  anymesh describe router colors/color\n  anymesh describe service color.colors.svc.cluster.local -f manifests/",
@@ -221,7 +228,11 @@ func describeCommand() *cobra.Command {
 			if _, _, ok := parseTarget(args); ok {
 				return nil
 			}
-			return exitError{2, fmt.Errorf("KIND and NAME are required; KIND is one of %s, or the kind of an object", strings.Join(words, ", "))}
+			return exitError{
+				2,
+				fmt.Errorf("KIND and NAME are required; KIND is one of %s, or the kind of an object",
+					strings.Join(words, ", ")),
+			}
 		},
 		RunE: func(c *cobra.Command, args []string) error {
 			if err := terminal.CheckFormat(output, "text", "json"); err != nil {

@@ -24,7 +24,8 @@ const maxDumpSize = 256 << 20
 // controlPlanes finds the running pods of the control plane.
 func controlPlanes(ctx context.Context, kube client.Client, namespace string) ([]corev1.Pod, error) {
 	var pods corev1.PodList
-	if err := kube.List(ctx, &pods, client.InNamespace(namespace), client.MatchingLabels{"app.kubernetes.io/name": "anymesh"}); err != nil {
+	if err := kube.List(ctx, &pods, client.InNamespace(namespace),
+		client.MatchingLabels{"app.kubernetes.io/name": "anymesh"}); err != nil {
 		return nil, fmt.Errorf("finding the control plane: %w", err)
 	}
 	var running []corev1.Pod
@@ -57,11 +58,13 @@ func portForwardGet(ctx context.Context, config *rest.Config, pod corev1.Pod, pa
 	if err != nil {
 		return nil, err
 	}
-	u := kube.CoreV1().RESTClient().Post().Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
+	u := kube.CoreV1().RESTClient().Post().
+		Namespace(pod.Namespace).Resource("pods").Name(pod.Name).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, u)
 	stop, ready := make(chan struct{}), make(chan struct{})
 	defer close(stop)
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", debugPort)}, stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"},
+		[]string{fmt.Sprintf("0:%d", debugPort)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}

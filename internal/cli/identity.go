@@ -97,9 +97,15 @@ func identityRotateCommand() *cobra.Command {
 			case now.Phase != identity.Steady:
 				return fmt.Errorf("a rotation is in progress: %s", describePhase(now.Status, time.Now()))
 			}
-			secret := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: identity.CASecret}}
+			secret := &metav1.PartialObjectMetadata{
+				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: identity.CASecret},
+			}
 			secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
-			patch, err := json.Marshal(map[string]any{"metadata": map[string]any{"annotations": map[string]string{identity.RotateAnnotation: time.Now().UTC().Format(time.RFC3339)}}})
+			patch, err := json.Marshal(map[string]any{
+				"metadata": map[string]any{
+					"annotations": map[string]string{identity.RotateAnnotation: time.Now().UTC().Format(time.RFC3339)},
+				},
+			})
 			if err != nil {
 				return err
 			}
@@ -180,5 +186,6 @@ func describePhase(st identity.Status, now time.Time) string {
 	if st.Until == nil {
 		return string(st.Phase) // a phase of a newer control plane
 	}
-	return fmt.Sprintf("%s, until %s (%s)", what, st.Until.UTC().Format(time.RFC3339), max(st.Until.Sub(now), 0).Round(time.Second))
+	return fmt.Sprintf("%s, until %s (%s)", what, st.Until.UTC().Format(time.RFC3339),
+		max(st.Until.Sub(now), 0).Round(time.Second))
 }

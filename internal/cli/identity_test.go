@@ -17,8 +17,11 @@ func TestIdentityStatusOutput(t *testing.T) {
 		return identity.Root{Role: role, Fingerprint: print, NotAfter: now.Add(1000 * time.Hour), Subject: "CN=root"}
 	}
 	st := identity.Status{
-		TrustDomain: "cluster.local", Phase: identity.Retiring, Managed: true, LifetimeSeconds: 86400, Until: &until, LastError: "Secret a/b: x",
-		Roots: []identity.Root{root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123")},
+		TrustDomain: "cluster.local", Phase: identity.Retiring, Managed: true, LifetimeSeconds: 86400, Until: &until,
+		LastError: "Secret a/b: x",
+		Roots: []identity.Root{
+			root(identity.RoleSigning, "0123456789abcdef0123"), root(identity.RolePrevious, "fedcba98765432100123"),
+		},
 	}
 	var out bytes.Buffer
 	if err := printIdentities(&out, terminal.Style{}, []planeIdentity{{"anymesh-1", st}}, now); err != nil {

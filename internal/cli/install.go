@@ -26,7 +26,8 @@ type installFlags struct {
 func (f *installFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "anymesh-system", "namespace of the control plane")
-	c.Flags().StringArrayVarP(&f.values, "values", "f", nil, "file with chart values; later files take precedence; may be repeated")
+	c.Flags().StringArrayVarP(&f.values, "values", "f", nil,
+		"file with chart values; later files take precedence; may be repeated")
 	c.Flags().StringArrayVar(&f.sets, "set", nil, "chart value as name=value; may be repeated")
 	c.Flags().DurationVar(&f.timeout, "timeout", 2*time.Minute, "maximum time to wait for the cluster")
 }
@@ -145,7 +146,8 @@ func uninstallCommand() *cobra.Command {
 		},
 	}
 	f.add(c)
-	c.Flags().BoolVar(&deleteCRDs, "delete-crds", false, "also delete the CustomResourceDefinitions and all user objects of these kinds")
+	c.Flags().BoolVar(&deleteCRDs, "delete-crds", false,
+		"also delete the CustomResourceDefinitions and all user objects of these kinds")
 	return c
 }
 

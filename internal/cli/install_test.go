@@ -55,7 +55,10 @@ func TestDryRunPrintsManifests(t *testing.T) {
 			t.Errorf("%s %s is in namespace %s", o.GetKind(), o.GetName(), ns)
 		}
 	}
-	for _, kind := range []string{"Namespace", "CustomResourceDefinition", "Deployment", "Service", "ConfigMap", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"} {
+	for _, kind := range []string{
+		"Namespace", "CustomResourceDefinition", "Deployment", "Service", "ConfigMap", "MutatingWebhookConfiguration",
+		"ValidatingWebhookConfiguration",
+	} {
 		if kinds[kind] == 0 {
 			t.Errorf("there is no %s", kind)
 		}
@@ -101,7 +104,8 @@ func TestValuePrecedence(t *testing.T) {
 	if text, _ := yaml.Marshal(o.Values); string(text) != "osm:\n  sidecarImage: x\n  sidecarLogLevel: info\nreplicas: 6\n" {
 		t.Errorf("values are merged into\n%s", text)
 	}
-	if code, _, said := typed(t, "install", "--dry-run", "-f", file("bad.yaml", "a: [")); code != 2 || !strings.Contains(said, "bad.yaml") {
+	if code, _, said := typed(t, "install", "--dry-run", "-f", file("bad.yaml", "a: [")); code != 2 ||
+		!strings.Contains(said, "bad.yaml") {
 		t.Errorf("a file that is no YAML: exit code %d: %s", code, said)
 	}
 }

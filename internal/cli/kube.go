@@ -25,7 +25,8 @@ const clientTimeout = 30 * time.Second
 func clusterConfig(kubeconfig, kubecontext string) (*rest.Config, string, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath = kubeconfig
-	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules, &clientcmd.ConfigOverrides{CurrentContext: kubecontext})
+	loader := clientcmd.NewNonInteractiveDeferredLoadingClientConfig(rules,
+		&clientcmd.ConfigOverrides{CurrentContext: kubecontext})
 	config, err := loader.ClientConfig()
 	if err != nil {
 		return nil, "", fmt.Errorf("loading the kubeconfig: %w; set --kubeconfig or KUBECONFIG", err)

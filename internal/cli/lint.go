@@ -38,7 +38,11 @@ func lintCommand() *cobra.Command {
 			if code != "" {
 				page, known := findings.Page(code)
 				if !known {
-					return exitError{2, fmt.Errorf("--explain %q: unknown code; known codes are %s", code, strings.Join(findings.Codes(), ", "))}
+					return exitError{
+						2,
+						fmt.Errorf("--explain %q: unknown code; known codes are %s", code,
+							strings.Join(findings.Codes(), ", ")),
+					}
 				}
 				_, err := io.WriteString(c.OutOrStdout(), page)
 				return err
@@ -48,7 +52,11 @@ func lintCommand() *cobra.Command {
 			}
 			o.Drivers = driver.Renderers()
 			if o.Drivers[o.Driver] == nil {
-				return exitError{2, fmt.Errorf("--driver %q: unknown sidecar driver; known drivers are %s", o.Driver, strings.Join(sidecar.Drivers(), ", "))}
+				return exitError{
+					2,
+					fmt.Errorf("--driver %q: unknown sidecar driver; known drivers are %s", o.Driver,
+						strings.Join(sidecar.Drivers(), ", ")),
+				}
 			}
 			documents, faults, err := manifest.Read(files, c.InOrStdin())
 			if err != nil {
@@ -73,7 +81,8 @@ func lintCommand() *cobra.Command {
 			return err
 		},
 	}
-	c.Flags().StringArrayVarP(&files, "filename", "f", nil, "file or folder with manifests, or - for standard input; may be repeated")
+	c.Flags().StringArrayVarP(&files, "filename", "f", nil,
+		"file or folder with manifests, or - for standard input; may be repeated")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
 	c.Flags().StringVar(&code, "explain", "", "show the page of a finding code: meaning, example and remedy")
 	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")

@@ -50,7 +50,8 @@ func proxyStatusCommand() *cobra.Command {
 			if output == "json" {
 				err = terminal.JSON(out, all)
 			} else {
-				err = inspect.Table(out, terminal.StyleFor(out), all, defaultDriverOf(c.Context(), config, planes[0]), time.Now())
+				err = inspect.Table(out, terminal.StyleFor(out), all, defaultDriverOf(c.Context(), config, planes[0]),
+					time.Now())
 			}
 			if err == nil && inspect.AnyRejected(all) {
 				return exitError{code: 1}

@@ -68,14 +68,16 @@ func proxyConfigCommand() *cobra.Command {
 }
 
 // dump gets the configuration from a control plane, or renders it from files. class is the sidecar driver.
-func (p *proxyConfig) dump(ctx context.Context, state *engine.State, w lookup.Workload) (dump []byte, class string, err error) {
+func (p *proxyConfig) dump(ctx context.Context, state *engine.State,
+	w lookup.Workload) (dump []byte, class string, err error) {
 	if len(p.files) > 0 {
 		if class, err = p.choose(state, w, driver.Default); err != nil {
 			return nil, "", err
 		}
 		renderer, known := sidecar.RendererOf(class)
 		if !known {
-			return nil, "", fmt.Errorf("unknown sidecar driver %q; known drivers are %s", class, strings.Join(sidecar.Drivers(), ", "))
+			return nil, "", fmt.Errorf("unknown sidecar driver %q; known drivers are %s", class,
+				strings.Join(sidecar.Drivers(), ", "))
 		}
 		resources, _ := sidecar.Configuration(renderer, state.Views[w.Key].View, state.Index.ResolvedDestination)
 		dump, err = inspect.Dump(renderer, resources)
@@ -107,7 +109,11 @@ func (p *proxyConfig) choose(state *engine.State, w lookup.Workload, defaultDriv
 	}
 	all := state.Drivers(w.Key, defaultDriver)
 	if len(all) > 1 {
-		return "", exitError{2, fmt.Errorf("the pods of workload %s use the sidecar drivers %s; select one with --driver", w.Key, strings.Join(all, ", "))}
+		return "", exitError{
+			2,
+			fmt.Errorf("the pods of workload %s use the sidecar drivers %s; select one with --driver", w.Key,
+				strings.Join(all, ", ")),
+		}
 	}
 	return all[0], nil
 }
@@ -120,7 +126,8 @@ func (p *proxyConfig) show(out io.Writer, class string, dump []byte) error {
 	return inspect.Outline(out, terminal.StyleFor(out), renderer, dump)
 }
 
-// defaultDriverOf gets the default driver of a control plane. Older versions have one driver only, and no such endpoint.
+// defaultDriverOf gets the default driver of a control plane. Older versions have one driver only, and no such
+// endpoint.
 func defaultDriverOf(ctx context.Context, config *rest.Config, plane corev1.Pod) string {
 	var all []struct {
 		Name    string

@@ -55,7 +55,8 @@ func TestExitCodes(t *testing.T) {
 }
 
 func TestUnknownCommandSuggestsSimilar(t *testing.T) {
-	if _, _, said := typed(t, "instal"); !strings.Contains(said, "install") || !strings.Contains(said, "anymesh --help") {
+	if _, _, said := typed(t, "instal"); !strings.Contains(said, "install") ||
+		!strings.Contains(said, "anymesh --help") {
 		t.Errorf("anymesh instal: %s", said)
 	}
 }

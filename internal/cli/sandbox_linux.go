@@ -44,7 +44,8 @@ func findSandbox() (string, error) {
 	}
 	path, err := exec.LookPath(sandboxProgram)
 	if errors.Is(err, exec.ErrNotFound) {
-		return "", fmt.Errorf("%s not found in the directory of anymesh or in PATH; build it with: make sandbox", sandboxProgram)
+		return "", fmt.Errorf("%s not found in the directory of anymesh or in PATH; build it with: make sandbox",
+			sandboxProgram)
 	}
 	return path, err
 }

@@ -23,8 +23,8 @@ var update = flag.Bool("update", false, "rewrite the sessions in testdata")
 
 const sessionFile = "session.txt"
 
-// Each file of testdata is a session: commands after "$ anymesh", what they print, and their exit code in brackets if it is not 0. They
-// run in a folder with the other files of the archive and the example colors.
+// Each file of testdata is a session: commands after "$ anymesh", what they print, and their exit code in brackets if
+// it is not 0. They run in a folder with the other files of the archive and the example colors.
 func TestSessions(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {

@@ -10,7 +10,8 @@ import (
 )
 
 // show prints a result as text or JSON to standard output, and notes to standard error.
-func show(c *cobra.Command, output string, result any, notes []string, text func(io.Writer, terminal.Style) error) error {
+func show(c *cobra.Command, output string, result any, notes []string,
+	text func(io.Writer, terminal.Style) error) error {
 	printNotes(c, notes)
 	if output == "json" {
 		return terminal.JSON(c.OutOrStdout(), result)

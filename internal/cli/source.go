@@ -15,7 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/objects/list"
 )
 
-// source is the input of a command: manifest files, or the cluster of the kubeconfig, read with the permissions of the user.
+// source is the input of a command: manifest files, or the cluster of the kubeconfig, read with the permissions of the
+// user.
 type source struct {
 	files      []string
 	kubeconfig string
@@ -24,14 +25,16 @@ type source struct {
 }
 
 func (s *source) add(c *cobra.Command) {
-	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil, "read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
+	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil,
+		"read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
 	s.addCluster(c)
 }
 
 func (s *source) addCluster(c *cobra.Command) {
 	c.Flags().StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVar(&s.context, "context", "", "kubeconfig context; the current context if empty")
-	c.Flags().StringVarP(&s.namespace, "namespace", "n", "", "namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
+	c.Flags().StringVarP(&s.namespace, "namespace", "n", "",
+		"namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
 }
 
 // state computes the mesh with the same code as the control plane. notes are the assumptions about missing objects.
@@ -49,7 +52,8 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, 
 	return engine.Compute(dialects, objects), notes, nil
 }
 
-func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string, err error) {
+func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string,
+	err error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}

@@ -32,17 +32,23 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 		ctx, cancel := context.WithTimeout(ctx, cp.podWatchTimeout)
 		defer cancel()
 		var workload model.Workload
-		err = cp.engine.Await(ctx, func() (known bool) { workload, known = cp.engine.WorkloadOf(who.PodUID); return known })
+		err = cp.engine.Await(ctx, func() (known bool) {
+			workload, known = cp.engine.WorkloadOf(who.PodUID)
+			return known
+		})
 		if err != nil {
-			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload", who.Namespace, who.Pod)
+			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload",
+				who.Namespace, who.Pod)
 		}
 		if id := node.GetId(); id != "" && id != workload.NodeID {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
 				who.Namespace, who.Pod, workload.NodeID, id)
 		}
 		if class := cp.engine.ClassOf(who.PodUID); !d.Has(class) {
-			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s has annotation %s: %q, and this is the discovery server of class %s; %s",
-				who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
+			return xds.Grant{},
+				grpcstatus.Errorf(codes.PermissionDenied,
+					"pod %s/%s has annotation %s: %q, and this is the discovery server of class %s; %s",
+					who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
 		}
 		return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil
 	}

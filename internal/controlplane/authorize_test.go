@@ -34,15 +34,25 @@ import (
 // newPlane has mesh m with workload front_a, and no pods.
 func newPlane() *controlPlane {
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
-	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
+	f.Set(&api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	})
 	f.Set(frontNode())
 	usual := &driver{Class: delivery.Class{Name: "usual", Default: true}, mesh: twoDrivers()}
 	second := &driver{Class: delivery.Class{Name: "second"}, mesh: twoDrivers().Of("second")}
-	return &controlPlane{Config: Config{Log: slog.New(slog.DiscardHandler)}, engine: f, podWatchTimeout: defaultPodWatchTimeout, drivers: []*driver{usual, second}}
+	return &controlPlane{
+		Config: Config{Log: slog.New(slog.DiscardHandler)}, engine: f, podWatchTimeout: defaultPodWatchTimeout,
+		drivers: []*driver{usual, second},
+	}
 }
 
 func twoDrivers() *sidecar.MeshConfig {
-	return &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "usual", SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "second", ProxyServerPort: 15129}}}}
+	return &sidecar.MeshConfig{
+		Sidecar: sidecar.Settings{
+			SidecarClass:   "usual",
+			SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "second", ProxyServerPort: 15129}},
+		},
+	}
 }
 
 // authorize asks on behalf of the default driver.
@@ -53,7 +63,9 @@ func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *core
 func frontNode() *api.VirtualNode {
 	return &api.VirtualNode{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "front"},
-		Spec:       api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "front"}}},
+		Spec: api.VirtualNodeSpec{
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "front"}},
+		},
 	}
 }
 
@@ -61,7 +73,11 @@ func (cp *controlPlane) addPod(app, uid string) { cp.addPodOf(app, app+"-1", uid
 
 // addPodOf adds a pod with a sidecar of a class.
 func (cp *controlPlane) addPodOf(app, name, uid, class string) {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: types.UID(uid), Labels: map[string]string{"app": app}}}
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: name, UID: types.UID(uid), Labels: map[string]string{"app": app},
+		},
+	}
 	if class != "" {
 		pod.Annotations = map[string]string{sidecar.ClassAnnotation: class}
 	}
@@ -92,7 +108,8 @@ func peer(t *testing.T, ca *identity.CA, pod, uid string) xds.Peer {
 	if err != nil {
 		t.Fatal(err)
 	}
-	issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: pod, PodUID: uid}, time.Hour)
+	issued, err := ca.Sign(identity.EncodeRequest(der),
+		identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: pod, PodUID: uid}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +195,8 @@ func TestAuthorizeChecksDriver(t *testing.T) {
 		} {
 			i := slices.IndexFunc(cp.drivers, func(d *driver) bool { return d.Name == c.server })
 			_, err := cp.authorizer(cp.drivers[i])(t.Context(), peer(t, ca, c.pod, "uid-"+c.pod), nil)
-			if c.says == "" && err != nil || c.says != "" && (grpcstatus.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), c.says)) {
+			if c.says == "" && err != nil || c.says != "" &&
+				(grpcstatus.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), c.says)) {
 				t.Errorf("pod %s at %s: %v; want %q", c.pod, c.server, err, c.says)
 			}
 		}

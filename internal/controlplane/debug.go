@@ -29,7 +29,9 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/views", cp.dumpView)
 	mux.HandleFunc("GET /debug/findings", cp.dumpFindings)
 	mux.HandleFunc("GET /debug/clients", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.clients()) })
-	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, cp.driverInfos()) })
+	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) {
+		writeJSON(w, cp.driverInfos())
+	})
 	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
@@ -56,7 +58,8 @@ func loopbackHostOnly(next http.Handler) http.Handler {
 		if h, _, err := net.SplitHostPort(host); err == nil {
 			host = h
 		}
-		if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host != "localhost" && (err != nil || !ip.IsLoopback()) {
+		if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host != "localhost" &&
+			(err != nil || !ip.IsLoopback()) {
 			http.Error(w, "ask for localhost", http.StatusForbidden)
 			return
 		}

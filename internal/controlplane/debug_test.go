@@ -44,7 +44,8 @@ func TestDebugViews(t *testing.T) {
 		}
 		code, text := get("mesh=m&workload=front_a")
 		var shown struct{ View model.View }
-		if err := json.Unmarshal([]byte(text), &shown); err != nil || code != http.StatusOK || shown.View.Workload.Name != "front_a" {
+		if err := json.Unmarshal([]byte(text), &shown); err != nil || code != http.StatusOK ||
+			shown.View.Workload.Name != "front_a" {
 			t.Errorf("%d %v: %s", code, err, text)
 		}
 		if code, _ := get("mesh=m&workload=nobody"); code != http.StatusNotFound {

@@ -39,7 +39,8 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 	ports := map[uint32]string{}
 	for _, name := range mesh.Classes() {
 		if !slices.Contains(sidecar.Drivers(), name) {
-			log.Warn("entry of sidecarDrivers is ignored: the driver is not registered", "sidecarName", name, "known", sidecar.Drivers())
+			log.Warn("entry of sidecarDrivers is ignored: the driver is not registered", "sidecarName", name, "known",
+				sidecar.Drivers())
 			continue
 		}
 		d := &driver{Class: delivery.Class{Name: name, Default: name == mesh.GetSidecarClass()}, mesh: mesh.Of(name)}
@@ -67,7 +68,8 @@ func (cp *controlPlane) deliverers() delivery.Drivers {
 // startDriver starts a driver, and creates an xDS server for it if the driver sets a renderer.
 func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	started := &sidecar.ControllerContext{
-		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace, KubeConfig: cp.KubeConfig,
+		Context: ctx, SidecarClass: d.Name, ProxyServerPort: d.port(), OsmNamespace: cp.Namespace,
+		KubeConfig:   cp.KubeConfig,
 		Configurator: d.mesh, MeshCatalog: catalog{cp.engine}, Deliver: d.deliverer.SetRenderer,
 		DebugHandlers: map[string]http.Handler{}, Stop: make(chan struct{}),
 	}
@@ -91,7 +93,8 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 		cp.debug[dump] = cp.dumpConfiguration(d)
 	}
 	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry)
-	d.xds = xds.NewServer(cp.authorizer(d), xds.Options{TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log})
+	d.xds = xds.NewServer(cp.authorizer(d),
+		xds.Options{TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log})
 	d.deliverer.Connect(cp.engine, d.xds)
 	d.deliverer.Register(metrics)
 	return nil
@@ -161,5 +164,6 @@ func (cp *controlPlane) wrongServerHint(class string) string {
 		}
 		names = append(names, d.Name)
 	}
-	return "and the mesh serves " + strings.Join(names, ", ") + " only; add an entry to sidecarDrivers, or restart the pod"
+	return "and the mesh serves " + strings.Join(names, ", ") +
+		" only; add an entry to sidecarDrivers, or restart the pod"
 }

@@ -74,7 +74,9 @@ func TestNewDrivers(t *testing.T) {
 // The control plane is as healthy as its drivers are, and says which one is not.
 func TestHealthReportsEveryDriver(t *testing.T) {
 	status := map[string]int{"/one": http.StatusOK, "/two": http.StatusOK}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(status[r.URL.Path]) }))
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(status[r.URL.Path])
+	}))
 	t.Cleanup(server.Close)
 	u, err := url.Parse(server.URL)
 	if err != nil {
@@ -87,14 +89,16 @@ func TestHealthReportsEveryDriver(t *testing.T) {
 	cp := &controlPlane{}
 	for _, name := range []string{"one", "two"} {
 		probe := &sidecar.HealthProbe{Path: "/" + name, Port: int32(port), HTTP: true}
-		cp.drivers = append(cp.drivers, &driver{Class: delivery.Class{Name: name}, probes: sidecar.HealthProbes{Liveness: probe}})
+		cp.drivers = append(cp.drivers,
+			&driver{Class: delivery.Class{Name: name}, probes: sidecar.HealthProbes{Liveness: probe}})
 	}
 	cp.assembled.Store(true)
 	if err := cp.live(t.Context()); err != nil {
 		t.Errorf("all are well: %v", err)
 	}
 	status["/two"] = http.StatusServiceUnavailable
-	if err := cp.live(t.Context()); err == nil || !strings.Contains(err.Error(), "sidecar driver two: /two answers 503") {
+	if err := cp.live(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "sidecar driver two: /two answers 503") {
 		t.Errorf("the second driver is not: %v", err)
 	}
 }

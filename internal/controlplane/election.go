@@ -35,9 +35,11 @@ type election struct {
 	busy chan struct{} // full while the leader's work runs
 }
 
-func newElection(kube kubernetes.Interface, namespace, replica string, log *slog.Logger, metrics prometheus.Registerer) *election {
+func newElection(kube kubernetes.Interface, namespace, replica string, log *slog.Logger,
+	metrics prometheus.Registerer) *election {
 	e := &election{kube: kube, namespace: namespace, replica: replica, log: log, busy: make(chan struct{}, 1), leaderGauge: prometheus.NewGauge(prometheus.GaugeOpts{
-		Name: "anymesh_leader", Help: "1 while this replica is the leader, which writes statuses and removes finalizers.",
+		Name: "anymesh_leader",
+		Help: "1 while this replica is the leader, which writes statuses and removes finalizers.",
 	})}
 	metrics.MustRegister(e.leaderGauge)
 	return e
@@ -46,7 +48,9 @@ func newElection(kube kubernetes.Interface, namespace, replica string, log *slog
 // run takes part in leader election until the context ends, and calls work while it leads. At the end it stops work and
 // releases the Lease.
 func (e *election) run(ctx context.Context, work func(context.Context)) error {
-	lock, err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, leaseName, e.kube.CoreV1(), e.kube.CoordinationV1(),
+	lock,
+		err := resourcelock.New(resourcelock.LeasesResourceLock, e.namespace, leaseName, e.kube.CoreV1(),
+		e.kube.CoordinationV1(),
 		resourcelock.ResourceLockConfig{Identity: e.replica})
 	if err != nil {
 		return fmt.Errorf("leader election: %w", err)

@@ -53,7 +53,8 @@ func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object,
 		return true, nil, err
 	}
 	if stored.(*coordinationv1.Lease).ResourceVersion != lease.ResourceVersion {
-		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), lease.Name, errors.New("another version"))
+		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), lease.Name,
+			errors.New("another version"))
 	}
 	o.versions++
 	lease = lease.DeepCopy()
@@ -64,7 +65,9 @@ func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object,
 // run lets a replica run for the Lease. Its work takes a while to end.
 func (o *leaseServer) run(name string) *testReplica {
 	kube := fake.NewClientset()
-	c := &testReplica{election: newElection(kube, "mesh", name, slog.New(slog.DiscardHandler), prometheus.NewRegistry())}
+	c := &testReplica{
+		election: newElection(kube, "mesh", name, slog.New(slog.DiscardHandler), prometheus.NewRegistry()),
+	}
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(o.leases))
 	kube.PrependReactor("update", "leases", o.update)
 	kube.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
@@ -130,13 +133,15 @@ func TestOneReplicaLeads(t *testing.T) {
 			}
 		}
 		a.stop() // ends its work, and then hands it on
-		if got := o.worker(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leaderGauge) != 0 || testutil.ToFloat64(b.leaderGauge) != 1 {
+		if got := o.worker(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leaderGauge) != 0 ||
+			testutil.ToFloat64(b.leaderGauge) != 1 {
 			t.Errorf("when the first is stopped, %q works", got)
 		}
 	})
 }
 
-// A leader without access to the API server stops before another replica can acquire the Lease, and may lead again later.
+// A leader without access to the API server stops before another replica can acquire the Lease, and may lead again
+// later.
 func TestPartitionedLeaderStopsBeforeTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)

@@ -11,11 +11,15 @@ import (
 )
 
 func TestEventNotesAreTruncated(t *testing.T) {
-	for _, text := range []string{"short", "100%", strings.Repeat("a", maxNoteLength), strings.Repeat("a", maxNoteLength+1), strings.Repeat("ä€", maxNoteLength)} {
+	for _, text := range []string{
+		"short", "100%", strings.Repeat("a", maxNoteLength), strings.Repeat("a", maxNoteLength+1),
+		strings.Repeat("ä€", maxNoteLength),
+	} {
 		fake := events.NewFakeRecorder(1)
 		truncatingRecorder{fake}.Eventf(&api.Mesh{}, nil, "Warning", "Why", "What", "%s", text)
 		got := strings.TrimPrefix(<-fake.Events, "Warning Why ")
-		if len(got) > maxNoteLength || !utf8.ValidString(got) || len(text) <= maxNoteLength && got != text || len(text) > maxNoteLength && !strings.HasSuffix(got, " ...") {
+		if len(got) > maxNoteLength || !utf8.ValidString(got) || len(text) <= maxNoteLength && got != text ||
+			len(text) > maxNoteLength && !strings.HasSuffix(got, " ...") {
 			t.Errorf("of %d bytes remain %d: %.20s...", len(text), len(got), got)
 		}
 	}

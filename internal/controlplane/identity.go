@@ -17,8 +17,9 @@ type authority interface {
 // caStoreOptions returns the options of the CA store.
 func (c Config) caStoreOptions(metrics prometheus.Registerer) identity.CAStoreOptions {
 	return identity.CAStoreOptions{
-		Namespace: c.Namespace, TrustDomain: c.TrustDomain, Lifetime: c.CertificateLifetime, RootLifetime: c.RootLifetime,
-		Registerer: metrics, Logger: c.Log,
+		Namespace: c.Namespace, TrustDomain: c.TrustDomain, Lifetime: c.CertificateLifetime,
+		RootLifetime: c.RootLifetime,
+		Registerer:   metrics, Logger: c.Log,
 	}
 }
 
@@ -30,6 +31,7 @@ func (cp *controlPlane) dumpIdentity() http.Handler {
 // registerServingExpiry registers a metric with the expiry of the control plane's serving certificate.
 func (cp *controlPlane) registerServingExpiry() {
 	cp.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
-		Name: "anymesh_identity_serving_expiry_timestamp_seconds", Help: "When the control plane's own certificate expires, in Unix time.",
+		Name: "anymesh_identity_serving_expiry_timestamp_seconds",
+		Help: "When the control plane's own certificate expires, in Unix time.",
 	}, func() float64 { return float64(cp.serving.NotAfter().Unix()) }))
 }

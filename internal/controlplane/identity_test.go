@@ -41,7 +41,8 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 	if err != nil {
 		return nil, err
 	}
-	issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: "front-1", PodUID: "uid-1"}, ttl)
+	issued, err := ca.Sign(identity.EncodeRequest(der),
+		identity.Claims{Namespace: "a", ServiceAccount: "default", Pod: "front-1", PodUID: "uid-1"}, ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -49,7 +50,8 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 	if err != nil {
 		return nil, err
 	}
-	out, err := tls.X509KeyPair(issued.CertificatePEM, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
+	out, err := tls.X509KeyPair(issued.CertificatePEM,
+		pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: keyDER}))
 	return &out, err
 }
 
@@ -101,11 +103,13 @@ func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	}
 	defer conn.Close()
 	open := func() deltaClient {
-		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx, grpc.WaitForReady(true))
+		stream, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).
+			DeltaAggregatedResources(ctx, grpc.WaitForReady(true))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "x"}, TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener"}); err != nil && !errors.Is(err, io.EOF) {
+		if err := stream.Send(&discoveryv3.DeltaDiscoveryRequest{Node: &corev3.Node{Id: "x"}, TypeUrl: "type.googleapis.com/envoy.config.listener.v3.Listener"}); err != nil &&
+			!errors.Is(err, io.EOF) {
 			t.Fatal(err)
 		}
 		return stream
@@ -131,7 +135,9 @@ type deltaClient = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourc
 
 func TestDebugIdentityHasNoPrivateKey(t *testing.T) {
 	client := fake.NewClientset()
-	keeper, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler)})
+	keeper, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{
+		Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler),
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -139,7 +145,8 @@ func TestDebugIdentityHasNoPrivateKey(t *testing.T) {
 	w := httptest.NewRecorder()
 	cp.dumpIdentity().ServeHTTP(w, nil)
 	text := w.Body.String()
-	if w.Code != http.StatusOK || !strings.Contains(text, `"phase": "Steady"`) || !strings.Contains(text, `"role": "signing"`) {
+	if w.Code != http.StatusOK || !strings.Contains(text, `"phase": "Steady"`) ||
+		!strings.Contains(text, `"role": "signing"`) {
 		t.Errorf("status %d: %s", w.Code, text)
 	}
 	key, err := keeper.Current().KeyPEM()

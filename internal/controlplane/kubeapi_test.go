@@ -149,7 +149,9 @@ func (k *kubeAPI) store(path, what string, u *unstructured.Unstructured) {
 
 // under lists the paths of a resource, in one namespace or in all, in order; the lock is held.
 func (k *kubeAPI) under(collection string) []string {
-	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.objects)), func(path string) bool { return !within(path, collection) })
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.objects)), func(path string) bool {
+		return !within(path, collection)
+	})
 }
 
 // within tells whether a path is that of an object of a collection: /api/v1/pods has /api/v1/namespaces/a/pods/p.
@@ -184,7 +186,8 @@ func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message
 
 func failure(code int, reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
-		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code), Reason: reason, Message: message,
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code),
+		Reason: reason, Message: message,
 	}
 }
 

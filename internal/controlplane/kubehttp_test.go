@@ -26,7 +26,8 @@ func (k *kubeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			if gv, named := strings.CutPrefix(prefix, "/apis/"); named {
 				name, version, _ := strings.Cut(gv, "/")
 				v := metav1.GroupVersionForDiscovery{GroupVersion: gv, Version: version}
-				groups.Groups = append(groups.Groups, metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
+				groups.Groups = append(groups.Groups,
+					metav1.APIGroup{Name: name, Versions: []metav1.GroupVersionForDiscovery{v}, PreferredVersion: v})
 			}
 		}
 		reply(w, groups)
@@ -48,7 +49,8 @@ func resources(group string) metav1.APIResourceList {
 		name, kind, _ := strings.Cut(entry, ":")
 		plain, namespaced := strings.CutSuffix(name, "*")
 		list.APIResources = append(list.APIResources, metav1.APIResource{
-			Name: plain, Kind: kind, Namespaced: namespaced, Verbs: metav1.Verbs{"get", "list", "watch", "create", "update", "patch", "delete"},
+			Name: plain, Kind: kind, Namespaced: namespaced,
+			Verbs: metav1.Verbs{"get", "list", "watch", "create", "update", "patch", "delete"},
 		})
 	}
 	return list
@@ -63,7 +65,12 @@ func (k *kubeAPI) serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 	switch apiVersion, kind := listKind(path); {
 	case r.Method == http.MethodGet && kind != "":
-		list := unstructured.UnstructuredList{Object: map[string]any{"apiVersion": apiVersion, "kind": kind, "metadata": map[string]any{"resourceVersion": strconv.Itoa(k.version)}}}
+		list := unstructured.UnstructuredList{
+			Object: map[string]any{
+				"apiVersion": apiVersion, "kind": kind,
+				"metadata": map[string]any{"resourceVersion": strconv.Itoa(k.version)},
+			},
+		}
 		for _, p := range k.under(path) {
 			list.Items = append(list.Items, *k.objects[p])
 		}
@@ -129,7 +136,8 @@ func listKind(path string) (apiVersion, kind string) {
 // watch tells what happens from a version on.
 func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
-		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid, "sendInitialEvents is forbidden: older API servers do not know it")
+		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"sendInitialEvents is forbidden: older API servers do not know it")
 		return
 	}
 	seen, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
@@ -145,7 +153,10 @@ func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 		expired, history, changed := seen < k.compacted, k.history, k.changed
 		k.mu.Unlock()
 		if expired {
-			_ = encoder.Encode(map[string]any{"type": "ERROR", "object": failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version")})
+			_ = encoder.Encode(map[string]any{
+				"type":   "ERROR",
+				"object": failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"),
+			})
 			return
 		}
 		for _, c := range history {

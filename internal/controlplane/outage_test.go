@@ -1,145 +1,19 @@
 package controlplane
 
 import (
-	"context"
-	"errors"
-	"io"
-	"log/slog"
-	"net"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/client-go/rest"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	_ "anymesh.dev/anymesh/internal/driver/envoy"
-	"anymesh.dev/anymesh/sidecar"
 )
-
-// replica is a control plane as it is, with all its parts.
-type replica struct {
-	*controlPlane
-	t     *testing.T
-	ended chan error
-}
-
-// startReplica starts a replica that asks the API server at an address.
-func startReplica(t *testing.T, name, address string) *replica {
-	t.Helper()
-	_, port, err := net.SplitHostPort(freeAddress(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	number, err := strconv.ParseUint(port, 10, 16)
-	if err != nil {
-		t.Fatal(err)
-	}
-	cp, err := prepare(Config{
-		KubeConfig: &rest.Config{Host: "http://" + address, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: 200, Burst: 400},
-		Namespace:  "anymesh-system", TrustDomain: "cluster.local", Name: name, CertificateLifetime: time.Hour, RootLifetime: 1000 * time.Hour,
-		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
-			{SidecarName: "envoy", ProxyServerPort: uint32(number)},
-		}}},
-		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeAddress(t), DebugAddress: "127.0.0.1:0",
-		Log: slog.New(slog.DiscardHandler),
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	r := &replica{cp, t, make(chan error, 1)}
-	ctx, cancel := context.WithCancel(t.Context())
-	go func() { r.ended <- cp.runAll(ctx) }()
-	t.Cleanup(func() {
-		cancel()
-		if err := <-r.ended; err != nil {
-			t.Errorf("replica %s ended with: %v", name, err)
-		}
-	})
-	return r
-}
-
-// eventually waits until something holds.
-func (r *replica) eventually(what string, holds func() bool) {
-	r.t.Helper()
-	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
-	defer cancel()
-	ticks := time.NewTicker(20 * time.Millisecond)
-	defer ticks.Stop()
-	for !holds() {
-		select {
-		case err := <-r.ended:
-			r.ended <- nil
-			r.t.Fatalf("the replica ended: %v", err)
-		case <-ctx.Done():
-			r.t.Fatalf("never: %s; it says %v", what, r.health("/readyz"))
-		case <-ticks.C:
-		}
-	}
-}
-
-// health asks as the kubelet does. No answer is an error, too.
-func (r *replica) health(path string) error {
-	response, err := http.Get("http://" + r.MetricsAddress + path)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err == nil && response.StatusCode != http.StatusOK {
-		err = errors.New(string(text))
-	}
-	return err
-}
-
-// expectNotReady waits until the replica is alive and not ready, and says why.
-func (r *replica) expectNotReady(reason string) {
-	r.t.Helper()
-	r.eventually("it is unready for "+reason, func() bool {
-		err := r.health("/readyz")
-		return r.health("/livez") == nil && err != nil && strings.Contains(err.Error(), reason)
-	})
-}
-
-func (r *replica) ready() {
-	r.t.Helper()
-	r.eventually("it is ready", func() bool { return r.health("/readyz") == nil })
-}
-
-func (r *replica) workloads() (names []string) {
-	for _, key := range (catalog{r.engine}).Workloads() {
-		names = append(names, key.Name)
-	}
-	return names
-}
-
-func (r *replica) has(workloads ...string) {
-	r.t.Helper()
-	r.eventually("the workloads are "+strings.Join(workloads, ", "), func() bool { return slices.Equal(r.workloads(), workloads) })
-}
-
-func workload(name string) *api.VirtualNode {
-	return &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}}}
-}
-
-// newPopulatedAPI is an API server's content: a Mesh with some VirtualNodes.
-func newPopulatedAPI(t *testing.T, nodes ...string) *kubeAPI {
-	k := newKubeAPI()
-	k.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
-	k.put(t, &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}})
-	for _, name := range nodes {
-		k.put(t, workload(name))
-	}
-	return k
-}
 
 // One after the other, everything that the start needs is away: the control plane waits, says for what, and goes on by
 // itself.
@@ -164,13 +38,18 @@ func TestStartWaitsForAPIServer(t *testing.T) {
 	answerWith(http.StatusInternalServerError, metav1.StatusReasonInternalError, func(string) bool { return true })
 	process.run()
 	r.expectNotReady("its kinds")
-	answerWith(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, func(path string) bool { return strings.Contains(path, "secrets") })
+	answerWith(http.StatusServiceUnavailable, metav1.StatusReasonServiceUnavailable, func(path string) bool {
+		return strings.Contains(path, "secrets")
+	})
 	r.expectNotReady("the certificate authority")
-	answerWith(http.StatusNotFound, metav1.StatusReasonNotFound, func(path string) bool { return strings.HasPrefix(path, "/apis/appmesh") })
+	answerWith(http.StatusNotFound, metav1.StatusReasonNotFound, func(path string) bool {
+		return strings.HasPrefix(path, "/apis/appmesh")
+	})
 	r.expectNotReady("kind Mesh")
 	expired, nodes := answerExpired(5), func(path string) bool { return strings.HasSuffix(path, "/virtualnodes") }
 	for code, reason := range map[int]metav1.StatusReason{
-		http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusForbidden: metav1.StatusReasonForbidden,
+		http.StatusInternalServerError: metav1.StatusReasonInternalError,
+		http.StatusForbidden:           metav1.StatusReasonForbidden,
 	} {
 		answerWith(code, reason, nodes)
 		process.before(expired)
@@ -246,13 +125,19 @@ func TestAPIServerOutage(t *testing.T) {
 			r := startReplica(t, "a", process.address)
 			r.ready()
 			r.has("back_a", "front_a")
-			r.eventually("the front has a status", func() bool { return condition(k.read(t, workload("front"))) == "True" })
+			r.eventually("the front has a status", func() bool {
+				return condition(k.read(t, workload("front"))) == "True"
+			})
 
 			process.kill()
 			k.remove(t, workload("back"))
 			k.put(t, workload("late"))
 			front := workload("front")
-			front.Spec.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: "nowhere"}}}}
+			front.Spec.Backends = []api.Backend{
+				{VirtualService: api.VirtualServiceBackend{
+					VirtualServiceRef: &api.VirtualServiceReference{Name: "nowhere"},
+				}},
+			}
 			k.put(t, front)
 			if compact {
 				k.compact()
@@ -274,7 +159,8 @@ func TestAPIServerOutage(t *testing.T) {
 				t.Errorf("it was asked %d times", refused.Load())
 			}
 			r.eventually("the statuses are right", func() bool {
-				return condition(k.read(t, workload("front"))) == "False" && condition(k.read(t, workload("late"))) == "True"
+				return condition(k.read(t, workload("front"))) == "False" &&
+					condition(k.read(t, workload("late"))) == "True"
 			})
 		})
 	}

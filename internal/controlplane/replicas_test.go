@@ -40,7 +40,9 @@ func TestOnlyLeaderWritesStatus(t *testing.T) {
 	var writes [2]atomic.Int32
 	written := func(name string, by int) {
 		t.Helper()
-		replicas[by].eventually(name+" has a status", func() bool { return condition(k.read(t, workload(name))) == "True" })
+		replicas[by].eventually(name+" has a status", func() bool {
+			return condition(k.read(t, workload(name))) == "True"
+		})
 		if writes[by].Swap(0) == 0 || writes[1-by].Load() != 0 {
 			t.Errorf("%s was not written by replica %d alone", name, by)
 		}
@@ -67,7 +69,8 @@ func TestOnlyLeaderWritesStatus(t *testing.T) {
 	replicas[1].has("front_a", "second_a", "third_a")
 	replicas[1].eventually("the second leads", replicas[1].leads)
 	if replicas[0].leads() || replicas[0].health("/readyz") != nil || len(replicas[0].workloads()) != 2 {
-		t.Errorf("the replica that is cut off leads: %v, is not ready: %v, or has forgotten what it knew", replicas[0].leads(), replicas[0].health("/readyz"))
+		t.Errorf("the replica that is cut off leads: %v, is not ready: %v, or has forgotten what it knew",
+			replicas[0].leads(), replicas[0].health("/readyz"))
 	}
 	written("third", 1)
 

@@ -76,8 +76,12 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 
 // prepare creates the parts that need no API server.
 func prepare(config Config) (*controlPlane, error) {
-	cp := &controlPlane{Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{}, podWatchTimeout: defaultPodWatchTimeout}
-	cp.registry.MustRegister(collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cp := &controlPlane{
+		Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{},
+		podWatchTimeout: defaultPodWatchTimeout,
+	}
+	cp.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err
@@ -146,12 +150,15 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	deliverers := cp.deliverers()
 	recorder := cp.recorder(ctx)
 	cp.finalizerRemover = finalizers.New(finalizers.Options{
-		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
+		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log,
+		Registerer: cp.registry,
 	})
 	cp.engine = engine.New(cp.Log, cp.dialects, deliverers.Deliver, cp.finalizerRemover.Changed)
 	cp.writer, err = status.New(status.Options{
-		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache, Client: cp.client, Recorder: recorder,
-		Mesh: cp.engine, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log, Registerer: cp.registry,
+		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
+		Client: cp.client, Recorder: recorder,
+		Mesh: cp.engine, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log,
+		Registerer: cp.registry,
 	})
 	if err != nil {
 		return fmt.Errorf("statuses: %w", err)

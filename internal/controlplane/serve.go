@@ -73,7 +73,8 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
 	}
 	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
-		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Mesh: cp.Mesh, KubeClient: cp.kube,
+		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Mesh: cp.Mesh,
+		KubeClient:      cp.kube,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})

@@ -119,9 +119,11 @@ func (p *progress) notReadyReason() string {
 	case len(missing) == 0:
 		return ""
 	case p.unreachable != nil:
-		return fmt.Sprintf("waiting for the API server, for objects of kind %s: %v", strings.Join(missing, ", "), p.unreachable)
+		return fmt.Sprintf("waiting for the API server, for objects of kind %s: %v", strings.Join(missing, ", "),
+			p.unreachable)
 	default:
-		return "the objects of the cluster have not all been seen yet; missing are those of kind " + strings.Join(missing, ", ")
+		return "the objects of the cluster have not all been seen yet; missing are those of kind " +
+			strings.Join(missing, ", ")
 	}
 }
 

@@ -48,7 +48,8 @@ func traceChanges(tracer trace.Tracer) engine.Sink {
 		if !whole.IsRecording() {
 			return
 		}
-		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)), attribute.Int("destinations", len(c.Destinations)),
+		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)),
+			attribute.Int("destinations", len(c.Destinations)),
 			attribute.Int("pods", len(c.Pods)), attribute.Int("findingsChanged", len(c.FindingsChanged)))
 		end := time.Now()
 		for _, stage := range []struct {

@@ -70,7 +70,8 @@ type collector struct {
 	exported chan *collectorv1.ExportTraceServiceRequest
 }
 
-func (c collector) Export(_ context.Context, r *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
+func (c collector) Export(_ context.Context,
+	r *collectorv1.ExportTraceServiceRequest) (*collectorv1.ExportTraceServiceResponse, error) {
 	c.exported <- r
 	return &collectorv1.ExportTraceServiceResponse{}, nil
 }

@@ -41,7 +41,8 @@ func (cp *controlPlane) updateWebhookCA(ctx context.Context) error {
 		clients = append(clients, &mutating.Webhooks[i].ClientConfig)
 	}
 	if setCABundle(clients, bundle) {
-		if err := cp.client.Patch(ctx, &mutating, client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := cp.client.Patch(ctx, &mutating,
+			client.MergeFromWithOptions(old, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("MutatingWebhookConfiguration %s: %w", key.Name, err)
 		}
 	}
@@ -55,7 +56,8 @@ func (cp *controlPlane) updateWebhookCA(ctx context.Context) error {
 		clients = append(clients, &validating.Webhooks[i].ClientConfig)
 	}
 	if setCABundle(clients, bundle) {
-		if err := cp.client.Patch(ctx, &validating, client.MergeFromWithOptions(oldValidating, client.MergeFromWithOptimisticLock{})); err != nil {
+		if err := cp.client.Patch(ctx, &validating,
+			client.MergeFromWithOptions(oldValidating, client.MergeFromWithOptimisticLock{})); err != nil {
 			return fmt.Errorf("ValidatingWebhookConfiguration %s: %w", key.Name, err)
 		}
 	}

@@ -17,13 +17,18 @@ func TestWebhookCABundleIsRestored(t *testing.T) {
 	cp.ca = newCA(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations},
-		Webhooks:   []admissionregistrationv1.MutatingWebhook{{Name: "a.x"}, {Name: "b.x", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("old")}}},
+		Webhooks: []admissionregistrationv1.MutatingWebhook{
+			{Name: "a.x"},
+			{Name: "b.x", ClientConfig: admissionregistrationv1.WebhookClientConfig{CABundle: []byte("old")}},
+		},
 	}
 	validating := &admissionregistrationv1.ValidatingWebhookConfiguration{
-		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations}, Webhooks: []admissionregistrationv1.ValidatingWebhook{{Name: "c.x"}},
+		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations},
+		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "c.x"}},
 	}
 	cp.client = apiServer(t, mutating)
-	if err := cp.updateWebhookCA(t.Context()); err == nil || !strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
+	if err := cp.updateWebhookCA(t.Context()); err == nil ||
+		!strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
 		t.Errorf("one of them is missing: %v", err)
 	}
 	if err := cp.client.Create(t.Context(), validating); err != nil {
@@ -41,7 +46,9 @@ func TestWebhookCABundleIsRestored(t *testing.T) {
 		}
 		versions[mutating.ResourceVersion+" "+validating.ResourceVersion] = true
 	}
-	for _, c := range []admissionregistrationv1.WebhookClientConfig{mutating.Webhooks[0].ClientConfig, mutating.Webhooks[1].ClientConfig, validating.Webhooks[0].ClientConfig} {
+	for _, c := range []admissionregistrationv1.WebhookClientConfig{
+		mutating.Webhooks[0].ClientConfig, mutating.Webhooks[1].ClientConfig, validating.Webhooks[0].ClientConfig,
+	} {
 		if !bytes.Equal(c.CABundle, cp.ca.Bundle().PEM()) {
 			t.Errorf("trusted is %q", c.CABundle)
 		}

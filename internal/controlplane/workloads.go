@@ -33,11 +33,14 @@ type workloads struct{ cp *controlPlane }
 
 // SelectWorkload selects the workload of a new pod from the cached objects. If there is none, it reads from the API
 // server: the object that selects the pod may have been created just before the pod.
-func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect, pod *corev1.Pod) (model.Workload, bool, error) {
+func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect,
+	pod *corev1.Pod) (model.Workload, bool, error) {
 	selector := d.(workloadDialect)
 	kinds := selector.WorkloadReads()
-	key, found, err := selector.SelectWorkload(w.cp.engine.Objects(relevantTo(kinds, pod.Namespace)), pod, pod.Namespace)
-	if known, ok := w.cp.engine.Workload(key); err == nil && found && ok && known.Origin.Object.Namespace == pod.Namespace {
+	key, found, err := selector.SelectWorkload(w.cp.engine.Objects(relevantTo(kinds, pod.Namespace)), pod,
+		pod.Namespace)
+	if known, ok := w.cp.engine.Workload(key); err == nil && found && ok &&
+		known.Origin.Object.Namespace == pod.Namespace {
 		return known, true, nil
 	}
 	objects, err := w.listFromAPIServer(ctx, kinds, pod.Namespace)
@@ -73,7 +76,8 @@ func relevantTo(kinds []client.Object, namespace string) func(client.Object) boo
 }
 
 // listFromAPIServer reads the objects that are relevant to a pod of a namespace from the API server.
-func (w workloads) listFromAPIServer(ctx context.Context, kinds []client.Object, namespace string) ([]client.Object, error) {
+func (w workloads) listFromAPIServer(ctx context.Context, kinds []client.Object,
+	namespace string) ([]client.Object, error) {
 	var out []client.Object
 	for _, kind := range kinds {
 		if _, is := kind.(*corev1.Namespace); is {

@@ -27,7 +27,9 @@ func apiServer(t *testing.T, objects ...client.Object) client.WithWatch {
 }
 
 func newPod(app string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: app + "-", Labels: map[string]string{"app": app}}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: app + "-", Labels: map[string]string{"app": app}},
+	}
 }
 
 // A VirtualNode that was applied an instant before its pod is known to the API server only.
@@ -36,7 +38,8 @@ func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 		back := frontNode()
 		back.Name, back.Spec.PodSelector.MatchLabels = "back", map[string]string{"app": "back"}
 		broken := frontNode()
-		broken.Name, broken.Spec.AWSName, broken.Spec.PodSelector.MatchLabels = "broken", new("front_a"), map[string]string{"app": "broken"}
+		broken.Name, broken.Spec.AWSName = "broken", new("front_a")
+		broken.Spec.PodSelector.MatchLabels = map[string]string{"app": "broken"}
 		broken.CreationTimestamp = metav1.Now()
 		cp := newPlane()
 		cp.client = apiServer(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
@@ -51,7 +54,9 @@ func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 					t.Errorf("watching %v: pod of %s is an instance of %s (%v): %v", watching, app, w.Key, found, err)
 				}
 			}
-			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("broken")); found || err == nil || !strings.Contains(err.Error(), "status says why") {
+			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{},
+				newPod("broken")); found ||
+				err == nil || !strings.Contains(err.Error(), "status says why") {
 				t.Errorf("watching %v: a pod of a VirtualNode that is not served: %v", watching, err)
 			}
 		}
@@ -61,7 +66,8 @@ func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 func TestSelectWorkloadInDeletedNamespace(t *testing.T) {
 	cp := newPlane()
 	cp.client = apiServer(t)
-	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil || !strings.Contains(err.Error(), "namespace a") {
+	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil ||
+		!strings.Contains(err.Error(), "namespace a") {
 		t.Errorf("%v", err)
 	}
 	if _, err := (namespaces{cp.client}).Labels(t.Context(), "a"); err == nil {

@@ -107,7 +107,8 @@ func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 	p.set(t, podOf("front", "f4", "usual"))
 	p.says(t, "more pods of both", nil, nil)
 	if p.views != 1 || p.destinations != 1 {
-		t.Errorf("the second driver rendered %d views and %d destinations for one workload with one destination", p.views, p.destinations)
+		t.Errorf("the second driver rendered %d views and %d destinations for one workload with one destination",
+			p.views, p.destinations)
 	}
 	p.set(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
 	p.says(t, "a change that concerns both", []string{"publish m/front_a"}, []string{"publish m/front_a"})
@@ -121,7 +122,8 @@ func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 
 // Endpoints go to both drivers' sidecars, rendered once for each driver that has users of the destination.
 func TestEndpointsReachBothDrivers(t *testing.T) {
-	discovered := strings.Replace(shop, "serviceDiscovery: {dns: {hostname: back.example}}", "serviceDiscovery: {awsCloudMap: {namespaceName: x, serviceName: back}}", 1)
+	discovered := strings.Replace(shop, "serviceDiscovery: {dns: {hostname: back.example}}",
+		"serviceDiscovery: {awsCloudMap: {namespaceName: x, serviceName: back}}", 1)
 	ready := strings.TrimSuffix(podOf("back", "b1", "usual"), "}") +
 		", status: {podIP: 10.0.0.1, conditions: [{type: Ready, status: 'True'}]}}"
 	p := newPair(t)

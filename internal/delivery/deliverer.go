@@ -140,7 +140,8 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 		return len(before) > 0
 	}
 	if err := d.publish(key, view, since); err != nil {
-		d.log.Error("view is not delivered; sidecars keep their configuration", "workload", key, "driver", d.class.Name, "error", err)
+		d.log.Error("view is not delivered; sidecars keep their configuration", "workload", key, "driver", d.class.Name,
+			"error", err)
 	}
 	w := d.workloads[key]
 	w.used = d.class.uses(classes)

@@ -86,7 +86,8 @@ func TestUnsupportedFeaturesBecomeFindings(t *testing.T) {
 // A driver may keep the slice of its findings; adding to it would write into another workload's.
 func TestDriverFindingsAreNotModified(t *testing.T) {
 	kept := make([]model.Finding, 1, 8)
-	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeFieldNotImplemented, "the driver's own")
+	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}},
+		model.CodeFieldNotImplemented, "the driver's own")
 	f := newFixture(t)
 	f.SetRenderer(modest{lacks: "listener.http", found: kept})
 	f.mean(t, shop)
@@ -125,7 +126,8 @@ func TestLastGoodConfigurationStays(t *testing.T) {
 		t.Errorf("the back cannot be rendered: %q", got)
 	}
 	got := f.Findings()
-	if len(got) != 1 || got[0].Object.Name != "back" || got[0].Severity != model.Error || !strings.Contains(got[0].Text, "two resources") {
+	if len(got) != 1 || got[0].Object.Name != "back" || got[0].Severity != model.Error ||
+		!strings.Contains(got[0].Text, "two resources") {
 		t.Errorf("findings: %s", texts(got))
 	}
 

@@ -84,7 +84,8 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 	d.rendered.WithLabelValues("destination").Inc()
 	now, err := encode(d.renderer.RenderDestination(leads))
 	if err != nil {
-		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", key, "driver", d.class.Name, "error", err)
+		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", key, "driver",
+			d.class.Name, "error", err)
 		return
 	}
 	to.resources = now

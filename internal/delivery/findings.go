@@ -98,7 +98,9 @@ func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, messag
 
 // Acked implements xds.Observer: it removes this sidecar's rejections of the type. Rejections by other sidecars stay.
 func (d *Deliverer) Acked(key, identity, typeURL, _ string) {
-	d.clearRejections(identity, func(r rejection) bool { return r.workload.String() == key && r.ref.TypeURL == typeURL })
+	d.clearRejections(identity, func(r rejection) bool {
+		return r.workload.String() == key && r.ref.TypeURL == typeURL
+	})
 }
 
 // Disconnected implements xds.Observer: it removes the rejections of this sidecar.

@@ -150,8 +150,12 @@ func (f *fixture) mean(t *testing.T, text string) {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{}
-	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: envoy.Name, Default: true}, func() { f.changed++ })
-	f.publisher = &publisher{Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)})}
+	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: envoy.Name, Default: true}, func() {
+		f.changed++
+	})
+	f.publisher = &publisher{
+		Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)}),
+	}
 	f.flow = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
 	f.Connect(f.flow, f.publisher)
 	f.SetRenderer(envoy.Driver{})

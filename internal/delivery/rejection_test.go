@@ -96,7 +96,8 @@ func TestRejectionFollowsOrigin(t *testing.T) {
 	f := newFixture(t)
 	f.mean(t, shop)
 	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
-	f.mean(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n", "metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1))
+	f.mean(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n",
+		"metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1))
 	if state := f.flow.State(); state.Views[front] == nil || state.Views[back] == nil {
 		t.Fatal("the case does not do what it should")
 	}

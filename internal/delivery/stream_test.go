@@ -28,7 +28,8 @@ func byNode(_ context.Context, _ xds.Peer, node *corev3.Node) (xds.Grant, error)
 }
 
 // client is a sidecar's stream to a server that really runs.
-func connect(t *testing.T, f *fixture, key, pod string) discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient {
+func connect(t *testing.T, f *fixture, key,
+	pod string) discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -58,7 +59,8 @@ func connect(t *testing.T, f *fixture, key, pod string) discoveryv3.AggregatedDi
 	return stream
 }
 
-func receive(t *testing.T, s discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient) *discoveryv3.DeltaDiscoveryResponse {
+func receive(t *testing.T,
+	s discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient) *discoveryv3.DeltaDiscoveryResponse {
 	t.Helper()
 	r, err := s.Recv()
 	if err != nil {
@@ -78,7 +80,9 @@ func TestNackOverXDS(t *testing.T) {
 	if !slices.ContainsFunc(first.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == toBack }) {
 		t.Fatalf("the front gets %v", first)
 	}
-	nack := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: clusters, ResponseNonce: first.GetNonce(), ErrorDetail: &statuspb.Status{Message: "no"}}
+	nack := &discoveryv3.DeltaDiscoveryRequest{
+		TypeUrl: clusters, ResponseNonce: first.GetNonce(), ErrorDetail: &statuspb.Status{Message: "no"},
+	}
 	if err := stream.Send(nack); err != nil {
 		t.Fatal(err)
 	}

@@ -78,8 +78,9 @@ func Configured(s Settings) ([]Dialect, error) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		if !configurable[name] {
-			return nil, fmt.Errorf("settings of dialect %s: there is no dialect of this name that has settings; those that have are %s",
-				name, strings.Join(slices.Sorted(maps.Keys(configurable)), ", "))
+			return nil,
+				fmt.Errorf("settings of dialect %s: there is no dialect of this name that has settings; those that have are %s",
+					name, strings.Join(slices.Sorted(maps.Keys(configurable)), ", "))
 		}
 	}
 	return out, nil

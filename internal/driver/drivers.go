@@ -1,7 +1,7 @@
 // Package driver is the list of the sidecar drivers that the program has.
 //
-// In: nothing. Out: the drivers below, which register themselves with package sidecar when this package is imported, and the name of
-// the default one.
+// In: nothing. Out: the drivers below, which register themselves with package sidecar when this package is imported,
+// and the name of the default one.
 //
 // To add one: make a folder beside envoy with a type that is a sidecar.Driver, and import it here.
 package driver

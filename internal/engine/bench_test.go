@@ -18,15 +18,19 @@ func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name,
 func instance(app string, i int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: named(fmt.Sprintf("%s-%d", app, i))}
 	p.UID, p.Labels = types.UID(p.Name), map[string]string{"app": app}
-	p.Status = corev1.PodStatus{PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}}}
+	p.Status = corev1.PodStatus{
+		PodIP: "10.0.0.1", Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: corev1.ConditionTrue}},
+	}
 	return p
 }
 
 func pooled(app string) *api.VirtualNode {
 	return &api.VirtualNode{ObjectMeta: named(app), Spec: api.VirtualNodeSpec{
-		PodSelector:      &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
-		Listeners:        []api.Listener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
-		ServiceDiscovery: &api.ServiceDiscovery{AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "pools", ServiceName: app}},
+		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": app}},
+		Listeners:   []api.Listener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
+		ServiceDiscovery: &api.ServiceDiscovery{
+			AWSCloudMap: &api.AWSCloudMapServiceDiscovery{NamespaceName: "pools", ServiceName: app},
+		},
 	}}
 }
 
@@ -34,8 +38,12 @@ func router(name string, prefix string) *api.VirtualRouter {
 	return &api.VirtualRouter{ObjectMeta: named(name), Spec: api.VirtualRouterSpec{
 		Listeners: []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: 8080, Protocol: "http"}}},
 		Routes: []api.Route{{Name: "r", HTTPRoute: &api.HTTPRoute{
-			Match:  api.HTTPRouteMatch{Prefix: &prefix},
-			Action: api.RouteAction{WeightedTargets: []api.WeightedTarget{{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1}}},
+			Match: api.HTTPRouteMatch{Prefix: &prefix},
+			Action: api.RouteAction{
+				WeightedTargets: []api.WeightedTarget{
+					{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1},
+				},
+			},
 		}}},
 	}}
 }
@@ -45,7 +53,9 @@ func router(name string, prefix string) *api.VirtualRouter {
 func largeMesh(services, clients int) []client.Object {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
-		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}},
+		&api.Mesh{
+			ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+		},
 	}
 	for i := range services {
 		name := fmt.Sprintf("s%04d", i)

@@ -18,18 +18,26 @@ import (
 )
 
 func mesh() *api.Mesh {
-	return &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	return &api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	}
 }
 
 func node(name string) *api.VirtualNode {
 	return &api.VirtualNode{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
-		Spec:       api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}}},
+		Spec: api.VirtualNodeSpec{
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
 	}
 }
 
 func pod(app, uid string) *corev1.Pod {
-	return &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app}}}
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: app + "-1", UID: types.UID(uid), Labels: map[string]string{"app": app},
+		},
+	}
 }
 
 // run starts a flow in a bubble where time and goroutines stand still for the test to look.

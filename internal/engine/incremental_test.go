@@ -41,7 +41,8 @@ func TestIncrementalEqualsFull(t *testing.T) {
 				"classes": {want.Classes, got.Classes},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
-					t.Fatalf("seed %d, step %d: %s differ (-afresh +incremental):\n%s", seed, step, what, cmp.Diff(pair[0], pair[1], sameAddress))
+					t.Fatalf("seed %d, step %d: %s differ (-afresh +incremental):\n%s", seed, step, what,
+						cmp.Diff(pair[0], pair[1], sameAddress))
 				}
 			}
 			for _, d := range got.Index.Model.Destinations {
@@ -88,7 +89,8 @@ func TestChangesNameWhatChanged(t *testing.T) {
 			}
 		}
 		for _, finding := range slices.Concat(before.Findings, now.Findings) {
-			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) && !slices.Contains(told.FindingsChanged, finding.Object) {
+			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) &&
+				!slices.Contains(told.FindingsChanged, finding.Object) {
 				t.Fatalf("%s is new or gone, and nobody was told", finding)
 			}
 		}
@@ -192,19 +194,24 @@ func TestTrimPodKeepsRelevantFields(t *testing.T) {
 		if p, ok := o.(*corev1.Pod); ok {
 			slimmed++
 			p.Spec = corev1.PodSpec{
-				ServiceAccountName: "robot", NodeName: "n1", Containers: []corev1.Container{{Name: "app", Image: "x", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}}},
+				ServiceAccountName: "robot", NodeName: "n1",
+				Containers: []corev1.Container{
+					{Name: "app", Image: "x", Env: []corev1.EnvVar{{Name: "A", Value: "B"}}},
+				},
 			}
 			p.Annotations = map[string]string{"large": "text", sidecar.ClassAnnotation: "one"}
 			p.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: "kubectl"}}
 			p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "app"}}
-			p.Status.Conditions = slices.Insert(p.Status.Conditions, 0, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
+			p.Status.Conditions = slices.Insert(p.Status.Conditions, 0,
+				corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue})
 		}
 		s, err := TrimPod(o.DeepCopyObject())
 		if err != nil {
 			t.Fatal(err)
 		}
 		slim = append(slim, s.(client.Object))
-		if p, ok := s.(*corev1.Pod); ok && (len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
+		if p, ok := s.(*corev1.Pod); ok &&
+			(len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
 			t.Errorf("a slim pod still has %+v", p)
 		}
 	}

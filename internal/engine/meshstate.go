@@ -53,7 +53,8 @@ func (s *meshState) sync() Change {
 	s.graph.Run()
 	c := Change{
 		Views: s.mesh.Views.TakeChanged(), Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
-		Classes: s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(), FindingsChanged: s.mesh.Findings.TakeChanged(),
+		Classes: s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(),
+		FindingsChanged: s.mesh.Findings.TakeChanged(),
 	}
 	seen := make(map[model.ObjectRef]struct{}, len(c.FindingsChanged))
 	for _, ref := range c.FindingsChanged {

@@ -21,7 +21,8 @@ func TestMetrics(t *testing.T) {
 # TYPE anymesh_engine_pending_events gauge
 anymesh_engine_pending_events 2
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_engine_pending_events"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+		"anymesh_engine_pending_events"); err != nil {
 		t.Error(err)
 	}
 	f.Sync()
@@ -36,7 +37,8 @@ anymesh_engine_events_total 3
 # TYPE anymesh_engine_pending_events gauge
 anymesh_engine_pending_events 0
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_engine_pending_events", "anymesh_engine_events_total", "anymesh_engine_changes_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_engine_pending_events",
+		"anymesh_engine_events_total", "anymesh_engine_changes_total"); err != nil {
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 7 {

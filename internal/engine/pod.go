@@ -24,7 +24,8 @@ func TrimPod(object any) (any, error) {
 			CreationTimestamp: pod.CreationTimestamp, DeletionTimestamp: pod.DeletionTimestamp, Labels: pod.Labels,
 		},
 		Spec: corev1.PodSpec{
-			ServiceAccountName: pod.Spec.ServiceAccountName, NodeName: pod.Spec.NodeName, HostNetwork: pod.Spec.HostNetwork,
+			ServiceAccountName: pod.Spec.ServiceAccountName, NodeName: pod.Spec.NodeName,
+			HostNetwork:    pod.Spec.HostNetwork,
 			ReadinessGates: pod.Spec.ReadinessGates,
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
@@ -33,7 +34,8 @@ func TrimPod(object any) (any, error) {
 		slim.Annotations = map[string]string{sidecar.ClassAnnotation: class}
 	}
 	for _, c := range pod.Status.Conditions {
-		if c.Type == corev1.PodReady || slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: c.Type}) {
+		if c.Type == corev1.PodReady ||
+			slices.Contains(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: c.Type}) {
 			slim.Status.Conditions = append(slim.Status.Conditions, corev1.PodCondition{Type: c.Type, Status: c.Status})
 		}
 	}
@@ -43,7 +45,8 @@ func TrimPod(object any) (any, error) {
 // podChanged reports whether an update of a trimmed pod can change the mesh.
 func podChanged(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) ||
-		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] || old.Status.Phase != now.Status.Phase ||
+		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] ||
+		old.Status.Phase != now.Status.Phase ||
 		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		old.Status.PodIP != now.Status.PodIP || !slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||
 		!slices.EqualFunc(old.Status.Conditions, now.Status.Conditions, func(a, b corev1.PodCondition) bool {

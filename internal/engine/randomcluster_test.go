@@ -95,7 +95,9 @@ func (w *cluster) object() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
 	switch w.random.IntN(8) {
 	case 0:
-		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}}}
+		return &corev1.Namespace{
+			ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}},
+		}
 	case 1:
 		mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: w.name("m", 2), Generation: 1}}
 		mesh.Spec.NamespaceSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"mesh": mesh.Name}}
@@ -111,9 +113,17 @@ func (w *cluster) object() client.Object {
 		meta.Name = w.name("vs", 3)
 		vs := &api.VirtualService{ObjectMeta: meta}
 		if w.chance(50) {
-			vs.Spec.Provider = &api.VirtualServiceProvider{VirtualNode: &api.VirtualNodeServiceProvider{VirtualNodeRef: &api.VirtualNodeReference{Name: w.name("vn", 3)}}}
+			vs.Spec.Provider = &api.VirtualServiceProvider{
+				VirtualNode: &api.VirtualNodeServiceProvider{
+					VirtualNodeRef: &api.VirtualNodeReference{Name: w.name("vn", 3)},
+				},
+			}
 		} else {
-			vs.Spec.Provider = &api.VirtualServiceProvider{VirtualRouter: &api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: w.name("vr", 2)}}}
+			vs.Spec.Provider = &api.VirtualServiceProvider{
+				VirtualRouter: &api.VirtualRouterServiceProvider{
+					VirtualRouterRef: &api.VirtualRouterReference{Name: w.name("vr", 2)},
+				},
+			}
 		}
 		return vs
 	}
@@ -121,8 +131,14 @@ func (w *cluster) object() client.Object {
 }
 
 func (w *cluster) pod(namespace string) *corev1.Pod {
-	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: w.name("pod", 4), Labels: map[string]string{"app": w.name("vn", 3)}}}
-	pod.Status.Phase = []corev1.PodPhase{corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded}[w.random.IntN(4)]
+	pod := &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{
+			Namespace: namespace, Name: w.name("pod", 4), Labels: map[string]string{"app": w.name("vn", 3)},
+		},
+	}
+	pod.Status.Phase = []corev1.PodPhase{
+		corev1.PodPending, corev1.PodRunning, corev1.PodRunning, corev1.PodSucceeded,
+	}[w.random.IntN(4)]
 	if w.chance(80) {
 		pod.Status.PodIP = w.name("10.0.0.", 4)
 	}
@@ -130,7 +146,9 @@ func (w *cluster) pod(namespace string) *corev1.Pod {
 		pod.Status.PodIPs = []corev1.PodIP{{IP: pod.Status.PodIP}}
 	}
 	if w.chance(70) {
-		pod.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodReady, Status: []corev1.ConditionStatus{"True", "False"}[w.random.IntN(2)]}}
+		pod.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.PodReady, Status: []corev1.ConditionStatus{"True", "False"}[w.random.IntN(2)]},
+		}
 	}
 	if w.chance(40) {
 		pod.Annotations = map[string]string{sidecar.ClassAnnotation: w.name("class", 2)}
@@ -149,11 +167,19 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 	}
 	vn.Spec.PodSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name("vn", 3)}}
 	if w.chance(80) {
-		vn.Spec.Listeners = []api.Listener{{PortMapping: api.PortMapping{Port: api.PortNumber(80 + w.random.IntN(2)), Protocol: api.ProtocolHTTP}}}
-		vn.Spec.ServiceDiscovery = &api.ServiceDiscovery{DNS: &api.DNSServiceDiscovery{Hostname: meta.Name + ".example"}}
+		vn.Spec.Listeners = []api.Listener{
+			{PortMapping: api.PortMapping{Port: api.PortNumber(80 + w.random.IntN(2)), Protocol: api.ProtocolHTTP}},
+		}
+		vn.Spec.ServiceDiscovery = &api.ServiceDiscovery{
+			DNS: &api.DNSServiceDiscovery{Hostname: meta.Name + ".example"},
+		}
 	}
 	for range w.random.IntN(3) {
-		vn.Spec.Backends = append(vn.Spec.Backends, api.Backend{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: w.name("vs", 3)}}})
+		vn.Spec.Backends = append(vn.Spec.Backends, api.Backend{
+			VirtualService: api.VirtualServiceBackend{
+				VirtualServiceRef: &api.VirtualServiceReference{Name: w.name("vs", 3)},
+			},
+		})
 	}
 	return vn
 }
@@ -161,7 +187,9 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 func (w *cluster) router(meta metav1.ObjectMeta) *api.VirtualRouter {
 	meta.Name = w.name("vr", 2)
 	vr := &api.VirtualRouter{ObjectMeta: meta}
-	vr.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: 80, Protocol: api.ProtocolHTTP}}}
+	vr.Spec.Listeners = []api.VirtualRouterListener{
+		{PortMapping: api.PortMapping{Port: 80, Protocol: api.ProtocolHTTP}},
+	}
 	for i := range w.random.IntN(4) {
 		r := api.Route{Name: "r" + strconv.Itoa(i), HTTPRoute: &api.HTTPRoute{}}
 		r.HTTPRoute.Match.Prefix = new("/" + w.name("p", 3))

@@ -13,7 +13,8 @@ import (
 
 func TestChangesMesh(t *testing.T) {
 	base := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{
-		Name: "n", UID: "u", Generation: 3, ResourceVersion: "7", Labels: map[string]string{"a": "b"}, Annotations: map[string]string{"c": "d"},
+		Name: "n", UID: "u", Generation: 3, ResourceVersion: "7", Labels: map[string]string{"a": "b"},
+		Annotations: map[string]string{"c": "d"},
 	}}
 	for _, c := range []struct {
 		text   string

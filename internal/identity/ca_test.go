@@ -231,7 +231,8 @@ func TestIntermediateCASendsChain(t *testing.T) {
 	top := &x509.Certificate{
 		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "company root"}, IsCA: true,
 		BasicConstraintsValid: true,
-		KeyUsage:              x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		KeyUsage:              x509.KeyUsageCertSign, NotBefore: time.Now().Add(-time.Hour),
+		NotAfter: time.Now().Add(time.Hour),
 	}
 	topKey := newKey(t)
 	topDER, err := x509.CreateCertificate(rand.Reader, top, top, topKey.Public(), topKey)

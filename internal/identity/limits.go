@@ -25,11 +25,23 @@ func Limits() []Limit {
 	refused := func(code string) string { return `anymesh_identity_refused_total{reason="` + code + `"}` }
 	const many = "TooManyRequests"
 	return []Limit{
-		{"MaxRequestSize", fmt.Sprintf("%d KiB", MaxRequestSize>>10), refused("TooLarge"), "Length of a certificate request. A longer request gets status 413."},
+		{
+			"MaxRequestSize", fmt.Sprintf("%d KiB", MaxRequestSize>>10), refused("TooLarge"),
+			"Length of a certificate request. A longer request gets status 413.",
+		},
 		{"SourceRequestsPerSecond", number(o.SourceRequestsPerSecond), refused(many), "Average number of requests per second from one address, or from one /64 for IPv6. A further request gets status 429."},
-		{"SourceBurst", strconv.Itoa(o.SourceBurst), refused(many), "Burst of requests from one address, beyond the average."},
-		{"PodCertificatesPerSecond", number(o.PodCertificatesPerSecond), refused(many), "Average number of certificates per second for one pod. If that is more, four per certificate lifetime."},
+		{
+			"SourceBurst", strconv.Itoa(o.SourceBurst), refused(many),
+			"Burst of requests from one address, beyond the average.",
+		},
+		{
+			"PodCertificatesPerSecond", number(o.PodCertificatesPerSecond), refused(many),
+			"Average number of certificates per second for one pod. If that is more, four per certificate lifetime.",
+		},
 		{"PodBurst", strconv.Itoa(o.PodBurst), refused(many), "Burst of certificates for one pod, beyond the average."},
-		{"MaxInFlight", strconv.Itoa(o.MaxInFlight), refused("Unavailable"), "Concurrent requests. A further request gets status 503."},
+		{
+			"MaxInFlight", strconv.Itoa(o.MaxInFlight), refused("Unavailable"),
+			"Concurrent requests. A further request gets status 503.",
+		},
 	}
 }

@@ -49,7 +49,9 @@ func TestWebhookAndAggregatedAPI(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
 	cert, key := selfSigned(t, "api."+ns+".svc")
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "tls"}, Data: map[string][]byte{"tls.crt": cert, "tls.key": key}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "tls"}, Data: map[string][]byte{"tls.crt": cert, "tls.key": key},
+	}
 	if _, err := c.client.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +64,9 @@ func TestWebhookAndAggregatedAPI(t *testing.T) {
 	box.Args = []string{"-https=:8443"}
 	box.VolumeMounts = []corev1.VolumeMount{mount("tls", "/tls")}
 	p := pod("api", box)
-	p.Spec.Volumes = []corev1.Volume{volume("tls", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "tls"}})}
+	p.Spec.Volumes = []corev1.Volume{
+		volume("tls", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "tls"}}),
+	}
 	c.ready(t, ns, p)
 
 	t.Run("webhook", func(t *testing.T) {
@@ -71,11 +75,18 @@ func TestWebhookAndAggregatedAPI(t *testing.T) {
 			ObjectMeta: metav1.ObjectMeta{Name: ns},
 			Webhooks: []admissionv1.MutatingWebhook{{
 				Name: "label.tests.sandbox", AdmissionReviewVersions: []string{"v1"}, SideEffects: &none,
-				ClientConfig:      admissionv1.WebhookClientConfig{CABundle: cert, Service: &admissionv1.ServiceReference{Namespace: ns, Name: "api", Path: ptr.To("/mutate")}},
-				NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns}},
+				ClientConfig: admissionv1.WebhookClientConfig{
+					CABundle: cert,
+					Service:  &admissionv1.ServiceReference{Namespace: ns, Name: "api", Path: ptr.To("/mutate")},
+				},
+				NamespaceSelector: &metav1.LabelSelector{
+					MatchLabels: map[string]string{"kubernetes.io/metadata.name": ns},
+				},
 				Rules: []admissionv1.RuleWithOperations{{
 					Operations: []admissionv1.OperationType{admissionv1.Create},
-					Rule:       admissionv1.Rule{APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"}},
+					Rule: admissionv1.Rule{
+						APIGroups: []string{""}, APIVersions: []string{"v1"}, Resources: []string{"configmaps"},
+					},
 				}},
 			}},
 		}
@@ -85,7 +96,8 @@ func TestWebhookAndAggregatedAPI(t *testing.T) {
 		}
 		t.Cleanup(func() { _ = hooks.Delete(context.Background(), ns, metav1.DeleteOptions{}) })
 		eventually(t, "a mutated object", func(ctx context.Context) error {
-			cm, err := c.client.CoreV1().ConfigMaps(ns).Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
+			cm, err := c.client.CoreV1().ConfigMaps(ns).Create(ctx,
+				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
 			if err != nil {
 				return err
 			}

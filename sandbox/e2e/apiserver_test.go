@@ -8,8 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A cluster whose API server is killed goes on: its Pods run, its Services answer, and the other cluster notices nothing. When the API server
-// is back, all objects are.
+// A cluster whose API server is killed goes on: its Pods run, its Services answer, and the other cluster notices
+// nothing. When the API server is back, all objects are.
 func TestAPIServerAway(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)

@@ -33,7 +33,8 @@ func writeArchive(app, file string) error {
 		Env: []string{"FROM=image", "KEPT=yes", "PATH=/bin"},
 	}, ocitest.Tar(
 		ocitest.File("bin/testapp", string(program)), ocitest.Link("sbin", "/bin"),
-		ocitest.File("etc/passwd", "app:x:1234:1235::/srv:\n"), ocitest.File("etc/group", "app:x:1235:\nextra:x:77:app\n"),
+		ocitest.File("etc/passwd", "app:x:1234:1235::/srv:\n"),
+		ocitest.File("etc/group", "app:x:1235:\nextra:x:77:app\n"),
 		owned(ocitest.Dir("data")), ocitest.File("data/old", ""),
 	), ocitest.Tar(
 		ocitest.File("data/.wh.old", ""), ocitest.File("data/new", ""), ocitest.File("sbin/second", ""),
@@ -97,7 +98,8 @@ func TestArchive(t *testing.T) {
 	other.Env = []corev1.EnvVar{{Name: "FROM", Value: "pod"}}
 	other.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(5)), RunAsGroup: ptr.To(int64(6))}
 	got = about(c.ready(t, ns, pod("other", other)))
-	if got.UID != 5 || got.GID != 6 || got.Dir != "/tmp" || len(got.Args) != 3 || !slices.Contains(got.Env, "FROM=pod") ||
+	if got.UID != 5 || got.GID != 6 || got.Dir != "/tmp" || len(got.Args) != 3 ||
+		!slices.Contains(got.Env, "FROM=pod") ||
 		!slices.Contains(got.Env, "KEPT=yes") {
 		t.Errorf("the Pod's own settings: got %+v", got)
 	}

@@ -99,7 +99,8 @@ func (c *cluster) namespace(t *testing.T) string {
 	t.Cleanup(func() {
 		now := int64(0)
 		background := context.Background()
-		_ = c.client.CoreV1().Pods(ns.Name).DeleteCollection(background, metav1.DeleteOptions{GracePeriodSeconds: &now}, metav1.ListOptions{})
+		_ = c.client.CoreV1().Pods(ns.Name).DeleteCollection(background, metav1.DeleteOptions{GracePeriodSeconds: &now},
+			metav1.ListOptions{})
 		_ = c.client.CoreV1().Namespaces().Delete(background, ns.Name, metav1.DeleteOptions{})
 	})
 	// Pods are refused until the default ServiceAccount is there.

@@ -92,7 +92,8 @@ func TestOrphansAreBuried(t *testing.T) {
 	})
 }
 
-// A lab that is killed leaves no process, mount or network device; "down" removes its files; the place can be used again.
+// A lab that is killed leaves no process, mount or network device; "down" removes its files; the place can be used
+// again.
 func TestKillLeavesNothing(t *testing.T) {
 	lab := &labUnderTest{dir: filepath.Join(scratch, "killed")}
 	links := hostLinks(t)
@@ -153,7 +154,8 @@ func hostLinks(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// namespacesOf gives the network and PID namespaces of all processes that belong to the lab: its own components and what they started.
+// namespacesOf gives the network and PID namespaces of all processes that belong to the lab: its own components and
+// what they started.
 func namespacesOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	mine := map[string]bool{}
@@ -203,10 +205,14 @@ func TestUserNamespace(t *testing.T) {
 		if os.Getuid() != 0 {
 			t.Skip("only root can become somebody else")
 		}
-		if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody), os.Chmod(scratch, 0o755)); err != nil {
+		if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody),
+			os.Chmod(scratch, 0o755)); err != nil {
 			t.Fatal(err)
 		}
-		testUserNamespace(t, &labUnderTest{dir: filepath.Join(home, "lab"), prefix: []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"}})
+		testUserNamespace(t, &labUnderTest{
+			dir:    filepath.Join(home, "lab"),
+			prefix: []string{"setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"},
+		})
 	})
 }
 
@@ -226,7 +232,8 @@ func testUserNamespace(t *testing.T, lab *labUnderTest) {
 	prepare := shell("prepare", "echo data > /mnt/not/there/a")
 	prepare.VolumeMounts = box.VolumeMounts
 	p.Spec.InitContainers = append(p.Spec.InitContainers, prepare)
-	p.Spec.Volumes = append(p.Spec.Volumes, volume("data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))
+	p.Spec.Volumes = append(p.Spec.Volumes,
+		volume("data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}))
 	if got := c.succeeded(t, ns, p); got != "0\nwrote\ndata\nCapEff:\t00000000a80425fb\n" {
 		t.Errorf("got %q", got)
 	}

@@ -18,12 +18,17 @@ func TestNativeSidecar(t *testing.T) {
 	always := corev1.ContainerRestartPolicyAlways
 	events := []corev1.VolumeMount{mount("events", "/events")}
 	note := func(who string) []corev1.EnvVar {
-		return []corev1.EnvVar{{Name: "NOTE", Value: who}, {Name: "START_FILE", Value: "/events/order"}, {Name: "STOP_FILE", Value: "/events/order"}}
+		return []corev1.EnvVar{
+			{Name: "NOTE", Value: who}, {Name: "START_FILE", Value: "/events/order"},
+			{Name: "STOP_FILE", Value: "/events/order"},
+		}
 	}
 	sidecar := app("sidecar")
 	sidecar.RestartPolicy, sidecar.VolumeMounts, sidecar.Env = &always, events, note("sidecar")
 	sidecar.StartupProbe, sidecar.ReadinessProbe = patient(httpProbe("/healthz")), nil
-	main := corev1.Container{Name: "main", Image: testImage, Args: []string{"-http=:8082"}, VolumeMounts: events, Env: note("main")}
+	main := corev1.Container{
+		Name: "main", Image: testImage, Args: []string{"-http=:8082"}, VolumeMounts: events, Env: note("main"),
+	}
 	p := pod("both", main)
 	p.Spec.InitContainers = []corev1.Container{sidecar}
 	grace := int64(20)
@@ -40,14 +45,16 @@ func TestNativeSidecar(t *testing.T) {
 		s := p.Status.InitContainerStatuses[1]
 		return s.RestartCount == 1 && s.Ready
 	})
-	if last := p.Status.InitContainerStatuses[1].LastTerminationState.Terminated; last == nil || last.ExitCode != 3 || last.Message != "as asked" {
+	if last := p.Status.InitContainerStatuses[1].LastTerminationState.Terminated; last == nil || last.ExitCode != 3 ||
+		last.Message != "as asked" {
 		t.Errorf("last state %+v", last)
 	}
 	if n := p.Status.ContainerStatuses[0].RestartCount; n != 0 {
 		t.Errorf("the app was restarted %d times", n)
 	}
 
-	stream, err := c.client.CoreV1().Pods(ns).GetLogs(p.Name, &corev1.PodLogOptions{Container: "teller", Follow: true}).Stream(t.Context())
+	stream, err := c.client.CoreV1().Pods(ns).GetLogs(p.Name,
+		&corev1.PodLogOptions{Container: "teller", Follow: true}).Stream(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -77,7 +84,10 @@ func TestJobWithSidecar(t *testing.T) {
 	p := pod("", shell("work", "echo done"))
 	p.Spec.InitContainers = []corev1.Container{sidecar}
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "job"}, Spec: batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: p.Spec}}}
+	job := &batchv1.Job{
+		ObjectMeta: metav1.ObjectMeta{Name: "job"},
+		Spec:       batchv1.JobSpec{Template: corev1.PodTemplateSpec{Spec: p.Spec}},
+	}
 	if _, err := c.client.BatchV1().Jobs(ns).Create(t.Context(), job, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +117,8 @@ func TestRestartBackOff(t *testing.T) {
 	if last == nil || last.ExitCode != 4 || last.Reason != "Error" || last.Message != "because\n" {
 		t.Errorf("last state %+v", last)
 	}
-	previous, err := c.client.CoreV1().Pods(ns).GetLogs("fails", &corev1.PodLogOptions{Previous: true}).DoRaw(t.Context())
+	previous, err := c.client.CoreV1().Pods(ns).GetLogs("fails",
+		&corev1.PodLogOptions{Previous: true}).DoRaw(t.Context())
 	if err != nil || len(previous) != 0 {
 		t.Errorf("previous log: %q %v", previous, err)
 	}
@@ -146,7 +157,8 @@ func TestUnknownImage(t *testing.T) {
 		return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].State.Waiting != nil &&
 			p.Status.ContainerStatuses[0].State.Waiting.Reason == "ErrImagePull"
 	})
-	if m := p.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(m, "image map") || !strings.Contains(m, "example.com/no-such-image:v9") {
+	if m := p.Status.ContainerStatuses[0].State.Waiting.Message; !strings.Contains(m, "image map") ||
+		!strings.Contains(m, "example.com/no-such-image:v9") {
 		t.Errorf("message %q", m)
 	}
 }
@@ -159,10 +171,13 @@ func TestUnsupported(t *testing.T) {
 	hostPort.Spec.Containers[0].Ports = []corev1.ContainerPort{{ContainerPort: 8080, HostPort: 8080}}
 	shared := pod("shared", app("app"))
 	shared.Spec.ShareProcessNamespace = new(true)
-	for want, p := range map[string]*corev1.Pod{"hostPort 8080: not supported": hostPort, "shareProcessNamespace: not supported": shared} {
+	for want, p := range map[string]*corev1.Pod{
+		"hostPort 8080: not supported": hostPort, "shareProcessNamespace: not supported": shared,
+	} {
 		c.create(t, ns, p)
 		eventually(t, want, func(ctx context.Context) error {
-			events, err := c.client.CoreV1().Events(ns).List(ctx, metav1.ListOptions{FieldSelector: "involvedObject.name=" + p.Name})
+			events, err := c.client.CoreV1().Events(ns).List(ctx,
+				metav1.ListOptions{FieldSelector: "involvedObject.name=" + p.Name})
 			if err != nil {
 				return err
 			}
@@ -180,7 +195,10 @@ func TestUnsupported(t *testing.T) {
 func TestImageMap(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
-	box := corev1.Container{Name: "tools", Image: "example.com/tools/x:1", Command: []string{"sh", "-c", "id -u; pwd; test -x /opt/testapp && echo there"}}
+	box := corev1.Container{
+		Name: "tools", Image: "example.com/tools/x:1",
+		Command: []string{"sh", "-c", "id -u; pwd; test -x /opt/testapp && echo there"},
+	}
 	if got := c.succeeded(t, ns, pod("tools", box)); got != "1234\n/work/here\nthere\n" {
 		t.Errorf("got %q", got)
 	}

@@ -1,5 +1,5 @@
-// Package e2e tests the sandbox as its users meet it: the built program, kubectl and client-go, real clusters. All tests but those
-// of the program's own life share one lab of two clusters.
+// Package e2e tests the sandbox as its users meet it: the built program, kubectl and client-go, real clusters. All
+// tests but those of the program's own life share one lab of two clusters.
 //
 // They need root, or a user who may make user namespaces. SANDBOX_BIN names a program to test instead of building one.
 package e2e

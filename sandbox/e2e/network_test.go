@@ -47,7 +47,8 @@ func service(name string, headless bool, selector string) *corev1.Service {
 	return s
 }
 
-// Services of both families spread connections over their Pods, from Pods, from a Pod to itself, and from the node; NodePorts answer.
+// Services of both families spread connections over their Pods, from Pods, from a Pod to itself, and from the node;
+// NodePorts answer.
 func TestServices(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)

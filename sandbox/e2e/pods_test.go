@@ -97,7 +97,8 @@ func (c *cluster) logs(t *testing.T, ns, name, container string) string {
 
 // ask calls the test program in a Pod through the API server's proxy.
 func (c *cluster) ask(ctx context.Context, p *corev1.Pod, path string, params ...string) (string, error) {
-	req := c.client.CoreV1().RESTClient().Get().Namespace(p.Namespace).Resource("pods").Name(p.Name + ":8080").SubResource("proxy").Suffix(path)
+	req := c.client.CoreV1().RESTClient().Get().Namespace(p.Namespace).Resource("pods").Name(p.Name +
+		":8080").SubResource("proxy").Suffix(path)
 	for i := 0; i+1 < len(params); i += 2 {
 		req = req.Param(params[i], params[i+1])
 	}

@@ -65,11 +65,13 @@ func TestPodSecurityContext(t *testing.T) {
 	box := shell("box", "id -G; cat /proc/sys/net/ipv4/ip_local_port_range; python3 -c 'import socket; socket.socket().bind((\"\", 80)); print(\"bound\")'")
 	p := pod("groups", box)
 	p.Spec.SecurityContext = &corev1.PodSecurityContext{
-		RunAsUser: ptr.To(int64(1000)), RunAsGroup: ptr.To(int64(2000)), FSGroup: ptr.To(int64(3000)), SupplementalGroups: []int64{4000},
-		Sysctls: []corev1.Sysctl{{Name: "net.ipv4.ip_local_port_range", Value: "20000 30000"}},
+		RunAsUser: ptr.To(int64(1000)), RunAsGroup: ptr.To(int64(2000)), FSGroup: ptr.To(int64(3000)),
+		SupplementalGroups: []int64{4000},
+		Sysctls:            []corev1.Sysctl{{Name: "net.ipv4.ip_local_port_range", Value: "20000 30000"}},
 	}
 	got := strings.Fields(c.succeeded(t, c.namespace(t), p))
-	if want := "2000 3000 4000 20000 30000 bound"; strings.Join(got, " ") != want && strings.Join(got, " ") != "2000 4000 3000 20000 30000 bound" {
+	if want := "2000 3000 4000 20000 30000 bound"; strings.Join(got, " ") != want &&
+		strings.Join(got, " ") != "2000 4000 3000 20000 30000 bound" {
 		t.Errorf("got %v, want %s", got, want)
 	}
 }

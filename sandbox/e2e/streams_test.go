@@ -56,9 +56,11 @@ func TestLogsFollow(t *testing.T) {
 }
 
 // stream runs one stream through the API server and gives what came out.
-func (c *cluster) stream(ctx context.Context, p *corev1.Pod, subresource string, options any, in io.Reader, tty bool) (out, errOut string, err error) {
+func (c *cluster) stream(ctx context.Context, p *corev1.Pod, subresource string, options any, in io.Reader,
+	tty bool) (out, errOut string, err error) {
 	codec := scheme.ParameterCodec
-	req := c.client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource(subresource)
+	req := c.client.CoreV1().RESTClient().Post().
+		Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource(subresource)
 	switch o := options.(type) {
 	case *corev1.PodExecOptions:
 		req = req.VersionedParams(o, codec)
@@ -92,13 +94,17 @@ func TestExec(t *testing.T) {
 	if out != "out hello\nyes testapp\n" || errOut != "err hello\n" {
 		t.Errorf("got %q and %q", out, errOut)
 	}
-	o = &corev1.PodExecOptions{Command: []string{"sh", "-c", "tty; stty -echo; read x; echo got $x"}, Stdin: true, Stdout: true, TTY: true}
+	o = &corev1.PodExecOptions{
+		Command: []string{"sh", "-c", "tty; stty -echo; read x; echo got $x"}, Stdin: true, Stdout: true, TTY: true,
+	}
 	out, _, err = c.stream(t.Context(), p, "exec", o, strings.NewReader("typed\n"), true)
-	if err != nil || !strings.Contains(out, "/dev/pts/") && !strings.Contains(out, "tty") || !strings.Contains(out, "got typed") {
+	if err != nil || !strings.Contains(out, "/dev/pts/") && !strings.Contains(out, "tty") ||
+		!strings.Contains(out, "got typed") {
 		t.Errorf("terminal: %q %v", out, err)
 	}
 	o = &corev1.PodExecOptions{Command: []string{"/no/such/program"}, Stdout: true}
-	if _, _, err = c.stream(t.Context(), p, "exec", o, nil, false); err == nil || !strings.Contains(err.Error(), "no such file") {
+	if _, _, err = c.stream(t.Context(), p, "exec", o, nil, false); err == nil ||
+		!strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a program that is not there: %v", err)
 	}
 }
@@ -132,7 +138,8 @@ func TestPortForward(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	url := c.client.CoreV1().RESTClient().Post().Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("portforward").URL()
+	url := c.client.CoreV1().RESTClient().Post().
+		Namespace(p.Namespace).Resource("pods").Name(p.Name).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: transport}, http.MethodPost, url)
 	stop, ready := make(chan struct{}), make(chan struct{})
 	var stopped sync.WaitGroup
@@ -176,7 +183,8 @@ func TestKubectl(t *testing.T) {
 	if !errors.As(err, &exit) || exit.ExitCode() != 9 {
 		t.Errorf("want exit status 9: %v", err)
 	}
-	if _, err := shared.run("kubectl", "--", "get", "no-such-thing"); err == nil || !strings.Contains(err.Error(), "doesn't have a resource type") {
+	if _, err := shared.run("kubectl", "--", "get", "no-such-thing"); err == nil ||
+		!strings.Contains(err.Error(), "doesn't have a resource type") {
 		t.Errorf("a kind that does not exist: %v", err)
 	}
 }

@@ -27,11 +27,15 @@ func ref(name string) corev1.LocalObjectReference { return corev1.LocalObjectRef
 func TestVolumes(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
-	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"a": "from config", "b": "other"}}
+	cm := &corev1.ConfigMap{
+		ObjectMeta: metav1.ObjectMeta{Name: "config"}, Data: map[string]string{"a": "from config", "b": "other"},
+	}
 	if _, err := c.client.CoreV1().ConfigMaps(ns).Create(t.Context(), cm, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "secret"}, StringData: map[string]string{"key": "from secret"}}
+	secret := &corev1.Secret{
+		ObjectMeta: metav1.ObjectMeta{Name: "secret"}, StringData: map[string]string{"key": "from secret"},
+	}
 	if _, err := c.client.CoreV1().Secrets(ns).Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -50,7 +54,8 @@ func TestVolumes(t *testing.T) {
 	onlyA := mount("config", "/etc/one")
 	onlyA.SubPath = "a"
 	read.VolumeMounts = slices.Concat(write.VolumeMounts, []corev1.VolumeMount{
-		mount("config", "/config"), mount("secret", "/secret"), mount("all", "/all"), mount("podinfo", "/podinfo"), onlyA,
+		mount("config", "/config"), mount("secret", "/secret"), mount("all", "/all"), mount("podinfo", "/podinfo"),
+		onlyA,
 		{Name: "config", MountPath: "/old", SubPath: "b"},
 	})
 	read.Env = []corev1.EnvVar{
@@ -65,10 +70,14 @@ func TestVolumes(t *testing.T) {
 	}
 	p.Spec.Volumes = []corev1.Volume{
 		volume("data", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}}),
-		volume("memory", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}),
-		volume("config", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref("config")}}),
-		volume("secret", corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "secret", DefaultMode: &mode}}),
-		volume("podinfo", corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: fields("name", "metadata.name")}}),
+		volume("memory",
+			corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}),
+		volume("config",
+			corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref("config")}}),
+		volume("secret",
+			corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "secret", DefaultMode: &mode}}),
+		volume("podinfo",
+			corev1.VolumeSource{DownwardAPI: &corev1.DownwardAPIVolumeSource{Items: fields("name", "metadata.name")}}),
 		volume("all", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
 			{ConfigMap: &corev1.ConfigMapProjection{LocalObjectReference: ref("config"), Items: []corev1.KeyToPath{{Key: "a", Path: "sub/config"}}}},
 			{DownwardAPI: &corev1.DownwardAPIProjection{Items: fields("labels", "metadata.labels")}},
@@ -103,7 +112,10 @@ func TestConfigMapUpdate(t *testing.T) {
 	box.VolumeMounts = []corev1.VolumeMount{mount("config", "/config")}
 	p := pod("watch", box)
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
-	p.Spec.Volumes = []corev1.Volume{volume("config", corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref("config")}})}
+	p.Spec.Volumes = []corev1.Volume{
+		volume("config",
+			corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{LocalObjectReference: ref("config")}}),
+	}
 	c.create(t, ns, p)
 	c.await(t, ns, "watch", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning })
 	cm.Data["a"] = "new"
@@ -113,7 +125,8 @@ func TestConfigMapUpdate(t *testing.T) {
 	c.await(t, ns, "watch", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// A Pod's token is good for its audience only, and names the Pod; with it the Pod reaches the API server by its Service.
+// A Pod's token is good for its audience only, and names the Pod; with it the Pod reaches the API server by its
+// Service.
 func TestServiceAccountToken(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -125,9 +138,10 @@ func TestServiceAccountToken(t *testing.T) {
 	`)
 	box.VolumeMounts = []corev1.VolumeMount{mount("mesh", "/mesh")}
 	p := pod("token", box)
-	p.Spec.Volumes = []corev1.Volume{volume("mesh", corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
-		{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "mesh", ExpirationSeconds: &seconds}},
-	}}})}
+	p.Spec.Volumes = []corev1.Volume{volume("mesh",
+		corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{Sources: []corev1.VolumeProjection{
+			{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{Path: "token", Audience: "mesh", ExpirationSeconds: &seconds}},
+		}}})}
 	token, answer, _ := strings.Cut(c.succeeded(t, ns, p), "\n")
 	review := func(audience string) *authv1.TokenReview {
 		r := &authv1.TokenReview{Spec: authv1.TokenReviewSpec{Token: token, Audiences: []string{audience}}}
@@ -141,7 +155,8 @@ func TestServiceAccountToken(t *testing.T) {
 		t.Error("the token is good for another audience")
 	}
 	r := review("mesh")
-	if name := r.Status.User.Extra["authentication.kubernetes.io/pod-name"]; !r.Status.Authenticated || len(name) != 1 || name[0] != "token" {
+	if name := r.Status.User.Extra["authentication.kubernetes.io/pod-name"]; !r.Status.Authenticated ||
+		len(name) != 1 || name[0] != "token" {
 		t.Errorf("review: %+v", r.Status)
 	}
 	if len(r.Status.User.Extra["authentication.kubernetes.io/pod-uid"]) != 1 {

@@ -51,7 +51,7 @@ type caller struct {
 
 	http http.RoundTripper
 	sent int
-	// connections and received count what came of dialling, since the last request began.
+	// connections and received count what came of dialing, since the last request began.
 	connections, received atomic.Int64
 }
 
@@ -130,7 +130,9 @@ func (c *caller) script() string {
 func (c *caller) request(ctx context.Context) (Seen, error) {
 	r := c.line.Request
 	path, query, _ := strings.Cut(r.Path, "?")
-	u := &url.URL{Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query, ForceQuery: strings.HasSuffix(r.Path, "?")}
+	u := &url.URL{
+		Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query, ForceQuery: strings.HasSuffix(r.Path, "?"),
+	}
 	if !strings.HasPrefix(path, "//") {
 		u.Opaque = path // as it stands, however odd
 	}
@@ -211,7 +213,8 @@ func (c *caller) stream(ctx context.Context) (Seen, error) {
 		return Seen{}, err
 	}
 	if name := c.line.Request.ServerName; name != "" {
-		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true}) // whoever answers, it says who it is
+		// whoever answers, it says who it is
+		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 	}
 	server := bufio.NewReader(conn)
 	greeting, err := server.ReadString('\n')

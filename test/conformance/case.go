@@ -45,7 +45,10 @@ func ReadCase(path string) (*Case, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Case{Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path, archive: archive, Shown: map[string][]string{}}
+	c := &Case{
+		Name: strings.TrimSuffix(filepath.Base(path), ".txtar"), path: path, archive: archive,
+		Shown: map[string][]string{},
+	}
 	for line := range strings.Lines(string(archive.Comment)) {
 		if shown, ok := strings.CutPrefix(line, "# envoy: "); ok {
 			words := strings.Fields(shown)
@@ -104,7 +107,8 @@ func decode(text []byte) ([]client.Object, error) {
 		if len(bytes.TrimSpace(doc)) == 0 {
 			continue
 		}
-		object, _, err := decoder.Decode(append([]byte("#\n"), doc...), nil, nil) // the comment keeps flow style from passing for JSON
+		// the comment keeps flow style from passing for JSON
+		object, _, err := decoder.Decode(append([]byte("#\n"), doc...), nil, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%w in\n%s", err, doc)
 		}

@@ -61,7 +61,8 @@ func TestMeaning(t *testing.T) {
 			}
 			for i, want := range sections {
 				if have[i].Name != want.Name || !bytes.Equal(have[i].Data, want.Data) {
-					t.Errorf("%s (-file +now; -update writes it):\n%s", want.Name, cmp.Diff(string(have[i].Data), string(want.Data)))
+					t.Errorf("%s (-file +now; -update writes it):\n%s", want.Name,
+						cmp.Diff(string(have[i].Data), string(want.Data)))
 				}
 			}
 		})

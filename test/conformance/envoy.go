@@ -95,7 +95,8 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 }
 
 // start runs Envoy as the driver wants it run, and comes back when it serves.
-func start(ctx context.Context, binary, dir string, w model.Workload, resources []sidecar.Resource) (*discovery, error) {
+func start(ctx context.Context, binary, dir string, w model.Workload,
+	resources []sidecar.Resource) (*discovery, error) {
 	node := w.NodeID
 	d := &discovery{}
 	port, err := d.serve(ctx, node, resources)

@@ -104,8 +104,8 @@ func outcome(d model.Decision) string {
 	return strings.Join(targets, ", ")
 }
 
-// Check compares what is written with what the interpreter says. Where it goes and with what host and path always counts;
-// everything else only if it is written.
+// Check compares what is written with what the interpreter says. Where it goes and with what host and path always
+// counts; everything else only if it is written.
 func (l Line) Check(v *model.View) []string {
 	have := l.expect(l.decide(v))
 	var wrong []string

@@ -21,8 +21,8 @@ const (
 	envBinary   = "ANYMESH_SEAM_ENVOY"
 )
 
-// Observe has a workload's lines of a case sent through the real Envoy, in a pod of its own, and gives what is wrong. The running
-// program is started again for it, so its main function must begin with Inside. It needs root.
+// Observe has a workload's lines of a case sent through the real Envoy, in a pod of its own, and gives what is wrong.
+// The running program is started again for it, so its main function must begin with Inside. It needs root.
 func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
 	runtime.LockOSThread() // the pod ends with the thread that made it
 	defer runtime.UnlockOSThread()
@@ -45,7 +45,8 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 	return wrong, nil
 }
 
-// Inside is a pod, if this program was started to be one; then it does not come back. It writes what is wrong, a line for each.
+// Inside is a pod, if this program was started to be one; then it does not come back. It writes what is wrong, a line
+// for each.
 func Inside() {
 	if os.Getenv(envCase) == "" {
 		return

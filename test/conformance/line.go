@@ -57,13 +57,13 @@ func (a Answer) String() string {
 // timed tells whether an answer takes time.
 func (a Answer) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
 
-// dialled is the network that hosts are found in: the world outside answers for all of it (RFC 2544's test network).
-var dialled = netip.MustParsePrefix("198.18.0.0/15")
+// dialed is the network that hosts are found in: the world outside answers for all of it (RFC 2544's test network).
+var dialed = netip.MustParsePrefix("198.18.0.0/15")
 
 func parseLines(text string) ([]Line, error) {
 	var out []Line
 	hosts := map[string]netip.Addr{}
-	next := dialled.Addr()
+	next := dialed.Addr()
 	number := 0
 	for text := range strings.Lines(text) {
 		number++

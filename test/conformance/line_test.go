@@ -23,7 +23,8 @@ func TestLine(t *testing.T) {
 		"from front: GET http://color.ns:8080/a//b?x=/y a:1 A:2 => red 3, blue 1": {
 			Workload: "front", Want: Expectation{target: "red 3, blue 1"},
 			Request: http(model.Request{
-				Host: "color.ns:8080", Method: "GET", Path: "/a//b?x=/y", Headers: []model.Header{{Name: "a", Value: "1"}, {Name: "A", Value: "2"}},
+				Host: "color.ns:8080", Method: "GET", Path: "/a//b?x=/y",
+				Headers: []model.Header{{Name: "a", Value: "1"}, {Name: "A", Value: "2"}},
 			}),
 		},
 		"into front: PUT http://color:8080/ Host:other => application; as /x; 2 tries; answer 503 # why": {
@@ -40,22 +41,30 @@ func TestLine(t *testing.T) {
 		},
 		"from front: http2 GET https://color/ => 404": {
 			Workload: "front", Want: Expectation{target: notFound},
-			Request: model.Request{Port: 80, Address: first, Protocol: model.HTTP2, Host: "color", Method: "GET", Path: "/", Scheme: "https"},
+			Request: model.Request{
+				Port: 80, Address: first, Protocol: model.HTTP2, Host: "color", Method: "GET", Path: "/",
+				Scheme: "https",
+			},
 		},
 		"from front: grpc http://color:8080/a.B/C (unavailable ok) => red; route r; timeout 2s; idle 1m0s": {
 			Workload: "front", Want: Expectation{target: "red", route: "r", timeout: "2s", idle: "1m0s"},
-			Request: model.Request{Port: 8080, Address: first, Protocol: model.GRPC, Host: "color:8080", Method: "POST", Path: "/a.B/C", Scheme: "http"},
+			Request: model.Request{
+				Port: 8080, Address: first, Protocol: model.GRPC, Host: "color:8080", Method: "POST", Path: "/a.B/C",
+				Scheme: "http",
+			},
 			Answers: []Answer{{Status: "unavailable"}, {Status: "ok"}},
 		},
 		"from front: tcp db:5432 => refused": {
-			Workload: "front", Want: Expectation{target: refused}, Request: model.Request{Port: 5432, Address: first, Protocol: model.TCP},
+			Workload: "front", Want: Expectation{target: refused},
+			Request: model.Request{Port: 5432, Address: first, Protocol: model.TCP},
 		},
 		"from front: tls api.example.com:443 => passed": {
 			Workload: "front", Want: Expectation{target: passed},
 			Request: model.Request{Port: 443, Address: first, Protocol: model.TCP, ServerName: "api.example.com"},
 		},
 		"from front: tcp 198.18.7.7:22 => passed": {
-			Workload: "front", Want: Expectation{target: passed}, Request: model.Request{Port: 22, Address: netip.MustParseAddr("198.18.7.7"), Protocol: model.TCP},
+			Workload: "front", Want: Expectation{target: passed},
+			Request: model.Request{Port: 22, Address: netip.MustParseAddr("198.18.7.7"), Protocol: model.TCP},
 		},
 	} {
 		want.Number = 2
@@ -87,8 +96,13 @@ func TestLineThatIsNone(t *testing.T) {
 
 func TestPredict(t *testing.T) {
 	forwarded := model.Decision{
-		Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(20 * time.Second), Idle: model.Duration(7 * time.Second)},
-		Retry: model.Retry{Retries: 2, PerTry: model.Duration(2 * time.Second), Conditions: []model.RetryCondition{model.RetryReset, model.RetryGRPCUnavailable}, StatusCodes: []uint16{503}},
+		Outcome:  model.Forwarded,
+		Timeouts: model.Timeouts{Request: model.Duration(20 * time.Second), Idle: model.Duration(7 * time.Second)},
+		Retry: model.Retry{
+			Retries: 2, PerTry: model.Duration(2 * time.Second),
+			Conditions:  []model.RetryCondition{model.RetryReset, model.RetryGRPCUnavailable},
+			StatusCodes: []uint16{503},
+		},
 	}
 	for script, want := range map[string]end{
 		"":                     {1, "200", false, 0},
@@ -120,8 +134,12 @@ func TestPredict(t *testing.T) {
 		}
 	}
 	late := func(request, idle time.Duration) end {
-		d := model.Decision{Outcome: model.Forwarded, Timeouts: model.Timeouts{Request: model.Duration(request), Idle: model.Duration(idle)}}
-		return predict(d, Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 3 * time.Second}}})
+		d := model.Decision{
+			Outcome:  model.Forwarded,
+			Timeouts: model.Timeouts{Request: model.Duration(request), Idle: model.Duration(idle)},
+		}
+		return predict(d,
+			Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 3 * time.Second}}})
 	}
 	for _, c := range []struct{ request, idle time.Duration }{{1, 0}, {0, 1}, {1, 2}, {2, 1}} {
 		if have := late(c.request*time.Second, c.idle*time.Second); have != (end{1, "504", true, time.Second}) {

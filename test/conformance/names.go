@@ -52,7 +52,10 @@ func resolve(query []byte, names map[string][]netip.Addr) ([]byte, error) {
 	}
 	q := m.Questions[0]
 	m = dnsmessage.Message{
-		Header:    dnsmessage.Header{ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired, RecursionAvailable: true},
+		Header: dnsmessage.Header{
+			ID: m.ID, Response: true, Authoritative: true, RecursionDesired: m.RecursionDesired,
+			RecursionAvailable: true,
+		},
 		Questions: m.Questions,
 	}
 	addresses, known := names[q.Name.String()]

@@ -10,8 +10,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses of the pod and of the world outside on the wire between them, and the network of the destinations, which are
-// in the pod's own namespace.
+// Addresses of the pod and of the world outside on the wire between them, and the network of the destinations, which
+// are in the pod's own namespace.
 const (
 	podAddress   = "10.0.0.2"
 	worldAddress = "10.0.0.1"
@@ -81,7 +81,7 @@ func wire() (world *space, err error) {
 				if err := up("eth1", worldAddress+"/24"); err != nil {
 					return err
 				}
-				return local(dialled.String())
+				return local(dialed.String())
 			})
 		},
 	}
@@ -122,5 +122,8 @@ func local(network string) error {
 	if err != nil {
 		return err
 	}
-	return netlink.RouteAdd(&netlink.Route{LinkIndex: lo.Attrs().Index, Dst: dst, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL, Scope: unix.RT_SCOPE_HOST})
+	return netlink.RouteAdd(&netlink.Route{
+		LinkIndex: lo.Attrs().Index, Dst: dst, Type: unix.RTN_LOCAL, Table: unix.RT_TABLE_LOCAL,
+		Scope: unix.RT_SCOPE_HOST,
+	})
 }

@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// deviations is how far a share may be from what is expected, in standard deviations: chance alone goes as far once in a
-// million runs.
+// deviations is how far a share may be from what is expected, in standard deviations: chance alone goes as far once in
+// a million runs.
 const deviations = 5
 
 // patient is how often a line that plays with time may go wrong: on a busy machine others' time runs out, too.
@@ -130,7 +130,8 @@ func shares(targets []model.WeightedDestination, count map[string]int, n int) []
 		p := share(targets, t)
 		mean, spread := p*float64(n), deviations*math.Sqrt(p*(1-p)*float64(n))
 		if have := float64(count[t.Destination]); have == 0 || math.Abs(have-mean) > spread {
-			wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %s, want %.0f ± %.0f", count[t.Destination], n, t.Destination, mean, spread))
+			wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %s, want %.0f ± %.0f", count[t.Destination], n,
+				t.Destination, mean, spread))
 		}
 		delete(count, t.Destination)
 	}
@@ -161,7 +162,7 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 	}
 	if !l.Request.Protocol.Requests() {
 		if d.Outcome == model.PassedThrough {
-			differ("the address", seen.At, l.dialled())
+			differ("the address", seen.At, l.dialed())
 		}
 		return wrong
 	}
@@ -174,16 +175,18 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 	differ("the host", seen.Host, d.Request.Host)
 	switch d.Outcome {
 	case model.PassedThrough:
-		differ("the address", seen.At, l.dialled())
+		differ("the address", seen.At, l.dialed())
 	case model.Forwarded:
-		if !slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool { return t.Destination == seen.Who }) {
+		if !slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool {
+			return t.Destination == seen.Who
+		}) {
 			wrong = append(wrong, fmt.Sprintf("Envoy: it goes to %s, want %s", seen.Who, outcome(d)))
 		}
 	}
 	return wrong
 }
 
-func (l Line) dialled() string { return fmt.Sprintf("%s:%d", l.Request.Address, l.Request.Port) }
+func (l Line) dialed() string { return fmt.Sprintf("%s:%d", l.Request.Address, l.Request.Port) }
 
 const own = "an answer of the sidecar's own"
 

@@ -26,9 +26,10 @@ type pod struct {
 	tally *tally
 }
 
-// enter makes this process a pod with the sidecar of a workload, and everything that the lines need around it. The process
-// must have network, mount and process namespaces of its own.
-func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View, lines []Line) (*pod, *discovery, error) {
+// enter makes this process a pod with the sidecar of a workload, and everything that the lines need around it. The
+// process must have network, mount and process namespaces of its own.
+func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
+	lines []Line) (*pod, *discovery, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
 	}
@@ -63,8 +64,8 @@ const endpoints = 2
 // instance is who answers at the address of a pod that the case has. Which destination it is for, the address says.
 const instance = "instance"
 
-// destinations gives each host name its addresses, on all of which the destinations of that name answer, and has the pods that the
-// case shows answer on theirs. It returns the names.
+// destinations gives each host name its addresses, on all of which the destinations of that name answer, and has the
+// pods that the case shows answer on theirs. It returns the names.
 func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	names := map[string][]netip.Addr{}
 	instances := map[netip.AddrPort]model.Protocol{}
@@ -104,14 +105,16 @@ func (p *pod) application() error {
 	for _, in := range p.view.Inbound {
 		l := in.Listener
 		known[l.Port] = true
-		if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application, l.Protocol); err != nil {
+		if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application,
+			l.Protocol); err != nil {
 			return err
 		}
 	}
 	for _, l := range p.lines {
 		if l.Into && !known[l.Request.Port] {
 			known[l.Request.Port] = true
-			if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port), application, l.Request.Protocol); err != nil {
+			if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port), application,
+				l.Request.Protocol); err != nil {
 				return err
 			}
 		}
@@ -137,7 +140,8 @@ func (p *pod) outside() error {
 		if other := speaks[port]; other == protocol {
 			continue
 		} else if other != "" {
-			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on port %d", l.Number, other, protocol, port)
+			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on port %d", l.Number,
+				other, protocol, port)
 		}
 		speaks[port] = protocol
 		if err := p.listen(netip.AddrPortFrom(netip.IPv4Unspecified(), port), "world", protocol); err != nil {
@@ -164,8 +168,9 @@ func (p *pod) capture() error {
 	}
 	env := map[string]string{
 		capture.EnvEnabled: "1", capture.EnvUID: strconv.Itoa(sidecar.UID),
-		capture.EnvIngressPort: strconv.Itoa(sidecar.InboundPort), capture.EnvEgressPort: strconv.Itoa(sidecar.OutboundPort),
-		capture.EnvAppPorts: strings.Join(ports, ","),
+		capture.EnvIngressPort: strconv.Itoa(sidecar.InboundPort),
+		capture.EnvEgressPort:  strconv.Itoa(sidecar.OutboundPort),
+		capture.EnvAppPorts:    strings.Join(ports, ","),
 	}
 	c, err := capture.FromEnv(func(name string) (string, bool) { v, ok := env[name]; return v, ok })
 	if err != nil {
@@ -178,9 +183,10 @@ func (p *pod) capture() error {
 func (p *pod) caller(l Line) *caller {
 	var d net.Dialer
 	if !l.Into {
-		return newCaller(l, netip.AddrPortFrom(l.Request.Address, l.Request.Port), func(ctx context.Context, address string) (net.Conn, error) {
-			return d.DialContext(ctx, "tcp4", address)
-		})
+		return newCaller(l, netip.AddrPortFrom(l.Request.Address, l.Request.Port),
+			func(ctx context.Context, address string) (net.Conn, error) {
+				return d.DialContext(ctx, "tcp4", address)
+			})
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port)
 	return newCaller(l, to, func(ctx context.Context, address string) (conn net.Conn, err error) {

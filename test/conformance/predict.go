@@ -10,7 +10,8 @@ import (
 
 // grpcCodes are the gRPC status codes of cases, by their names in retry policies.
 var grpcCodes = map[string]int{
-	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12, "internal": 13, "unavailable": 14,
+	"cancelled": 1, "deadline-exceeded": 4, "not-found": 5, "resource-exhausted": 8, "unimplemented": 12,
+	"internal": 13, "unavailable": 14,
 }
 
 // Results of streams and of responses in several parts.
@@ -81,8 +82,8 @@ func predict(d model.Decision, l Line) end {
 	}
 }
 
-// continueResponse lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so does the end of the request's
-// time; what bounds one try bounds only how long it takes to begin.
+// continueResponse lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so
+// does the end of the request's time; what bounds one try bounds only how long it takes to begin.
 func continueResponse(e end, pauses []time.Duration, limit, idle time.Duration) end {
 	for _, pause := range pauses {
 		next := e.after + pause

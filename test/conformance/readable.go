@@ -52,7 +52,8 @@ func restyle(n *yaml.Node) int {
 // repeat writes policies that come again as references to the first one of their kind.
 func repeat(n *yaml.Node, seen map[string][]*yaml.Node) {
 	for i, child := range n.Content {
-		if n.Kind == yaml.MappingNode && i%2 == 1 && slices.Contains([]string{"retry", "retryPolicy", "circuitBreakers"}, n.Content[i-1].Value) {
+		if n.Kind == yaml.MappingNode && i%2 == 1 &&
+			slices.Contains([]string{"retry", "retryPolicy", "circuitBreakers"}, n.Content[i-1].Value) {
 			kind := n.Content[i-1].Value
 			same := func(o *yaml.Node) bool { return equal(o, child) }
 			if j := slices.IndexFunc(seen[kind], same); j >= 0 {

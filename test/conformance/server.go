@@ -28,7 +28,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Headers by which the client numbers its requests and says how they are to be answered, and by which a server tells what it got.
+// Headers by which the client numbers its requests and says how they are to be answered, and by which a server tells
+// what it got.
 const (
 	idHeader     = "x-seam-id"
 	scriptHeader = "x-seam-script"

@@ -40,7 +40,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 			run(t, "get", "secrets,configmaps", "-n", "anymesh-system", "-o", "name")
 	}
 	before := everything()
-	out, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "dry", "tally", ""), "create", "--dry-run=server", "-o", "json", "-f", "-")
+	out, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "dry", "tally", ""), "create",
+		"--dry-run=server", "-o", "json", "-f", "-")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -55,7 +56,8 @@ func TestDryRunWritesNothing(t *testing.T) {
 // Pods that no VirtualNode selects, or several, are answered in the words that App Mesh had.
 func TestPodsWithoutAPlaceAreRefused(t *testing.T) {
 	_, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "stray", "nothing", ""), "create", "-f", "-")
-	if err == nil || !strings.Contains(err.Error(), "sidecarInject enabled but no matching VirtualNode or VirtualGateway found") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "sidecarInject enabled but no matching VirtualNode or VirtualGateway found") {
 		t.Errorf("a pod that nothing selects: %v", err)
 	}
 	apply(t, `
@@ -65,12 +67,13 @@ metadata: {namespace: colors, name: tally-too}
 spec: {podSelector: {matchLabels: {app: tally}}}
 `)
 	_, err = kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "torn", "tally", ""), "create", "-f", "-")
-	if err == nil || !strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod colors/torn: tally,tally-too") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod colors/torn: tally,tally-too") {
 		t.Errorf("a pod that two select: %v", err)
 	}
 }
 
-// Pods of the host's network, of namespaces that are not labelled, and our own are left as they are.
+// Pods of the host's network, of namespaces that are not labeled, and our own are left as they are.
 func TestPodsThatAreLeftAlone(t *testing.T) {
 	for name, manifest := range map[string]string{
 		"hostNetwork":       fmt.Sprintf(podManifest, "colors", "host", "tally", "hostNetwork: true"),
@@ -88,7 +91,8 @@ func TestPodsThatAreLeftAlone(t *testing.T) {
 	}
 }
 
-// What no mesh could carry is refused with the field's path, on creation and on updates; references to what is not there are not.
+// What no mesh could carry is refused with the field's path, on creation and on updates; references to what is not
+// there are not.
 func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 	router := func(match, node string) string {
 		return fmt.Sprintf(`
@@ -105,11 +109,13 @@ spec:
 `, match, node)
 	}
 	const bad, want = `path: {regex: "/(unclosed"}`, "spec.routes[0].httpRoute.match.path.regex: not a regular expression"
-	if _, err := kubectlInput(t.Context(), router(bad, "color-red"), "create", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := kubectlInput(t.Context(), router(bad, "color-red"), "create", "-f", "-"); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("creation is answered with %v, want %s", err, want)
 	}
 	apply(t, router("prefix: /", "nobody"))
-	if _, err := kubectlInput(t.Context(), router(bad, "nobody"), "apply", "-f", "-"); err == nil || !strings.Contains(err.Error(), want) {
+	if _, err := kubectlInput(t.Context(), router(bad, "nobody"), "apply", "-f", "-"); err == nil ||
+		!strings.Contains(err.Error(), want) {
 		t.Errorf("an update is answered with %v, want %s", err, want)
 	}
 }

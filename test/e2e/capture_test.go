@@ -11,14 +11,16 @@ import (
 // podIPs gives the IPv4 and the IPv6 address of the pod with a label.
 func podIPs(t *testing.T, namespace, label string) [2]string {
 	t.Helper()
-	ips := strings.Fields(run(t, "-n", namespace, "get", "pods", "-l", label, "-o", "jsonpath={.items[0].status.podIPs[*].ip}"))
+	ips := strings.Fields(run(t, "-n", namespace, "get", "pods", "-l", label, "-o",
+		"jsonpath={.items[0].status.podIPs[*].ip}"))
 	if len(ips) != 2 || strings.Contains(ips[0], ":") || !strings.Contains(ips[1], ":") {
 		t.Fatalf("addresses of the pod %s: %v; want one of each family", label, ips)
 	}
 	return [2]string{ips[0], ips[1]}
 }
 
-// callerManifests run a pod of the mesh, without backends of its own, whose annotations let some traffic go past the sidecar.
+// callerManifests run a pod of the mesh, without backends of its own, whose annotations let some traffic go past the
+// sidecar.
 const callerManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
@@ -73,7 +75,8 @@ func TestOutboundCapture(t *testing.T) {
 			for _, ip := range ips {
 				for port, reached := range map[int]bool{8080: test.a, 7070: test.b} {
 					o, err := callFrom(t.Context(), "caller", hostPort(ip, port))
-					if err := want(o, err, reached && o.Version == "outside" || !reached && refused(o), fmt.Sprintf("reached: %v", reached)); err != nil {
+					if err := want(o, err, reached && o.Version == "outside" || !reached && refused(o),
+						fmt.Sprintf("reached: %v", reached)); err != nil {
 						t.Errorf("%s: %v", hostPort(ip, port), err)
 					}
 				}

@@ -18,7 +18,8 @@ import (
 // runVerb runs an anymesh command on the cluster and returns its output and exit code.
 func runVerb(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
-	c := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "anymesh"), append(args, "--kubeconfig", lab.kubeconfig)...)
+	c := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "anymesh"),
+		append(args, "--kubeconfig", lab.kubeconfig)...)
 	var printed, errOutput bytes.Buffer
 	c.Stdout, c.Stderr = &printed, &errOutput
 	err := c.Run()
@@ -45,7 +46,11 @@ func wantOutput(t *testing.T, texts []string, args ...string) {
 
 // The output of explain must agree with real requests.
 func TestExplainMatchesTraffic(t *testing.T) {
-	wantOutput(t, []string{"75.0%", "color-red_colors", "VirtualRouter colors/color spec.routes[0].httpRoute", "1 of 1 instance is ready", "request 10s"},
+	wantOutput(t,
+		[]string{
+			"75.0%", "color-red_colors", "VirtualRouter colors/color spec.routes[0].httpRoute",
+			"1 of 1 instance is ready", "request 10s",
+		},
 		"explain", "--from", "colors/front", colorURL)
 	out, code := runVerb(t, "explain", "--from", "front", "-n", "colors", "http://color-red.colors.svc.cluster.local:8080/")
 	if code != 1 || !strings.Contains(out, "responds with status 404") {
@@ -58,10 +63,12 @@ func TestExplainMatchesTraffic(t *testing.T) {
 }
 
 func TestDescribePod(t *testing.T) {
-	pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o", "jsonpath={.items[0].metadata.name}"))
+	pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o",
+		"jsonpath={.items[0].metadata.name}"))
 	wantOutput(t, []string{"is an instance of VirtualNode colors/front", "store.colors.svc.cluster.local:9000 tcp", "spiffe://cluster.local/ns/colors/sa/default"},
 		"describe", "pod", pod, "-n", "colors")
-	wantOutput(t, []string{"VirtualNode colors/front", "color.colors.svc.cluster.local:8080"}, "describe", "service", "color", "-n", "colors")
+	wantOutput(t, []string{"VirtualNode colors/front", "color.colors.svc.cluster.local:8080"}, "describe", "service",
+		"color", "-n", "colors")
 }
 
 func TestGraph(t *testing.T) {
@@ -101,7 +108,11 @@ func TestProxyStatusAndConfig(t *testing.T) {
 		return nil
 	})
 	wantOutput(t, []string{"colors/front_colors", "synced"}, "proxy", "status")
-	wantOutput(t, []string{"listener lds_egress_0.0.0.0_15001", "75.0% cds_egress_colors_color-red_colors_http_8080", "path begins with /"},
+	wantOutput(t,
+		[]string{
+			"listener lds_egress_0.0.0.0_15001", "75.0% cds_egress_colors_color-red_colors_http_8080",
+			"path begins with /",
+		},
 		"proxy", "config", "front", "-n", "colors")
 }
 

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// poolManifests are a service that is found through awsCloudMap. Its pods have the readiness gate that App Mesh gave them, and answer
-// with their own name. The Service is there for its name alone.
+// poolManifests are a service that is found through awsCloudMap. Its pods have the readiness gate that App Mesh gave
+// them, and answer with their own name. The Service is there for its name alone.
 const poolManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualService
@@ -52,11 +52,13 @@ spec:
 
 const poolURL = "http://pool.colors.svc.cluster.local:8080/"
 
-// Pods behind awsCloudMap become ready though nobody else opens their gate, get traffic as they come, and lose none as they go.
+// Pods behind awsCloudMap become ready though nobody else opens their gate, get traffic as they come, and lose none as
+// they go.
 func TestCloudMapFollowsPods(t *testing.T) {
 	apply(t, poolManifests)
 	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
-	patchBackends(t, `[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"pool"}}}}]`)
+	patchBackends(t,
+		`[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"pool"}}}}]`)
 	waitReady(t, "colors", "deployment/pool")
 	run(t, "-n", "colors", "scale", "deployment/pool", "--replicas=3")
 	waitReady(t, "colors", "deployment/pool")
@@ -68,7 +70,8 @@ func TestCloudMapFollowsPods(t *testing.T) {
 		return nil
 	})
 
-	gone := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o", "jsonpath={.items[*].metadata.name}"))[0]
+	gone := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
+		"jsonpath={.items[*].metadata.name}"))[0]
 	done := make(chan map[string]int)
 	go func() { done <- callsFrom(t, "front", poolURL, 6000) }()
 	run(t, "-n", "colors", "delete", "pod", gone)
@@ -98,7 +101,8 @@ func failures(counts map[string]int) map[string]int {
 
 func patchBackends(t *testing.T, patch string) {
 	t.Helper()
-	if _, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=json", "-p", patch); err != nil {
+	if _, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=json",
+		"-p", patch); err != nil {
 		t.Error(err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"time"
 )
 
-// Namespace parcels takes part in the second dialect by its label. Its VirtualServices share their kind's name with those of App Mesh.
-// receiver gets its port from the chart's value, and its pod has the readiness gate of the controller that is gone.
+// Namespace parcels takes part in the second dialect by its label. Its VirtualServices share their kind's name with
+// those of App Mesh. receiver gets its port from the chart's value, and its pod has the readiness gate of the
+// controller that is gone.
 const dialectsManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: parcels, labels: {parcel.example.com/member: "yes"}}}
 ---
@@ -55,14 +56,16 @@ func dialectsSideBySide(t *testing.T) {
 		if got != "9090 receiver.parcels.svc.cluster.local" {
 			t.Errorf("defaults: %s", got)
 		}
-		_, err := kubectl(t.Context(), "-n", "parcels", "patch", parcelKind, "receiver", "--type=merge", "-p", `{"spec":{"app":"other"}}`)
+		_, err := kubectl(t.Context(), "-n", "parcels", "patch", parcelKind, "receiver", "--type=merge", "-p",
+			`{"spec":{"app":"other"}}`)
 		if err == nil || !strings.Contains(err.Error(), "spec.app cannot change") {
 			t.Errorf("validation: %v", err)
 		}
 	})
 	t.Run("readiness gate", func(t *testing.T) {
 		waitReady(t, "parcels", "deployment/receiver")
-		got := run(t, "-n", "parcels", "get", "pods", "-l", "app=receiver", "-o", `jsonpath={.items[*].status.conditions[?(@.type=="parcel.example.com/registered")].message}`)
+		got := run(t, "-n", "parcels", "get", "pods", "-l", "app=receiver", "-o",
+			`jsonpath={.items[*].status.conditions[?(@.type=="parcel.example.com/registered")].message}`)
 		if got != "there is no depot to register with" {
 			t.Errorf("message %q", got)
 		}
@@ -82,7 +85,8 @@ func dialectsSideBySide(t *testing.T) {
 	})
 	t.Run("status", func(t *testing.T) {
 		eventually(t, 10*time.Second, "a condition", func() error {
-			got := run(t, "-n", "parcels", "get", parcelKind, "receiver", "-o", "jsonpath={.status.conditions[0].type} {.status.conditions[0].status}")
+			got := run(t, "-n", "parcels", "get", parcelKind, "receiver", "-o",
+				"jsonpath={.status.conditions[0].type} {.status.conditions[0].status}")
 			if got != "Served True" {
 				return fmt.Errorf("condition %q", got)
 			}
@@ -122,7 +126,8 @@ func lintTwoDialects(t *testing.T) {
 		}
 	}
 	out, err := command(t.Context(), "", extendedProgram(), "lint", "-f", folder)
-	if err == nil || !hasLine(out, "VirtualService nowhere/lost", "has no label parcel.example.com/member: yes") || !strings.Contains(out, "appmesh.yaml") {
+	if err == nil || !hasLine(out, "VirtualService nowhere/lost", "has no label parcel.example.com/member: yes") ||
+		!strings.Contains(out, "appmesh.yaml") {
 		t.Errorf("%v\n%s", err, out)
 	}
 }
@@ -138,7 +143,8 @@ func claimedTwice(t *testing.T) {
 `)
 	pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: both, labels: {app: both}}, spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
 	_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
-	if err == nil || !strings.Contains(err.Error(), "VirtualNode both/one of App Mesh, VirtualService both/two of Parcel") {
+	if err == nil ||
+		!strings.Contains(err.Error(), "VirtualNode both/one of App Mesh, VirtualService both/two of Parcel") {
 		t.Errorf("got %v", err)
 	}
 }

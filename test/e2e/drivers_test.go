@@ -12,8 +12,9 @@ import (
 
 const pickURL = "http://pick.drivers.svc.cluster.local:8080/"
 
-// Pods of one mesh have different drivers: left and two-tiny the one of the test, right, one and two have Envoy. left and right call the
-// service pick, which is one and two, and the TCP service store of the example, whose sidecars are Envoys.
+// Pods of one mesh have different drivers: left and two-tiny the one of the test, right, one and two have Envoy. left
+// and right call the service pick, which is one and two, and the TCP service store of the example, whose sidecars are
+// Envoys.
 const driversManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: drivers, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}}
 ---
@@ -139,17 +140,21 @@ func driversServeSideBySide(t *testing.T) {
 		reaches(t, "left", "one", "two", "two-tiny")
 	})
 	t.Run("people see which is which", func(t *testing.T) {
-		if got := extendedShows(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/right-", " envoy ") {
+		if got := extendedShows(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
+			!hasLine(got, "drivers/right-", " envoy ") {
 			t.Errorf("proxy status:\n%s", got)
 		}
-		if got := extendedShows(t, "describe", "virtualnode/two", "-n", "drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
+		if got := extendedShows(t, "describe", "virtualnode/two", "-n",
+			"drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
 			t.Errorf("describe:\n%s", got)
 		}
-		if got := extendedShows(t, "proxy", "config", "two", "-n", "drivers", "--driver", "tiny"); !strings.Contains(got, `"name": "view"`) {
+		if got := extendedShows(t, "proxy", "config", "two", "-n", "drivers", "--driver",
+			"tiny"); !strings.Contains(got, `"name": "view"`) {
 			t.Errorf("proxy config:\n%s", got)
 		}
 		eventually(t, 10*time.Second, "a finding that names the driver", func() error {
-			got := run(t, "-n", "drivers", "get", "virtualrouter.appmesh.k8s.aws", "pick", "-o", "jsonpath={.status.conditions}")
+			got := run(t, "-n", "drivers", "get", "virtualrouter.appmesh.k8s.aws", "pick", "-o",
+				"jsonpath={.status.conditions}")
 			if !strings.Contains(got, "driver tiny does not support route.") || strings.Contains(got, "driver envoy") {
 				return fmt.Errorf("the conditions are %s", got)
 			}
@@ -170,7 +175,8 @@ func driversServeSideBySide(t *testing.T) {
 // migrate takes left from one driver to the other, by the annotation of its template.
 func migrate(t *testing.T) {
 	t.Helper()
-	run(t, "-n", "drivers", "patch", "deployment", "left", "-p", `{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"envoy"}}}}}`)
+	run(t, "-n", "drivers", "patch", "deployment", "left", "-p",
+		`{"spec":{"template":{"metadata":{"annotations":{"anymesh.dev/sidecarClass":"envoy"}}}}}`)
 	for ended := false; !ended; {
 		_, err := kubectl(t.Context(), "-n", "drivers", "rollout", "status", "deployment", "left", "--timeout=100ms")
 		ended = err == nil

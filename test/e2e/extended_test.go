@@ -16,8 +16,8 @@ const (
 	tinyImage     = "anymesh.dev/tiny:extended"
 )
 
-// TestThirdPartyExtensions has the program of a third party: with a driver of its own beside Envoy, and a dialect of its own beside App
-// Mesh.
+// TestThirdPartyExtensions has the program of a third party: with a driver of its own beside Envoy, and a dialect of
+// its own beside App Mesh.
 func TestThirdPartyExtensions(t *testing.T) {
 	extend(t)
 	t.Run("drivers", driversServeSideBySide)
@@ -68,7 +68,8 @@ func extend(t *testing.T) {
 		}
 	})
 	// The chart of the extended program has the second dialect's kinds, webhooks and rights.
-	if _, err := command(t.Context(), "", extendedProgram(), "install", "--kubeconfig", lab.kubeconfig, "--values", values); err != nil {
+	if _, err := command(t.Context(), "", extendedProgram(), "install", "--kubeconfig", lab.kubeconfig, "--values",
+		values); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -36,15 +36,18 @@ const controlPlaneName = "anymesh.anymesh-system.svc.cluster.local"
 // forward makes a port of the control plane reachable, as kubectl port-forward does.
 func forward(t *testing.T, port int) string {
 	t.Helper()
-	pod := strings.TrimSpace(run(t, "-n", "anymesh-system", "get", "pods", "-l", "app.kubernetes.io/name=anymesh", "-o", "jsonpath={.items[0].metadata.name}"))
+	pod := strings.TrimSpace(run(t, "-n", "anymesh-system", "get", "pods", "-l", "app.kubernetes.io/name=anymesh", "-o",
+		"jsonpath={.items[0].metadata.name}"))
 	upgrade, upgrader, err := spdy.RoundTripperFor(lab.config)
 	if err != nil {
 		t.Fatal(err)
 	}
-	u := lab.kube.CoreV1().RESTClient().Post().Namespace("anymesh-system").Resource("pods").Name(pod).SubResource("portforward").URL()
+	u := lab.kube.CoreV1().RESTClient().Post().
+		Namespace("anymesh-system").Resource("pods").Name(pod).SubResource("portforward").URL()
 	dialer := spdy.NewDialer(upgrader, &http.Client{Transport: upgrade}, http.MethodPost, u)
 	stop, ready := make(chan struct{}), make(chan struct{})
-	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
+	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"}, []string{fmt.Sprintf("0:%d", port)},
+		stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,10 +70,13 @@ func forward(t *testing.T, port int) string {
 func token(t *testing.T, pod *corev1.Pod, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
-		Audiences:      []string{audience},
-		BoundObjectRef: &authenticationv1.BoundObjectReference{Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID},
+		Audiences: []string{audience},
+		BoundObjectRef: &authenticationv1.BoundObjectReference{
+			Kind: "Pod", APIVersion: "v1", Name: pod.Name, UID: pod.UID,
+		},
 	}}
-	answer, err := lab.kube.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(t.Context(), pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
+	answer, err := lab.kube.CoreV1().ServiceAccounts(pod.Namespace).CreateToken(t.Context(),
+		pod.Spec.ServiceAccountName, request, metav1.CreateOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -107,7 +113,9 @@ func sign(t *testing.T, address, bearer string) (tls.Certificate, int) {
 		t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+bearer)
-	client := &http.Client{Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots(t), ServerName: controlPlaneName}}}
+	client := &http.Client{
+		Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots(t), ServerName: controlPlaneName}},
+	}
 	response, err := client.Do(request)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +140,9 @@ func discover(t *testing.T, address string, certificates []tls.Certificate, node
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
-	creds := credentials.NewTLS(&tls.Config{RootCAs: roots(t), ServerName: controlPlaneName, Certificates: certificates})
+	creds := credentials.NewTLS(&tls.Config{
+		RootCAs: roots(t), ServerName: controlPlaneName, Certificates: certificates,
+	})
 	conn, err := grpc.NewClient("passthrough:///"+address, grpc.WithTransportCredentials(creds))
 	if err != nil {
 		t.Fatal(err)

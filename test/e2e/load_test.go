@@ -64,11 +64,14 @@ func appMesh(t *testing.T, resource, namespace string) dynamic.ResourceInterface
 	if err != nil {
 		t.Fatal(err)
 	}
-	return client.Resource(schema.GroupVersionResource{Group: "appmesh.k8s.aws", Version: "v1beta2", Resource: resource}).Namespace(namespace)
+	return client.Resource(schema.GroupVersionResource{
+		Group: "appmesh.k8s.aws", Version: "v1beta2", Resource: resource,
+	}).Namespace(namespace)
 }
 
-// routesOf gives the n-th of the routers that color has during the test: weights and timeouts differ in all of them, every other
-// one has more routes than the one before, of every kind of condition. The last route always takes what is left.
+// routesOf gives the n-th of the routers that color has during the test: weights and timeouts differ in all of them,
+// every other one has more routes than the one before, of every kind of condition. The last route always takes what is
+// left.
 func routesOf(n int) string {
 	target := func(red, blue int) string {
 		return fmt.Sprintf(`"action":{"weightedTargets":[{"virtualNodeRef":{"name":"color-red"},"weight":%d},{"virtualNodeRef":{"name":"color-blue"},"weight":%d}]}`, red, blue)
@@ -103,14 +106,16 @@ func TestRouteEditsLoseNothing(t *testing.T) {
 	routes, _, _ := unstructured.NestedSlice(before.Object, "spec", "routes")
 	t.Cleanup(func() {
 		old, _ := json.Marshal(map[string]any{"spec": map[string]any{"routes": routes}})
-		if _, err := routers.Patch(contextOf(t), "color", types.MergePatchType, old, metav1.PatchOptions{}); err != nil {
+		if _, err := routers.Patch(contextOf(t), "color", types.MergePatchType, old,
+			metav1.PatchOptions{}); err != nil {
 			t.Error(err)
 		}
 	})
 	const burst = 10
 	underSteadyLoad(t, func() {
 		for n := range 100 {
-			edited, err := routers.Patch(t.Context(), "color", types.MergePatchType, []byte(routesOf(n)), metav1.PatchOptions{})
+			edited, err := routers.Patch(t.Context(), "color", types.MergePatchType, []byte(routesOf(n)),
+				metav1.PatchOptions{})
 			if err != nil {
 				t.Fatalf("edit %d: %v", n, err)
 			}
@@ -154,10 +159,12 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 	}
 	t.Cleanup(func() {
 		for _, name := range both {
-			if _, err := kubectl(contextOf(t), "-n", "colors", "scale", "deployment", name, "--replicas=1"); err != nil {
+			if _, err := kubectl(contextOf(t), "-n", "colors", "scale", "deployment", name,
+				"--replicas=1"); err != nil {
 				t.Error(err)
 			}
-			if _, err := kubectl(contextOf(t), "-n", "colors", "rollout", "status", "deployment/"+name, "--timeout=60s"); err != nil {
+			if _, err := kubectl(contextOf(t), "-n", "colors", "rollout", "status", "deployment/"+name,
+				"--timeout=60s"); err != nil {
 				t.Error(err)
 			}
 		}
@@ -173,7 +180,8 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 		}
 		for range 4 {
 			for _, version := range []string{"red", "blue"} {
-				pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "version=" + version})
+				pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(),
+					metav1.ListOptions{LabelSelector: "version=" + version})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -181,7 +189,8 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 					if pod.DeletionTimestamp != nil {
 						continue
 					}
-					if err := lab.kube.CoreV1().Pods("colors").Delete(t.Context(), pod.Name, metav1.DeleteOptions{}); err != nil {
+					if err := lab.kube.CoreV1().Pods("colors").Delete(t.Context(), pod.Name,
+						metav1.DeleteOptions{}); err != nil {
 						t.Fatal(err)
 					}
 					break
@@ -192,8 +201,8 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 	})
 }
 
-// brokenManifests are wrong in one way each, next to color and in its place. What no mesh could carry is not among them: admission
-// refuses it.
+// brokenManifests are wrong in one way each, next to color and in its place. What no mesh could carry is not among
+// them: admission refuses it.
 const brokenManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualRouter

@@ -1,7 +1,8 @@
-// Package e2e tests Anymesh as its users run it: on a real Kubernetes, with the real Envoy, through kubectl and client-go.
+// Package e2e tests Anymesh as its users run it: on a real Kubernetes, with the real Envoy, through kubectl and
+// client-go.
 //
-// One cluster serves all tests. It has Anymesh and the colors example, whose front calls nobody on its own: tests make it
-// call. The programs are taken from the folder that ANYMESH_BIN names, or from bin.
+// One cluster serves all tests. It has Anymesh and the colors example, whose front calls nobody on its own: tests make
+// it call. The programs are taken from the folder that ANYMESH_BIN names, or from bin.
 package e2e
 
 import (
@@ -120,7 +121,8 @@ func kubectl(ctx context.Context, args ...string) (string, error) {
 }
 
 func kubectlInput(ctx context.Context, input string, args ...string) (string, error) {
-	return command(ctx, input, filepath.Join(lab.bin, "anymesh"), append([]string{"sandbox", "kubectl", "--name", lab.name, "--"}, args...)...)
+	return command(ctx, input, filepath.Join(lab.bin, "anymesh"),
+		append([]string{"sandbox", "kubectl", "--name", lab.name, "--"}, args...)...)
 }
 
 // command runs a program and gives what it printed; the error holds its complaints.
@@ -130,7 +132,8 @@ func command(ctx context.Context, input, program string, args ...string) (string
 	var out, complaints bytes.Buffer
 	c.Stdout, c.Stderr = &out, &complaints
 	if err := c.Run(); err != nil {
-		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err, complaints.String())
+		return out.String(), fmt.Errorf("%s %s: %w\n%s", filepath.Base(program), strings.Join(args, " "), err,
+			complaints.String())
 	}
 	return out.String(), nil
 }
@@ -163,7 +166,8 @@ func eventually(t *testing.T, within time.Duration, what string, check func() er
 func apply(t *testing.T, manifests string) {
 	t.Helper()
 	t.Cleanup(func() {
-		if _, err := kubectlInput(context.Background(), manifests, "delete", "--ignore-not-found", "--wait=true", "--timeout=60s", "-f", "-"); err != nil {
+		if _, err := kubectlInput(context.Background(), manifests, "delete", "--ignore-not-found", "--wait=true",
+			"--timeout=60s", "-f", "-"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -225,7 +229,8 @@ func want(o outcome, err error, ok bool, wish string) error {
 		return err
 	}
 	if !ok {
-		return fmt.Errorf("want %s, got status %d, version %q, error %q, body %.200q", wish, o.Status, o.Version, o.Error, o.Body)
+		return fmt.Errorf("want %s, got status %d, version %q, error %q, body %.200q", wish, o.Status, o.Version,
+			o.Error, o.Body)
 	}
 	return nil
 }

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef, finalizers, ARNs and conditions; pods
-// with the Cloud Map readiness gate; a controller Deployment; and webhook configurations without a server.
+// setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef,
+// finalizers, ARNs and conditions; pods with the Cloud Map readiness gate; a controller Deployment; and webhook
+// configurations without a server.
 func (m *migrating) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
@@ -21,11 +22,15 @@ func (m *migrating) setUpOldController() {
 		"virtualrouter/cart": "/virtualRouter/cart_shop",
 	} {
 		kind, name, _ := strings.Cut(object, "/")
-		full := map[string]string{"mesh": "Mesh", "virtualnode": "VirtualNode", "virtualservice": "VirtualService", "virtualrouter": "VirtualRouter"}[kind]
+		full := map[string]string{
+			"mesh": "Mesh", "virtualnode": "VirtualNode", "virtualservice": "VirtualService",
+			"virtualrouter": "VirtualRouter",
+		}[kind]
 		field := strings.ToLower(full[:1]) + full[1:] + "ARN"
 		status := fmt.Sprintf(`{"status":{%q:"arn:aws:appmesh:us-west-2:123456789012:mesh/shop%s","observedGeneration":1,
 			"conditions":[{"type":"%sActive","status":"True","lastTransitionTime":"2025-01-01T00:00:00Z"}]}}`, field, arn, full)
-		m.must("-n", "shop", "patch", kind+".appmesh.k8s.aws", name, "--subresource=status", "--type=merge", "-p", status)
+		m.must("-n", "shop", "patch", kind+".appmesh.k8s.aws", name, "--subresource=status", "--type=merge", "-p",
+			status)
 	}
 	m.apply(oldWorkloads)
 	m.must("-n", "appmesh-system", "rollout", "status", "deployment/appmesh-controller", "--timeout=60s")
@@ -128,7 +133,8 @@ spec:
 `
 
 func workload(namespace, name, labels, args string) string {
-	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name, "LABELS", labels, "ARGS", args).Replace(oldWorkload)
+	return strings.NewReplacer("NAMESPACE", namespace, "NAME", name, "LABELS", labels, "ARGS",
+		args).Replace(oldWorkload)
 }
 
 // oldPod is one that the old injector has seen: it gave it the gate, which pods that are created anew do not have.

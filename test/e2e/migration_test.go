@@ -26,8 +26,8 @@ type migrating struct {
 
 const isReady = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 
-// TestMigration follows docs/migration.md, with the commands that the page has: from a cluster as the App Mesh controller left it, over
-// traffic, to the deletion of everything in the worst order, and back.
+// TestMigration follows docs/migration.md, with the commands that the page has: from a cluster as the App Mesh
+// controller left it, over traffic, to the deletion of everything in the worst order, and back.
 func TestMigration(t *testing.T) {
 	m := newMigrating(t)
 	m.setUpOldController()
@@ -54,7 +54,8 @@ func TestMigration(t *testing.T) {
 		}
 		return nil
 	})
-	if pods := m.must("-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].spec.initContainers[*].name}"); strings.Count(pods, "envoy") < 3 {
+	if pods := m.must("-n", "shop", "get", "pods", "-o",
+		"jsonpath={.items[*].spec.initContainers[*].name}"); strings.Count(pods, "envoy") < 3 {
 		t.Errorf("sidecars: %s", pods)
 	}
 	m.copies()
@@ -69,12 +70,14 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-// deleteInBadOrder deletes the Mesh first, and what others refer to before them. Nothing hangs, and the Mesh says for whom it waits.
+// deleteInBadOrder deletes the Mesh first, and what others refer to before them. Nothing hangs, and the Mesh says for
+// whom it waits.
 func (m *migrating) deleteInBadOrder() {
 	m.Helper()
 	m.must("delete", "mesh.appmesh.k8s.aws", "shop", "--wait=false")
 	m.eventually("the Mesh says for whom it waits", func() error {
-		events := m.must("get", "events", "--all-namespaces", "--field-selector", "reason=PendingMembersDeletion", "-o", "jsonpath={.items[*].message}{.items[*].note}")
+		events := m.must("get", "events", "--all-namespaces", "--field-selector", "reason=PendingMembersDeletion", "-o",
+			"jsonpath={.items[*].message}{.items[*].note}")
 		if !strings.Contains(events, "VirtualNode shop/cart-v1") {
 			return fmt.Errorf("events: %q", events)
 		}
@@ -82,21 +85,25 @@ func (m *migrating) deleteInBadOrder() {
 	})
 	m.must("-n", "shop", "delete", "--timeout=30s", "virtualnode.appmesh.k8s.aws", "cart-v1", "cart-v2")
 	m.eventually("who refers to what is gone is told", func() error {
-		got := m.must("-n", "shop", "get", "virtualrouter.appmesh.k8s.aws", "cart", "-o", "jsonpath={.status.conditions[0].reason}")
+		got := m.must("-n", "shop", "get", "virtualrouter.appmesh.k8s.aws", "cart", "-o",
+			"jsonpath={.status.conditions[0].reason}")
 		if got != "ReferenceNotFound" {
 			return fmt.Errorf("reason %q", got)
 		}
 		return nil
 	})
 	m.must("get", "mesh.appmesh.k8s.aws", "shop")
-	m.must("-n", "shop", "delete", "--timeout=30s", "virtualrouter.appmesh.k8s.aws/cart", "virtualservice.appmesh.k8s.aws/cart", "virtualnode.appmesh.k8s.aws/front")
+	m.must("-n", "shop", "delete", "--timeout=30s", "virtualrouter.appmesh.k8s.aws/cart",
+		"virtualservice.appmesh.k8s.aws/cart", "virtualnode.appmesh.k8s.aws/front")
 	m.must("wait", "--for=delete", "mesh.appmesh.k8s.aws/shop", "--timeout=30s")
 }
 
 // copies checks what the page's first step has kept.
 func (m *migrating) copies() {
 	m.Helper()
-	for file, part := range map[string]string{"appmesh-objects.yaml": "kind: VirtualRouter", "webhooks.yaml": "mpod.appmesh.k8s.aws"} {
+	for file, part := range map[string]string{
+		"appmesh-objects.yaml": "kind: VirtualRouter", "webhooks.yaml": "mpod.appmesh.k8s.aws",
+	} {
 		text, err := os.ReadFile(filepath.Join(m.dir, file))
 		if err != nil || !strings.Contains(string(text), part) {
 			m.Errorf("the copy %s lacks %q: %v", file, part, err)
@@ -107,7 +114,10 @@ func (m *migrating) copies() {
 // allAre checks condition and ARN of every object.
 func (m *migrating) allAre(want string) error {
 	m.Helper()
-	for kind, field := range map[string]string{"mesh": "meshARN", "virtualnode": "virtualNodeARN", "virtualservice": "virtualServiceARN", "virtualrouter": "virtualRouterARN"} {
+	for kind, field := range map[string]string{
+		"mesh": "meshARN", "virtualnode": "virtualNodeARN", "virtualservice": "virtualServiceARN",
+		"virtualrouter": "virtualRouterARN",
+	} {
 		out := m.must("get", kind+".appmesh.k8s.aws", "--all-namespaces", "-o",
 			`jsonpath={range .items[*]}{.status.conditions[0].status} {.status.`+field+`} {.status.conditions[0].reason}{"\n"}{end}`)
 		for line := range strings.Lines(out) {
@@ -140,7 +150,8 @@ func commandsOf(t *testing.T, section string) []string {
 
 func newMigrating(t *testing.T) *migrating {
 	m := &migrating{T: t, name: fmt.Sprintf("migration-%d", os.Getpid()), path: t.TempDir(), dir: t.TempDir()}
-	out, err := anymesh(t.Context(), "sandbox", "up", "--name", m.name, "--output", "json", "--images", filepath.Join(root, "examples/images.yaml"))
+	out, err := anymesh(t.Context(), "sandbox", "up", "--name", m.name, "--output", "json", "--images",
+		filepath.Join(root, "examples/images.yaml"))
 	t.Cleanup(func() {
 		if _, err := anymesh(context.Background(), "sandbox", "down", "--name", m.name); err != nil {
 			t.Error(err)
@@ -179,7 +190,8 @@ func newMigrating(t *testing.T) *migrating {
 func (m *migrating) follow(blocks []string) {
 	m.Helper()
 	for _, block := range blocks {
-		script := fmt.Sprintf("set -e; cd %s; export PATH=%s:$PATH KUBECONFIG=%s\n%s", m.dir, m.path, m.kubeconfig, block)
+		script := fmt.Sprintf("set -e; cd %s; export PATH=%s:$PATH KUBECONFIG=%s\n%s", m.dir, m.path, m.kubeconfig,
+			block)
 		if out, err := command(m.Context(), "", "bash", "-c", script); err != nil {
 			m.Fatalf("%v\n%s", err, out)
 		}
@@ -187,7 +199,8 @@ func (m *migrating) follow(blocks []string) {
 }
 
 func (m *migrating) kubectl(input string, args ...string) (string, error) {
-	return command(m.Context(), input, filepath.Join(lab.bin, "anymesh"), append([]string{"sandbox", "kubectl", "--name", m.name, "--"}, args...)...)
+	return command(m.Context(), input, filepath.Join(lab.bin, "anymesh"),
+		append([]string{"sandbox", "kubectl", "--name", m.name, "--"}, args...)...)
 }
 
 func (m *migrating) must(args ...string) string {

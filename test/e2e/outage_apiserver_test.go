@@ -11,8 +11,10 @@ import (
 
 func apiServerAway(t *testing.T) {
 	at, fixed := sidecars(t), planes(t)
-	tally := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=tally", "-o", "jsonpath={.items[0].metadata.name}"))
-	second := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=second", "-o", "jsonpath={.items[0].status.podIP}"))
+	tally := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=tally", "-o",
+		"jsonpath={.items[0].metadata.name}"))
+	second := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=second", "-o",
+		"jsonpath={.items[0].status.podIP}"))
 	address := strings.TrimSpace(run(t, "-n", "colors", "get", "pod", tally, "-o", "jsonpath={.status.podIP}"))
 	restarts := planeRestarts(t)
 	sum := func(name string) float64 {
@@ -73,8 +75,10 @@ func apiServerAway(t *testing.T) {
 		signal(t, "KILL", strings.Fields(mustOnNode(t, "sh", "-c",
 			`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = envoy ] && grep -qwF "$0" $p/net/fib_trie && echo ${p#/proc/}; done; true`, address))...)
 		eventually(t, 40*time.Second, "a new Envoy in "+tally, func() error {
-			figures, err := stats(t.Context(), at[tally], "^(server.uptime|server.live|listener_manager.listener_added|control_plane.connected_state)$")
-			if err == nil && (figures["server.uptime"] > 40 || figures["control_plane.connected_state"] != 1 || figures["listener_manager.listener_added"] < 2) {
+			figures, err := stats(t.Context(), at[tally],
+				"^(server.uptime|server.live|listener_manager.listener_added|control_plane.connected_state)$")
+			if err == nil &&
+				(figures["server.uptime"] > 40 || figures["control_plane.connected_state"] != 1 || figures["listener_manager.listener_added"] < 2) {
 				err = fmt.Errorf("%v", figures)
 			}
 			return err

@@ -30,7 +30,8 @@ func mustOnNode(t *testing.T, argv ...string) string {
 
 // fetch gets a URL of a pod or a Service from the node.
 func fetch(ctx context.Context, url string) (string, error) {
-	return onNode(ctx, "python3", "-c", "import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())", url)
+	return onNode(ctx, "python3", "-c",
+		"import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())", url)
 }
 
 // metric sums a metric in Prometheus text, over all labels that contain a text.
@@ -48,7 +49,8 @@ func metric(text, name, label string) (sum float64) {
 // planes are the addresses of the control planes that run.
 func planes(t *testing.T) []string {
 	t.Helper()
-	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
+	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -79,7 +81,9 @@ func allConnected(t *testing.T, planes []string, sidecars int) {
 	began := time.Now()
 	var before map[string]float64
 	eventually(t, 90*time.Second, "every sidecar is connected", func() error {
-		figures := map[string]float64{"anymesh_xds_streams": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_acks_total": 0}
+		figures := map[string]float64{
+			"anymesh_xds_streams": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_acks_total": 0,
+		}
 		for name := range figures {
 			var err error
 			if figures[name], err = told(t.Context(), planes, name, ""); err != nil {
@@ -96,8 +100,8 @@ func allConnected(t *testing.T, planes []string, sidecars int) {
 	t.Logf("%d sidecars were connected after %v", sidecars, time.Since(began).Round(time.Second))
 }
 
-// nothingSent checks that control planes that have just started sent no resource to anybody. What they did send is the empty answer that
-// a client expects for each of the types of which it wants all there are.
+// nothingSent checks that control planes that have just started sent no resource to anybody. What they did send is the
+// empty answer that a client expects for each of the types of which it wants all there are.
 func nothingSent(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	figures := map[string]float64{}
@@ -108,7 +112,8 @@ func nothingSent(t *testing.T, planes []string, sidecars int) {
 		}
 	}
 	t.Logf("sent to %d sidecars: %v", sidecars, figures)
-	if figures["resources"] != 0 || figures["responses"] > float64(2*sidecars) || figures["sent_bytes"] > 128*figures["responses"] {
+	if figures["resources"] != 0 || figures["responses"] > float64(2*sidecars) ||
+		figures["sent_bytes"] > 128*figures["responses"] {
 		t.Errorf("%d sidecars were sent more than two empty answers each: %v", sidecars, figures)
 	}
 }
@@ -140,7 +145,8 @@ func stats(ctx context.Context, sidecar, filter string) (map[string]int, error) 
 	return out, nil
 }
 
-// configured counts what each Envoy has made of configuration that it was sent, and how often it was told of endpoints and routes.
+// configured counts what each Envoy has made of configuration that it was sent, and how often it was told of endpoints
+// and routes.
 func configured(t *testing.T, sidecars map[string]string) map[string]int {
 	t.Helper()
 	const changes = "config_reload|cluster_added|cluster_modified|cluster_removed|cluster_updated|listener_added|listener_modified|listener_removed|listener_in_place_updated|update_success|update_rejected"
@@ -180,7 +186,8 @@ func unchanged(t *testing.T, before, after map[string]int) {
 func controlPlanes(t *testing.T) []string {
 	t.Helper()
 	// In brackets, so that grep does not find itself.
-	return strings.Fields(mustOnNode(t, "sh", "-c", `grep -lxzs -e '--mesh-config=[/].*' /proc/[0-9]*/cmdline | cut -d/ -f3`))
+	return strings.Fields(mustOnNode(t, "sh", "-c",
+		`grep -lxzs -e '--mesh-config=[/].*' /proc/[0-9]*/cmdline | cut -d/ -f3`))
 }
 
 func signal(t *testing.T, name string, processes ...string) {
@@ -216,7 +223,8 @@ except OSError as e:
 	return err
 }
 
-// partition has the node lose every packet between a pod and any control plane, or refuse them if verdict says so, until heal is called.
+// partition has the node lose every packet between a pod and any control plane, or refuse them if verdict says so,
+// until heal is called.
 func partition(t *testing.T, podIP, verdict string) (heal func()) {
 	t.Helper()
 	family := "ip"
@@ -225,9 +233,10 @@ func partition(t *testing.T, podIP, verdict string) (heal func()) {
 	}
 	table := "outage_" + strings.NewReplacer(".", "_", ":", "_").Replace(podIP)
 	const ports = "{ 15128, 15010 }"
-	mustOnNode(t, "nft", fmt.Sprintf(`add table inet %s; add chain inet %s cut { type filter hook forward priority -10; };`+
-		`add rule inet %s cut %s saddr %s tcp dport %s counter %s; add rule inet %s cut %s daddr %s tcp sport %s counter %s`,
-		table, table, table, family, podIP, ports, verdict, table, family, podIP, ports, verdict))
+	mustOnNode(t, "nft",
+		fmt.Sprintf(`add table inet %s; add chain inet %s cut { type filter hook forward priority -10; };`+
+			`add rule inet %s cut %s saddr %s tcp dport %s counter %s; add rule inet %s cut %s daddr %s tcp sport %s counter %s`,
+			table, table, table, family, podIP, ports, verdict, table, family, podIP, ports, verdict))
 	healed := false
 	heal = func() {
 		if healed {

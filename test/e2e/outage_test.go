@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// secondCaller calls color over HTTP, store over TCP and pool, whose endpoints it is told of by discovery, beside the steady load of front.
+// secondCaller calls color over HTTP, store over TCP and pool, whose endpoints it is told of by discovery, beside the
+// steady load of front.
 const secondCaller = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
@@ -52,8 +53,8 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 `
 
-// Whatever the sidecars are configured by may go away, all of it or for some of them, by a crash, an upgrade or a cut: requests go on, what did
-// not change is not sent again, and what changes afterwards arrives.
+// Whatever the sidecars are configured by may go away, all of it or for some of them, by a crash, an upgrade or a cut:
+// requests go on, what did not change is not sent again, and what changes afterwards arrives.
 func TestOutages(t *testing.T) {
 	ownLab(t, "outage", "--set", "replicas=2")
 	if _, err := kubectlInput(t.Context(), poolManifests+"---"+secondCaller, "apply", "-f", "-"); err != nil {
@@ -91,7 +92,10 @@ func underBothLoads(t *testing.T, change func()) {
 	underSteadyLoad(t, change)
 	seen := counts("GET")
 	t.Logf("second: %v", seen)
-	for _, service := range []string{"color.colors.svc.cluster.local:8080", "store.colors.svc.cluster.local:9000", "pool.colors.svc.cluster.local:8080"} {
+	for _, service := range []string{
+		"color.colors.svc.cluster.local:8080", "store.colors.svc.cluster.local:9000",
+		"pool.colors.svc.cluster.local:8080",
+	} {
 		answered := 0
 		for outcome, n := range seen[service] {
 			answered += n
@@ -113,7 +117,8 @@ func paint(t *testing.T, version string) {
 		`{"virtualNodeRef":{"name":"color-red"},"weight":%d},{"virtualNodeRef":{"name":"color-blue"},"weight":%d}]}]`, weights["red"], weights["blue"])
 	// The webhooks of a control plane that has just come back may not be reachable for the API server yet.
 	eventually(t, 30*time.Second, "the API server takes the edit", func() error {
-		_, err := appMesh(t, "virtualrouters", "colors").Patch(t.Context(), "color", types.JSONPatchType, []byte(route), metav1.PatchOptions{})
+		_, err := appMesh(t, "virtualrouters", "colors").Patch(t.Context(), "color", types.JSONPatchType, []byte(route),
+			metav1.PatchOptions{})
 		return err
 	})
 }
@@ -132,7 +137,8 @@ func painted(t *testing.T, caller, version string, within time.Duration) {
 	t.Logf("%s meets %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
 }
 
-// arrives is how long a change may take to sidecars that have a stream. Where the network was cut, both ends have to notice first.
+// arrives is how long a change may take to sidecars that have a stream. Where the network was cut, both ends have to
+// notice first.
 const (
 	arrives     = 20 * time.Second
 	arrivesLate = 90 * time.Second
@@ -146,7 +152,8 @@ func controlPlaneKilled(t *testing.T) {
 	}
 	underBothLoads(t, func() {
 		before := configured(t, at)
-		// Stopped, they cannot react to what kubelet tells them; killed, they leave nothing in order. Scaling keeps kubelet from starting them again.
+		// Stopped, they cannot react to what kubelet tells them; killed, they leave nothing in order. Scaling keeps
+		// kubelet from starting them again.
 		processes := controlPlanes(t)
 		if len(processes) != 2 {
 			t.Fatalf("control planes: %v", processes)
@@ -160,13 +167,15 @@ func controlPlaneKilled(t *testing.T) {
 			}
 			return nobodyAt(t.Context(), service.Spec.ClusterIP, 15128)
 		})
-		lease, err := lab.kube.CoordinationV1().Leases("anymesh-system").Get(t.Context(), "anymesh", metav1.GetOptions{})
+		lease, err := lab.kube.CoordinationV1().Leases("anymesh-system").Get(t.Context(), "anymesh",
+			metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 			t.Errorf("the Lease was released, by whom was killed: %v, %+v", err, lease)
 		}
 		awayFor(t, 60*time.Second, func() error { return nobodyAt(t.Context(), service.Spec.ClusterIP, 15128) })
 		for pod, address := range at {
-			if figures, err := stats(t.Context(), address, "^control_plane.connected_state$"); err != nil || figures["control_plane.connected_state"] != 0 {
+			if figures, err := stats(t.Context(), address, "^control_plane.connected_state$"); err != nil ||
+				figures["control_plane.connected_state"] != 0 {
 				t.Errorf("%s was not cut off: %v, %v", pod, err, figures)
 			}
 		}
@@ -191,7 +200,8 @@ func controlPlaneUpgraded(t *testing.T) {
 			{"op":"add","path":"/spec/template/spec/containers/0/args/-","value":"--log-level=debug"}]`)
 		rolled := make(chan error, 1)
 		go func() {
-			_, err := kubectl(contextOf(t), "-n", "anymesh-system", "rollout", "status", "deployment/anymesh", "--timeout=120s")
+			_, err := kubectl(contextOf(t), "-n", "anymesh-system", "rollout", "status", "deployment/anymesh",
+				"--timeout=120s")
 			rolled <- err
 		}()
 		for done := false; !done; edits++ {
@@ -221,7 +231,8 @@ func controlPlaneUpgraded(t *testing.T) {
 }
 
 func sidecarCutOff(t *testing.T) {
-	front := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o", "jsonpath={.items[0].status.podIP}"))
+	front := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o",
+		"jsonpath={.items[0].status.podIP}"))
 	connected := hostPort(front, 9901)
 	underBothLoads(t, func() {
 		paint(t, "red")
@@ -238,7 +249,8 @@ func sidecarCutOff(t *testing.T) {
 		eventually(t, arrives, "Envoy notices that its stream is dead", func() error {
 			figures, err := stats(t.Context(), connected, "^control_plane.connected_state$")
 			if err == nil && figures["control_plane.connected_state"] != 0 {
-				err = errors.New("it is connected, or tries to be") // an attempt takes 5 s to fail, then there is a pause
+				// an attempt takes 5 s to fail, then there is a pause
+				err = errors.New("it is connected, or tries to be")
 			}
 			return err
 		})

@@ -7,8 +7,9 @@ import (
 	"time"
 )
 
-// probedManifests run pods of the mesh whose probes all go to a captured port. "good" is well; "failing" answers its liveness
-// probe with 500; nobody listens where "silent" is probed, although the sidecar accepts every connection there.
+// probedManifests run pods of the mesh whose probes all go to a captured port. "good" is well; "failing" answers its
+// liveness probe with 500; nobody listens where "silent" is probed, although the sidecar accepts every connection
+// there.
 const probedManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
@@ -78,7 +79,8 @@ func TestProbesReachTheApplication(t *testing.T) {
 		return nil
 	})
 	eventually(t, 30*time.Second, "silent runs and is not ready", func() error {
-		events := run(t, "-n", "colors", "get", "events", "--field-selector", "involvedObject.name=silent,reason=Unhealthy", "-o", "jsonpath={.items[*].message}")
+		events := run(t, "-n", "colors", "get", "events", "--field-selector",
+			"involvedObject.name=silent,reason=Unhealthy", "-o", "jsonpath={.items[*].message}")
 		if !strings.Contains(events, "Readiness probe failed") || status("silent", ready) != "False" {
 			return fmt.Errorf("Ready is %q, events: %q", status("silent", ready), events)
 		}

@@ -17,7 +17,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ownLab gives the test a cluster of its own, whose certificates live for seconds, with two control planes and colors in it.
+// ownLab gives the test a cluster of its own, whose certificates live for seconds, with two control planes and colors
+// in it.
 func ownLab(t *testing.T, name string, sets ...string) {
 	t.Helper()
 	shared := lab
@@ -35,7 +36,8 @@ func ownLab(t *testing.T, name string, sets ...string) {
 		}
 		return out
 	}
-	out := must(anymesh(t.Context(), "sandbox", "up", "--name", lab.name, "--output", "json", "--images", filepath.Join(root, "examples/images.yaml")))
+	out := must(anymesh(t.Context(), "sandbox", "up", "--name", lab.name, "--output", "json", "--images",
+		filepath.Join(root, "examples/images.yaml")))
 	var answer struct{ Clusters []struct{ Kubeconfig string } }
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
 		t.Fatalf("sandbox up answered %q: %v", out, err)
@@ -133,15 +135,17 @@ func awaitRenewals(t *testing.T, before map[string]map[string]bool, more int) {
 	})
 }
 
-// newborn starts one more pod of color-red, as its Deployment would; it is ready only with a certificate, and configured only
-// by mutual TLS.
+// newborn starts one more pod of color-red, as its Deployment would; it is ready only with a certificate, and
+// configured only by mutual TLS.
 func newborn(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
 	deployment, err := lab.kube.AppsV1().Deployments("colors").Get(t.Context(), "color-red", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	pod := &corev1.Pod{ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy()}
+	pod := &corev1.Pod{
+		ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy(),
+	}
 	pod.Name = "born-" + name
 	if pod, err = lab.kube.CoreV1().Pods("colors").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -153,13 +157,15 @@ func newborn(t *testing.T, name string) *corev1.Pod {
 // total sums a metric of all control planes, over all labels that contain a text.
 func total(t *testing.T, metric, label string) float64 {
 	t.Helper()
-	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(), metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
+	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
+		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
 	if err != nil || len(planes.Items) == 0 {
 		t.Fatalf("control planes: %v", err)
 	}
 	sum := 0.0
 	for _, plane := range planes.Items {
-		text, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(plane.Name + ":9090").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
+		text, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(plane.Name +
+			":9090").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -177,8 +183,8 @@ func total(t *testing.T, metric, label string) float64 {
 	return sum
 }
 
-// Certificates change ten times and the root once, with pods being born in each phase, and no request fails. What did not change
-// is not sent again when sidecars come back with their new certificates.
+// Certificates change ten times and the root once, with pods being born in each phase, and no request fails. What did
+// not change is not sent again when sidecars come back with their new certificates.
 func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 	ownLab(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
 	before, keys := serials(t), keysOf(t)
@@ -206,10 +212,12 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 		replayed(t, gone)
 
 		awaitRenewals(t, before, 8)
-		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_closed_streams_total", "certificate_expired")
+		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_closed_streams_total",
+			"certificate_expired")
 		awaitRenewals(t, before, 10)
 		eventually(t, 20*time.Second, "every sidecar has come back with a new certificate", func() error {
-			if n := total(t, "anymesh_xds_closed_streams_total", "certificate_expired") - reconnected; int(n) < len(before) {
+			if n := total(t, "anymesh_xds_closed_streams_total",
+				"certificate_expired") - reconnected; int(n) < len(before) {
 				return fmt.Errorf("%v streams have ended", n)
 			}
 			if n, want := total(t, "anymesh_xds_streams", ""), len(colorsPods(t)); int(n) != want {
@@ -232,11 +240,13 @@ func trustedByTheAPIServer(t *testing.T) {
 		t.Fatal(err)
 	}
 	eventually(t, 10*time.Second, "caBundle is the new root", func() error {
-		hooks, err := lab.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "anymesh", metav1.GetOptions{})
+		hooks, err := lab.kube.AdmissionregistrationV1().MutatingWebhookConfigurations().Get(t.Context(), "anymesh",
+			metav1.GetOptions{})
 		if err != nil {
 			return err
 		}
-		if got := string(hooks.Webhooks[0].ClientConfig.CABundle); got != string(secret.Data["ca.crt"]) || strings.Count(got, "BEGIN") != 1 {
+		if got := string(hooks.Webhooks[0].ClientConfig.CABundle); got != string(secret.Data["ca.crt"]) ||
+			strings.Count(got, "BEGIN") != 1 {
 			return fmt.Errorf("caBundle:\n%s", got)
 		}
 		return nil

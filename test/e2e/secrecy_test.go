@@ -20,7 +20,8 @@ func replayed(t *testing.T, pod *corev1.Pod) {
 		t.Fatalf("signing answers %d", code)
 	}
 	run(t, "-n", "colors", "delete", "pod", pod.Name, "--wait=true", "--timeout=60s")
-	if certificate, code := sign(t, signing, bearer); code != http.StatusUnauthorized && code != http.StatusForbidden || len(certificate.Certificate) > 0 {
+	if certificate, code := sign(t, signing, bearer); code != http.StatusUnauthorized && code != http.StatusForbidden ||
+		len(certificate.Certificate) > 0 {
 		t.Errorf("for a pod that is gone, signing answers %d", code)
 	}
 }
@@ -49,12 +50,18 @@ func keysOf(t *testing.T) []string {
 // keysAreNotTold looks for keys in all logs, and in all that the debug server tells.
 func keysAreNotTold(t *testing.T, keys []string) {
 	t.Helper()
-	told := map[string]string{"logs of the control planes": run(t, "-n", "anymesh-system", "logs", "-l", "app.kubernetes.io/name=anymesh", "--tail=-1")}
+	told := map[string]string{
+		"logs of the control planes": run(t, "-n", "anymesh-system", "logs", "-l", "app.kubernetes.io/name=anymesh",
+			"--tail=-1"),
+	}
 	for _, pod := range colorsPods(t) {
 		told["logs of "+pod.Name] = run(t, "-n", "colors", "logs", pod.Name, "--all-containers", "--tail=-1")
 	}
 	debug := forward(t, 9091)
-	for _, path := range []string{"/debug/identity", "/debug/model", "/debug/clients", "/debug/pprof/goroutine?debug=2", "/debug/pprof/heap?debug=1", "/debug/pprof/cmdline"} {
+	for _, path := range []string{
+		"/debug/identity", "/debug/model", "/debug/clients", "/debug/pprof/goroutine?debug=2",
+		"/debug/pprof/heap?debug=1", "/debug/pprof/cmdline",
+	} {
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+debug+path, nil)
 		if err != nil {

@@ -1,7 +1,7 @@
 package e2e
 
-// The samples of the API's design document leave out what they are not about. These manifests add it: namespaces, the objects that
-// the samples refer to, pods, and names for the applications to dial.
+// The samples of the API's design document leave out what they are not about. These manifests add it: namespaces, the
+// objects that the samples refer to, pods, and names for the applications to dial.
 const seedNamespaces = `
 apiVersion: v1
 kind: Namespace

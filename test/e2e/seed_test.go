@@ -90,7 +90,8 @@ func TestDesignDocument(t *testing.T) {
 		"listeners":[{"portMapping":{"port":9080,"protocol":"http"}}],"serviceDiscovery":{"dns":{"hostname":"node-v1.my-app-ns.svc.cluster.local"}}}`)
 	apply(t, seedRest)
 	patchSample(t, "virtualnode", "my-app-node", `{"backends":[`+strings.Join([]string{
-		backendJSON("my-app-ns", "my-app-svc"), backendJSON("my-app-ns", "svc-a"), backendJSON("my-app-ns", "svc-b"), backendJSON("my-other-ns", "far"),
+		backendJSON("my-app-ns", "my-app-svc"), backendJSON("my-app-ns", "svc-a"), backendJSON("my-app-ns", "svc-b"),
+		backendJSON("my-other-ns", "far"),
 	}, ",")+`]}`)
 	var pods struct{ Spec json.RawMessage }
 	if err := yaml.Unmarshal([]byte(all[sampleNodePods]), &pods); err != nil {
@@ -137,7 +138,8 @@ func seedNames(t *testing.T, all []string) {
 
 // seedPods: each of the five pods has a sidecar that is the VirtualNode which selects it.
 func seedPods(t *testing.T) {
-	pods, err := lab.kube.CoreV1().Pods("my-app-ns").List(t.Context(), metav1.ListOptions{LabelSelector: "app=my-app-node"})
+	pods, err := lab.kube.CoreV1().Pods("my-app-ns").List(t.Context(),
+		metav1.ListOptions{LabelSelector: "app=my-app-node"})
 	if err != nil || len(pods.Items) != 5 {
 		t.Fatalf("%d pods: %v", len(pods.Items), err)
 	}
@@ -156,10 +158,11 @@ func seedPods(t *testing.T) {
 	}
 }
 
-// seedTraffic: a VirtualRouter sends /auth to node-v1 and nothing else anywhere; a VirtualNode provides all of its service;
-// references reach into other namespaces.
+// seedTraffic: a VirtualRouter sends /auth to node-v1 and nothing else anywhere; a VirtualNode provides all of its
+// service; references reach into other namespaces.
 func seedTraffic(t *testing.T) {
-	pod := strings.Fields(run(t, "-n", "my-app-ns", "get", "pods", "-l", "app=my-app-node", "-o", "jsonpath={.items[*].metadata.name}"))[0]
+	pod := strings.Fields(run(t, "-n", "my-app-ns", "get", "pods", "-l", "app=my-app-node", "-o",
+		"jsonpath={.items[*].metadata.name}"))[0]
 	for _, test := range []struct {
 		url     string
 		status  int
@@ -181,7 +184,8 @@ func seedTraffic(t *testing.T) {
 			}
 			var o outcome
 			err = json.Unmarshal(raw, &o)
-			return want(o, err, o.Status == test.status && o.Version == test.version, fmt.Sprintf("%d %s", test.status, test.version))
+			return want(o, err, o.Status == test.status && o.Version == test.version,
+				fmt.Sprintf("%d %s", test.status, test.version))
 		})
 	}
 }
@@ -204,7 +208,9 @@ metadata: {namespace: my-app-ns, name: my-app-node-too}
 spec: {podSelector: {matchLabels: {app: my-app-node}}}
 `
 	_, err := kubectlInput(t.Context(), node, "create", "-f", "-")
-	if err == nil || !strings.Contains(err.Error(), "found multiple matching meshes for namespace: my-app-ns, expecting 1 but found 2: global,global-too") {
+	if err == nil ||
+		!strings.Contains(err.Error(),
+			"found multiple matching meshes for namespace: my-app-ns, expecting 1 but found 2: global,global-too") {
 		t.Errorf("a VirtualNode between two meshes: %v", err)
 	}
 	run(t, "delete", "mesh.appmesh.k8s.aws", "global-too")
@@ -219,7 +225,9 @@ spec: {podSelector: {matchLabels: {app: my-app-node}}}
 	pod := fmt.Sprintf(podManifest, "my-app-ns", "torn", "my-app-node", "")
 	eventually(t, 10*time.Second, "a pod that both select is refused", func() error {
 		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
-		if err == nil || !strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod my-app-ns/torn: my-app-node,my-app-node-too") {
+		if err == nil ||
+			!strings.Contains(err.Error(),
+				"found multiple matching VirtualNodes for pod my-app-ns/torn: my-app-node,my-app-node-too") {
 			return fmt.Errorf("answer: %w", err)
 		}
 		return nil

@@ -73,7 +73,8 @@ func TestUndeclaredBackendsFollowTheEgressFilter(t *testing.T) {
 func patchMesh(t *testing.T, egress string) {
 	t.Helper()
 	patch := fmt.Sprintf(`{"spec":{"egressFilter":{"type":%q}}}`, egress)
-	if _, err := kubectl(contextOf(t), "patch", "mesh.appmesh.k8s.aws", "colors", "--type=merge", "-p", patch); err != nil {
+	if _, err := kubectl(contextOf(t), "patch", "mesh.appmesh.k8s.aws", "colors", "--type=merge", "-p",
+		patch); err != nil {
 		t.Error(err)
 	}
 }
@@ -136,7 +137,10 @@ spec:
 		if err != nil {
 			return err
 		}
-		for _, part := range []string{"VirtualRouterActive False ReferenceNotFound", "spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeRef", "colors/nobody", " 1"} {
+		for _, part := range []string{
+			"VirtualRouterActive False ReferenceNotFound",
+			"spec.routes[0].httpRoute.action.weightedTargets[0].virtualNodeRef", "colors/nobody", " 1",
+		} {
 			if !strings.Contains(got, part) {
 				return fmt.Errorf("%q lacks %q", got, part)
 			}
@@ -144,7 +148,8 @@ spec:
 		return nil
 	})
 	eventually(t, 10*time.Second, "an event about it", func() error {
-		events := run(t, "-n", "colors", "get", "events", "--field-selector", "involvedObject.name=broken", "-o", "jsonpath={.items[*].reason}")
+		events := run(t, "-n", "colors", "get", "events", "--field-selector", "involvedObject.name=broken", "-o",
+			"jsonpath={.items[*].reason}")
 		if !strings.Contains(events, "ReferenceNotFound") {
 			return fmt.Errorf("events: %q", events)
 		}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// The last test of the package, by its file's name. Uninstalling takes away the control plane and nothing else: users' objects stay,
-// and sidecars go on serving.
+// The last test of the package, by its file's name. Uninstalling takes away the control plane and nothing else: users'
+// objects stay, and sidecars go on serving.
 func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig); err != nil {
 		t.Fatal(err)
@@ -14,11 +14,13 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if out, err := kubectl(t.Context(), "get", "namespace", "anymesh-system"); err == nil {
 		t.Errorf("the namespace is still there: %s", out)
 	}
-	left := run(t, "get", "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name")
+	left := run(t, "get",
+		"clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name")
 	if strings.Contains(left, "anymesh") {
 		t.Errorf("something is left behind: %s", left)
 	}
-	if nodes := run(t, "-n", "colors", "get", "virtualnodes.appmesh.k8s.aws", "-o", "name"); strings.Count(nodes, "\n") != 5 {
+	if nodes := run(t, "-n", "colors", "get", "virtualnodes.appmesh.k8s.aws", "-o",
+		"name"); strings.Count(nodes, "\n") != 5 {
 		t.Errorf("VirtualNodes: %s", nodes)
 	}
 	if counts := callsFrom(t, "front", colorURL, 200); counts["red"]+counts["blue"] != 200 {

@@ -21,7 +21,8 @@ var (
 	// vague are names that say nothing about what is inside.
 	vague = regexp.MustCompile(`(^|/)(utils?|common|helpers?|misc)(/|\.go$|_test\.go$)`)
 	// hosts are registries and mirrors: where packages come from is a matter of each machine's settings.
-	hosts = regexp.MustCompile(`(?i)(proxy|sum)\.golang` + `\.org|pypi` + `\.org|registry\.npm` + `js\.|deb\.deb` + `ian\.org|files\.python` + `hosted|goproxy\.` + `(io|cn)`)
+	hosts = regexp.MustCompile(`(?i)(proxy|sum)\.golang` + `\.org|pypi` + `\.org|registry\.npm` + `js\.|deb\.deb` +
+		`ian\.org|files\.python` + `hosted|goproxy\.` + `(io|cn)`)
 )
 
 func TestFilesAreShort(t *testing.T) {

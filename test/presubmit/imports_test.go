@@ -18,8 +18,9 @@ type rule struct {
 	imports []string
 }
 
-// mayImport says which of our packages each of our packages may import; tests may import more. "x/..." stands for x and all below it.
-// Packages are listed from the middle to the rim: one may only name those above it, which the test checks too.
+// mayImport says which of our packages each of our packages may import; tests may import more. "x/..." stands for x and
+// all below it. Packages are listed from the middle to the rim: one may only name those above it, which the test checks
+// too.
 var mayImport = []rule{
 	{"model", nil},
 	{"internal/truncate", nil},
@@ -105,7 +106,9 @@ type pkg struct {
 func TestImportsPointOneWay(t *testing.T) {
 	for i, r := range mayImport {
 		for _, other := range r.imports {
-			if !slices.ContainsFunc(mayImport[:i], func(above rule) bool { return above.pkg == other }) && other != r.pkg {
+			if !slices.ContainsFunc(mayImport[:i], func(above rule) bool {
+				return above.pkg == other
+			}) && other != r.pkg {
 				t.Errorf("the table lets %s import %s, which does not stand above it", r.pkg, other)
 			}
 		}
@@ -143,7 +146,9 @@ func ruleOf(name string) (rule, bool) {
 
 // A dialect that knew a driver, or the reverse, would break the promise that either can be exchanged.
 func TestDialectsAndDriversDoNotKnowEachOther(t *testing.T) {
-	for folder, forbidden := range map[string]string{"internal/dialect/...": "internal/driver/", "internal/driver/...": "internal/dialect"} {
+	for folder, forbidden := range map[string]string{
+		"internal/dialect/...": "internal/driver/", "internal/driver/...": "internal/dialect",
+	} {
 		for _, p := range list(t, "-deps", "./"+folder) {
 			if strings.HasPrefix(p.ImportPath, module+forbidden) {
 				t.Errorf("%s needs %s", folder, p.ImportPath)
@@ -170,7 +175,9 @@ func covers(patterns []string, name string) bool {
 // list asks the go command about packages of this module.
 func list(t *testing.T, arguments ...string) []pkg {
 	t.Helper()
-	command := exec.Command("go", append([]string{"list", "-json=ImportPath,Standard,Doc,Imports,GoFiles,TestGoFiles,XTestGoFiles"}, arguments...)...)
+	command := exec.Command("go", append([]string{
+		"list", "-json=ImportPath,Standard,Doc,Imports,GoFiles,TestGoFiles,XTestGoFiles",
+	}, arguments...)...)
 	command.Dir = root
 	out, err := command.Output()
 	if err != nil {

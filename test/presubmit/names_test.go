@@ -17,7 +17,8 @@ type home struct {
 	words *regexp.Regexp
 }
 
-// homes has a row for each dialect and driver. Kinds that are words of the model too, as Mesh and Route, are everybody's.
+// homes has a row for each dialect and driver. Kinds that are words of the model too, as Mesh and Route, are
+// everybody's.
 var homes = map[string]home{
 	"dialect appmesh": {
 		[]string{"api/appmesh/", "internal/dialect/appmesh/", "internal/dialect/builtin/"},
@@ -29,12 +30,12 @@ var homes = map[string]home{
 	"dialect l7mp": {[]string{"api/l7mp/", "internal/dialect/l7mp/", "internal/dialect/builtin/"}, regexp.MustCompile(`(?i)l7mp`)},
 }
 
-// xdsNames are names of the xDS protocol: the Go module of its messages, its services and the types of its resources. Every client of
-// the protocol has them, whatever its name.
+// xdsNames are names of the xDS protocol: the Go module of its messages, its services and the types of its resources.
+// Every client of the protocol has them, whatever its name.
 var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
-// TestNamesStayAtHome parses the code of the program. A dialect's name, API group, annotation prefix or kind outside its
-// folder means that another dialect would need a change there; the same holds for drivers.
+// TestNamesStayAtHome parses the code of the program. A dialect's name, API group, annotation prefix or kind outside
+// its folder means that another dialect would need a change there; the same holds for drivers.
 func TestNamesOfDialectsStayAtHome(t *testing.T) {
 	for file, text := range sources(t) {
 		if strings.HasSuffix(file, "_test.go") || !product(file) {
@@ -60,7 +61,8 @@ func TestNamesOfDialectsStayAtHome(t *testing.T) {
 					}
 				}
 				if found != "" {
-					t.Errorf("%s: %q is a word of %s; say it there, behind the contract", set.Position(n.Pos()), found, name)
+					t.Errorf("%s: %q is a word of %s; say it there, behind the contract", set.Position(n.Pos()), found,
+						name)
 				}
 				return true
 			})

@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// former lists names that the project had before it took the terms of gRPC, Envoy, Kubernetes and HTTP, by the folder in which they
-// must not come back. A folder includes those below it. The name that took its place is in the CHANGELOG or obvious from the code.
+// former lists names that the project had before it took the terms of gRPC, Envoy, Kubernetes and HTTP, by the folder
+// in which they must not come back. A folder includes those below it. The name that took its place is in the CHANGELOG
+// or obvious from the code.
 var former = []struct{ folder, names string }{
 	{"model", "Reach NewReach Access Accesses RetryCause OtherHost Holds Accept onwards Ingress"},
 	{"internal/engine", "world Settle Settled Told Flow look"},
@@ -29,9 +30,10 @@ var former = []struct{ folder, names string }{
 }
 
 // words are public names that users may have seen before: finding codes and metrics.
-var words = []string{"NotHonoured", "ManyMeshes", "NoWeight", "anymesh_flow_", "anymesh_deliver_", "anymesh_queue_"}
+var words = []string{"NotHonored", "ManyMeshes", "NoWeight", "anymesh_flow_", "anymesh_deliver_", "anymesh_queue_"}
 
-// TestFormerNamesStayAway looks at files, types, functions, methods, fields and package variables; names within functions are free.
+// TestFormerNamesStayAway looks at files, types, functions, methods, fields and package variables; names within
+// functions are free.
 func TestFormerNamesStayAway(t *testing.T) {
 	for file, text := range sources(t) {
 		names := declared(t, file, text)
@@ -42,7 +44,8 @@ func TestFormerNamesStayAway(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(strings.Fields(f.names), name) {
-					t.Errorf("%s: the name %s is not used in %s any more; take the term of the field", file, name, f.folder)
+					t.Errorf("%s: the name %s is not used in %s any more; take the term of the field", file, name,
+						f.folder)
 				}
 			}
 		}

@@ -45,7 +45,8 @@ type GatewayRouteSpec struct {
 
 // GatewayRouteVirtualService names the VirtualService that a route leads to.
 type GatewayRouteVirtualService struct {
-	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN wins.
+	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN
+	// wins.
 	// +optional
 	VirtualServiceRef *VirtualServiceReference `json:"virtualServiceRef,omitempty"`
 	// VirtualServiceARN names it by its resource name.

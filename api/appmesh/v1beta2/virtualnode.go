@@ -4,7 +4,8 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 // VirtualServiceBackend is a service that a VirtualNode calls.
 type VirtualServiceBackend struct {
-	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN wins.
+	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN
+	// wins.
 	// +optional
 	VirtualServiceRef *VirtualServiceReference `json:"virtualServiceRef,omitempty"`
 	// VirtualServiceARN names it by its resource name.

@@ -31,8 +31,8 @@ func (o outcome) name() string {
 // maxBody bounds what is read of an answer, in bytes.
 const maxBody = 64 << 10
 
-// callOnce makes the call that ?url= names, with the method and headers of its own request whose names begin with "X-Call-".
-// ?times=N repeats it and answers with the number of each outcome by version.
+// callOnce makes the call that ?url= names, with the method and headers of its own request whose names begin with
+// "X-Call-". ?times=N repeats it and answers with the number of each outcome by version.
 func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
 	target, err := url.Parse(r.URL.Query().Get("url"))
 	if err != nil || target.Host == "" {

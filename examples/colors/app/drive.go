@@ -16,14 +16,18 @@ import (
 // Counts are what a driver has seen: how often each version of each service answered. Failures are versions too.
 type Counts map[string]map[string]int64
 
-// drive calls each target at a rate and serves the counts at /counts. POST /counts starts counting anew.
-// GET /call?url=... makes one call and answers with what came back. PUT /steady begins a load that DELETE /steady ends and counts.
+// drive calls each target at a rate and serves the counts at /counts. POST /counts starts counting anew. GET
+// /call?url=... makes one call and answers with what came back. PUT /steady begins a load that DELETE /steady ends and
+// counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address of the counts")
 	rate := flags.Int("rate", 50, "calls a second to each target; 0 calls nobody")
 	_ = flags.Parse(args)
-	d := &driver{counts: Counts{}, client: newClient(http.DefaultTransport), once: newClient(&http.Transport{DisableKeepAlives: true})}
+	d := &driver{
+		counts: Counts{}, client: newClient(http.DefaultTransport),
+		once: newClient(&http.Transport{DisableKeepAlives: true}),
+	}
 	if *rate > 0 {
 		for _, target := range flags.Args() {
 			u, err := url.Parse(target)

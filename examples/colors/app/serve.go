@@ -27,7 +27,8 @@ type reply struct {
 	Count int64 `json:"count"`
 }
 
-// serve answers every path, HTTP/1.1 and HTTP/2 without TLS. /status/CODE answers with a code, /delay/DURATION waits first.
+// serve answers every path, HTTP/1.1 and HTTP/2 without TLS. /status/CODE answers with a code, /delay/DURATION waits
+// first.
 func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address")
@@ -57,7 +58,9 @@ func serve(ctx context.Context, args []string) error {
 }
 
 func listenAndServe(ctx context.Context, address string, handler http.Handler) error {
-	server := &http.Server{Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols)}
+	server := &http.Server{
+		Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols),
+	}
 	server.Protocols.SetHTTP1(true)
 	server.Protocols.SetUnencryptedHTTP2(true)
 	context.AfterFunc(ctx, func() {

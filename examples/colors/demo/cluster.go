@@ -40,7 +40,8 @@ func (d *demo) deploy(ctx context.Context) error {
 			return err
 		}
 	}
-	_, err := d.kubectl(ctx, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all", "--timeout=60s")
+	_, err := d.kubectl(ctx, "-n", "colors", "wait", "--for=condition=Available", "deployment", "--all",
+		"--timeout=60s")
 	return err
 }
 
@@ -48,7 +49,8 @@ func (d *demo) deploy(ctx context.Context) error {
 func (d *demo) setWeights(ctx context.Context, red, blue int) error {
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/0/weight","value":%d},
 	  {"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":%d}]`, red, blue)
-	_, err := d.kubectl(ctx, "-n", "colors", "patch", "virtualrouter.appmesh.k8s.aws", "color", "--type=json", "-p", patch)
+	_, err := d.kubectl(ctx, "-n", "colors", "patch", "virtualrouter.appmesh.k8s.aws", "color", "--type=json", "-p",
+		patch)
 	return err
 }
 
@@ -89,7 +91,8 @@ func (d *demo) output(ctx context.Context, program string, args ...string) ([]by
 	command.Stderr = &complaints
 	out, err := command.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err, strings.TrimSpace(complaints.String()))
+		return nil, fmt.Errorf("%s %s: %w: %s", program, strings.Join(args, " "), err,
+			strings.TrimSpace(complaints.String()))
 	}
 	return out, nil
 }

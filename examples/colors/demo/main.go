@@ -1,6 +1,6 @@
-// Command demo shows Anymesh at work: it starts a cluster, installs Anymesh, deploys the colors example from its App Mesh manifests,
-// prints who answers while the weights of a route change, and cleans up. It ends with an error if a request failed or the
-// traffic did not follow the weights.
+// Command demo shows Anymesh at work: it starts a cluster, installs Anymesh, deploys the colors example from its App
+// Mesh manifests, prints who answers while the weights of a route change, and cleans up. It ends with an error if a
+// request failed or the traffic did not follow the weights.
 package main
 
 import (

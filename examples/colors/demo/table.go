@@ -130,7 +130,8 @@ func (d *demo) table(counts map[string]map[string]int64) string {
 			n := counts[service][version]
 			share := float64(n) / float64(total)
 			bar := strings.Repeat("█", int(math.Round(share*barWidth)))
-			fmt.Fprintf(&out, "  %-36s %-10s %8d %6.1f%% %s%s%s\x1b[K\n", service, version, n, share*100, d.color(colors[version]), bar, d.color(plain))
+			fmt.Fprintf(&out, "  %-36s %-10s %8d %6.1f%% %s%s%s\x1b[K\n", service, version, n, share*100,
+				d.color(colors[version]), bar, d.color(plain))
 		}
 	}
 	if !d.live {

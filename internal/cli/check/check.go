@@ -1,7 +1,7 @@
 // Package check checks the requirements and the health of an Anymesh installation.
 //
-// In: a cluster, with the permissions of the user. Out: one Result per check, in order. A failed check has its code, meaning
-// and remedy. docs/check.md is generated from the same table.
+// In: a cluster, with the permissions of the user. Out: one Result per check, in order. A failed check has its code,
+// meaning and remedy. docs/check.md is generated from the same table.
 package check
 
 import (

@@ -71,16 +71,20 @@ func TestDependentChecksAreSkipped(t *testing.T) {
 	var began, got []string
 	results := Run(t.Context(), &Cluster{}, After, func(title string) { began = append(began, title) },
 		func(r Result) { got = append(got, string(r.Code)+" "+string(r.Status)) })
-	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed"}; !slices.Equal(got, want) || len(began) != len(want) {
+	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed"}; !slices.Equal(got, want) ||
+		len(began) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != "docs/check.md#a" || results[0].Remedy != "r" {
+	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != "docs/check.md#a" ||
+		results[0].Remedy != "r" {
 		t.Errorf("results: %+v", results)
 	}
 }
 
 func TestMinVersion(t *testing.T) {
-	for version, fine := range map[string]bool{"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false} {
+	for version, fine := range map[string]bool{
+		"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false,
+	} {
 		if err := minVersion(version); (err == nil) != fine {
 			t.Errorf("%s: %v", version, err)
 		}
@@ -102,7 +106,9 @@ func TestDefinitionFault(t *testing.T) {
 		},
 	} {
 		have := want.DeepCopy()
-		have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue}}
+		have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+		}
 		change(have)
 		if got := definitionFault(want, have); text == "" && got != "" || !strings.Contains(got, text) {
 			t.Errorf("got %q, want %q", got, text)
@@ -119,7 +125,9 @@ func caBundle(t *testing.T, from, to time.Time) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mesh"}, NotBefore: from, NotAfter: to}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "mesh"}, NotBefore: from, NotAfter: to,
+	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		t.Fatal(err)
@@ -135,10 +143,12 @@ func TestBundleValidity(t *testing.T) {
 		t.Errorf("%q, %v", detail, err)
 	}
 	var w warning
-	if _, err := bundleValidity(slices.Concat(long, caBundle(t, now.Add(-day), now.Add(7*day))), now); !errors.As(err, &w) {
+	if _, err := bundleValidity(slices.Concat(long, caBundle(t, now.Add(-day), now.Add(7*day))),
+		now); !errors.As(err, &w) {
 		t.Errorf("an authority that ends soon: %v", err)
 	}
-	for _, bundle := range [][]byte{caBundle(t, now.Add(-day), now.Add(-time.Hour)), caBundle(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
+	for _, bundle := range [][]byte{caBundle(t, now.Add(-day),
+		now.Add(-time.Hour)), caBundle(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
 		if _, err := bundleValidity(bundle, now); err == nil || errors.As(err, &w) {
 			t.Errorf("a bad authority: %v", err)
 		}
@@ -155,13 +165,16 @@ func state() *engine.State {
 		}
 		return p
 	}
-	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	mesh := &api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	}
 	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "n", Namespace: "demo"}, Spec: api.VirtualNodeSpec{
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
 	}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
 	return engine.Compute(dialect.All(), []client.Object{mesh, namespace, node,
-		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning), pod("ended", true, corev1.PodSucceeded),
+		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning),
+		pod("ended", true, corev1.PodSucceeded),
 	})
 }
 
@@ -169,21 +182,32 @@ func TestMissingSidecars(t *testing.T) {
 	s := state()
 	cluster := &Cluster{State: func(context.Context) (*engine.State, error) { return s, nil }}
 	var w warning
-	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) || !strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
+	if _, err := injected(t.Context(), cluster); !errors.As(err, &w) ||
+		!strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
 		t.Errorf("injected: %v", err)
 	}
 	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 sidecars are not connected: demo/meshed" {
 		t.Errorf("missing: %v", err)
 	}
-	if detail, err := missing(s, []inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil || detail != "1 of 1" {
+	if detail, err := missing(s,
+		[]inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil ||
+		detail != "1 of 1" {
 		t.Errorf("missing: %q, %v", detail, err)
 	}
 }
 
 func TestOutOfSync(t *testing.T) {
 	nack := &clientstatus.Nack{Names: []string{"cds_x"}, Message: "bad"}
-	late := inspect.Sidecar{Pod: "demo/a", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}}}}
-	fine := inspect.Sidecar{Pod: "demo/b", Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "2"}}}}
+	late := inspect.Sidecar{
+		Pod: "demo/a",
+		Client: clientstatus.Client{
+			Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}},
+		},
+	}
+	fine := inspect.Sidecar{
+		Pod:    "demo/b",
+		Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "2"}}},
+	}
 	if err := outOfSync([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: rejected cds_x: bad" {
 		t.Errorf("got %v", err)
 	}
@@ -194,14 +218,19 @@ func TestOutOfSync(t *testing.T) {
 
 func TestDeploymentReady(t *testing.T) {
 	deployment := func(want *int32, available int32) *appsv1.Deployment {
-		d := &appsv1.Deployment{Spec: appsv1.DeploymentSpec{Replicas: want}, Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available}}
+		d := &appsv1.Deployment{
+			Spec:   appsv1.DeploymentSpec{Replicas: want},
+			Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available},
+		}
 		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "i"}}
 		return d
 	}
 	if detail, err := deploymentReady(deployment(nil, 1)); err != nil || detail != "1 of 1 replicas, image i" {
 		t.Errorf("%q, %v", detail, err)
 	}
-	for _, d := range []*appsv1.Deployment{deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0)} {
+	for _, d := range []*appsv1.Deployment{
+		deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0),
+	} {
 		if _, err := deploymentReady(d); err == nil {
 			t.Errorf("%d of %v is ready", d.Status.AvailableReplicas, d.Spec.Replicas)
 		}
@@ -210,7 +239,9 @@ func TestDeploymentReady(t *testing.T) {
 
 func TestCountFindings(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
-	_, err := countFindings([]model.Finding{model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y")})
+	_, err := countFindings([]model.Finding{
+		model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y"),
+	})
 	var w warning
 	if !errors.As(err, &w) || w.text != "1 error, 1 warning: Mesh m (2)" {
 		t.Errorf("got %v", err)

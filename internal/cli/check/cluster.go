@@ -40,8 +40,8 @@ func nativeSidecars(_ context.Context, c *Cluster) (string, error) {
 	return "", minVersion(v.GitVersion)
 }
 
-// minVersion returns an error for Kubernetes before 1.30. Native sidecars are enabled by default since 1.29, the sleep action of preStop
-// hooks since 1.30.
+// minVersion returns an error for Kubernetes before 1.30. Native sidecars are enabled by default since 1.29, the sleep
+// action of preStop hooks since 1.30.
 func minVersion(gitVersion string) error {
 	v, err := version.ParseGeneric(gitVersion)
 	if err != nil {
@@ -75,10 +75,12 @@ func permissions(ctx context.Context, c *Cluster) (string, error) {
 			checked[what] = true
 			review := &authorizationv1.SelfSubjectAccessReview{Spec: authorizationv1.SelfSubjectAccessReviewSpec{
 				ResourceAttributes: &authorizationv1.ResourceAttributes{
-					Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource, Namespace: o.GetNamespace(),
+					Verb: verb, Group: mapping.Resource.Group, Resource: mapping.Resource.Resource,
+					Namespace: o.GetNamespace(),
 				},
 			}}
-			response, err := c.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review, metav1.CreateOptions{})
+			response, err := c.Kube.AuthorizationV1().SelfSubjectAccessReviews().Create(ctx, review,
+				metav1.CreateOptions{})
 			if err != nil {
 				return "", err
 			}
@@ -122,7 +124,8 @@ func otherController(ctx context.Context, c *Cluster) (string, error) {
 		}
 	}
 	if found = slices.Compact(found); len(found) > 0 {
-		return "", fmt.Errorf("%s: handles objects of API group %s", strings.Join(found, ", "), strings.Join(groups, ", "))
+		return "", fmt.Errorf("%s: handles objects of API group %s", strings.Join(found, ", "),
+			strings.Join(groups, ", "))
 	}
 	return "", nil
 }
@@ -153,8 +156,11 @@ func compatible(ctx context.Context, c *Cluster) (string, error) {
 			return ""
 		}
 		for _, stored := range have.Status.StoredVersions {
-			if !slices.ContainsFunc(want.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool { return v.Name == stored }) {
-				return fmt.Sprintf("%s has stored objects of version %s; Anymesh supports version %s", want.Name, stored, want.Spec.Versions[0].Name)
+			if !slices.ContainsFunc(want.Spec.Versions, func(v apiextensionsv1.CustomResourceDefinitionVersion) bool {
+				return v.Name == stored
+			}) {
+				return fmt.Sprintf("%s has stored objects of version %s; Anymesh supports version %s", want.Name,
+					stored, want.Spec.Versions[0].Name)
 			}
 		}
 		return ""
@@ -177,7 +183,9 @@ func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) strin
 		return want.Name + " is not established"
 	}
 	for _, v := range want.Spec.Versions {
-		i := slices.IndexFunc(have.Spec.Versions, func(h apiextensionsv1.CustomResourceDefinitionVersion) bool { return h.Name == v.Name && h.Served })
+		i := slices.IndexFunc(have.Spec.Versions, func(h apiextensionsv1.CustomResourceDefinitionVersion) bool {
+			return h.Name == v.Name && h.Served
+		})
 		if i < 0 {
 			return want.Name + " does not serve version " + v.Name
 		}
@@ -189,7 +197,8 @@ func definitionFault(want, have *apiextensionsv1.CustomResourceDefinition) strin
 }
 
 // definitions compares each CRD with the CRD in the cluster.
-func definitions(ctx context.Context, c *Cluster, fault func(want, have *apiextensionsv1.CustomResourceDefinition) string) (string, error) {
+func definitions(ctx context.Context, c *Cluster,
+	fault func(want, have *apiextensionsv1.CustomResourceDefinition) string) (string, error) {
 	all, err := dialect.Definitions(c.Dialects)
 	if err != nil {
 		return "", err

@@ -40,9 +40,11 @@ func deploymentReady(d *appsv1.Deployment) (string, error) {
 		return "", fmt.Errorf("Deployment %s is scaled to 0 replicas", d.Name)
 	}
 	if s := d.Status; s.AvailableReplicas < want || s.UpdatedReplicas < want || s.ObservedGeneration < d.Generation {
-		return "", fmt.Errorf("%d of %d replicas are available, %d are updated", s.AvailableReplicas, want, s.UpdatedReplicas)
+		return "", fmt.Errorf("%d of %d replicas are available, %d are updated", s.AvailableReplicas, want,
+			s.UpdatedReplicas)
 	}
-	return fmt.Sprintf("%d of %d replicas, image %s", d.Status.AvailableReplicas, want, d.Spec.Template.Spec.Containers[0].Image), nil
+	return fmt.Sprintf("%d of %d replicas, image %s", d.Status.AvailableReplicas, want,
+		d.Spec.Template.Spec.Containers[0].Image), nil
 }
 
 // bundles returns the caBundle of each webhook by name.
@@ -94,7 +96,8 @@ func bundleValidity(bundle []byte, now time.Time) (string, error) {
 		}
 		name := certificate.Subject.String()
 		if now.Before(certificate.NotBefore) || now.After(certificate.NotAfter) {
-			return "", fmt.Errorf("%s is valid from %s to %s", name, certificate.NotBefore.Format(time.RFC3339), certificate.NotAfter.Format(time.RFC3339))
+			return "", fmt.Errorf("%s is valid from %s to %s", name, certificate.NotBefore.Format(time.RFC3339),
+				certificate.NotAfter.Format(time.RFC3339))
 		}
 		if first.IsZero() || certificate.NotAfter.Before(first) {
 			first = certificate.NotAfter
@@ -124,8 +127,8 @@ func trusted(ctx context.Context, c *Cluster) (string, error) {
 
 // trial is a dialect whose admission can be tested.
 type trial interface {
-	// AdmissionTrial returns an object with the given name to create as a dry run, and a function that checks the defaults of the
-	// returned object.
+	// AdmissionTrial returns an object with the given name to create as a dry run, and a function that checks the
+	// defaults of the returned object.
 	AdmissionTrial(name string) (client.Object, func() error)
 }
 

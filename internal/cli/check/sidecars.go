@@ -25,7 +25,9 @@ const captureContainer = "proxyinit"
 const syncGrace = 3 * time.Second
 
 func isInjected(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == captureContainer })
+	return slices.ContainsFunc(p.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == captureContainer
+	})
 }
 
 // members returns the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by UID.
@@ -107,7 +109,9 @@ func synced(ctx context.Context, c *Cluster) (string, error) {
 func outOfSync(all []inspect.Sidecar) error {
 	var outdated []string
 	for _, sidecar := range all {
-		i := slices.IndexFunc(sidecar.Types, func(t clientstatus.ClientType) bool { return inspect.StateOf(t) != inspect.Synced })
+		i := slices.IndexFunc(sidecar.Types, func(t clientstatus.ClientType) bool {
+			return inspect.StateOf(t) != inspect.Synced
+		})
 		if i < 0 {
 			continue
 		}
@@ -149,7 +153,8 @@ func countFindings(all []model.Finding) (string, error) {
 	for _, object := range slices.Sorted(maps.Keys(count)) {
 		texts = append(texts, fmt.Sprintf("%s (%d)", object, count[object]))
 	}
-	return "", warn("%s, %s: %s", terminal.Count(errs, "error", "errors"), terminal.Count(len(all)-errs, "warning", "warnings"), strings.Join(texts, ", "))
+	return "", warn("%s, %s: %s", terminal.Count(errs, "error", "errors"),
+		terminal.Count(len(all)-errs, "warning", "warnings"), strings.Join(texts, ", "))
 }
 
 // some lists up to five names.

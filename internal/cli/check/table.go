@@ -71,8 +71,11 @@ func Checks(dialects []dialect.Dialect) []Check {
 		}
 		for _, c := range e.Checks() {
 			out = append(out, Check{
-				Code: Code(c.Code), Title: c.Title, Meaning: c.Meaning, Remedy: c.Remedy, Stage: Always, Needs: "APIServerReachable",
-				run: func(ctx context.Context, cluster *Cluster) (string, error) { return c.Run(ctx, cluster.Client) },
+				Code: Code(c.Code), Title: c.Title, Meaning: c.Meaning, Remedy: c.Remedy, Stage: Always,
+				Needs: "APIServerReachable",
+				run: func(ctx context.Context, cluster *Cluster) (string, error) {
+					return c.Run(ctx, cluster.Client)
+				},
 			})
 		}
 	}

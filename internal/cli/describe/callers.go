@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// callers finds the workloads that can reach something. matches is called for each service that a workload can reach, with a nil
-// destination, and for each destination of its routes with a weight above 0.
+// callers finds the workloads that can reach something. matches is called for each service that a workload can reach,
+// with a nil destination, and for each destination of its routes with a weight above 0.
 func callers(s *engine.State, mesh string, matches func(model.Binding, *model.Destination) bool) []Caller {
 	var out []Caller
 	for key, view := range s.Views {
@@ -32,12 +32,14 @@ func callers(s *engine.State, mesh string, matches func(model.Binding, *model.De
 		}
 	}
 	slices.SortFunc(out, func(a, b Caller) int {
-		return cmp.Or(a.Workload.Compare(b.Workload), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Port, b.Port), cmp.Compare(a.Route, b.Route))
+		return cmp.Or(a.Workload.Compare(b.Workload), cmp.Compare(a.Service, b.Service), cmp.Compare(a.Port, b.Port),
+			cmp.Compare(a.Route, b.Route))
 	})
 	return out
 }
 
-func routeCallers(view *engine.View, b model.Binding, r model.Route, caller Caller, matches func(model.Binding, *model.Destination) bool) []Caller {
+func routeCallers(view *engine.View, b model.Binding, r model.Route, caller Caller,
+	matches func(model.Binding, *model.Destination) bool) []Caller {
 	var out []Caller
 	var total uint32
 	for _, t := range r.Action.Destinations {

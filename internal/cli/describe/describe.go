@@ -1,7 +1,7 @@
 // Package describe describes workloads, services, routers, meshes and objects.
 //
-// In: the state of the mesh, and a mesh item or an object that a dialect reads. Out: its ports, what it can reach and what can reach it,
-// with the object and field that define each entry, its status in the cluster, and its findings.
+// In: the state of the mesh, and a mesh item or an object that a dialect reads. Out: its ports, what it can reach and
+// what can reach it, with the object and field that define each entry, its status in the cluster, and its findings.
 package describe
 
 import (
@@ -70,7 +70,10 @@ type Caller struct {
 // OfWorkload describes a workload. defaultDriver is the sidecar driver of pods that do not name one.
 func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Workload {
 	view := s.Views[w.Key]
-	out := Workload{Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key), Status: conditions(s, w.Origin.Object)}
+	out := Workload{
+		Workload: w, Egress: view.Mesh.Egress, Instances: s.Index.Endpoints(w.Key),
+		Status: conditions(s, w.Origin.Object),
+	}
 	out.Drivers = s.Drivers(w.Key, defaultDriver)
 	if w.Pod != nil {
 		out.Drivers = []string{cmp.Or(s.ClassOf(w.Pod.Instance.UID), defaultDriver)}
@@ -80,7 +83,10 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
 	for _, in := range view.Inbound {
-		p := Port{Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin, Routes: routes(s, view.Mesh.Name, in.Routes)}
+		p := Port{
+			Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin,
+			Routes: routes(s, view.Mesh.Name, in.Routes),
+		}
 		if in.Listener.Router == "" {
 			p.Timeouts = timeouts(in.Listener.Protocol, in.Listener.Timeouts)
 		}
@@ -89,12 +95,15 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	for _, o := range view.Outbound {
 		for _, b := range o.Bindings {
 			out.Reaches = append(out.Reaches, Port{
-				Service: b.Service, Port: o.Port, Protocol: b.Protocol, Origin: b.Origin, Routes: routes(s, view.Mesh.Name, b.Routes),
+				Service: b.Service, Port: o.Port, Protocol: b.Protocol, Origin: b.Origin,
+				Routes: routes(s, view.Mesh.Name, b.Routes),
 			})
 		}
 	}
 	ownDestination := func(d model.Destination) bool { return d.Workload == w.Name }
-	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool { return d != nil && ownDestination(*d) })
+	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool {
+		return d != nil && ownDestination(*d)
+	})
 	out.Findings = findings(s, about)
 	return out
 }
@@ -119,7 +128,9 @@ func OfService(s *engine.State, service model.Service) Service {
 		about[router.Origin.Object] = true
 		out.Ports = append(out.Ports, routerPorts(s, router)...)
 	}
-	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool { return d == nil && b.Service == service.Name })
+	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool {
+		return d == nil && b.Service == service.Name
+	})
 	out.Findings = findings(s, about)
 	return out
 }
@@ -190,7 +201,10 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 func routes(s *engine.State, mesh string, all []model.Route) []Route {
 	var out []Route
 	for _, r := range all {
-		route := Route{Name: r.Name, Match: phrases.Match(r.Match), Timeouts: timeouts(r.Protocol, r.Action.Timeouts), Origin: r.Origin}
+		route := Route{
+			Name: r.Name, Match: phrases.Match(r.Match), Timeouts: timeouts(r.Protocol, r.Action.Timeouts),
+			Origin: r.Origin,
+		}
 		if r.Protocol.Requests() {
 			route.Retries = phrases.Retry(r.Action.Retry)
 		}
@@ -212,7 +226,8 @@ func routes(s *engine.State, mesh string, all []model.Route) []Route {
 
 func destination(s *engine.State, mesh, name string) (model.Destination, bool) {
 	all := s.Index.Model.Destinations
-	i, ok := slices.BinarySearchFunc(all, model.Key{Mesh: mesh, Name: name}, func(d model.Destination, k model.Key) int { return d.Compare(k) })
+	i, ok := slices.BinarySearchFunc(all, model.Key{Mesh: mesh, Name: name},
+		func(d model.Destination, k model.Key) int { return d.Compare(k) })
 	if !ok {
 		return model.Destination{}, false
 	}

@@ -42,7 +42,9 @@ type Condition struct {
 // OfObject describes an object.
 func OfObject(s *engine.State, o client.Object) Object {
 	ref := dialect.RefOf(o)
-	out := Object{ObjectRef: ref, Status: conditions(s, ref), Findings: findings(s, map[model.ObjectRef]bool{ref: true})}
+	out := Object{
+		ObjectRef: ref, Status: conditions(s, ref), Findings: findings(s, map[model.ObjectRef]bool{ref: true}),
+	}
 	item := func(mesh, kind, name string, at model.Origin) {
 		if at.Object == ref {
 			out.Items = append(out.Items, Item{mesh, kind, name, at.Path})

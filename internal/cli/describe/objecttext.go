@@ -64,6 +64,7 @@ func (p *page) status(all []Condition) {
 		} else {
 			state = p.s.Red(state)
 		}
-		fmt.Fprintf(p, "  %s %s\n", c.Type, strings.TrimSuffix(strings.TrimSpace(state+" "+c.Reason)+": "+c.Message, ": "))
+		fmt.Fprintf(p, "  %s %s\n", c.Type,
+			strings.TrimSuffix(strings.TrimSpace(state+" "+c.Reason)+": "+c.Message, ": "))
 	}
 }

@@ -25,7 +25,8 @@ type Router struct {
 func OfRouter(s *engine.State, router model.Router) Router {
 	out := Router{
 		Mesh: router.Mesh, Name: router.Name, Origin: router.Origin, Ports: routerPorts(s, router),
-		Status: conditions(s, router.Origin.Object), Findings: findings(s, map[model.ObjectRef]bool{router.Origin.Object: true}),
+		Status:   conditions(s, router.Origin.Object),
+		Findings: findings(s, map[model.ObjectRef]bool{router.Origin.Object: true}),
 	}
 	for _, v := range s.Index.Model.Services {
 		if v.Mesh == router.Mesh && v.Router == router.Name {
@@ -48,7 +49,8 @@ func routerPorts(s *engine.State, router model.Router) []Port {
 				own = append(own, r)
 			}
 		}
-		out = append(out, Port{Port: p.Port, Protocol: p.Protocol, Origin: p.Origin, Routes: routes(s, router.Mesh, own)})
+		out = append(out,
+			Port{Port: p.Port, Protocol: p.Protocol, Origin: p.Origin, Routes: routes(s, router.Mesh, own)})
 	}
 	slices.SortStableFunc(out, func(a, b Port) int { return cmp.Compare(a.Port, b.Port) })
 	return out

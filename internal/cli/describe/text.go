@@ -39,9 +39,12 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
 	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
-	fmt.Fprintf(p, "%s; undeclared destinations: %s\n", cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress)
+	fmt.Fprintf(p, "%s; undeclared destinations: %s\n",
+		cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress)
 	if len(d.Drivers) > 0 {
-		fmt.Fprintf(p, "%s: %s\n", map[bool]string{true: "sidecar driver", false: "sidecar drivers"}[len(d.Drivers) == 1], strings.Join(d.Drivers, ", "))
+		fmt.Fprintf(p, "%s: %s\n",
+			map[bool]string{true: "sidecar driver", false: "sidecar drivers"}[len(d.Drivers) == 1],
+			strings.Join(d.Drivers, ", "))
 	}
 
 	p.heading("Listens on")
@@ -58,7 +61,8 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 			for _, a := range e.Addresses {
 				addresses = append(addresses, a.String())
 			}
-			t.Row(e.Instance.Namespace+"/"+e.Instance.Name, ready, cmp.Or(strings.Join(addresses, " "), "-"), s.Dim(e.Identity.String()))
+			t.Row(e.Instance.Namespace+"/"+e.Instance.Name, ready, cmp.Or(strings.Join(addresses, " "), "-"),
+				s.Dim(e.Identity.String()))
 		}
 		p.table(t)
 	}
@@ -91,11 +95,13 @@ func (d Service) Text(w io.Writer, s terminal.Style) error {
 func (d Mesh) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	fmt.Fprintf(p, "%s, mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name))
-	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress, cmp.Or(string(d.Family), "IPv6 and IPv4"))
+	fmt.Fprintf(p, "trust domain %s; undeclared destinations: %s; addresses: %s\n", d.TrustDomain, d.Egress,
+		cmp.Or(string(d.Family), "IPv6 and IPv4"))
 	p.heading("Workloads")
 	t := terminal.Table{Headings: []string{"NAME", "LISTENS", "READY", "OBJECT"}}
 	for _, m := range d.Workloads {
-		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), fmt.Sprintf("%d/%d", m.Ready, m.Instances), s.Dim(m.Object.String()))
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), fmt.Sprintf("%d/%d", m.Ready, m.Instances),
+			s.Dim(m.Object.String()))
 	}
 	p.list(t)
 	p.heading("Services")
@@ -153,7 +159,8 @@ func (p *page) route(r Route) {
 		}
 		targets = append(targets, name)
 	}
-	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")), p.s.Dim(r.Origin.String()))
+	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")),
+		p.s.Dim(r.Origin.String()))
 	if r.Retries != "" {
 		fmt.Fprintf(p, "      retries: %s\n", r.Retries)
 	}
@@ -185,6 +192,7 @@ func (p *page) findings(all []model.Finding) {
 		p.WriteString("  none\n")
 	}
 	for _, f := range all {
-		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), f.Code, p.s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), f.Code,
+			p.s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
 	}
 }

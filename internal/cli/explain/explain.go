@@ -1,7 +1,7 @@
 // Package explain shows how the mesh routes a request.
 //
-// In: the state of the mesh, a workload and a request. Out: the decisions of the interpreter for the sidecar of the sender and for the
-// sidecar of each destination; each step has the object and field that define it.
+// In: the state of the mesh, a workload and a request. Out: the decisions of the interpreter for the sidecar of the
+// sender and for the sidecar of each destination; each step has the object and field that define it.
 package explain
 
 import (
@@ -84,11 +84,14 @@ func Into(s *engine.State, w lookup.Workload, r model.Request) Result {
 	return a
 }
 
-func target(s *engine.State, caller lookup.Workload, view *model.View, r model.Request, t model.WeightedDestination, total uint32) Target {
+func target(s *engine.State, caller lookup.Workload, view *model.View, r model.Request, t model.WeightedDestination,
+	total uint32) Target {
 	out := Target{WeightedDestination: t, Share: float64(t.Weight) / float64(total)}
 	d, _ := view.Destination(t.Destination)
 	out.Port, out.Protocol, out.Found = d.Port, d.Protocol, d.Discovery
-	out.Live = d.Workload != "" && slices.ContainsFunc(s.Index.Model.Endpoints, func(e model.Endpoint) bool { return len(e.Addresses) > 0 })
+	out.Live = d.Workload != "" && slices.ContainsFunc(s.Index.Model.Endpoints, func(e model.Endpoint) bool {
+		return len(e.Addresses) > 0
+	})
 	key := model.Key{Mesh: view.Mesh.Name, Name: d.Workload}
 	for _, e := range s.Index.Endpoints(key) {
 		out.Instances++

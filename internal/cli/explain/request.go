@@ -14,8 +14,8 @@ import (
 // defaultPorts are the ports of URLs without a port.
 var defaultPorts = map[string]uint16{"http": 80, "http2": 80, "grpc": 80, "https": 443}
 
-// ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name: value". Schemes are
-// http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI.
+// ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
+// value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI.
 func ParseRequest(method, address string, headers []string) (model.Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {

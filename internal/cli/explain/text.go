@@ -23,7 +23,8 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	}
 	subject := a.Workload.Origin.Object.String()
 	if a.Workload.Pod != nil {
-		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name + ", an instance of " + subject
+		subject = "Pod " + a.Workload.Pod.Instance.Namespace + "/" + a.Workload.Pod.Instance.Name +
+			", an instance of " + subject
 	}
 	fmt.Fprintf(&b, "%s  %s %s\n\n", s.Bold(requestLine(a.Request)), preposition, s.Cyan(subject))
 	if err := steps(&b, s, "  ", a.Decision); err != nil {
@@ -45,13 +46,16 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 			fmt.Fprintf(&b, "  retries   %s\n", phrases.Retry(a.Decision.Retry))
 			fmt.Fprintf(&b, "  timeouts  %s\n", phrases.Timeouts(a.Decision.Timeouts))
 		} else {
-			fmt.Fprintf(&b, "  timeouts  idle %s\n", strings.TrimPrefix(phrases.Timeouts(model.Timeouts{Idle: a.Decision.Timeouts.Idle}), "request no limit, idle "))
+			fmt.Fprintf(&b, "  timeouts  idle %s\n", strings.TrimPrefix(phrases.Timeouts(model.Timeouts{
+				Idle: a.Decision.Timeouts.Idle,
+			}), "request no limit, idle "))
 		}
 	}
 	if len(a.Findings) > 0 {
 		b.WriteString("\nFindings\n")
 		for _, f := range a.Findings {
-			fmt.Fprintf(&b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code, s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+			fmt.Fprintf(&b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code,
+				s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
 		}
 	}
 	_, err := io.WriteString(w, b.String())
@@ -133,7 +137,8 @@ func (t Target) text(b *strings.Builder, s terminal.Style) error {
 	case model.DiscoverDNSEndpoints:
 		address = "every address of " + address
 	}
-	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)), s.Bold(t.Destination))
+	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)),
+		s.Bold(t.Destination))
 	indent := strings.Repeat(" ", 10)
 	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, address)
 	if t.Port != 0 {
@@ -150,7 +155,8 @@ func (t Target) text(b *strings.Builder, s terminal.Style) error {
 		return nil
 	}
 	for _, step := range t.InboundDecision.Steps {
-		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.InboundDecision.Outcome), step.Text, s.Dim(step.Origin.String()))
+		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.InboundDecision.Outcome), step.Text,
+			s.Dim(step.Origin.String()))
 	}
 	if !good(t.InboundDecision.Outcome) {
 		fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, t.InboundDecision.Outcome), outcome(s, *t.InboundDecision))

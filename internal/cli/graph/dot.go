@@ -21,14 +21,17 @@ func DOT(w io.Writer, meshes []Mesh) error {
 			if len(n.Ports) > 0 {
 				label += "\n" + strings.Join(n.Ports, ", ")
 			}
-			shape := map[Kind]string{Service: "shape=box, style=rounded", Gateway: "shape=house", Address: "shape=note"}[n.Kind]
+			shape := map[Kind]string{
+				Service: "shape=box, style=rounded", Gateway: "shape=house", Address: "shape=note",
+			}[n.Kind]
 			if shape == "" {
 				shape = "shape=box"
 			}
 			if n.Severity == model.Error {
 				shape += ", color=red"
 			}
-			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape, strconv.Quote(n.Object.String()))
+			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape,
+				strconv.Quote(n.Object.String()))
 		}
 		for _, e := range m.Edges {
 			fmt.Fprintf(&b, "    %s -> %s", id(e.From), id(e.To))

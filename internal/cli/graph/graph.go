@@ -1,7 +1,7 @@
 // Package graph draws meshes.
 //
-// In: the state of the mesh. Out: a graph of workloads, the services that they can reach, and the destinations of services, as a text
-// tree, DOT for Graphviz, JSON, or a self-contained SVG. Output is deterministic.
+// In: the state of the mesh. Out: a graph of workloads, the services that they can reach, and the destinations of
+// services, as a text tree, DOT for Graphviz, JSON, or a self-contained SVG. Output is deterministic.
 package graph
 
 import (
@@ -68,7 +68,9 @@ type Share struct {
 func (e Edge) Label() string {
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
-	if len(e.Routes) > 1 && len(e.Routes) == e.routeCount && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
+	if len(e.Routes) > 1 && len(e.Routes) == e.routeCount && !slices.ContainsFunc(e.Routes, func(s Share) bool {
+		return !whole(s)
+	}) {
 		return "100%"
 	}
 	for _, s := range e.Routes {
@@ -165,7 +167,8 @@ func (b *builder) service(service model.Service, r model.Router, destinations ma
 			}
 			e := b.edge(n.ID, to)
 			e.routeCount = len(r.Routes)
-			e.Routes = append(e.Routes, Share{Route: route.Name, Match: phrases.Match(route.Match), Percent: phrases.Share(t.Weight, total)})
+			e.Routes = append(e.Routes,
+				Share{Route: route.Name, Match: phrases.Match(route.Match), Percent: phrases.Share(t.Weight, total)})
 		}
 	}
 }
@@ -199,6 +202,8 @@ func (b *builder) done(mesh model.Mesh) Mesh {
 		}
 	}
 	slices.SortFunc(out.Nodes, func(x, y Node) int { return cmp.Compare(x.ID, y.ID) })
-	slices.SortFunc(out.Edges, func(x, y Edge) int { return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To)) })
+	slices.SortFunc(out.Edges, func(x, y Edge) int {
+		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))
+	})
 	return out
 }

@@ -67,7 +67,8 @@ func TestGraphOutput(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s differs; look at it after go test ./internal/cli/graph -update\ngot\n%s", file, got.String())
+				t.Errorf("%s differs; look at it after go test ./internal/cli/graph -update\ngot\n%s", file,
+					got.String())
 			}
 		}
 	}
@@ -75,7 +76,9 @@ func TestGraphOutput(t *testing.T) {
 
 // Names are whatever users like; the picture stays XML.
 func TestSVGIsXML(t *testing.T) {
-	m := Mesh{Name: `<a href="x">&`, Nodes: []Node{{ID: "a", Kind: Service, Name: `"<&>'`}, {ID: "b", Name: "]]>"}}, Edges: []Edge{
+	m := Mesh{Name: `<a href="x">&`, Nodes: []Node{
+		{ID: "a", Kind: Service, Name: `"<&>'`}, {ID: "b", Name: "]]>"},
+	}, Edges: []Edge{
 		{From: "a", To: "b", Routes: []Share{{Route: "<r>", Percent: "50.0%"}}, routeCount: 2},
 	}}
 	var out bytes.Buffer
@@ -95,7 +98,8 @@ func TestSVGIsXML(t *testing.T) {
 	}
 }
 
-// Whatever the graph, circles among them: edges go from layer to layer, nothing overlaps, and all is within the size that is told.
+// Whatever the graph, circles among them: edges go from layer to layer, nothing overlaps, and all is within the size
+// that is told.
 func TestLayoutOfRandomGraphs(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))

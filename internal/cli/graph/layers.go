@@ -26,7 +26,8 @@ type layered struct {
 	paths [][]*item
 }
 
-// layer assigns nodes to layers from left to right in call direction, and orders them to reduce edge crossings (Sugiyama's method).
+// layer assigns nodes to layers from left to right in call direction, and orders them to reduce edge crossings
+// (Sugiyama's method).
 func layer(nodes int, edges [][2]int) layered {
 	depth := depths(nodes, edges)
 	var g layered
@@ -80,7 +81,8 @@ func layer(nodes int, edges [][2]int) layered {
 	return g
 }
 
-// each visits the layers from left to right, or reversed. neighbors returns the neighbors in the previously visited layer.
+// each visits the layers from left to right, or reversed. neighbors returns the neighbors in the previously visited
+// layer.
 func (g layered) each(rightwards bool, do func([]*item, func(*item) []*item)) {
 	for n := range g.layers {
 		if rightwards {
@@ -99,8 +101,8 @@ func mean(all []*item, of func(*item) float64) float64 {
 	return sum / float64(len(all))
 }
 
-// depths returns the length of the longest path to each node, without edges that close cycles. A node without incoming edges gets the
-// layer before its nearest successor.
+// depths returns the length of the longest path to each node, without edges that close cycles. A node without incoming
+// edges gets the layer before its nearest successor.
 func depths(nodes int, edges [][2]int) []int {
 	below := make([][]int, nodes)
 	for _, e := range edges {

@@ -6,8 +6,8 @@ const (
 	verticalGap, columnGap = 18.0, 96.0
 )
 
-// layout sets the coordinates of every item and returns the size of the drawing. width returns the width of a node, label the width of
-// the longest edge label after a layer.
+// layout sets the coordinates of every item and returns the size of the drawing. width returns the width of a node,
+// label the width of the longest edge label after a layer.
 func (g layered) layout(width func(node int) float64, label func(layer int) float64) (w, h float64) {
 	x := 0.0
 	for n, l := range g.layers {
@@ -62,8 +62,8 @@ func (g layered) layout(width func(node int) float64, label func(layer int) floa
 	return w, bottom - top
 }
 
-// position moves the items of a layer close to their desired positions, within their order and the gaps between them. It minimizes the
-// sum of squares, by merging neighbors whose desired positions are out of order into blocks.
+// position moves the items of a layer close to their desired positions, within their order and the gaps between them.
+// It minimizes the sum of squares, by merging neighbors whose desired positions are out of order into blocks.
 func position(l []*item, desired []float64) {
 	type block struct {
 		sum   float64

@@ -25,7 +25,8 @@ const style = `
   .remark { font-size: 12px; font-weight: 400; fill: #66707d }
   .name { font-size: 12.5px; font-weight: 600 }
   .sub { font-size: 11px; fill: #66707d }
-  .label { font-size: 11px; font-weight: 600; paint-order: stroke; stroke: #ffffff; stroke-width: 5px; stroke-linejoin: round }
+  .label { font-size: 11px; font-weight: 600; paint-order: stroke; stroke: #ffffff;
+           stroke-width: 5px; stroke-linejoin: round }
   .node { stroke-width: 1.4px }
   .workload { fill: #eaf2ff; stroke: #4a7bd0 }
   .gateway { fill: #efeaff; stroke: #7a5bd0 }
@@ -91,7 +92,8 @@ func picture(b *strings.Builder, m Mesh, top float64) (w, h float64) {
 	for n, path := range g.paths {
 		if label := m.Edges[n].Label(); label != "" {
 			x, y := labelPosition(path)
-			fmt.Fprintf(b, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x, y+4, html.EscapeString(label))
+			fmt.Fprintf(b, "<text class=\"label\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>\n", x, y+4,
+				html.EscapeString(label))
 		}
 	}
 	for _, l := range g.layers {
@@ -126,14 +128,17 @@ func (n Node) draw(b *strings.Builder, i *item) {
 	if n.Kind == Service {
 		corner = nodeHeight / 2
 	}
-	fmt.Fprintf(b, "<g><title>%s</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"%.0f\"/>\n",
+	fmt.Fprintf(b,
+		"<g><title>%s</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"%.0f\"/>\n",
 		html.EscapeString(title), class, i.x-i.w/2, i.y-nodeHeight/2, i.w, nodeHeight, corner)
 	name := i.y + 4.5
 	if len(n.Ports) > 0 {
 		name = i.y - 3
-		fmt.Fprintf(b, "<text class=\"sub\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", i.x, i.y+14, html.EscapeString(n.sub()))
+		fmt.Fprintf(b, "<text class=\"sub\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", i.x, i.y+14,
+			html.EscapeString(n.sub()))
 	}
-	fmt.Fprintf(b, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text></g>\n", i.x, name, html.EscapeString(n.Name))
+	fmt.Fprintf(b, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text></g>\n", i.x, name,
+		html.EscapeString(n.Name))
 }
 
 // sides returns the points where an edge leaves one item of its path and enters the next.
@@ -158,7 +163,8 @@ func edge(b *strings.Builder, path []*item, e Edge) {
 		middle := (x1 + x2) / 2
 		fmt.Fprintf(&d, " C%.1f %.1f %.1f %.1f %.1f %.1f", middle, y1, middle, y2, x2, y2)
 	}
-	fmt.Fprintf(b, "<path class=\"edge\" marker-end=\"url(#tip)\" d=\"%s\"><title>%s → %s</title></path>\n", d.String(), html.EscapeString(e.From), html.EscapeString(e.To))
+	fmt.Fprintf(b, "<path class=\"edge\" marker-end=\"url(#tip)\" d=\"%s\"><title>%s → %s</title></path>\n", d.String(),
+		html.EscapeString(e.From), html.EscapeString(e.To))
 }
 
 // labelPosition returns the position of a label: on the last segment, where edges from the same node have diverged.

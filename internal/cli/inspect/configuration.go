@@ -17,7 +17,8 @@ type Style = interface {
 	Yellow(string) string
 }
 
-// Outliner is a driver that summarizes the configuration of its sidecars. The configuration of other drivers is shown as JSON.
+// Outliner is a driver that summarizes the configuration of its sidecars. The configuration of other drivers is shown
+// as JSON.
 type Outliner interface {
 	// Dump encodes resources as JSON, in the format of the debug server.
 	Dump(resources []sidecar.Resource) (json.RawMessage, error)

@@ -31,10 +31,12 @@ func TestStateOf(t *testing.T) {
 func TestTableListsRejections(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: clientstatus.Client{
-		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors", Connected: now.Add(-5 * time.Minute),
+		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors",
+		Connected: now.Add(-5 * time.Minute),
 		Types: []clientstatus.ClientType{{
-			TypeURL: "type.googleapis.com/envoy.config.cluster.v3.Cluster", Resources: 3, SentVersion: "2", AckedVersion: "1",
-			LastNack: &clientstatus.Nack{Names: []string{"cds_x"}, Message: "no such thing"},
+			TypeURL: "type.googleapis.com/envoy.config.cluster.v3.Cluster", Resources: 3, SentVersion: "2",
+			AckedVersion: "1",
+			LastNack:     &clientstatus.Nack{Names: []string{"cds_x"}, Message: "no such thing"},
 		}},
 	}}}
 	var out bytes.Buffer
@@ -96,7 +98,9 @@ func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding)       { 
 func (silent) RenderDestination(model.ResolvedDestination) []sidecar.Resource { return nil }
 
 func TestOutlineWithoutOutliner(t *testing.T) {
-	dump, err := Dump(silent{}, []sidecar.Resource{{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}}})
+	dump, err := Dump(silent{}, []sidecar.Resource{
+		{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}},
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +108,8 @@ func TestOutlineWithoutOutliner(t *testing.T) {
 		t.Errorf("got %s, want %s", dump, want)
 	}
 	var out bytes.Buffer
-	if err := Outline(&out, terminal.Style{}, silent{}, dump); err != nil || !json.Valid(out.Bytes()) || !strings.Contains(out.String(), "\n    \"name\": \"n\"") {
+	if err := Outline(&out, terminal.Style{}, silent{}, dump); err != nil || !json.Valid(out.Bytes()) ||
+		!strings.Contains(out.String(), "\n    \"name\": \"n\"") {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }

@@ -1,6 +1,7 @@
 // Package inspect formats the state and the configuration of sidecars.
 //
-// In: the lists of connected sidecars and the configuration dumps of the debug server or of a driver. Out: tables and summaries.
+// In: the lists of connected sidecars and the configuration dumps of the debug server or of a driver. Out: tables and
+// summaries.
 package inspect
 
 import (
@@ -63,11 +64,12 @@ func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.
 
 // columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
-	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"},
+	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"},
+	{".ClusterLoadAssignment", "ENDPOINTS"},
 }
 
-// Table writes one line per sidecar with its number of resources per type, then the rejected resources. There is a column for the driver
-// if a sidecar has a driver other than the default.
+// Table writes one line per sidecar with its number of resources per type, then the rejected resources. There is a
+// column for the driver if a sidecar has a driver other than the default.
 func Table(w io.Writer, s terminal.Style, all []Sidecar, defaultDriver string, now time.Time) error {
 	if len(all) == 0 {
 		_, err := fmt.Fprintln(w, "no sidecar is connected")
@@ -102,7 +104,8 @@ func Table(w io.Writer, s terminal.Style, all []Sidecar, defaultDriver string, n
 			of := sidecar.Types[i]
 			row = append(row, cell(s, of))
 			if StateOf(of) == Rejected {
-				fmt.Fprintf(&rejections, "\n%s %s rejects %s: %s\n", s.Red("✗"), cmp.Or(sidecar.Pod, sidecar.Identity), strings.Join(of.LastNack.Names, ", "), of.LastNack.Message)
+				fmt.Fprintf(&rejections, "\n%s %s rejects %s: %s\n", s.Red("✗"), cmp.Or(sidecar.Pod, sidecar.Identity),
+					strings.Join(of.LastNack.Names, ", "), of.LastNack.Message)
 			}
 		}
 		t.Row(append(row, sidecar.ControlPlane, s.Dim(sidecar.NodeID))...)

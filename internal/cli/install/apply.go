@@ -26,7 +26,8 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 	for _, o := range objects {
 		var last error
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
-			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner(fieldManager), client.ForceOwnership)
+			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()),
+				client.FieldOwner(fieldManager), client.ForceOwnership)
 			return !meta.IsNoMatchError(last), nil
 		})
 		if last == nil {
@@ -74,7 +75,8 @@ func rolledOut(ctx context.Context, c client.Client, o *unstructured.Unstructure
 		want = *d.Spec.Replicas
 	}
 	s := d.Status
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want && s.Replicas == want,
+	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want &&
+			s.Replicas == want,
 		fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, want)
 }
 
@@ -98,9 +100,10 @@ func trusted(ctx context.Context, c client.Client, o *unstructured.Unstructured)
 	return true, ""
 }
 
-// Delete removes the objects in reverse order, and waits until they are gone. With keepCRDs, it keeps CRDs and therefore all user
-// objects.
-func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool, report func(string)) error {
+// Delete removes the objects in reverse order, and waits until they are gone. With keepCRDs, it keeps CRDs and
+// therefore all user objects.
+func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool,
+	report func(string)) error {
 	objects = slices.Clone(objects)
 	slices.Reverse(objects)
 	for _, o := range objects {

@@ -35,7 +35,8 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 // small is what an installation consists of, in its order.
 func small() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
-		object("v1", "Namespace", "n"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "meshes.x"), object("v1", "ConfigMap", "c"),
+		object("v1", "Namespace", "n"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "meshes.x"),
+		object("v1", "ConfigMap", "c"),
 	}
 }
 
@@ -78,7 +79,8 @@ func TestApplyIsIdempotent(t *testing.T) {
 func TestApplyWaitsForNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tries := 0
-		c := newCluster(interceptor.Funcs{Apply: func(ctx context.Context, under client.WithWatch, o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
+		c := newCluster(interceptor.Funcs{Apply: func(ctx context.Context, under client.WithWatch,
+			o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
 			if tries++; tries < 5 {
 				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Mesh"}}
 			}
@@ -90,14 +92,16 @@ func TestApplyWaitsForNewKinds(t *testing.T) {
 		tries = -1 << 30
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := Apply(ctx, c, small()[:1], func(string) {}); err == nil || !strings.Contains(err.Error(), "applying Namespace n") {
+		if err := Apply(ctx, c, small()[:1], func(string) {}); err == nil ||
+			!strings.Contains(err.Error(), "applying Namespace n") {
 			t.Errorf("a kind that is never served: %v", err)
 		}
 	})
 }
 
 func TestApplyStopsAtFirstError(t *testing.T) {
-	c := newCluster(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration, ...client.ApplyOption) error {
+	c := newCluster(interceptor.Funcs{Apply: func(context.Context, client.WithWatch, runtime.ApplyConfiguration,
+		...client.ApplyOption) error {
 		return errors.New("forbidden")
 	}})
 	told := 0
@@ -111,7 +115,9 @@ func TestWaitReadyReportsReason(t *testing.T) {
 	rolled := func(generation, observed int64, updated, available, all int32) *appsv1.Deployment {
 		d := &appsv1.Deployment{}
 		d.Name, d.Namespace, d.Generation, d.Spec.Replicas = "d", "n", generation, new(int32(2))
-		d.Status = appsv1.DeploymentStatus{ObservedGeneration: observed, UpdatedReplicas: updated, AvailableReplicas: available, Replicas: all}
+		d.Status = appsv1.DeploymentStatus{
+			ObservedGeneration: observed, UpdatedReplicas: updated, AvailableReplicas: available, Replicas: all,
+		}
 		return d
 	}
 	webhooks := func(bundles ...string) client.Object {
@@ -149,8 +155,10 @@ func TestWaitReadyReportsReason(t *testing.T) {
 				wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
 			}
 			told := 0
-			err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object), []*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { told++ })
-			if c.says == "" && (err != nil || told != 1) || c.says != "" && (err == nil || !strings.Contains(err.Error(), c.says) || told != 0) {
+			err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
+				[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { told++ })
+			if c.says == "" && (err != nil || told != 1) || c.says != "" &&
+				(err == nil || !strings.Contains(err.Error(), c.says) || told != 0) {
 				t.Errorf("%s: told %d times: %v", c.text, told, err)
 			}
 		})

@@ -1,7 +1,7 @@
 // Package install installs and uninstalls Anymesh.
 //
-// In: the Helm chart, the CRDs and user values. Out: manifests, applied by server-side apply until the control plane is ready.
-// Helm and `anymesh install` render the same manifests.
+// In: the Helm chart, the CRDs and user values. Out: manifests, applied by server-side apply until the control plane is
+// ready. Helm and `anymesh install` render the same manifests.
 package install
 
 import (

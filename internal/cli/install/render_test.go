@@ -104,7 +104,9 @@ func TestDriverPorts(t *testing.T) {
 		"a name that is no label": {[]any{entry("other_one", 16001)}, "", "sidecarName"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			objects, err := Manifests(Options{Namespace: "n", Values: map[string]any{"osm": map[string]any{"sidecarDrivers": c.drivers}}})
+			objects, err := Manifests(Options{
+				Namespace: "n", Values: map[string]any{"osm": map[string]any{"sidecarDrivers": c.drivers}},
+			})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
 					t.Errorf("%v; want %q", err, c.fails)
@@ -126,7 +128,8 @@ func TestDriverPorts(t *testing.T) {
 			if strings.Join(got, " ") != c.want {
 				t.Errorf("ports of the Service: %q, want %s", got, c.want)
 			}
-			containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
+			containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec",
+				"template", "spec", "containers")
 			of, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "ports")
 			for i, port := range listens {
 				if fmt.Sprint(of[i].(map[string]any)["containerPort"]) != port {
@@ -203,7 +206,8 @@ func resources(name, limit string) map[string]any {
 func env(t *testing.T, values map[string]any) []any {
 	t.Helper()
 	objects := render(t, Options{Namespace: "n", Values: values})
-	containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template", "spec", "containers")
+	containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template",
+		"spec", "containers")
 	list, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
 	return list
 }

@@ -14,8 +14,9 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// admit returns the objects after admission, and findings about objects that admission refuses. Refused objects are kept, so that lint
-// reports all their findings. Objects with a UID come from a cluster and have their defaults already.
+// admit returns the objects after admission, and findings about objects that admission refuses. Refused objects are
+// kept, so that lint reports all their findings. Objects with a UID come from a cluster and have their defaults
+// already.
 func admit(dialects []dialect.Dialect, set *manifest.Set) ([]client.Object, []model.Finding) {
 	var out []client.Object
 	var refused []model.Finding

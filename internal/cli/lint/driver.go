@@ -11,7 +11,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// driverFindings returns the findings of the sidecar drivers of each workload: unsupported features and unknown drivers.
+// driverFindings returns the findings of the sidecar drivers of each workload: unsupported features and unknown
+// drivers.
 func driverFindings(state *engine.State, o Options) []model.Finding {
 	if o.Drivers == nil {
 		return nil

@@ -14,7 +14,8 @@ var alikes = func() []alike {
 		node, service, router, gateway, route, group = "VirtualNode", "VirtualService", "VirtualRouter", "VirtualGateway", "GatewayRoute", "BackendGroup"
 		listener, http, http2, grpc, tcp             = "spec.listeners[0].", "spec.routes[0].httpRoute", "spec.routes[0].http2Route", "spec.routes[0].grpcRoute", "spec.routes[0].tcpRoute"
 	)
-	const certificate, policy, duration = listener + "tls.certificate.file", "spec.backendDefaults.clientPolicy.tls.", listener + "outlierDetection.interval"
+	const certificate, policy, duration = listener +
+		"tls.certificate.file", "spec.backendDefaults.clientPolicy.tls.", listener + "outlierDetection.interval"
 	out := []alike{
 		{node, listener + "outlierDetection.baseEjectionDuration", node, duration},
 		{node, listener + "timeout.http.perRequest", node, duration},
@@ -59,7 +60,10 @@ var alikes = func() []alike {
 	for _, kind := range []string{service, router, gateway, route, group} {
 		out = append(out, alike{kind, "spec.meshRef", node, "spec.meshRef"})
 	}
-	for _, s := range []struct{ kind, path string }{{node, "spec.podSelector"}, {gateway, "spec.podSelector"}, {gateway, "spec.namespaceSelector"}, {gateway, "spec.gatewayRouteSelector"}} {
+	for _, s := range []struct{ kind, path string }{
+		{node, "spec.podSelector"}, {gateway, "spec.podSelector"}, {gateway, "spec.namespaceSelector"},
+		{gateway, "spec.gatewayRouteSelector"},
+	} {
 		out = append(out, alike{s.kind, s.path, "Mesh", "spec.namespaceSelector"})
 	}
 	return out

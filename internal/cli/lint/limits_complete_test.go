@@ -11,7 +11,8 @@ import (
 	"anymesh.dev/anymesh/api/crds"
 )
 
-// TestAllSchemaLimitsAreTested: no field of a schema is needed, or is held to certain values, unless a row has what is refused and what is accepted.
+// TestAllSchemaLimitsAreTested: no field of a schema is needed, or is held to certain values, unless a row has what is
+// refused and what is accepted.
 func TestAllSchemaLimitsAreTested(t *testing.T) {
 	values, needs := map[string]bool{}, map[string]bool{}
 	for _, row := range limits() {
@@ -35,7 +36,8 @@ func TestAllSchemaLimitsAreTested(t *testing.T) {
 	for _, crd := range all {
 		for _, path := range slices.Sorted(maps.Keys(limitedFields(crd))) {
 			limited++
-			if needed := strings.TrimPrefix(path, "needed "); needed != path && !needs[needed] || needed == path && !values[path] {
+			if needed := strings.TrimPrefix(path, "needed "); needed != path && !needs[needed] || needed == path &&
+				!values[path] {
 				t.Errorf("no row of the table is about %s", path)
 			}
 		}
@@ -45,13 +47,15 @@ func TestAllSchemaLimitsAreTested(t *testing.T) {
 	}
 }
 
-// limitedFields are the paths of the fields that a schema holds to certain values, and "needed " and the path of those that must be there.
+// limitedFields are the paths of the fields that a schema holds to certain values, and "needed " and the path of those
+// that must be there.
 func limitedFields(crd *apiextensionsv1.CustomResourceDefinition) map[string]bool {
 	out := map[string]bool{}
 	var walk func(path string, s *apiextensionsv1.JSONSchemaProps)
 	walk = func(path string, s *apiextensionsv1.JSONSchemaProps) {
 		atLeast := func(n *int64) bool { return n != nil && *n > 0 }
-		if len(s.Enum) > 0 || s.Minimum != nil || s.Maximum != nil || atLeast(s.MinLength) || s.MaxLength != nil || atLeast(s.MinItems) || s.MaxItems != nil {
+		if len(s.Enum) > 0 || s.Minimum != nil || s.Maximum != nil || atLeast(s.MinLength) || s.MaxLength != nil ||
+			atLeast(s.MinItems) || s.MaxItems != nil {
 			out[path] = true
 		}
 		for _, name := range s.Required {

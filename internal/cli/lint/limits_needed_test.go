@@ -2,7 +2,8 @@ package lint_test
 
 import "strings"
 
-// neededFields are the fields that a part of an object must have, by kind and part. Their other limits are in the table.
+// neededFields are the fields that a part of an object must have, by kind and part. Their other limits are in the
+// table.
 var neededFields = map[string]map[string]string{
 	"Mesh": {
 		"egressFilter":                          "type",

@@ -17,7 +17,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out, full for what fullObjects have.
+// limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out, full for what
+// fullObjects have.
 type limitOf struct {
 	kind, path        string
 	refused, accepted []any
@@ -69,8 +70,8 @@ func items(low, high int, item string) (refused, accepted []any) {
 
 func oneOf(values ...any) (refused, accepted []any) { return list("other", ""), values }
 
-// TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it, and fields that they do not have
-// against their absence.
+// TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it, and fields
+// that they do not have against their absence.
 func TestLimitsOfTheSchema(t *testing.T) {
 	bases := fullObjects(t)
 	type trial struct {
@@ -84,7 +85,10 @@ func TestLimitsOfTheSchema(t *testing.T) {
 		name := "x" + strconv.Itoa(len(trials))
 		trials[name] = trial{row, value, refused}
 		o := setField(t, clone(t, bases[row.kind]), row.path, value)
-		maps.Copy(o, map[string]any{"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind, "metadata": map[string]any{"name": name, "namespace": "a"}})
+		maps.Copy(o, map[string]any{
+			"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind,
+			"metadata": map[string]any{"name": name, "namespace": "a"},
+		})
 		object, err := json.Marshal(o)
 		if err != nil {
 			t.Fatal(err)
@@ -140,7 +144,9 @@ func fullObjects(t *testing.T) map[string]map[string]any {
 		}
 		out[kind] = map[string]any{"spec": spec}
 		if kind != "BackendGroup" { // whose status is empty
-			out[kind]["status"] = map[string]any{"conditions": list(map[string]any{"type": kind + "Active", "status": "True"})}
+			out[kind]["status"] = map[string]any{
+				"conditions": list(map[string]any{"type": kind + "Active", "status": "True"}),
+			}
 		}
 	}
 	for _, a := range alikes {

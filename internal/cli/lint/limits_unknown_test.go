@@ -1,7 +1,7 @@
 package lint_test
 
-// foreign are fields that people write although the released API does not have them: from the first design, from App Mesh's own API, or from
-// a neighboring kind. What they ought to have written is in fullSpecs.
+// foreign are fields that people write although the released API does not have them: from the first design, from App
+// Mesh's own API, or from a neighboring kind. What they ought to have written is in fullSpecs.
 func foreign() []limitOf {
 	no := func(kind, path string, value any) limitOf {
 		return limitOf{kind, "spec." + path, list(value), list(absent)}
@@ -9,12 +9,14 @@ func foreign() []limitOf {
 	some, second := map[string]any{}, map[string]any{"unit": "s", "value": 1}
 	out := []limitOf{
 		no("VirtualNode", "serviceDiscovery.dns.ipPreference", "IPv4_ONLY"),
-		no("VirtualNode", "listeners[0].tls.validation.trust.acm", map[string]any{"certificateAuthorityARNs": list("a")}),
+		no("VirtualNode", "listeners[0].tls.validation.trust.acm",
+			map[string]any{"certificateAuthorityARNs": list("a")}),
 		no("VirtualNode", "backendDefaults.clientPolicy.tls.mode", "STRICT"),
 		no("VirtualService", "hosts", list("s.example.com")),
 		no("VirtualRouter", "routes[0].http", some),
 		no("VirtualRouter", "routes[0].tcpRoute.match.prefix", "/"),
-		no("VirtualRouter", "routes[0].tcpRoute.retryPolicy", map[string]any{"maxRetries": 1, "perRetryTimeout": second}),
+		no("VirtualRouter", "routes[0].tcpRoute.retryPolicy",
+			map[string]any{"maxRetries": 1, "perRetryTimeout": second}),
 		no("VirtualGateway", "listeners[0].timeout", map[string]any{"http": map[string]any{"idle": second}}),
 		no("VirtualGateway", "listeners[0].outlierDetection", some),
 		no("VirtualGateway", "backends", times(0, "")),

@@ -1,8 +1,8 @@
 // Package lint checks manifests without a cluster.
 //
-// In: documents from package manifest. Out: findings with the file and line of their field, as text, JSON or SARIF. It applies the
-// rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, and the features of the sidecar
-// driver of each pod.
+// In: documents from package manifest. Out: findings with the file and line of their field, as text, JSON or SARIF. It
+// applies the rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, and
+// the features of the sidecar driver of each pod.
 package lint
 
 import (
@@ -78,7 +78,9 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
 	early := slices.Concat(faults, set.Faults, schema)
 	for _, f := range early {
-		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool { return s.Document == f.Document }) {
+		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
+			return s.Document == f.Document
+		}) {
 			continue // the schema finding is more precise
 		}
 		r.add(f.Document, f.Finding)

@@ -97,7 +97,7 @@ func TestReports(t *testing.T) {
 	}
 }
 
-// limited is a driver that does not honour one feature.
+// limited is a driver that does not honor one feature.
 type limited struct {
 	envoy.Driver
 	without model.Feature
@@ -120,7 +120,8 @@ func TestUnsupportedFeatures(t *testing.T) {
 	}
 }
 
-// Each workload is judged by the drivers of its pods: those that pod templates name, else their namespace, else the default.
+// Each workload is judged by the drivers of its pods: those that pod templates name, else their namespace, else the
+// default.
 func TestFindingsPerDriverOfPods(t *testing.T) {
 	const mesh = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -170,9 +171,10 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := lint.Run(documents, faults, lint.Options{Driver: "usual", Drivers: map[string]sidecar.Renderer{
-				"usual": envoy.Driver{}, "second": limited{without: "listener.http"},
-			}})
+			report, err := lint.Run(documents, faults,
+				lint.Options{Driver: "usual", Drivers: map[string]sidecar.Renderer{
+					"usual": envoy.Driver{}, "second": limited{without: "listener.http"},
+				}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -226,7 +228,8 @@ func TestSARIFRulesAndLocations(t *testing.T) {
 	if err := json.Unmarshal(text, &log); err != nil {
 		t.Fatal(err)
 	}
-	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "anymesh" || log.Runs[0].Tool.Driver.Version != "1.2.3" {
+	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "anymesh" ||
+		log.Runs[0].Tool.Driver.Version != "1.2.3" {
 		t.Fatalf("head: %s", text)
 	}
 	run := log.Runs[0]
@@ -239,10 +242,12 @@ func TestSARIFRulesAndLocations(t *testing.T) {
 		}
 	}
 	r := run.Results[0]
-	if r.RuleID != "UnknownField" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" || !strings.Contains(r.Message.Text, "spec.egress") {
+	if r.RuleID != "UnknownField" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" ||
+		!strings.Contains(r.Message.Text, "spec.egress") {
 		t.Errorf("result: %+v", r)
 	}
-	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) || at.Region.StartLine != 7 {
+	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) ||
+		at.Region.StartLine != 7 {
 		t.Errorf("place: %+v", at)
 	}
 }

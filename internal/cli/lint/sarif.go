@@ -73,7 +73,8 @@ func (r *Report) SARIF(version string) any {
 	for _, c := range model.Codes {
 		page, _ := findings.Page(string(c.Code)) // a test checks that every code has a page
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page}, Configuration: sarifDefault{level(c.Severity)},
+			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page},
+			Configuration: sarifDefault{level(c.Severity)},
 		})
 	}
 	for _, f := range r.Findings {
@@ -86,7 +87,8 @@ func (r *Report) SARIF(version string) any {
 			location.Physical = &sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{f.Line}}
 		}
 		run.Results = append(run.Results, sarifResult{
-			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{Text: at + ": " + f.Text}, Locations: []sarifLocation{location},
+			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{Text: at + ": " + f.Text},
+			Locations: []sarifLocation{location},
 			RuleIndex: slices.IndexFunc(model.Codes, func(c model.CodeInfo) bool { return c.Code == f.Code }),
 		})
 	}

@@ -26,7 +26,9 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	for _, crd := range all {
 		for _, v := range crd.Spec.Versions {
 			var internal apiextensions.JSONSchemaProps
-			if err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(v.Schema.OpenAPIV3Schema, &internal, nil); err != nil {
+			err := apiextensionsv1.Convert_v1_JSONSchemaProps_To_apiextensions_JSONSchemaProps(
+				v.Schema.OpenAPIV3Schema, &internal, nil)
+			if err != nil {
 				return nil, fmt.Errorf("schema of %s: %w", crd.Name, err)
 			}
 			validator, _, err := validation.NewSchemaValidator(&internal)
@@ -57,7 +59,8 @@ func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([
 		}
 		for _, fault := range validation.ValidateCustomResource(nil, content, rule) {
 			at := model.Origin{Object: d.Ref, Path: strings.TrimPrefix(fault.Field, "<nil>")}
-			out = append(out, manifest.Fault{Document: d, Finding: model.NewFinding(at, model.CodeSchema, reason(fault))})
+			out = append(out,
+				manifest.Fault{Document: d, Finding: model.NewFinding(at, model.CodeSchema, reason(fault))})
 		}
 	}
 	return out, nil

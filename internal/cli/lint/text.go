@@ -51,7 +51,8 @@ func (r *Report) summary(s terminal.Style) string {
 	errors, warnings := r.Count(model.Error), r.Count(model.Warning)
 	switch {
 	case errors > 0:
-		return text + ": " + s.Red(terminal.Count(errors, "error", "errors")) + ", " + terminal.Count(warnings, "warning", "warnings")
+		return text + ": " + s.Red(terminal.Count(errors, "error", "errors")) + ", " + terminal.Count(warnings,
+			"warning", "warnings")
 	case warnings > 0:
 		return text + ": " + s.Yellow(terminal.Count(warnings, "warning", "warnings"))
 	}

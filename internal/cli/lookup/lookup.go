@@ -22,8 +22,8 @@ type Workload struct {
 	Pod *model.Endpoint `json:"pod,omitempty"`
 }
 
-// Identity returns the identity of the pod, or the common identity of all instances. It returns false if instances have different
-// identities, or if there are none.
+// Identity returns the identity of the pod, or the common identity of all instances. It returns false if instances have
+// different identities, or if there are none.
 func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 	if w.Pod != nil {
 		return w.Pod.Identity, true
@@ -40,8 +40,9 @@ func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 	return all[0].Identity, true
 }
 
-// FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME or NAME, the node ID of its
-// sidecars (mesh/M/virtualNode/N), or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has precedence for names without a namespace.
+// FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME or NAME,
+// the node ID of its sidecars (mesh/M/virtualNode/N), or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has
+// precedence for names without a namespace.
 func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	if pod, is := strings.CutPrefix(name, "pod/"); is {
 		return findPod(s, pod, namespace)
@@ -84,8 +85,10 @@ func findPod(s *engine.State, name, namespace string) (Workload, error) {
 		}
 	}
 	for _, o := range s.Objects {
-		if o.GetObjectKind().GroupVersionKind().Kind != "Namespace" && o.GetNamespace() == namespace && o.GetName() == name {
-			return Workload{}, fmt.Errorf("pod %s/%s is not part of the mesh: no served workload selects it", namespace, name)
+		if o.GetObjectKind().GroupVersionKind().Kind != "Namespace" && o.GetNamespace() == namespace &&
+			o.GetName() == name {
+			return Workload{}, fmt.Errorf("pod %s/%s is not part of the mesh: no served workload selects it", namespace,
+				name)
 		}
 	}
 	return Workload{}, fmt.Errorf("pod %s/%s not found", namespace, name)
@@ -108,7 +111,8 @@ func FindService(s *engine.State, name, namespace string) (model.Service, error)
 			return found[0], nil
 		}
 		if len(found) > 1 {
-			return model.Service{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name, found[0].Key)
+			return model.Service{}, fmt.Errorf("%q is ambiguous, for example %s; use NAMESPACE/NAME", name,
+				found[0].Key)
 		}
 	}
 	var names []string

@@ -17,14 +17,24 @@ import (
 
 // state has VirtualNodes and VirtualServices "a" in two namespaces and "b" in one, and a pod of each VirtualNode.
 func state() *engine.State {
-	objects := []client.Object{&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}}
-	for _, at := range []types.NamespacedName{{Namespace: "one", Name: "a"}, {Namespace: "two", Name: "a"}, {Namespace: "one", Name: "b"}} {
+	objects := []client.Object{
+		&api.Mesh{
+			ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+		},
+	}
+	for _, at := range []types.NamespacedName{
+		{Namespace: "one", Name: "a"}, {Namespace: "two", Name: "a"}, {Namespace: "one", Name: "b"},
+	} {
 		labels := map[string]string{"app": at.Name}
 		meta := metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name}
 		objects = append(objects,
-			&api.VirtualNode{ObjectMeta: meta, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: labels}}},
+			&api.VirtualNode{
+				ObjectMeta: meta, Spec: api.VirtualNodeSpec{PodSelector: &metav1.LabelSelector{MatchLabels: labels}},
+			},
 			&api.VirtualService{ObjectMeta: meta},
-			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: at.Namespace, Name: at.Name + "-pod", UID: types.UID(at.String()), Labels: labels},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{
+				Namespace: at.Namespace, Name: at.Name + "-pod", UID: types.UID(at.String()), Labels: labels,
+			},
 				Spec: corev1.PodSpec{ServiceAccountName: at.Name}})
 	}
 	for _, name := range []string{"one", "two"} {
@@ -69,7 +79,9 @@ func TestPodIdentity(t *testing.T) {
 
 func TestFindServiceAndMesh(t *testing.T) {
 	s := state()
-	for name, want := range map[string]string{"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one"} {
+	for name, want := range map[string]string{
+		"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one",
+	} {
 		if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
 			t.Errorf("%s is %s, want %s (%v)", name, v.Name, want, err)
 		}

@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// FindRouter finds a router by its name in the mesh, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME. This includes
-// implicit routers of workloads.
+// FindRouter finds a router by its name in the mesh, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME.
+// This includes implicit routers of workloads.
 func FindRouter(s *engine.State, name, namespace string) (model.Router, error) {
 	all := s.Index.Model.Routers
 	for _, matches := range []func(model.Router) bool{

@@ -37,7 +37,9 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 	if err != nil {
 		return nil, err
 	}
-	d := decoder{scheme: scheme, namespace: namespace, read: map[schema.GroupVersionKind]bool{}, groups: map[string]bool{}}
+	d := decoder{
+		scheme: scheme, namespace: namespace, read: map[schema.GroupVersionKind]bool{}, groups: map[string]bool{},
+	}
 	for _, kind := range kinds {
 		gvk, err := apiutil.GVKForObject(kind, scheme)
 		if err != nil {
@@ -104,11 +106,13 @@ func (d *decoder) object(document *Document) {
 		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
-		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, "unknown field of %s; the API server refuses or drops it", document.GVK.Kind))
+		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField,
+			"unknown field of %s; the API server refuses or drops it", document.GVK.Kind))
 	}
 	object.SetNamespace(document.Ref.Namespace)
 	if object.GetName() == "" {
-		d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeInvalidField, "the object has no name"))
+		d.set.Faults = append(d.set.Faults,
+			document.fault("metadata.name", model.CodeInvalidField, "the object has no name"))
 		return
 	}
 	if first := d.set.Sources[document.Ref]; first != nil {

@@ -108,7 +108,8 @@ func (d *Document) repeated(node *yaml.Node, path string) []Fault {
 			key := node.Content[i]
 			inner := strings.TrimPrefix(path+"."+key.Value, ".")
 			if first := seen[key.Value]; first > 0 {
-				out = append(out, d.fault(inner, model.CodeUnknownField, "duplicate field, in lines %d and %d", first, d.offset+key.Line))
+				out = append(out, d.fault(inner, model.CodeUnknownField, "duplicate field, in lines %d and %d", first,
+					d.offset+key.Line))
 			}
 			seen[key.Value] = d.offset + key.Line
 			out = append(out, d.repeated(node.Content[i+1], inner)...)
@@ -118,18 +119,22 @@ func (d *Document) repeated(node *yaml.Node, path string) []Fault {
 }
 
 func (d *Document) fault(path string, code model.Code, format string, args ...any) Fault {
-	return Fault{Document: d, Finding: model.NewFinding(model.Origin{Object: d.Ref, Path: path}, code, fmt.Sprintf(format, args...))}
+	return Fault{
+		Document: d,
+		Finding:  model.NewFinding(model.Origin{Object: d.Ref, Path: path}, code, fmt.Sprintf(format, args...)),
+	}
 }
 
 var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 
-// LineOf returns the line of a field, or of its nearest parent in the document. The path has the format of the API server:
-// spec.routes[0].match.
+// LineOf returns the line of a field, or of its nearest parent in the document. The path has the format of the API
+// server: spec.routes[0].match.
 func (d *Document) LineOf(path string) int {
 	node, line := d.node, d.Line
 	for _, s := range step.FindAllString(path, -1) {
 		var next *yaml.Node
-		if index, err := strconv.Atoi(strings.Trim(s, "[]")); err == nil && node != nil && node.Kind == yaml.SequenceNode {
+		if index, err := strconv.Atoi(strings.Trim(s, "[]")); err == nil && node != nil &&
+			node.Kind == yaml.SequenceNode {
 			if index < len(node.Content) {
 				next = node.Content[index]
 				line = d.offset + next.Line

@@ -39,7 +39,8 @@ func TestReadFoldersRecursively(t *testing.T) {
 		if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if err := os.WriteFile(path, []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`), 0o600); err != nil {
+		if err := os.WriteFile(path, []byte(`{"apiVersion": "v1", "kind": "ConfigMap", "metadata": {"name": "x"}}`),
+			0o600); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -95,13 +96,15 @@ spec:
 	}
 }
 
-// Whatever ends a line for YAML ends one for us: in a file of an old Mac, markers are markers, and lines have the numbers that they had.
+// Whatever ends a line for YAML ends one for us: in a file of an old Mac, markers are markers, and lines have the
+// numbers that they had.
 func TestLineEndings(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\n---\n\nmetadata: {name: x}\nkind: Pod\napiVersion: v1\n"
 	for _, end := range []string{"\n", "\r\n", "\r", "\u0085"} {
 		_, documents := decode(t, strings.ReplaceAll(text, "\n", end))
 		if len(documents) != 2 || documents[1].LineOf("kind") != 6 {
-			t.Errorf("lines that end with %q: %d documents, the last kind in line %d", end, len(documents), documents[len(documents)-1].LineOf("kind"))
+			t.Errorf("lines that end with %q: %d documents, the last kind in line %d", end, len(documents),
+				documents[len(documents)-1].LineOf("kind"))
 		}
 	}
 }

@@ -14,12 +14,14 @@ import (
 
 // namespaceAssumer is a dialect that serves objects only in namespaces with certain labels.
 type namespaceAssumer interface {
-	// AssumeNamespace returns the assumed labels of a namespace that is not in the files, and the text of the assumption, or "".
-	AssumeNamespace(objects []client.Object, name string, labels map[string]string) (assumed map[string]string, assumption string)
+	// AssumeNamespace returns the assumed labels of a namespace that is not in the files, and the text of the
+	// assumption, or "".
+	AssumeNamespace(objects []client.Object, name string,
+		labels map[string]string) (assumed map[string]string, assumption string)
 }
 
-// Complete sets the name label of Namespaces, sets the sidecar class of pods from their Namespace, and adds missing Namespaces with the
-// labels that dialects assume.
+// Complete sets the name label of Namespaces, sets the sidecar class of pods from their Namespace, and adds missing
+// Namespaces with the labels that dialects assume.
 func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.classify()
 	known := map[string]bool{}

@@ -44,6 +44,8 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 			Name: d.Ref.Name, Namespace: namespace, UID: types.UID(d.GVK.Kind + " " + namespace + "/" + d.Ref.Name),
 			Labels: template.Labels, Annotations: template.Annotations,
 		},
-		Spec: corev1.PodSpec{ServiceAccountName: template.Spec.ServiceAccountName, HostNetwork: template.Spec.HostNetwork},
+		Spec: corev1.PodSpec{
+			ServiceAccountName: template.Spec.ServiceAccountName, HostNetwork: template.Spec.HostNetwork,
+		},
 	}, true
 }

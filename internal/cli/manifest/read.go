@@ -27,8 +27,8 @@ type Fault struct {
 	model.Finding
 }
 
-// Read reads the documents of files and of folders, recursively, ordered by name. It returns an error if a file cannot be read, and
-// faults for invalid content.
+// Read reads the documents of files and of folders, recursively, ordered by name. It returns an error if a file cannot
+// be read, and faults for invalid content.
 func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
 	var documents []*Document
 	var faults []Fault
@@ -60,8 +60,8 @@ func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
 	return documents, faults, nil
 }
 
-// list returns the file itself, or the files below a folder. The folder may be a symbolic link. Folders whose name begins with a dot
-// are skipped.
+// list returns the file itself, or the files below a folder. The folder may be a symbolic link. Folders whose name
+// begins with a dot are skipped.
 func list(name string) ([]string, error) {
 	info, err := os.Stat(name)
 	if err != nil || !info.IsDir() {
@@ -93,7 +93,8 @@ func split(file string, text []byte) (documents []*Document, faults []Fault) {
 	}
 	for line := range lines(text) {
 		number++
-		if rest, marked := bytes.CutPrefix(line, []byte("---")); marked && (len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
+		if rest, marked := bytes.CutPrefix(line, []byte("---")); marked &&
+			(len(bytes.TrimSpace(rest)) == 0 || rest[0] == ' ') {
 			flush()
 			first = number
 			line = append([]byte("   "), rest...) // content after the marker belongs to the document

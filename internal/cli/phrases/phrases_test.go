@@ -32,7 +32,10 @@ func TestPhrases(t *testing.T) {
 
 // A part of a match holds on its own whenever the whole holds.
 func TestConditionsSplitMatch(t *testing.T) {
-	m := model.Match{Path: model.StringMatch{Kind: model.Exact, Value: "/a"}, Method: "GET", Query: []model.FieldMatch{{Name: "q", Kind: model.Present}}}
+	m := model.Match{
+		Path: model.StringMatch{Kind: model.Exact, Value: "/a"}, Method: "GET",
+		Query: []model.FieldMatch{{Name: "q", Kind: model.Present}},
+	}
 	r := model.Request{Path: "/a?q=1", Method: "GET"}
 	for _, c := range Conditions(m) {
 		if !c.Match.Matches(r) {

@@ -13,7 +13,8 @@ import (
 // Style colors text. Its zero value does not.
 type Style struct{ colors bool }
 
-// StyleFor returns the style for a writer: colors on a terminal, unless NO_COLOR is set and not empty (no-color.org), or TERM is dumb.
+// StyleFor returns the style for a writer: colors on a terminal, unless NO_COLOR is set and not empty (no-color.org),
+// or TERM is dumb.
 func StyleFor(w io.Writer) Style {
 	return Style{colors: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
 }

@@ -89,10 +89,11 @@ func TestSlowReaderIsNotDisconnected(t *testing.T) {
 		const size = 100_000
 		l := newPipeListener()
 		sent := make(chan error, 1)
-		startServer(t, l, Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
-			go func() { sent <- s.Send(make([]byte, size)) }()
-			return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
-		}}})
+		startServer(t, l,
+			Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
+				go func() { sent <- s.Send(make([]byte, size)) }()
+				return handlerFuncs{onMessage: func([]byte) {}, onEnd: s.Finish}
+			}}})
 		p := &rawClient{conn: l.dial()}
 		p.Framer = http2.NewFramer(p.conn, nil)
 		p.encoder = newEncoder(p)
@@ -146,12 +147,13 @@ func TestNothingFollowsRSTStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := newPipeListener()
 		release := make(chan struct{})
-		startServer(t, l, Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
-			return handlerFuncs{onMessage: func([]byte) {
-				<-release
-				s.Finish(nil)
-			}, onEnd: func(error) { t.Error("OnEnd after Finish") }}
-		}}})
+		startServer(t, l,
+			Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
+				return handlerFuncs{onMessage: func([]byte) {
+					<-release
+					s.Finish(nil)
+				}, onEnd: func(error) { t.Error("OnEnd after Finish") }}
+			}}})
 		p := connect(t, l)
 		p.open(1, muteMethod)
 		p.send(1, 0, false)

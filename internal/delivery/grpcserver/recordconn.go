@@ -2,8 +2,8 @@ package grpcserver
 
 import "net"
 
-// recordConn reads no further than the end of a TLS record that is large. Without it, what was read of the next one stays in
-// crypto/tls' buffer, which doubles to hold another large one behind it, and never shrinks.
+// recordConn reads no further than the end of a TLS record that is large. Without it, what was read of the next one
+// stays in crypto/tls' buffer, which doubles to hold another large one behind it, and never shrinks.
 type recordConn struct {
 	net.Conn
 	header [5]byte // of the record that begins

@@ -204,12 +204,13 @@ func TestServeStopsWithContext(t *testing.T) {
 				ctx, cancel := context.WithCancel(t.Context())
 				served := make(chan error)
 				go func() {
-					served <- Serve(ctx, f, Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: func(s *Stream) StreamHandler {
+					handler := func(s *Stream) StreamHandler {
 						return handlerFuncs{onMessage: func([]byte) { tt.take(s) }, onEnd: func(err error) {
 							ends++
 							s.Finish(err)
 						}}
-					}}})
+					}
+					served <- Serve(ctx, f, Options{Methods: map[string]func(*Stream) StreamHandler{muteMethod: handler}})
 				}()
 				if tt.take != nil {
 					p := connect(t, l)

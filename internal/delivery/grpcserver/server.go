@@ -141,7 +141,8 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 			pause = minAcceptBackoff
 			s.serveConn(socket.Direct(raw))
 			continue
-		case !errors.As(err, &transient) || !transient.Temporary(): //nolint:staticcheck // as in net/http: too many open files is temporary
+		//nolint:staticcheck // as in net/http: too many open files is temporary
+		case !errors.As(err, &transient) || !transient.Temporary():
 			return err
 		}
 		select {

@@ -8,7 +8,8 @@ import (
 	"unsafe"
 )
 
-// direction is one of a connection's two. Whoever closes its descriptor has to end it before: what is done now is not noticed by Go.
+// direction is one of a connection's two. Whoever closes its descriptor has to end it before: what is done now is not
+// noticed by Go.
 type direction struct {
 	name  string
 	call  uintptr
@@ -44,7 +45,8 @@ func (d *direction) later(until func(func(fd uintptr) bool) error, p []byte) (n 
 
 func (d *direction) move(fd uintptr, p []byte) (int, syscall.Errno) {
 	for {
-		n, _, errno := syscall.RawSyscall6(d.call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)), syscall.MSG_NOSIGNAL, 0, 0)
+		n, _, errno := syscall.RawSyscall6(d.call, fd, uintptr(unsafe.Pointer(unsafe.SliceData(p))), uintptr(len(p)),
+			syscall.MSG_NOSIGNAL, 0, 0)
 		switch errno {
 		case 0:
 			return int(n), 0

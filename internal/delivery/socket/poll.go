@@ -69,7 +69,8 @@ func (p *poll) add(c *conn, fd uintptr) error {
 			return err
 		}
 	}
-	event := syscall.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: p.last} // syscall's EPOLLET has either sign
+	// syscall's EPOLLET has either sign
+	event := syscall.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: p.last}
 	var failed error
 	err := p.raw.Control(func(epoll uintptr) {
 		failed = os.NewSyscallError("epoll_ctl", syscall.EpollCtl(int(epoll), syscall.EPOLL_CTL_ADD, int(fd), &event))
@@ -93,7 +94,8 @@ func (p *poll) remove(c *conn) {
 	}
 }
 
-// wait appends tasks of connections that have something to read, or have ended. It returns without any when there is no connection left.
+// wait appends tasks of connections that have something to read, or have ended. It returns without any when there is no
+// connection left.
 func (p *poll) wait(found []*Task) []*Task {
 	if err := p.raw.Read(p.ask); err != nil {
 		return found
@@ -121,9 +123,9 @@ func (p *poll) ask(fd uintptr) (done bool) {
 	return n > 0
 }
 
-// Watch has the task taken whenever there may be something to read on a direct connection. From then on only the task reads, and gets ErrWait
-// instead of waiting; Close interrupts those who use the connection, and the task has to Release it. It is false where the connection
-// cannot be watched.
+// Watch has the task taken whenever there may be something to read on a direct connection. From then on only the task
+// reads, and gets ErrWait instead of waiting; Close interrupts those who use the connection, and the task has to
+// Release it. It is false where the connection cannot be watched.
 func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 	one := under(direct)
 	if one == nil {
@@ -157,7 +159,8 @@ func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 	return true
 }
 
-// Release closes a connection, for its task, if it is watched, and for all. The task may come once more, if it was woken before.
+// Release closes a connection, for its task, if it is watched, and for all. The task may come once more, if it was
+// woken before.
 func (c *WorkerPool) Release(direct net.Conn) error {
 	one := under(direct)
 	if one == nil {

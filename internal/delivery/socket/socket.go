@@ -25,9 +25,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return Direct(c), nil
 }
 
-// Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own is returned as it is,
-// and so is one that is direct already, or around such a one. Neither reads nor writes may overlap with others of their kind. A deadline that
-// has passed is noticed by those who wait.
+// Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own
+// is returned as it is, and so is one that is direct already, or around such a one. Neither reads nor writes may
+// overlap with others of their kind. A deadline that has passed is noticed by those who wait.
 func Direct(c net.Conn) net.Conn {
 	if under(c) != nil {
 		return c
@@ -187,7 +187,8 @@ func duplicate(fd uintptr) (uintptr, error) {
 	return own, nil
 }
 
-// own takes the descriptor out of the hands of Go, whose poller would be woken by all that comes in, for nobody. It needs the lock.
+// own takes the descriptor out of the hands of Go, whose poller would be woken by all that comes in, for nobody. It
+// needs the lock.
 func (c *conn) own(fd uintptr) {
 	for _, d := range []*direction{&c.in, &c.out} {
 		d.mu.Lock()
@@ -232,7 +233,8 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its task is told of it.
+// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its task is told
+// of it.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -85,7 +85,8 @@ func idle(t *testing.T, c *WorkerPool) {
 	}
 }
 
-// Whatever is sent, in whichever pieces and pauses, arrives, and the end behind it; nothing is left of many connections that were.
+// Whatever is sent, in whichever pieces and pauses, arrives, and the end behind it; nothing is left of many connections
+// that were.
 func TestNothingIsMissed(t *testing.T) {
 	c := NewWorkerPool(2)
 	var all sync.WaitGroup

@@ -6,8 +6,9 @@ import (
 	"time"
 )
 
-// WorkerPool runs the tasks of many connections on few goroutines: one goroutine per connection costs more than most tasks do. A task may
-// block on a client; the pool grows while its goroutines block. One idle goroutine waits for events of the connections.
+// WorkerPool runs the tasks of many connections on few goroutines: one goroutine per connection costs more than most
+// tasks do. A task may block on a client; the pool grows while its goroutines block. One idle goroutine waits for
+// events of the connections.
 type WorkerPool struct {
 	size int // goroutines while none of them blocks
 	poll poll
@@ -21,7 +22,8 @@ type WorkerPool struct {
 	looking     bool // the timer is set, to see whether tasks that wait begin
 }
 
-// NewWorkerPool makes a pool of size goroutines. They start when there is work, and end when there is none and no connection to watch.
+// NewWorkerPool makes a pool of size goroutines. They start when there is work, and end when there is none and no
+// connection to watch.
 func NewWorkerPool(size int) *WorkerPool { return &WorkerPool{size: size} }
 
 // Task is a function that runs repeatedly, and never twice at the same time. Run must be set before the first use.
@@ -150,7 +152,8 @@ func (c *WorkerPool) lookAfter() {
 	c.timer = time.AfterFunc(patience, func() { c.look(&begun) })
 }
 
-// look makes twice as many goroutines if none of the tasks that wait, or that may have come in, has begun since it looked last.
+// look makes twice as many goroutines if none of the tasks that wait, or that may have come in, has begun since it
+// looked last.
 func (c *WorkerPool) look(begun *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

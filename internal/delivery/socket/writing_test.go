@@ -11,8 +11,8 @@ import (
 	"time"
 )
 
-// Whoever writes to a client that does not read is interrupted by a deadline that is set meanwhile, and by the end, and waits for the client
-// otherwise.
+// Whoever writes to a client that does not read is interrupted by a deadline that is set meanwhile, and by the end, and
+// waits for the client otherwise.
 func TestWaitsToWriteWhileWatched(t *testing.T) {
 	const size = 32 << 20
 	for name, c := range map[string]struct {

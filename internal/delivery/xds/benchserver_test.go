@@ -53,7 +53,9 @@ func realEndpoints(i, round int) *Resource {
 	}}}
 	r, err := NewResource(service(i), &endpointv3.ClusterLoadAssignment{ClusterName: service(i),
 		Endpoints: []*endpointv3.LocalityLbEndpoints{{
-			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}}},
+			LbEndpoints: []*endpointv3.LbEndpoint{
+				{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}}},
+			},
 		}}})
 	if err != nil {
 		panic(err)

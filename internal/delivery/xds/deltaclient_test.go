@@ -170,7 +170,8 @@ func (r *testServer) connectOn(t testing.TB, conn *grpc.ClientConn) *deltaClient
 	t.Helper()
 	c := &deltaClient{t: t, conn: conn, model: newModelClient(), asked: map[string]bool{}, ended: make(chan struct{})}
 	var err error
-	if c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn).DeltaAggregatedResources(t.Context()); err != nil {
+	c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(c.conn).DeltaAggregatedResources(t.Context())
+	if err != nil {
 		c.err = err // the handshake failed
 		close(c.ended)
 		return c

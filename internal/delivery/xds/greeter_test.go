@@ -84,8 +84,10 @@ func greeterRoute(t testing.TB, cluster string) *Resource {
 	return resource(t, "greeter-route", &routev3.RouteConfiguration{Name: "greeter-route",
 		VirtualHosts: []*routev3.VirtualHost{{
 			Name: "all", Domains: []string{"*"}, Routes: []*routev3.Route{{
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}},
-				Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}}},
+				Match: &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: ""}},
+				Action: &routev3.Route_Route{
+					Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: cluster}},
+				},
 			}},
 		}}})
 }
@@ -104,7 +106,11 @@ func greeterEndpoints(t testing.TB, name, address string) *Resource {
 	return resource(t, name, &endpointv3.ClusterLoadAssignment{ClusterName: name,
 		Endpoints: []*endpointv3.LocalityLbEndpoints{{
 			Locality: &corev3.Locality{Region: "here"}, LoadBalancingWeight: wrapperspb.UInt32(1),
-			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: addressOf(t, address)}}}},
+			LbEndpoints: []*endpointv3.LbEndpoint{
+				{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
+					Endpoint: &endpointv3.Endpoint{Address: addressOf(t, address)},
+				}},
+			},
 		}}})
 }
 

@@ -54,7 +54,9 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxRecvMsgSize:       s.opts.MaxRequestSize,
 		MaxFramesPerSecond:   s.opts.MaxFramesPerSecond,
 		MaxFrameBurst:        s.opts.MaxFrameBurst,
-		OnRefused:            func(why grpcserver.RefusalReason) { s.metrics.refused.WithLabelValues(string(why)).Inc() },
+		OnRefused: func(why grpcserver.RefusalReason) {
+			s.metrics.refused.WithLabelValues(string(why)).Inc()
+		},
 	})
 	if err != nil {
 		return fmt.Errorf("discovery server: %w", err)

@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 		return
 	}
 	// gRPC never stops the watcher of its credential files.
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("google.golang.org/grpc/credentials/tls/certprovider/pemfile.(*watcher).run"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("google.golang.org/grpc/credentials/tls/certprovider/pemfile.(*watcher).run"))
 }
 
 func resourceEncoding(t *testing.T) {

@@ -222,7 +222,9 @@ func unknownNonces(t *testing.T) {
 	}
 	b.ack(r)
 	b.want("the subscription of the request is applied", b.drain(), "route -b")
-	if did := b.request(RouteType, func(q *discoveryv3.DeltaDiscoveryRequest) { q.ResponseNonce = r.GetNonce() }); !did.unknownNonce {
+	if did := b.request(RouteType, func(q *discoveryv3.DeltaDiscoveryRequest) {
+		q.ResponseNonce = r.GetNonce()
+	}); !did.unknownNonce {
 		t.Errorf("the same nonce a second time: %+v", did)
 	}
 }

@@ -32,7 +32,8 @@ func newSotwClient(t testing.TB, conn *grpc.ClientConn) *sotwClient {
 	t.Helper()
 	c := &sotwClient{conn: conn, ended: make(chan error, 1), names: map[string][]string{}, nonces: map[string]string{}}
 	var err error
-	if c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context()); err != nil {
+	c.stream, err = discoveryv3.NewAggregatedDiscoveryServiceClient(conn).StreamAggregatedResources(t.Context())
+	if err != nil {
 		t.Fatal(err)
 	}
 	go func() {

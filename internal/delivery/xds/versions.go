@@ -2,8 +2,9 @@ package xds
 
 import "iter"
 
-// versions are those that the client has of resources that changed; nil is one that no resource has. Equal resources are one, so
-// pointers can be compared. Most often there are one or two, and many only when a client begins or a mesh is replaced.
+// versions are those that the client has of resources that changed; nil is one that no resource has. Equal resources
+// are one, so pointers can be compared. Most often there are one or two, and many only when a client begins or a mesh
+// is replaced.
 type versions struct {
 	some []version
 	many map[uint32]*Resource // in place of some

@@ -15,7 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// AdmissionReads gives an empty object of each kind that Default reads besides the object: Meshes, and VirtualGateways for GatewayRoutes.
+// AdmissionReads gives an empty object of each kind that Default reads besides the object: Meshes, and VirtualGateways
+// for GatewayRoutes.
 func (Dialect) AdmissionReads(object client.Object) []client.Object {
 	switch object.(type) {
 	case *api.Mesh:
@@ -26,7 +27,8 @@ func (Dialect) AdmissionReads(object client.Object) []client.Object {
 	return []client.Object{&api.Mesh{}}
 }
 
-// Default fills in, in place, what an object leaves open; before is nil for a new one. The error is the text of the denial.
+// Default fills in, in place, what an object leaves open; before is nil for a new one. The error is the text of the
+// denial.
 func (Dialect) Default(before, object client.Object, c dialect.AdmissionContext) error {
 	v := ValidationContext{
 		NamespaceLabels: c.NamespaceLabels, IPv6: c.IPv6,
@@ -47,7 +49,8 @@ func (Dialect) Validate(before, object client.Object) error {
 	return ValidateUpdate(before, object)
 }
 
-// AdmissionTrial gives an object whose creation, as a dry run, shows whether the webhooks answer, and the check of what comes back.
+// AdmissionTrial gives an object whose creation, as a dry run, shows whether the webhooks answer, and the check of what
+// comes back.
 func (Dialect) AdmissionTrial(name string) (client.Object, func() error) {
 	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return mesh, func() error {
@@ -58,9 +61,10 @@ func (Dialect) AdmissionTrial(name string) (client.Object, func() error) {
 	}
 }
 
-// AssumeNamespace gives the labels that a namespace without an object of its own is taken to have, if there is exactly one Mesh and its
-// selector can match: that Mesh selects it. The text says what was assumed.
-func (Dialect) AssumeNamespace(objects []client.Object, name string, set map[string]string) (labels map[string]string, assumption string) {
+// AssumeNamespace gives the labels that a namespace without an object of its own is taken to have, if there is exactly
+// one Mesh and its selector can match: that Mesh selects it. The text says what was assumed.
+func (Dialect) AssumeNamespace(objects []client.Object, name string,
+	set map[string]string) (labels map[string]string, assumption string) {
 	meshes := dialect.ObjectsOf[*api.Mesh](objects)
 	if len(meshes) != 1 {
 		return nil, ""
@@ -69,7 +73,8 @@ func (Dialect) AssumeNamespace(objects []client.Object, name string, set map[str
 	if !ok {
 		return nil, ""
 	}
-	return satisfied, fmt.Sprintf("Namespace %s is not among the files; it is taken to be selected by Mesh %s", name, meshes[0].Name)
+	return satisfied, fmt.Sprintf("Namespace %s is not among the files; it is taken to be selected by Mesh %s", name,
+		meshes[0].Name)
 }
 
 // satisfy adds labels until a selector matches, and reports false if it cannot: an absent selector matches nothing.

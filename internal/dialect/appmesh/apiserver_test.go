@@ -26,8 +26,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// apiServer keeps objects as an API server with our admission and our status writer does. After each event, what the flow made of it
-// one event at a time must be what comes out when one starts afresh with the objects that there are.
+// apiServer keeps objects as an API server with our admission and our status writer does. After each event, what the
+// flow made of it one event at a time must be what comes out when one starts afresh with the objects that there are.
 type apiServer struct {
 	t       *testing.T
 	dialect appmesh.Dialect
@@ -37,18 +37,21 @@ type apiServer struct {
 	ipv6    bool
 	lives   int
 	objects map[string]client.Object
-	// manifests are the objects as their users have them: without what only the API server, admission and controllers write.
+	// manifests are the objects as their users have them: without what only the API server, admission and controllers
+	// write.
 	manifests map[string]client.Object
 }
 
-// newAPIServer applies what users have of objects, from old to young, but at first what others are designated to. Without admission, and
-// where it refuses, objects come in as they are.
-func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted bool, objects []client.Object) *apiServer {
+// newAPIServer applies what users have of objects, from old to young, but at first what others are designated to.
+// Without admission, and where it refuses, objects come in as they are.
+func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted bool,
+	objects []client.Object) *apiServer {
 	t.Helper()
 	d := appmesh.Dialect{Settings: settings}
 	s := &apiServer{
-		t: t, dialect: d, flow: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}), random: rand.New(rand.NewPCG(seed, 7)),
-		clock: someTime, objects: map[string]client.Object{}, manifests: map[string]client.Object{},
+		t: t, dialect: d, flow: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}),
+		random: rand.New(rand.NewPCG(seed, 7)),
+		clock:  someTime, objects: map[string]client.Object{}, manifests: map[string]client.Object{},
 	}
 	for _, o := range objects {
 		s.objects[nameOf(o)], s.manifests[nameOf(o)] = o, manifest(o)
@@ -104,8 +107,8 @@ func (s *apiServer) delete(name string) {
 	delete(s.objects, name)
 }
 
-// create applies an object's manifest: it becomes the youngest of all, with a uid of its own, and admission has written into it. The
-// error is admission's refusal.
+// create applies an object's manifest: it becomes the youngest of all, with a uid of its own, and admission has written
+// into it. The error is admission's refusal.
 func (s *apiServer) create(name string) error {
 	o := s.manifests[name].DeepCopyObject().(client.Object)
 	if !isKubernetes(o) {
@@ -131,7 +134,8 @@ func (s *apiServer) put(o client.Object) {
 	s.flow.Set(o)
 }
 
-// again deletes objects and creates them again, one after the other. Between the two, the control plane may or may not get to look.
+// again deletes objects and creates them again, one after the other. Between the two, the control plane may or may not
+// get to look.
 func (s *apiServer) again(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
@@ -170,7 +174,8 @@ func (s *apiServer) settle() {
 	objects := s.list()
 	live, afresh := s.flow.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
 	if a, b := afresh.Index.Model, live.Index.Model; !reflect.DeepEqual(a, b) {
-		s.t.Fatalf("models differ (-afresh +incremental):\n%s", gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))
+		s.t.Fatalf("models differ (-afresh +incremental):\n%s",
+			gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))
 	}
 	if a, b := afresh.Findings, live.Findings; !slices.Equal(a, b) {
 		s.t.Fatalf("findings differ (-afresh +incremental):\n%s", gocmp.Diff(a, b))
@@ -192,7 +197,8 @@ func (s *apiServer) list() []client.Object {
 func (s *apiServer) byAge(pick func(client.Object) bool) []string {
 	all := slices.DeleteFunc(s.list(), func(o client.Object) bool { return !pick(o) })
 	slices.SortFunc(all, func(a, b client.Object) int {
-		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time), strings.Compare(nameOf(a), nameOf(b)))
+		return cmp.Or(a.GetCreationTimestamp().Compare(b.GetCreationTimestamp().Time),
+			strings.Compare(nameOf(a), nameOf(b)))
 	})
 	var names []string
 	for _, o := range all {
@@ -204,7 +210,8 @@ func (s *apiServer) byAge(pick func(client.Object) bool) []string {
 // lives are what is different in uids from life to life.
 var lives = regexp.MustCompile(`, life \d+`)
 
-// outcome is all that users and sidecars see: the model, the findings, and each object's status. Uids are as in the first life.
+// outcome is all that users and sidecars see: the model, the findings, and each object's status. Uids are as in the
+// first life.
 func (s *apiServer) outcome() string {
 	state := s.flow.State()
 	statuses := map[string]any{}
@@ -221,7 +228,8 @@ func (s *apiServer) outcome() string {
 func (s *apiServer) says(name string) []string {
 	var out []string
 	for _, f := range s.flow.State().Findings {
-		if strings.HasPrefix(name, f.Object.Kind+" ") && nameOf(s.objects[name]) == fmt.Sprintf("%s %s/%s", f.Object.Kind, f.Object.Namespace, f.Object.Name) {
+		if strings.HasPrefix(name, f.Object.Kind+" ") &&
+			nameOf(s.objects[name]) == fmt.Sprintf("%s %s/%s", f.Object.Kind, f.Object.Namespace, f.Object.Name) {
 			out = append(out, fmt.Sprintf("%s %s %s", f.Severity, f.Code, f.Path))
 		}
 	}
@@ -232,7 +240,9 @@ func (s *apiServer) says(name string) []string {
 func (s *apiServer) contends(name string) bool {
 	return slices.ContainsFunc(s.says(name), func(said string) bool {
 		code := model.Code(strings.Fields(said)[1])
-		return slices.Contains([]model.Code{model.CodeNameConflict, model.CodeSelectorConflict, model.CodeMultipleMeshes}, code)
+		return slices.Contains([]model.Code{
+			model.CodeNameConflict, model.CodeSelectorConflict, model.CodeMultipleMeshes,
+		}, code)
 	})
 }
 
@@ -249,7 +259,9 @@ func recorded(o client.Object) bool { return recordOf(o) != nil }
 
 // stranded tells whether an object is of a Mesh that was, and that no other took over.
 func (s *apiServer) stranded(o client.Object) bool {
-	return slices.ContainsFunc(s.says(nameOf(o)), func(said string) bool { return strings.Contains(said, string(model.CodeMeshMismatch)) })
+	return slices.ContainsFunc(s.says(nameOf(o)), func(said string) bool {
+		return strings.Contains(said, string(model.CodeMeshMismatch))
+	})
 }
 
 func recordOf(o client.Object) *api.MeshReference {

@@ -29,20 +29,24 @@ func BenchmarkTranslate(b *testing.B) {
 
 func largeMesh(services int) []client.Object {
 	objects := []client.Object{
-		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: labelled()}},
+		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: labeled()}},
 	}
 	for i := range services {
 		ns := fmt.Sprintf("ns-%d", i%20)
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: ns}})
 		meta := metav1.ObjectMeta{Namespace: ns, Name: fmt.Sprintf("s-%d", i)}
 		router := &api.VirtualRouter{ObjectMeta: meta}
-		router.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: 80, Protocol: api.ProtocolHTTP}}}
+		router.Spec.Listeners = []api.VirtualRouterListener{
+			{PortMapping: api.PortMapping{Port: 80, Protocol: api.ProtocolHTTP}},
+		}
 		route := api.Route{Name: "all", HTTPRoute: &api.HTTPRoute{Match: api.HTTPRouteMatch{Prefix: new("/")}}}
 		for v := range 2 {
 			name := fmt.Sprintf("%s-v%d", meta.Name, v)
-			n := node(ns, name, labelled("app="+name))
+			n := node(ns, name, labeled("app="+name))
 			n.Spec.Listeners = []api.Listener{{PortMapping: api.PortMapping{Port: 8080, Protocol: api.ProtocolHTTP}}}
-			n.Spec.ServiceDiscovery = &api.ServiceDiscovery{DNS: &api.DNSServiceDiscovery{Hostname: name + "." + ns + ".svc.cluster.local"}}
+			n.Spec.ServiceDiscovery = &api.ServiceDiscovery{
+				DNS: &api.DNSServiceDiscovery{Hostname: name + "." + ns + ".svc.cluster.local"},
+			}
 			route.HTTPRoute.Action.WeightedTargets = append(route.HTTPRoute.Action.WeightedTargets,
 				api.WeightedTarget{VirtualNodeRef: &api.VirtualNodeReference{Name: name}, Weight: 1})
 			objects = append(objects, n)
@@ -54,7 +58,11 @@ func largeMesh(services int) []client.Object {
 		}
 		router.Spec.Routes = []api.Route{route}
 		service := &api.VirtualService{ObjectMeta: meta}
-		service.Spec.Provider = &api.VirtualServiceProvider{VirtualRouter: &api.VirtualRouterServiceProvider{VirtualRouterRef: &api.VirtualRouterReference{Name: meta.Name}}}
+		service.Spec.Provider = &api.VirtualServiceProvider{
+			VirtualRouter: &api.VirtualRouterServiceProvider{
+				VirtualRouterRef: &api.VirtualRouterReference{Name: meta.Name},
+			},
+		}
 		objects = append(objects, router, service)
 	}
 	return objects

@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// cloudMapGate is the readiness gate of pods of VirtualNodes with awsCloudMap. There is no registry to wait for any more, so that it
-// holds for every pod that has it.
+// cloudMapGate is the readiness gate of pods of VirtualNodes with awsCloudMap. There is no registry to wait for any
+// more, so that it holds for every pod that has it.
 const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
 
 // cloudMapService is a service of the registry.
@@ -26,7 +26,8 @@ type cloudMapQuery struct {
 	attributes map[string]string
 }
 
-// registeredService gives the service under which the pods of a VirtualNode are registered. A node with DNS discovery too is found by that.
+// registeredService gives the service under which the pods of a VirtualNode are registered. A node with DNS discovery
+// too is found by that.
 func registeredService(mesh string, o *api.VirtualNode) (cloudMapService, bool) {
 	c := cloudMap(o)
 	if c == nil || o.Spec.ServiceDiscovery.DNS != nil || c.NamespaceName == "" || c.ServiceName == "" {
@@ -37,8 +38,8 @@ func registeredService(mesh string, o *api.VirtualNode) (cloudMapService, bool) 
 
 func (a cloudMapQuery) compare(b cloudMapQuery) int { return strings.Compare(a.name, b.name) }
 
-// register asks the registry for the endpoints of a VirtualNode. Nodes that give one namespaceName and serviceName share theirs; each
-// sees those that have all of its own attributes.
+// register asks the registry for the endpoints of a VirtualNode. Nodes that give one namespaceName and serviceName
+// share theirs; each sees those that have all of its own attributes.
 func (t *translator) register(m *meshMember[*api.VirtualNode]) {
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
 		t.registry.Emit(t.Evaluation, service, cloudMapQuery{groupName(cloudMap(m.object)), givenAttributes(m.object)})
@@ -94,8 +95,8 @@ func givenAttributes(o *api.VirtualNode) map[string]string {
 	return out
 }
 
-// attributesOf gives the attributes that App Mesh registered a pod with, but for REGION and AVAILABILITY_ZONE, which were AWS's. The
-// attributes of its VirtualNode win over its labels, what is known of it over both.
+// attributesOf gives the attributes that App Mesh registered a pod with, but for REGION and AVAILABILITY_ZONE, which
+// were AWS's. The attributes of its VirtualNode win over its labels, what is known of it over both.
 func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, pod.Labels)

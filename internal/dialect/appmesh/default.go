@@ -22,8 +22,9 @@ type ValidationContext struct {
 	IPv6 bool
 }
 
-// DefaultCreate fills in, in place, what a new object leaves open: awsName, unless the object has no name yet, and the Mesh (and for a GatewayRoute the
-// VirtualGateway) that it will belong to for good. The error is the text of the denial. BackendGroups have no awsName.
+// DefaultCreate fills in, in place, what a new object leaves open: awsName, unless the object has no name yet, and the
+// Mesh (and for a GatewayRoute the VirtualGateway) that it will belong to for good. The error is the text of the
+// denial. BackendGroups have no awsName.
 func DefaultCreate(object client.Object, s ValidationContext) error {
 	// A name that the API server has yet to make is not part of another: readers fill in such an awsName, see AWSName.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
@@ -100,7 +101,8 @@ func MeshFor(namespace string, labels map[string]string, meshes []*api.Mesh) (*a
 }
 
 // GatewayFor finds the one VirtualGateway, of any namespace, that selects both a GatewayRoute and its namespace.
-func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string, gateways []*api.VirtualGateway) (*api.VirtualGateway, error) {
+func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string,
+	gateways []*api.VirtualGateway) (*api.VirtualGateway, error) {
 	var found []*api.VirtualGateway
 	for _, g := range gateways {
 		byLabels := g.Spec.GatewayRouteSelector
@@ -113,7 +115,8 @@ func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string, gate
 	}
 	switch len(found) {
 	case 0:
-		return nil, fmt.Errorf("failed to find matching virtualGateway for gatewayRoute: %s, expecting 1 but found 0", route.Name)
+		return nil, fmt.Errorf("failed to find matching virtualGateway for gatewayRoute: %s, expecting 1 but found 0",
+			route.Name)
 	case 1:
 		return found[0], nil
 	}
@@ -129,6 +132,8 @@ func defaultGateway(route *api.GatewayRoute, s ValidationContext) error {
 	if ref := gateway.Spec.MeshRef; ref == nil || *ref != *route.Spec.MeshRef {
 		return errors.New("virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create")
 	}
-	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{Namespace: new(gateway.Namespace), Name: gateway.Name, UID: gateway.UID}
+	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{
+		Namespace: new(gateway.Namespace), Name: gateway.Name, UID: gateway.UID,
+	}
 	return nil
 }

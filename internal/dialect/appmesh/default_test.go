@@ -15,24 +15,28 @@ func surroundings() appmesh.ValidationContext {
 	gateway := func(name string, namespaces, routes *metav1.LabelSelector, mesh api.MeshReference) *api.VirtualGateway {
 		return &api.VirtualGateway{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "gws", Name: name, UID: "uid-of-gw"},
-			Spec:       api.VirtualGatewaySpec{NamespaceSelector: namespaces, GatewayRouteSelector: routes, MeshRef: &mesh},
+			Spec: api.VirtualGatewaySpec{
+				NamespaceSelector: namespaces, GatewayRouteSelector: routes, MeshRef: &mesh,
+			},
 		}
 	}
 	return appmesh.ValidationContext{
 		NamespaceLabels: map[string]string{"mesh": "m"},
 		Meshes: []*api.Mesh{
-			{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "uid-of-m"}, Spec: api.MeshSpec{NamespaceSelector: labelled("mesh=m")}},
+			{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "uid-of-m"}, Spec: api.MeshSpec{NamespaceSelector: labeled("mesh=m")}},
 			{ObjectMeta: metav1.ObjectMeta{Name: "nothing"}},
 		},
 		Gateways: []*api.VirtualGateway{
-			gateway("labelled", labelled("mesh=m"), labelled("gw=labelled"), api.MeshReference{Name: "m", UID: "uid-of-m"}),
-			gateway("stranger", labelled("mesh=m"), labelled("gw=stranger"), api.MeshReference{Name: "m", UID: "another"}),
+			gateway("labeled", labeled("mesh=m"), labeled("gw=labeled"),
+				api.MeshReference{Name: "m", UID: "uid-of-m"}),
+			gateway("stranger", labeled("mesh=m"), labeled("gw=stranger"),
+				api.MeshReference{Name: "m", UID: "another"}),
 			gateway("nothing", nil, nil, api.MeshReference{Name: "m", UID: "uid-of-m"}),
 		},
 	}
 }
 
-var newMeta = metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "labelled"}}
+var newMeta = metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "labeled"}}
 
 // TestDefaultCreate shows what each kind looks like after admission.
 func TestDefaultCreate(t *testing.T) {
@@ -44,7 +48,8 @@ func TestDefaultCreate(t *testing.T) {
 		"VirtualRouter":  {&api.VirtualRouter{ObjectMeta: newMeta}, &api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{AWSName: new("x_ns"), MeshRef: mesh}}},
 		"VirtualGateway": {&api.VirtualGateway{ObjectMeta: newMeta}, &api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{AWSName: new("x_ns"), MeshRef: mesh}}},
 		"GatewayRoute": {&api.GatewayRoute{ObjectMeta: newMeta}, &api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{
-			AWSName: new("x_ns"), MeshRef: mesh, VirtualGatewayRef: &api.VirtualGatewayReference{Namespace: new("gws"), Name: "labelled", UID: "uid-of-gw"},
+			AWSName: new("x_ns"), MeshRef: mesh,
+			VirtualGatewayRef: &api.VirtualGatewayReference{Namespace: new("gws"), Name: "labeled", UID: "uid-of-gw"},
 		}}},
 		"BackendGroup": {&api.BackendGroup{ObjectMeta: newMeta}, &api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: mesh}}},
 		"an empty awsName": {
@@ -53,7 +58,9 @@ func TestDefaultCreate(t *testing.T) {
 		},
 		"a stated awsName": {
 			&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("www.example.com")}},
-			&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("www.example.com"), MeshRef: mesh}},
+			&api.VirtualService{
+				ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("www.example.com"), MeshRef: mesh},
+			},
 		},
 	} {
 		if err := appmesh.DefaultCreate(c.object, surroundings()); err != nil {
@@ -65,7 +72,8 @@ func TestDefaultCreate(t *testing.T) {
 	}
 }
 
-// TestDefaultCreateReplacesEmptyName: an awsName of no letters is none, on creation; an update fills in nothing, so that none is a change.
+// TestDefaultCreateReplacesEmptyName: an awsName of no letters is none, on creation; an update fills in nothing, so
+// that none is a change.
 func TestDefaultCreateReplacesEmptyName(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Mesh": "x", "VirtualNode": "x_ns", "VirtualService": "x.ns", "VirtualRouter": "x_ns", "VirtualGateway": "x_ns", "GatewayRoute": "x_ns",
@@ -92,8 +100,9 @@ func TestDefaultCreateReplacesEmptyName(t *testing.T) {
 
 func TestDefaultCreateDenies(t *testing.T) {
 	set := &api.MeshReference{Name: "m", UID: "uid-of-m"}
-	twoMeshes, noMesh, ending, twoGateways, noGateway := surroundings(), surroundings(), surroundings(), surroundings(), surroundings()
-	twoMeshes.Meshes[1].Spec.NamespaceSelector = labelled()
+	twoMeshes, noMesh, ending := surroundings(), surroundings(), surroundings()
+	twoGateways, noGateway := surroundings(), surroundings()
+	twoMeshes.Meshes[1].Spec.NamespaceSelector = labeled()
 	noMesh.NamespaceLabels = nil
 	ending.Meshes[0].DeletionTimestamp = new(metav1.NewTime(someTime))
 	twoGateways.Gateways[1].Spec.GatewayRouteSelector = nil
@@ -103,19 +112,19 @@ func TestDefaultCreateDenies(t *testing.T) {
 		object client.Object
 		s      appmesh.ValidationContext
 	}{
-		"failed to find matching mesh for namespace: ns, expecting 1 but found 0":                                 {&api.VirtualNode{ObjectMeta: newMeta}, noMesh},
-		"found multiple matching meshes for namespace: ns, expecting 1 but found 2: m,nothing":                    {&api.VirtualNode{ObjectMeta: newMeta}, twoMeshes},
-		"unable to create new content in mesh m because it is being terminated":                                   {&api.VirtualNode{ObjectMeta: newMeta}, ending},
-		"VirtualNode create may not specify read-only field: spec.meshRef":                                        {&api.VirtualNode{ObjectMeta: newMeta, Spec: api.VirtualNodeSpec{MeshRef: set}}, surroundings()},
-		"VirtualService create may not specify read-only field: spec.meshRef":                                     {&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{MeshRef: set}}, surroundings()},
-		"VirtualRouter create may not specify read-only field: spec.meshRef":                                      {&api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{MeshRef: set}}, surroundings()},
-		"VirtualGateway create may not specify read-only field: spec.meshRef":                                     {&api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{MeshRef: set}}, surroundings()},
-		"GatewayRoute create may not specify read-only field: spec.meshRef":                                       {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{MeshRef: set}}, surroundings()},
-		"BackendGroup create may not specify read-only field: spec.meshRef":                                       {&api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: set}}, surroundings()},
-		"GatewayRoute create may not specify read-only field: spec.virtualGatewayRef":                             {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{VirtualGatewayRef: &api.VirtualGatewayReference{Name: "g"}}}, surroundings()},
-		"failed to find matching virtualGateway for gatewayRoute: x, expecting 1 but found 0":                     {&api.GatewayRoute{ObjectMeta: newMeta}, noGateway},
-		"found multiple matching virtualGateways for gatewayRoute: x, expecting 1 but found 2: labelled,stranger": {&api.GatewayRoute{ObjectMeta: newMeta}, twoGateways},
-		"virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create":                 {&api.GatewayRoute{ObjectMeta: stranger}, surroundings()},
+		"failed to find matching mesh for namespace: ns, expecting 1 but found 0":                                {&api.VirtualNode{ObjectMeta: newMeta}, noMesh},
+		"found multiple matching meshes for namespace: ns, expecting 1 but found 2: m,nothing":                   {&api.VirtualNode{ObjectMeta: newMeta}, twoMeshes},
+		"unable to create new content in mesh m because it is being terminated":                                  {&api.VirtualNode{ObjectMeta: newMeta}, ending},
+		"VirtualNode create may not specify read-only field: spec.meshRef":                                       {&api.VirtualNode{ObjectMeta: newMeta, Spec: api.VirtualNodeSpec{MeshRef: set}}, surroundings()},
+		"VirtualService create may not specify read-only field: spec.meshRef":                                    {&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{MeshRef: set}}, surroundings()},
+		"VirtualRouter create may not specify read-only field: spec.meshRef":                                     {&api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{MeshRef: set}}, surroundings()},
+		"VirtualGateway create may not specify read-only field: spec.meshRef":                                    {&api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{MeshRef: set}}, surroundings()},
+		"GatewayRoute create may not specify read-only field: spec.meshRef":                                      {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{MeshRef: set}}, surroundings()},
+		"BackendGroup create may not specify read-only field: spec.meshRef":                                      {&api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: set}}, surroundings()},
+		"GatewayRoute create may not specify read-only field: spec.virtualGatewayRef":                            {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{VirtualGatewayRef: &api.VirtualGatewayReference{Name: "g"}}}, surroundings()},
+		"failed to find matching virtualGateway for gatewayRoute: x, expecting 1 but found 0":                    {&api.GatewayRoute{ObjectMeta: newMeta}, noGateway},
+		"found multiple matching virtualGateways for gatewayRoute: x, expecting 1 but found 2: labeled,stranger": {&api.GatewayRoute{ObjectMeta: newMeta}, twoGateways},
+		"virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create":                {&api.GatewayRoute{ObjectMeta: stranger}, surroundings()},
 	} {
 		err := appmesh.DefaultCreate(c.object, c.s)
 		if err == nil || err.Error() != want {
@@ -188,7 +197,10 @@ func TestDefaultWithGenerateName(t *testing.T) {
 			t.Errorf("%T is read as %q, want %q", o, got, want)
 		}
 	}
-	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "x-"}, Spec: api.VirtualNodeSpec{AWSName: new("mine")}}
+	node := &api.VirtualNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "x-"},
+		Spec:       api.VirtualNodeSpec{AWSName: new("mine")},
+	}
 	if err := appmesh.DefaultCreate(node, surroundings()); err != nil || *node.Spec.AWSName != "mine" {
 		t.Errorf("a name that was given: %v %v", node.Spec.AWSName, err)
 	}

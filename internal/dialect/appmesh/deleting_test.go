@@ -9,8 +9,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// An object that a finalizer keeps while it is being deleted means nothing any more, and who refers to it is told. A Mesh goes on until
-// its members are gone.
+// An object that a finalizer keeps while it is being deleted means nothing any more, and who refers to it is told. A
+// Mesh goes on until its members are gone.
 func TestObjectsThatAreBeingDeleted(t *testing.T) {
 	const objects = `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
@@ -31,8 +31,10 @@ spec: {backends: [{virtualService: {virtualServiceRef: {name: s}}}]}
 			all[c.deleted].SetDeletionTimestamp(new(metav1.Unix(1, 0)))
 		}
 		m, findings := appmesh.Dialect{}.Translate(all)
-		if len(m.Meshes) != c.meshes || len(m.Workloads) != c.workloads || len(m.Services) != c.services || len(findings) != c.findings {
-			t.Errorf("object %d is being deleted: %d meshes, %d workloads, %d services, findings: %s", c.deleted, len(m.Meshes), len(m.Workloads), len(m.Services), asText(findings))
+		if len(m.Meshes) != c.meshes || len(m.Workloads) != c.workloads || len(m.Services) != c.services ||
+			len(findings) != c.findings {
+			t.Errorf("object %d is being deleted: %d meshes, %d workloads, %d services, findings: %s", c.deleted,
+				len(m.Meshes), len(m.Workloads), len(m.Services), asText(findings))
 		}
 		for _, f := range findings {
 			if !strings.Contains(f.String(), "a/front spec.backends[0]") {

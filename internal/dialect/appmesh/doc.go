@@ -1,10 +1,11 @@
 // Package appmesh is the dialect of group appmesh.k8s.aws: what Mesh, VirtualNode, VirtualService and VirtualRouter
 // objects mean, and what is wrong with them.
 //
-// In: objects as the API server has them: those of the group, and the Namespaces and Pods that their selectors refer to. Out: the rules by
-// which they mean a part of the model, and findings (Rules, Translate), the workload of a pod (OwnerOf, SelectWorkload), the answers of
-// admission (Default, Validate) and the status that each object should have (Status). All of it is pure: nothing is read, written or
-// remembered, no argument is changed, and the order of the objects does not matter.
+// In: objects as the API server has them: those of the group, and the Namespaces and Pods that their selectors refer
+// to. Out: the rules by which they mean a part of the model, and findings (Rules, Translate), the workload of a pod
+// (OwnerOf, SelectWorkload), the answers of admission (Default, Validate) and the status that each object should have
+// (Status). All of it is pure: nothing is read, written or remembered, no argument is changed, and the order of the
+// objects does not matter.
 package appmesh
 
 import (
@@ -57,7 +58,8 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 // Kinds gives an empty object of each kind that Translate reads. Objects of other kinds are passed over.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
-		&corev1.Namespace{}, &corev1.Pod{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{},
+		&corev1.Namespace{}, &corev1.Pod{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{},
+		&api.VirtualRouter{},
 		&api.VirtualGateway{}, &api.GatewayRoute{}, &api.BackendGroup{},
 	}
 }
@@ -65,7 +67,8 @@ func (Dialect) Kinds() []client.Object {
 // ShortNames gives the kinds by the short names that people use.
 func (Dialect) ShortNames() map[string]string {
 	return map[string]string{
-		"vn": api.KindVirtualNode, "vs": api.KindVirtualService, "vr": api.KindVirtualRouter, "vg": api.KindVirtualGateway,
+		"vn": api.KindVirtualNode, "vs": api.KindVirtualService, "vr": api.KindVirtualRouter,
+		"vg": api.KindVirtualGateway,
 		"gr": api.KindGatewayRoute, "bg": api.KindBackendGroup,
 	}
 }

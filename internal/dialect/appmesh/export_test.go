@@ -9,7 +9,8 @@ import (
 )
 
 // Statuses compiles objects and findings into a function that gives each of the objects its Status.
-func (Dialect) Statuses(objects []client.Object, findings []model.Finding) func(client.Object, time.Time) client.Object {
+func (Dialect) Statuses(objects []client.Object,
+	findings []model.Finding) func(client.Object, time.Time) client.Object {
 	meshes := MeshNames(objects)
 	byObject := map[model.ObjectRef][]model.Finding{}
 	for _, f := range findings {

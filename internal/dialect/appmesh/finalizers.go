@@ -15,8 +15,8 @@ func (Dialect) Finalizers() []string {
 	}
 }
 
-// Owners gives the uids of the objects whose deletion waits for this one: its Mesh, and the VirtualGateway of a GatewayRoute. That of a
-// Mesh never waited for BackendGroups.
+// Owners gives the uids of the objects whose deletion waits for this one: its Mesh, and the VirtualGateway of a
+// GatewayRoute. That of a Mesh never waited for BackendGroups.
 func (Dialect) Owners(o client.Object) []types.UID {
 	var out []types.UID
 	if _, is := o.(*api.BackendGroup); is {
@@ -25,7 +25,8 @@ func (Dialect) Owners(o client.Object) []types.UID {
 	if ref := meshRefField(o); ref != nil && *ref != nil && (*ref).UID != "" {
 		out = append(out, (*ref).UID)
 	}
-	if route, is := o.(*api.GatewayRoute); is && route.Spec.VirtualGatewayRef != nil && route.Spec.VirtualGatewayRef.UID != "" {
+	if route, is := o.(*api.GatewayRoute); is && route.Spec.VirtualGatewayRef != nil &&
+		route.Spec.VirtualGatewayRef.UID != "" {
 		out = append(out, route.Spec.VirtualGatewayRef.UID)
 	}
 	return out

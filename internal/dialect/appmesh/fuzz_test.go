@@ -100,7 +100,8 @@ func checkModel(t *testing.T, m model.Model) {
 func randomObjects(fill *randfill.Filler) []client.Object {
 	var objects []client.Object
 	for _, name := range []string{"a", "b"} {
-		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}}})
+		objects = append(objects,
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"l": name}}})
 		mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: name, UID: "u-" + types.UID(name)}}
 		fill.Fill(&mesh.Spec)
 		objects = append(objects, mesh)

@@ -19,7 +19,9 @@ const injectionKey = prefix + "sidecarInjectorWebhook"
 
 // InjectionSelector selects the namespaces whose pods are looked at.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
-	return []metav1.LabelSelectorRequirement{{Key: injectionKey, Operator: metav1.LabelSelectorOpIn, Values: []string{"enabled", "disabled"}}}
+	return []metav1.LabelSelectorRequirement{
+		{Key: injectionKey, Operator: metav1.LabelSelectorOpIn, Values: []string{"enabled", "disabled"}},
+	}
 }
 
 // InjectionMode reads the pod's annotation, else the namespace's label. Other values than the two count as unspecified.
@@ -46,7 +48,8 @@ func (Dialect) NoWorkload(pod *corev1.Pod) error {
 // InjectionHint says how pods of a namespace get sidecars.
 func (Dialect) InjectionHint() string { return "label the namespace " + injectionKey + ": enabled" }
 
-// ReadinessGates lists the gate that App Mesh's injector gave to pods of VirtualNodes with awsCloudMap. New pods are not given it.
+// ReadinessGates lists the gate that App Mesh's injector gave to pods of VirtualNodes with awsCloudMap. New pods are
+// not given it.
 func (Dialect) ReadinessGates() []dialect.ReadinessGate {
 	return []dialect.ReadinessGate{{Type: cloudMapGate, Message: "there is no AWS Cloud Map to wait for"}}
 }

@@ -20,13 +20,15 @@ import (
 type selectedNode struct {
 	nameClaim
 	selector labels.Selector
-	// service is the one of the registry under which the pods are registered, with the attributes given and the port; empty for none.
+	// service is the one of the registry under which the pods are registered, with the attributes given and the port;
+	// empty for none.
 	service cloudMapService
 	given   map[string]string
 	port    string
 }
 
-// selectorIndex is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is compared with few.
+// selectorIndex is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is
+// compared with few.
 type selectorIndex struct{ namespace, label, value string }
 
 // selectorConflict are two VirtualNodes that select one pod.
@@ -55,21 +57,30 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 
 // addPods adds the rules about pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
-	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool { return a == b })
-	incremental.AddRule(g, "Pod", store.Of[*corev1.Pod](objects), func(task *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
-		t := &translator{task, r}
-		t.instance(all[0])
+	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool {
+		return a == b
 	})
-	incremental.AddRule(g, "shared pods", r.sharedPods, func(task *incremental.Evaluation, pair selectorConflict, names []string) {
-		t, pods := &translator{task, r}, abbreviate(names)
-		older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{Object: pair.younger, Path: "spec.podSelector"}
-		t.warn(older, model.CodeSelectorConflict, "pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
-		t.report(younger, model.CodeSelectorConflict, "pod %s is selected by %s already, which is older and keeps it", pods, pair.older)
-	})
+	incremental.AddRule(g, "Pod", store.Of[*corev1.Pod](objects),
+		func(task *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
+			t := &translator{task, r}
+			t.instance(all[0])
+		})
+	incremental.AddRule(g, "shared pods", r.sharedPods,
+		func(task *incremental.Evaluation, pair selectorConflict, names []string) {
+			t, pods := &translator{task, r}, abbreviate(names)
+			older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{
+				Object: pair.younger, Path: "spec.podSelector",
+			}
+			t.warn(older, model.CodeSelectorConflict,
+				"pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
+			t.report(younger, model.CodeSelectorConflict,
+				"pod %s is selected by %s already, which is older and keeps it",
+				pods, pair.older)
+		})
 }
 
-// instance adds the endpoint of a pod. A pod that runs already stays with the older one of two VirtualNodes that select it, since a new
-// object must not take an old one's pods away.
+// instance adds the endpoint of a pod. A pod that runs already stays with the older one of two VirtualNodes that select
+// it, since a new object must not take an old one's pods away.
 func (t *translator) instance(pod *corev1.Pod) {
 	found := t.candidates(pod)
 	if len(found) == 0 || store.Terminated(pod) {
@@ -92,7 +103,8 @@ func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 		}
 	}
 	look(selectorIndex{namespace: pod.Namespace})
-	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) { // in order: what is read in another order counts as something else
+	// in order: what is read in another order counts as something else
+	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
 	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.precedence) })

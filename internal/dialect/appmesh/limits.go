@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// What App Mesh itself refused, behind the API server, in fields that are not honoured yet.
+// What App Mesh itself refused, behind the API server, in fields that are not honored yet.
 const (
 	maxLogText  = 1000 // characters
 	maxLogField = 100  // characters of a key or a value
@@ -29,7 +29,8 @@ func (t *translator) checkLimits(m *meshMember[*api.VirtualNode]) {
 	}
 	t.defaultNames(m.origin, spec.BackendDefaults)
 	for i, b := range spec.Backends {
-		t.policyNames(m.origin, fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy", i), b.VirtualService.ClientPolicy)
+		t.policyNames(m.origin, fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy", i),
+			b.VirtualService.ClientPolicy)
 	}
 	t.logFormat(m.origin, spec.Logging)
 }

@@ -8,7 +8,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// Each bound that App Mesh checked behind its schema, on both sides. In a spec, $ stands for the number, or for a text of that length.
+// Each bound that App Mesh checked behind its schema, on both sides. In a spec, $ stands for the number, or for a text
+// of that length.
 func TestValidationBeyondTheSchema(t *testing.T) {
 	const (
 		sans     = `subjectAlternativeNames: {match: {exact: [ok, "$"]}}`
@@ -66,7 +67,8 @@ func TestValidationBeyondTheSchema(t *testing.T) {
 		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.taken))); err != nil {
 			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.taken, err)
 		}
-		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.refused))); err == nil || !names(err.Error(), c.path) {
+		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.refused))); err == nil ||
+			!names(err.Error(), c.path) {
 			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.refused, err)
 		}
 	}
@@ -75,7 +77,10 @@ func TestValidationBeyondTheSchema(t *testing.T) {
 // The letters of names that end up in resource names; a VirtualService's is a host name.
 func TestNamesAllowedCharacters(t *testing.T) {
 	const toS = `, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}`
-	for kind, rest := range map[string]string{"Mesh": "", "VirtualNode": "", "VirtualRouter": "", "VirtualGateway": "", "GatewayRoute": toS, "VirtualService": ""} {
+	for kind, rest := range map[string]string{
+		"Mesh": "", "VirtualNode": "", "VirtualRouter": "", "VirtualGateway": "", "GatewayRoute": toS,
+		"VirtualService": "",
+	} {
 		taken, refused := "aZ0_-", []string{"a b", "a.b", "a/b", "ä"}
 		if kind == "VirtualService" {
 			taken, refused = "aZ0-_.example", []string{"a b", ".b", "a.", "a..b", "a/b", "a:80", "*.b", "ä"}
@@ -84,7 +89,8 @@ func TestNamesAllowedCharacters(t *testing.T) {
 			t.Errorf("%s: %v", kind, err)
 		}
 		for _, name := range refused {
-			if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+name+`"`+rest+`}`)); err == nil || !names(err.Error(), "spec.awsName") {
+			if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+name+`"`+rest+`}`)); err == nil ||
+				!names(err.Error(), "spec.awsName") {
 				t.Errorf("%s of the name %s: %v", kind, name, err)
 			}
 		}
@@ -97,9 +103,11 @@ func TestNoQuotasAreEnforced(t *testing.T) {
 	for i := range 51 {
 		backends = append(backends, fmt.Sprintf(`{virtualService: {virtualServiceRef: {name: s%d}}}`, i))
 		routes = append(routes, fmt.Sprintf(`{name: r%d, httpRoute: {match: {prefix: /%d}, action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}}}`, i, i))
-		objects = append(objects, of("VirtualService", fmt.Sprintf("s%d", i), `provider: {virtualRouter: {virtualRouterRef: {name: r}}}`))
+		objects = append(objects,
+			of("VirtualService", fmt.Sprintf("s%d", i), `provider: {virtualRouter: {virtualRouterRef: {name: r}}}`))
 	}
-	objects = append(objects, aSpace, aMesh, nodeN, of("VirtualNode", "a", `backends: [`+strings.Join(backends, ", ")+`]`),
+	objects = append(objects, aSpace, aMesh, nodeN,
+		of("VirtualNode", "a", `backends: [`+strings.Join(backends, ", ")+`]`),
 		of("VirtualRouter", "r", `listeners: [{portMapping: {port: 80, protocol: http}}], routes: [`+strings.Join(routes, ", ")+`]`))
 	all := aged(t, objects)
 	for _, o := range all {
@@ -108,7 +116,8 @@ func TestNoQuotasAreEnforced(t *testing.T) {
 		}
 	}
 	m, findings := appmesh.Dialect{}.Translate(all)
-	if len(findings) > 0 || len(m.Routers) != 1 || len(m.Routers[0].Routes) != 51 || len(m.Workloads) != 2 || len(m.Workloads[0].Backends) != 51 {
+	if len(findings) > 0 || len(m.Routers) != 1 || len(m.Routers[0].Routes) != 51 || len(m.Workloads) != 2 ||
+		len(m.Workloads[0].Backends) != 51 {
 		t.Errorf("%d routers, %d workloads; %.500s", len(m.Routers), len(m.Workloads), asText(findings))
 	}
 }

@@ -31,21 +31,28 @@ type meshEntry struct {
 func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	same := func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) }
 	r.meshNames = newNameClaims[string](g, "names of meshes")
-	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int { return a.compare(b.precedence) }, same)
-	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, func(a, b string) bool { return a == b })
-	all := store.Of[*api.Mesh](objects)
-	incremental.AddRule(g, "claim of Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
-		if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
-			r.meshNames.Emit(task, name, nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
-		}
+	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int {
+		return a.compare(b.precedence)
+	}, same)
+	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, func(a, b string) bool {
+		return a == b
 	})
+	all := store.Of[*api.Mesh](objects)
+	incremental.AddRule(g, "claim of Mesh", all,
+		func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
+			if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
+				r.meshNames.Emit(task, name,
+					nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
+			}
+		})
 	incremental.AddRule(g, "Mesh", all, func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
 		t := &translator{task, r}
 		r.meshes.Emit(task, allKey{}, t.addMesh(o[0]))
 	})
-	incremental.AddRule(g, "Namespace", r.namespaces, func(task *incremental.Evaluation, id types.NamespacedName, _ []*corev1.Namespace) {
-		r.namespaceNames.Emit(task, allKey{}, id.Name)
-	})
+	incremental.AddRule(g, "Namespace", r.namespaces,
+		func(task *incremental.Evaluation, id types.NamespacedName, _ []*corev1.Namespace) {
+			r.namespaceNames.Emit(task, allKey{}, id.Name)
+		})
 	incremental.AddRule(g, "overlaps of meshes", r.meshes, func(task *incremental.Evaluation, _ allKey, _ []meshEntry) {
 		t := &translator{task, r}
 		t.reportOverlaps()
@@ -72,14 +79,17 @@ func (t *translator) addMesh(o *api.Mesh) meshEntry {
 }
 
 func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
-	out := model.Mesh{Name: m.awsName, TrustDomain: t.settings.trustDomain(), Egress: model.EgressDeny, Origin: m.origin}
+	out := model.Mesh{
+		Name: m.awsName, TrustDomain: t.settings.trustDomain(), Egress: model.EgressDeny, Origin: m.origin,
+	}
 	if f := o.Spec.EgressFilter; f != nil {
 		switch f.Type {
 		case api.EgressAllowAll:
 			out.Egress = model.EgressAllow
 		case api.EgressDropAll:
 		default:
-			t.report(m.origin.At("spec.egressFilter.type"), model.CodeInvalidField, "%q is neither ALLOW_ALL nor DROP_ALL; DROP_ALL is served", f.Type)
+			t.report(m.origin.At("spec.egressFilter.type"), model.CodeInvalidField,
+				"%q is neither ALLOW_ALL nor DROP_ALL; DROP_ALL is served", f.Type)
 		}
 	}
 	if out.Egress == model.EgressDeny && !t.settings.NoAWSEgress {
@@ -99,8 +109,8 @@ func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 	return out
 }
 
-// meshesSelecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there, only the label that
-// every namespace has is known.
+// meshesSelecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there,
+// only the label that every namespace has is known.
 func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	set := labels.Set{corev1.LabelMetadataName: namespace}
 	if ns, known := t.namespaces.ReadFirst(t.Evaluation, types.NamespacedName{Name: namespace}); known {
@@ -115,8 +125,8 @@ func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	return out
 }
 
-// reportOverlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes on
-// as it is, since objects that are members already stay members.
+// reportOverlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes
+// on as it is, since objects that are members already stay members.
 func (t *translator) reportOverlaps() {
 	shared := map[[2]model.Origin][]string{}
 	for _, namespace := range t.namespaceNames.Read(t.Evaluation, allKey{}) {
@@ -167,8 +177,8 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	return all[i].served(at.At("spec.meshRef"))
 }
 
-// selectsNamespace says whether admission would write this mesh into what is created in a namespace. Then it takes over what belonged to an
-// earlier mesh of its name, as if that were deleted and created again. App Mesh had users do it.
+// selectsNamespace says whether admission would write this mesh into what is created in a namespace. Then it takes over
+// what belonged to an earlier mesh of its name, as if that were deleted and created again. App Mesh had users do it.
 func (t *translator) selectsNamespace(m meshEntry, namespace string) bool {
 	found := t.meshesSelecting(namespace)
 	return len(found) == 1 && found[0].origin == m.origin
@@ -187,7 +197,8 @@ func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
 		names = append(names, m.precedence.name)
 	}
 	slices.Sort(names)
-	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace, len(found), strings.Join(names, ", "))
+	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace,
+		len(found), strings.Join(names, ", "))
 }
 
 // served gives the name of the mesh, or says to an object of it why it is not served.

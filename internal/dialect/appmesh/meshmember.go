@@ -40,34 +40,38 @@ type meshMembers[T client.Object] struct {
 }
 
 // newMeshMembers adds the rule by which each object of a kind claims a name in its mesh.
-func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) *meshMembers[T] {
+func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects,
+	kind string) *meshMembers[T] {
 	ms := &meshMembers[T]{
 		kind: kind, objects: store.Of[T](objects),
-		byKey: newNameClaims[model.Key](g, "claims of "+kind), byObject: newNameClaims[types.NamespacedName](g, "members of "+kind),
+		byKey:    newNameClaims[model.Key](g, "claims of "+kind),
+		byObject: newNameClaims[types.NamespacedName](g, "members of "+kind),
 	}
-	incremental.AddRule(g, "claim of "+kind, ms.objects, func(task *incremental.Evaluation, id types.NamespacedName, all []T) {
-		t, o := &translator{task, r}, all[0]
-		if isDeleting(o) {
-			return
-		}
-		c := nameClaim{precedence: precedenceOf(o), origin: originOf(kind, o)}
-		if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
-			c.key.Name = AWSName(o)
-			if fault := nameFault(kind, c.key.Name); fault != "" {
-				t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
-				c.ok = false
+	incremental.AddRule(g, "claim of "+kind, ms.objects,
+		func(task *incremental.Evaluation, id types.NamespacedName, all []T) {
+			t, o := &translator{task, r}, all[0]
+			if isDeleting(o) {
+				return
 			}
-		}
-		if c.ok {
-			ms.byKey.Emit(task, c.key, c)
-		}
-		ms.byObject.Emit(task, id, c)
-	})
+			c := nameClaim{precedence: precedenceOf(o), origin: originOf(kind, o)}
+			if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
+				c.key.Name = AWSName(o)
+				if fault := nameFault(kind, c.key.Name); fault != "" {
+					t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+					c.ok = false
+				}
+			}
+			if c.ok {
+				ms.byKey.Emit(task, c.key, c)
+			}
+			ms.byObject.Emit(task, id, c)
+		})
 	return ms
 }
 
 func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
-	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.compare(b.precedence) }, func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
+	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.compare(b.precedence) },
+		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
 }
 
 // each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
@@ -85,8 +89,10 @@ func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translato
 
 // nameConflict reports two objects of one name to both of them. The older one is served, so for it this is a warning.
 func (t *translator) nameConflict(older, younger model.Origin, name string) {
-	t.warn(older.At("spec.awsName"), model.CodeNameConflict, "%s is the name of %s too; this object is older and is served", name, younger.Object)
-	t.report(younger.At("spec.awsName"), model.CodeNameConflict, "%s is the name of %s already, which is older and is served", name, older.Object)
+	t.warn(older.At("spec.awsName"), model.CodeNameConflict,
+		"%s is the name of %s too; this object is older and is served", name, younger.Object)
+	t.report(younger.At("spec.awsName"), model.CodeNameConflict,
+		"%s is the name of %s already, which is older and is served", name, older.Object)
 }
 
 // reference is a reference as a user wrote it: by namespace and name, or by resource name, which wins.

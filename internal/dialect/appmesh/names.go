@@ -72,7 +72,8 @@ func meshRefField(object client.Object) **api.MeshReference {
 	return nil
 }
 
-// kindOf gives the kind of an object of the group, and "" for others. TypeMeta is no help: typed clients leave it empty.
+// kindOf gives the kind of an object of the group, and "" for others. TypeMeta is no help: typed clients leave it
+// empty.
 func kindOf(object client.Object) string {
 	switch object.(type) {
 	case *api.Mesh:
@@ -119,7 +120,8 @@ const arnPrefix = "arn:aws:appmesh:anymesh:000000000000:mesh/"
 func parseARN(arn, wantType string) (name string, err error) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" {
-		return "", fmt.Errorf("%q is no ARN: want arn:aws:appmesh:<region>:<account>:mesh/<mesh>/%s/<name>", arn, wantType)
+		return "", fmt.Errorf("%q is no ARN: want arn:aws:appmesh:<region>:<account>:mesh/<mesh>/%s/<name>", arn,
+			wantType)
 	}
 	path := strings.Split(parts[5], "/")
 	if len(path) != 4 || path[0] != "mesh" || path[2] != wantType || path[3] == "" {

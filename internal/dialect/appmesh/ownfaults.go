@@ -19,9 +19,9 @@ func refuse(findings []model.Finding) error {
 	return &dialect.Refusal{Findings: findings}
 }
 
-// ownFaults are the errors that an object carries in itself. They are found by translating it in a world where it is alone with a Mesh
-// that takes it: there is no second list of rules. What depends on other objects, on settings or on a driver's abilities has other
-// codes, and what is served all the same is no error.
+// ownFaults are the errors that an object carries in itself. They are found by translating it in a world where it is
+// alone with a Mesh that takes it: there is no second list of rules. What depends on other objects, on settings or on a
+// driver's abilities has other codes, and what is served all the same is no error.
 func ownFaults(object client.Object) []model.Finding {
 	o := object.DeepCopyObject().(client.Object)
 	if o.GetName() == "" {
@@ -39,15 +39,18 @@ func ownFaults(object client.Object) []model.Finding {
 	return out
 }
 
-// withMesh gives an object, changed to belong to them, with the Mesh and, for a GatewayRoute, the VirtualGateway that it needs to be
-// looked at.
+// withMesh gives an object, changed to belong to them, with the Mesh and, for a GatewayRoute, the VirtualGateway that
+// it needs to be looked at.
 func withMesh(o client.Object) []client.Object {
 	world := []client.Object{o}
 	ref := meshRefField(o)
 	if ref == nil {
 		return world
 	}
-	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "mesh", UID: "mesh"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	mesh := &api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "mesh", UID: "mesh"},
+		Spec:       api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	}
 	*ref = &api.MeshReference{Name: mesh.Name, UID: mesh.UID}
 	world = append(world, mesh)
 	if route, is := o.(*api.GatewayRoute); is {
@@ -78,14 +81,16 @@ func gatewayOf(route *api.GatewayRoute) *api.VirtualGateway {
 			Listeners: []api.VirtualGatewayListener{{PortMapping: mapping}},
 		},
 	}
-	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{Namespace: new(route.Namespace), Name: gateway.Name, UID: gateway.UID}
+	route.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{
+		Namespace: new(route.Namespace), Name: gateway.Name, UID: gateway.UID,
+	}
 	return gateway
 }
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// addedFaults gives the faults of an object that it did not have before. A fault that only moved, because elements of its list came or
-// went, is not new.
+// addedFaults gives the faults of an object that it did not have before. A fault that only moved, because elements of
+// its list came or went, is not new.
 func addedFaults(before, after []model.Finding) []model.Finding {
 	type fault struct {
 		path, text string

@@ -25,7 +25,8 @@ func TestRefusalsNameFieldAndCode(t *testing.T) {
 	}
 }
 
-// TestValidateAcceptsFaultsOthersCanFix has what depends on other objects, and what is served although it asks for more.
+// TestValidateAcceptsFaultsOthersCanFix has what depends on other objects, and what is served although it asks for
+// more.
 func TestValidateAcceptsFaultsOthersCanFix(t *testing.T) {
 	for name, c := range map[string][2]string{
 		"a reference that leads nowhere yet":    {"VirtualService", `{provider: {virtualRouter: {virtualRouterRef: {name: later}}}}`},
@@ -75,13 +76,15 @@ func TestValidateUpdateAcceptsExistingFaults(t *testing.T) {
 		"a fault of another kind comes": {none, none + `, ` + regex, "spec.routes[1].httpRoute.match.path.regex"},
 		"one more of the same kind":     {none, none + `, {name: nothing}`, "spec.routes[1]"},
 	} {
-		before, after := object(t, "VirtualRouter", `{routes: [`+c.before+`]}`), object(t, "VirtualRouter", `{routes: [`+c.after+`]}`)
+		before, after := object(t, "VirtualRouter",
+			`{routes: [`+c.before+`]}`), object(t, "VirtualRouter", `{routes: [`+c.after+`]}`)
 		err := appmesh.ValidateUpdate(before, after)
 		var refusal *dialect.Refusal
 		switch {
 		case c.denied == "" && err != nil:
 			t.Errorf("%s: %v", name, err)
-		case c.denied != "" && (!errors.As(err, &refusal) || len(refusal.Findings) != 1 || refusal.Findings[0].Path != c.denied):
+		case c.denied != "" &&
+			(!errors.As(err, &refusal) || len(refusal.Findings) != 1 || refusal.Findings[0].Path != c.denied):
 			t.Errorf("%s: got %v, want %s alone", name, err, c.denied)
 		}
 	}
@@ -103,7 +106,8 @@ func TestRefusalEqualsStatusFindings(t *testing.T) {
 	}
 	mesh := object(t, "Mesh", `{namespaceSelector: {}}`)
 	mesh.SetNamespace("")
-	_, findings := appmesh.Dialect{}.Translate(append(decode(t, []byte(`{apiVersion: v1, kind: Namespace, metadata: {name: ns}}`)), mesh, o))
+	_, findings := appmesh.Dialect{}.Translate(append(decode(t,
+		[]byte(`{apiVersion: v1, kind: Namespace, metadata: {name: ns}}`)), mesh, o))
 	var own []model.Finding
 	for _, f := range findings {
 		if f.Object.Kind == "VirtualService" {

@@ -25,8 +25,11 @@ var (
 // PodOptions reads the annotations of a pod that is an instance of a workload. Errors name the annotation.
 func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
-		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts, OutboundIPExclusions: defaultIgnoredIPs, IPv6: true,
-		Env: []corev1.EnvVar{{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID}},
+		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
+		OutboundIPExclusions: defaultIgnoredIPs, IPv6: true,
+		Env: []corev1.EnvVar{
+			{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
+		},
 	}
 	for _, a := range []struct {
 		key  string
@@ -141,7 +144,8 @@ func intoEnv(into *[]corev1.EnvVar, value string) error {
 		name, v, ok := strings.Cut(item, "=")
 		name, v = strings.TrimSpace(name), strings.TrimSpace(v)
 		if !ok || name == "" || strings.Contains(v, "=") {
-			return fmt.Errorf("%q is not of the form NAME=value; use sidecarEnvJson for values with an equals sign", item)
+			return fmt.Errorf("%q is not of the form NAME=value; use sidecarEnvJson for values with an equals sign",
+				item)
 		}
 		*into = append(*into, corev1.EnvVar{Name: name, Value: v})
 	}

@@ -45,8 +45,8 @@ func TestTranslateChangesNoObject(t *testing.T) {
 	}
 }
 
-// TestBadObjectAffectsOnlyItself adds one object after the other to a mesh that works: all that was served stays served,
-// exactly as it was, and the newcomer is told what is wrong with it.
+// TestBadObjectAffectsOnlyItself adds one object after the other to a mesh that works: all that was served stays
+// served, exactly as it was, and the newcomer is told what is wrong with it.
 func TestBadObjectAffectsOnlyItself(t *testing.T) {
 	healthy := decode(t, []byte(healthyMesh))
 	want, findings := appmesh.Dialect{}.Translate(healthy)

@@ -14,7 +14,9 @@ func nodeReference(at model.Origin, ref *api.VirtualNodeReference, arn *string) 
 }
 
 func serviceReference(at model.Origin, ref *api.VirtualServiceReference, arn *string) reference {
-	r := reference{at: at, refField: "virtualServiceRef", arnField: "virtualServiceARN", arnType: "virtualService", arn: arn}
+	r := reference{
+		at: at, refField: "virtualServiceRef", arnField: "virtualServiceARN", arnType: "virtualService", arn: arn,
+	}
 	if ref != nil {
 		r.named, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
 	}
@@ -22,7 +24,9 @@ func serviceReference(at model.Origin, ref *api.VirtualServiceReference, arn *st
 }
 
 func routerReference(at model.Origin, ref *api.VirtualRouterReference, arn *string) reference {
-	r := reference{at: at, refField: "virtualRouterRef", arnField: "virtualRouterARN", arnType: "virtualRouter", arn: arn}
+	r := reference{
+		at: at, refField: "virtualRouterRef", arnField: "virtualRouterARN", arnType: "virtualRouter", arn: arn,
+	}
 	if ref != nil {
 		r.named, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
 	}

@@ -8,7 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestReferenceForms has each form in which an object can name another one, as it leads nowhere and as it leads somewhere.
+// TestReferenceForms has each form in which an object can name another one, as it leads nowhere and as it leads
+// somewhere.
 func TestReferenceForms(t *testing.T) {
 	const (
 		here, gone = `{name: node}`, `{name: gone}`
@@ -31,59 +32,76 @@ func TestReferenceForms(t *testing.T) {
 	}
 	forms := map[string]form{
 		"an empty namespace is that of the referrer": {
-			backend(`virtualServiceRef: {name: gone, namespace: ""}`), "spec.backends[0].virtualService.virtualServiceRef", model.CodeReferenceNotFound,
+			backend(`virtualServiceRef: {name: gone, namespace: ""}`),
+			"spec.backends[0].virtualService.virtualServiceRef", model.CodeReferenceNotFound,
 			backend(`virtualServiceRef: {name: s, namespace: ""}`),
 		},
 		"a backend's ARN wins": {
-			backend(`virtualServiceRef: {name: s}, virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/gone.ns"`), "spec.backends[0].virtualService.virtualServiceARN", model.CodeReferenceNotFound,
+			backend(`virtualServiceRef: {name: s}, virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/gone.ns"`),
+			"spec.backends[0].virtualService.virtualServiceARN", model.CodeReferenceNotFound,
 			backend(`virtualServiceRef: {name: gone}, virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/s.ns"`),
 		},
 		"a provider node's ARN wins": {
-			provider(`virtualNode: {virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN + `}`), "spec.provider.virtualNode.virtualNodeARN", model.CodeReferenceNotFound,
+			provider(`virtualNode: {virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN + `}`),
+			"spec.provider.virtualNode.virtualNodeARN", model.CodeReferenceNotFound,
 			provider(`virtualNode: {virtualNodeRef: ` + gone + `, virtualNodeARN: ` + nodeARN + `}`),
 		},
 		"a provider router's ARN wins": {
-			provider(`virtualRouter: {virtualRouterRef: {name: r}, virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/gone_ns"}`), "spec.provider.virtualRouter.virtualRouterARN", model.CodeReferenceNotFound,
+			provider(`virtualRouter: {virtualRouterRef: {name: r}, virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/gone_ns"}`),
+			"spec.provider.virtualRouter.virtualRouterARN", model.CodeReferenceNotFound,
 			provider(`virtualRouter: {virtualRouterRef: {name: gone}, virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/r_ns"}`),
 		},
 		"a backend's ARN is a service's": {
-			backend(`virtualServiceARN: ` + nodeARN), "spec.backends[0].virtualService.virtualServiceARN", model.CodeInvalidField,
+			backend(`virtualServiceARN: ` + nodeARN), "spec.backends[0].virtualService.virtualServiceARN",
+			model.CodeInvalidField,
 			backend(`virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/s.ns"`),
 		},
 		"a provider router's ARN is a router's": {
-			provider(`virtualRouter: {virtualRouterARN: ` + nodeARN + `}`), "spec.provider.virtualRouter.virtualRouterARN", model.CodeInvalidField,
+			provider(`virtualRouter: {virtualRouterARN: ` + nodeARN + `}`),
+			"spec.provider.virtualRouter.virtualRouterARN", model.CodeInvalidField,
 			provider(`virtualRouter: {virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/r_ns"}`),
 		},
 		"a backend names something": {
-			backend(``), "spec.backends[0].virtualService", model.CodeInvalidField, backend(`virtualServiceRef: {name: s}`),
+			backend(``), "spec.backends[0].virtualService", model.CodeInvalidField,
+			backend(`virtualServiceRef: {name: s}`),
 		},
 		"a provider node names something": {
-			provider(`virtualNode: {}`), "spec.provider.virtualNode", model.CodeInvalidField, provider(`virtualNode: {virtualNodeRef: ` + here + `}`),
+			provider(`virtualNode: {}`), "spec.provider.virtualNode", model.CodeInvalidField,
+			provider(`virtualNode: {virtualNodeRef: ` + here + `}`),
 		},
 		"a provider router names something": {
-			provider(`virtualRouter: {}`), "spec.provider.virtualRouter", model.CodeInvalidField, provider(`virtualRouter: {virtualRouterRef: {name: r}}`),
+			provider(`virtualRouter: {}`), "spec.provider.virtualRouter", model.CodeInvalidField,
+			provider(`virtualRouter: {virtualRouterRef: {name: r}}`),
 		},
 		"one provider": {
-			provider(`virtualNode: {virtualNodeRef: ` + here + `}, virtualRouter: {virtualRouterRef: {name: r}}`), "spec.provider", model.CodeInvalidField,
+			provider(`virtualNode: {virtualNodeRef: ` + here + `}, virtualRouter: {virtualRouterRef: {name: r}}`),
+			"spec.provider", model.CodeInvalidField,
 			provider(``),
 		},
 	}
-	for protocol, kind := range map[string]string{"http": "httpRoute", "http2": "http2Route", "grpc": "grpcRoute", "tcp": "tcpRoute"} {
+	for protocol, kind := range map[string]string{
+		"http": "httpRoute", "http2": "http2Route", "grpc": "grpcRoute", "tcp": "tcpRoute",
+	} {
 		at := `spec.routes[0].` + kind + `.action.weightedTargets[0]`
 		right := func(target string) string { return route(protocol, kind, target+`, weight: 1`) }
 		forms["a target's ARN wins, "+kind] = form{
-			right(`virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN), at + ".virtualNodeARN", model.CodeReferenceNotFound,
+			right(`virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN), at + ".virtualNodeARN",
+			model.CodeReferenceNotFound,
 			right(`virtualNodeRef: ` + gone + `, virtualNodeARN: ` + nodeARN),
 		}
-		forms["a target names something, "+kind] = form{route(protocol, kind, `weight: 1`), at, model.CodeInvalidField, right(`virtualNodeRef: ` + here)}
+		forms["a target names something, "+kind] = form{
+			route(protocol, kind, `weight: 1`), at, model.CodeInvalidField, right(`virtualNodeRef: ` + here),
+		}
 		forms["a target's ARN is a node's, "+kind] = form{
-			right(`virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/node_ns"`), at + ".virtualNodeARN", model.CodeInvalidField, right(`virtualNodeARN: ` + nodeARN),
+			right(`virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/node_ns"`), at + ".virtualNodeARN",
+			model.CodeInvalidField, right(`virtualNodeARN: ` + nodeARN),
 		}
 	}
 	for name, f := range forms {
 		t.Run(name, func(t *testing.T) {
 			told := func(referrer string) []string {
-				_, findings := appmesh.Dialect{}.Translate(aged(t, []string{aSpace, aMesh, nodeN, service, router, referrer}))
+				_, findings := appmesh.Dialect{}.Translate(aged(t,
+					[]string{aSpace, aMesh, nodeN, service, router, referrer}))
 				var out []string
 				for _, found := range findings {
 					out = append(out, fmt.Sprint(found.Code, " ", found.Path))

@@ -31,7 +31,8 @@ func (s Settings) defaultRetry() model.Retry {
 	return model.Retry{
 		Retries: 2,
 		Conditions: []model.RetryCondition{
-			model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable, // in canonical order
+			// in canonical order
+			model.RetryConnectFailure, model.RetryRefusedStream, model.RetryReset, model.RetryGRPCUnavailable,
 		},
 		StatusCodes:        []uint16{503},
 		AvoidPreviousHosts: true,
@@ -43,7 +44,8 @@ func (s Settings) httpRetry(p *api.HTTPRetryPolicy) model.Retry {
 		return s.defaultRetry()
 	}
 	return explicitRetry(api.GRPCRetryPolicy{
-		HTTPRetryEvents: p.HTTPRetryEvents, TCPRetryEvents: p.TCPRetryEvents, MaxRetries: p.MaxRetries, PerRetryTimeout: p.PerRetryTimeout,
+		HTTPRetryEvents: p.HTTPRetryEvents, TCPRetryEvents: p.TCPRetryEvents, MaxRetries: p.MaxRetries,
+		PerRetryTimeout: p.PerRetryTimeout,
 	})
 }
 

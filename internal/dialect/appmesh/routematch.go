@@ -46,13 +46,16 @@ func (t *translator) pathMatch(at model.Origin, prefix *string, path *api.PathMa
 		found, where = append(found, model.StringMatch{Kind: model.Prefix, Value: *prefix}), append(where, ".prefix")
 	}
 	if path != nil && path.Exact != nil {
-		found, where = append(found, model.StringMatch{Kind: model.Exact, Value: *path.Exact}), append(where, ".path.exact")
+		found, where = append(found,
+			model.StringMatch{Kind: model.Exact, Value: *path.Exact}), append(where, ".path.exact")
 	}
 	if path != nil && path.Regex != nil {
-		found, where = append(found, model.StringMatch{Kind: model.Regex, Value: *path.Regex}), append(where, ".path.regex")
+		found, where = append(found,
+			model.StringMatch{Kind: model.Regex, Value: *path.Regex}), append(where, ".path.regex")
 	}
 	if len(found) != 1 {
-		t.report(at, model.CodeInvalidField, "has %d of prefix, path.exact and path.regex; keep exactly one", len(found))
+		t.report(at, model.CodeInvalidField, "has %d of prefix, path.exact and path.regex; keep exactly one",
+			len(found))
 		return model.StringMatch{}, false
 	}
 	at = at.At(at.Path + where[0])
@@ -86,7 +89,10 @@ func (t *translator) fieldMatch(at model.Origin, h api.HeaderMatch) (model.Field
 	for _, m := range []struct {
 		kind  model.MatchKind
 		value *string
-	}{{model.Exact, h.Match.Exact}, {model.Prefix, h.Match.Prefix}, {model.Suffix, h.Match.Suffix}, {model.Regex, h.Match.Regex}} {
+	}{
+		{model.Exact, h.Match.Exact}, {model.Prefix, h.Match.Prefix},
+		{model.Suffix, h.Match.Suffix}, {model.Regex, h.Match.Regex},
+	} {
 		if m.value != nil {
 			out.Kind, out.Value = m.kind, *m.value
 			stated++
@@ -99,12 +105,14 @@ func (t *translator) fieldMatch(at model.Origin, h api.HeaderMatch) (model.Field
 	at = at.At(at.Path + ".match")
 	switch {
 	case stated != 1:
-		t.report(at, model.CodeInvalidField, "has %d of exact, prefix, suffix, regex and range; keep exactly one", stated)
+		t.report(at, model.CodeInvalidField, "has %d of exact, prefix, suffix, regex and range; keep exactly one",
+			stated)
 		return out, false
 	case out.Kind == model.Regex:
 		return out, t.regex(at.At(at.Path+".regex"), out.Value)
 	case out.Kind == model.Range && out.Start >= out.End:
-		t.report(at.At(at.Path+".range"), model.CodeInvalidField, "no number is at least %d and below %d", out.Start, out.End)
+		t.report(at.At(at.Path+".range"), model.CodeInvalidField, "no number is at least %d and below %d", out.Start,
+			out.End)
 		return out, false
 	}
 	return out, true

@@ -23,7 +23,8 @@ func (t *translator) compile(selector *metav1.LabelSelector, at model.Origin) la
 	if err == nil {
 		return compiled
 	}
-	faults := validation.ValidateLabelSelector(selector, validation.LabelSelectorValidationOptions{}, field.NewPath(at.Path))
+	faults := validation.ValidateLabelSelector(selector, validation.LabelSelectorValidationOptions{},
+		field.NewPath(at.Path))
 	for _, f := range faults {
 		t.report(at.At(f.Field), model.CodeInvalidField, "%s; the selector matches nothing", f.ErrorBody())
 	}

@@ -10,7 +10,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// TestSelectorSemantics has each selector of the API: absent, empty, matching and not. All are of things with the label a=b.
+// TestSelectorSemantics has each selector of the API: absent, empty, matching and not. All are of things with the label
+// a=b.
 func TestSelectorSemantics(t *testing.T) {
 	of := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"a": "b"}}
 	everything := &metav1.LabelSelector{}
@@ -23,27 +24,33 @@ func TestSelectorSemantics(t *testing.T) {
 			return err == nil
 		}},
 		"pods of a VirtualNode": {false, true, func(s *metav1.LabelSelector) bool {
-			found, err := appmesh.OwnerOf(&corev1.Pod{ObjectMeta: of}, "ns", []*api.VirtualNode{node("ns", "n", s)}, nil)
+			found, err := appmesh.OwnerOf(&corev1.Pod{ObjectMeta: of}, "ns", []*api.VirtualNode{node("ns", "n", s)},
+				nil)
 			return err == nil && found.Node != nil
 		}},
 		"pods of a VirtualGateway": {false, true, func(s *metav1.LabelSelector) bool {
-			gateway := &api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}, Spec: api.VirtualGatewaySpec{PodSelector: s}}
+			gateway := &api.VirtualGateway{
+				ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "g"}, Spec: api.VirtualGatewaySpec{PodSelector: s},
+			}
 			found, err := appmesh.OwnerOf(&corev1.Pod{ObjectMeta: of}, "ns", nil, []*api.VirtualGateway{gateway})
 			return err == nil && found.Gateway != nil
 		}},
 		"namespaces of a VirtualGateway": {false, true, func(s *metav1.LabelSelector) bool {
-			_, err := appmesh.GatewayFor(&api.GatewayRoute{ObjectMeta: of}, of.Labels, []*api.VirtualGateway{{Spec: api.VirtualGatewaySpec{NamespaceSelector: s}}})
+			_, err := appmesh.GatewayFor(&api.GatewayRoute{ObjectMeta: of}, of.Labels,
+				[]*api.VirtualGateway{{Spec: api.VirtualGatewaySpec{NamespaceSelector: s}}})
 			return err == nil
 		}},
 		"GatewayRoutes of a VirtualGateway": {true, true, func(s *metav1.LabelSelector) bool {
-			_, err := appmesh.GatewayFor(&api.GatewayRoute{ObjectMeta: of}, nil, []*api.VirtualGateway{{Spec: api.VirtualGatewaySpec{NamespaceSelector: everything, GatewayRouteSelector: s}}})
+			_, err := appmesh.GatewayFor(&api.GatewayRoute{ObjectMeta: of}, nil, []*api.VirtualGateway{
+				{Spec: api.VirtualGatewaySpec{NamespaceSelector: everything, GatewayRouteSelector: s}},
+			})
 			return err == nil
 		}},
 	} {
 		for what, s := range map[string]struct {
 			selector *metav1.LabelSelector
 			want     bool
-		}{"absent": {nil, c.absent}, "empty": {everything, c.empty}, "a=b": {labelled("a=b"), true}, "a=c": {labelled("a=c"), false}} {
+		}{"absent": {nil, c.absent}, "empty": {everything, c.empty}, "a=b": {labeled("a=b"), true}, "a=c": {labeled("a=c"), false}} {
 			if got := c.selects(s.selector); got != s.want {
 				t.Errorf("%s, %s: selects %t, want %t", name, what, got, s.want)
 			}

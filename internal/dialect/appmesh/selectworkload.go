@@ -23,31 +23,38 @@ type PodOwner struct {
 // OwnerOf finds what a pod of a namespace is, among all VirtualNodes and VirtualGateways; those of other namespaces
 // are passed over. A pod under admission has no namespace of its own yet, hence the parameter. The error, for a pod
 // that several select, is the text that admission answers with.
-func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode, gateways []*api.VirtualGateway) (PodOwner, error) {
+func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode,
+	gateways []*api.VirtualGateway) (PodOwner, error) {
 	name := namespace + "/" + podName(pod)
-	node, err := exactlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualNodes", name)
+	node, err := exactlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector {
+		return o.Spec.PodSelector
+	}), "VirtualNodes", name)
 	if err != nil {
 		return PodOwner{}, err
 	}
-	gateway, err := exactlyOne(matching(pod, namespace, gateways, func(o *api.VirtualGateway) *metav1.LabelSelector { return o.Spec.PodSelector }), "VirtualGateways", name)
+	gateway, err := exactlyOne(matching(pod, namespace, gateways, func(o *api.VirtualGateway) *metav1.LabelSelector {
+		return o.Spec.PodSelector
+	}), "VirtualGateways", name)
 	if err != nil {
 		return PodOwner{}, err
 	}
 	if node != nil && gateway != nil {
-		return PodOwner{}, fmt.Errorf("found both VirtualNode %s and VirtualGateway %s matching pod %s, expecting one of them; make their podSelectors disjoint",
-			node.Name, gateway.Name, name)
+		return PodOwner{},
+			fmt.Errorf("found both VirtualNode %s and VirtualGateway %s matching pod %s, expecting one of them; make their podSelectors disjoint",
+				node.Name, gateway.Name, name)
 	}
 	return PodOwner{Node: node, Gateway: gateway}, nil
 }
 
-// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those of the pod's own.
+// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those
+// of the pod's own.
 func (Dialect) WorkloadReads() []client.Object {
 	return []client.Object{&corev1.Namespace{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualGateway{}}
 }
 
-// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of the kinds that WorkloadReads
-// lists. It reports false for a pod that no VirtualNode selects. The error, for a pod that has no workload that is served, is the
-// text that admission answers with.
+// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of the kinds
+// that WorkloadReads lists. It reports false for a pod that no VirtualNode selects. The error, for a pod that has no
+// workload that is served, is the text that admission answers with.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
@@ -70,13 +77,15 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
 	c, _ := r.nodes.byObject.GetFirst(id)
 	if oldest, _ := r.nodes.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
-		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why", id, namespace, podName(pod))
+		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why",
+			id, namespace, podName(pod))
 	}
 	return c.key, true, nil
 }
 
 // matching lists the objects of a namespace whose selector matches a pod.
-func matching[T metav1.Object](pod *corev1.Pod, namespace string, objects []T, selector func(T) *metav1.LabelSelector) []T {
+func matching[T metav1.Object](pod *corev1.Pod, namespace string, objects []T,
+	selector func(T) *metav1.LabelSelector) []T {
 	var found []T
 	for _, o := range objects {
 		if o.GetNamespace() == namespace && selects(selector(o), pod.Labels) {
@@ -94,7 +103,8 @@ func exactlyOne[T metav1.Object](found []T, kinds, pod string) (T, error) {
 	case 1:
 		return found[0], nil
 	}
-	return none, fmt.Errorf("found multiple matching %s for pod %s: %s", kinds, pod, strings.Join(sortedNames(found), ","))
+	return none, fmt.Errorf("found multiple matching %s for pod %s: %s", kinds, pod,
+		strings.Join(sortedNames(found), ","))
 }
 
 func sortedNames[T metav1.Object](objects []T) []string {

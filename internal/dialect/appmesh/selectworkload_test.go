@@ -13,10 +13,13 @@ import (
 )
 
 func node(namespace, name string, selector *metav1.LabelSelector) *api.VirtualNode {
-	return &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}, Spec: api.VirtualNodeSpec{PodSelector: selector}}
+	return &api.VirtualNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name},
+		Spec:       api.VirtualNodeSpec{PodSelector: selector},
+	}
 }
 
-func labelled(labels ...string) *metav1.LabelSelector {
+func labeled(labels ...string) *metav1.LabelSelector {
 	s := &metav1.LabelSelector{MatchLabels: map[string]string{}}
 	for _, l := range labels {
 		k, v, _ := strings.Cut(l, "=")
@@ -27,13 +30,15 @@ func labelled(labels ...string) *metav1.LabelSelector {
 
 func TestOwnerOf(t *testing.T) {
 	nodes := []*api.VirtualNode{
-		node("ns", "none", nil), node("ns", "red", labelled("color=red")), node("ns", "big", labelled("size=big")),
-		node("ns", "broken", &metav1.LabelSelector{MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "color", Operator: "Roughly"}}}),
-		node("open", "all", labelled()),
+		node("ns", "none", nil), node("ns", "red", labeled("color=red")), node("ns", "big", labeled("size=big")),
+		node("ns", "broken", &metav1.LabelSelector{
+			MatchExpressions: []metav1.LabelSelectorRequirement{{Key: "color", Operator: "Roughly"}},
+		}),
+		node("open", "all", labeled()),
 	}
 	gateways := []*api.VirtualGateway{
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw"}, Spec: api.VirtualGatewaySpec{PodSelector: labelled("role=gateway")}},
-		{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw2"}, Spec: api.VirtualGatewaySpec{PodSelector: labelled("size=big", "role=gateway")}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw"}, Spec: api.VirtualGatewaySpec{PodSelector: labeled("role=gateway")}},
+		{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "gw2"}, Spec: api.VirtualGatewaySpec{PodSelector: labeled("size=big", "role=gateway")}},
 	}
 	for name, c := range map[string]struct {
 		namespace     string

@@ -19,8 +19,8 @@ import (
 // ReasonServed is the reason of a condition when there is nothing to say; every other reason is the code of a finding.
 const ReasonServed = "Served"
 
-// A condition's message may have 32768 bytes by the conventions of Kubernetes' API: it spells out so many findings, of so many bytes
-// each.
+// A condition's message may have 32768 bytes by the conventions of Kubernetes' API: it spells out so many findings, of
+// so many bytes each.
 const (
 	messageFindings = 8
 	findingBytes    = 4000
@@ -37,7 +37,9 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	if !ok {
 		return out
 	}
-	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool { return f.Object != originOf(kindOf(object), object).Object })
+	own := slices.DeleteFunc(slices.Clone(findings), func(f model.Finding) bool {
+		return f.Object != originOf(kindOf(object), object).Object
+	})
 	*f.observed = new(object.GetGeneration())
 	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
 	withdrawARNs(f.arn, out)
@@ -63,7 +65,9 @@ func withdrawARNs(arn **string, object client.Object) {
 		*arn = nil
 	}
 	if router, is := object.(*api.VirtualRouter); is {
-		maps.DeleteFunc(router.Status.RouteARNs, func(_, known string) bool { return strings.HasPrefix(known, arnPrefix) })
+		maps.DeleteFunc(router.Status.RouteARNs, func(_, known string) bool {
+			return strings.HasPrefix(known, arnPrefix)
+		})
 		if len(router.Status.RouteARNs) == 0 {
 			router.Status.RouteARNs = nil
 		}
@@ -86,17 +90,34 @@ type statusFields struct {
 func statusOf(object client.Object) (statusFields, bool) {
 	switch o := object.(type) {
 	case *api.Mesh:
-		return statusFields{api.MeshActive, "", &o.Status.MeshARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.MeshActive, "", &o.Status.MeshARN, &o.Status.Conditions, &o.Status.ObservedGeneration,
+		}, true
 	case *api.VirtualNode:
-		return statusFields{api.VirtualNodeActive, "virtualNode", &o.Status.VirtualNodeARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.VirtualNodeActive, "virtualNode", &o.Status.VirtualNodeARN, &o.Status.Conditions,
+			&o.Status.ObservedGeneration,
+		}, true
 	case *api.VirtualService:
-		return statusFields{api.VirtualServiceActive, "virtualService", &o.Status.VirtualServiceARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.VirtualServiceActive, "virtualService", &o.Status.VirtualServiceARN, &o.Status.Conditions,
+			&o.Status.ObservedGeneration,
+		}, true
 	case *api.VirtualRouter:
-		return statusFields{api.VirtualRouterActive, "virtualRouter", &o.Status.VirtualRouterARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.VirtualRouterActive, "virtualRouter", &o.Status.VirtualRouterARN, &o.Status.Conditions,
+			&o.Status.ObservedGeneration,
+		}, true
 	case *api.VirtualGateway:
-		return statusFields{api.VirtualGatewayActive, "virtualGateway", &o.Status.VirtualGatewayARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.VirtualGatewayActive, "virtualGateway", &o.Status.VirtualGatewayARN, &o.Status.Conditions,
+			&o.Status.ObservedGeneration,
+		}, true
 	case *api.GatewayRoute:
-		return statusFields{api.GatewayRouteActive, "gatewayRoute", &o.Status.GatewayRouteARN, &o.Status.Conditions, &o.Status.ObservedGeneration}, true
+		return statusFields{
+			api.GatewayRouteActive, "gatewayRoute", &o.Status.GatewayRouteARN, &o.Status.Conditions,
+			&o.Status.ObservedGeneration,
+		}, true
 	}
 	return statusFields{}, false
 }
@@ -125,8 +146,8 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	return c
 }
 
-// truncateText gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is not does not come back
-// from the API server as it was written.
+// truncateText gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is
+// not does not come back from the API server as it was written.
 func truncateText(text string, most int) string {
 	return truncate.WithEllipsis(strings.ToValidUTF8(text, "\uFFFD"), most)
 }

@@ -16,12 +16,15 @@ import (
 var someTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 
 func finding(kind, namespace, name, path string, code model.Code) model.Finding {
-	return model.NewFinding(model.Origin{Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: kind, Namespace: namespace, Name: name}, Path: path}, code, "text of "+path)
+	return model.NewFinding(model.Origin{
+		Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: kind, Namespace: namespace, Name: name}, Path: path,
+	}, code, "text of "+path)
 }
 
 func TestStatusOfEachKind(t *testing.T) {
 	meta := metav1.ObjectMeta{Name: "x", Namespace: "ns", Generation: 7}
-	check := func(kind string, arn *string, wantARN string, conditions []api.Condition, wantType string, generation *int64) {
+	check := func(kind string, arn *string, wantARN string, conditions []api.Condition, wantType string,
+		generation *int64) {
 		t.Helper()
 		if arn == nil || *arn != wantARN {
 			t.Errorf("%s: ARN is %v, want %s", kind, arn, wantARN)
@@ -35,18 +38,24 @@ func TestStatusOfEachKind(t *testing.T) {
 		}
 	}
 	const prefix = "arn:aws:appmesh:anymesh:000000000000:mesh/m"
-	mesh := appmesh.Status(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "x", Generation: 7}}, "m", nil, someTime).(*api.Mesh).Status
+	mesh := appmesh.Status(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "x", Generation: 7}}, "m", nil,
+		someTime).(*api.Mesh).Status
 	check("Mesh", mesh.MeshARN, prefix, mesh.Conditions, "MeshActive", mesh.ObservedGeneration)
 	node := appmesh.Status(&api.VirtualNode{ObjectMeta: meta}, "m", nil, someTime).(*api.VirtualNode).Status
-	check("VirtualNode", node.VirtualNodeARN, prefix+"/virtualNode/x_ns", node.Conditions, "VirtualNodeActive", node.ObservedGeneration)
+	check("VirtualNode", node.VirtualNodeARN, prefix+"/virtualNode/x_ns", node.Conditions, "VirtualNodeActive",
+		node.ObservedGeneration)
 	service := appmesh.Status(&api.VirtualService{ObjectMeta: meta}, "m", nil, someTime).(*api.VirtualService).Status
-	check("VirtualService", service.VirtualServiceARN, prefix+"/virtualService/x.ns", service.Conditions, "VirtualServiceActive", service.ObservedGeneration)
+	check("VirtualService", service.VirtualServiceARN, prefix+"/virtualService/x.ns", service.Conditions,
+		"VirtualServiceActive", service.ObservedGeneration)
 	router := appmesh.Status(&api.VirtualRouter{ObjectMeta: meta}, "m", nil, someTime).(*api.VirtualRouter).Status
-	check("VirtualRouter", router.VirtualRouterARN, prefix+"/virtualRouter/x_ns", router.Conditions, "VirtualRouterActive", router.ObservedGeneration)
+	check("VirtualRouter", router.VirtualRouterARN, prefix+"/virtualRouter/x_ns", router.Conditions,
+		"VirtualRouterActive", router.ObservedGeneration)
 	gateway := appmesh.Status(&api.VirtualGateway{ObjectMeta: meta}, "m", nil, someTime).(*api.VirtualGateway).Status
-	check("VirtualGateway", gateway.VirtualGatewayARN, prefix+"/virtualGateway/x_ns", gateway.Conditions, "VirtualGatewayActive", gateway.ObservedGeneration)
+	check("VirtualGateway", gateway.VirtualGatewayARN, prefix+"/virtualGateway/x_ns", gateway.Conditions,
+		"VirtualGatewayActive", gateway.ObservedGeneration)
 	route := appmesh.Status(&api.GatewayRoute{ObjectMeta: meta}, "m", nil, someTime).(*api.GatewayRoute).Status
-	check("GatewayRoute", route.GatewayRouteARN, prefix+"/gatewayRoute/x_ns", route.Conditions, "GatewayRouteActive", route.ObservedGeneration)
+	check("GatewayRoute", route.GatewayRouteARN, prefix+"/gatewayRoute/x_ns", route.Conditions, "GatewayRouteActive",
+		route.ObservedGeneration)
 }
 
 func TestConditionSummarizesFindings(t *testing.T) {
@@ -59,10 +68,12 @@ func TestConditionSummarizesFindings(t *testing.T) {
 		"a warning":           {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
 		"the whole is unused": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeFieldNotImplemented)}, "False", "FieldNotImplemented", "spec: text"},
 		"an error comes first": {[]model.Finding{
-			finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented), finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),
+			finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented),
+			finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),
 		}, "False", "InvalidField", "spec.b: text of spec.b; spec.a: text of spec.a"},
 		"others' findings": {[]model.Finding{
-			finding("VirtualNode", "other", "x", "spec.a", model.CodeInvalidField), finding("VirtualRouter", "ns", "x", "spec.a", model.CodeInvalidField),
+			finding("VirtualNode", "other", "x", "spec.a", model.CodeInvalidField),
+			finding("VirtualRouter", "ns", "x", "spec.a", model.CodeInvalidField),
 		}, "True", "Served", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -90,11 +101,16 @@ func TestLongMessagesAreTruncated(t *testing.T) {
 func TestTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	first := appmesh.Status(node, "m", nil, someTime).(*api.VirtualNode)
-	warned := appmesh.Status(first, "m", []model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented)}, someTime.Add(time.Hour)).(*api.VirtualNode)
-	if got := warned.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime) || got.Reason != "FieldNotImplemented" {
+	warned := appmesh.Status(first, "m",
+		[]model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented)},
+		someTime.Add(time.Hour)).(*api.VirtualNode)
+	if got := warned.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime) ||
+		got.Reason != "FieldNotImplemented" {
 		t.Errorf("still True, but %+v", got)
 	}
-	failed := appmesh.Status(warned, "m", []model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeInvalidField)}, someTime.Add(2*time.Hour)).(*api.VirtualNode)
+	failed := appmesh.Status(warned, "m",
+		[]model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeInvalidField)},
+		someTime.Add(2*time.Hour)).(*api.VirtualNode)
 	if got := failed.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime.Add(2 * time.Hour)) {
 		t.Errorf("now False, but %+v", got)
 	}

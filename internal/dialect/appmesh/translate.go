@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Rules adds the rules of the dialect: from objects to the items of the model, and findings. A bad object, or a bad part of one, is
-// left out and reported; the rest is served.
+// Rules adds the rules of the dialect: from objects to the items of the model, and findings. A bad object, or a bad
+// part of one, is left out and reported; the rest is served.
 func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
 	newRules(d.Settings, g, objects, out)
 }

@@ -22,7 +22,7 @@ type unsupportedField struct {
 func (t *translator) reportUnsupported(at model.Origin, asks []unsupportedField) {
 	for _, a := range asks {
 		if a.set {
-			t.report(at.At(a.path), model.CodeFieldNotImplemented, "this field is not honoured yet")
+			t.report(at.At(a.path), model.CodeFieldNotImplemented, "this field is not implemented yet and has no effect")
 		}
 	}
 }
@@ -33,7 +33,10 @@ func unsupportedInMesh(o *api.Mesh) []unsupportedField {
 
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 	asks := []unsupportedField{
-		{"spec.backendDefaults.clientPolicy.tls", o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy)},
+		{
+			"spec.backendDefaults.clientPolicy.tls",
+			o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy),
+		},
 		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
 		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
 	}
@@ -46,31 +49,35 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
 	}
 	for i, b := range o.Spec.Backends {
-		asks = append(asks, unsupportedField{fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i), requestsTLS(b.VirtualService.ClientPolicy)})
+		asks = append(asks, unsupportedField{
+			fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i),
+			requestsTLS(b.VirtualService.ClientPolicy),
+		})
 	}
 	return asks
 }
 
 func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
-// addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its whole spec, and those about
-// what App Mesh refused of it.
+// addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its
+// whole spec, and those about what App Mesh refused of it.
 func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
-	incremental.AddRule(g, kind, store.Of[T](objects), func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
-		t, o := &translator{task, r}, all[0]
-		at := originOf(kind, o)
-		if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
-			t.out.Members.Emit(task, at.Object, mesh)
-		}
-		if isDeleting(o) {
-			return
-		}
-		t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
-		if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
-			t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
-		}
-		if gateway, is := any(o).(*api.VirtualGateway); is {
-			t.checkGatewayLimits(at, gateway.Spec)
-		}
-	})
+	incremental.AddRule(g, kind, store.Of[T](objects),
+		func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
+			t, o := &translator{task, r}, all[0]
+			at := originOf(kind, o)
+			if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
+				t.out.Members.Emit(task, at.Object, mesh)
+			}
+			if isDeleting(o) {
+				return
+			}
+			t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
+			if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
+				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+			}
+			if gateway, is := any(o).(*api.VirtualGateway); is {
+				t.checkGatewayLimits(at, gateway.Spec)
+			}
+		})
 }

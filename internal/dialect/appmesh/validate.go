@@ -9,9 +9,9 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// ValidateCreate gives the denial of a new object, or nil: one that no version of the API has taken, in the words of the released
-// controller, or one that no mesh could carry as it is written, a *dialect.Refusal. Whatever depends on other objects, or is served although
-// not all of it is honoured, is taken and shows in the object's status.
+// ValidateCreate gives the denial of a new object, or nil: one that no version of the API has taken, in the words of
+// the released controller, or one that no mesh could carry as it is written, a *dialect.Refusal. Whatever depends on
+// other objects, or is served although not all of it is honored, is taken and shows in the object's status.
 func ValidateCreate(object client.Object) error {
 	if err := validate(object); err != nil {
 		return err
@@ -19,9 +19,9 @@ func ValidateCreate(object client.Object) error {
 	return refuse(ownFaults(object))
 }
 
-// ValidateUpdate gives the denial of an update, or nil. Both objects are of one kind. Where the spec stays as it is,
-// so does the verdict: finalizers can be taken off objects that would not be admitted any more. A spec that could not be carried
-// before may be changed as long as no fault is added: mending one of two is progress.
+// ValidateUpdate gives the denial of an update, or nil. Both objects are of one kind. Where the spec stays as it is, so
+// does the verdict: finalizers can be taken off objects that would not be admitted any more. A spec that could not be
+// carried before may be changed as long as no fault is added: mending one of two is progress.
 func ValidateUpdate(before, after client.Object) error {
 	if kindOf(before) != kindOf(after) {
 		return fmt.Errorf("a %s cannot become a %s", kindOf(before), kindOf(after))
@@ -75,14 +75,17 @@ func specOf(object client.Object) any {
 }
 
 func validateMesh(o *api.Mesh) error {
-	if d := o.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil && *d.IPPreference != api.IPv4Only && *d.IPPreference != api.IPv6Only {
-		return fmt.Errorf("Mesh-%s: spec.meshServiceDiscovery.ipPreference: %q is neither IPv4_ONLY nor IPv6_ONLY", o.Name, *d.IPPreference)
+	if d := o.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil && *d.IPPreference != api.IPv4Only &&
+		*d.IPPreference != api.IPv6Only {
+		return fmt.Errorf("Mesh-%s: spec.meshServiceDiscovery.ipPreference: %q is neither IPv4_ONLY nor IPv6_ONLY",
+			o.Name, *d.IPPreference)
 	}
 	return nil
 }
 
 func validateNode(o *api.VirtualNode) error {
-	if sd := o.Spec.ServiceDiscovery; len(o.Spec.Listeners) > 0 && (sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil) {
+	if sd := o.Spec.ServiceDiscovery; len(o.Spec.Listeners) > 0 &&
+		(sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil) {
 		return fmt.Errorf("VirtualNode-%s: spec.serviceDiscovery is needed when spec.listeners is given", o.Name)
 	}
 	seen := map[string]bool{}

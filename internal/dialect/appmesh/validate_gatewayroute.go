@@ -21,10 +21,12 @@ func validateGatewayRoute(o *api.GatewayRoute) error {
 		case s.HTTP2Route != nil:
 			faults = httpGatewayRouteFaults("spec.http2Route", s.HTTP2Route)
 		case s.GRPCRoute.Match.ServiceName == nil && s.GRPCRoute.Match.Hostname == nil:
-			faults = append(faults, errors.New("spec.grpcRoute.match: either serviceName or hostname must be specified"))
+			faults = append(faults,
+				errors.New("spec.grpcRoute.match: either serviceName or hostname must be specified"))
 		}
 	default:
-		faults = append(faults, errors.New("spec: multiple routes specified; want only one of httpRoute, http2Route, grpcRoute"))
+		faults = append(faults,
+			errors.New("spec: multiple routes specified; want only one of httpRoute, http2Route, grpcRoute"))
 	}
 	if len(faults) == 0 {
 		return nil
@@ -33,7 +35,8 @@ func validateGatewayRoute(o *api.GatewayRoute) error {
 }
 
 func httpGatewayRouteFaults(path string, r *api.HTTPGatewayRoute) []error {
-	return append(gatewayMatchFaults(path+".match", r.Match), rewriteFaults(path+".action.rewrite", r.Action.Rewrite, r.Match)...)
+	return append(gatewayMatchFaults(path+".match", r.Match),
+		rewriteFaults(path+".action.rewrite", r.Action.Rewrite, r.Match)...)
 }
 
 func gatewayMatchFaults(path string, m api.HTTPGatewayRouteMatch) (faults []error) {

@@ -15,7 +15,8 @@ func object(t testing.TB, kind, spec string) client.Object {
 	return decode(t, []byte("{apiVersion: appmesh.k8s.aws/v1beta2, kind: "+kind+", metadata: {name: x, namespace: ns}, spec: "+spec+"}"))[0]
 }
 
-// TestCreateRules has, for each rule, a spec that breaks it, the field that the answer names, what it says, and a spec next to it that is taken.
+// TestCreateRules has, for each rule, a spec that breaks it, the field that the answer names, what it says, and a spec
+// next to it that is taken.
 func TestCreateRules(t *testing.T) {
 	const (
 		get     = `action: {target: {virtualService: {virtualServiceRef: {name: s}}}}`
@@ -235,7 +236,8 @@ func TestUpdateRules(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			before := object(t, c.kind, c.before)
-			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.denied)); err == nil || !strings.HasSuffix(err.Error(), c.says) {
+			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.denied)); err == nil ||
+				!strings.HasSuffix(err.Error(), c.says) {
 				t.Errorf("%s -> %s\ngot  %v\nwant %s", c.before, c.denied, err, c.says)
 			}
 			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.taken)); err != nil {

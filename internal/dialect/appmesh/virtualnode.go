@@ -14,11 +14,16 @@ import (
 
 // addNodes adds the rule about VirtualNodes.
 func (r *rules) addNodes(g *incremental.Graph) {
-	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int { return cmp.Compare(a.index, b.index) },
+	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
+		return cmp.Compare(a.index, b.index)
+	},
 		func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
-	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int { return a.compare(b.precedence) },
+	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int {
+		return a.compare(b.precedence)
+	},
 		func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
-	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare, func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
+	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare,
+		func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
 	r.nodes.each(r, g, (*translator).virtualNode)
 }
 
@@ -27,8 +32,11 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 	t.reportUnsupported(m.origin, unsupportedInNode(m.object))
 	t.checkLimits(m)
 	w := model.Workload{
-		Key: m.key, Role: model.RoleSidecar, NodeID: "mesh/" + m.key.Mesh + "/virtualNode/" + m.key.Name, Origin: m.origin,
-		StatsTags: []model.StatsTag{{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name}},
+		Key: m.key, Role: model.RoleSidecar, NodeID: "mesh/" + m.key.Mesh + "/virtualNode/" + m.key.Name,
+		Origin: m.origin,
+		StatsTags: []model.StatsTag{
+			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name},
+		},
 	}
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
@@ -37,7 +45,8 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 			continue
 		}
 		if slices.ContainsFunc(w.Listeners, func(other model.Listener) bool { return other.Port == port }) {
-			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "another listener of this VirtualNode has port %d already", port)
+			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
+				"another listener of this VirtualNode has port %d already", port)
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
@@ -58,7 +67,8 @@ func (t *translator) portMapping(at model.Origin, p api.PortMapping) (uint16, mo
 	case p.Port < 1 || p.Port > 65535:
 		t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "%d is not between 1 and 65535", p.Port)
 	case protocol != model.HTTP && protocol != model.HTTP2 && protocol != model.GRPC && protocol != model.TCP:
-		t.report(at.At(at.Path+".portMapping.protocol"), model.CodeInvalidField, "%q is none of grpc, http, http2, tcp", p.Protocol)
+		t.report(at.At(at.Path+".portMapping.protocol"), model.CodeInvalidField, "%q is none of grpc, http, http2, tcp",
+			p.Protocol)
 	default:
 		return uint16(p.Port), protocol, true
 	}
@@ -75,7 +85,8 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 		set      bool
 	}{{model.HTTP, l.HTTP != nil}, {model.HTTP2, l.HTTP2 != nil}, {model.GRPC, l.GRPC != nil}, {model.TCP, l.TCP != nil}} {
 		if other.set && other.protocol != protocol {
-			t.warn(at.At(at.Path+".timeout."+string(other.protocol)), model.CodeInvalidField, "has no effect: the listener speaks %s", protocol)
+			t.warn(at.At(at.Path+".timeout."+string(other.protocol)), model.CodeInvalidField,
+				"has no effect: the listener speaks %s", protocol)
 		}
 	}
 	switch protocol {
@@ -103,7 +114,8 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 			written[key] = i
 		}
 		vs := b.VirtualService
-		target, found := resolve(t, t.services, m.key.Mesh, serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
+		target, found := resolve(t, t.services, m.key.Mesh,
+			serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
 		if !found || reached[target.key.Name] {
 			continue
 		}
@@ -151,12 +163,14 @@ func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery
 	sd := m.object.Spec.ServiceDiscovery
 	switch {
 	case sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil:
-		t.report(m.origin.At("spec.serviceDiscovery"), model.CodeInvalidField, "needed by a VirtualNode with listeners: without it nobody can reach them")
+		t.report(m.origin.At("spec.serviceDiscovery"), model.CodeInvalidField,
+			"needed by a VirtualNode with listeners: without it nobody can reach them")
 		return model.Discovery{}, false
 	case sd.DNS == nil:
 		return t.discoverCloudMap(m)
 	case sd.AWSCloudMap != nil:
-		t.warn(m.origin.At("spec.serviceDiscovery.awsCloudMap"), model.CodeInvalidField, "has no effect: serviceDiscovery.dns is given too")
+		t.warn(m.origin.At("spec.serviceDiscovery.awsCloudMap"), model.CodeInvalidField,
+			"has no effect: serviceDiscovery.dns is given too")
 	}
 	at := m.origin.At("spec.serviceDiscovery.dns.hostname")
 	host := strings.TrimSuffix(sd.DNS.Hostname, ".")

@@ -19,24 +19,28 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 			continue
 		}
 		if slices.ContainsFunc(router.Ports, func(p model.RouterPort) bool { return p.Port == port }) {
-			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "another listener of this VirtualRouter has port %d already", port)
+			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
+				"another listener of this VirtualRouter has port %d already", port)
 			continue
 		}
 		router.Ports = append(router.Ports, model.RouterPort{Port: port, Protocol: protocol, Origin: at})
 	}
 	if len(m.object.Spec.Listeners) == 0 {
-		t.warn(m.origin.At("spec.listeners"), model.CodeInvalidField, "without a listener no client can reach this VirtualRouter")
+		t.warn(m.origin.At("spec.listeners"), model.CodeInvalidField,
+			"without a listener no client can reach this VirtualRouter")
 	}
 	var routes []rankedRoute
 	names := map[string]int{}
 	for i, r := range m.object.Spec.Routes {
 		at := m.origin.At(fmt.Sprintf("spec.routes[%d]", i))
 		if first, again := names[r.Name]; again {
-			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "spec.routes[%d] is called %q already; this route is left out", first, r.Name)
+			t.report(at.At(at.Path+".name"), model.CodeInvalidField,
+				"spec.routes[%d] is called %q already; this route is left out", first, r.Name)
 			continue
 		}
 		names[r.Name] = i
-		if fault := nameFault(api.KindVirtualRouter, r.Name); fault != "" { // it is served all the same: nothing hangs on the name
+		// it is served all the same: nothing hangs on the name
+		if fault := nameFault(api.KindVirtualRouter, r.Name); fault != "" {
 			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", fault)
 		}
 		if route, ok := t.route(m.key.Mesh, at, r); ok && t.reachable(route, router.Ports) {
@@ -58,7 +62,8 @@ func (t *translator) route(mesh string, at model.Origin, r api.Route) (model.Rou
 		}
 	}
 	if stated != 1 {
-		t.report(at, model.CodeInvalidField, "has %d of httpRoute, http2Route, grpcRoute and tcpRoute; keep exactly one", stated)
+		t.report(at, model.CodeInvalidField,
+			"has %d of httpRoute, http2Route, grpcRoute and tcpRoute; keep exactly one", stated)
 		return model.Route{}, false
 	}
 	switch {
@@ -72,7 +77,8 @@ func (t *translator) route(mesh string, at model.Origin, r api.Route) (model.Rou
 	return t.tcpRoute(mesh, at.At(at.Path+".tcpRoute"), r.Name, r.TCPRoute)
 }
 
-func (t *translator) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol, r *api.HTTPRoute) (model.Route, bool) {
+func (t *translator) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol,
+	r *api.HTTPRoute) (model.Route, bool) {
 	match, port, ok := t.httpMatch(at.At(at.Path+".match"), r.Match)
 	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.httpRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
@@ -103,15 +109,17 @@ func (t *translator) reachable(r model.Route, ports []model.RouterPort) bool {
 	case len(ports) == 0 || slices.ContainsFunc(ports, fits):
 		return true
 	case r.Port != 0:
-		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField, "the VirtualRouter has no %s listener on port %d", r.Protocol, r.Port)
+		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,
+			"the VirtualRouter has no %s listener on port %d", r.Protocol, r.Port)
 	default:
 		t.report(r.Origin, model.CodeInvalidField, "no listener of the VirtualRouter speaks %s", r.Protocol)
 	}
 	return false
 }
 
-// portStated reports a route that leaves open which of several listeners it is for. App Mesh took no such route, whatever the other
-// listeners speak. One that is there all the same is served on each listener of its protocol: that narrows nothing that works.
+// portStated reports a route that leaves open which of several listeners it is for. App Mesh took no such route,
+// whatever the other listeners speak. One that is there all the same is served on each listener of its protocol: that
+// narrows nothing that works.
 func (t *translator) portStated(r model.Route, ports []model.RouterPort) {
 	if r.Port == 0 && len(ports) > 1 {
 		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,
@@ -131,7 +139,8 @@ func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) mod
 		}
 	}
 	if stated == 0 {
-		t.report(at, model.CodeZeroWeight, "no target has a weight above 0; matching requests are answered as if the route led nowhere")
+		t.report(at, model.CodeZeroWeight,
+			"no target has a weight above 0; matching requests are answered as if the route led nowhere")
 	}
 	if left == 0 {
 		out.Destinations = nil
@@ -157,12 +166,16 @@ func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) 
 	case deref(w.Port) != 0:
 		i = slices.IndexFunc(ports, func(d nodePort) bool { return int64(d.Port) == *w.Port })
 		if i < 0 {
-			t.report(at.At(at.Path+".port"), model.CodeReferenceNotFound, "%s has no listener on port %d", node.origin.Object, *w.Port)
+			t.report(at.At(at.Path+".port"), model.CodeReferenceNotFound, "%s has no listener on port %d",
+				node.origin.Object, *w.Port)
 			return model.WeightedDestination{}, false
 		}
 	case len(ports) > 1:
-		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "%s has %d listeners; name the port of one", node.origin.Object, len(ports))
+		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "%s has %d listeners; name the port of one",
+			node.origin.Object, len(ports))
 		return model.WeightedDestination{}, false
 	}
-	return model.WeightedDestination{Destination: ports[i].Name, Weight: uint32(min(w.Weight, math.MaxUint32)), Origin: at}, true
+	return model.WeightedDestination{
+		Destination: ports[i].Name, Weight: uint32(min(w.Weight, math.MaxUint32)), Origin: at,
+	}, true
 }

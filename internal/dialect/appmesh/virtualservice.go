@@ -8,13 +8,16 @@ import (
 
 // addServices adds the rules about VirtualServices, and about VirtualNodes that provide services by themselves.
 func (r *rules) addServices(g *incremental.Graph) {
-	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int { return a.Object.Compare(b.Object) },
+	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int {
+		return a.Object.Compare(b.Object)
+	},
 		func(a, b model.Origin) bool { return a == b })
 	r.services.each(r, g, (*translator).virtualService)
-	incremental.AddRule(g, "router of VirtualNode", r.providers, func(task *incremental.Evaluation, key model.Key, all []model.Origin) {
-		t := &translator{task, r}
-		t.nodeRouter(key, all[0])
-	})
+	incremental.AddRule(g, "router of VirtualNode", r.providers,
+		func(task *incremental.Evaluation, key model.Key, all []model.Origin) {
+			t := &translator{task, r}
+			t.nodeRouter(key, all[0])
+		})
 }
 
 // virtualService adds the service that a VirtualService is. One without a provider, or with a provider that cannot be
@@ -35,7 +38,8 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 		return ""
 	case p.VirtualRouter != nil:
 		r := p.VirtualRouter
-		router, found := resolve(t, t.routers, m.key.Mesh, routerReference(at.At(at.Path+".virtualRouter"), r.VirtualRouterRef, r.VirtualRouterARN))
+		router, found := resolve(t, t.routers, m.key.Mesh,
+			routerReference(at.At(at.Path+".virtualRouter"), r.VirtualRouterRef, r.VirtualRouterARN))
 		if !found {
 			return ""
 		}
@@ -58,8 +62,8 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 // nodeRouterName names the router of a VirtualNode. No VirtualRouter has a name with a slash, so the names cannot meet.
 func nodeRouterName(node model.Key) string { return "virtualNode/" + node.Name }
 
-// nodeRouter adds the router of a VirtualNode that provides services by itself: it has the VirtualNode's ports, and hands on all
-// that comes.
+// nodeRouter adds the router of a VirtualNode that provides services by itself: it has the VirtualNode's ports, and
+// hands on all that comes.
 func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: origin}
 	for _, d := range t.ports.Read(t.Evaluation, node) {

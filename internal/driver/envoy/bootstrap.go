@@ -54,8 +54,10 @@ const (
 // agent renews.
 func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
-		Node:  &corev3.Node{Id: node, Cluster: node},
-		Admin: &bootstrapv3.Admin{Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket, Mode: 0o600}}}},
+		Node: &corev3.Node{Id: node, Cluster: node},
+		Admin: &bootstrapv3.Admin{
+			Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket, Mode: 0o600}}},
+		},
 		DynamicResources: &bootstrapv3.Bootstrap_DynamicResources{
 			LdsConfig: adsConfigSource(),
 			CdsConfig: adsConfigSource(),
@@ -67,7 +69,8 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
 						ClusterName: controlPlaneCluster,
 						RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-							BaseInterval: durationpb.New(retryBaseInterval), MaxInterval: durationpb.New(retryMaxInterval),
+							BaseInterval: durationpb.New(retryBaseInterval),
+							MaxInterval:  durationpb.New(retryMaxInterval),
 						}},
 					},
 				}}},
@@ -79,12 +82,13 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 		},
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
 			Name: "static",
-			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{Fields: map[string]*structpb.Value{
-				"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
-				// Matches several header fields of one name as one value (RFC 9110). Since 1.39, Envoy matches them
-				// individually by default.
-				"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
-			}}},
+			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{
+				Fields: map[string]*structpb.Value{
+					"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
+					// Matches several header fields of one name as one value (RFC 9110). Since 1.39, Envoy matches them
+					// individually by default.
+					"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
+				}}},
 		}}},
 		StatsConfig: &metricsv3.StatsConfig{StatsTags: statsTags(w)},
 	}
@@ -93,7 +97,8 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 func statsTags(w model.Workload) []*metricsv3.TagSpecifier {
 	var out []*metricsv3.TagSpecifier
 	for _, t := range w.StatsTags {
-		out = append(out, &metricsv3.TagSpecifier{TagName: t.Name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: t.Value}})
+		out = append(out,
+			&metricsv3.TagSpecifier{TagName: t.Name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: t.Value}})
 	}
 	return out
 }
@@ -103,14 +108,19 @@ func xdsCluster(host string, port uint32) *clusterv3.Cluster {
 	tls := &tlsv3.UpstreamTlsContext{
 		Sni: host,
 		CommonTlsContext: &tlsv3.CommonTlsContext{
-			TlsParams:                      &tlsv3.TlsParameters{TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_3, TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3},
+			TlsParams: &tlsv3.TlsParameters{
+				TlsMinimumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
+				TlsMaximumProtocolVersion: tlsv3.TlsParameters_TLSv1_3,
+			},
 			TlsCertificateSdsSecretConfigs: []*tlsv3.SdsSecretConfig{fileSecret(secretName, identityFile)},
 			ValidationContextType: &tlsv3.CommonTlsContext_CombinedValidationContext{
 				CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
 					DefaultValidationContext: &tlsv3.CertificateValidationContext{
 						MatchTypedSubjectAltNames: []*tlsv3.SubjectAltNameMatcher{{
 							SanType: tlsv3.SubjectAltNameMatcher_DNS,
-							Matcher: &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: host}},
+							Matcher: &matcherv3.StringMatcher{
+								MatchPattern: &matcherv3.StringMatcher_Exact{Exact: host},
+							},
 						}},
 					},
 					ValidationContextSdsSecretConfig: fileSecret(trustName, trustFile),
@@ -125,7 +135,8 @@ func xdsCluster(host string, port uint32) *clusterv3.Cluster {
 		LoadAssignment:                staticLoadAssignment(controlPlaneCluster, host+".", port),
 		TypedExtensionProtocolOptions: protocolOptions(model.GRPC),
 		UpstreamConnectionOptions: &clusterv3.UpstreamConnectionOptions{TcpKeepalive: &corev3.TcpKeepalive{
-			KeepaliveTime: wrapperspb.UInt32(10), KeepaliveInterval: wrapperspb.UInt32(5), KeepaliveProbes: wrapperspb.UInt32(3),
+			KeepaliveTime: wrapperspb.UInt32(10), KeepaliveInterval: wrapperspb.UInt32(5),
+			KeepaliveProbes: wrapperspb.UInt32(3),
 		}},
 		TransportSocket: &corev3.TransportSocket{
 			Name:       "envoy.transport_sockets.tls",
@@ -147,29 +158,36 @@ func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
 // secrets returns the SDS files with the paths of certificate, key and trust bundle.
 func secrets() map[string]*tlsv3.Secret {
 	source := func(file string) *corev3.DataSource {
-		return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: sidecar.CertificatesDir + "/" + file}}
+		return &corev3.DataSource{
+			Specifier: &corev3.DataSource_Filename{Filename: sidecar.CertificatesDir + "/" + file},
+		}
 	}
 	watched := &corev3.WatchedDirectory{Path: sidecar.CertificatesDir}
 	return map[string]*tlsv3.Secret{
 		identityFile: {Name: secretName, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
 			CertificateChain: source("tls.crt"), PrivateKey: source("tls.key"), WatchedDirectory: watched,
 		}}},
-		trustFile: {Name: trustName, Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-			TrustedCa: source("ca.crt"), WatchedDirectory: watched,
-		}}},
+		trustFile: {Name: trustName, Type: &tlsv3.Secret_ValidationContext{
+			ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: source("ca.crt"), WatchedDirectory: watched},
+		}},
 	}
 }
 
 func adminAPICluster() *clusterv3.Cluster {
+	endpoint := &endpointv3.Endpoint{
+		Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket}}},
+	}
 	return &clusterv3.Cluster{
 		Name:                 adminCluster,
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:       durationpb.New(applicationConnectTimeout),
-		LoadAssignment: &endpointv3.ClusterLoadAssignment{ClusterName: adminCluster, Endpoints: []*endpointv3.LocalityLbEndpoints{{
-			LbEndpoints: []*endpointv3.LbEndpoint{{HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{
-				Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket}}},
-			}}}},
-		}}},
+		LoadAssignment: &endpointv3.ClusterLoadAssignment{
+			ClusterName: adminCluster, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+				LbEndpoints: []*endpointv3.LbEndpoint{{
+					HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint},
+				}},
+			}},
+		},
 	}
 }
 
@@ -181,9 +199,13 @@ func statsListener() *listenerv3.Listener {
 			Name: path,
 			Match: &routev3.RouteMatch{
 				PathSpecifier: &routev3.RouteMatch_Path{Path: path},
-				Headers:       []*routev3.HeaderMatcher{headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: "GET"})},
+				Headers: []*routev3.HeaderMatcher{
+					headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: "GET"}),
+				},
 			},
-			Action: &routev3.Route_Route{Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}}},
+			Action: &routev3.Route_Route{
+				Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}},
+			},
 		})
 	}
 	manager := &hcmv3.HttpConnectionManager{

@@ -11,7 +11,9 @@ import (
 func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
 	service := bootstrap(model.Workload{}, "node", "host", 1).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
 	pauses := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
-	if first, longest := pauses.GetBaseInterval().AsDuration(), pauses.GetMaxInterval().AsDuration(); first != retryBaseInterval || longest != retryMaxInterval {
+	first, longest := pauses.GetBaseInterval().AsDuration(), pauses.GetMaxInterval().AsDuration()
+	if first != retryBaseInterval ||
+		longest != retryMaxInterval {
 		t.Errorf("pauses from %v to %v", first, longest)
 	}
 	if service.GetRetryPolicy() != nil {

@@ -90,7 +90,9 @@ func staticLoadAssignment(cluster, host string, port uint32) *endpointv3.Cluster
 	return &endpointv3.ClusterLoadAssignment{
 		ClusterName: cluster,
 		Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(host, port)}},
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
+				Endpoint: &endpointv3.Endpoint{Address: socketAddress(host, port)},
+			},
 		}}}},
 	}
 }

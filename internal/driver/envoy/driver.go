@@ -28,7 +28,8 @@ func (Driver) Patch(ctx context.Context) error {
 	}
 	image := injector.Configurator.GetSidecarImage()
 	if image == "" {
-		return fmt.Errorf("envoy: no sidecarImage is set for class %q in the mesh configuration", injector.Configurator.GetSidecarClass())
+		return fmt.Errorf("envoy: no sidecarImage is set for class %q in the mesh configuration",
+			injector.Configurator.GetSidecarClass())
 	}
 	host := "anymesh." + injector.OsmNamespace + ".svc.cluster.local"
 	content, err := files(injector.Workload, injector.Node, host, injector.Configurator.GetProxyServerPort())
@@ -45,7 +46,8 @@ func (Driver) Patch(ctx context.Context) error {
 			}},
 		},
 		Command: []string{
-			"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level", injector.Configurator.GetSidecarLogLevel(),
+			"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level",
+			injector.Configurator.GetSidecarLogLevel(),
 			"--concurrency", "2", "--disable-hot-restart", "--drain-time-s", strconv.Itoa(drainSeconds),
 		},
 		Files: content,

@@ -12,8 +12,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// The parts of the configuration that Dump prints, in the JSON form of Envoy. Other parts are ignored: a newer control plane
-// may send more.
+// The parts of the configuration that Dump prints, in the JSON form of Envoy. Other parts are ignored: a newer control
+// plane may send more.
 type (
 	listenerDump struct {
 		Name             string      `json:"name"`

@@ -48,7 +48,8 @@ func (r *renderer) egress() {
 		listener.FilterChains = append(listener.FilterChains, &listenerv3.FilterChain{
 			Name: "egress-names",
 			FilterChainMatch: &listenerv3.FilterChainMatch{
-				DestinationPort: wrapperspb.UInt32(model.EgressNamesPort), ServerNames: mesh.EgressNames, TransportProtocol: "tls",
+				DestinationPort: wrapperspb.UInt32(model.EgressNamesPort), ServerNames: mesh.EgressNames,
+				TransportProtocol: "tls",
 			},
 			Filters: []*listenerv3.Filter{tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0)},
 		})
@@ -80,7 +81,9 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 		})
 	}
 	if r.view.Mesh.Egress == model.EgressAllow {
-		action := &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)}}
+		action := &routev3.RouteAction{
+			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},
+		}
 		setTimeouts(action, model.Timeouts{})
 		config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
 			Name:    "allow-all",

@@ -20,7 +20,9 @@ func loadAssignment(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssi
 			continue
 		}
 		one := &endpointv3.LbEndpoint{
-			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: socketAddress(address.String(), uint32(d.Port))}},
+			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
+				Endpoint: &endpointv3.Endpoint{Address: socketAddress(address.String(), uint32(d.Port))},
+			},
 		}
 		if e.Weight > 0 {
 			one.LoadBalancingWeight = wrapperspb.UInt32(e.Weight)

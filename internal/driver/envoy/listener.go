@@ -47,9 +47,11 @@ func socketAddress(host string, port uint32) *corev3.Address {
 
 // tlsInspector reads the SNI on one port only. On other ports it would delay protocols in which the server sends first.
 func tlsInspector(port uint32) *listenerv3.ListenerFilter {
-	onPort := &listenerv3.ListenerFilterChainMatchPredicate{Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
-		DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
-	}}
+	onPort := &listenerv3.ListenerFilterChainMatchPredicate{
+		Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
+			DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
+		},
+	}
 	return &listenerv3.ListenerFilter{
 		Name:       "envoy.filters.listener.tls_inspector",
 		ConfigType: &listenerv3.ListenerFilter_TypedConfig{TypedConfig: typedConfig(&tlsinspectorv3.TlsInspector{})},
@@ -93,7 +95,8 @@ func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.
 	if len(weighted) > 0 {
 		clusters := &tcpproxyv3.TcpProxy_WeightedCluster{}
 		for _, t := range weighted {
-			clusters.Clusters = append(clusters.Clusters, &tcpproxyv3.TcpProxy_WeightedCluster_ClusterWeight{Name: t.cluster, Weight: t.weight})
+			clusters.Clusters = append(clusters.Clusters,
+				&tcpproxyv3.TcpProxy_WeightedCluster_ClusterWeight{Name: t.cluster, Weight: t.weight})
 		}
 		proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_WeightedClusters{WeightedClusters: clusters}
 	}

@@ -26,7 +26,8 @@ func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 	}
 	o := outline{s: s, c: c}
 	for _, l := range c.listeners {
-		fmt.Fprintf(&o, "%s %s  %s\n", s.Bold("listener"), s.Cyan(l.Name), s.Dim(strings.ToLower(l.TrafficDirection)+" "+l.Address.text()))
+		fmt.Fprintf(&o, "%s %s  %s\n", s.Bold("listener"), s.Cyan(l.Name),
+			s.Dim(strings.ToLower(l.TrafficDirection)+" "+l.Address.text()))
 		for _, chain := range l.Chains {
 			o.chain(chain, chain.matches())
 		}
@@ -56,7 +57,8 @@ func (o *outline) clusters() {
 	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
 	for _, c := range o.c.clusters {
 		gap := strings.Repeat(" ", names-len(c.Name)) // colors have no width
-		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type), strings.Join(c.addresses(), ", "))
+		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type),
+			strings.Join(c.addresses(), ", "))
 	}
 }
 

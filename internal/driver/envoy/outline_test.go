@@ -37,7 +37,8 @@ func dump(t *testing.T, workload string) []byte {
 		t.Fatal(err)
 	}
 	state := engine.Compute(dialects, set.Objects)
-	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View, state.Index.ResolvedDestination)
+	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View,
+		state.Index.ResolvedDestination)
 	text, err := envoy.Driver{}.Dump(resources)
 	if err != nil {
 		t.Fatal(err)

@@ -52,7 +52,8 @@ func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
 func newResource(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err)) // all strings are valid UTF-8 once they were JSON
+		// all strings are valid UTF-8 once they were JSON
+		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err))
 	}
 	return sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins}
 }

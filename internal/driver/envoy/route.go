@@ -81,7 +81,8 @@ func (r *renderer) setAction(rendered *routev3.Route, route model.Route) {
 func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClusters {
 	weighted := &routev3.WeightedCluster{}
 	for _, t := range targets {
-		weighted.Clusters = append(weighted.Clusters, &routev3.WeightedCluster_ClusterWeight{Name: t.cluster, Weight: wrapperspb.UInt32(t.weight)})
+		weighted.Clusters = append(weighted.Clusters,
+			&routev3.WeightedCluster_ClusterWeight{Name: t.cluster, Weight: wrapperspb.UInt32(t.weight)})
 	}
 	return &routev3.RouteAction_WeightedClusters{WeightedClusters: weighted}
 }
@@ -101,7 +102,9 @@ func setRewrite(a *routev3.RouteAction, w *model.Rewrite, m model.Match) {
 	}
 	switch {
 	case w.Path != "":
-		a.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{Pattern: &matcherv3.RegexMatcher{Regex: `^[^?]*`}, Substitution: w.Path}
+		a.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{
+			Pattern: &matcherv3.RegexMatcher{Regex: `^[^?]*`}, Substitution: w.Path,
+		}
 	case w.PathPrefix != nil && m.Path.Kind == model.Prefix:
 		a.RegexRewrite = &matcherv3.RegexMatchAndSubstitute{
 			Pattern:      &matcherv3.RegexMatcher{Regex: "^" + regexp.QuoteMeta(m.Path.Value)},
@@ -170,10 +173,12 @@ func routeMatch(m model.Match) *routev3.RouteMatch {
 		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
 	}
 	if m.Method != "" {
-		out.Headers = append(out.Headers, headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: m.Method}))
+		out.Headers = append(out.Headers,
+			headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: m.Method}))
 	}
 	if m.Scheme != "" {
-		out.Headers = append(out.Headers, headerMatcher(model.FieldMatch{Name: ":scheme", Kind: model.Exact, Value: m.Scheme}))
+		out.Headers = append(out.Headers,
+			headerMatcher(model.FieldMatch{Name: ":scheme", Kind: model.Exact, Value: m.Scheme}))
 	}
 	for _, h := range m.Headers {
 		out.Headers = append(out.Headers, headerMatcher(h))
@@ -190,7 +195,9 @@ func headerMatcher(f model.FieldMatch) *routev3.HeaderMatcher {
 	case model.Present:
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_PresentMatch{PresentMatch: true}
 	case model.Range:
-		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{RangeMatch: &typev3.Int64Range{Start: f.Start, End: f.End}}
+		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_RangeMatch{
+			RangeMatch: &typev3.Int64Range{Start: f.Start, End: f.End},
+		}
 	default:
 		out.HeaderMatchSpecifier = &routev3.HeaderMatcher_StringMatch{StringMatch: stringMatcher(f)}
 	}
@@ -216,7 +223,9 @@ func stringMatcher(f model.FieldMatch) *matcherv3.StringMatcher {
 	case model.Suffix:
 		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Suffix{Suffix: f.Value}}
 	case model.Regex:
-		return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: f.Value}}}
+		return &matcherv3.StringMatcher{
+			MatchPattern: &matcherv3.StringMatcher_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: f.Value}},
+		}
 	}
 	return &matcherv3.StringMatcher{MatchPattern: &matcherv3.StringMatcher_Exact{Exact: f.Value}}
 }

@@ -25,7 +25,8 @@ const (
 
 // skipRoute reports a route that is not rendered.
 func (r *renderer) skipRoute(route model.Route, fault string) {
-	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeInvalidField, "route "+route.Name+" is skipped, because Envoy does not support it: "+fault))
+	r.findings = append(r.findings, model.NewFinding(route.Origin, model.CodeInvalidField,
+		"route "+route.Name+" is skipped, because Envoy does not support it: "+fault))
 }
 
 // unsupportedMatch returns the part of a match that Envoy does not support, or "".

@@ -63,7 +63,11 @@ func TestInvalidRouteIsSkipped(t *testing.T) {
 		"inverted":      {Query: []model.FieldMatch{{Name: "a", Kind: model.Present, Invert: true}}},
 		"large":         {Headers: []model.FieldMatch{{Name: "a", Kind: model.Regex, Value: strings.Repeat(".{1000}", 20)}}},
 	} {
-		r := renderer{view: &model.View{Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}}}}
+		r := renderer{
+			view: &model.View{
+				Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
+			},
+		}
 		bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
 		have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
 		if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {

@@ -17,7 +17,9 @@ func (Driver) Supports() map[model.Feature]bool {
 	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints, model.DiscoverInstances} {
 		supported[model.DiscoveryFeature(k)] = true
 	}
-	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present} {
+	for _, k := range []model.MatchKind{
+		model.Exact, model.Prefix, model.Suffix, model.Regex, model.Range, model.Present,
+	} {
 		supported["route.match.header."+model.Feature(k)] = true
 		supported["route.match.query."+model.Feature(k)] = k != model.Range
 	}

@@ -44,15 +44,27 @@ func (p Pod) compare(o Pod) int {
 // NewMesh adds the rules that derive the mesh from the model. The rules of the dialects must already be added.
 func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh := &Mesh{
-		Model:                m,
-		Views:                incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int { return 0 }, deepEqual[*model.View]),
-		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations", func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 }, deepEqual[model.ResolvedDestination]),
-		Pods:                 incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool { return a == b }),
-		Classes:              incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool { return a == b }),
-		instances:            incremental.NewRelation[model.Key](g, "instances", compareEndpoints, deepEqual[model.Endpoint]),
-		groups:               incremental.NewRelation[model.Key](g, "groups", compareEndpoints, deepEqual[model.Endpoint]),
-		services:             incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int { return strings.Compare(a.Name, b.Name) }, deepEqual[model.Service]),
-		pods:                 Of[*corev1.Pod](objects),
+		Model: m,
+		Views: incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int {
+			return 0
+		}, deepEqual[*model.View]),
+		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations",
+			func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 },
+			deepEqual[model.ResolvedDestination]),
+		Pods: incremental.NewRelation[string](g, "pods", Pod.compare, func(a, b Pod) bool {
+			return a == b
+		}),
+		Classes: incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool {
+			return a == b
+		}),
+		instances: incremental.NewRelation[model.Key](g, "instances", compareEndpoints,
+			deepEqual[model.Endpoint]),
+		groups: incremental.NewRelation[model.Key](g, "groups", compareEndpoints,
+			deepEqual[model.Endpoint]),
+		services: incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int {
+			return strings.Compare(a.Name, b.Name)
+		}, deepEqual[model.Service]),
+		pods: Of[*corev1.Pod](objects),
 	}
 	mesh.Views.TrackChanges()
 	mesh.ResolvedDestinations.TrackChanges()
@@ -116,10 +128,12 @@ func (m *Mesh) reportShared(t *incremental.Evaluation, keeps, loses model.Key) {
 	if !ok1 || !ok2 || keeps == loses {
 		return
 	}
-	first := model.NewFinding(kept.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object))
+	first := model.NewFinding(kept.Origin, model.CodeSelectorConflict,
+		fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object))
 	first.Severity = model.Warning
 	m.Report(t, first)
-	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict, fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
+	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict,
+		fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
 }
 
 func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all []model.Destination) {

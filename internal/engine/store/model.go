@@ -27,19 +27,30 @@ type Model struct {
 // NewModel creates an empty model.
 func NewModel(g *incremental.Graph) *Model {
 	return &Model{
-		Meshes:                byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
-		Workloads:             byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin { return w.Origin }),
-		Services:              byOrigin[model.Key](g, "services", func(s model.Service) model.Origin { return s.Origin }),
-		Routers:               byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
-		Destinations:          byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin { return d.Origin }),
-		AuthorizationPolicies: byOrigin[model.Key](g, "authorization policies", func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
-		Endpoints:             incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints, deepEqual[model.Endpoint]),
-		Findings:              incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare, func(a, b model.Finding) bool { return a == b }),
-		Members:               incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare, func(a, b string) bool { return a == b }),
+		Meshes: byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
+		Workloads: byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin {
+			return w.Origin
+		}),
+		Services: byOrigin[model.Key](g, "services", func(s model.Service) model.Origin {
+			return s.Origin
+		}),
+		Routers: byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
+		Destinations: byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin {
+			return d.Origin
+		}),
+		AuthorizationPolicies: byOrigin[model.Key](g, "authorization policies",
+			func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
+		Endpoints: incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints,
+			deepEqual[model.Endpoint]),
+		Findings: incremental.NewRelation[model.ObjectRef](g, "findings", model.Finding.Compare,
+			func(a, b model.Finding) bool { return a == b }),
+		Members: incremental.NewRelation[model.ObjectRef](g, "members", strings.Compare,
+			func(a, b string) bool { return a == b }),
 	}
 }
 
-func byOrigin[K comparable, V any](g *incremental.Graph, name string, origin func(V) model.Origin) *incremental.Relation[K, V] {
+func byOrigin[K comparable, V any](g *incremental.Graph, name string,
+	origin func(V) model.Origin) *incremental.Relation[K, V] {
 	return incremental.NewRelation[K](g, name, func(a, b V) int {
 		x, y := origin(a), origin(b)
 		return cmp.Or(x.Object.Compare(y.Object), strings.Compare(x.Path, y.Path))

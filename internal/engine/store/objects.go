@@ -67,11 +67,14 @@ func (o *Objects) Delete(object client.Object) {
 // All lists the objects, ordered by kind, namespace and name.
 func (o *Objects) All() []client.Object {
 	var out []client.Object
-	for _, t := range slices.SortedFunc(maps.Keys(o.kinds), func(a, b reflect.Type) int { return strings.Compare(a.String(), b.String()) }) {
+	for _, t := range slices.SortedFunc(maps.Keys(o.kinds), func(a, b reflect.Type) int {
+		return strings.Compare(a.String(), b.String())
+	}) {
 		from := len(out)
 		o.kinds[t].each(func(object client.Object) { out = append(out, object) })
 		slices.SortFunc(out[from:], func(a, b client.Object) int {
-			return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+			return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()),
+				strings.Compare(a.GetName(), b.GetName()))
 		})
 	}
 	return out

@@ -46,7 +46,8 @@ func answer(t testing.TB, h http.Handler, path, body string) (allowed bool, code
 	recorder := post(h, path, []byte(body))
 	if recorder.Code != http.StatusOK {
 		var status metav1.Status
-		if err := json.Unmarshal(recorder.Body.Bytes(), &status); err != nil || status.Kind != "Status" || status.Status != metav1.StatusFailure {
+		if err := json.Unmarshal(recorder.Body.Bytes(), &status); err != nil || status.Kind != "Status" ||
+			status.Status != metav1.StatusFailure {
 			t.Fatalf("status %d without words: %v: %.200s", recorder.Code, err, recorder.Body)
 		}
 		return false, int32(recorder.Code), status.Message, ""
@@ -116,7 +117,10 @@ func TestBodiesBelowLimitsPass(t *testing.T) {
 
 func TestRefusalsAreCounted(t *testing.T) {
 	h, registry := guarded(t)
-	for _, body := range []string{strings.Repeat(" ", admission.MaxBody+1), strings.Repeat("[", admission.MaxDepth+1), "\xff", reviewOf("v1", "7"), "<html>"} {
+	for _, body := range []string{
+		strings.Repeat(" ", admission.MaxBody+1), strings.Repeat("[", admission.MaxDepth+1), "\xff",
+		reviewOf("v1", "7"), "<html>",
+	} {
 		answer(t, h, path, body)
 	}
 	const want = `
@@ -129,7 +133,8 @@ anymesh_webhook_refused_total{reason="too_deep"} 1
 anymesh_webhook_refused_total{reason="too_large"} 1
 anymesh_webhook_refused_total{reason="unknown_version"} 0
 `
-	if err := testutil.GatherAndCompare(registry, strings.NewReader(want), "anymesh_webhook_refused_total"); err != nil {
+	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),
+		"anymesh_webhook_refused_total"); err != nil {
 		t.Error(err)
 	}
 }
@@ -146,14 +151,16 @@ func TestTimeoutMidBody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer connection.Close()
-	fmt.Fprintf(connection, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"kind\":", path)
+	fmt.Fprintf(connection,
+		"POST %s HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: 1000\r\n\r\n{\"kind\":", path)
 	if response, err := http.ReadResponse(bufio.NewReader(connection), nil); err == nil {
 		if response.StatusCode != http.StatusBadRequest {
 			t.Errorf("half a review is answered with %s", response.Status)
 		}
 		response.Body.Close()
 	}
-	response, err := http.Post(s.URL+path, "application/json", strings.NewReader(reviewOf("v1", `{"metadata": {"name": "x"}}`)))
+	response, err := http.Post(s.URL+path, "application/json",
+		strings.NewReader(reviewOf("v1", `{"metadata": {"name": "x"}}`)))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -165,7 +172,9 @@ func TestTimeoutMidBody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !slices.ContainsFunc(families[0].Metric, func(m *dto.Metric) bool { return m.Label[0].GetValue() == "cut_off" && m.Counter.GetValue() == 1 }) {
+	if !slices.ContainsFunc(families[0].Metric, func(m *dto.Metric) bool {
+		return m.Label[0].GetValue() == "cut_off" && m.Counter.GetValue() == 1
+	}) {
 		t.Errorf("half a review was not counted: %v", families)
 	}
 }
@@ -188,7 +197,8 @@ func TestGenerateName(t *testing.T) {
 	for _, kind := range []string{"VirtualNode", "VirtualService", "VirtualRouter"} {
 		object := `{kind: ` + kind + `, metadata: {generateName: x-, namespace: a}}`
 		response, raw := ask(t, h, "mutate", object, "")
-		if got, want := admitted(t, raw, response), string(asJSON(t, `{kind: `+kind+`, metadata: {generateName: x-, namespace: a}, spec: {`+ref+`}}`)); !sameJSON(t, got, want) {
+		if got, want := admitted(t, raw, response), string(asJSON(t,
+			`{kind: `+kind+`, metadata: {generateName: x-, namespace: a}, spec: {`+ref+`}}`)); !sameJSON(t, got, want) {
 			t.Errorf("%s: got %s, want %s", kind, got, want)
 		}
 		if response, _ := ask(t, h, "validate", admitted(t, raw, response), ""); !response.Allowed {
@@ -201,7 +211,8 @@ func TestGenerateName(t *testing.T) {
 func TestDryRunMustNotWrite(t *testing.T) {
 	h, _ := guarded(t)
 	body := reviewOf("v1", `{"metadata": {"name": "x"}}`)
-	real, dry := post(h, path, []byte(body)), post(h, path, []byte(strings.Replace(body, `"uid"`, `"dryRun": true, "uid"`, 1)))
+	real, dry := post(h, path, []byte(body)), post(h, path,
+		[]byte(strings.Replace(body, `"uid"`, `"dryRun": true, "uid"`, 1)))
 	if !bytes.Equal(real.Body.Bytes(), dry.Body.Bytes()) {
 		t.Errorf("really\n%s\ndry\n%s", real.Body, dry.Body)
 	}
@@ -225,7 +236,10 @@ func TestTwoWebhooksRacing(t *testing.T) {
 // TestReinvocation: what we have filled in may come back to us on an update, never changed again.
 func TestReinvocation(t *testing.T) {
 	h, _ := guarded(t)
-	for _, object := range []string{`{kind: Mesh, metadata: {name: x}}`, `{kind: VirtualNode, metadata: {name: x, namespace: a}}`, `{kind: BackendGroup, metadata: {name: x, namespace: a}}`} {
+	for _, object := range []string{
+		`{kind: Mesh, metadata: {name: x}}`, `{kind: VirtualNode, metadata: {name: x, namespace: a}}`,
+		`{kind: BackendGroup, metadata: {name: x, namespace: a}}`,
+	} {
 		response, raw := ask(t, h, "mutate", object, "")
 		once := admitted(t, raw, response)
 		again, _ := ask(t, h, "mutate", once, once)
@@ -248,7 +262,10 @@ func sameJSON(t testing.TB, a, b string) bool {
 
 // FuzzGuard posts anything: there is always an answer, and words in it if it is no.
 func FuzzGuard(f *testing.F) {
-	for _, body := range []string{"", "{}", "[[[", `{"apiVersion": "admission.k8s.io/v1", "request": {}}`, "\xff", `"\"{"`, "a: &x [*x]", reviewOf("v1", `{"metadata": {"name": "x"}}`)} {
+	for _, body := range []string{
+		"", "{}", "[[[", `{"apiVersion": "admission.k8s.io/v1", "request": {}}`, "\xff", `"\"{"`, "a: &x [*x]",
+		reviewOf("v1", `{"metadata": {"name": "x"}}`),
+	} {
 		f.Add(body)
 	}
 	f.Fuzz(func(t *testing.T, body string) {

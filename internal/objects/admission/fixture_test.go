@@ -40,10 +40,17 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
 	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
-		namespace("a", map[string]string{"m": "yes"}), namespace("b", nil), namespace("c", map[string]string{"m": "yes", "n": "yes"}),
-		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "u-m"}, Spec: api.MeshSpec{NamespaceSelector: selector("m")}},
-		&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u-n"}, Spec: api.MeshSpec{NamespaceSelector: selector("n")}},
-		&api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "door", UID: "u-door"}, Spec: api.VirtualGatewaySpec{
+		namespace("a", map[string]string{"m": "yes"}), namespace("b", nil),
+		namespace("c", map[string]string{"m": "yes", "n": "yes"}),
+		&api.Mesh{
+			ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "u-m"}, Spec: api.MeshSpec{NamespaceSelector: selector("m")},
+		},
+		&api.Mesh{
+			ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u-n"}, Spec: api.MeshSpec{NamespaceSelector: selector("n")},
+		},
+		&api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "a", Name: "door", UID: "u-door",
+		}, Spec: api.VirtualGatewaySpec{
 			NamespaceSelector: selector("m"), MeshRef: &api.MeshReference{Name: "m", UID: "u-m"},
 		}},
 	).WithObjects(more...).Build()
@@ -73,7 +80,9 @@ func ask(t testing.TB, h http.Handler, verb, object, old string) (admissionv1.Ad
 	if old != "" {
 		request["operation"], request["oldObject"] = "UPDATE", json.RawMessage(asJSON(t, old))
 	}
-	body, err := json.Marshal(map[string]any{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request})
+	body, err := json.Marshal(map[string]any{
+		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": request,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

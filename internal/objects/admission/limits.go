@@ -29,7 +29,8 @@ const (
 // are of kind Status, which API servers show to users.
 func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_webhook_refused_total", Help: "Requests to webhooks that were refused before they were decoded, by reason.",
+		Name: "anymesh_webhook_refused_total",
+		Help: "Requests to webhooks that were refused before they were decoded, by reason.",
 	}, []string{"reason"})
 	registerer.MustRegister(refused)
 	for _, reason := range []string{"too_large", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off"} {
@@ -41,10 +42,12 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 		switch {
 		case errors.As(err, &tooLarge):
 			refused.WithLabelValues("too_large").Inc()
-			refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge, fmt.Sprintf("the review is larger than %d bytes", MaxBody))
+			refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+				fmt.Sprintf("the review is larger than %d bytes", MaxBody))
 		case err != nil:
 			refused.WithLabelValues("cut_off").Inc()
-			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the review did not come whole: "+err.Error())
+			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
+				"the review did not come whole: "+err.Error())
 		default:
 			if reason, text := validateBody(body); reason != "" {
 				refused.WithLabelValues(reason).Inc()
@@ -83,7 +86,8 @@ func validateBody(body []byte) (reason, text string) {
 	case "", admissionv1.SchemeGroupVersion.String(), admissionv1beta1.SchemeGroupVersion.String():
 		return "", ""
 	}
-	return "unknown_version", fmt.Sprintf("%q is no version of AdmissionReview that we know; we know %s", review.APIVersion, admissionv1.SchemeGroupVersion)
+	return "unknown_version", fmt.Sprintf("%q is no version of AdmissionReview that we know; we know %s",
+		review.APIVersion, admissionv1.SchemeGroupVersion)
 }
 
 // exceedsMaxDepth counts brackets outside of strings. The result for invalid JSON does not matter, because decoding

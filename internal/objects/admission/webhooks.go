@@ -141,7 +141,8 @@ func (w *webhooks) decode(raw []byte, namespace string) (client.Object, error) {
 }
 
 // context reads the input of the rules.
-func (w *webhooks) context(ctx context.Context, object client.Object, namespace string) (dialect.AdmissionContext, error) {
+func (w *webhooks) context(ctx context.Context, object client.Object,
+	namespace string) (dialect.AdmissionContext, error) {
 	out := dialect.AdmissionContext{IPv6: w.ipv6}
 	if namespace != "" {
 		var ns corev1.Namespace

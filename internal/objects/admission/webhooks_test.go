@@ -67,8 +67,14 @@ func TestDefaults(t *testing.T) {
 
 func TestRefusals(t *testing.T) {
 	terminating := &api.Mesh{
-		ObjectMeta: metav1.ObjectMeta{Name: "t", UID: "u-t", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"x"}},
-		Spec:       api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"kubernetes.io/metadata.name": "d"}}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "t", UID: "u-t", DeletionTimestamp: new(metav1.Now()), Finalizers: []string{"x"},
+		},
+		Spec: api.MeshSpec{
+			NamespaceSelector: &metav1.LabelSelector{
+				MatchLabels: map[string]string{"kubernetes.io/metadata.name": "d"},
+			},
+		},
 	}
 	for _, c := range []struct{ text, verb, object, old, want string }{
 		{"no mesh", "mutate", `{kind: VirtualNode, metadata: {name: x, namespace: b}}`, "", "failed to find matching mesh for namespace: b, expecting 1 but found 0"},
@@ -150,12 +156,14 @@ func TestMalformedReviews(t *testing.T) {
 		for _, verb := range []string{"mutate", "validate"} {
 			recorder := post(server(t, false), "/"+verb+"-appmesh-k8s-aws-v1beta2-virtualnode", []byte(body))
 			var review admissionv1.AdmissionReview
-			if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil || review.Response.Allowed || message(*review.Response) == "" {
+			if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil ||
+				review.Response.Allowed || message(*review.Response) == "" {
 				t.Errorf("%s, %s: %v: %.300s", verb, name, err, recorder.Body)
 			}
 		}
 	}
-	if recorder := post(server(t, false), "/mutate-appmesh-k8s-aws-v1beta2-nothing", nil); recorder.Code != http.StatusNotFound {
+	if recorder := post(server(t, false), "/mutate-appmesh-k8s-aws-v1beta2-nothing",
+		nil); recorder.Code != http.StatusNotFound {
 		t.Errorf("a kind that does not exist: status %d", recorder.Code)
 	}
 }
@@ -183,19 +191,25 @@ func TestAPIServerErrorsDenyAdmission(t *testing.T) {
 		t.Fatal(err)
 	}
 	response, _ := ask(t, mux, "mutate", `{kind: VirtualNode, metadata: {name: x, namespace: a}}`, "")
-	if response.Allowed || response.Result.Code != http.StatusInternalServerError || !strings.Contains(message(response), "no answer") {
+	if response.Allowed || response.Result.Code != http.StatusInternalServerError ||
+		!strings.Contains(message(response), "no answer") {
 		t.Errorf("%+v", response)
 	}
 }
 
 // FuzzReview posts anything as an object of any kind: there is always an answer, and what is allowed can be patched.
 func FuzzReview(f *testing.F) {
-	for _, object := range []string{`{"spec": null}`, `{"metadata": {"name": "x"}, "spec": {"awsName": "y"}}`, `{"spec": {"listeners": [{"portMapping": null}], "routes": [{}]}}`, `{"metadata": null}`} {
+	for _, object := range []string{
+		`{"spec": null}`, `{"metadata": {"name": "x"}, "spec": {"awsName": "y"}}`,
+		`{"spec": {"listeners": [{"portMapping": null}], "routes": [{}]}}`, `{"metadata": null}`,
+	} {
 		for kind := range byte(7) {
 			f.Add(kind, []byte(object))
 		}
 	}
-	kinds := []string{"Mesh", "VirtualNode", "VirtualService", "VirtualRouter", "VirtualGateway", "GatewayRoute", "BackendGroup"}
+	kinds := []string{
+		"Mesh", "VirtualNode", "VirtualService", "VirtualRouter", "VirtualGateway", "GatewayRoute", "BackendGroup",
+	}
 	h := server(f, true)
 	f.Fuzz(func(t *testing.T, kind byte, object []byte) {
 		var fields map[string]json.RawMessage

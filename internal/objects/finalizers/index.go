@@ -33,7 +33,10 @@ func newIndex(dialects []Dialect) *index {
 			byType[reflect.TypeOf(kind)] = d
 		}
 	}
-	return &index{dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{}, members: map[types.UID]map[key]struct{}{}}
+	return &index{
+		dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{},
+		members: map[types.UID]map[key]struct{}{},
+	}
 }
 
 // set adds or replaces an object, and returns the owners that lost their last member.

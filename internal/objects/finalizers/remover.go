@@ -52,7 +52,10 @@ type Remover struct {
 
 // New creates a Remover.
 func New(o Options) *Remover {
-	return &Remover{Options: o, queue: workqueue.New[key]("finalizers", o.Registerer), index: newIndex(o.Dialects), reminded: map[key]time.Time{}}
+	return &Remover{
+		Options: o, queue: workqueue.New[key]("finalizers", o.Registerer), index: newIndex(o.Dialects),
+		reminded: map[key]time.Time{},
+	}
 }
 
 // Changed is an engine.Sink. It updates the index, and enqueues objects that are being deleted and owners that lost
@@ -77,7 +80,8 @@ func (r *Remover) Changed(c engine.Change) {
 // Run removes finalizers until the context ends, starting with all objects that are being deleted. Only the leader may
 // run it. Calls must not overlap.
 func (r *Remover) Run(ctx context.Context) {
-	r.queue.Run(ctx, workqueue.Reconciler[key]{Workers: workers, ListKeys: r.deleting, Reconcile: r.reconcile, OnFailure: r.failed})
+	r.queue.Run(ctx,
+		workqueue.Reconciler[key]{Workers: workers, ListKeys: r.deleting, Reconcile: r.reconcile, OnFailure: r.failed})
 }
 
 func (r *Remover) failed(k key, err error) {

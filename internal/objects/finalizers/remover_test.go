@@ -43,17 +43,22 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 	}
 	c := &cluster{recorder: events.NewFakeRecorder(1000)}
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	counted := interceptor.NewClient(c.WithWatch, interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, k client.ObjectKey, o client.Object, opts ...client.GetOption) error {
-		c.mu.Lock()
-		c.reads++
-		err := c.refuse
-		c.mu.Unlock()
-		if err != nil {
-			return err
-		}
-		return under.Get(ctx, k, o, opts...)
-	}})
-	c.Remover = New(Options{Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder, Log: slog.New(slog.DiscardHandler)})
+	counted := interceptor.NewClient(c.WithWatch,
+		interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, k client.ObjectKey, o client.Object,
+			opts ...client.GetOption) error {
+			c.mu.Lock()
+			c.reads++
+			err := c.refuse
+			c.mu.Unlock()
+			if err != nil {
+				return err
+			}
+			return under.Get(ctx, k, o, opts...)
+		}})
+	c.Remover = New(Options{
+		Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder,
+		Log: slog.New(slog.DiscardHandler),
+	})
 	for _, o := range objects {
 		c.notice(t, o)
 	}
@@ -125,7 +130,9 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 			route := &api.GatewayRoute{ObjectMeta: meta("r", false, appMeshResources)}
 			route.Spec.MeshRef, route.Spec.VirtualGatewayRef = door.Spec.MeshRef, &api.VirtualGatewayReference{Name: "g", UID: door.UID}
 			objects = append(objects, door, route)
-			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(objects), func(i, j int) { objects[i], objects[j] = objects[j], objects[i] })
+			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(objects), func(i, j int) {
+				objects[i], objects[j] = objects[j], objects[i]
+			})
 			c := newCluster(t, objects...)
 			c.run(t)
 			for _, o := range objects {
@@ -170,7 +177,8 @@ func TestMeshWaitsForMembers(t *testing.T) {
 				t.Errorf("%d events after %d minutes", n, i+1)
 			}
 		}
-		if e := <-c.recorder.Events; !strings.HasPrefix(e, "Warning PendingMembersDeletion") || !strings.Contains(e, "a/n1, VirtualNode a/n2") {
+		if e := <-c.recorder.Events; !strings.HasPrefix(e, "Warning PendingMembersDeletion") ||
+			!strings.Contains(e, "a/n1, VirtualNode a/n2") {
 			t.Errorf("event %q", e)
 		}
 		if !c.delete(t, n1) || c.notice(t, m) || c.asked() != 0 {

@@ -14,7 +14,8 @@ import (
 
 // Objects lists the objects of a kind. The kind must be in the client's scheme, together with its list. An error for
 // which meta.IsNoMatchError is true says that the cluster does not serve the kind.
-func Objects(ctx context.Context, c client.Client, kind client.Object, options ...client.ListOption) ([]client.Object, error) {
+func Objects(ctx context.Context, c client.Client, kind client.Object,
+	options ...client.ListOption) ([]client.Object, error) {
 	gvk, err := apiutil.GVKForObject(kind, c.Scheme())
 	if err != nil {
 		return nil, fmt.Errorf("kind of %T: %w", kind, err)

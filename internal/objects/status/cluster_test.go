@@ -88,7 +88,8 @@ func (c *cluster) setDelivered(findings ...model.Finding) {
 	c.Wake()
 }
 
-func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch, opts ...client.SubResourcePatchOption) error {
+func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o client.Object, p client.Patch,
+	opts ...client.SubResourcePatchOption) error {
 	c.mu.Lock()
 	c.writes = append(c.writes, o.GetName())
 	refuse := c.refuse
@@ -178,21 +179,28 @@ func (c *cluster) node(t *testing.T, name string) *api.VirtualNode {
 }
 
 func mesh() *api.Mesh {
-	return &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", Generation: 1}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}
+	return &api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "m", Generation: 1},
+		Spec:       api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	}
 }
 
 // node has a backend if one is named.
 func node(name, backend string) *api.VirtualNode {
 	vn := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Generation: 4}}
 	if backend != "" {
-		vn.Spec.Backends = []api.Backend{{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: backend}}}}
+		vn.Spec.Backends = []api.Backend{
+			{VirtualService: api.VirtualServiceBackend{VirtualServiceRef: &api.VirtualServiceReference{Name: backend}}},
+		}
 	}
 	return vn
 }
 
 // about is a finding of the delivery.
 func about(name, text string) model.Finding {
-	return model.NewFinding(model.Origin{Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name}}, model.CodeRejected, text)
+	return model.NewFinding(model.Origin{
+		Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name},
+	}, model.CodeRejected, text)
 }
 
 // summary says what a VirtualNode's status says.

@@ -20,8 +20,10 @@ func (w *Writer) recordEvents(before, after client.Object) {
 		if c.status == string(corev1.ConditionFalse) {
 			severity = corev1.EventTypeWarning
 		}
-		if c.reason != "" && (severity == corev1.EventTypeWarning || was[kind].status == string(corev1.ConditionFalse)) {
-			w.Recorder.Eventf(after, nil, severity, c.reason, "Reconcile", "%s", cmp.Or(c.message, kind+" is "+c.status))
+		if c.reason != "" &&
+			(severity == corev1.EventTypeWarning || was[kind].status == string(corev1.ConditionFalse)) {
+			w.Recorder.Eventf(after, nil, severity, c.reason, "Reconcile", "%s",
+				cmp.Or(c.message, kind+" is "+c.status))
 		}
 	}
 }

@@ -10,7 +10,8 @@ func TestEventsOnConditionChange(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", "nowhere"))
 		c.run(t)
-		if got := c.happened(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.backends[0]") || strings.Count(got, "\n") != 0 {
+		if got := c.happened(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.backends[0]") ||
+			strings.Count(got, "\n") != 0 {
 			t.Errorf("events: %s", got)
 		}
 		vn := c.node(t, "back")

@@ -67,5 +67,7 @@ func gatePatch(uid types.UID, gates []dialect.ReadinessGate) ([]byte, error) {
 			"type": gate.Type, "status": corev1.ConditionTrue, "reason": reasonServed, "message": gate.Message,
 		})
 	}
-	return json.Marshal(map[string]any{"metadata": map[string]any{"uid": uid}, "status": map[string]any{"conditions": conditions}})
+	return json.Marshal(map[string]any{
+		"metadata": map[string]any{"uid": uid}, "status": map[string]any{"conditions": conditions},
+	})
 }

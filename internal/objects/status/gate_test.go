@@ -28,7 +28,9 @@ func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 func TestReadinessGatesAreOpened(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		old := gated("old", cloudMapGate, "mine")
-		old.Status.Conditions = []corev1.PodCondition{{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"}}
+		old.Status.Conditions = []corev1.PodCondition{
+			{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"},
+		}
 		ended := gated("ended", cloudMapGate)
 		ended.Status.Phase = corev1.PodSucceeded
 		c := newCluster(t, func(o *Options) { o.Gates = appmesh.Dialect{}.ReadinessGates() })
@@ -51,7 +53,8 @@ func TestReadinessGatesAreOpened(t *testing.T) {
 		if got := c.written(); !slices.Equal(got, []string{"old"}) || len(c.all()) != 2 {
 			t.Errorf("written %v, and known are %v", got, c.all())
 		}
-		if got := state(); len(got) != 3 || got[cloudMapGate] != "True" || got["mine"] != "False" || got[corev1.ContainersReady] != "True" {
+		if got := state(); len(got) != 3 || got[cloudMapGate] != "True" || got["mine"] != "False" ||
+			got[corev1.ContainersReady] != "True" {
 			t.Errorf("conditions: %v", got)
 		}
 		pass(resyncPeriod)

@@ -35,7 +35,8 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		return nil
 	}
 	err := w.write(ctx, ref, func() error {
-		return w.Client.Status().Patch(ctx, want, client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
+		return w.Client.Status().Patch(ctx, want,
+			client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
 	})
 	if apierrors.IsNotFound(err) {
 		return nil

@@ -92,10 +92,13 @@ func New(o Options) (*Writer, error) {
 		o.WritesPerSecond = WritesPerSecond
 	}
 	w := &Writer{
-		Options: o, kinds: map[schema.GroupKind]kindInfo{}, queue: workqueue.New[model.ObjectRef]("status", o.Registerer),
-		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1), tracked: map[model.ObjectRef]trackedObject{},
+		Options: o, kinds: map[schema.GroupKind]kindInfo{},
+		queue:   workqueue.New[model.ObjectRef]("status", o.Registerer),
+		limiter: rate.NewLimiter(rate.Limit(o.WritesPerSecond), burst), wake: make(chan struct{}, 1),
+		tracked: map[model.ObjectRef]trackedObject{},
 		writes: prometheus.NewCounterVec(prometheus.CounterOpts{
-			Name: "anymesh_status_writes_total", Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
+			Name: "anymesh_status_writes_total",
+			Help: "Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.",
 		}, []string{"result"}),
 	}
 	for _, result := range results {
@@ -114,7 +117,9 @@ func (w *Writer) Run(ctx context.Context) {
 	var both sync.WaitGroup
 	both.Go(func() { w.watchDelivered(ctx) })
 	both.Go(func() {
-		w.queue.Run(ctx, workqueue.Reconciler[model.ObjectRef]{Workers: workers, ListKeys: w.all, Reconcile: w.reconcile, OnFailure: w.failed})
+		w.queue.Run(ctx, workqueue.Reconciler[model.ObjectRef]{
+			Workers: workers, ListKeys: w.all, Reconcile: w.reconcile, OnFailure: w.failed,
+		})
 	})
 	both.Wait()
 }

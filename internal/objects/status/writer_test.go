@@ -22,7 +22,9 @@ var virtualNodes = schema.GroupResource{Resource: "virtualnodes"}
 
 func TestStatusIsWrittenOnce(t *testing.T) {
 	inCluster(t, func(t *testing.T, c *cluster) {
-		c.create(t, mesh(), node("front", ""), node("back", "nowhere"), &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}}, &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}})
+		c.create(t, mesh(), node("front", ""), node("back", "nowhere"),
+			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}})
 		stop := c.run(t)
 		if got := c.written(); len(got) != 3 {
 			t.Errorf("written for a Mesh and two VirtualNodes: %v", got)
@@ -58,13 +60,15 @@ func TestOnlyChangedObjectsAreReconciled(t *testing.T) {
 		}
 		pass(minWriteInterval)
 		c.setDelivered()
-		if got := c.written(); !slices.Equal(got, []string{"back"}) || summary(c.node(t, "back")) != "VirtualNodeActive True Served, generation 4" {
+		if got := c.written(); !slices.Equal(got, []string{"back"}) ||
+			summary(c.node(t, "back")) != "VirtualNodeActive True Served, generation 4" {
 			t.Errorf("written when it is taken back: %v", got)
 		}
 		vn := c.node(t, "front")
 		vn.Spec.Backends = node("", "nowhere").Spec.Backends
 		c.update(t, vn, true)
-		if got := c.written(); !slices.Equal(got, []string{"front"}) || summary(c.node(t, "front")) != "VirtualNodeActive False ReferenceNotFound, generation 5" {
+		if got := c.written(); !slices.Equal(got, []string{"front"}) ||
+			summary(c.node(t, "front")) != "VirtualNodeActive False ReferenceNotFound, generation 5" {
 			t.Errorf("written when the front changes: %v, %s", got, summary(c.node(t, "front")))
 		}
 		// The VirtualService that the front asks for comes: there is something else to say about the front.
@@ -212,7 +216,8 @@ func TestFindingsSliceIsNotModified(t *testing.T) {
 		c.extra = kept
 		c.create(t, mesh(), node("back", "nowhere"))
 		c.run(t)
-		if want := []model.Finding{about("back", "z"), about("back", "m")}; !slices.Equal(kept, want) || kept[:3][2] != (model.Finding{}) {
+		if want := []model.Finding{about("back", "z"), about("back", "m")}; !slices.Equal(kept, want) ||
+			kept[:3][2] != (model.Finding{}) {
 			t.Errorf("the list became %v", kept[:3])
 		}
 	})

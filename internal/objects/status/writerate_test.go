@@ -110,7 +110,8 @@ func TestManyFindingsOnOneObject(t *testing.T) {
 		for round := range 50 {
 			all := make([]model.Finding, 10_000)
 			for i := range all {
-				all[i] = about("back", fmt.Sprintf("%05d in round %d: %s", i, round, strings.Repeat("€", max(0, 2000-i))))
+				all[i] = about("back",
+					fmt.Sprintf("%05d in round %d: %s", i, round, strings.Repeat("€", max(0, 2000-i))))
 			}
 			c.setDelivered(all...)
 			pass(50 * time.Millisecond)
@@ -121,7 +122,8 @@ func TestManyFindingsOnOneObject(t *testing.T) {
 			t.Errorf("%d writes in %v for half a million findings, not at most %d", n, took, most)
 		}
 		message := *messageOf(c.node(t, "back"))
-		if !strings.Contains(message, "in round 49") || !strings.HasSuffix(message, "; and 9992 more") || len(message) > 32768 {
+		if !strings.Contains(message, "in round 49") || !strings.HasSuffix(message, "; and 9992 more") ||
+			len(message) > 32768 {
 			t.Errorf("the message has %d bytes: %.100s ... %s", len(message), message, message[len(message)-50:])
 		}
 		if got := strings.Split(c.happened(), "\n"); len(got) > int(took.Seconds())+2 {
@@ -146,7 +148,8 @@ func TestInvalidMessagesAreSanitized(t *testing.T) {
 		if n := len(c.written()); n != 1 {
 			t.Errorf("%d writes", n)
 		}
-		if message := *messageOf(c.node(t, "back")); len(message) > 32768 || len(message) < 30000 || !utf8.ValidString(message) {
+		if message := *messageOf(c.node(t, "back")); len(message) > 32768 || len(message) < 30000 ||
+			!utf8.ValidString(message) {
 			t.Errorf("the message has %d bytes", len(message))
 		}
 	})

@@ -45,7 +45,8 @@ type Queue[K comparable] struct {
 // New creates a queue. Its metrics have the label queue with its name. A nil registerer disables them.
 func New[K comparable](name string, metrics prometheus.Registerer) *Queue[K] {
 	q := &Queue[K]{retries: prometheus.NewCounter(prometheus.CounterOpts{
-		Name: "anymesh_workqueue_retries_total", Help: "Reconciliations that failed and are retried, by queue: status, finalizers.",
+		Name: "anymesh_workqueue_retries_total",
+		Help: "Reconciliations that failed and are retried, by queue: status, finalizers.",
 	})}
 	if metrics != nil {
 		prometheus.WrapRegistererWith(prometheus.Labels{"queue": name}, metrics).MustRegister(q.retries,
@@ -80,7 +81,9 @@ func (q *Queue[K]) Add(keys ...K) {
 
 // Run processes keys until the context ends, and waits for running calls of Reconcile. Calls of Run must not overlap.
 func (q *Queue[K]) Run(ctx context.Context, w Reconciler[K]) {
-	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{workqueue.NewTypedItemExponentialFailureRateLimiter[K](minBackoff, maxBackoff)})
+	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{
+		workqueue.NewTypedItemExponentialFailureRateLimiter[K](minBackoff, maxBackoff),
+	})
 	q.setQueue(work)
 	q.Add(w.ListKeys()...)
 	var workers sync.WaitGroup

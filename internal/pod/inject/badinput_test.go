@@ -49,7 +49,8 @@ func TestBadInput(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), c.body)
-			if strings.Contains(recorder.Body.String(), `"allowed":true`) || !strings.Contains(strings.ReplaceAll(recorder.Body.String(), `\"`, `"`), c.says) {
+			if strings.Contains(recorder.Body.String(), `"allowed":true`) ||
+				!strings.Contains(strings.ReplaceAll(recorder.Body.String(), `\"`, `"`), c.says) {
 				t.Errorf("status %d: %.300s; want %s", recorder.Code, recorder.Body, c.says)
 			}
 		})
@@ -62,7 +63,8 @@ func TestNilObjectOnDelete(t *testing.T) {
 		body := `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "7f", "operation": "` + operation + `", "object": null}}`
 		var review admissionv1.AdmissionReview
 		recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), body)
-		if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || !review.Response.Allowed || len(review.Response.Patch) > 0 {
+		if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || !review.Response.Allowed ||
+			len(review.Response.Patch) > 0 {
 			t.Errorf("%s: %v %s", operation, err, recorder.Body)
 		}
 	}
@@ -74,10 +76,12 @@ func TestEphemeralContainers(t *testing.T) {
 	const with = `{metadata: {name: x}, spec: {containers: [{name: app}], ephemeralContainers: [{name: %s}]}}`
 	r := request(asJSON(t, fmt.Sprintf(with, "debugger")))
 	r.SubResource = "ephemeralcontainers"
-	if answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), r); !answer.Allowed || len(answer.Patches) > 0 {
+	if answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), r); !answer.Allowed ||
+		len(answer.Patches) > 0 {
 		t.Errorf("a debugger: %+v", answer)
 	}
-	answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(asJSON(t, fmt.Sprintf(with, "envoy"))))
+	answer := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(),
+		request(asJSON(t, fmt.Sprintf(with, "envoy"))))
 	if answer.Allowed || !strings.Contains(answer.Result.Message, "is called envoy") {
 		t.Errorf("a container of our name: %+v", answer)
 	}
@@ -89,7 +93,8 @@ func TestWrongUID(t *testing.T) {
 		body := bytes.Replace(review(t, asJSON(t, plain)), []byte(`"uid":"6f1d"`), []byte(`"uid":"`+uid+`"`), 1)
 		var got admissionv1.AdmissionReview
 		recorder := postGuarded(t, newWebhook(fakeCluster{workload: front()}), string(body))
-		if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || !got.Response.Allowed || got.Response.UID != types.UID(uid) {
+		if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || !got.Response.Allowed ||
+			got.Response.UID != types.UID(uid) {
 			t.Errorf("%.20q: %v %.300s", uid, err, recorder.Body)
 		}
 	}

@@ -37,7 +37,9 @@ func TestClassOfPod(t *testing.T) {
 		"the namespace's may be wrong by then": {"second", "nonsense", "second", "second:1", "init:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWebhook(fakeCluster{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
+			w := newWebhook(fakeCluster{
+				workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace},
+			})
 			raw := classed(t, c.pod)
 			var pod corev1.Pod
 			if err := json.Unmarshal(admitted(t, raw, w.Handle(t.Context(), request(raw))), &pod); err != nil {
@@ -67,9 +69,12 @@ func TestUnknownClassIsDenied(t *testing.T) {
 		"built in, and without an entry":  {"unset", "", `"unset", which the mesh has no settings for: add an entry with sidecarName, sidecarImage and proxyServerPort to osm.sidecarDrivers`},
 	} {
 		t.Run(name, func(t *testing.T) {
-			w := newWebhook(fakeCluster{workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace}})
+			w := newWebhook(fakeCluster{
+				workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace},
+			})
 			response := w.Handle(t.Context(), request(classed(t, c.pod)))
-			if response.Allowed || !strings.Contains(response.Result.Message, c.says) || !strings.Contains(response.Result.Message, "pod front-1 cannot get a sidecar") {
+			if response.Allowed || !strings.Contains(response.Result.Message, c.says) ||
+				!strings.Contains(response.Result.Message, "pod front-1 cannot get a sidecar") {
 				t.Errorf("allowed %v: %v; want %q", response.Allowed, response.Result, c.says)
 			}
 		})

@@ -61,7 +61,8 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	out.ImagePullPolicy = c.ContainerPullPolicy
 	out.Command = []string{
 		"anymesh", "agent",
-		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token", tokenDir + "/" + tokenFile,
+		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token",
+		tokenDir + "/" + tokenFile,
 		"--cert-dir", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
 	}
 	if spec.ReadyURL != "" {
@@ -72,7 +73,8 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	}
 	out.Command = append(out.Command, "--")
 	out.Command = append(out.Command, spec.Command...)
-	out.Ports = append(out.Ports, corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
+	out.Ports = append(out.Ports,
+		corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
 	if probes != "" {
 		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})
 	}
@@ -87,27 +89,37 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 		out.Resources.Limits = o.Resources.Limits
 	}
 	out.SecurityContext = &corev1.SecurityContext{
-		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no, ReadOnlyRootFilesystem: &yes,
-		Capabilities: &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
+		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no,
+		ReadOnlyRootFilesystem: &yes,
+		Capabilities:           &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
 	ready := func(path string) corev1.ProbeHandler {
-		return corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecar.AgentPort)}}
+		return corev1.ProbeHandler{
+			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecar.AgentPort)},
+		}
 	}
 	// The agent delays the response until the sidecar is ready, so that the application starts without a probe interval
 	// of delay.
-	out.StartupProbe = &corev1.Probe{ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300}
-	out.ReadinessProbe = &corev1.Probe{ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3}
+	out.StartupProbe = &corev1.Probe{
+		ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300,
+	}
+	out.ReadinessProbe = &corev1.Probe{
+		ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
+	}
 	if len(spec.Drain) > 0 {
 		// The kubelet runs the hook when the pod's termination starts; the sidecar gets SIGTERM after the application
 		// has ended.
-		out.Lifecycle = &corev1.Lifecycle{PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: spec.Drain}}}
+		out.Lifecycle = &corev1.Lifecycle{
+			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: spec.Drain}},
+		}
 	}
 	out.VolumeMounts = append(out.VolumeMounts,
 		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
 		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
 		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
 	for _, m := range o.SecretMounts {
-		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: secretVolume(m.Name), MountPath: m.Path, ReadOnly: true})
+		out.VolumeMounts = append(out.VolumeMounts,
+			corev1.VolumeMount{Name: secretVolume(m.Name), MountPath: m.Path, ReadOnly: true})
 	}
 	for _, m := range o.VolumeMounts {
 		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})

@@ -84,7 +84,9 @@ func newWebhook(p fakeCluster) *Webhook {
 		Dialects: []Dialect{appmesh.Dialect{}}, Workloads: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{
 			SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1",
-			SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "small"}, {SidecarName: "second", SidecarImage: "second:1"}, {SidecarName: "elsewhere"}},
+			SidecarDrivers: []sidecar.DriverSettings{
+				{SidecarName: "small"}, {SidecarName: "second", SidecarImage: "second:1"}, {SidecarName: "elsewhere"},
+			},
 		}},
 		Roots: func() []byte { return []byte("-----BEGIN CERTIFICATE-----\n") },
 	}

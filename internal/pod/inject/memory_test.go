@@ -14,7 +14,9 @@ import (
 // Memory that no other container has, and the token is for nobody else either.
 func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 	raw := asJSON(t, plain)
-	response := newWebhook(fakeCluster{labels: map[string]string{}, workload: front()}).Handle(t.Context(), request(raw))
+	response := newWebhook(fakeCluster{
+		labels: map[string]string{}, workload: front(),
+	}).Handle(t.Context(), request(raw))
 	var pod corev1.Pod
 	if err := json.Unmarshal(admitted(t, raw, response), &pod); err != nil {
 		t.Fatal(err)
@@ -49,7 +51,8 @@ func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 		}
 	}
 	projected := volumeOf(&pod, volumeToken).Projected.Sources
-	if len(projected) != 1 || projected[0].ServiceAccountToken.Audience != Audience || *projected[0].ServiceAccountToken.ExpirationSeconds > 3600 {
+	if len(projected) != 1 || projected[0].ServiceAccountToken.Audience != Audience ||
+		*projected[0].ServiceAccountToken.ExpirationSeconds > 3600 {
 		t.Errorf("the token: %+v", projected)
 	}
 }

@@ -23,11 +23,14 @@ func addFiles(pod *corev1.Pod, files map[string][]byte) {
 	for _, name := range sortedKeys(files) {
 		pod.Annotations[fileAnnotation+name] = string(files[name])
 		source.Items = append(source.Items, corev1.DownwardAPIVolumeFile{
-			Path:     name,
-			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.annotations['" + fileAnnotation + name + "']"},
+			Path: name,
+			FieldRef: &corev1.ObjectFieldSelector{
+				APIVersion: "v1", FieldPath: "metadata.annotations['" + fileAnnotation + name + "']",
+			},
 		})
 	}
-	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{DownwardAPI: source}})
+	pod.Spec.Volumes = append(pod.Spec.Volumes,
+		corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{DownwardAPI: source}})
 }
 
 // addVolumes adds the volumes of the token and of the keys (in memory), and those of the annotations.
@@ -60,7 +63,8 @@ func addSecret(pod *corev1.Pod, secret string) error {
 	volume := secretVolume(secret)
 	if v := volumeOf(pod, volume); v != nil {
 		if v.Secret == nil || v.Secret.SecretName != secret {
-			return fmt.Errorf("the pod has a volume %q of its own, which is not the secret %q; give it another name", volume, secret)
+			return fmt.Errorf("the pod has a volume %q of its own, which is not the secret %q; give it another name",
+				volume, secret)
 		}
 		return nil
 	}

@@ -81,7 +81,8 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 }
 
 // inject injects the sidecar of the workload. It is idempotent.
-func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions, request string, dryRun bool) error {
+func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
+	request string, dryRun bool) error {
 	if _, done := pod.Labels[UUIDLabel]; done && hasContainer(pod, captureContainer) {
 		return nil
 	}
@@ -96,11 +97,14 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	mesh := w.Mesh.Of(class)
 	id := proxyUUID(request)
 	c := &sidecar.InjectorContext{
-		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace, PodOS: "linux",
-		ProxyUUID: id, ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
-		SidecarClass: class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
-		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions, OutboundIPRangeExclusionList: o.OutboundIPExclusions,
-		DryRun: dryRun, Workload: workload, Node: workload.NodeID,
+		Context: ctx, Pod: pod, MeshName: workload.Mesh, OsmNamespace: w.SystemNamespace, PodNamespace: pod.Namespace,
+		PodOS:           "linux",
+		ProxyUUID:       id,
+		ProxyCommonName: sidecar.CommonName(fmt.Sprintf("%s.%s.%s", id, pod.Spec.ServiceAccountName, pod.Namespace)),
+		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
+		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
+		OutboundIPRangeExclusionList: o.OutboundIPExclusions,
+		DryRun:                       dryRun, Workload: workload, Node: workload.NodeID,
 	}
 	patchCtx, cancel := context.WithCancel(c)
 	defer cancel()
@@ -115,7 +119,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		return nil // the driver changed the pod itself
 	}
 	if hasContainer(pod, c.Sidecar.Container.Name) {
-		return fmt.Errorf("it has a container of its own that is called %s; give it another name", c.Sidecar.Container.Name)
+		return fmt.Errorf("it has a container of its own that is called %s; give it another name",
+			c.Sidecar.Container.Name)
 	}
 	probes, err := rewriteProbes(pod, o.InboundPorts)
 	if err != nil {
@@ -133,7 +138,8 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		return err
 	}
 	if !hasContainer(pod, captureContainer) {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers, captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o))
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
+			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o))
 	}
 	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes))
 	if pod.Labels == nil {

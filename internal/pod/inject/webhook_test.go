@@ -73,7 +73,8 @@ status: null
 		t.Fatal(err)
 	}
 	s := pod.Spec
-	if len(pod.Metadata.New.Deep) != 2 || s.New != 1 || s.InitContainers[0].New != 2 || s.InitContainers[0].ReadinessProbe.New != 3 || s.Containers[0].New != 4 {
+	if len(pod.Metadata.New.Deep) != 2 || s.New != 1 || s.InitContainers[0].New != 2 ||
+		s.InitContainers[0].ReadinessProbe.New != 3 || s.Containers[0].New != 4 {
 		t.Errorf("fields are gone:\n%s", out)
 	}
 	if len(s.InitContainers) != 3 {
@@ -87,14 +88,19 @@ func TestErrorsNameTheAnnotation(t *testing.T) {
 		"cpuLimit": "1 core", "memoryLimit": "lots", "secretMounts": "tls", "volumeMounts": "missing:/x", "sidecarEnv": "A=b=c", "sidecarEnvJson": `{"A": "b"}`,
 	} {
 		raw := asJSON(t, plain)
-		raw = bytes.Replace(raw, []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+		raw = bytes.Replace(raw, []byte(`"metadata":{`),
+			[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
 		r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw))
-		if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") || !strings.Contains(r.Result.Message, "pod front-1") {
+		if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") ||
+			!strings.Contains(r.Result.Message, "pod front-1") {
 			t.Errorf("%s: %q is answered with %+v", key, value, r.Result)
 		}
 	}
-	for key, value := range map[string]string{"ports": "", "egressIgnoredIPs": " ", "secretMounts": ",", "sidecarEnv": "A=", "sidecarEnvJson": "[]"} {
-		raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`), []byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+	for key, value := range map[string]string{
+		"ports": "", "egressIgnoredIPs": " ", "secretMounts": ",", "sidecarEnv": "A=", "sidecarEnvJson": "[]",
+	} {
+		raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`),
+			[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
 		if r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
 			t.Errorf("%s: %q is refused: %s", key, value, r.Result.Message)
 		}
@@ -116,7 +122,9 @@ func TestResponseIsDeterministic(t *testing.T) {
 
 func TestSelectionErrorIsReturned(t *testing.T) {
 	raw := asJSON(t, plain)
-	r := newWebhook(fakeCluster{err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y")}).Handle(t.Context(), request(raw))
+	r := newWebhook(fakeCluster{
+		err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y"),
+	}).Handle(t.Context(), request(raw))
 	if r.Allowed || !strings.Contains(r.Result.Message, "x,y") {
 		t.Errorf("%+v", r)
 	}
@@ -149,7 +157,8 @@ func review(t testing.TB, object []byte) []byte {
 
 func post(t testing.TB, body []byte) *httptest.ResponseRecorder {
 	t.Helper()
-	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mutate-v1-pod", bytes.NewReader(body))
+	request := httptest.NewRequestWithContext(context.Background(), http.MethodPost, "/mutate-v1-pod",
+		bytes.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
 	(&admission.Webhook{Handler: newWebhook(fakeCluster{workload: front()})}).ServeHTTP(recorder, request)
@@ -178,7 +187,10 @@ func FuzzWebhook(f *testing.F) {
 
 // FuzzPod puts anything into a pod.
 func FuzzPod(f *testing.F) {
-	for _, text := range []string{plain, `{metadata: {annotations: {appmesh.k8s.aws/ports: "1,2"}}}`, `{spec: {initContainers: [null, {name: proxyinit}], volumes: [null]}}`} {
+	for _, text := range []string{
+		plain, `{metadata: {annotations: {appmesh.k8s.aws/ports: "1,2"}}}`,
+		`{spec: {initContainers: [null, {name: proxyinit}], volumes: [null]}}`,
+	} {
 		f.Add(asJSON(f, text))
 	}
 	f.Fuzz(func(t *testing.T, raw []byte) {

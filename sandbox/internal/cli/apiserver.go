@@ -29,7 +29,8 @@ on the same data. Pods, the kubelet and kube-proxy go on meanwhile.`,
 				if err != nil {
 					return err
 				}
-				_, err = lab.Exec(cmd.Context(), s.Lab.Dir, lab.Command{Cluster: c.Name, APIServer: what}, os.Stdin, os.Stdout, os.Stderr)
+				_, err = lab.Exec(cmd.Context(), s.Lab.Dir, lab.Command{Cluster: c.Name, APIServer: what}, os.Stdin,
+					os.Stdout, os.Stderr)
 				return err
 			},
 		})

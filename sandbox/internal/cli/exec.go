@@ -67,7 +67,9 @@ func (p *place) exec(ctx context.Context, cluster string, argv []string) error {
 	if err != nil {
 		dir = "/"
 	}
-	command := lab.Command{Cluster: cluster, Argv: argv, Dir: dir, Env: append(os.Environ(), "KUBECONFIG="+s.Lab.InsideKubeconfig(c))}
+	command := lab.Command{
+		Cluster: cluster, Argv: argv, Dir: dir, Env: append(os.Environ(), "KUBECONFIG="+s.Lab.InsideKubeconfig(c)),
+	}
 	run := func(in, out, errOut *os.File) error {
 		code, err := lab.Exec(ctx, s.Lab.Dir, command, in, out, errOut)
 		if err == nil && code != 0 {
@@ -82,7 +84,8 @@ func (p *place) exec(ctx context.Context, cluster string, argv []string) error {
 	return onTerminal(run)
 }
 
-// onTerminal gives the command a terminal of its own and copies between it and ours: a terminal can control one session only.
+// onTerminal gives the command a terminal of its own and copies between it and ours: a terminal can control one session
+// only.
 func onTerminal(run func(in, out, errOut *os.File) error) error {
 	outer, inner, err := pty.Open()
 	if err != nil {

@@ -18,7 +18,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// internalCommands are how this program calls itself: one process for the supervisor, one for the inside, three a cluster.
+// internalCommands are how this program calls itself: one process for the supervisor, one for the inside, three a
+// cluster.
 func internalCommands(p *place) []*cobra.Command {
 	inside := &cobra.Command{
 		Use: "inside", Hidden: true, Args: cobra.NoArgs,

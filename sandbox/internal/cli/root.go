@@ -63,7 +63,8 @@ Pods are processes in network namespaces of their own; clusters reach each other
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	root.PersistentFlags().StringVar(&p.name, "name", "lab", "name of the sandbox")
 	root.PersistentFlags().StringVar(&p.dir, "dir", "", "state folder (default $XDG_STATE_HOME/anymesh/sandbox/NAME)")
-	root.AddCommand(upCommand(p), statusCommand(p), downCommand(p), kubectlCommand(p), execCommand(p), shellCommand(p), apiServerCommand(p), imagesCommand(p))
+	root.AddCommand(upCommand(p), statusCommand(p), downCommand(p), kubectlCommand(p), execCommand(p), shellCommand(p),
+		apiServerCommand(p), imagesCommand(p))
 	root.AddCommand(internalCommands(p)...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

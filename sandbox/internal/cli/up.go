@@ -49,8 +49,10 @@ func upCommand(p *place) *cobra.Command {
 		},
 	}
 	fs := cmd.Flags()
-	fs.IntVar(&f.clusters, "clusters", 1, fmt.Sprintf("number of clusters, 1 to %d; they are named c1, c2, ...", plan.MaxClusters))
-	fs.StringArrayVar(&f.images, "images", nil, "image map: a YAML file that says which program stands for which image; repeatable, later files win")
+	fs.IntVar(&f.clusters, "clusters", 1,
+		fmt.Sprintf("number of clusters, 1 to %d; they are named c1, c2, ...", plan.MaxClusters))
+	fs.StringArrayVar(&f.images, "images", nil,
+		"image map: a YAML file that says which program stands for which image; repeatable, later files win")
 	fs.BoolVar(&f.foreground, "foreground", false, "stay, and stop the clusters on Ctrl-C")
 	fs.BoolVar(&f.userNS, "userns", os.Geteuid() != 0, "run in a user namespace (always, without root)")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up if the clusters are not ready by then")
@@ -89,7 +91,8 @@ func (f *upFlags) plan(p *place) (plan.Lab, error) {
 		return plan.Lab{}, err
 	}
 	if alive {
-		return plan.Lab{}, fmt.Errorf("sandbox %q already runs (%s): use another --name, or \"down\" first", p.name, dir)
+		return plan.Lab{}, fmt.Errorf("sandbox %q already runs (%s): use another --name, or \"down\" first", p.name,
+			dir)
 	}
 	return l, lab.Clean(dir)
 }

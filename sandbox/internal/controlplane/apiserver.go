@@ -20,7 +20,8 @@ import (
 )
 
 // apiServer completes the API server's options and gives the function that runs it.
-func apiServer(ctx context.Context, c plan.Cluster, etcdURL string, pki func(string) string) (func(context.Context) error, error) {
+func apiServer(ctx context.Context, c plan.Cluster, etcdURL string,
+	pki func(string) string) (func(context.Context) error, error) {
 	o := options.NewServerRunOptions()
 	flags := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
 	named := o.Flags()
@@ -29,11 +30,14 @@ func apiServer(ctx context.Context, c plan.Cluster, etcdURL string, pki func(str
 	}
 	err := flags.Parse([]string{
 		"--etcd-servers=" + etcdURL,
-		"--bind-address=0.0.0.0", "--advertise-address=" + c.Node4.String(), "--secure-port=" + strconv.Itoa(plan.APIPort),
-		"--cert-dir=" + pki("."), "--tls-cert-file=" + pki("apiserver.crt"), "--tls-private-key-file=" + pki("apiserver.key"),
+		"--bind-address=0.0.0.0", "--advertise-address=" + c.Node4.String(),
+		"--secure-port=" + strconv.Itoa(plan.APIPort),
+		"--cert-dir=" + pki("."), "--tls-cert-file=" + pki("apiserver.crt"),
+		"--tls-private-key-file=" + pki("apiserver.key"),
 		"--client-ca-file=" + pki("ca.crt"),
 		"--kubelet-certificate-authority=" + pki("ca.crt"),
-		"--kubelet-client-certificate=" + pki("apiserver-kubelet.crt"), "--kubelet-client-key=" + pki("apiserver-kubelet.key"),
+		"--kubelet-client-certificate=" + pki("apiserver-kubelet.crt"),
+		"--kubelet-client-key=" + pki("apiserver-kubelet.key"),
 		"--kubelet-preferred-address-types=InternalIP",
 		"--proxy-client-cert-file=" + pki("front-proxy.crt"), "--proxy-client-key-file=" + pki("front-proxy.key"),
 		"--requestheader-client-ca-file=" + pki("ca.crt"), "--requestheader-allowed-names=front-proxy",

@@ -18,7 +18,9 @@ import (
 // bootstrap creates what an installer would: the DNS Service, which points at the node because CoreDNS runs there,
 // and the roles of CoreDNS.
 func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster) error {
-	meta := metav1.ObjectMeta{Name: "kube-dns", Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"}}
+	meta := metav1.ObjectMeta{
+		Name: "kube-dns", Namespace: metav1.NamespaceSystem, Labels: map[string]string{"k8s-app": "kube-dns"},
+	}
 	ports := []corev1.ServicePort{
 		{Name: "dns", Protocol: corev1.ProtocolUDP, Port: plan.DNSPort, TargetPort: intstr.FromInt32(plan.DNSPort)},
 		{Name: "dns-tcp", Protocol: corev1.ProtocolTCP, Port: plan.DNSPort, TargetPort: intstr.FromInt32(plan.DNSPort)},
@@ -33,7 +35,12 @@ func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster)
 		return err
 	}
 	slice := &discoveryv1.EndpointSlice{
-		ObjectMeta:  metav1.ObjectMeta{Name: "kube-dns-node", Namespace: meta.Namespace, Labels: map[string]string{discoveryv1.LabelServiceName: "kube-dns", discoveryv1.LabelManagedBy: "anymesh-sandbox"}},
+		ObjectMeta: metav1.ObjectMeta{
+			Name: "kube-dns-node", Namespace: meta.Namespace,
+			Labels: map[string]string{
+				discoveryv1.LabelServiceName: "kube-dns", discoveryv1.LabelManagedBy: "anymesh-sandbox",
+			},
+		},
 		AddressType: discoveryv1.AddressTypeIPv4,
 		Endpoints:   []discoveryv1.Endpoint{{Addresses: []string{c.Node4.String()}}},
 	}
@@ -47,8 +54,14 @@ func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster)
 	role := &rbacv1.ClusterRole{
 		ObjectMeta: metav1.ObjectMeta{Name: "system:coredns"},
 		Rules: []rbacv1.PolicyRule{
-			{APIGroups: []string{""}, Resources: []string{"services", "pods", "namespaces"}, Verbs: []string{"list", "watch"}},
-			{APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"}, Verbs: []string{"list", "watch"}},
+			{
+				APIGroups: []string{""}, Resources: []string{"services", "pods", "namespaces"},
+				Verbs: []string{"list", "watch"},
+			},
+			{
+				APIGroups: []string{"discovery.k8s.io"}, Resources: []string{"endpointslices"},
+				Verbs: []string{"list", "watch"},
+			},
 		},
 	}
 	_, err = client.RbacV1().ClusterRoles().Create(ctx, role, metav1.CreateOptions{})

@@ -1,4 +1,5 @@
-// Package controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler of one cluster in this process.
+// Package controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler of one cluster in this
+// process.
 //
 // In: the lab's plan, the cluster, its keys on disk. Out: a running control plane on the node's address, with the
 // objects that a new cluster needs (DNS Service, roles). One cluster a process: upstream keeps process-wide state.

@@ -1,7 +1,7 @@
 // Package imagemap says which local program, or which OCI archive, stands for which container image.
 //
-// In: YAML files of users. Out: for an image name the Image to run, or nothing. A later file wins over an earlier one; within a file
-// an exact name wins over a pattern, and a longer pattern over a shorter one.
+// In: YAML files of users. Out: for an image name the Image to run, or nothing. A later file wins over an earlier one;
+// within a file an exact name wins over a pattern, and a longer pattern over a shorter one.
 package imagemap
 
 import (
@@ -21,14 +21,18 @@ import (
 
 // Image is one entry.
 type Image struct {
-	OCIArchive string            `json:"ociArchive,omitempty"` // host path of the image itself; all other fields win over what it says
-	Program    string            `json:"program,omitempty"`    // host path; shown in the container as /usr/local/bin/<its name>
-	Args       []string          `json:"args,omitempty"`       // the image's CMD: used unless the Pod gives args (or command)
-	Env        []string          `json:"env,omitempty"`        // NAME=value
-	WorkingDir string            `json:"workingDir,omitempty"` // in the container
-	Root       string            `json:"root,omitempty"`       // host folder to be seen as the root; empty: the host's own
-	User       *int64            `json:"user,omitempty"`       // uid unless the Pod says otherwise
-	Files      map[string]string `json:"files,omitempty"`      // container path -> host path, read-only
+	// host path of the image itself; all other fields win over what it says
+	OCIArchive string `json:"ociArchive,omitempty"`
+	// host path; shown in the container as /usr/local/bin/<its name>
+	Program string `json:"program,omitempty"`
+	// the image's CMD: used unless the Pod gives args (or command)
+	Args       []string `json:"args,omitempty"`
+	Env        []string `json:"env,omitempty"`        // NAME=value
+	WorkingDir string   `json:"workingDir,omitempty"` // in the container
+	// host folder to be seen as the root; empty: the host's own
+	Root  string            `json:"root,omitempty"`
+	User  *int64            `json:"user,omitempty"`  // uid unless the Pod says otherwise
+	Files map[string]string `json:"files,omitempty"` // container path -> host path, read-only
 }
 
 // Entry is an Image with its name or pattern and the file that it comes from.
@@ -45,8 +49,9 @@ type document struct {
 	Images map[string]Image `json:"images"`
 }
 
-// Load reads files in order. Relative host paths are relative to the file's folder. It is an error if a file has unknown fields,
-// or names a program, root or file that does not exist, or an OCI archive without an image for this machine.
+// Load reads files in order. Relative host paths are relative to the file's folder. It is an error if a file has
+// unknown fields, or names a program, root or file that does not exist, or an OCI archive without an image for this
+// machine.
 func Load(files ...string) (*Map, error) {
 	m := &Map{}
 	for _, f := range files {
@@ -144,8 +149,9 @@ func (i *Image) resolve(dir string) error {
 // Open opens the image in the OCI archive, as it is now: it may be replaced while the sandbox runs.
 func (i Image) Open() (*ociimage.Image, error) { return ociimage.Open(i.OCIArchive, runtime.GOARCH) }
 
-// Find gives the image for a name as a Pod writes it. Entries match the whole name, the name without its digest or tag, and both without
-// the default registry; patterns are those of path.Match, except that '*' as the last character also matches '/'.
+// Find gives the image for a name as a Pod writes it. Entries match the whole name, the name without its digest or tag,
+// and both without the default registry; patterns are those of path.Match, except that '*' as the last character also
+// matches '/'.
 func (m *Map) Find(image string) (Image, bool) {
 	forms := spellings(image)
 	for i := len(m.files) - 1; i >= 0; i-- {
@@ -168,7 +174,8 @@ func matches(name string, forms []string, exact bool) bool {
 		if exact {
 			continue
 		}
-		if prefix, ok := strings.CutSuffix(name, "*"); ok && !strings.ContainsAny(prefix, `*?[\`) && strings.HasPrefix(f, prefix) {
+		if prefix, ok := strings.CutSuffix(name, "*"); ok && !strings.ContainsAny(prefix, `*?[\`) &&
+			strings.HasPrefix(f, prefix) {
 			return true
 		}
 		if ok, _ := path.Match(name, f); ok {

@@ -8,21 +8,27 @@ import (
 
 // names lists all capabilities by number, without the prefix CAP_ (linux/capability.h).
 var names = []string{
-	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP", "LINUX_IMMUTABLE",
-	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO", "SYS_CHROOT",
-	"SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG", "MKNOD", "LEASE",
-	"AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND", "AUDIT_READ",
+	"CHOWN", "DAC_OVERRIDE", "DAC_READ_SEARCH", "FOWNER", "FSETID", "KILL", "SETGID", "SETUID", "SETPCAP",
+	"LINUX_IMMUTABLE",
+	"NET_BIND_SERVICE", "NET_BROADCAST", "NET_ADMIN", "NET_RAW", "IPC_LOCK", "IPC_OWNER", "SYS_MODULE", "SYS_RAWIO",
+	"SYS_CHROOT",
+	"SYS_PTRACE", "SYS_PACCT", "SYS_ADMIN", "SYS_BOOT", "SYS_NICE", "SYS_RESOURCE", "SYS_TIME", "SYS_TTY_CONFIG",
+	"MKNOD", "LEASE",
+	"AUDIT_WRITE", "AUDIT_CONTROL", "SETFCAP", "MAC_OVERRIDE", "MAC_ADMIN", "SYSLOG", "WAKE_ALARM", "BLOCK_SUSPEND",
+	"AUDIT_READ",
 	"PERFMON", "BPF", "CHECKPOINT_RESTORE",
 }
 
 // containerDefaults is what containers get everywhere (the default of containerd and Docker).
 var containerDefaults = []string{
-	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP", "NET_BIND_SERVICE",
+	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
+	"NET_BIND_SERVICE",
 	"SYS_CHROOT", "KILL", "AUDIT_WRITE",
 }
 
-// Capabilities gives the numbers of a container's capabilities: the default set, plus add, minus drop; "ALL" stands for every one.
-// As in containerd, add wins over drop ALL. Names may have the prefix CAP_ and any case. Unknown names are an error.
+// Capabilities gives the numbers of a container's capabilities: the default set, plus add, minus drop; "ALL" stands for
+// every one. As in containerd, add wins over drop ALL. Names may have the prefix CAP_ and any case. Unknown names are
+// an error.
 func Capabilities(add, drop []string, privileged bool) ([]uint, error) {
 	set := map[uint]bool{}
 	put := func(list []string, on bool) error {

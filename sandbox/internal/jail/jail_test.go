@@ -46,7 +46,10 @@ func TestCapabilities(t *testing.T) {
 
 // The numbers are the kernel's: a few fixed points of linux/capability.h.
 func TestCapabilityNumbers(t *testing.T) {
-	for name, want := range map[string]int{"CHOWN": 0, "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_ADMIN": 21, "SETFCAP": 31, "BPF": 39, "CHECKPOINT_RESTORE": 40} {
+	for name, want := range map[string]int{
+		"CHOWN": 0, "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_ADMIN": 21, "SETFCAP": 31, "BPF": 39,
+		"CHECKPOINT_RESTORE": 40,
+	} {
 		if got := slices.Index(names, name); got != want {
 			t.Errorf("%s is %d, want %d", name, got, want)
 		}

@@ -11,8 +11,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPoints makes the mount points of all mounts while the root can still be written. Those in /dev, /proc and /sys and those
-// below another mount are left empty: they are made when what they lie in is there.
+// mountPoints makes the mount points of all mounts while the root can still be written. Those in /dev, /proc and /sys
+// and those below another mount are left empty: they are made when what they lie in is there.
 func mountPoints(s *Spec, root string) ([]string, error) {
 	out := make([]string, len(s.Mounts))
 	for i, m := range s.Mounts {
@@ -76,7 +76,8 @@ func makeMountPoint(root, path string, dir bool) error {
 	if !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	// The place is a read-only view of the host. Replace the deepest folder that exists by a memory folder with the same contents.
+	// The place is a read-only view of the host. Replace the deepest folder that exists by a memory folder with the
+	// same contents.
 	for parent = filepath.Dir(path); ; parent = filepath.Dir(parent) {
 		if info, err := os.Stat(parent); err == nil && info.IsDir() {
 			break

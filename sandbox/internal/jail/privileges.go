@@ -9,8 +9,8 @@ import (
 
 const lastCapability = 63
 
-// dropPrivileges gives up what the container may not have, in the order in which the kernel allows it: the bounding set while
-// we may still change it, then groups and user, then the process's own sets.
+// dropPrivileges gives up what the container may not have, in the order in which the kernel allows it: the bounding set
+// while we may still change it, then groups and user, then the process's own sets.
 func dropPrivileges(s *Spec) error {
 	keep := func(set []uint) (lo, hi uint32) {
 		for _, c := range set {

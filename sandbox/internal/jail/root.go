@@ -14,8 +14,9 @@ import (
 
 // buildRoot makes the container's root in a mount namespace of its own and moves into it.
 //
-// The root is a memory file system with one overlay for each top folder of the lower root: one overlay over "/" would be simpler, but
-// a user namespace may not take a folder as lower layer that has locked mounts below it, and "/" always has.
+// The root is a memory file system with one overlay for each top folder of the lower root: one overlay over "/" would
+// be simpler, but a user namespace may not take a folder as lower layer that has locked mounts below it, and "/" always
+// has.
 func buildRoot(s *Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -30,7 +31,9 @@ func buildRoot(s *Spec) error {
 	if err := lowerDirs(s, root); err != nil {
 		return err
 	}
-	for dir, mode := range map[string]os.FileMode{"proc": 0o555, "sys": 0o555, "dev": 0o755, "run": 0o755, "tmp": 0o777 | os.ModeSticky} {
+	for dir, mode := range map[string]os.FileMode{
+		"proc": 0o555, "sys": 0o555, "dev": 0o755, "run": 0o755, "tmp": 0o777 | os.ModeSticky,
+	} {
 		path := filepath.Join(root, dir)
 		if err := os.MkdirAll(path, 0o755); err != nil {
 			return err
@@ -135,7 +138,8 @@ func overlay(s *Spec, from, to, name string) error {
 		}
 	}
 	if s.InRoot != "" {
-		// The merged folder has the attributes of the upper one. Of this machine's files it must be root who may write to them.
+		// The merged folder has the attributes of the upper one. Of this machine's files it must be root who may write
+		// to them.
 		if err := likeness(up, info); err != nil {
 			return err
 		}

@@ -4,8 +4,8 @@
 // In: a Spec, on file descriptor 3 of a process whose argv[0] is Argv0. Out: that process has become the container's
 // program, or it has written why not on file descriptor 4 and ended with status 70.
 //
-// The work is done in this package's init function, before the rest of the program is initialized: a container then starts in
-// milliseconds although the program is large. For the same reason the package imports little.
+// The work is done in this package's init function, before the rest of the program is initialized: a container then
+// starts in milliseconds although the program is large. For the same reason the package imports little.
 package jail
 
 // Argv0 is the argv[0] by which a process of this program knows that it is to become a container.

@@ -29,7 +29,8 @@ type component struct {
 }
 
 // supervise starts a component.
-func (in *inside) supervise(ctx context.Context, failed context.CancelCauseFunc, c plan.Cluster, name string) (*component, error) {
+func (in *inside) supervise(ctx context.Context, failed context.CancelCauseFunc, c plan.Cluster,
+	name string) (*component, error) {
 	p := &component{in: in, cluster: c, name: name, ctx: ctx, failed: failed}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -105,8 +106,8 @@ const (
 // apiReturn is how long a restarted API server may take to answer.
 const apiReturn = 2 * time.Minute
 
-// apiServer kills the cluster's API server, with the etcd, controllers and scheduler of its process, or starts it again on the same data and
-// waits until it answers. Pods, the kubelet and kube-proxy go on.
+// apiServer kills the cluster's API server, with the etcd, controllers and scheduler of its process, or starts it again
+// on the same data and waits until it answers. Pods, the kubelet and kube-proxy go on.
 func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) error {
 	in.mu.Lock()
 	p := in.apis[c.Name]

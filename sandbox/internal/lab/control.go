@@ -21,7 +21,8 @@ type Command struct {
 	Env     []string `json:"env"`
 	Dir     string   `json:"dir"`
 	TTY     bool     `json:"tty"` // the streams are a terminal that becomes the controlling one
-	// APIServer is KillAPIServer or StartAPIServer: what to do with the cluster's API server, instead of running a program.
+	// APIServer is KillAPIServer or StartAPIServer: what to do with the cluster's API server, instead of running a
+	// program.
 	APIServer string `json:"apiServer,omitempty"`
 }
 

@@ -21,7 +21,8 @@ import (
 // insideStage marks the second execution of the inside, after its user ids were mapped.
 const insideStage = "ANYMESH_SANDBOX_STAGE"
 
-// Inside is the first process of the lab's namespaces. It returns when the supervisor asks it to stop, or a component failed.
+// Inside is the first process of the lab's namespaces. It returns when the supervisor asks it to stop, or a component
+// failed.
 func Inside(dir string) error {
 	life := os.NewFile(lifelineFD, "lifeline")
 	if os.Getenv(insideStage) == "" {
@@ -50,7 +51,10 @@ func Inside(dir string) error {
 	if err != nil {
 		return err
 	}
-	in := &inside{lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{}, apis: map[string]*component{}, ours: map[int]bool{}}
+	in := &inside{
+		lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{},
+		apis: map[string]*component{}, ours: map[int]bool{},
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
 	if err := in.run(ctx); err != nil {

@@ -47,7 +47,9 @@ func TestClean(t *testing.T) {
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, f := range []string{"c1.kubeconfig", "c1.inside.kubeconfig", "state.json", "lock", "logs/x.log", "mine.txt"} {
+	for _, f := range []string{
+		"c1.kubeconfig", "c1.inside.kubeconfig", "state.json", "lock", "logs/x.log", "mine.txt",
+	} {
 		if err := os.WriteFile(filepath.Join(dir, f), nil, 0o600); err != nil {
 			t.Fatal(err)
 		}

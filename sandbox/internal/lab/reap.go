@@ -8,7 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reap buries orphans: as the first process of its PID namespace, this one inherits them. Children that we started are left to those who wait for them.
+// reap buries orphans: as the first process of its PID namespace, this one inherits them. Children that we started are
+// left to those who wait for them.
 func (in *inside) reap() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD)

@@ -1,7 +1,9 @@
-// Package lab runs a sandbox: a supervisor on the host, and inside its namespaces the first process that runs the clusters.
+// Package lab runs a sandbox: a supervisor on the host, and inside its namespaces the first process that runs the
+// clusters.
 //
-// In: a plan. Out: running clusters whose API servers answer on the host's loopback, kubeconfig files, logs and a state file in the lab's folder.
-// The inside is one PID, mount and network namespace (and user namespace without root). When the supervisor ends, however it ends, the kernel ends everything inside.
+// In: a plan. Out: running clusters whose API servers answer on the host's loopback, kubeconfig files, logs and a state
+// file in the lab's folder. The inside is one PID, mount and network namespace (and user namespace without root). When
+// the supervisor ends, however it ends, the kernel ends everything inside.
 package lab
 
 import (
@@ -81,7 +83,8 @@ func (s State) write() error {
 	return os.Rename(path+".new", path)
 }
 
-// Alive says whether a supervisor holds the lock of dir. The kernel releases the lock when the supervisor ends, however it does.
+// Alive says whether a supervisor holds the lock of dir. The kernel releases the lock when the supervisor ends, however
+// it does.
 func Alive(dir string) (bool, error) {
 	f, err := os.Open(lockPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {

@@ -25,8 +25,9 @@ const (
 	firstAPIFD = 6 // one listener a cluster, on the host's loopback
 )
 
-// Supervise runs a lab until ctx ends, then stops it. It reports progress through report and fails if the lab is not ready within timeout
-// or a component ends by itself. The calling goroutine is locked to its thread: the kernel ties the inside's life to it.
+// Supervise runs a lab until ctx ends, then stops it. It reports progress through report and fails if the lab is not
+// ready within timeout or a component ends by itself. The calling goroutine is locked to its thread: the kernel ties
+// the inside's life to it.
 func Supervise(ctx context.Context, lab plan.Lab, timeout time.Duration, report func(Event)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -108,9 +109,10 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.ExtraFiles = append([]*os.File{lifeR, eventW}, listeners...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET | syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
-		Pdeathsig:  syscall.SIGKILL,
-		Setsid:     true, // Ctrl-C at a foreground lab is for the supervisor only
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
+		Pdeathsig: syscall.SIGKILL,
+		Setsid:    true, // Ctrl-C at a foreground lab is for the supervisor only
 	}
 	if s.Lab.UserNS {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -138,7 +140,8 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 }
 
 // watch follows the inside until it ends or ctx does.
-func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File, ended chan error, report func(Event)) error {
+func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File, ended chan error,
+	report func(Event)) error {
 	events := make(chan Event)
 	go func() {
 		defer close(events)

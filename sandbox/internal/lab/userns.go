@@ -12,8 +12,9 @@ import (
 // span is a range of ids that /etc/subuid or /etc/subgid gives to a user.
 type span struct{ first, count int }
 
-// mapIDs gives the user namespace of pid its ids: root inside is the user outside; further ids are the user's subordinate ones, set by
-// newuidmap(1). Without those only root exists inside. A supervisor with root maps all ids to themselves.
+// mapIDs gives the user namespace of pid its ids: root inside is the user outside; further ids are the user's
+// subordinate ones, set by newuidmap(1). Without those only root exists inside. A supervisor with root maps all ids to
+// themselves.
 func mapIDs(pid int) error {
 	if os.Geteuid() == 0 {
 		for _, f := range []string{"uid_map", "gid_map"} {
@@ -62,8 +63,8 @@ func mapSelf(pid int) error {
 	return nil
 }
 
-// identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves. It leaves out the last of all
-// ids, because a map with every id is how the kubelet recognizes that it is not in a user namespace.
+// identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves. It leaves out
+// the last of all ids, because a map with every id is how the kubelet recognizes that it is not in a user namespace.
 func identity(all string) []byte {
 	const every = "4294967295"
 	var b strings.Builder

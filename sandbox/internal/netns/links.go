@@ -16,8 +16,8 @@ var routerLinkLocal = netip.MustParseAddr("fe80::1")
 
 var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// JoinNode links the lab (the calling process's namespace) with a node and routes the cluster's Pods there. Service addresses get no route in the lab:
-// each node translates those of its own cluster.
+// JoinNode links the lab (the calling process's namespace) with a node and routes the cluster's Pods there. Service
+// addresses get no route in the lab: each node translates those of its own cluster.
 func JoinNode(node *os.File, c plan.Cluster) error {
 	lab, err := handleAt(nil)
 	if err != nil {
@@ -67,8 +67,8 @@ func JoinNode(node *os.File, c plan.Cluster) error {
 	return nil
 }
 
-// JoinPod links a Pod with the node (the calling process's namespace). The device in the node is named name, at most 15 characters;
-// it vanishes with the Pod's namespace.
+// JoinPod links a Pod with the node (the calling process's namespace). The device in the node is named name, at most 15
+// characters; it vanishes with the Pod's namespace.
 func JoinPod(pod *os.File, name string, c plan.Cluster, v4, v6 netip.Addr) error {
 	node, err := handleAt(nil)
 	if err != nil {

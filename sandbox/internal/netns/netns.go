@@ -1,7 +1,7 @@
 // Package netns makes network namespaces and joins them.
 //
-// In: addresses and routes of a plan. Out: namespaces held by file descriptors only, so that they end with the processes which hold them;
-// nothing is bound to a path and nothing is made outside the lab's own namespace.
+// In: addresses and routes of a plan. Out: namespaces held by file descriptors only, so that they end with the
+// processes which hold them; nothing is bound to a path and nothing is made outside the lab's own namespace.
 package netns
 
 import (

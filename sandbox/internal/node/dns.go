@@ -20,7 +20,8 @@ import (
 // DNSReadyPort is where CoreDNS says on the node's address that it serves (GET /ready).
 const DNSReadyPort = 8181
 
-// corefile is the usual one of Kubernetes, without forwarding: a lab has no outside. Names outside the cluster do not exist.
+// corefile is the usual one of Kubernetes, without forwarding: a lab has no outside. Names outside the cluster do not
+// exist.
 const corefile = `.:%[1]d {
 	bind %[2]s
 	errors
@@ -41,7 +42,9 @@ func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
 	caddy.Quiet, dnsserver.Quiet = true, true
 	config := filepath.Join(lab.PKIDir(c), "dns.kubeconfig")
 	text := fmt.Sprintf(corefile, plan.DNSPort, c.Node4, DNSReadyPort, plan.ClusterDomain, config)
-	instance, err := caddy.Start(caddy.CaddyfileInput{Filepath: "Corefile", Contents: []byte(text), ServerTypeName: "dns"})
+	instance, err := caddy.Start(caddy.CaddyfileInput{
+		Filepath: "Corefile", Contents: []byte(text), ServerTypeName: "dns",
+	})
 	if err != nil {
 		return nil, fmt.Errorf("CoreDNS: %w", err)
 	}

@@ -37,7 +37,8 @@ import (
 const maxPods = 500
 
 // startKubelet starts the kubelet's goroutines and returns.
-func startKubelet(ctx context.Context, lab plan.Lab, c plan.Cluster, client kubernetes.Interface, rt *runtime.Runtime, images runtime.Images) error {
+func startKubelet(ctx context.Context, lab plan.Lab, c plan.Cluster, client kubernetes.Interface, rt *runtime.Runtime,
+	images runtime.Images) error {
 	gates := map[string]bool{
 		"EventedPLEG": true, // the runtime tells of changes at once
 	}
@@ -60,11 +61,14 @@ func startKubelet(ctx context.Context, lab plan.Lab, c plan.Cluster, client kube
 	return app.RunKubelet(ctx, server, &kubelet.Dependencies{
 		Auth: auth, KubeClient: client, HeartbeatClient: client, EventClient: client.CoreV1(),
 		RemoteRuntimeService: rt, RemoteImageService: images,
-		CAdvisorInterface: &machine{}, ContainerManager: cm.NewStubContainerManager(), OOMAdjuster: oom.NewFakeOOMAdjuster(),
-		VolumePlugins: volumePlugins(), Mounter: mounter, Subpather: subpath.New(mounter), HostUtil: hostutil.NewHostUtil(),
-		PodStartupLatencyTracker: kubeletutil.NewPodStartupLatencyTracker(), NodeStartupLatencyTracker: kubeletutil.NewNodeStartupLatencyTracker(),
-		TracerProvider: noop.NewTracerProvider(),
-		TLSOptions:     tlsOptions(lab, c),
+		CAdvisorInterface: &machine{}, ContainerManager: cm.NewStubContainerManager(),
+		OOMAdjuster:   oom.NewFakeOOMAdjuster(),
+		VolumePlugins: volumePlugins(), Mounter: mounter, Subpather: subpath.New(mounter),
+		HostUtil:                  hostutil.NewHostUtil(),
+		PodStartupLatencyTracker:  kubeletutil.NewPodStartupLatencyTracker(),
+		NodeStartupLatencyTracker: kubeletutil.NewNodeStartupLatencyTracker(),
+		TracerProvider:            noop.NewTracerProvider(),
+		TLSOptions:                tlsOptions(lab, c),
 	})
 }
 

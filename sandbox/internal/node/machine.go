@@ -13,8 +13,9 @@ import (
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 )
 
-// machine tells the kubelet about the computer. Capacity is large on purpose: requests must not keep a lab's Pods from being scheduled,
-// because nothing enforces limits. The embedded value answers the questions about containers, of which cAdvisor would know none.
+// machine tells the kubelet about the computer. Capacity is large on purpose: requests must not keep a lab's Pods from
+// being scheduled, because nothing enforces limits. The embedded value answers the questions about containers, of which
+// cAdvisor would know none.
 type machine struct{ cadvisortest.Fake }
 
 const (
@@ -29,7 +30,8 @@ func (*machine) MachineInfo() (*cadvisor.MachineInfo, error) {
 	boot, _ := os.ReadFile("/proc/sys/kernel/random/boot_id")
 	return &cadvisor.MachineInfo{
 		NumCores: cores, MemoryCapacity: memoryBytes,
-		MachineID: string(bytes.TrimSpace(id)), SystemUUID: string(bytes.TrimSpace(id)), BootID: string(bytes.TrimSpace(boot)),
+		MachineID: string(bytes.TrimSpace(id)), SystemUUID: string(bytes.TrimSpace(id)),
+		BootID: string(bytes.TrimSpace(boot)),
 	}, nil
 }
 

@@ -1,8 +1,8 @@
 // Package node runs a cluster's node in this process: the kubelet with the sandbox's container runtime, and CoreDNS.
 //
-// In: the lab's plan, the cluster, its keys on disk, image maps. Out: a node that runs Pods until the context ends, and then stops
-// their containers. The calling process must already be in the node's network namespace. kube-proxy has a process of its own: it
-// ends the process on errors.
+// In: the lab's plan, the cluster, its keys on disk, image maps. Out: a node that runs Pods until the context ends, and
+// then stops their containers. The calling process must already be in the node's network namespace. kube-proxy has a
+// process of its own: it ends the process on errors.
 package node
 
 import (
@@ -37,13 +37,15 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 		return err
 	}
 	rt, err := runtime.New(runtime.Config{
-		Cluster: c, Dir: filepath.Join(lab.ClusterDir(c), "runtime"), Hidden: []string{lab.Dir}, UserNS: lab.UserNS, Images: images,
+		Cluster: c, Dir: filepath.Join(lab.ClusterDir(c), "runtime"), Hidden: []string{lab.Dir}, UserNS: lab.UserNS,
+		Images:   images,
 		ImageDir: lab.ImageDir(),
 	})
 	if err != nil {
 		return err
 	}
-	imageService := runtime.Images{Map: images, Pod: func(ctx context.Context, namespace, name string) (*corev1.Pod, error) {
+	imageService := runtime.Images{Map: images, Pod: func(ctx context.Context, namespace,
+		name string) (*corev1.Pod, error) {
 		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	}}
 	dns, err := startDNS(lab, c)

@@ -29,7 +29,8 @@ nftables: {syncPeriod: 30s, minSyncPeriod: 50ms}
 // RunProxy runs kube-proxy and returns when it fails.
 func RunProxy(lab plan.Lab, c plan.Cluster) error {
 	file := filepath.Join(lab.ClusterDir(c), "kube-proxy.yaml")
-	text := fmt.Sprintf(proxyConfig, filepath.Join(lab.PKIDir(c), "proxy.kubeconfig"), c.Pods4.String()+","+c.Pods6.String(), c.NodeName(), c.Node4, ProxyHealthPort)
+	text := fmt.Sprintf(proxyConfig, filepath.Join(lab.PKIDir(c), "proxy.kubeconfig"),
+		c.Pods4.String()+","+c.Pods6.String(), c.NodeName(), c.Node4, ProxyHealthPort)
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
 		return err
 	}

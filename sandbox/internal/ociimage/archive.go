@@ -157,7 +157,8 @@ func (a *archive) image(arch string) (*Image, error) {
 	case len(found.images) == 0:
 		return nil, errors.New("it has no image")
 	case len(found.images) > 1:
-		return nil, fmt.Errorf("it has %d images for linux/%s, want one: write an archive for each", len(found.images), arch)
+		return nil, fmt.Errorf("it has %d images for linux/%s, want one: write an archive for each", len(found.images),
+			arch)
 	}
 	for _, image := range found.images {
 		return image, nil

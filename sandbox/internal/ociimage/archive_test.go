@@ -75,7 +75,8 @@ func TestOpenRefuses(t *testing.T) {
 	wrong := m.Blob(oci.MediaTypeImageManifest, "{}")
 	m.Blobs[wrong.Digest.Encoded()] = `{"config": {}}`
 	short := m.Document(oci.MediaTypeImageManifest, oci.Manifest{
-		Config: m.Document(oci.MediaTypeImageConfig, oci.Image{Platform: oci.Platform{OS: "linux", Architecture: "amd64"}}),
+		Config: m.Document(oci.MediaTypeImageConfig,
+			oci.Image{Platform: oci.Platform{OS: "linux", Architecture: "amd64"}}),
 		Layers: []oci.Descriptor{amd},
 	})
 	deep := m.Document(oci.MediaTypeImageIndex, oci.Index{})
@@ -83,7 +84,8 @@ func TestOpenRefuses(t *testing.T) {
 		deep = m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{deep}})
 	}
 	layout := ocitest.File("oci-layout", "")
-	linked, long := ocitest.Link("index.json", "/etc/passwd"), ocitest.File("index.json", strings.Repeat(" ", maxJSON+1))
+	linked, long := ocitest.Link("index.json", "/etc/passwd"), ocitest.File("index.json",
+		strings.Repeat(" ", maxJSON+1))
 	for want, file := range map[string]string{
 		"no image for linux/amd64, only for linux/arm64": write(t, m, arm),
 		"it has no image":              write(t, m),

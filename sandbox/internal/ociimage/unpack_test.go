@@ -81,7 +81,9 @@ func TestUnpack(t *testing.T) {
 		want   map[string]string
 	}{
 		"later layers win": {
-			[][]*tar.Header{{dir("a/"), file("a/x", "old"), file("b", "file")}, {file("a/x", "new"), dir("b"), file("b/y", "")}},
+			[][]*tar.Header{
+				{dir("a/"), file("a/x", "old"), file("b", "file")}, {file("a/x", "new"), dir("b"), file("b/y", "")},
+			},
 			map[string]string{"a": "/", "a/x": "new", "b": "/", "b/y": ""},
 		},
 		"folders that are not listed": {
@@ -95,14 +97,16 @@ func TestUnpack(t *testing.T) {
 			map[string]string{"a": "/", "a/y": "y"},
 		},
 		"a folder is gone, and another one is new": {
-			[][]*tar.Header{{file("a/b/x", "x")}, {file("a/.wh.b", ""), file("c", "")}}, map[string]string{"a": "/", "c": ""},
+			[][]*tar.Header{{file("a/b/x", "x")}, {file("a/.wh.b", ""), file("c", "")}},
+			map[string]string{"a": "/", "c": ""},
 		},
 		"a folder is opaque": {
 			[][]*tar.Header{{file("a/b/x", "x"), file("a/y", "y")}, {file("a/b/z", "z"), file("a/.wh..wh..opq", "")}},
 			map[string]string{"a": "/", "a/b": "/", "a/b/z": "z"},
 		},
 		"whiteouts of what is not there, and of aufs": {
-			[][]*tar.Header{{file("a/.wh.x", ""), file("b/.wh..wh..opq", ""), file(".wh..wh.plnk", "")}}, map[string]string{},
+			[][]*tar.Header{{file("a/.wh.x", ""), file("b/.wh..wh..opq", ""), file(".wh..wh.plnk", "")}},
+			map[string]string{},
 		},
 		"whiteouts leave their own layer alone": {
 			[][]*tar.Header{{file("a/x", "old"), file("a/y", "old")}, {file("a/x", "new"), file(".wh.a", "")}},
@@ -126,7 +130,9 @@ func TestUnpack(t *testing.T) {
 			map[string]string{"a": "/", "a/x": "x", "y": "x", "z": "x"},
 		},
 		"devices": {
-			[][]*tar.Header{{&tar.Header{Name: "null", Typeflag: tar.TypeChar}, &tar.Header{Name: "p", Typeflag: tar.TypeFifo}}},
+			[][]*tar.Header{
+				{&tar.Header{Name: "null", Typeflag: tar.TypeChar}, &tar.Header{Name: "p", Typeflag: tar.TypeFifo}},
+			},
 			map[string]string{},
 		},
 	} {
@@ -168,7 +174,8 @@ func TestUnpackStaysInside(t *testing.T) {
 		"whiteout by a link":     {link("a", ".."), file("a/.wh.victim", "")},
 		"opaque by a link":       {link("a", ".."), file("a/.wh..wh..opq", "")},
 		"permissions of a link": {
-			link("a", "../victim"), &tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../victim", Mode: 0o777},
+			link("a", "../victim"),
+			&tar.Header{Name: "a", Typeflag: tar.TypeSymlink, Linkname: "../victim", Mode: 0o777},
 		},
 	} {
 		m := ocitest.New()

@@ -23,7 +23,9 @@ func Kubeconfig(dir, user, cluster, url, file string) error {
 	cfg := clientcmdapi.NewConfig()
 	cfg.Clusters[cluster] = &clientcmdapi.Cluster{Server: url, CertificateAuthorityData: data[0]}
 	cfg.AuthInfos[cluster+"-"+user] = &clientcmdapi.AuthInfo{ClientCertificateData: data[1], ClientKeyData: data[2]}
-	cfg.Contexts[cluster] = &clientcmdapi.Context{Cluster: cluster, AuthInfo: cluster + "-" + user, Namespace: "default"}
+	cfg.Contexts[cluster] = &clientcmdapi.Context{
+		Cluster: cluster, AuthInfo: cluster + "-" + user, Namespace: "default",
+	}
 	cfg.CurrentContext = cluster
 	if err := clientcmd.WriteToFile(*cfg, file); err != nil {
 		return fmt.Errorf("kubeconfig %s: %w", file, err)

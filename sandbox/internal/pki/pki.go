@@ -53,7 +53,10 @@ func Make(dir string, n Names) error {
 	if err != nil {
 		return fmt.Errorf("pki: certificate authority: %w", err)
 	}
-	api := []string{"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc", "kubernetes.default.svc.cluster.local"}
+	api := []string{
+		"localhost", "kubernetes", "kubernetes.default", "kubernetes.default.svc",
+		"kubernetes.default.svc.cluster.local",
+	}
 	for _, l := range []leaf{
 		{"apiserver", "kube-apiserver", nil, api, n.APIServerIPs},
 		{"kubelet", "system:node:" + n.NodeName, []string{"system:nodes"}, []string{n.NodeName}, n.NodeIPs},

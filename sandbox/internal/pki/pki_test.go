@@ -11,10 +11,12 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// All certificates are of one authority; the API server's is good for its names and addresses; kubeconfig files stand alone.
+// All certificates are of one authority; the API server's is good for its names and addresses; kubeconfig files stand
+// alone.
 func TestMake(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
-	err := Make(dir, Names{APIServerIPs: []net.IP{net.IPv4(127, 0, 0, 1)}, NodeName: "n", NodeIPs: []net.IP{net.ParseIP("fd00::2")}})
+	err := Make(dir,
+		Names{APIServerIPs: []net.IP{net.IPv4(127, 0, 0, 1)}, NodeName: "n", NodeIPs: []net.IP{net.ParseIP("fd00::2")}})
 	if err != nil {
 		t.Fatal(err)
 	}

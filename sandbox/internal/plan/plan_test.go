@@ -13,7 +13,8 @@ func TestRangesAreDistinct(t *testing.T) {
 	}
 	var all []netip.Prefix
 	for _, c := range lab.Clusters {
-		all = append(all, c.Pods4, c.Pods6, c.Services4, c.Services6, netip.PrefixFrom(c.Node4, 24).Masked(), netip.PrefixFrom(c.Node6, 64).Masked())
+		all = append(all, c.Pods4, c.Pods6, c.Services4, c.Services6, netip.PrefixFrom(c.Node4, 24).Masked(),
+			netip.PrefixFrom(c.Node6, 64).Masked())
 	}
 	for i, a := range all {
 		for _, b := range all[i+1:] {

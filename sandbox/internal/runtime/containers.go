@@ -36,7 +36,8 @@ type container struct {
 }
 
 // CreateContainer implements the CRI. It fails if the image stands for nothing and the Pod gives no command.
-func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.ContainerConfig, _ *rt.PodSandboxConfig) (string, error) {
+func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.ContainerConfig,
+	_ *rt.PodSandboxConfig) (string, error) {
 	pod, err := r.findSandbox(podID)
 	if err != nil {
 		return "", err
@@ -51,7 +52,9 @@ func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.Conta
 		return "", fmt.Errorf("image %q: %w", name, err)
 	}
 	r.mu.Lock()
-	c := &container{id: r.id("ctr"), pod: pod, cfg: cfg, image: image, base: base, created: time.Now(), done: make(chan struct{})}
+	c := &container{
+		id: r.id("ctr"), pod: pod, cfg: cfg, image: image, base: base, created: time.Now(), done: make(chan struct{}),
+	}
 	r.mu.Unlock()
 	c.dir = filepath.Join(r.cfg.Dir, "containers", c.id)
 	if err := os.MkdirAll(c.dir, 0o755); err != nil {
@@ -112,7 +115,8 @@ func (r *Runtime) await(c *container, p *process) {
 	r.emit(c.pod, c.id, rt.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
-// StopContainer implements the CRI: the stop signal, then SIGKILL after timeout seconds. All processes of the container end with its first.
+// StopContainer implements the CRI: the stop signal, then SIGKILL after timeout seconds. All processes of the container
+// end with its first.
 func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) error {
 	c, err := r.find(id)
 	if err != nil {
@@ -145,7 +149,8 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 	}
 }
 
-// stopSignal maps the CRI's enumeration, whose names are those of the signals. The real-time ones are counted from both ends.
+// stopSignal maps the CRI's enumeration, whose names are those of the signals. The real-time ones are counted from both
+// ends.
 func stopSignal(s rt.Signal) syscall.Signal {
 	const rtMin, rtMax = 34, 64
 	name := s.String()
@@ -201,7 +206,8 @@ func (r *Runtime) ListContainers(_ context.Context, f *rt.ContainerFilter) ([]*r
 			continue
 		}
 		out = append(out, &rt.Container{
-			Id: c.id, PodSandboxId: c.pod.id, Metadata: c.cfg.Metadata, Image: c.cfg.Image, ImageRef: c.cfg.Image.GetImage(), ImageId: c.cfg.Image.GetImage(),
+			Id: c.id, PodSandboxId: c.pod.id, Metadata: c.cfg.Metadata, Image: c.cfg.Image,
+			ImageRef: c.cfg.Image.GetImage(), ImageId: c.cfg.Image.GetImage(),
 			State: c.state, CreatedAt: c.created.UnixNano(), Labels: c.cfg.Labels, Annotations: c.cfg.Annotations,
 		})
 	}
@@ -228,8 +234,10 @@ func (c *container) status() *rt.ContainerStatus {
 		return t.UnixNano()
 	}
 	return &rt.ContainerStatus{
-		Id: c.id, Metadata: c.cfg.Metadata, State: c.state, CreatedAt: nano(c.created), StartedAt: nano(c.started), FinishedAt: nano(c.finished),
-		ExitCode: c.exit, Reason: c.reason, Image: c.cfg.Image, ImageRef: c.cfg.Image.GetImage(), ImageId: c.cfg.Image.GetImage(),
-		Labels: c.cfg.Labels, Annotations: c.cfg.Annotations, Mounts: c.cfg.Mounts, LogPath: c.logs.path,
+		Id: c.id, Metadata: c.cfg.Metadata, State: c.state, CreatedAt: nano(c.created), StartedAt: nano(c.started),
+		FinishedAt: nano(c.finished),
+		ExitCode:   c.exit, Reason: c.reason, Image: c.cfg.Image, ImageRef: c.cfg.Image.GetImage(),
+		ImageId: c.cfg.Image.GetImage(),
+		Labels:  c.cfg.Labels, Annotations: c.cfg.Annotations, Mounts: c.cfg.Mounts, LogPath: c.logs.path,
 	}
 }

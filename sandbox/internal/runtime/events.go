@@ -14,12 +14,13 @@ type events struct {
 	to chan *rt.ContainerEventResponse // nil until the kubelet listens
 }
 
-// refreshPeriod is how often each Pod's state is told again. The kubelet does not act on a Pod before it has heard of it after its last
-// action, and would otherwise wait up to 5 s for that.
+// refreshPeriod is how often each Pod's state is told again. The kubelet does not act on a Pod before it has heard of
+// it after its last action, and would otherwise wait up to 5 s for that.
 const refreshPeriod = 200 * time.Millisecond
 
 // GetContainerEvents implements the CRI: it feeds the channel until ctx ends.
-func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerEventResponse, connected func(rt.RuntimeService_GetContainerEventsClient)) error {
+func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerEventResponse,
+	connected func(rt.RuntimeService_GetContainerEventsClient)) error {
 	r.events.mu.Lock()
 	r.events.to = to
 	r.events.mu.Unlock()
@@ -51,7 +52,8 @@ func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
 	r.events.to <- e
 }
 
-// retell repeats a Pod's state without making the kubelet act: that is what it does about "created". A busy kubelet is left alone.
+// retell repeats a Pod's state without making the kubelet act: that is what it does about "created". A busy kubelet is
+// left alone.
 func (r *Runtime) retell(s *sandbox) {
 	r.events.mu.Lock()
 	busy := len(r.events.to) > cap(r.events.to)/2

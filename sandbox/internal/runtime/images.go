@@ -64,8 +64,10 @@ func (i Images) ImageStatus(_ context.Context, spec *rt.ImageSpec, _ bool) (*rt.
 	return &rt.ImageStatusResponse{Image: image}, nil
 }
 
-// PullImage implements the CRI. It succeeds for images of the map and for those whose every container in the Pod gives a command.
-func (i Images) PullImage(ctx context.Context, spec *rt.ImageSpec, _ *rt.AuthConfig, sb *rt.PodSandboxConfig) (string, error) {
+// PullImage implements the CRI. It succeeds for images of the map and for those whose every container in the Pod gives
+// a command.
+func (i Images) PullImage(ctx context.Context, spec *rt.ImageSpec, _ *rt.AuthConfig,
+	sb *rt.PodSandboxConfig) (string, error) {
 	name := imageName(spec)
 	if _, ok := i.Map.Find(name); ok {
 		return name, nil
@@ -101,7 +103,12 @@ func (i Images) RemoveImage(context.Context, *rt.ImageSpec) error { return nil }
 
 // ImageFsInfo implements the CRI.
 func (i Images) ImageFsInfo(context.Context) (*rt.ImageFsInfoResponse, error) {
-	fs := []*rt.FilesystemUsage{{Timestamp: time.Now().UnixNano(), FsId: &rt.FilesystemIdentifier{Mountpoint: "/"}, UsedBytes: &rt.UInt64Value{}, InodesUsed: &rt.UInt64Value{}}}
+	fs := []*rt.FilesystemUsage{
+		{
+			Timestamp: time.Now().UnixNano(), FsId: &rt.FilesystemIdentifier{Mountpoint: "/"},
+			UsedBytes: &rt.UInt64Value{}, InodesUsed: &rt.UInt64Value{},
+		},
+	}
 	return &rt.ImageFsInfoResponse{ImageFilesystems: fs, ContainerFilesystems: fs}, nil
 }
 

@@ -1,8 +1,9 @@
 // Package runtime is a container runtime for the kubelet whose containers are processes of this machine.
 //
-// In: calls of the Container Runtime Interface, made directly by the kubelet in the same process. Out: processes in namespaces (see
-// package jail), their logs in the CRI format, exec, attach and port-forward streams, and events. Images are names for local programs
-// or OCI archives (see packages imagemap and ociimage). Not applied: cgroup limits, seccomp, AppArmor and SELinux.
+// In: calls of the Container Runtime Interface, made directly by the kubelet in the same process. Out: processes in
+// namespaces (see package jail), their logs in the CRI format, exec, attach and port-forward streams, and events.
+// Images are names for local programs or OCI archives (see packages imagemap and ociimage). Not applied: cgroup limits,
+// seccomp, AppArmor and SELinux.
 package runtime
 
 import (
@@ -74,7 +75,9 @@ func (r *Runtime) id(kind string) string {
 
 // Version implements the CRI.
 func (r *Runtime) Version(context.Context, string) (*rt.VersionResponse, error) {
-	return &rt.VersionResponse{Version: "0.1.0", RuntimeName: "anymesh-sandbox", RuntimeVersion: "1.0.0", RuntimeApiVersion: "v1"}, nil
+	return &rt.VersionResponse{
+		Version: "0.1.0", RuntimeName: "anymesh-sandbox", RuntimeVersion: "1.0.0", RuntimeApiVersion: "v1",
+	}, nil
 }
 
 // Status implements the CRI: always ready, there is no other daemon to wait for.

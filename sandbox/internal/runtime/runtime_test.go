@@ -40,7 +40,9 @@ func TestEnv(t *testing.T) {
 	c := &container{
 		image: imagemap.Image{Env: []string{"A=image", "B=image"}},
 		pod:   &sandbox{cfg: &rt.PodSandboxConfig{Hostname: "pod"}},
-		cfg:   &rt.ContainerConfig{Envs: []*rt.KeyValue{{Key: "B", Value: []byte("pod=1")}, {Key: "PATH", Value: []byte("/p")}}},
+		cfg: &rt.ContainerConfig{
+			Envs: []*rt.KeyValue{{Key: "B", Value: []byte("pod=1")}, {Key: "PATH", Value: []byte("/p")}},
+		},
 	}
 	got := c.env("/root")
 	for _, want := range []string{"A=image", "B=pod=1", "PATH=/p", "HOSTNAME=pod", "HOME=/root"} {
@@ -54,7 +56,9 @@ func TestEnv(t *testing.T) {
 }
 
 func TestResolvConf(t *testing.T) {
-	got := string(resolvConf(&rt.DNSConfig{Servers: []string{"10.0.0.10"}, Searches: []string{"a", "b"}, Options: []string{"ndots:5"}}))
+	got := string(resolvConf(&rt.DNSConfig{
+		Servers: []string{"10.0.0.10"}, Searches: []string{"a", "b"}, Options: []string{"ndots:5"},
+	}))
 	if want := "nameserver 10.0.0.10\nsearch a b\noptions ndots:5\n"; got != want {
 		t.Errorf("got %q", got)
 	}
@@ -96,7 +100,9 @@ func TestLog(t *testing.T) {
 		}
 		got = append(got, strings.Join(f[1:], " "))
 	}
-	want := []string{"stdout F one", "stdout F two", "stdout P long", "stdout F x", "stderr F bad", "stdout F unfinished"}
+	want := []string{
+		"stdout F one", "stdout F two", "stdout P long", "stdout F x", "stderr F bad", "stdout F unfinished",
+	}
 	if !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -168,7 +174,8 @@ func TestPool(t *testing.T) {
 
 func TestStopSignal(t *testing.T) {
 	for in, want := range map[rt.Signal]int{
-		rt.Signal_RUNTIME_DEFAULT: 15, rt.Signal_SIGINT: 2, rt.Signal_SIGUSR1: 10, rt.Signal_SIGRTMIN: 34, rt.Signal_SIGRTMINPLUS3: 37, rt.Signal_SIGRTMAX: 64, rt.Signal_SIGRTMAXMINUS2: 62,
+		rt.Signal_RUNTIME_DEFAULT: 15, rt.Signal_SIGINT: 2, rt.Signal_SIGUSR1: 10, rt.Signal_SIGRTMIN: 34,
+		rt.Signal_SIGRTMINPLUS3: 37, rt.Signal_SIGRTMAX: 64, rt.Signal_SIGRTMAXMINUS2: 62,
 	} {
 		if got := int(stopSignal(in)); got != want {
 			t.Errorf("%s: got %d, want %d", in, got, want)

@@ -223,11 +223,13 @@ func (r *Runtime) ListPodSandbox(_ context.Context, f *rt.PodSandboxFilter) ([]*
 	defer r.mu.Unlock()
 	var out []*rt.PodSandbox
 	for _, s := range r.sandboxes {
-		if f.GetId() != "" && f.Id != s.id || f.GetState() != nil && f.State.State != s.state || !matches(f.GetLabelSelector(), s.cfg.Labels) {
+		if f.GetId() != "" && f.Id != s.id || f.GetState() != nil && f.State.State != s.state ||
+			!matches(f.GetLabelSelector(), s.cfg.Labels) {
 			continue
 		}
 		out = append(out, &rt.PodSandbox{
-			Id: s.id, Metadata: s.cfg.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.cfg.Labels, Annotations: s.cfg.Annotations,
+			Id: s.id, Metadata: s.cfg.Metadata, State: s.state, CreatedAt: s.created.UnixNano(), Labels: s.cfg.Labels,
+			Annotations: s.cfg.Annotations,
 		})
 	}
 	return out, nil

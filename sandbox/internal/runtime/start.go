@@ -51,7 +51,8 @@ func (r *Runtime) spec(c *container) (*jail.Spec, error) {
 		Argv: c.argv(), Env: c.env(user.Home), Dir: c.workingDir(),
 		UID: user.UID, GID: user.GID, Groups: user.Groups, NoNewPrivs: sec.GetNoNewPrivs(),
 	}
-	caps, err := jail.Capabilities(sec.GetCapabilities().GetAddCapabilities(), sec.GetCapabilities().GetDropCapabilities(), sec.GetPrivileged())
+	caps, err := jail.Capabilities(sec.GetCapabilities().GetAddCapabilities(),
+		sec.GetCapabilities().GetDropCapabilities(), sec.GetPrivileged())
 	if err != nil {
 		return nil, err
 	}
@@ -93,7 +94,9 @@ func (r *Runtime) mounts(c *container) []jail.Mount {
 		{Source: c.pod.file("hostname"), Target: "/etc/hostname"},
 	}
 	if c.image.Program != "" {
-		out = append(out, jail.Mount{Source: c.image.Program, Target: path.Join(programDir, filepath.Base(c.image.Program)), ReadOnly: true})
+		out = append(out, jail.Mount{
+			Source: c.image.Program, Target: path.Join(programDir, filepath.Base(c.image.Program)), ReadOnly: true,
+		})
 	}
 	for to, from := range c.image.Files {
 		out = append(out, jail.Mount{Source: from, Target: to, ReadOnly: true})

@@ -8,7 +8,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// connect gives the process its standard streams. A container's go to its log and to those who attach; an exec's to its caller.
+// connect gives the process its standard streams. A container's go to its log and to those who attach; an exec's to its
+// caller.
 func (p *process) connect(l launchSpec, ours *closers) error {
 	out, errOut := l.out, l.err
 	if l.logs != nil {
@@ -63,7 +64,10 @@ func (p *process) connectTTY(l launchSpec, out io.Writer, ours *closers) error {
 	p.pump(out, master)
 	if l.stdin {
 		// Ctrl-D, not a close: closing would hang up the terminal.
-		p.stdin = &stdinHub{w: master, once: l.stdinOnce, end: func() error { _, err := master.Write([]byte{4}); return err }}
+		p.stdin = &stdinHub{w: master, once: l.stdinOnce, end: func() error {
+			_, err := master.Write([]byte{4})
+			return err
+		}}
 		p.feed(l.in)
 	}
 	return nil
@@ -129,7 +133,8 @@ func (s *stdinHub) close() {
 	}
 }
 
-// fanout copies output to those who attached. One who does not read stops only himself: he is dropped when a write fails.
+// fanout copies output to those who attached. One who does not read stops only himself: he is dropped when a write
+// fails.
 type fanout struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]bool

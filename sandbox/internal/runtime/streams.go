@@ -43,9 +43,11 @@ func (r *Runtime) PortForward(_ context.Context, q *rt.PortForwardRequest) (*rt.
 	return r.streams.GetPortForward(q)
 }
 
-// ExecSync implements the CRI: exec probes and lifecycle hooks. A process that outlives the timeout is killed and the call
-// fails with ErrCommandTimedOut, which a probe counts as a failure; one that fails gives an error with its exit status.
-func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string, timeout time.Duration) (stdout, stderr []byte, err error) {
+// ExecSync implements the CRI: exec probes and lifecycle hooks. A process that outlives the timeout is killed and the
+// call fails with ErrCommandTimedOut, which a probe counts as a failure; one that fails gives an error with its exit
+// status.
+func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string,
+	timeout time.Duration) (stdout, stderr []byte, err error) {
 	if timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, timeout)
@@ -60,7 +62,9 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string, timeou
 		return nil, nil, err
 	}
 	if code != 0 {
-		return out.Bytes(), errOut.Bytes(), utilexec.CodeExitError{Err: fmt.Errorf("command %q exited with %d", argv, code), Code: code}
+		return out.Bytes(), errOut.Bytes(), utilexec.CodeExitError{
+			Err: fmt.Errorf("command %q exited with %d", argv, code), Code: code,
+		}
 	}
 	return out.Bytes(), errOut.Bytes(), nil
 }
@@ -91,7 +95,8 @@ func (r *Runtime) running(id string) (*container, error) {
 }
 
 // exec runs a command in a running container and gives its exit status.
-func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSpec, resize <-chan remotecommand.TerminalSize) (int, error) {
+func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSpec,
+	resize <-chan remotecommand.TerminalSize) (int, error) {
 	c, err := r.running(id)
 	if err != nil {
 		return 0, err
@@ -138,7 +143,8 @@ func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSp
 type streams struct{ r *Runtime }
 
 // Exec implements streaming.Runtime.
-func (s streams) Exec(ctx context.Context, id string, argv []string, in io.Reader, out, errOut io.WriteCloser, tty bool, resize <-chan remotecommand.TerminalSize) error {
+func (s streams) Exec(ctx context.Context, id string, argv []string, in io.Reader, out, errOut io.WriteCloser, tty bool,
+	resize <-chan remotecommand.TerminalSize) error {
 	l := launchSpec{tty: tty, stdin: in != nil, stdinOnce: true, in: in}
 	if out != nil {
 		l.out = out
@@ -154,7 +160,8 @@ func (s streams) Exec(ctx context.Context, id string, argv []string, in io.Reade
 }
 
 // Attach implements streaming.Runtime.
-func (s streams) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, _ bool, resize <-chan remotecommand.TerminalSize) error {
+func (s streams) Attach(ctx context.Context, id string, in io.Reader, out, errOut io.WriteCloser, _ bool,
+	resize <-chan remotecommand.TerminalSize) error {
 	c, err := s.r.running(id)
 	if err != nil {
 		return err
@@ -185,7 +192,8 @@ func (s streams) Attach(ctx context.Context, id string, in io.Reader, out, errOu
 	}
 }
 
-// PortForward implements streaming.Runtime: it dials the Pod's own loopback, so that programs which listen only there are reached too.
+// PortForward implements streaming.Runtime: it dials the Pod's own loopback, so that programs which listen only there
+// are reached too.
 func (s streams) PortForward(ctx context.Context, id string, port int32, stream io.ReadWriteCloser) error {
 	pod, err := s.r.findSandbox(id)
 	if err != nil {

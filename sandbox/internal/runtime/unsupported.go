@@ -18,7 +18,8 @@ func (r *Runtime) UpdateContainerResources(context.Context, string, *rt.Containe
 }
 
 // UpdatePodSandboxResources implements the CRI.
-func (r *Runtime) UpdatePodSandboxResources(context.Context, *rt.UpdatePodSandboxResourcesRequest) (*rt.UpdatePodSandboxResourcesResponse, error) {
+func (r *Runtime) UpdatePodSandboxResources(context.Context,
+	*rt.UpdatePodSandboxResourcesRequest) (*rt.UpdatePodSandboxResourcesResponse, error) {
 	return nil, unsupported("resource limits")
 }
 

@@ -38,7 +38,10 @@ func apiServer() http.Handler {
 		}}
 	})
 	answer("/apis/tests.sandbox/v1/whoami", func(r *http.Request) any {
-		return object{"apiVersion": "tests.sandbox/v1", "kind": "WhoAmIList", "metadata": object{}, "user": r.Header.Get("X-Remote-User")}
+		return object{
+			"apiVersion": "tests.sandbox/v1", "kind": "WhoAmIList", "metadata": object{},
+			"user": r.Header.Get("X-Remote-User"),
+		}
 	})
 	return mux
 }

@@ -1,7 +1,7 @@
 // Command testapp is what the sandbox's tests run in Pods.
 //
-// In: flags. Out: an HTTP server that tells about the place it runs in and does as it is asked, a gRPC health service, an HTTPS server that
-// answers admission reviews and a small aggregated API.
+// In: flags. Out: an HTTP server that tells about the place it runs in and does as it is asked, a gRPC health service,
+// an HTTPS server that answers admission reviews and a small aggregated API.
 package main
 
 import (

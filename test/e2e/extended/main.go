@@ -1,6 +1,5 @@
-// Command anymesh of this folder is Anymesh as third parties extend it: the whole program, with a second sidecar driver and a second
-// dialect. It is the
-// control plane and the sidecar of tests; nobody ships it.
+// Command anymesh of this folder is Anymesh as third parties extend it: the whole program, with a second sidecar driver
+// and a second dialect. It is the control plane and the sidecar of tests; nobody ships it.
 package main
 
 import (

@@ -43,7 +43,8 @@ func (Dialect) Validate(before, object client.Object) error {
 func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	out := object.DeepCopyObject().(*VirtualService)
 	c := metav1.Condition{
-		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "a part of mesh " + mesh, ObservedGeneration: out.Generation,
+		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "a part of mesh " + mesh,
+		ObservedGeneration: out.Generation,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	}
 	for _, f := range findings {

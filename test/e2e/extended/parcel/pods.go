@@ -14,7 +14,9 @@ import (
 
 // InjectionSelector selects the namespaces that are members.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
-	return []metav1.LabelSelectorRequirement{{Key: memberLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"yes"}}}
+	return []metav1.LabelSelectorRequirement{
+		{Key: memberLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"yes"}},
+	}
 }
 
 // InjectionMode leaves pods of namespaces alone that are no members.
@@ -56,8 +58,9 @@ func (Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespac
 // Checks lists what users of this API check besides.
 func (Dialect) Checks() []dialect.Check {
 	return []dialect.Check{{
-		Code: "ParcelHasMembers", Title: "a namespace takes part in Parcel", Meaning: "No namespace is a member: VirtualServices are not served.",
-		Remedy: "Label a namespace " + memberLabel + ": yes.", Run: hasMembers,
+		Code: "ParcelHasMembers", Title: "a namespace takes part in Parcel",
+		Meaning: "No namespace is a member: VirtualServices are not served.",
+		Remedy:  "Label a namespace " + memberLabel + ": yes.", Run: hasMembers,
 	}}
 }
 

@@ -30,7 +30,8 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 			at := originOf(v)
 			ns, known := namespaces.ReadFirst(t, types.NamespacedName{Name: id.Namespace})
 			if !known || !member(ns.Labels) {
-				out.Report(t, model.NewFinding(at, model.CodeNoMesh, "namespace "+id.Namespace+" has no label "+memberLabel+": yes"))
+				out.Report(t, model.NewFinding(at, model.CodeNoMesh,
+					"namespace "+id.Namespace+" has no label "+memberLabel+": yes"))
 				return
 			}
 			key := workloadOf(v)
@@ -38,13 +39,14 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 			apps.Emit(t, app{v.Namespace, v.Spec.App}, key)
 			d.emit(t, out, v, key, at)
 		})
-	incremental.AddRule(g, "parcel Pod", store.Of[*corev1.Pod](objects), func(t *incremental.Evaluation, id types.NamespacedName, all []*corev1.Pod) {
-		pod := all[0]
-		key, ok := apps.ReadFirst(t, app{id.Namespace, pod.Labels["app"]})
-		if ok && !store.Terminated(pod) {
-			out.AddEndpoint(t, store.EndpointOf(pod, key, d.trustDomain))
-		}
-	})
+	incremental.AddRule(g, "parcel Pod", store.Of[*corev1.Pod](objects),
+		func(t *incremental.Evaluation, id types.NamespacedName, all []*corev1.Pod) {
+			pod := all[0]
+			key, ok := apps.ReadFirst(t, app{id.Namespace, pod.Labels["app"]})
+			if ok && !store.Terminated(pod) {
+				out.AddEndpoint(t, store.EndpointOf(pod, key, d.trustDomain))
+			}
+		})
 }
 
 // emit adds what a VirtualService means.
@@ -57,7 +59,8 @@ func (d Dialect) emit(t *incremental.Evaluation, out *store.Model, v *VirtualSer
 		Listeners: []model.Listener{{Port: port, Protocol: model.HTTP, Origin: at.At("spec.port")}}, Origin: at,
 	})
 	out.AddDestination(t, model.Destination{
-		Key: key, Workload: name, Port: port, Protocol: model.HTTP, Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: at,
+		Key: key, Workload: name, Port: port, Protocol: model.HTTP,
+		Discovery: model.Discovery{Kind: model.DiscoverInstances}, Origin: at,
 	})
 	out.AddRouter(t, model.Router{
 		Key: key, Ports: []model.RouterPort{{Port: port, Protocol: model.HTTP, Origin: at}}, Origin: at,
@@ -66,7 +69,9 @@ func (d Dialect) emit(t *incremental.Evaluation, out *store.Model, v *VirtualSer
 			Action: model.Action{Destinations: []model.WeightedDestination{{Destination: name, Weight: 1, Origin: at}}},
 		}},
 	})
-	out.AddService(t, model.Service{Key: model.Key{Mesh: mesh, Name: strings.ToLower(v.Spec.Host)}, Router: name, Origin: at.At("spec.host")})
+	out.AddService(t, model.Service{
+		Key: model.Key{Mesh: mesh, Name: strings.ToLower(v.Spec.Host)}, Router: name, Origin: at.At("spec.host"),
+	})
 }
 
 func workloadOf(v *VirtualService) model.Key {
@@ -74,7 +79,9 @@ func workloadOf(v *VirtualService) model.Key {
 }
 
 func originOf(v *VirtualService) model.Origin {
-	return model.Origin{Object: model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name}}
+	return model.Origin{
+		Object: model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name},
+	}
 }
 
 func member(labels map[string]string) bool { return labels[memberLabel] == "yes" }

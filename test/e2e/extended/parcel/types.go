@@ -1,8 +1,8 @@
 // Package parcel is a small second dialect, written as third parties would write one. Tests run it beside App Mesh.
 //
-// In: VirtualServices of group parcel.example.com, Namespaces and Pods. Out: for each VirtualService a workload of the mesh parcel, which
-// the pods with its label app belong to, and a service by which every other workload of the mesh reaches it. A Namespace takes part by
-// its label.
+// In: VirtualServices of group parcel.example.com, Namespaces and Pods. Out: for each VirtualService a workload of the
+// mesh parcel, which the pods with its label app belong to, and a service by which every other workload of the mesh
+// reaches it. A Namespace takes part by its label.
 package parcel
 
 import (

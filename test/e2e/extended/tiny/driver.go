@@ -1,8 +1,8 @@
-// Package tiny is a sidecar driver and its sidecar, as small as they can be: the README of package sidecar is all that they were written
-// by.
+// Package tiny is a sidecar driver and its sidecar, as small as they can be: the README of package sidecar is all that
+// they were written by.
 //
-// In: the view of a workload. Out: the same as JSON, in two types of xDS resources of its own, and a sidecar that forwards HTTP and TCP as
-// package model decides.
+// In: the view of a workload. Out: the same as JSON, in two types of xDS resources of its own, and a sidecar that
+// forwards HTTP and TCP as package model decides.
 package tiny
 
 import (
@@ -44,7 +44,8 @@ func (Driver) Patch(ctx context.Context) error {
 	if image == "" {
 		return fmt.Errorf("tiny: no sidecarImage in the entry of %s in sidecarDrivers", Name)
 	}
-	server := fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace, injector.Configurator.GetProxyServerPort())
+	server := fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", injector.OsmNamespace,
+		injector.Configurator.GetProxyServerPort())
 	injector.Sidecar = &sidecar.Spec{
 		Container: corev1.Container{Name: Name, Image: image},
 		Command:   []string{"anymesh", Name, "--server", server, "--node", injector.Node},
@@ -63,9 +64,11 @@ func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 
-// Supports lists what the sidecar honours: it neither retries nor stops waiting.
+// Supports lists what the sidecar honors: it neither retries nor stops waiting.
 func (Driver) Supports() map[model.Feature]bool {
-	supported := map[model.Feature]bool{"egress.Allow": true, "egress.Deny": true, "route.weights": true, "route.match.method": true}
+	supported := map[model.Feature]bool{
+		"egress.Allow": true, "egress.Deny": true, "route.weights": true, "route.match.method": true,
+	}
 	for _, p := range []model.Protocol{model.HTTP, model.TCP} {
 		supported[model.ListenerFeature(p)], supported[model.DestinationFeature(p)] = true, true
 	}

@@ -138,7 +138,8 @@ func (p *proxy) outbound(conn net.Conn, to netip.AddrPort) {
 	splice(conn, address)
 }
 
-// decide lets the model decide, and picks one of the targets by weight. The address is empty if the request goes nowhere.
+// decide lets the model decide, and picks one of the targets by weight. The address is empty if the request goes
+// nowhere.
 func (p *proxy) decide(r model.Request) (model.Outcome, string) {
 	p.mesh.mu.RLock()
 	defer p.mesh.mu.RUnlock()

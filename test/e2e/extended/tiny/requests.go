@@ -64,7 +64,10 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 	}
 	outcome, address := p.decide(asked)
 	if address == "" {
-		status := map[model.Outcome]int{model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest, model.Denied: http.StatusForbidden}[outcome]
+		status := map[model.Outcome]int{
+			model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest,
+			model.Denied: http.StatusForbidden,
+		}[outcome]
 		http.Error(w, fmt.Sprintf("tiny: %s", outcome), cmp.Or(status, http.StatusBadGateway))
 		return
 	}

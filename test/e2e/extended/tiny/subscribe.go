@@ -32,7 +32,10 @@ type mesh struct {
 }
 
 func newMesh() *mesh {
-	return &mesh{reaches: map[string]model.ResolvedDestination{}, versions: map[string]map[string]string{viewType: {}, reachType: {}}}
+	return &mesh{
+		reaches:  map[string]model.ResolvedDestination{},
+		versions: map[string]map[string]string{viewType: {}, reachType: {}},
+	}
 }
 
 // ready is an error until there is a view with all of its destinations.
@@ -50,7 +53,8 @@ func (m *mesh) ready() error {
 	return nil
 }
 
-// follow keeps the mesh current until the context ends. Streams that end are opened again; what is known stays meanwhile.
+// follow keeps the mesh current until the context ends. Streams that end are opened again; what is known stays
+// meanwhile.
 func (m *mesh) follow(ctx context.Context, server, node string) {
 	for ctx.Err() == nil {
 		if err := m.stream(ctx, server, node); err != nil && ctx.Err() == nil {
@@ -80,7 +84,8 @@ func (m *mesh) stream(ctx context.Context, server, node string) error {
 	}
 	for kind, versions := range m.versions {
 		first := &discoveryv3.DeltaDiscoveryRequest{
-			Node: &corev3.Node{Id: node}, TypeUrl: kind, ResourceNamesSubscribe: []string{"*"}, InitialResourceVersions: versions,
+			Node: &corev3.Node{Id: node}, TypeUrl: kind, ResourceNamesSubscribe: []string{"*"},
+			InitialResourceVersions: versions,
 		}
 		if err := stream.Send(first); err != nil {
 			return err
@@ -147,5 +152,7 @@ func mutualTLS(server string) (*tls.Config, error) {
 		return nil, errors.New("ca.crt holds no certificate")
 	}
 	host, _, err := net.SplitHostPort(server)
-	return &tls.Config{Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS13}, err
+	return &tls.Config{
+		Certificates: []tls.Certificate{pair}, RootCAs: pool, ServerName: host, MinVersion: tls.VersionTLS13,
+	}, err
 }

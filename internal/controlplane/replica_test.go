@@ -1,0 +1,150 @@
+package controlplane
+
+import (
+	"context"
+	"errors"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	_ "anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// replica is a control plane as it is, with all its parts.
+type replica struct {
+	*controlPlane
+	t     *testing.T
+	ended chan error
+}
+
+// startReplica starts a replica that asks the API server at an address.
+func startReplica(t *testing.T, name, address string) *replica {
+	t.Helper()
+	_, port, err := net.SplitHostPort(freeAddress(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	number, err := strconv.ParseUint(port, 10, 16)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cp, err := prepare(Config{
+		KubeConfig: &rest.Config{Host: "http://" + address, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: 200, Burst: 400},
+		Namespace:  "anymesh-system", TrustDomain: "cluster.local", Name: name, CertificateLifetime: time.Hour,
+		RootLifetime: 1000 * time.Hour,
+		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
+			{SidecarName: "envoy", ProxyServerPort: uint32(number)},
+		}}},
+		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeAddress(t),
+		DebugAddress: "127.0.0.1:0",
+		Log:          slog.New(slog.DiscardHandler),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	r := &replica{cp, t, make(chan error, 1)}
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { r.ended <- cp.runAll(ctx) }()
+	t.Cleanup(func() {
+		cancel()
+		if err := <-r.ended; err != nil {
+			t.Errorf("replica %s ended with: %v", name, err)
+		}
+	})
+	return r
+}
+
+// eventually waits until something holds.
+func (r *replica) eventually(what string, holds func() bool) {
+	r.t.Helper()
+	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
+	defer cancel()
+	ticks := time.NewTicker(20 * time.Millisecond)
+	defer ticks.Stop()
+	for !holds() {
+		select {
+		case err := <-r.ended:
+			r.ended <- nil
+			r.t.Fatalf("the replica ended: %v", err)
+		case <-ctx.Done():
+			r.t.Fatalf("never: %s; it says %v", what, r.health("/readyz"))
+		case <-ticks.C:
+		}
+	}
+}
+
+// health asks as the kubelet does. No answer is an error, too.
+func (r *replica) health(path string) error {
+	response, err := http.Get("http://" + r.MetricsAddress + path)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err == nil && response.StatusCode != http.StatusOK {
+		err = errors.New(string(text))
+	}
+	return err
+}
+
+// expectNotReady waits until the replica is alive and not ready, and says why.
+func (r *replica) expectNotReady(reason string) {
+	r.t.Helper()
+	r.eventually("it is unready for "+reason, func() bool {
+		err := r.health("/readyz")
+		return r.health("/livez") == nil && err != nil && strings.Contains(err.Error(), reason)
+	})
+}
+
+func (r *replica) ready() {
+	r.t.Helper()
+	r.eventually("it is ready", func() bool { return r.health("/readyz") == nil })
+}
+
+func (r *replica) workloads() (names []string) {
+	for _, key := range (catalog{r.engine}).Workloads() {
+		names = append(names, key.Name)
+	}
+	return names
+}
+
+func (r *replica) has(workloads ...string) {
+	r.t.Helper()
+	r.eventually("the workloads are "+strings.Join(workloads, ", "), func() bool {
+		return slices.Equal(r.workloads(), workloads)
+	})
+}
+
+func workload(name string) *api.VirtualNode {
+	return &api.VirtualNode{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name},
+		Spec: api.VirtualNodeSpec{
+			PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
+		},
+	}
+}
+
+// newPopulatedAPI is an API server's content: a Mesh with some VirtualNodes.
+func newPopulatedAPI(t *testing.T, nodes ...string) *kubeAPI {
+	k := newKubeAPI()
+	k.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	k.put(t, &api.Mesh{
+		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
+	})
+	for _, name := range nodes {
+		k.put(t, workload(name))
+	}
+	return k
+}
