@@ -70,7 +70,7 @@ var Codes = []CodeInfo{
 	{
 		CodePortConflict, Error,
 		"Two backends of a workload use the same port, and the sidecar cannot distinguish their connections.",
-		"Change the port of one service, or remove it from the backends.",
+		"Create a Service with the name of the mesh service, change the port, or remove one service from the backends.",
 	},
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",

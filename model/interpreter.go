@@ -161,7 +161,7 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
 				return b, true
 			}
-		} else if (len(b.Addresses) == 0 || slices.Contains(b.Addresses, r.Address)) &&
+		} else if (!b.MatchAddress || slices.Contains(b.Addresses, r.Address)) &&
 			b.Protocol == UDP == (r.Protocol == UDP) {
 			return b, false
 		}

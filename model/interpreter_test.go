@@ -25,13 +25,14 @@ func shop() model.Model {
 		Meshes: []model.Mesh{{Name: "m", Egress: model.EgressDeny, EgressNames: []string{"*.amazonaws.com"}}},
 		Workloads: []model.Workload{
 			{Key: key("front"), Role: model.RoleSidecar, Listeners: []model.Listener{{Port: 8080, Protocol: model.HTTP, Timeouts: model.Timeouts{Idle: 1}}},
-				Backends: []model.Backend{{Service: "cart.example"}, {Service: "items.example"}, {Service: "db.example"}}},
+				Backends: []model.Backend{{Service: "cart.example"}, {Service: "items.example"}, {Service: "db.example"}, {Service: "cache.example"}}},
 			{Key: key("cart"), Role: model.RoleSidecar},
 		},
 		Services: []model.Service{
 			{Key: key("cart.example"), Aliases: []string{"Cart"}, Router: "cart"},
 			{Key: key("items.example"), Router: "items"},
 			{Key: key("db.example"), Router: "db", Addresses: []netip.Addr{netip.MustParseAddr("10.9.0.1")}},
+			{Key: key("cache.example"), Router: "cache", Addresses: []netip.Addr{netip.MustParseAddr("10.9.0.3")}},
 		},
 		Routers: []model.Router{
 			{Key: key("cart"), Ports: []model.RouterPort{{Port: 80, Protocol: model.HTTP}}, Routes: []model.Route{
@@ -52,6 +53,7 @@ func shop() model.Model {
 				{Name: "rows", Protocol: model.TCP, Action: model.Action{
 					Destinations: []model.WeightedDestination{to("db", 1)}, ForwardChain: []string{"audit", "encrypt"}, ReverseChain: []string{"decrypt"}}},
 			}},
+			{Key: key("cache"), Ports: []model.RouterPort{{Port: 5432, Protocol: model.TCP}}},
 		},
 		Destinations: []model.Destination{
 			destination("cart-v1", model.HTTP), destination("cart-v2", model.HTTP), destination("idle", model.HTTP),

@@ -2,6 +2,7 @@ package model
 
 import (
 	"cmp"
+	"net/netip"
 	"slices"
 	"strings"
 )
@@ -10,12 +11,39 @@ import (
 type portBuilder struct {
 	port     uint16
 	bindings []Binding
-	// hosts maps lower-case host names to bindings; streams are the bindings without host names.
-	hosts   map[string]int
-	streams []int
+	// hosts maps lower-case host names to the bindings of requests.
+	hosts map[string]int
+	// tcp includes the bindings of requests; udp is a port of its own.
+	tcp, udp transport
+}
+
+// transport lists the bindings of one transport protocol on a port, by what tells them apart.
+type transport struct {
+	// all are the bindings, streams those without host names.
+	all, streams []int
+	// addresses maps addresses to bindings; of several requests on one address it has the first.
+	addresses map[netip.Addr]int
+}
+
+func newPortBuilder(port uint16) *portBuilder {
+	return &portBuilder{
+		port: port, hosts: map[string]int{},
+		tcp: transport{addresses: map[netip.Addr]int{}}, udp: transport{addresses: map[netip.Addr]int{}},
+	}
+}
+
+func (p *portBuilder) transport(protocol Protocol) *transport {
+	if protocol == UDP {
+		return &p.udp
+	}
+	return &p.tcp
 }
 
 func (p *portBuilder) sorted() Outbound {
+	for i := range p.bindings {
+		b := &p.bindings[i]
+		b.MatchAddress = !b.Protocol.Requests() && len(p.transport(b.Protocol).all) > 1
+	}
 	slices.SortStableFunc(p.bindings, func(a, b Binding) int {
 		return firstNonZero(strings.Compare(a.Service, b.Service), cmp.Compare(a.Protocol, b.Protocol))
 	})
@@ -23,12 +51,19 @@ func (p *portBuilder) sorted() Outbound {
 }
 
 func (p *portBuilder) add(b Binding) {
+	index, t := len(p.bindings), p.transport(b.Protocol)
 	if b.Protocol.Requests() {
 		for _, h := range b.Hosts {
-			p.hosts[strings.ToLower(h)] = len(p.bindings)
+			p.hosts[strings.ToLower(h)] = index
 		}
 	} else {
-		p.streams = append(p.streams, len(p.bindings))
+		t.streams = append(t.streams, index)
+	}
+	t.all = append(t.all, index)
+	for _, a := range b.Addresses {
+		if _, taken := t.addresses[a]; !taken {
+			t.addresses[a] = index
+		}
 	}
 	p.bindings = append(p.bindings, b)
 }
@@ -37,7 +72,7 @@ func (p *portBuilder) add(b Binding) {
 func (p *portBuilder) has(b Binding) bool {
 	same := func(i int) bool { return p.bindings[i].Service == b.Service && p.bindings[i].Protocol == b.Protocol }
 	if !b.Protocol.Requests() {
-		return slices.ContainsFunc(p.streams, same)
+		return slices.ContainsFunc(p.transport(b.Protocol).streams, same)
 	}
 	i, known := p.hosts[strings.ToLower(b.Service)]
 	return known && same(i)
@@ -46,25 +81,25 @@ func (p *portBuilder) has(b Binding) bool {
 // conflict returns a binding whose traffic cannot be distinguished from the new one's, and the reason. Requests are
 // distinguished by host name, ignoring case; plain streams only by their original destination address.
 func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
-	for _, h := range b.Hosts {
-		if i, known := p.hosts[strings.ToLower(h)]; known && b.Protocol.Requests() {
-			return p.bindings[i], "has the same host name"
+	t := p.transport(b.Protocol)
+	if b.Protocol.Requests() {
+		for _, h := range b.Hosts {
+			if i, known := p.hosts[strings.ToLower(h)]; known {
+				return p.bindings[i], "both have the host name " + h
+			}
 		}
+	} else if len(b.Addresses) == 0 && len(t.all) > 0 {
+		return p.bindings[t.all[0]], b.Service + " has no address of its own"
 	}
-	for i, other := range p.bindings {
-		if b.Protocol.Requests() {
-			if len(p.streams) == 0 {
-				break // keeps the cost independent of the number of services
-			}
-			if !slices.Contains(p.streams, i) {
-				continue
-			}
-		}
-		if b.Protocol == UDP != (other.Protocol == UDP) {
-			continue
-		}
-		if !b.Protocol.Requests() && len(b.Addresses) == 0 || !other.Protocol.Requests() && len(other.Addresses) == 0 {
-			return other, "has no address of its own"
+	// A stream without an address is alone on its port.
+	if len(t.streams) == 1 && len(p.bindings[t.streams[0]].Addresses) == 0 {
+		other = p.bindings[t.streams[0]]
+		return other, other.Service + " has no address of its own"
+	}
+	for _, a := range b.Addresses {
+		i, taken := t.addresses[a]
+		if taken && !(b.Protocol.Requests() && p.bindings[i].Protocol.Requests()) {
+			return p.bindings[i], "both have the address " + a.String()
 		}
 	}
 	return Binding{}, ""

@@ -41,8 +41,11 @@ type Binding struct {
 	Protocol  Protocol     `json:"protocol"`
 	Hosts     []string     `json:"hosts"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	Routes    []Route      `json:"routes,omitempty"`
-	Origin    Origin       `json:"origin,omitzero"`
+	// MatchAddress restricts the binding to connections to its addresses. It is set for streams that share the port
+	// with other services; a stream that is alone on its port takes connections to every address.
+	MatchAddress bool    `json:"matchAddress,omitempty"`
+	Routes       []Route `json:"routes,omitempty"`
+	Origin       Origin  `json:"origin,omitzero"`
 }
 
 // Catalog finds the items of a model that a view consists of. It reports false for items that do not exist.
@@ -137,7 +140,7 @@ func (b *viewBuilder) addService(backend Backend) {
 		}
 		out := b.ports[p.Port]
 		if out == nil {
-			out = &portBuilder{port: p.Port, hosts: map[string]int{}}
+			out = newPortBuilder(p.Port)
 			b.ports[p.Port] = out
 		}
 		if out.has(binding) {
@@ -145,7 +148,7 @@ func (b *viewBuilder) addService(backend Backend) {
 		}
 		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
-				"%s (%s) on port %d cannot be told from %s (%s), which %s; it is left out",
+				"%s (%s) is left out on port %d, because %s (%s) uses the port too and %s",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
 			continue
 		}

@@ -1,6 +1,7 @@
 package model_test
 
 import (
+	"fmt"
 	"net/netip"
 	"strings"
 	"testing"
@@ -67,7 +68,10 @@ func TestServicesOnOnePort(t *testing.T) {
 		{"HTTP and gRPC", service{model.HTTP, nil}, service{model.GRPC, nil}, false},
 		{"two of TCP without addresses", service{model.TCP, nil}, service{model.TCP, nil}, true},
 		{"two of TCP with addresses", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.2")}, false},
+		{"two of TCP with the same address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.1")}, true},
+		{"TCP and HTTP with the same address", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, at("10.0.0.1")}, true},
 		{"two of TCP, one with an address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, nil}, true},
+		{"two of TCP, the second with an address", service{model.TCP, nil}, service{model.TCP, at("10.0.0.1")}, true},
 		{"TCP without an address, and HTTP", service{model.TCP, nil}, service{model.HTTP, nil}, true},
 		{"HTTP, and TCP without an address", service{model.HTTP, nil}, service{model.TCP, nil}, true},
 		{"TCP with an address, and HTTP", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, nil}, false},
@@ -100,5 +104,24 @@ func TestServicesOnOnePort(t *testing.T) {
 		if view.Outbound[0].Bindings[0].Service != "a" {
 			t.Errorf("%s: the first one does not stay", c.text)
 		}
+	}
+}
+
+// A stream that is alone on its port takes connections to every address: clients may dial pods or other names.
+func TestStreamAloneOnPortMatchesEveryAddress(t *testing.T) {
+	for _, shared := range []bool{false, true} {
+		t.Run(fmt.Sprintf("shared port: %v", shared), func(t *testing.T) {
+			m := shop()
+			if !shared {
+				m.Workloads[0].Backends = []model.Backend{{Service: "db.example"}}
+			}
+			front := viewOf(t, m, "front")
+			d := front.Decide(model.Request{
+				Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.2"),
+			})
+			if want := map[bool]model.Outcome{false: model.Forwarded, true: model.Refused}[shared]; d.Outcome != want {
+				t.Errorf("%s, want %s: %+v", d.Outcome, want, d.Steps)
+			}
+		})
 	}
 }

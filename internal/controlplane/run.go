@@ -105,10 +105,13 @@ func prepare(config Config) (*controlPlane, error) {
 func (cp *controlPlane) build(ctx context.Context) error {
 	err := cp.progress.retry(ctx, cp.Log, "its kinds", func(context.Context) (err error) {
 		cp.cache, err = cache.New(withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), cache.Options{
-			Scheme:                   cp.client.Scheme(),
-			Mapper:                   cp.client.RESTMapper(),
-			DefaultTransform:         cache.TransformStripManagedFields(),
-			ByObject:                 map[client.Object]cache.ByObject{&corev1.Pod{}: {Transform: engine.TrimPod}},
+			Scheme:           cp.client.Scheme(),
+			Mapper:           cp.client.RESTMapper(),
+			DefaultTransform: cache.TransformStripManagedFields(),
+			ByObject: map[client.Object]cache.ByObject{
+				&corev1.Pod{}:     {Transform: engine.TrimPod},
+				&corev1.Service{}: {Transform: engine.TrimService},
+			},
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})
 		return err

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"sync"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -98,10 +99,11 @@ func RefOf(o client.Object) model.ObjectRef {
 	return ref
 }
 
-// Kinds gives an empty object of each kind that dialects read, each once.
+// Kinds gives an empty object of each kind that dialects read, each once, and of Service: package store takes the
+// addresses of services from it.
 func Kinds(dialects []Dialect) []client.Object {
-	var out []client.Object
-	seen := map[reflect.Type]bool{}
+	out := []client.Object{&corev1.Service{}}
+	seen := map[reflect.Type]bool{reflect.TypeFor[*corev1.Service](): true}
 	for _, d := range dialects {
 		for _, kind := range d.Kinds() {
 			if t := reflect.TypeOf(kind); !seen[t] {

@@ -122,9 +122,9 @@ func (p *pod) application() error {
 	return nil
 }
 
-// outside listens on every port that lines dial.
+// outside listens on every address and port that lines dial.
 func (p *pod) outside() error {
-	speaks := map[uint16]model.Protocol{}
+	speaks := map[netip.AddrPort]model.Protocol{}
 	for _, l := range p.lines {
 		if l.Into {
 			continue
@@ -136,15 +136,15 @@ func (p *pod) outside() error {
 		case l.Request.Protocol == model.TCP, l.Request.Protocol == model.GRPC:
 			protocol = l.Request.Protocol
 		}
-		port := l.Request.Port
-		if other := speaks[port]; other == protocol {
+		at := netip.AddrPortFrom(l.Request.Address, l.Request.Port)
+		if other := speaks[at]; other == protocol {
 			continue
 		} else if other != "" {
-			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on port %d", l.Number,
-				other, protocol, port)
+			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on %s", l.Number,
+				other, protocol, at)
 		}
-		speaks[port] = protocol
-		if err := p.listen(netip.AddrPortFrom(netip.IPv4Unspecified(), port), "world", protocol); err != nil {
+		speaks[at] = protocol
+		if err := p.listen(at, "world", protocol); err != nil {
 			return err
 		}
 	}

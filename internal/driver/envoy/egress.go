@@ -105,7 +105,7 @@ func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.Filt
 		Name:             "tcp_" + b.Service,
 		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(port))},
 	}
-	for _, a := range b.Addresses {
+	for _, a := range addressesToMatch(b) {
 		chain.FilterChainMatch.PrefixRanges = append(chain.FilterChainMatch.PrefixRanges, hostRange(a))
 	}
 	var action model.Action
@@ -138,6 +138,14 @@ func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
 		return all[0].cluster, nil
 	}
 	return "", scaleWeights(all)
+}
+
+// addressesToMatch lists the original destinations of a stream; none means every address.
+func addressesToMatch(b model.Binding) []netip.Addr {
+	if !b.MatchAddress {
+		return nil
+	}
+	return b.Addresses
 }
 
 func hostRange(a netip.Addr) *corev3.CidrRange {

@@ -26,8 +26,11 @@ type Mesh struct {
 
 	instances *incremental.Relation[model.Key, model.Endpoint] // by workload
 	groups    *incremental.Relation[model.Key, model.Endpoint] // by mesh and name of the group
-	services  *incremental.Relation[string, model.Service]     // by mesh
-	pods      *incremental.Relation[types.NamespacedName, *corev1.Pod]
+	services  *incremental.Relation[string, model.Service]     // by mesh, with addresses
+	// addressed are the services of the model with their addresses.
+	addressed       *incremental.Relation[model.Key, model.Service]
+	clusterServices *incremental.Relation[types.NamespacedName, *corev1.Service]
+	pods            *incremental.Relation[types.NamespacedName, *corev1.Pod]
 }
 
 // Pod is the role of a pod in the mesh.
@@ -64,7 +67,11 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 		services: incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int {
 			return strings.Compare(a.Name, b.Name)
 		}, deepEqual[model.Service]),
-		pods: Of[*corev1.Pod](objects),
+		addressed: incremental.NewRelation[model.Key](g, "addressed services", func(a, b model.Service) int {
+			return 0
+		}, deepEqual[model.Service]),
+		clusterServices: Of[*corev1.Service](objects),
+		pods:            Of[*corev1.Pod](objects),
 	}
 	mesh.Views.TrackChanges()
 	mesh.ResolvedDestinations.TrackChanges()
@@ -73,9 +80,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh.Findings.TrackChanges()
 	mesh.Members.TrackChanges()
 	incremental.AddRule(g, "instance", m.Endpoints, mesh.instance)
-	incremental.AddRule(g, "service", m.Services, func(t *incremental.Evaluation, key model.Key, all []model.Service) {
-		mesh.services.Emit(t, key.Mesh, all[0])
-	})
+	incremental.AddRule(g, "service", m.Services, mesh.addressService)
 	incremental.AddRule(g, "resolved destination", m.Destinations, mesh.resolveDestination)
 	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
 		view, findings, ok := model.NewView(reader{t, mesh}, key)
@@ -163,9 +168,11 @@ func (r reader) Mesh(name string) (model.Mesh, bool) { return r.m.Meshes.ReadFir
 func (r reader) Workload(key model.Key) (model.Workload, bool) {
 	return r.m.Workloads.ReadFirst(r.t, key)
 }
-func (r reader) Service(key model.Key) (model.Service, bool) { return r.m.Services.ReadFirst(r.t, key) }
-func (r reader) Services(mesh string) []model.Service        { return r.m.services.Read(r.t, mesh) }
-func (r reader) Router(key model.Key) (model.Router, bool)   { return r.m.Routers.ReadFirst(r.t, key) }
+func (r reader) Service(key model.Key) (model.Service, bool) {
+	return r.m.addressed.ReadFirst(r.t, key)
+}
+func (r reader) Services(mesh string) []model.Service      { return r.m.services.Read(r.t, mesh) }
+func (r reader) Router(key model.Key) (model.Router, bool) { return r.m.Routers.ReadFirst(r.t, key) }
 func (r reader) Destination(k model.Key) (model.Destination, bool) {
 	return r.m.Destinations.ReadFirst(r.t, k)
 }
@@ -185,6 +192,14 @@ func (m *Model) Snapshot() *model.Model {
 	m.AuthorizationPolicies.ForEach(func(_ model.Key, all []model.AuthorizationPolicy) {
 		out.AuthorizationPolicies = append(out.AuthorizationPolicies, all...)
 	})
+	return out.Canonical()
+}
+
+// Snapshot returns a copy of the model in canonical order, with the addresses of services.
+func (m *Mesh) Snapshot() *model.Model {
+	out := m.Model.Snapshot()
+	out.Services = nil
+	collect(m.addressed, &out.Services)
 	return out.Canonical()
 }
 
