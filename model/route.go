@@ -1,5 +1,7 @@
 package model
 
+import "strings"
+
 // Route forwards matching traffic.
 type Route struct {
 	Name string `json:"name"`
@@ -162,13 +164,22 @@ const (
 // Discovery configures how the endpoints of a destination are discovered.
 type Discovery struct {
 	Kind DiscoveryKind `json:"kind"`
-	// Hostname is a fully qualified name, without trailing dot, for the DNS kinds.
+	// Hostname is a host name, without trailing dot, for the DNS kinds. See LookupName.
 	Hostname string `json:"hostname,omitempty"`
 	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
 	// the destination's workload.
 	Group string `json:"group,omitempty"`
 	// Addresses are host:port pairs or socket files, for DiscoverStatic.
 	Addresses []StaticAddress `json:"addresses,omitempty"`
+}
+
+// LookupName returns the name for DNS lookups of Hostname. A name with dots is absolute. A name without dots is looked up
+// in the search domains of the client's pod, on which the manifests that AWS published for App Mesh rely.
+func (d Discovery) LookupName() string {
+	if strings.Contains(d.Hostname, ".") {
+		return d.Hostname + "."
+	}
+	return d.Hostname
 }
 
 // StaticAddress is a configured address: an IP address, a host name or a socket file.

@@ -3,6 +3,7 @@ package engine
 import (
 	"cmp"
 	"slices"
+	"strings"
 
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -68,3 +69,18 @@ func (s *State) WorkloadOf(podUID string) (model.Workload, bool) {
 
 // ClassOf returns the sidecarClass of a pod, by pod UID. It is empty if the pod has no sidecarClass annotation.
 func (s *State) ClassOf(podUID string) string { return s.pods[podUID].Class }
+
+// ServiceOf returns the service of a mesh with a host name, as a pod of a namespace writes it: NAME, NAME.NAMESPACE and
+// NAME.NAMESPACE.svc.DOMAIN are names of one Service.
+func (s *State) ServiceOf(mesh, host, namespace string) (model.Service, bool) {
+	called, inCluster := store.ServiceName(host, namespace)
+	for _, service := range s.Index.Services(mesh) {
+		for _, name := range append([]string{service.Name}, service.Aliases...) {
+			own, ok := store.ServiceName(name, service.Origin.Object.Namespace)
+			if strings.EqualFold(name, host) || inCluster && ok && own == called {
+				return service, true
+			}
+		}
+	}
+	return model.Service{}, false
+}

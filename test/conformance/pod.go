@@ -80,7 +80,7 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 			}
 			continue
 		}
-		name := d.Discovery.Hostname + "."
+		name := d.Discovery.Hostname + "." // without a search domain, a name without dots is absolute, too
 		for len(names[name]) < endpoints {
 			next = next.Next()
 			names[name] = append(names[name], next)

@@ -60,9 +60,10 @@ func (a Result) Delivered() bool {
 // From explains a request that a workload sends.
 func From(s *engine.State, w lookup.Workload, r model.Request) Result {
 	view := s.Views[w.Key]
+	r, steps := resolve(s, w, r)
 	a := Result{Request: r, Workload: w}
 	a.Decision = view.Decide(r)
-	a.Decision.Steps = reasons(view.View, a.Decision)
+	a.Decision.Steps = append(steps, reasons(view.View, a.Decision)...)
 	var total uint32
 	for _, t := range a.Decision.Targets {
 		total += t.Weight

@@ -58,7 +58,7 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 // Kinds gives an empty object of each kind that Translate reads. Objects of other kinds are passed over.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
-		&corev1.Namespace{}, &corev1.Pod{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{},
+		&corev1.Namespace{}, &corev1.Pod{}, &corev1.Service{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{},
 		&api.VirtualRouter{},
 		&api.VirtualGateway{}, &api.GatewayRoute{}, &api.BackendGroup{},
 	}

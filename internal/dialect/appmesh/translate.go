@@ -60,6 +60,10 @@ type rules struct {
 	providers *incremental.Relation[model.Key, model.Origin]
 	// registry stands in for AWS Cloud Map: the groups of endpoints asked for, by the service that they are a part of.
 	registry *incremental.Relation[cloudMapService, cloudMapQuery]
+	// clusterServices are the Services of the cluster. servicesKnown is true if there are any.
+	clusterServices     *incremental.Relation[types.NamespacedName, *corev1.Service]
+	clusterServiceNames *incremental.Relation[allKey, string]
+	servicesKnown       *incremental.Relation[allKey, bool]
 	// selectors are those of VirtualNodes; sharedPods the names of pods that two of them select.
 	selectors  *incremental.Relation[selectorIndex, selectedNode]
 	sharedPods *incremental.Relation[selectorConflict, string]
@@ -71,6 +75,7 @@ type allKey struct{}
 func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
 	r := &rules{settings: s, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
 	r.addMeshes(g, objects)
+	r.addClusterServices(g, objects)
 	r.nodes = newMeshMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)
 	r.routers = newMeshMembers[*api.VirtualRouter](r, g, objects, api.KindVirtualRouter)

@@ -178,6 +178,7 @@ func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery
 		t.report(at, model.CodeInvalidField, "%q is no host name", sd.DNS.Hostname)
 		return model.Discovery{}, false
 	}
+	t.checkHostname(m, at, host)
 	kind := model.DiscoverDNS
 	switch deref(sd.DNS.ResponseType) {
 	case api.DNSEndpoints:

@@ -36,8 +36,7 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 	}
 }
 
-// destinationCluster is the cluster of a destination. Host names end in a dot, so that DNS lookups ignore the pod's
-// search domains.
+// destinationCluster is the cluster of a destination.
 func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster {
 	name := egressCluster(d)
 	if d.Discovery.Kind == model.DiscoverInstances {
@@ -59,7 +58,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: kind},
 		ConnectTimeout:                durationpb.New(connectTimeout),
 		DnsLookupFamily:               lookupFamily(mesh.Family),
-		LoadAssignment:                staticLoadAssignment(name, d.Discovery.Hostname+".", uint32(d.Port)),
+		LoadAssignment:                staticLoadAssignment(name, d.Discovery.LookupName(), uint32(d.Port)),
 		CircuitBreakers:               unlimited(),
 		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 	}

@@ -25,7 +25,7 @@ func (m *Mesh) addressService(t *incremental.Evaluation, key model.Key, all []mo
 // clusterAddresses returns the cluster IPs of the Service with the name of a mesh service, sorted.
 func (m *Mesh) clusterAddresses(t *incremental.Evaluation, s model.Service) []netip.Addr {
 	for _, host := range append([]string{s.Name}, s.Aliases...) {
-		name, ok := clusterName(host, s.Origin.Object.Namespace)
+		name, ok := ServiceName(host, s.Origin.Object.Namespace)
 		if !ok {
 			continue
 		}
@@ -36,9 +36,9 @@ func (m *Mesh) clusterAddresses(t *incremental.Evaluation, s model.Service) []ne
 	return nil
 }
 
-// clusterName returns the Service that a host name refers to in the cluster's DNS: NAME, NAME.NAMESPACE,
-// NAME.NAMESPACE.svc or NAME.NAMESPACE.svc.DOMAIN. A name without dots refers to the namespace of its declaration.
-func clusterName(host, namespace string) (types.NamespacedName, bool) {
+// ServiceName returns the Service that a host name refers to in the cluster's DNS: NAME, NAME.NAMESPACE,
+// NAME.NAMESPACE.svc or NAME.NAMESPACE.svc.DOMAIN. A name without dots refers to the given namespace.
+func ServiceName(host, namespace string) (types.NamespacedName, bool) {
 	labels := strings.Split(strings.ToLower(strings.TrimSuffix(host, ".")), ".")
 	switch {
 	case len(labels) == 1:

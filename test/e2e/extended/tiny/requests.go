@@ -82,7 +82,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 func addressOf(r model.ResolvedDestination) string {
 	port := strconv.Itoa(int(r.Destination.Port))
 	if r.Destination.Discovery.Kind == model.DiscoverDNS {
-		return net.JoinHostPort(r.Destination.Discovery.Hostname+".", port)
+		return net.JoinHostPort(r.Destination.Discovery.LookupName(), port)
 	}
 	if len(r.Endpoints) == 0 {
 		return ""
