@@ -11,56 +11,57 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The rules themselves are on the page docs/admission.md, each with its neighbor that is taken; its test is next to it.
+// The rules are in docs/admission.md, with a valid variant of each; the test is next to it.
 
-// TestRefusalsNameFieldAndCode shows what a user reads: all that is wrong at once.
+// A denial lists all errors.
 func TestRefusalsNameFieldAndCode(t *testing.T) {
 	err := appmesh.ValidateCreate(object(t, "VirtualRouter", `{listeners: [{portMapping: {port: 80, protocol: http}}], routes: [
 		{name: a, httpRoute: {match: {prefix: /, headers: [{name: h, match: {}}]}, action: {weightedTargets: [{weight: 1}]}}}]}`))
-	const want = "VirtualRouter ns/x cannot be served as it is written: " +
-		"spec.routes[0].httpRoute.action.weightedTargets[0]: needs virtualNodeRef or virtualNodeARN [InvalidField]; " +
-		"spec.routes[0].httpRoute.match.headers[0].match: has 0 of exact, prefix, suffix, regex and range; keep exactly one [InvalidField]"
+	const want = "VirtualRouter ns/x is invalid: " +
+		"spec.routes[0].httpRoute.action.weightedTargets[0]: virtualNodeRef or virtualNodeARN is required [InvalidField]; " +
+		"spec.routes[0].httpRoute.match.headers[0].match: 0 of exact, prefix, suffix, regex and range are set; exactly one is required [InvalidField]"
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
 	}
 }
 
-// TestValidateAcceptsFaultsOthersCanFix has what depends on other objects, and what is served although it asks for
-// more.
-func TestValidateAcceptsFaultsOthersCanFix(t *testing.T) {
+// Admission accepts errors that depend on other objects, and fields that are not supported.
+func TestValidateAcceptsErrorsInOtherObjects(t *testing.T) {
 	for name, c := range map[string][2]string{
-		"a reference that leads nowhere yet":    {"VirtualService", `{provider: {virtualRouter: {virtualRouterRef: {name: later}}}}`},
-		"a backend that is not there yet":       {"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: later}}}]}`},
-		"a Mesh that is not there any more":     {"VirtualNode", `{meshRef: {name: gone, uid: u}}`},
-		"no weight at all":                      {"VirtualRouter", `{listeners: [{portMapping: {port: 80, protocol: tcp}}], routes: [{name: a, tcpRoute: {action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 0}]}}}]}`},
-		"a router that nobody can dial":         {"VirtualRouter", `{}`},
-		"a service without a provider":          {"VirtualService", `{}`},
-		"a method without a service":            {"VirtualRouter", `{routes: [{name: a, grpcRoute: {match: {methodName: m}, action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}}}]}`},
-		"a timeout of another protocol":         {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, timeout: {tcp: {idle: {unit: s, value: 1}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
-		"a pool for another protocol":           {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {tcp: {maxConnections: 1}}}], serviceDiscovery: {dns: {hostname: h}}}`},
-		"a certificate that AWS had":            {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: STRICT, certificate: {acm: {certificateARN: "arn:aws:acm:eu-west-1:1:certificate/x"}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
-		"an authority that AWS had":             {"VirtualNode", `{backendDefaults: {clientPolicy: {tls: {validation: {trust: {acm: {certificateAuthorityARNs: ["arn:aws:acm-pca:eu-west-1:1:certificate-authority/x"]}}}}}}}`},
-		"a certificate from a socket":           {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: PERMISSIVE, certificate: {sds: {secretName: "spiffe://m/n"}}, validation: {trust: {sds: {secretName: "spiffe://m"}}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
-		"both ways of discovery":                {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}}], serviceDiscovery: {dns: {hostname: h}, awsCloudMap: {namespaceName: a, serviceName: b}}}`},
-		"groups, health checks, logs":           {"VirtualNode", `{backendGroups: [{name: g}], logging: {accessLog: {file: {path: /dev/stdout}}}, listeners: [{portMapping: {port: 80, protocol: http}, healthCheck: {healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000, protocol: http, path: /}}], serviceDiscovery: {dns: {hostname: h}}}`},
-		"a gateway with AWS's certificate":      {"VirtualGateway", `{listeners: [{portMapping: {port: 443, protocol: http}, tls: {mode: STRICT, certificate: {acm: {certificateARN: "arn:aws:acm:eu-west-1:1:certificate/x"}}}}]}`},
-		"a gateway route of a port":             {"GatewayRoute", `{httpRoute: {match: {prefix: /, port: 9000}, action: {target: {port: 80, virtualService: {virtualServiceRef: {name: later}}}}}}`},
-		"a gateway route of a host":             {"GatewayRoute", `{grpcRoute: {match: {hostname: {suffix: .example.com}}, action: {target: {virtualService: {virtualServiceRef: {name: later}}}}}}`},
-		"a group of all services":               {"BackendGroup", `{virtualservices: [{name: "*"}]}`},
-		"a Mesh that somebody else owns":        {"Mesh", `{meshOwner: "111122223333"}`},
-		"an expression of the allowed length":   {"VirtualRouter", `{listeners: [{portMapping: {port: 80, protocol: http}}], routes: [{name: a, httpRoute: {match: {path: {regex: "/(?:ab){1000}"}}, action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}}}]}`},
-		"a host name with a dot at its end":     {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}}], serviceDiscovery: {dns: {hostname: h.example.com.}}}`},
-		"the same service by name and by ARN":   {"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: a}}}, {virtualService: {virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/a.ns"}}]}`},
-		"a reference and an ARN, which it wins": {"VirtualService", `{provider: {virtualNode: {virtualNodeRef: {name: a}, virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualNode/a_ns"}}}`},
+		"missing provider":                    {"VirtualService", `{provider: {virtualRouter: {virtualRouterRef: {name: later}}}}`},
+		"missing backend":                     {"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: later}}}]}`},
+		"missing Mesh":                        {"VirtualNode", `{meshRef: {name: gone, uid: u}}`},
+		"all weights 0":                       {"VirtualRouter", `{listeners: [{portMapping: {port: 80, protocol: tcp}}], routes: [{name: a, tcpRoute: {action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 0}]}}}]}`},
+		"router without listeners":            {"VirtualRouter", `{}`},
+		"service without a provider":          {"VirtualService", `{}`},
+		"method without a service":            {"VirtualRouter", `{routes: [{name: a, grpcRoute: {match: {methodName: m}, action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}}}]}`},
+		"timeout of another protocol":         {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, timeout: {tcp: {idle: {unit: s, value: 1}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
+		"connection pool of another protocol": {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {tcp: {maxConnections: 1}}}], serviceDiscovery: {dns: {hostname: h}}}`},
+		"ACM certificate":                     {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: STRICT, certificate: {acm: {certificateARN: "arn:aws:acm:eu-west-1:1:certificate/x"}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
+		"ACM certificate authority":           {"VirtualNode", `{backendDefaults: {clientPolicy: {tls: {validation: {trust: {acm: {certificateAuthorityARNs: ["arn:aws:acm-pca:eu-west-1:1:certificate-authority/x"]}}}}}}}`},
+		"SDS certificate":                     {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: PERMISSIVE, certificate: {sds: {secretName: "spiffe://m/n"}}, validation: {trust: {sds: {secretName: "spiffe://m"}}}}}], serviceDiscovery: {dns: {hostname: h}}}`},
+		"dns and awsCloudMap":                 {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}}], serviceDiscovery: {dns: {hostname: h}, awsCloudMap: {namespaceName: a, serviceName: b}}}`},
+		"groups, health checks, logging":      {"VirtualNode", `{backendGroups: [{name: g}], logging: {accessLog: {file: {path: /dev/stdout}}}, listeners: [{portMapping: {port: 80, protocol: http}, healthCheck: {healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000, protocol: http, path: /}}], serviceDiscovery: {dns: {hostname: h}}}`},
+		"gateway with ACM certificate":        {"VirtualGateway", `{listeners: [{portMapping: {port: 443, protocol: http}, tls: {mode: STRICT, certificate: {acm: {certificateARN: "arn:aws:acm:eu-west-1:1:certificate/x"}}}}]}`},
+		"gateway route with a port":           {"GatewayRoute", `{httpRoute: {match: {prefix: /, port: 9000}, action: {target: {port: 80, virtualService: {virtualServiceRef: {name: later}}}}}}`},
+		"gateway route with a host":           {"GatewayRoute", `{grpcRoute: {match: {hostname: {suffix: .example.com}}, action: {target: {virtualService: {virtualServiceRef: {name: later}}}}}}`},
+		"group of all services":               {"BackendGroup", `{virtualservices: [{name: "*"}]}`},
+		"Mesh with an owner":                  {"Mesh", `{meshOwner: "111122223333"}`},
+		"long regular expression":             {"VirtualRouter", `{listeners: [{portMapping: {port: 80, protocol: http}}], routes: [{name: a, httpRoute: {match: {path: {regex: "/(?:ab){1000}"}}, action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}}}]}`},
+		"host name with a trailing dot":       {"VirtualNode", `{listeners: [{portMapping: {port: 80, protocol: http}}], serviceDiscovery: {dns: {hostname: h.example.com.}}}`},
+		"same service by name and ARN":        {"VirtualNode", `{backends: [{virtualService: {virtualServiceRef: {name: a}}}, {virtualService: {virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/a.ns"}}]}`},
+		"reference and ARN":                   {"VirtualService", `{provider: {virtualNode: {virtualNodeRef: {name: a}, virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualNode/a_ns"}}}`},
 	} {
-		if err := appmesh.ValidateCreate(object(t, c[0], c[1])); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := appmesh.ValidateCreate(object(t, c[0], c[1])); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
-// TestValidateUpdateAcceptsExistingFaults changes objects that were taken in worse times.
-func TestValidateUpdateAcceptsExistingFaults(t *testing.T) {
+// An update of an invalid object is accepted if it adds no errors.
+func TestValidateUpdateAcceptsExistingErrors(t *testing.T) {
 	const (
 		to    = `action: {weightedTargets: [{virtualNodeRef: {name: n1}, weight: 1}]}`
 		two   = `{name: two, httpRoute: {match: {prefix: /}, ` + to + `}, tcpRoute: {` + to + `}}`
@@ -69,24 +70,26 @@ func TestValidateUpdateAcceptsExistingFaults(t *testing.T) {
 		good  = `{name: good, httpRoute: {match: {prefix: /good}, ` + to + `}}`
 	)
 	for name, c := range map[string]struct{ before, after, denied string }{
-		"nothing changes":               {two + `, ` + none, two + `, ` + none, ""},
-		"a good route comes":            {two, good + `, ` + two, ""},
-		"one of two faults is mended":   {two + `, ` + none + `, ` + regex, none + `, ` + regex, ""},
-		"a fault gets another place":    {good + `, ` + none, none + `, ` + good, ""},
-		"a fault of another kind comes": {none, none + `, ` + regex, "spec.routes[1].httpRoute.match.path.regex"},
-		"one more of the same kind":     {none, none + `, {name: nothing}`, "spec.routes[1]"},
+		"no change":               {two + `, ` + none, two + `, ` + none, ""},
+		"valid route added":       {two, good + `, ` + two, ""},
+		"one of two errors fixed": {two + `, ` + none + `, ` + regex, none + `, ` + regex, ""},
+		"invalid route moved":     {good + `, ` + none, none + `, ` + good, ""},
+		"other error added":       {none, none + `, ` + regex, "spec.routes[1].httpRoute.match.path.regex"},
+		"same error added":        {none, none + `, {name: nothing}`, "spec.routes[1]"},
 	} {
-		before, after := object(t, "VirtualRouter",
-			`{routes: [`+c.before+`]}`), object(t, "VirtualRouter", `{routes: [`+c.after+`]}`)
-		err := appmesh.ValidateUpdate(before, after)
-		var refusal *dialect.Refusal
-		switch {
-		case c.denied == "" && err != nil:
-			t.Errorf("%s: %v", name, err)
-		case c.denied != "" &&
-			(!errors.As(err, &refusal) || len(refusal.Findings) != 1 || refusal.Findings[0].Path != c.denied):
-			t.Errorf("%s: got %v, want %s alone", name, err, c.denied)
-		}
+		t.Run(name, func(t *testing.T) {
+			before, after := object(t, "VirtualRouter",
+				`{routes: [`+c.before+`]}`), object(t, "VirtualRouter", `{routes: [`+c.after+`]}`)
+			err := appmesh.ValidateUpdate(before, after)
+			var refusal *dialect.Refusal
+			switch {
+			case c.denied == "" && err != nil:
+				t.Error(err)
+			case c.denied != "" &&
+				(!errors.As(err, &refusal) || len(refusal.Findings) != 1 || refusal.Findings[0].Path != c.denied):
+				t.Errorf("got %v, want %s only", err, c.denied)
+			}
+		})
 	}
 	bad := object(t, "VirtualRouter", `{routes: [`+none+`]}`)
 	freed := object(t, "VirtualRouter", `{routes: [`+none+`]}`)
@@ -97,12 +100,12 @@ func TestValidateUpdateAcceptsExistingFaults(t *testing.T) {
 	}
 }
 
-// TestRefusalEqualsStatusFindings compares the two: there is one list of rules.
+// Admission and status have the same findings: there is one list of rules.
 func TestRefusalEqualsStatusFindings(t *testing.T) {
 	o := object(t, "VirtualService", `{awsName: "http://s", provider: {virtualNode: {}}}`)
 	var refusal *dialect.Refusal
 	if err := appmesh.ValidateCreate(o); !errors.As(err, &refusal) {
-		t.Fatalf("answered with %v", err)
+		t.Fatalf("got error %v, want a Refusal", err)
 	}
 	mesh := object(t, "Mesh", `{namespaceSelector: {}}`)
 	mesh.SetNamespace("")
@@ -115,22 +118,23 @@ func TestRefusalEqualsStatusFindings(t *testing.T) {
 		}
 	}
 	if !slices.Equal(own, refusal.Findings) {
-		t.Errorf("admission says\n%s\nthe status would say\n%s", asText(refusal.Findings), asText(own))
+		t.Errorf("admission:\n%s\nstatus:\n%s", asText(refusal.Findings), asText(own))
 	}
 }
 
-// TestValidateWithGenerateName has objects that the API server has yet to name.
 func TestValidateWithGenerateName(t *testing.T) {
 	for kind, spec := range map[string]string{"VirtualService": `{}`, "VirtualNode": `{}`, "VirtualRouter": `{}`} {
-		o := object(t, kind, spec)
-		o.SetName("")
-		o.SetGenerateName("x-")
-		if err := appmesh.ValidateCreate(o); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-		o.SetGenerateName(strings.Repeat("x", 260))
-		if err := appmesh.ValidateCreate(o); err == nil {
-			t.Errorf("%s: a name of 265 characters was taken", kind)
-		}
+		t.Run(kind, func(t *testing.T) {
+			o := object(t, kind, spec)
+			o.SetName("")
+			o.SetGenerateName("x-")
+			if err := appmesh.ValidateCreate(o); err != nil {
+				t.Error(err)
+			}
+			o.SetGenerateName(strings.Repeat("x", 260))
+			if err := appmesh.ValidateCreate(o); err == nil {
+				t.Error("a name of 265 characters is accepted")
+			}
+		})
 	}
 }

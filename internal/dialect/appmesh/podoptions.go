@@ -16,13 +16,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The defaults of App Mesh: ssh and the cloud's metadata service are not captured.
+// Defaults of App Mesh: SSH and the instance metadata service of the cloud are not captured.
 var (
 	defaultIgnoredPorts = []int{22}
 	defaultIgnoredIPs   = []string{"169.254.169.254"}
 )
 
-// PodOptions reads the annotations of a pod that is an instance of a workload. Errors name the annotation.
+// PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
 func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
 		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
@@ -60,22 +60,22 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 	return o, nil
 }
 
-// annotationWarnings are about annotations that App Mesh acted on and Anymesh does not.
+// annotationWarnings returns warnings for annotations that App Mesh supported and Anymesh does not.
 func annotationWarnings(pod *corev1.Pod) []string {
 	var out []string
 	for _, a := range []struct{ key, value, text string }{
-		{"appmeshCNI", "enabled", "an init container sets the pod's packet rules, not a CNI plugin"},
+		{"appmeshCNI", "enabled", "packet rules are set by an init container, not by a CNI plugin"},
 		{"preview", "enabled", "there is no preview channel"},
-		{"xrayAgentConfigMount", "", "there is no X-Ray agent in the pod"},
+		{"xrayAgentConfigMount", "", "the pod has no X-Ray agent"},
 	} {
 		if value, ok := pod.Annotations[prefix+a.key]; ok && (a.value == "" || strings.EqualFold(value, a.value)) {
-			out = append(out, fmt.Sprintf("annotation %s%s is not honored: %s", prefix, a.key, a.text))
+			out = append(out, fmt.Sprintf("annotation %s%s is not supported: %s", prefix, a.key, a.text))
 		}
 	}
 	return out
 }
 
-// list splits at commas and drops blanks.
+// list splits at commas and removes empty items.
 func list(value string) []string {
 	var out []string
 	for _, item := range strings.Split(value, ",") {
@@ -92,7 +92,7 @@ func intoPorts(into *[]int) func(string) error {
 		for _, item := range list(value) {
 			port, err := strconv.ParseUint(item, 10, 16)
 			if err != nil || port == 0 {
-				return fmt.Errorf("%q is no port from 1 to 65535", item)
+				return fmt.Errorf("%q is not a port from 1 to 65535", item)
 			}
 			ports = append(ports, int(port))
 		}
@@ -117,7 +117,7 @@ func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(stri
 	return func(value string) error {
 		quantity, err := resource.ParseQuantity(value)
 		if err != nil {
-			return fmt.Errorf("%q is no quantity: %w", value, err)
+			return fmt.Errorf("%q is not a quantity: %w", value, err)
 		}
 		if *into == nil {
 			*into = corev1.ResourceList{}
@@ -155,7 +155,7 @@ func intoEnv(into *[]corev1.EnvVar, value string) error {
 func intoEnvJSON(into *[]corev1.EnvVar, value string) error {
 	var list []map[string]string
 	if err := json.Unmarshal([]byte(value), &list); err != nil {
-		return fmt.Errorf("no JSON list of objects with string values: %w", err)
+		return fmt.Errorf("not a JSON list of objects with string values: %w", err)
 	}
 	for _, m := range list {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

@@ -12,7 +12,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// unsupportedField is a field that asks for something that Anymesh does not do yet.
+// unsupportedField is a field that Anymesh does not implement.
 type unsupportedField struct {
 	path string
 	set  bool
@@ -59,22 +59,22 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 
 func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
-// addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its
-// whole spec, and those about what App Mesh refused of it.
+// addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and
+// the findings of exceeded limits.
 func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
 	incremental.AddRule(g, kind, store.Of[T](objects),
 		func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
 			t, o := &translator{task, r}, all[0]
 			at := originOf(kind, o)
-			if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
+			if mesh, finding := t.meshOf(at, *meshRefField(o)); finding == nil {
 				t.out.Members.Emit(task, at.Object, mesh)
 			}
 			if isDeleting(o) {
 				return
 			}
 			t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
-			if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
-				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+			if text := nameError(kind, AWSName(o)); text != "" && awsNameField(o) != nil {
+				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
 			}
 			if gateway, is := any(o).(*api.VirtualGateway); is {
 				t.checkGatewayLimits(at, gateway.Spec)
