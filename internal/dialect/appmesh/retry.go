@@ -8,8 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// statusCodes are the status codes of the retry events, as in App Mesh. The lists are not complete classes: 509 is
-// not retried, 409 is.
+// statusCodes are the status codes of the retry events, as in App Mesh. They are not complete classes: server-error
+// excludes 509, and client-error is 409 only.
 var statusCodes = map[api.HTTPRetryEvent][]uint16{
 	api.RetryServerError:  {500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511},
 	api.RetryGatewayError: {502, 503, 504},

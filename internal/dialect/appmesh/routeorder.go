@@ -21,7 +21,7 @@ type prioritizedRoute struct {
 func sortRoutes(routes []prioritizedRoute) []model.Route {
 	slices.SortStableFunc(routes, func(a, b prioritizedRoute) int {
 		return cmp.Or(
-			cmp.Compare(rank(a.priority), rank(b.priority)),
+			cmp.Compare(priorityRank(a.priority), priorityRank(b.priority)),
 			cmp.Compare(pathRank(a.Match.Path.Kind), pathRank(b.Match.Path.Kind)),
 			cmp.Compare(len(b.Match.Path.Value), len(a.Match.Path.Value)),
 			cmp.Compare(conditionCount(b.Route), conditionCount(a.Route)),
@@ -35,7 +35,7 @@ func sortRoutes(routes []prioritizedRoute) []model.Route {
 	return out
 }
 
-func rank(priority *int64) int64 {
+func priorityRank(priority *int64) int64 {
 	if priority == nil {
 		return math.MaxInt64
 	}

@@ -19,8 +19,8 @@ import (
 // ReasonServed is the reason of a condition without findings. Every other reason is the code of a finding.
 const ReasonServed = "Served"
 
-// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most maxTexts findings of at
-// most maxText bytes each.
+// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most messageFindings findings of at
+// most findingBytes bytes each.
 const (
 	messageFindings = 8
 	findingBytes    = 4000
@@ -41,7 +41,7 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	})
 	*f.observed = new(object.GetGeneration())
 	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
-	withdrawARNs(f.arn, out)
+	removeOwnARNs(f.arn, out)
 	if mesh == "" {
 		return out
 	}
@@ -58,8 +58,8 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	return out
 }
 
-// withdrawARNs removes ARNs that Anymesh assigned, because they contain the mesh. It keeps other ARNs.
-func withdrawARNs(arn **string, object client.Object) {
+// removeOwnARNs removes ARNs that Anymesh assigned, because they contain the mesh. It keeps other ARNs.
+func removeOwnARNs(arn **string, object client.Object) {
 	if *arn != nil && strings.HasPrefix(**arn, arnPrefix) {
 		*arn = nil
 	}

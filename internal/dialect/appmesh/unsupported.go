@@ -19,10 +19,10 @@ type unsupportedField struct {
 }
 
 // reportUnsupported reports the fields that are set.
-func (t *translator) reportUnsupported(at model.Origin, asks []unsupportedField) {
-	for _, a := range asks {
-		if a.set {
-			t.report(at.At(a.path), model.CodeFieldNotImplemented, "this field is not implemented yet and has no effect")
+func (t *translator) reportUnsupported(at model.Origin, fields []unsupportedField) {
+	for _, f := range fields {
+		if f.set {
+			t.report(at.At(f.path), model.CodeFieldNotImplemented, "this field is not implemented yet and has no effect")
 		}
 	}
 }
@@ -32,7 +32,7 @@ func unsupportedInMesh(o *api.Mesh) []unsupportedField {
 }
 
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
-	asks := []unsupportedField{
+	fields := []unsupportedField{
 		{
 			"spec.backendDefaults.clientPolicy.tls",
 			o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy),
@@ -42,19 +42,19 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 	}
 	for i, l := range o.Spec.Listeners {
 		path := fmt.Sprintf("spec.listeners[%d].", i)
-		asks = append(asks,
+		fields = append(fields,
 			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
 			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
 			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil},
 			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
 	}
 	for i, b := range o.Spec.Backends {
-		asks = append(asks, unsupportedField{
+		fields = append(fields, unsupportedField{
 			fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i),
 			requestsTLS(b.VirtualService.ClientPolicy),
 		})
 	}
-	return asks
+	return fields
 }
 
 func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
