@@ -15,7 +15,7 @@ type conflictCase struct {
 	// objects are the manifests from old to young. The last one causes the findings. If it is deleted, or replaced by
 	// fixed, there are none; fixed may be empty.
 	objects []string
-	mended  string
+	fixed   string
 	// findings are formatted as "Severity Code Object path".
 	findings []string
 }
@@ -233,8 +233,8 @@ func TestConflictsAndReferences(t *testing.T) {
 					t.Errorf("after the deletion: %s", text)
 				}
 			}
-			if c.mended != "" {
-				if remaining := findingsOf(append(slices.Clone(before), c.mended)); len(remaining) > 0 {
+			if c.fixed != "" {
+				if remaining := findingsOf(append(slices.Clone(before), c.fixed)); len(remaining) > 0 {
 					t.Errorf("after the fix: %s", strings.Join(remaining, "\n"))
 				}
 			}

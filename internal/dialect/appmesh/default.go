@@ -70,14 +70,14 @@ func DefaultUpdate(object client.Object, s ValidationContext) {
 // absent.
 func defaultFamily(mesh *api.Mesh, ipv6 bool) {
 	d := mesh.Spec.MeshServiceDiscovery
-	stated := d != nil && d.IPPreference != nil
+	set := d != nil && d.IPPreference != nil
 	switch {
 	case ipv6:
 		if d == nil {
 			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{}
 		}
 		mesh.Spec.MeshServiceDiscovery.IPPreference = new(api.IPv6Only)
-	case stated:
+	case set:
 		d.IPPreference = new(api.IPv4Only)
 	}
 }

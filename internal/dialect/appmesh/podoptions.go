@@ -32,27 +32,27 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 		},
 	}
 	for _, a := range []struct {
-		key  string
-		into func(string) error
+		key   string
+		parse func(string) error
 	}{
-		{"ports", intoPorts(&o.InboundPorts)},
-		{"egressIgnoredPorts", intoPorts(&o.OutboundPortExclusions)},
-		{"egressIgnoredIPs", func(v string) error { return intoPrefixes(&o.OutboundIPExclusions, v) }},
+		{"ports", setPorts(&o.InboundPorts)},
+		{"egressIgnoredPorts", setPorts(&o.OutboundPortExclusions)},
+		{"egressIgnoredIPs", func(v string) error { return setPrefixes(&o.OutboundIPExclusions, v) }},
 		{"ipv6", func(v string) error { o.IPv6 = !strings.EqualFold(v, "disabled"); return nil }},
-		{"cpuRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceCPU)},
-		{"memoryRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceMemory)},
-		{"cpuLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceCPU)},
-		{"memoryLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
-		{"secretMounts", func(v string) error { return intoMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
-		{"volumeMounts", func(v string) error { return intoMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
-		{"sidecarEnv", func(v string) error { return intoEnv(&o.Env, v) }},
-		{"sidecarEnvJson", func(v string) error { return intoEnvJSON(&o.Env, v) }},
+		{"cpuRequest", setQuantity(&o.Resources.Requests, corev1.ResourceCPU)},
+		{"memoryRequest", setQuantity(&o.Resources.Requests, corev1.ResourceMemory)},
+		{"cpuLimit", setQuantity(&o.Resources.Limits, corev1.ResourceCPU)},
+		{"memoryLimit", setQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
+		{"secretMounts", func(v string) error { return addMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
+		{"volumeMounts", func(v string) error { return addMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
+		{"sidecarEnv", func(v string) error { return addEnv(&o.Env, v) }},
+		{"sidecarEnvJson", func(v string) error { return addEnvJSON(&o.Env, v) }},
 	} {
 		value, ok := pod.Annotations[prefix+a.key]
 		if !ok {
 			continue
 		}
-		if err := a.into(value); err != nil {
+		if err := a.parse(value); err != nil {
 			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
 	}
@@ -75,8 +75,8 @@ func annotationWarnings(pod *corev1.Pod) []string {
 	return out
 }
 
-// list splits at commas and removes empty items.
-func list(value string) []string {
+// splitList splits at commas and removes empty items.
+func splitList(value string) []string {
 	var out []string
 	for _, item := range strings.Split(value, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -86,10 +86,10 @@ func list(value string) []string {
 	return out
 }
 
-func intoPorts(into *[]int) func(string) error {
+func setPorts(into *[]int) func(string) error {
 	return func(value string) error {
 		var ports []int
-		for _, item := range list(value) {
+		for _, item := range splitList(value) {
 			port, err := strconv.ParseUint(item, 10, 16)
 			if err != nil || port == 0 {
 				return fmt.Errorf("%q is not a port from 1 to 65535", item)
@@ -101,9 +101,9 @@ func intoPorts(into *[]int) func(string) error {
 	}
 }
 
-func intoPrefixes(into *[]string, value string) error {
+func setPrefixes(into *[]string, value string) error {
 	*into = nil
-	for _, item := range list(value) {
+	for _, item := range splitList(value) {
 		_, addrErr := netip.ParseAddr(item)
 		if _, err := netip.ParsePrefix(item); err != nil && addrErr != nil {
 			return fmt.Errorf("%q is neither an IP address nor a CIDR range", item)
@@ -113,7 +113,7 @@ func intoPrefixes(into *[]string, value string) error {
 	return nil
 }
 
-func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
+func setQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
 	return func(value string) error {
 		quantity, err := resource.ParseQuantity(value)
 		if err != nil {
@@ -127,8 +127,8 @@ func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(stri
 	}
 }
 
-func intoMounts(into *[]dialect.Mount, value, annotation string) error {
-	for _, item := range list(value) {
+func addMounts(into *[]dialect.Mount, value, annotation string) error {
+	for _, item := range splitList(value) {
 		name, path, ok := strings.Cut(item, ":")
 		name, path = strings.TrimSpace(name), strings.TrimSpace(path)
 		if !ok || name == "" || !strings.HasPrefix(path, "/") {
@@ -139,8 +139,8 @@ func intoMounts(into *[]dialect.Mount, value, annotation string) error {
 	return nil
 }
 
-func intoEnv(into *[]corev1.EnvVar, value string) error {
-	for _, item := range list(value) {
+func addEnv(into *[]corev1.EnvVar, value string) error {
+	for _, item := range splitList(value) {
 		name, v, ok := strings.Cut(item, "=")
 		name, v = strings.TrimSpace(name), strings.TrimSpace(v)
 		if !ok || name == "" || strings.Contains(v, "=") {
@@ -152,7 +152,7 @@ func intoEnv(into *[]corev1.EnvVar, value string) error {
 	return nil
 }
 
-func intoEnvJSON(into *[]corev1.EnvVar, value string) error {
+func addEnvJSON(into *[]corev1.EnvVar, value string) error {
 	var list []map[string]string
 	if err := json.Unmarshal([]byte(value), &list); err != nil {
 		return fmt.Errorf("not a JSON list of objects with string values: %w", err)

@@ -30,7 +30,7 @@ func (a precedence) compare(b precedence) int {
 }
 
 // isDeleting reports whether an object is removed from the model because it is being deleted, even if a finalizer
-// still keeps it. A Mesh is served until its members are deleted; Pods and Namespaces count until they are deleted.
+// still keeps it. Meshes, Pods and Namespaces count until they are deleted.
 func isDeleting(o client.Object) bool {
 	switch o.(type) {
 	case *api.Mesh, *corev1.Pod, *corev1.Namespace:

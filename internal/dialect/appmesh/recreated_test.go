@@ -48,8 +48,8 @@ func TestRecreatedObjectIsServed(t *testing.T) {
 	}
 }
 
-// All objects are recreated in random order, then members with a Mesh that was not replaced, then objects with a
-// conflict by age. The result is the same as before.
+// All objects are recreated in random order, then objects with a conflict by age, then members with a Mesh that was
+// not replaced. The result is the same as before.
 func TestRecreatedInAnyOrder(t *testing.T) {
 	for i, path := range caseFiles(t) {
 		c := readCase(t, path)
@@ -82,11 +82,11 @@ func TestOlderObjectWinsConflict(t *testing.T) {
 	const pod = `{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ns, labels: {app: a}}, status: {phase: Running, podIP: 10.0.0.1}}`
 	const listeners = "listeners: [{portMapping: {port: 80, protocol: http}}]"
 	for name, c := range map[string]struct {
-		rest       []string
-		older, old string // manifest and name
-		younger    string
-		new        string
-		code       string
+		rest             []string
+		older, olderName string
+		younger          string
+		youngerName      string
+		code             string
 	}{
 		"namespace of two Meshes":      {nil, aMesh, "Mesh /m", `{kind: Mesh, metadata: {name: n1}, spec: {namespaceSelector: {}}}`, "Mesh /n1", "MultipleMeshes spec.namespaceSelector"},
 		"Meshes with the same awsName": {nil, aMesh, "Mesh /m", `{kind: Mesh, metadata: {name: twin}, spec: {awsName: m}}`, "Mesh /twin", "NameConflict spec.awsName"},
@@ -126,12 +126,12 @@ func TestOlderObjectWinsConflict(t *testing.T) {
 						t.Errorf("findings of %s: %q, want %q", other, got, want)
 					}
 				}
-				expect(c.old, c.new)
-				s.recreate(c.old)
-				expect(c.new, c.old)
+				expect(c.olderName, c.youngerName)
+				s.recreate(c.olderName)
+				expect(c.youngerName, c.olderName)
 				compareResults(t, reversed.result(), s.result())
-				s.recreate(c.new)
-				expect(c.old, c.new)
+				s.recreate(c.youngerName)
+				expect(c.olderName, c.youngerName)
 				compareResults(t, want, s.result())
 			})
 		}

@@ -103,23 +103,23 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 // backends resolves the backends of a VirtualNode. Two references to one service are one backend.
 func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	var out []model.Backend
-	written, reached := map[string]int{}, map[string]bool{}
+	indexes, added := map[string]int{}, map[string]bool{}
 	for i, b := range m.object.Spec.Backends {
 		at := m.origin.At(fmt.Sprintf("spec.backends[%d].virtualService", i))
 		if key := backendKey(m.object.Namespace, b); key != "" {
-			if first, again := written[key]; again {
+			if first, duplicate := indexes[key]; duplicate {
 				t.report(at, model.CodeInvalidField, "spec.backends[%d] has the same VirtualService", first)
 				continue
 			}
-			written[key] = i
+			indexes[key] = i
 		}
 		vs := b.VirtualService
 		target, found := resolve(t, t.services, m.key.Mesh,
 			serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
-		if !found || reached[target.key.Name] {
+		if !found || added[target.key.Name] {
 			continue
 		}
-		reached[target.key.Name] = true
+		added[target.key.Name] = true
 		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
 	}
 	return out

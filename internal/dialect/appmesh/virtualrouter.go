@@ -33,7 +33,7 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	names := map[string]int{}
 	for i, r := range m.object.Spec.Routes {
 		at := m.origin.At(fmt.Sprintf("spec.routes[%d]", i))
-		if first, again := names[r.Name]; again {
+		if first, duplicate := names[r.Name]; duplicate {
 			t.report(at.At(at.Path+".name"), model.CodeInvalidField,
 				"spec.routes[%d] has the same name %q; this route is not served", first, r.Name)
 			continue
@@ -43,7 +43,7 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 		if text := nameError(api.KindVirtualRouter, r.Name); text != "" {
 			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", text)
 		}
-		if route, ok := t.route(m.key.Mesh, at, r); ok && t.reachable(route, router.Ports) {
+		if route, ok := t.route(m.key.Mesh, at, r); ok && t.hasListener(route, router.Ports) {
 			t.reportMissingPort(route, router.Ports)
 			routes = append(routes, prioritizedRoute{route, r.Priority})
 		}
@@ -102,11 +102,11 @@ func (t *translator) tcpRoute(mesh string, at model.Origin, name string, r *api.
 	return model.Route{Name: name, Port: port, Protocol: model.TCP, Action: action, Origin: at}, ok
 }
 
-// reachable reports a route that no listener matches.
-func (t *translator) reachable(r model.Route, ports []model.RouterPort) bool {
-	fits := func(p model.RouterPort) bool { return p.Protocol == r.Protocol && (r.Port == 0 || r.Port == p.Port) }
+// hasListener reports whether a listener matches a route, and adds a finding if none does.
+func (t *translator) hasListener(r model.Route, ports []model.RouterPort) bool {
+	matches := func(p model.RouterPort) bool { return p.Protocol == r.Protocol && (r.Port == 0 || r.Port == p.Port) }
 	switch {
-	case len(ports) == 0 || slices.ContainsFunc(ports, fits):
+	case len(ports) == 0 || slices.ContainsFunc(ports, matches):
 		return true
 	case r.Port != 0:
 		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,

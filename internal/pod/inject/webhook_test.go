@@ -168,7 +168,7 @@ func post(t testing.TB, body []byte) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// FuzzWebhook sends any request body. There is always a response, and patches of allowed pods apply.
+// FuzzWebhook sends any request body. There is always a response, and a denial has a message.
 func FuzzWebhook(f *testing.F) {
 	good := review(f, asJSON(f, plainPod))
 	f.Add(good)
