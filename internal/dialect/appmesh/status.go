@@ -19,8 +19,8 @@ import (
 // ReasonServed is the reason of a condition without findings. Every other reason is the code of a finding.
 const ReasonServed = "Served"
 
-// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most messageFindings findings of at
-// most findingBytes bytes each.
+// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most messageFindings findings
+// of at most findingBytes bytes each.
 const (
 	messageFindings = 8
 	findingBytes    = 4000
