@@ -46,5 +46,5 @@ func (r *Refusal) Error() string {
 		}
 		faults = append(faults, at+": "+f.Text+" ["+string(f.Code)+"]")
 	}
-	return r.Findings[0].Object.String() + " cannot be served as it is written: " + strings.Join(faults, "; ")
+	return r.Findings[0].Object.String() + " is invalid: " + strings.Join(faults, "; ")
 }

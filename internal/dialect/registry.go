@@ -15,8 +15,7 @@ var (
 	registry      = map[string]Dialect{}
 )
 
-// Register makes a dialect available. It panics on an empty name and on a second dialect of one name: both are
-// programming errors.
+// Register registers a dialect. It panics if the name is empty or already registered: both are programming errors.
 func Register(d Dialect) {
 	registryMutex.Lock()
 	defer registryMutex.Unlock()
@@ -44,21 +43,21 @@ func All() []Dialect {
 
 // Settings are the settings of all dialects.
 type Settings struct {
-	// TrustDomain of the identities of pods; empty means DefaultTrustDomain.
+	// TrustDomain is the trust domain of the pods' identities. The default is DefaultTrustDomain.
 	TrustDomain string
-	// Values holds the settings of each dialect by its name, as the chart value of that name has them.
+	// Values has the settings of each dialect by its name, in the format of the chart value with that name.
 	Values map[string]json.RawMessage
 }
 
 // Configurable is a dialect that has settings, or pods with identities.
 type Configurable interface {
-	// Configure gives the dialect with its settings. trustDomain is not empty; values is nil where there are none. Use
-	// Decode to read them.
+	// Configure returns the dialect with its settings. trustDomain is not empty. values may be nil; Decode reads
+	// them.
 	Configure(trustDomain string, values json.RawMessage) (Dialect, error)
 }
 
-// Configured lists the registered dialects with their settings, ordered by name. Values of a dialect that is not
-// registered or has no settings, and unknown fields, are errors.
+// Configured lists the registered dialects with their settings, ordered by name. Unknown fields are errors, and so
+// are values of a dialect that is not registered or has no settings.
 func Configured(s Settings) ([]Dialect, error) {
 	if s.TrustDomain == "" {
 		s.TrustDomain = DefaultTrustDomain
@@ -79,15 +78,15 @@ func Configured(s Settings) ([]Dialect, error) {
 	for _, name := range slices.Sorted(maps.Keys(s.Values)) {
 		if !configurable[name] {
 			return nil,
-				fmt.Errorf("settings of dialect %s: there is no dialect of this name that has settings; those that have are %s",
+				fmt.Errorf("settings of dialect %s: no such dialect with settings; dialects with settings: %s",
 					name, strings.Join(slices.Sorted(maps.Keys(configurable)), ", "))
 		}
 	}
 	return out, nil
 }
 
-// Decode reads the settings of a dialect into a struct that holds the defaults. Unknown fields are errors; nil leaves
-// the defaults.
+// Decode reads the settings of a dialect into a struct with the defaults. Unknown fields are errors. If values is
+// empty, the defaults stay.
 func Decode(values json.RawMessage, into any) error {
 	if len(values) == 0 {
 		return nil

@@ -28,7 +28,7 @@ func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
 			d.Rules(g, store.NewObjects(g), m)
 			g.Run()
 			if len(m.Snapshot().Meshes) > 0 || len(m.AllFindings()) > 0 {
-				t.Error("it makes something of nothing")
+				t.Error("the result for no objects is not empty")
 			}
 		})
 	}
@@ -58,7 +58,7 @@ func TestSettingsAreChecked(t *testing.T) {
 	for name, c := range map[string]struct{ values, want string }{
 		"defaults":        {`{}`, ""},
 		"known":           {`{"appmesh": {"defaultRetry": false}}`, ""},
-		"unknown dialect": {`{"appmash": {}}`, "settings of dialect appmash: there is no dialect of this name that has settings; those that have are appmesh"},
+		"unknown dialect": {`{"appmash": {}}`, "settings of dialect appmash: no such dialect with settings; dialects with settings: appmesh"},
 		"unknown field":   {`{"appmesh": {"retry": false}}`, `settings of dialect appmesh: json: unknown field "retry"`},
 		"wrong type":      {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
 	} {

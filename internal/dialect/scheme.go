@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// NewScheme makes a scheme with the kinds of Kubernetes and of the registered dialects. The caller may add others.
+// NewScheme returns a scheme with the kinds of Kubernetes and of the registered dialects. The caller may add others.
 func NewScheme() (*runtime.Scheme, error) {
 	scheme := runtime.NewScheme()
 	if err := clientgoscheme.AddToScheme(scheme); err != nil {
@@ -29,7 +29,7 @@ func NewScheme() (*runtime.Scheme, error) {
 	return scheme, nil
 }
 
-// kinds are those of Kubernetes and of the dialects that are registered now.
+// kinds are the kinds of Kubernetes and of the registered dialects.
 type kinds struct {
 	scheme        *runtime.Scheme
 	clusterScoped map[schema.GroupKind]bool
@@ -74,7 +74,7 @@ func sharedKinds() (kinds, error) {
 	return get()
 }
 
-// Scheme gives a scheme as NewScheme makes it, which must not be changed.
+// Scheme returns a shared scheme like that of NewScheme. It must not be changed.
 func Scheme() (*runtime.Scheme, error) {
 	k, err := sharedKinds()
 	return k.scheme, err
@@ -87,8 +87,8 @@ func ClusterScoped(kind schema.GroupKind) bool {
 	return err == nil && k.clusterScoped[kind]
 }
 
-// RefOf names an object of a registered dialect's kinds or of Kubernetes. The kind of another object is the name of its
-// Go type.
+// RefOf returns the reference of an object of a registered dialect or of Kubernetes. For other objects, the kind is
+// the name of the Go type.
 func RefOf(o client.Object) model.ObjectRef {
 	ref := model.ObjectRef{Kind: reflect.TypeOf(o).Elem().Name(), Namespace: o.GetNamespace(), Name: o.GetName()}
 	if scheme, err := Scheme(); err == nil {
@@ -99,8 +99,8 @@ func RefOf(o client.Object) model.ObjectRef {
 	return ref
 }
 
-// Kinds gives an empty object of each kind that dialects read, each once, and of Service: package store takes the
-// addresses of services from it.
+// Kinds returns an empty object of each kind that dialects read, without duplicates, and of Service: package store reads
+// the addresses of services from it.
 func Kinds(dialects []Dialect) []client.Object {
 	out := []client.Object{&corev1.Service{}}
 	seen := map[reflect.Type]bool{reflect.TypeFor[*corev1.Service](): true}
@@ -115,7 +115,7 @@ func Kinds(dialects []Dialect) []client.Object {
 	return out
 }
 
-// OwnKinds gives an empty object of each kind that is the dialect's own: all but Kubernetes' built-in ones.
+// OwnKinds returns an empty object of each kind of a dialect that is not built into Kubernetes.
 func OwnKinds(d interface{ Kinds() []client.Object }) []client.Object {
 	var out []client.Object
 	for _, kind := range d.Kinds() {
@@ -126,7 +126,7 @@ func OwnKinds(d interface{ Kinds() []client.Object }) []client.Object {
 	return out
 }
 
-// Definitions gives the CustomResourceDefinitions of dialects, in their order.
+// Definitions returns the CustomResourceDefinitions of dialects, in their order.
 func Definitions(dialects []Dialect) ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	var out []*apiextensionsv1.CustomResourceDefinition
 	for _, d := range dialects {

@@ -2,12 +2,13 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// BackendGroupSpec is what is wanted of a BackendGroup.
+// BackendGroupSpec is the desired state of a BackendGroup.
 type BackendGroupSpec struct {
-	// VirtualServices of the group; name "*" stands for all of a namespace. The JSON name is all lower case.
+	// VirtualServices are the members of the group. The name "*" selects all VirtualServices of a namespace. The JSON
+	// name is lower case.
 	// +optional
 	VirtualServices []VirtualServiceReference `json:"virtualservices,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
@@ -15,7 +16,7 @@ type BackendGroupSpec struct {
 // BackendGroupStatus is empty.
 type BackendGroupStatus struct{}
 
-// BackendGroup is a set of VirtualServices that VirtualNodes list as backends by one name.
+// BackendGroup is a named set of VirtualServices that VirtualNodes use as backends.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

@@ -5,19 +5,19 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Condition is one observation about an object; its type is one of the ...Active constants.
+// Condition is an observation about an object. Its type is one of the ...Active constants.
 type Condition struct {
-	// Type of the condition.
+	// Type is the type of the condition.
 	Type string `json:"type"`
 	// Status is True, False or Unknown.
 	Status corev1.ConditionStatus `json:"status"`
-	// LastTransitionTime is when the status last changed.
+	// LastTransitionTime is the time of the last change of the status.
 	// +optional
 	LastTransitionTime *metav1.Time `json:"lastTransitionTime,omitempty"`
-	// Reason is one word for machines: why the status is what it is.
+	// Reason is a machine-readable cause of the status, in one word.
 	// +optional
 	Reason string `json:"reason,omitempty"`
-	// Message says the same to people, naming the field at fault.
+	// Message is a human-readable cause of the status. It names the invalid field.
 	// +optional
 	Message string `json:"message,omitempty"`
 }

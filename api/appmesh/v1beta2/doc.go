@@ -1,11 +1,10 @@
-// Package v1beta2 holds the API types of group appmesh.k8s.aws, version v1beta2: Mesh, VirtualNode,
-// VirtualService, VirtualRouter, VirtualGateway, GatewayRoute and BackendGroup.
+// Package v1beta2 has the API types of group appmesh.k8s.aws, version v1beta2: Mesh, VirtualNode, VirtualService,
+// VirtualRouter, VirtualGateway, GatewayRoute and BackendGroup.
 //
-// In come the objects that users write; out go typed Go values with the released JSON names, value sets and
-// ranges. Nothing is defaulted here: defaults belong to admission (awsName, meshRef) and to the dialect (all else).
+// The types have the JSON names, enumerations and ranges of the released API. They set no defaults: admission
+// defaults awsName and meshRef, the dialect all other fields.
 //
 // The CustomResourceDefinitions in api/crds are generated from these types.
-//
 // +kubebuilder:object:generate=true
 // +groupName=appmesh.k8s.aws
 package v1beta2

@@ -4,17 +4,17 @@ package v1beta2
 // +kubebuilder:validation:Enum=s;ms
 type DurationUnit string
 
-// The two units.
+// Units of a Duration.
 const (
 	DurationSeconds      DurationUnit = "s"
 	DurationMilliseconds DurationUnit = "ms"
 )
 
-// Duration is a length of time, value times unit. Zero means "no limit" where a limit is asked for.
+// Duration is a length of time: value times unit. As a timeout, zero means no limit.
 type Duration struct {
-	// Unit is s or ms.
+	// Unit is s (seconds) or ms (milliseconds).
 	Unit DurationUnit `json:"unit"`
-	// Value in that unit, 0 or more.
+	// Value is the number of units, 0 or more.
 	// +kubebuilder:validation:Minimum=0
 	Value int64 `json:"value"`
 }

@@ -5,9 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// VirtualGatewayReference names the VirtualGateway of a GatewayRoute. Set at admission, never by users.
+// VirtualGatewayReference names the VirtualGateway of a GatewayRoute. Admission sets it; users must not.
 type VirtualGatewayReference struct {
-	// Namespace of the VirtualGateway; absent or empty means that of the GatewayRoute.
+	// Namespace of the VirtualGateway. The default is the namespace of the GatewayRoute.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the VirtualGateway.
@@ -16,223 +16,226 @@ type VirtualGatewayReference struct {
 	UID types.UID `json:"uid"`
 }
 
-// GatewayRouteSpec is what is wanted of a GatewayRoute: exactly one of the three kinds of route.
+// GatewayRouteSpec is the desired state of a GatewayRoute. Exactly one of grpcRoute, httpRoute and http2Route is
+// required.
 type GatewayRouteSpec struct {
-	// AWSName; absent or empty it becomes name_namespace. Immutable.
+	// AWSName is the name of the object in the mesh. The default is name_namespace. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// Priority, 0 (first) to 1000; absent sorts last.
+	// Priority is 0 (highest) to 1000. Routes without a priority have the lowest.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Priority *int64 `json:"priority,omitempty"`
-	// GRPCRoute for gRPC requests.
+	// GRPCRoute routes gRPC requests.
 	// +optional
 	GRPCRoute *GRPCGatewayRoute `json:"grpcRoute,omitempty"`
-	// HTTPRoute for HTTP/1 requests.
+	// HTTPRoute routes HTTP/1 requests.
 	// +optional
 	HTTPRoute *HTTPGatewayRoute `json:"httpRoute,omitempty"`
-	// HTTP2Route for HTTP/2 requests.
+	// HTTP2Route routes HTTP/2 requests.
 	// +optional
 	HTTP2Route *HTTPGatewayRoute `json:"http2Route,omitempty"`
-	// VirtualGatewayRef is the VirtualGateway. Read-only, set at admission.
+	// VirtualGatewayRef is the VirtualGateway of the GatewayRoute. Admission sets it; users must not.
 	// +optional
 	VirtualGatewayRef *VirtualGatewayReference `json:"virtualGatewayRef,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
 
-// GatewayRouteVirtualService names the VirtualService that a route leads to.
+// GatewayRouteVirtualService names the target VirtualService of a route.
 type GatewayRouteVirtualService struct {
-	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN
-	// wins.
+	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is required; the ARN
+	// takes precedence.
 	// +optional
 	VirtualServiceRef *VirtualServiceReference `json:"virtualServiceRef,omitempty"`
-	// VirtualServiceARN names it by its resource name.
+	// VirtualServiceARN is the resource name of the VirtualService.
 	// +optional
 	VirtualServiceARN *string `json:"virtualServiceARN,omitempty"`
 }
 
-// GatewayRouteTarget is where a route leads.
+// GatewayRouteTarget is the target of a route.
 type GatewayRouteTarget struct {
-	// VirtualService that answers.
+	// VirtualService is the VirtualService that receives the requests.
 	VirtualService GatewayRouteVirtualService `json:"virtualService"`
-	// Port of the VirtualService; needed when it has several.
+	// Port of the VirtualService. Required if the VirtualService has several ports.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// GatewayRouteHostnameMatch compares the host of a request: exactly one of the members.
+// GatewayRouteHostnameMatch matches the host of a request. Exactly one field is required.
 type GatewayRouteHostnameMatch struct {
-	// Exact host, 1 to 253 characters.
+	// Exact is the host, 1 to 253 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Exact *string `json:"exact,omitempty"`
-	// Suffix of the host, 1 to 253 characters.
+	// Suffix is a suffix of the host, 1 to 253 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=253
 	// +optional
 	Suffix *string `json:"suffix,omitempty"`
 }
 
-// RewriteDefault turns a default rewrite on or off.
+// RewriteDefault enables or disables a default rewrite.
 // +kubebuilder:validation:Enum=ENABLED;DISABLED
 type RewriteDefault string
 
-// The two settings; absent means ENABLED.
+// Values of RewriteDefault. The default is ENABLED.
 const (
 	RewriteEnabled  RewriteDefault = "ENABLED"
 	RewriteDisabled RewriteDefault = "DISABLED"
 )
 
-// GatewayRouteHostnameRewrite of the Host header.
+// GatewayRouteHostnameRewrite rewrites the Host header.
 type GatewayRouteHostnameRewrite struct {
-	// DefaultTargetHostname puts the VirtualService's name in its place unless DISABLED.
+	// DefaultTargetHostname replaces the host with the name of the VirtualService, unless it is DISABLED.
 	// +optional
 	DefaultTargetHostname *RewriteDefault `json:"defaultTargetHostname,omitempty"`
 }
 
-// GatewayRoutePrefixRewrite of the matched prefix.
+// GatewayRoutePrefixRewrite rewrites the matched prefix.
 type GatewayRoutePrefixRewrite struct {
-	// DefaultPrefix puts "/" in its place unless DISABLED; not beside value.
+	// DefaultPrefix replaces the prefix with "/", unless it is DISABLED. It excludes value.
 	// +optional
 	DefaultPrefix *RewriteDefault `json:"defaultPrefix,omitempty"`
-	// Value put in its place, 1 to 255 characters, beginning and ending with "/".
+	// Value replaces the prefix. It has 1 to 255 characters, and starts and ends with "/".
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Value *string `json:"value,omitempty"`
 }
 
-// GatewayRoutePathRewrite of the whole path.
+// GatewayRoutePathRewrite replaces the path.
 type GatewayRoutePathRewrite struct {
-	// Exact path put in its place, 1 to 255 characters.
+	// Exact is the new path, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Exact *string `json:"exact,omitempty"`
 }
 
-// HTTPGatewayRouteRewrite of a request before it enters the mesh; not prefix and path at once.
+// HTTPGatewayRouteRewrite rewrites requests before they enter the mesh. Prefix and path exclude each other.
 type HTTPGatewayRouteRewrite struct {
-	// Prefix rewrite.
+	// Prefix rewrites the matched prefix.
 	// +optional
 	Prefix *GatewayRoutePrefixRewrite `json:"prefix,omitempty"`
-	// Path rewrite.
+	// Path rewrites the path.
 	// +optional
 	Path *GatewayRoutePathRewrite `json:"path,omitempty"`
-	// Hostname rewrite.
+	// Hostname rewrites the host.
 	// +optional
 	Hostname *GatewayRouteHostnameRewrite `json:"hostname,omitempty"`
 }
 
-// HTTPGatewayRouteAction is where a request goes, and as what.
+// HTTPGatewayRouteAction forwards a request to a target and rewrites it.
 type HTTPGatewayRouteAction struct {
-	// Target that answers.
+	// Target receives the requests.
 	Target GatewayRouteTarget `json:"target"`
-	// Rewrite; absent means the defaults.
+	// Rewrite rewrites the requests. If it is absent, the default rewrites apply.
 	// +optional
 	Rewrite *HTTPGatewayRouteRewrite `json:"rewrite,omitempty"`
 }
 
-// HTTPGatewayRouteMatch is a conjunction of conditions; one of prefix, path and hostname is needed.
+// HTTPGatewayRouteMatch matches requests that fulfill all of its conditions. At least one of prefix, path and
+// hostname is required.
 type HTTPGatewayRouteMatch struct {
-	// Prefix of the path, compared as a plain string.
+	// Prefix is a prefix of the path, compared as a plain string.
 	// +optional
 	Prefix *string `json:"prefix,omitempty"`
-	// Path as a whole.
+	// Path matches the whole path.
 	// +optional
 	Path *PathMatch `json:"path,omitempty"`
-	// Hostname of the request.
+	// Hostname matches the host of the request.
 	// +optional
 	Hostname *GatewayRouteHostnameMatch `json:"hostname,omitempty"`
-	// Headers, all of them.
+	// Headers are conditions on headers. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Headers []HeaderMatch `json:"headers,omitempty"`
-	// QueryParameters, all of them.
+	// QueryParameters are conditions on query parameters. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	QueryParameters []QueryParameterMatch `json:"queryParameters,omitempty"`
-	// Method of the request.
+	// Method is the HTTP method of the request.
 	// +optional
 	Method *HTTPMethod `json:"method,omitempty"`
-	// Port of the VirtualGateway's listener that the request came to.
+	// Port is the port of the VirtualGateway's listener that received the request.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// HTTPGatewayRoute lets HTTP/1 or HTTP/2 requests in.
+// HTTPGatewayRoute routes HTTP/1 or HTTP/2 requests into the mesh.
 type HTTPGatewayRoute struct {
-	// Match says which requests.
+	// Match selects the requests.
 	Match HTTPGatewayRouteMatch `json:"match"`
-	// Action says where to.
+	// Action is the target of the route.
 	Action HTTPGatewayRouteAction `json:"action"`
 }
 
-// GRPCGatewayRouteRewrite of a gRPC request before it enters the mesh.
+// GRPCGatewayRouteRewrite rewrites gRPC requests before they enter the mesh.
 type GRPCGatewayRouteRewrite struct {
-	// Hostname rewrite.
+	// Hostname rewrites the host.
 	// +optional
 	Hostname *GatewayRouteHostnameRewrite `json:"hostname,omitempty"`
 }
 
-// GRPCGatewayRouteAction is where a gRPC request goes, and as what.
+// GRPCGatewayRouteAction forwards a gRPC request to a target and rewrites it.
 type GRPCGatewayRouteAction struct {
-	// Target that answers.
+	// Target receives the requests.
 	Target GatewayRouteTarget `json:"target"`
-	// Rewrite; absent means the defaults.
+	// Rewrite rewrites the requests. If it is absent, the default rewrites apply.
 	// +optional
 	Rewrite *GRPCGatewayRouteRewrite `json:"rewrite,omitempty"`
 }
 
-// GRPCGatewayRouteMatch is a conjunction of conditions; one of serviceName and hostname is needed.
+// GRPCGatewayRouteMatch matches requests that fulfill all of its conditions. At least one of serviceName and hostname
+// is required.
 type GRPCGatewayRouteMatch struct {
 	// ServiceName is the full name of the gRPC service.
 	// +optional
 	ServiceName *string `json:"serviceName,omitempty"`
-	// Hostname of the request.
+	// Hostname matches the host of the request.
 	// +optional
 	Hostname *GatewayRouteHostnameMatch `json:"hostname,omitempty"`
-	// Metadata entries, all of them.
+	// Metadata are conditions on metadata entries. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Metadata []HeaderMatch `json:"metadata,omitempty"`
-	// Port of the VirtualGateway's listener that the request came to.
+	// Port is the port of the VirtualGateway's listener that received the request.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// GRPCGatewayRoute lets gRPC requests in.
+// GRPCGatewayRoute routes gRPC requests into the mesh.
 type GRPCGatewayRoute struct {
-	// Match says which requests.
+	// Match selects the requests.
 	Match GRPCGatewayRouteMatch `json:"match"`
-	// Action says where to.
+	// Action is the target of the route.
 	Action GRPCGatewayRouteAction `json:"action"`
 }
 
-// GatewayRouteStatus is what was seen of a GatewayRoute.
+// GatewayRouteStatus is the observed state of a GatewayRoute.
 type GatewayRouteStatus struct {
-	// GatewayRouteARN is the resource name.
+	// GatewayRouteARN is the resource name of the GatewayRoute.
 	// +optional
 	GatewayRouteARN *string `json:"gatewayRouteARN,omitempty"`
-	// Conditions; one of type GatewayRouteActive.
+	// Conditions has one condition, of type GatewayRouteActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// GatewayRoute leads traffic from a VirtualGateway to a VirtualService.
+// GatewayRoute routes requests from a VirtualGateway to a VirtualService.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

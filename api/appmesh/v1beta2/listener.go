@@ -1,176 +1,178 @@
 package v1beta2
 
-// Listener takes inbound traffic of a VirtualNode on one port.
+// Listener accepts inbound traffic of a VirtualNode on one port.
 type Listener struct {
-	// PortMapping is the port and its protocol.
+	// PortMapping is the port and the protocol of the listener.
 	PortMapping PortMapping `json:"portMapping"`
-	// HealthCheck that clients run against this listener.
+	// HealthCheck is the active health check that clients perform.
 	// +optional
 	HealthCheck *HealthCheck `json:"healthCheck,omitempty"`
-	// OutlierDetection that clients apply to hosts of this listener.
+	// OutlierDetection is the outlier detection that clients perform for the hosts of this listener.
 	// +optional
 	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
-	// ConnectionPool limits what reaches the application.
+	// ConnectionPool limits the connections and requests to the application.
 	// +optional
 	ConnectionPool *VirtualNodeConnectionPool `json:"connectionPool,omitempty"`
-	// TLS of the listener.
+	// TLS is the TLS configuration of the listener.
 	// +optional
 	TLS *ListenerTLS `json:"tls,omitempty"`
-	// Timeout of requests and connections.
+	// Timeout has the timeouts of requests and connections.
 	// +optional
 	Timeout *ListenerTimeout `json:"timeout,omitempty"`
 }
 
-// HealthCheck is an active check.
+// HealthCheck is an active health check.
 type HealthCheck struct {
-	// HealthyThreshold is how many successes in a row make a host healthy, 2 to 10.
+	// HealthyThreshold is the number of consecutive successes until a host is healthy, 2 to 10.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10
 	HealthyThreshold int64 `json:"healthyThreshold"`
-	// IntervalMillis between checks, 5000 to 300000 ms.
+	// IntervalMillis is the interval of the checks, 5000 to 300000 ms.
 	// +kubebuilder:validation:Minimum=5000
 	// +kubebuilder:validation:Maximum=300000
 	IntervalMillis int64 `json:"intervalMillis"`
-	// Path that is asked for; http and http2 only.
+	// Path is the path of the request. Only for http and http2.
 	// +optional
 	Path *string `json:"path,omitempty"`
-	// Port that is checked; absent means the listener's.
+	// Port to check. The default is the port of the listener.
 	// +optional
 	Port *PortNumber `json:"port,omitempty"`
-	// Protocol of the check.
+	// Protocol is the protocol of the check.
 	Protocol PortProtocol `json:"protocol"`
-	// TimeoutMillis of one check, 2000 to 60000 ms.
+	// TimeoutMillis is the timeout of a check, 2000 to 60000 ms.
 	// +kubebuilder:validation:Minimum=2000
 	// +kubebuilder:validation:Maximum=60000
 	TimeoutMillis int64 `json:"timeoutMillis"`
-	// UnhealthyThreshold is how many failures in a row make a host unhealthy, 2 to 10.
+	// UnhealthyThreshold is the number of consecutive failures until a host is unhealthy, 2 to 10.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10
 	UnhealthyThreshold int64 `json:"unhealthyThreshold"`
 }
 
-// OutlierDetection ejects hosts that answer with server errors.
+// OutlierDetection ejects hosts that return server errors.
 type OutlierDetection struct {
-	// MaxServerErrors in a row before ejection, 1 or more.
+	// MaxServerErrors is the number of consecutive server errors until ejection, 1 or more.
 	// +kubebuilder:validation:Minimum=1
 	MaxServerErrors int64 `json:"maxServerErrors"`
-	// Interval between sweeps.
+	// Interval is the interval of the ejection analysis.
 	Interval Duration `json:"interval"`
-	// BaseEjectionDuration of a first ejection.
+	// BaseEjectionDuration is the duration of the first ejection.
 	BaseEjectionDuration Duration `json:"baseEjectionDuration"`
-	// MaxEjectionPercent of hosts that may be out at once, 0 to 100.
+	// MaxEjectionPercent is the maximum percentage of ejected hosts, 0 to 100.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	MaxEjectionPercent int64 `json:"maxEjectionPercent"`
 }
 
-// VirtualNodeConnectionPool limits a listener: one of the members.
+// VirtualNodeConnectionPool limits the connections and requests of a listener. Only one field may be set.
 type VirtualNodeConnectionPool struct {
-	// TCP limits.
+	// TCP limits connections.
 	// +optional
 	TCP *TCPConnectionPool `json:"tcp,omitempty"`
-	// HTTP limits.
+	// HTTP limits connections and pending requests.
 	// +optional
 	HTTP *HTTPConnectionPool `json:"http,omitempty"`
-	// HTTP2 limits.
+	// HTTP2 limits HTTP/2 requests.
 	// +optional
 	HTTP2 *HTTP2ConnectionPool `json:"http2,omitempty"`
-	// GRPC limits.
+	// GRPC limits gRPC requests.
 	// +optional
 	GRPC *GRPCConnectionPool `json:"grpc,omitempty"`
 }
 
-// TCPConnectionPool limits connections.
+// TCPConnectionPool limits TCP connections.
 type TCPConnectionPool struct {
-	// MaxConnections at once, 1 or more.
+	// MaxConnections is the maximum number of concurrent connections, 1 or more.
 	// +kubebuilder:validation:Minimum=1
 	MaxConnections int64 `json:"maxConnections"`
 }
 
-// HTTPConnectionPool limits connections and the queue behind them.
+// HTTPConnectionPool limits connections and pending requests.
 type HTTPConnectionPool struct {
-	// MaxConnections at once, 1 or more.
+	// MaxConnections is the maximum number of concurrent connections, 1 or more.
 	// +kubebuilder:validation:Minimum=1
 	MaxConnections int64 `json:"maxConnections"`
-	// MaxPendingRequests waiting for a connection, 1 or more; absent means no limit.
+	// MaxPendingRequests is the maximum number of requests that wait for a connection, 1 or more. The default is no
+	// limit.
 	// +kubebuilder:validation:Minimum=1
 	// +optional
 	MaxPendingRequests *int64 `json:"maxPendingRequests,omitempty"`
 }
 
-// HTTP2ConnectionPool limits requests.
+// HTTP2ConnectionPool limits HTTP/2 requests.
 type HTTP2ConnectionPool struct {
-	// MaxRequests at once, 1 or more.
+	// MaxRequests is the maximum number of concurrent requests, 1 or more.
 	// +kubebuilder:validation:Minimum=1
 	MaxRequests int64 `json:"maxRequests"`
 }
 
-// GRPCConnectionPool limits requests.
+// GRPCConnectionPool limits gRPC requests.
 type GRPCConnectionPool struct {
-	// MaxRequests at once, 1 or more.
+	// MaxRequests is the maximum number of concurrent requests, 1 or more.
 	// +kubebuilder:validation:Minimum=1
 	MaxRequests int64 `json:"maxRequests"`
 }
 
-// ListenerTLS is TLS as seen from a VirtualNode's listener.
+// ListenerTLS is the TLS configuration of a VirtualNode's listener.
 type ListenerTLS struct {
-	// Certificate that is shown to clients.
+	// Certificate is the server certificate.
 	Certificate ListenerTLSCertificate `json:"certificate"`
-	// Validation of client certificates.
+	// Validation configures the validation of client certificates.
 	// +optional
 	Validation *ListenerTLSValidation `json:"validation,omitempty"`
-	// Mode of the listener.
+	// Mode is the TLS mode of the listener.
 	Mode ListenerTLSMode `json:"mode"`
 }
 
-// ListenerTLSValidation says which client certificates are accepted.
+// ListenerTLSValidation configures the validation of client certificates.
 type ListenerTLSValidation struct {
-	// Trust is whom to believe.
+	// Trust is the trust bundle.
 	Trust ListenerTLSTrust `json:"trust"`
-	// SubjectAlternativeNames that the client must carry one of.
+	// SubjectAlternativeNames are the accepted names. The client certificate must have one of them.
 	// +optional
 	SubjectAlternativeNames *SubjectAlternativeNames `json:"subjectAlternativeNames,omitempty"`
 }
 
-// ListenerTLSTrust is whom a VirtualNode's listener believes: one of the members. ACM is not offered here.
+// ListenerTLSTrust is the trust bundle of a VirtualNode's listener. Only one field may be set. ACM is not available
+// here.
 type ListenerTLSTrust struct {
-	// File names a bundle in the sidecar's file system.
+	// File is a trust bundle in the file system of the sidecar.
 	// +optional
 	File *TLSFileTrust `json:"file,omitempty"`
-	// SDS names a bundle of a secret discovery service.
+	// SDS is a trust bundle of a secret discovery service.
 	// +optional
 	SDS *TLSSDSSecret `json:"sds,omitempty"`
 }
 
-// ListenerTimeout holds the timeouts for the listener's protocol.
+// ListenerTimeout has the timeouts for the protocol of the listener.
 type ListenerTimeout struct {
-	// TCP timeouts.
+	// TCP has the timeouts of a tcp listener.
 	// +optional
 	TCP *TCPTimeout `json:"tcp,omitempty"`
-	// HTTP timeouts.
+	// HTTP has the timeouts of an http listener.
 	// +optional
 	HTTP *HTTPTimeout `json:"http,omitempty"`
-	// HTTP2 timeouts.
+	// HTTP2 has the timeouts of an http2 listener.
 	// +optional
 	HTTP2 *HTTPTimeout `json:"http2,omitempty"`
-	// GRPC timeouts.
+	// GRPC has the timeouts of a grpc listener.
 	// +optional
 	GRPC *HTTPTimeout `json:"grpc,omitempty"`
 }
 
-// TCPTimeout of a connection.
+// TCPTimeout has the timeouts of TCP connections.
 type TCPTimeout struct {
-	// Idle time before a connection is closed.
+	// Idle is the time after which an idle connection is closed.
 	// +optional
 	Idle *Duration `json:"idle,omitempty"`
 }
 
-// HTTPTimeout of requests and connections; gRPC has the same two.
+// HTTPTimeout has the timeouts of HTTP and gRPC requests.
 type HTTPTimeout struct {
-	// PerRequest is the time for a whole request, retries included; absent means 15 s.
+	// PerRequest is the timeout of a request including its retries. The default is 15 s.
 	// +optional
 	PerRequest *Duration `json:"perRequest,omitempty"`
-	// Idle time before a stream is closed; absent means 300 s.
+	// Idle is the time after which an idle stream is closed. The default is 300 s.
 	// +optional
 	Idle *Duration `json:"idle,omitempty"`
 }

@@ -1,46 +1,46 @@
 package v1beta2
 
-// Logging says where proxies write their access log.
+// Logging configures the access log of proxies.
 type Logging struct {
-	// AccessLog of a VirtualNode or VirtualGateway.
+	// AccessLog is the access log of a VirtualNode or VirtualGateway.
 	// +optional
 	AccessLog *AccessLog `json:"accessLog,omitempty"`
 }
 
-// AccessLog has one sink: a file.
+// AccessLog is written to a file.
 type AccessLog struct {
-	// File that lines are appended to.
+	// File is the file to append to.
 	// +optional
 	File *FileAccessLog `json:"file,omitempty"`
 }
 
-// FileAccessLog is a file in the sidecar and the form of its lines.
+// FileAccessLog is an access log file in the sidecar.
 type FileAccessLog struct {
-	// Path of the file, 1 to 255 characters; /dev/stdout is usual.
+	// Path of the file, 1 to 255 characters, usually /dev/stdout.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Path string `json:"path"`
-	// Format of a line; absent means the text format of the proxy.
+	// Format of a log entry. The default is the text format of the proxy.
 	// +optional
 	Format *LoggingFormat `json:"format,omitempty"`
 }
 
-// LoggingFormat is json or text, one of the two.
+// LoggingFormat is the format of a log entry: either json or text.
 type LoggingFormat struct {
-	// JSON lists the members of the object written for each request.
+	// JSON lists the fields of a JSON log entry.
 	// +optional
 	JSON []JSONFormatEntry `json:"json,omitempty"`
-	// Text is the line, newline included.
+	// Text is the format string of a log entry, including the newline.
 	// +optional
 	Text *string `json:"text,omitempty"`
 }
 
-// JSONFormatEntry is one member of a JSON log line.
+// JSONFormatEntry is a field of a JSON log entry.
 type JSONFormatEntry struct {
-	// Key of the member.
+	// Key of the field.
 	// +kubebuilder:validation:MinLength=1
 	Key string `json:"key"`
-	// Value of the member, with the proxy's command operators.
+	// Value of the field, with command operators of the proxy.
 	// +kubebuilder:validation:MinLength=1
 	Value string `json:"value"`
 }

@@ -1,40 +1,40 @@
 package v1beta2
 
-// HeaderMatch is a condition on one header, or on one metadata entry of a gRPC request.
+// HeaderMatch is a condition on a header, or on a metadata entry of a gRPC request.
 type HeaderMatch struct {
 	// Name of the header, 1 to 50 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	Name string `json:"name"`
-	// Match of the value; absent means the header must be there.
+	// Match is the condition on the value. If it is absent, any value matches.
 	// +optional
 	Match *HeaderMatchMethod `json:"match,omitempty"`
-	// Invert turns the condition around.
+	// Invert negates the condition.
 	// +optional
 	Invert *bool `json:"invert,omitempty"`
 }
 
-// HeaderMatchMethod compares a value: exactly one of the members.
+// HeaderMatchMethod matches a value. Exactly one field is required.
 type HeaderMatchMethod struct {
-	// Exact value, 1 to 255 characters.
+	// Exact is the value, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Exact *string `json:"exact,omitempty"`
-	// Prefix of the value, 1 to 255 characters.
+	// Prefix is a prefix of the value, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Prefix *string `json:"prefix,omitempty"`
-	// Range that the value, read as a whole number, lies in.
+	// Range is a range of integers that contains the value.
 	// +optional
 	Range *MatchRange `json:"range,omitempty"`
-	// Regex for the whole value, 1 to 255 characters.
+	// Regex is a regular expression that matches the whole value, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Regex *string `json:"regex,omitempty"`
-	// Suffix of the value, 1 to 255 characters.
+	// Suffix is a suffix of the value, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
@@ -43,36 +43,36 @@ type HeaderMatchMethod struct {
 
 // MatchRange is the half-open range [start, end).
 type MatchRange struct {
-	// Start is the first number that matches.
+	// Start is the first number of the range.
 	Start int64 `json:"start"`
-	// End is the first number after it that does not.
+	// End is the first number after the range.
 	End int64 `json:"end"`
 }
 
-// QueryParameterMatch is a condition on one query parameter.
+// QueryParameterMatch is a condition on a query parameter.
 type QueryParameterMatch struct {
 	// Name of the parameter.
 	Name string `json:"name"`
-	// Match of the value; absent means the parameter must be there.
+	// Match is the condition on the value. If it is absent, any value matches.
 	// +optional
 	Match *QueryMatchMethod `json:"match,omitempty"`
 }
 
-// QueryMatchMethod compares the value of a query parameter.
+// QueryMatchMethod matches the value of a query parameter.
 type QueryMatchMethod struct {
-	// Exact value.
+	// Exact is the value.
 	// +optional
 	Exact *string `json:"exact,omitempty"`
 }
 
-// PathMatch compares a path: exactly one of the members.
+// PathMatch matches a path. Exactly one field is required.
 type PathMatch struct {
-	// Exact path, 1 to 255 characters.
+	// Exact is the path, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional
 	Exact *string `json:"exact,omitempty"`
-	// Regex for the whole path, 1 to 255 characters.
+	// Regex is a regular expression that matches the whole path, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	// +optional

@@ -2,17 +2,17 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// EgressFilterType says what happens to traffic for destinations that are no backends.
+// EgressFilterType is the policy for traffic to destinations that are not backends.
 // +kubebuilder:validation:Enum=ALLOW_ALL;DROP_ALL
 type EgressFilterType string
 
-// The filters; an absent filter is DROP_ALL.
+// Egress filter types. The default is DROP_ALL.
 const (
 	EgressAllowAll EgressFilterType = "ALLOW_ALL"
 	EgressDropAll  EgressFilterType = "DROP_ALL"
 )
 
-// EgressFilter of a mesh.
+// EgressFilter is the egress filter of a mesh.
 type EgressFilter struct {
 	// Type is ALLOW_ALL or DROP_ALL.
 	Type EgressFilterType `json:"type"`
@@ -22,52 +22,52 @@ type EgressFilter struct {
 // +kubebuilder:validation:Enum=IPv6_ONLY;IPv4_ONLY
 type IPPreference string
 
-// The families.
+// IP families.
 const (
 	IPv6Only IPPreference = "IPv6_ONLY"
 	IPv4Only IPPreference = "IPv4_ONLY"
 )
 
-// MeshServiceDiscovery holds service discovery settings of a mesh.
+// MeshServiceDiscovery has the service discovery settings of a mesh.
 type MeshServiceDiscovery struct {
-	// IPPreference; absent means either family.
+	// IPPreference is the IP family of the mesh. The default is both.
 	// +optional
 	IPPreference *IPPreference `json:"ipPreference,omitempty"`
 }
 
-// MeshSpec is what is wanted of a Mesh.
+// MeshSpec is the desired state of a Mesh.
 type MeshSpec struct {
-	// AWSName is the name of the mesh; absent or empty it becomes metadata.name. Immutable.
+	// AWSName is the name of the mesh. The default is metadata.name. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// NamespaceSelector says which namespaces' objects become members: absent none, {} all.
+	// NamespaceSelector selects the namespaces whose objects belong to the mesh: absent selects none, {} all.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// EgressFilter; absent means DROP_ALL.
+	// EgressFilter is the egress filter. The default is DROP_ALL.
 	// +optional
 	EgressFilter *EgressFilter `json:"egressFilter,omitempty"`
-	// MeshOwner is the account that shares the mesh; it becomes part of resource names.
+	// MeshOwner is the account that shares the mesh. It is a part of resource names.
 	// +optional
 	MeshOwner *string `json:"meshOwner,omitempty"`
-	// MeshServiceDiscovery settings.
+	// MeshServiceDiscovery has the service discovery settings.
 	// +optional
 	MeshServiceDiscovery *MeshServiceDiscovery `json:"meshServiceDiscovery,omitempty"`
 }
 
-// MeshStatus is what was seen of a Mesh.
+// MeshStatus is the observed state of a Mesh.
 type MeshStatus struct {
-	// MeshARN is the resource name.
+	// MeshARN is the resource name of the Mesh.
 	// +optional
 	MeshARN *string `json:"meshARN,omitempty"`
-	// Conditions; one of type MeshActive.
+	// Conditions has one condition, of type MeshActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// Mesh is a service mesh and the namespaces that belong to it.
+// Mesh is a service mesh and the selector of its namespaces.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:scope=Cluster

@@ -1,6 +1,6 @@
 package v1beta2
 
-// Condition types, exactly one a kind. Scripts wait for these strings, so they never change.
+// Condition types, one for each kind. They never change, because scripts wait for them.
 const (
 	MeshActive           = "MeshActive"
 	VirtualNodeActive    = "VirtualNodeActive"
@@ -10,7 +10,7 @@ const (
 	GatewayRouteActive   = "GatewayRouteActive"
 )
 
-// Finalizers that the released controller put on objects. Objects taken over from it still carry them.
+// Finalizers of the released controller. Objects that it created still have them.
 const (
 	FinalizerMeshMembers           = "finalizers.appmesh.k8s.aws/mesh-members"
 	FinalizerVirtualGatewayMembers = "finalizers.appmesh.k8s.aws/virtualgateway-members"

@@ -5,11 +5,11 @@ package v1beta2
 // +kubebuilder:validation:Maximum=65535
 type PortNumber int64
 
-// PortProtocol is what is spoken on a port of a VirtualNode or VirtualRouter.
+// PortProtocol is the protocol of a port of a VirtualNode or VirtualRouter.
 // +kubebuilder:validation:Enum=grpc;http;http2;tcp
 type PortProtocol string
 
-// The protocols. A VirtualGateway knows all but tcp.
+// Protocols of ports. A VirtualGateway supports all but tcp.
 const (
 	ProtocolGRPC  PortProtocol = "grpc"
 	ProtocolHTTP  PortProtocol = "http"
@@ -17,10 +17,10 @@ const (
 	ProtocolTCP   PortProtocol = "tcp"
 )
 
-// PortMapping is a port and what is spoken on it.
+// PortMapping is a port and its protocol.
 type PortMapping struct {
-	// Port that is listened on.
+	// Port number of the listener.
 	Port PortNumber `json:"port"`
-	// Protocol spoken there.
+	// Protocol of the port.
 	Protocol PortProtocol `json:"protocol"`
 }

@@ -2,17 +2,17 @@ package v1beta2
 
 import "k8s.io/apimachinery/pkg/types"
 
-// MeshReference names the Mesh that an object belongs to. Set at admission, never by users.
+// MeshReference names the Mesh of an object. Admission sets it; users must not.
 type MeshReference struct {
 	// Name of the Mesh.
 	Name string `json:"name"`
-	// UID of the Mesh; a Mesh deleted and made again under the same name is another Mesh.
+	// UID of the Mesh. A Mesh that is deleted and recreated has a new UID.
 	UID types.UID `json:"uid"`
 }
 
 // VirtualNodeReference names a VirtualNode.
 type VirtualNodeReference struct {
-	// Namespace of the VirtualNode; absent or empty means that of the object holding the reference.
+	// Namespace of the VirtualNode. The default is the namespace of the referring object.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the VirtualNode.
@@ -21,16 +21,16 @@ type VirtualNodeReference struct {
 
 // VirtualServiceReference names a VirtualService.
 type VirtualServiceReference struct {
-	// Namespace of the VirtualService; absent or empty means that of the object holding the reference.
+	// Namespace of the VirtualService. The default is the namespace of the referring object.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
-	// Name of the VirtualService. In a BackendGroup, "*" stands for all of the namespace.
+	// Name of the VirtualService. In a BackendGroup, "*" selects all VirtualServices of the namespace.
 	Name string `json:"name"`
 }
 
 // VirtualRouterReference names a VirtualRouter.
 type VirtualRouterReference struct {
-	// Namespace of the VirtualRouter; absent or empty means that of the object holding the reference.
+	// Namespace of the VirtualRouter. The default is the namespace of the referring object.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the VirtualRouter.

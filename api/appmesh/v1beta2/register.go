@@ -6,12 +6,12 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// GroupVersion is the one group and version that App Mesh objects were released under.
+// GroupVersion is the API group and version.
 var GroupVersion = schema.GroupVersion{Group: "appmesh.k8s.aws", Version: "v1beta2"}
 
 var schemeBuilder = runtime.NewSchemeBuilder(addKinds)
 
-// AddToScheme teaches a scheme the seven kinds and their lists.
+// AddToScheme adds the kinds and their lists to a scheme.
 var AddToScheme = schemeBuilder.AddToScheme
 
 func addKinds(scheme *runtime.Scheme) error {

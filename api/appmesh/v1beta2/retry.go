@@ -1,10 +1,10 @@
 package v1beta2
 
-// HTTPRetryEvent is an outcome of an HTTP request that is worth another try.
+// HTTPRetryEvent is an outcome of an HTTP request that is retried.
 // +kubebuilder:validation:Enum=server-error;gateway-error;client-error;stream-error
 type HTTPRetryEvent string
 
-// The HTTP events. They stand for fixed lists of status codes, except stream-error: a refused stream.
+// HTTP retry events. Each is a fixed list of status codes, except stream-error, which is a refused stream.
 const (
 	RetryServerError  HTTPRetryEvent = "server-error"
 	RetryGatewayError HTTPRetryEvent = "gateway-error"
@@ -12,18 +12,18 @@ const (
 	RetryStreamError  HTTPRetryEvent = "stream-error"
 )
 
-// TCPRetryEvent is an outcome of a connection attempt that is worth another try.
+// TCPRetryEvent is an outcome of a connection attempt that is retried.
 // +kubebuilder:validation:Enum=connection-error
 type TCPRetryEvent string
 
-// RetryConnectionError is a connection that could not be made.
+// RetryConnectionError is a failed connection attempt.
 const RetryConnectionError TCPRetryEvent = "connection-error"
 
-// GRPCRetryEvent is a gRPC status that is worth another try.
+// GRPCRetryEvent is a gRPC status that is retried.
 // +kubebuilder:validation:Enum=cancelled;deadline-exceeded;internal;resource-exhausted;unavailable
 type GRPCRetryEvent string
 
-// The gRPC events.
+// gRPC retry events.
 const (
 	RetryCancelled         GRPCRetryEvent = "cancelled"
 	RetryDeadlineExceeded  GRPCRetryEvent = "deadline-exceeded"
@@ -32,45 +32,45 @@ const (
 	RetryUnavailable       GRPCRetryEvent = "unavailable"
 )
 
-// HTTPRetryPolicy says when and how often an HTTP request is tried again.
+// HTTPRetryPolicy configures the retries of HTTP requests.
 type HTTPRetryPolicy struct {
-	// HTTPRetryEvents, 1 to 25.
+	// HTTPRetryEvents are the HTTP events to retry, 1 to 25.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=25
 	// +optional
 	HTTPRetryEvents []HTTPRetryEvent `json:"httpRetryEvents,omitempty"`
-	// TCPRetryEvents, one.
+	// TCPRetryEvents are the connection events to retry, at most one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
 	// +optional
 	TCPRetryEvents []TCPRetryEvent `json:"tcpRetryEvents,omitempty"`
-	// MaxRetries after the first try, 0 or more; 0 turns retries off.
+	// MaxRetries is the maximum number of retries, 0 or more. 0 disables retries.
 	// +kubebuilder:validation:Minimum=0
 	MaxRetries int64 `json:"maxRetries"`
-	// PerRetryTimeout of each try.
+	// PerRetryTimeout is the timeout of each try.
 	PerRetryTimeout Duration `json:"perRetryTimeout"`
 }
 
-// GRPCRetryPolicy says when and how often a gRPC request is tried again.
+// GRPCRetryPolicy configures the retries of gRPC requests.
 type GRPCRetryPolicy struct {
-	// GRPCRetryEvents, 1 to 5.
+	// GRPCRetryEvents are the gRPC statuses to retry, 1 to 5.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=5
 	// +optional
 	GRPCRetryEvents []GRPCRetryEvent `json:"grpcRetryEvents,omitempty"`
-	// HTTPRetryEvents, 1 to 25.
+	// HTTPRetryEvents are the HTTP events to retry, 1 to 25.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=25
 	// +optional
 	HTTPRetryEvents []HTTPRetryEvent `json:"httpRetryEvents,omitempty"`
-	// TCPRetryEvents, one.
+	// TCPRetryEvents are the connection events to retry, at most one.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=1
 	// +optional
 	TCPRetryEvents []TCPRetryEvent `json:"tcpRetryEvents,omitempty"`
-	// MaxRetries after the first try, 0 or more; 0 turns retries off.
+	// MaxRetries is the maximum number of retries, 0 or more. 0 disables retries.
 	// +kubebuilder:validation:Minimum=0
 	MaxRetries int64 `json:"maxRetries"`
-	// PerRetryTimeout of each try.
+	// PerRetryTimeout is the timeout of each try.
 	PerRetryTimeout Duration `json:"perRetryTimeout"`
 }

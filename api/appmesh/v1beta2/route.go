@@ -1,89 +1,90 @@
 package v1beta2
 
-// Route is one route of a VirtualRouter: exactly one of the four kinds of route.
+// Route is a route of a VirtualRouter. Exactly one of grpcRoute, httpRoute, http2Route and tcpRoute is required.
 type Route struct {
-	// Name, unique in the VirtualRouter.
+	// Name of the route, unique in the VirtualRouter.
 	Name string `json:"name"`
-	// Priority, 0 (first) to 1000; absent sorts last.
+	// Priority is 0 (highest) to 1000. Routes without a priority have the lowest.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=1000
 	// +optional
 	Priority *int64 `json:"priority,omitempty"`
-	// GRPCRoute for gRPC requests.
+	// GRPCRoute routes gRPC requests.
 	// +optional
 	GRPCRoute *GRPCRoute `json:"grpcRoute,omitempty"`
-	// HTTPRoute for HTTP/1 requests.
+	// HTTPRoute routes HTTP/1 requests.
 	// +optional
 	HTTPRoute *HTTPRoute `json:"httpRoute,omitempty"`
-	// HTTP2Route for HTTP/2 requests.
+	// HTTP2Route routes HTTP/2 requests.
 	// +optional
 	HTTP2Route *HTTPRoute `json:"http2Route,omitempty"`
-	// TCPRoute for connections.
+	// TCPRoute routes TCP connections.
 	// +optional
 	TCPRoute *TCPRoute `json:"tcpRoute,omitempty"`
 }
 
-// HTTPRoute is a route of HTTP/1 or HTTP/2 requests.
+// HTTPRoute is a route for HTTP/1 or HTTP/2 requests.
 type HTTPRoute struct {
-	// Match says which requests.
+	// Match selects the requests.
 	Match HTTPRouteMatch `json:"match"`
-	// Action says where to.
+	// Action is the target of the route.
 	Action RouteAction `json:"action"`
-	// RetryPolicy; absent means the mesh-wide default.
+	// RetryPolicy is the retry policy. The default is the default policy of the mesh.
 	// +optional
 	RetryPolicy *HTTPRetryPolicy `json:"retryPolicy,omitempty"`
-	// Timeout; absent means 15 s a request.
+	// Timeout has the timeouts of requests. The default is 15 s per request.
 	// +optional
 	Timeout *HTTPTimeout `json:"timeout,omitempty"`
 }
 
-// HTTPRouteMatch is a conjunction of conditions. Exactly one of prefix and path is needed.
+// HTTPRouteMatch matches requests that fulfill all of its conditions. Exactly one of prefix and path is required.
 type HTTPRouteMatch struct {
-	// Prefix of the path, compared as a plain string.
+	// Prefix is a prefix of the path, compared as a plain string.
 	// +optional
 	Prefix *string `json:"prefix,omitempty"`
-	// Path as a whole.
+	// Path matches the whole path.
 	// +optional
 	Path *PathMatch `json:"path,omitempty"`
-	// Headers, all of them.
+	// Headers are conditions on headers. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Headers []HeaderMatch `json:"headers,omitempty"`
-	// QueryParameters, all of them.
+	// QueryParameters are conditions on query parameters. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	QueryParameters []QueryParameterMatch `json:"queryParameters,omitempty"`
-	// Method of the request.
+	// Method is the HTTP method of the request.
 	// +optional
 	Method *HTTPMethod `json:"method,omitempty"`
-	// Scheme of the request.
+	// Scheme is the scheme of the request.
 	// +optional
 	Scheme *HTTPScheme `json:"scheme,omitempty"`
-	// Port of the VirtualRouter's listener that the request came to.
+	// Port is the port of the VirtualRouter's listener that received the request.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// GRPCRoute is a route of gRPC requests.
+// GRPCRoute is a route for gRPC requests.
 type GRPCRoute struct {
-	// Match says which requests.
+	// Match selects the requests.
 	Match GRPCRouteMatch `json:"match"`
-	// Action says where to.
+	// Action is the target of the route.
 	Action RouteAction `json:"action"`
-	// RetryPolicy; absent means the mesh-wide default.
+	// RetryPolicy is the retry policy. The default is the default policy of the mesh.
 	// +optional
 	RetryPolicy *GRPCRetryPolicy `json:"retryPolicy,omitempty"`
-	// Timeout; absent means 15 s a request.
+	// Timeout has the timeouts of requests. The default is 15 s per request.
 	// +optional
 	Timeout *HTTPTimeout `json:"timeout,omitempty"`
 }
 
-// GRPCRouteMatch is a conjunction of conditions; none matches every gRPC request.
+// GRPCRouteMatch matches requests that fulfill all of its conditions. Without conditions it matches all gRPC
+// requests.
 type GRPCRouteMatch struct {
-	// MethodName, 1 to 50 characters; has a meaning only beside serviceName.
+	// MethodName is the name of the gRPC method, 1 to 50 characters. It requires serviceName.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=50
 	// +optional
@@ -91,58 +92,59 @@ type GRPCRouteMatch struct {
 	// ServiceName is the full name of the gRPC service.
 	// +optional
 	ServiceName *string `json:"serviceName,omitempty"`
-	// Metadata entries, all of them.
+	// Metadata are conditions on metadata entries. All of them must match.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	// +optional
 	Metadata []HeaderMatch `json:"metadata,omitempty"`
-	// Port of the VirtualRouter's listener that the request came to.
+	// Port is the port of the VirtualRouter's listener that received the request.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// TCPRoute is a route of connections.
+// TCPRoute is a route for TCP connections.
 type TCPRoute struct {
-	// Match says which connections; absent means all.
+	// Match selects the connections. The default is all.
 	// +optional
 	Match *TCPRouteMatch `json:"match,omitempty"`
-	// Action says where to.
+	// Action is the target of the route.
 	Action RouteAction `json:"action"`
-	// Timeout of connections.
+	// Timeout has the timeouts of connections.
 	// +optional
 	Timeout *TCPTimeout `json:"timeout,omitempty"`
 }
 
-// TCPRouteMatch tells connections apart by port only.
+// TCPRouteMatch matches connections by port.
 type TCPRouteMatch struct {
-	// Port of the VirtualRouter's listener that the connection came to.
+	// Port is the port of the VirtualRouter's listener that accepted the connection.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`
 }
 
-// RouteAction shares traffic out over VirtualNodes.
+// RouteAction splits traffic between VirtualNodes.
 type RouteAction struct {
-	// WeightedTargets, 1 to 10. Weights are relative to their sum.
+	// WeightedTargets are 1 to 10 targets. Weights are relative to their sum.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=10
 	WeightedTargets []WeightedTarget `json:"weightedTargets"`
 }
 
-// WeightedTarget is a VirtualNode and its share.
+// WeightedTarget is a VirtualNode with a weight.
 type WeightedTarget struct {
-	// VirtualNodeRef names the VirtualNode. One of virtualNodeRef and virtualNodeARN is needed; the ARN wins.
+	// VirtualNodeRef names the VirtualNode. One of virtualNodeRef and virtualNodeARN is required; the ARN takes
+	// precedence.
 	// +optional
 	VirtualNodeRef *VirtualNodeReference `json:"virtualNodeRef,omitempty"`
-	// VirtualNodeARN names it by its resource name.
+	// VirtualNodeARN is the resource name of the VirtualNode.
 	// +optional
 	VirtualNodeARN *string `json:"virtualNodeARN,omitempty"`
-	// Weight, 0 to 100.
+	// Weight of the target, 0 to 100.
 	// +kubebuilder:validation:Minimum=0
 	// +kubebuilder:validation:Maximum=100
 	Weight int64 `json:"weight"`
-	// Port of the VirtualNode's listener; needed when it has several.
+	// Port of the VirtualNode's listener. Required if the VirtualNode has several listeners.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	Port *int64 `json:"port,omitempty"`

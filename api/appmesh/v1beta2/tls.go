@@ -1,36 +1,36 @@
 package v1beta2
 
-// ListenerTLSMode says whether a listener speaks TLS, plaintext, or either.
+// ListenerTLSMode is the TLS mode of a listener: TLS, plaintext, or either.
 // +kubebuilder:validation:Enum=DISABLED;PERMISSIVE;STRICT
 type ListenerTLSMode string
 
-// The modes.
+// TLS modes of a listener.
 const (
 	TLSDisabled   ListenerTLSMode = "DISABLED"
 	TLSPermissive ListenerTLSMode = "PERMISSIVE"
 	TLSStrict     ListenerTLSMode = "STRICT"
 )
 
-// ListenerTLSCertificate is what a listener shows its clients: exactly one of the members.
+// ListenerTLSCertificate is the server certificate of a listener. Exactly one field is required.
 type ListenerTLSCertificate struct {
-	// ACM names a certificate of AWS Certificate Manager.
+	// ACM is a certificate of AWS Certificate Manager.
 	// +optional
 	ACM *ListenerTLSACMCertificate `json:"acm,omitempty"`
-	// File names a certificate in the sidecar's file system.
+	// File is a certificate in the file system of the sidecar.
 	// +optional
 	File *TLSFileCertificate `json:"file,omitempty"`
-	// SDS names a certificate served by a secret discovery service.
+	// SDS is a certificate of a secret discovery service.
 	// +optional
 	SDS *TLSSDSSecret `json:"sds,omitempty"`
 }
 
 // ListenerTLSACMCertificate names a certificate of AWS Certificate Manager.
 type ListenerTLSACMCertificate struct {
-	// CertificateARN is its Amazon Resource Name.
+	// CertificateARN is the Amazon Resource Name of the certificate.
 	CertificateARN string `json:"certificateARN"`
 }
 
-// TLSFileCertificate is a certificate and its key as files in the sidecar.
+// TLSFileCertificate is a certificate and its key in files of the sidecar.
 type TLSFileCertificate struct {
 	// CertificateChain is the path of the PEM chain, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
@@ -44,11 +44,11 @@ type TLSFileCertificate struct {
 
 // TLSSDSSecret names a secret of a secret discovery service: a certificate or a trust bundle.
 type TLSSDSSecret struct {
-	// SecretName is a SPIFFE id for a certificate, a trust domain for a bundle.
+	// SecretName is the SPIFFE ID of a certificate, or the trust domain of a bundle.
 	SecretName string `json:"secretName"`
 }
 
-// TLSFileTrust is a trust bundle as a file in the sidecar.
+// TLSFileTrust is a trust bundle in a file of the sidecar.
 type TLSFileTrust struct {
 	// CertificateChain is the path of the PEM bundle, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
@@ -56,83 +56,83 @@ type TLSFileTrust struct {
 	CertificateChain string `json:"certificateChain"`
 }
 
-// TLSACMTrust names authorities of AWS Certificate Manager.
+// TLSACMTrust names certificate authorities of AWS Certificate Manager.
 type TLSACMTrust struct {
-	// CertificateAuthorityARNs are one to three Amazon Resource Names.
+	// CertificateAuthorityARNs are 1 to 3 Amazon Resource Names.
 	// +kubebuilder:validation:MinItems=1
 	// +kubebuilder:validation:MaxItems=3
 	CertificateAuthorityARNs []string `json:"certificateAuthorityARNs"`
 }
 
-// TLSTrust is whom to believe: exactly one of the members.
+// TLSTrust is a trust bundle. Exactly one field is required.
 type TLSTrust struct {
-	// ACM names authorities of AWS Certificate Manager.
+	// ACM names certificate authorities of AWS Certificate Manager.
 	// +optional
 	ACM *TLSACMTrust `json:"acm,omitempty"`
-	// File names a bundle in the sidecar's file system.
+	// File is a trust bundle in the file system of the sidecar.
 	// +optional
 	File *TLSFileTrust `json:"file,omitempty"`
-	// SDS names a bundle of a secret discovery service.
+	// SDS is a trust bundle of a secret discovery service.
 	// +optional
 	SDS *TLSSDSSecret `json:"sds,omitempty"`
 }
 
-// TLSValidation says which peer certificates are accepted.
+// TLSValidation configures the validation of peer certificates.
 type TLSValidation struct {
-	// Trust is whom to believe.
+	// Trust is the trust bundle.
 	Trust TLSTrust `json:"trust"`
-	// SubjectAlternativeNames that the peer must carry one of.
+	// SubjectAlternativeNames are the accepted names. The peer certificate must have one of them.
 	// +optional
 	SubjectAlternativeNames *SubjectAlternativeNames `json:"subjectAlternativeNames,omitempty"`
 }
 
-// SubjectAlternativeNames restricts the names of a peer.
+// SubjectAlternativeNames restricts the names of peer certificates.
 type SubjectAlternativeNames struct {
-	// Match is the way names are compared.
+	// Match has the accepted names.
 	Match SubjectAlternativeNameMatchers `json:"match"`
 }
 
 // SubjectAlternativeNameMatchers is a list of accepted names.
 type SubjectAlternativeNameMatchers struct {
-	// Exact names: DNS names or URIs.
+	// Exact lists DNS names or URIs.
 	Exact []string `json:"exact"`
 }
 
-// ClientPolicy says how a client talks to its backends.
+// ClientPolicy configures the connections of a client to its backends.
 type ClientPolicy struct {
-	// TLS policy; absent leaves the choice to the server's listener.
+	// TLS is the TLS configuration. If it is absent, the server decides whether TLS is used.
 	// +optional
 	TLS *ClientPolicyTLS `json:"tls,omitempty"`
 }
 
-// ClientPolicyTLS is TLS as seen from a client.
+// ClientPolicyTLS is the TLS configuration of a client.
 type ClientPolicyTLS struct {
-	// Enforce TLS; absent means true.
+	// Enforce requires TLS. The default is true.
 	// +optional
 	Enforce *bool `json:"enforce,omitempty"`
-	// Ports that the policy holds for; none means all.
+	// Ports to which the policy applies. The default is all ports.
 	// +optional
 	Ports []PortNumber `json:"ports,omitempty"`
-	// Certificate that the client shows.
+	// Certificate is the client certificate.
 	// +optional
 	Certificate *ClientTLSCertificate `json:"certificate,omitempty"`
-	// Validation of the server.
+	// Validation configures the validation of the server certificate.
 	Validation TLSValidation `json:"validation"`
 }
 
-// ClientTLSCertificate is what a client shows: one of the members.
+// ClientTLSCertificate is the client certificate. Only one field may be set.
 type ClientTLSCertificate struct {
-	// File names a certificate in the sidecar's file system.
+	// File is a certificate in the file system of the sidecar.
 	// +optional
 	File *TLSFileCertificate `json:"file,omitempty"`
-	// SDS names a certificate of a secret discovery service.
+	// SDS is a certificate of a secret discovery service.
 	// +optional
 	SDS *TLSSDSSecret `json:"sds,omitempty"`
 }
 
-// BackendDefaults are the client policies of backends that state none.
+// BackendDefaults are the defaults for backends without a client policy.
 type BackendDefaults struct {
-	// ClientPolicy for all backends.
+	// ClientPolicy is the client policy.
 	// +optional
 	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
 }

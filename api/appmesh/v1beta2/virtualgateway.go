@@ -2,129 +2,130 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// GatewayPortProtocol is what is spoken on a port of a VirtualGateway.
+// GatewayPortProtocol is the protocol of a port of a VirtualGateway.
 // +kubebuilder:validation:Enum=grpc;http;http2
 type GatewayPortProtocol string
 
-// GatewayPortMapping is a port of a VirtualGateway and what is spoken on it.
+// GatewayPortMapping is a port of a VirtualGateway and its protocol.
 type GatewayPortMapping struct {
-	// Port that is listened on.
+	// Port number of the listener.
 	Port PortNumber `json:"port"`
-	// Protocol spoken there; tcp is not offered.
+	// Protocol of the port, except tcp.
 	Protocol GatewayPortProtocol `json:"protocol"`
 }
 
-// VirtualGatewayHealthCheck is an active check of a VirtualGateway.
+// VirtualGatewayHealthCheck is an active health check of a VirtualGateway.
 type VirtualGatewayHealthCheck struct {
-	// HealthyThreshold is how many successes in a row make a host healthy, 2 to 10.
+	// HealthyThreshold is the number of consecutive successes until a host is healthy, 2 to 10.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10
 	// +optional
 	HealthyThreshold *int64 `json:"healthyThreshold,omitempty"`
-	// IntervalMillis between checks, 5000 to 300000 ms.
+	// IntervalMillis is the interval of the checks, 5000 to 300000 ms.
 	// +kubebuilder:validation:Minimum=5000
 	// +kubebuilder:validation:Maximum=300000
 	IntervalMillis int64 `json:"intervalMillis"`
-	// Path that is asked for; http and http2 only.
+	// Path is the path of the request. Only for http and http2.
 	// +optional
 	Path *string `json:"path,omitempty"`
-	// Port that is checked; absent means the listener's.
+	// Port to check. The default is the port of the listener.
 	// +optional
 	Port *PortNumber `json:"port,omitempty"`
-	// Protocol of the check.
+	// Protocol is the protocol of the check.
 	Protocol GatewayPortProtocol `json:"protocol"`
-	// TimeoutMillis of one check, 2000 to 60000 ms.
+	// TimeoutMillis is the timeout of a check, 2000 to 60000 ms.
 	// +kubebuilder:validation:Minimum=2000
 	// +kubebuilder:validation:Maximum=60000
 	TimeoutMillis int64 `json:"timeoutMillis"`
-	// UnhealthyThreshold is how many failures in a row make a host unhealthy, 2 to 10.
+	// UnhealthyThreshold is the number of consecutive failures until a host is unhealthy, 2 to 10.
 	// +kubebuilder:validation:Minimum=2
 	// +kubebuilder:validation:Maximum=10
 	UnhealthyThreshold int64 `json:"unhealthyThreshold"`
 }
 
-// VirtualGatewayConnectionPool limits a listener: one of the members.
+// VirtualGatewayConnectionPool limits the connections and requests of a listener. Only one field may be set.
 type VirtualGatewayConnectionPool struct {
-	// HTTP limits.
+	// HTTP limits connections and pending requests.
 	// +optional
 	HTTP *HTTPConnectionPool `json:"http,omitempty"`
-	// HTTP2 limits.
+	// HTTP2 limits HTTP/2 requests.
 	// +optional
 	HTTP2 *HTTP2ConnectionPool `json:"http2,omitempty"`
-	// GRPC limits.
+	// GRPC limits gRPC requests.
 	// +optional
 	GRPC *GRPCConnectionPool `json:"grpc,omitempty"`
 }
 
-// VirtualGatewayListenerTLS is TLS as seen from a VirtualGateway's listener.
+// VirtualGatewayListenerTLS is the TLS configuration of a VirtualGateway's listener.
 type VirtualGatewayListenerTLS struct {
-	// Certificate that is shown to clients.
+	// Certificate is the server certificate.
 	Certificate ListenerTLSCertificate `json:"certificate"`
-	// Validation of client certificates.
+	// Validation configures the validation of client certificates.
 	// +optional
 	Validation *TLSValidation `json:"validation,omitempty"`
-	// Mode of the listener.
+	// Mode is the TLS mode of the listener.
 	Mode ListenerTLSMode `json:"mode"`
 }
 
-// VirtualGatewayListener takes traffic from outside on one port.
+// VirtualGatewayListener accepts traffic from outside the mesh on one port.
 type VirtualGatewayListener struct {
-	// PortMapping is the port and its protocol.
+	// PortMapping is the port and the protocol of the listener.
 	PortMapping GatewayPortMapping `json:"portMapping"`
-	// HealthCheck of the gateway.
+	// HealthCheck is the health check of the gateway.
 	// +optional
 	HealthCheck *VirtualGatewayHealthCheck `json:"healthCheck,omitempty"`
-	// ConnectionPool limits what is let in.
+	// ConnectionPool limits inbound connections and requests.
 	// +optional
 	ConnectionPool *VirtualGatewayConnectionPool `json:"connectionPool,omitempty"`
-	// TLS of the listener.
+	// TLS is the TLS configuration of the listener.
 	// +optional
 	TLS *VirtualGatewayListenerTLS `json:"tls,omitempty"`
 }
 
-// VirtualGatewaySpec is what is wanted of a VirtualGateway.
+// VirtualGatewaySpec is the desired state of a VirtualGateway.
 type VirtualGatewaySpec struct {
-	// AWSName; absent or empty it becomes name_namespace. Immutable.
+	// AWSName is the name of the object in the mesh. The default is name_namespace. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// NamespaceSelector says which namespaces' GatewayRoutes attach: absent none, {} all.
+	// NamespaceSelector selects the namespaces whose GatewayRoutes attach to this gateway: absent selects none, {}
+	// all.
 	// +optional
 	NamespaceSelector *metav1.LabelSelector `json:"namespaceSelector,omitempty"`
-	// PodSelector says which pods of the namespace are this gateway: absent none, {} all.
+	// PodSelector selects the pods of this gateway in its namespace: absent selects none, {} all.
 	// +optional
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
-	// GatewayRouteSelector says which GatewayRoutes attach by label; absent all.
+	// GatewayRouteSelector selects the GatewayRoutes that attach to this gateway by their labels. The default is all.
 	// +optional
 	GatewayRouteSelector *metav1.LabelSelector `json:"gatewayRouteSelector,omitempty"`
-	// Listeners take traffic from outside.
+	// Listeners accept traffic from outside the mesh.
 	// +kubebuilder:validation:MinItems=0
 	// +optional
 	Listeners []VirtualGatewayListener `json:"listeners,omitempty"`
-	// Logging of traffic.
+	// Logging configures the access log.
 	// +optional
 	Logging *Logging `json:"logging,omitempty"`
-	// BackendDefaults hold for all targets.
+	// BackendDefaults are the defaults for all targets.
 	// +optional
 	BackendDefaults *BackendDefaults `json:"backendDefaults,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
 
-// VirtualGatewayStatus is what was seen of a VirtualGateway.
+// VirtualGatewayStatus is the observed state of a VirtualGateway.
 type VirtualGatewayStatus struct {
-	// VirtualGatewayARN is the resource name.
+	// VirtualGatewayARN is the resource name of the VirtualGateway.
 	// +optional
 	VirtualGatewayARN *string `json:"virtualGatewayARN,omitempty"`
-	// Conditions; one of type VirtualGatewayActive.
+	// Conditions has one condition, of type VirtualGatewayActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// VirtualGateway lets traffic into the mesh.
+// VirtualGateway accepts traffic from outside the mesh.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

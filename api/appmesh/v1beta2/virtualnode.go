@@ -2,137 +2,137 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// VirtualServiceBackend is a service that a VirtualNode calls.
+// VirtualServiceBackend is a VirtualService to which a VirtualNode sends requests.
 type VirtualServiceBackend struct {
-	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is needed; the ARN
-	// wins.
+	// VirtualServiceRef names the VirtualService. One of virtualServiceRef and virtualServiceARN is required; the ARN
+	// takes precedence.
 	// +optional
 	VirtualServiceRef *VirtualServiceReference `json:"virtualServiceRef,omitempty"`
-	// VirtualServiceARN names it by its resource name.
+	// VirtualServiceARN is the resource name of the VirtualService.
 	// +optional
 	VirtualServiceARN *string `json:"virtualServiceARN,omitempty"`
-	// ClientPolicy for this backend, in place of backendDefaults.
+	// ClientPolicy is the client policy for this backend. It replaces the one in backendDefaults.
 	// +optional
 	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
 }
 
-// Backend is a thing that a VirtualNode calls.
+// Backend is a destination of a VirtualNode's requests.
 type Backend struct {
-	// VirtualService that is called.
+	// VirtualService is the backend.
 	VirtualService VirtualServiceBackend `json:"virtualService"`
 }
 
 // BackendGroupReference names a BackendGroup.
 type BackendGroupReference struct {
-	// Namespace of the BackendGroup; absent or empty means that of the VirtualNode.
+	// Namespace of the BackendGroup. The default is the namespace of the VirtualNode.
 	// +optional
 	Namespace *string `json:"namespace,omitempty"`
 	// Name of the BackendGroup.
 	Name string `json:"name"`
 }
 
-// DNSResponseType says what the addresses in a DNS answer are.
+// DNSResponseType is the meaning of the addresses in a DNS response.
 // +kubebuilder:validation:Enum=ENDPOINTS;LOADBALANCER
 type DNSResponseType string
 
-// The response types; absent means LOADBALANCER.
+// DNS response types. The default is LOADBALANCER.
 const (
 	DNSEndpoints    DNSResponseType = "ENDPOINTS"
 	DNSLoadBalancer DNSResponseType = "LOADBALANCER"
 )
 
-// DNSServiceDiscovery finds a VirtualNode by a host name.
+// DNSServiceDiscovery discovers a VirtualNode by a host name.
 type DNSServiceDiscovery struct {
-	// Hostname that is looked up.
+	// Hostname to resolve.
 	Hostname string `json:"hostname"`
-	// ResponseType; absent means LOADBALANCER.
+	// ResponseType is the DNS response type. The default is LOADBALANCER.
 	// +optional
 	ResponseType *DNSResponseType `json:"responseType,omitempty"`
 }
 
-// AWSCloudMapInstanceAttribute is a key and a value that an instance must carry.
+// AWSCloudMapInstanceAttribute is a required attribute of an instance.
 type AWSCloudMapInstanceAttribute struct {
-	// Key, 1 to 255 characters.
+	// Key of the attribute, 1 to 255 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=255
 	Key string `json:"key"`
-	// Value, 1 to 1024 characters.
+	// Value of the attribute, 1 to 1024 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	Value string `json:"value"`
 }
 
-// AWSCloudMapServiceDiscovery finds a VirtualNode's pods by a registered service. Immutable once set.
+// AWSCloudMapServiceDiscovery discovers the pods of a VirtualNode by a service registry. Immutable once set.
 type AWSCloudMapServiceDiscovery struct {
-	// NamespaceName of the registry, 1 to 1024 characters.
+	// NamespaceName is the namespace of the service in the registry, 1 to 1024 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	NamespaceName string `json:"namespaceName"`
-	// ServiceName in it, 1 to 1024 characters.
+	// ServiceName is the name of the service, 1 to 1024 characters.
 	// +kubebuilder:validation:MinLength=1
 	// +kubebuilder:validation:MaxLength=1024
 	ServiceName string `json:"serviceName"`
-	// Attributes that instances must carry, all of them.
+	// Attributes select instances that have all of them.
 	// +optional
 	Attributes []AWSCloudMapInstanceAttribute `json:"attributes,omitempty"`
 }
 
-// ServiceDiscovery is how a VirtualNode is found: one of the members.
+// ServiceDiscovery configures the discovery of a VirtualNode. Only one field may be set.
 type ServiceDiscovery struct {
-	// AWSCloudMap finds it in a registry.
+	// AWSCloudMap discovers the VirtualNode by a service registry.
 	// +optional
 	AWSCloudMap *AWSCloudMapServiceDiscovery `json:"awsCloudMap,omitempty"`
-	// DNS finds it by a host name.
+	// DNS discovers the VirtualNode by a host name.
 	// +optional
 	DNS *DNSServiceDiscovery `json:"dns,omitempty"`
 }
 
-// VirtualNodeSpec is what is wanted of a VirtualNode.
+// VirtualNodeSpec is the desired state of a VirtualNode.
 type VirtualNodeSpec struct {
-	// AWSName; absent or empty it becomes name_namespace. Immutable.
+	// AWSName is the name of the object in the mesh. The default is name_namespace. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// PodSelector says which pods of the namespace are this node: absent none, {} all.
+	// PodSelector selects the pods of this VirtualNode in its namespace: absent selects none, {} all.
 	// +optional
 	PodSelector *metav1.LabelSelector `json:"podSelector,omitempty"`
-	// Listeners take inbound traffic.
+	// Listeners accept inbound traffic.
 	// +kubebuilder:validation:MinItems=0
 	// +optional
 	Listeners []Listener `json:"listeners,omitempty"`
-	// ServiceDiscovery; needed when there are listeners.
+	// ServiceDiscovery configures the discovery of this VirtualNode. Required if there are listeners.
 	// +optional
 	ServiceDiscovery *ServiceDiscovery `json:"serviceDiscovery,omitempty"`
-	// Backends are the services that this node calls.
+	// Backends are the VirtualServices to which this VirtualNode sends requests.
 	// +optional
 	Backends []Backend `json:"backends,omitempty"`
-	// BackendGroups add their services to the backends.
+	// BackendGroups add the VirtualServices of the groups to the backends.
 	// +optional
 	BackendGroups []BackendGroupReference `json:"backendGroups,omitempty"`
-	// BackendDefaults hold for backends without a client policy.
+	// BackendDefaults are the defaults for backends without a client policy.
 	// +optional
 	BackendDefaults *BackendDefaults `json:"backendDefaults,omitempty"`
-	// Logging of inbound and outbound traffic.
+	// Logging configures the access log of inbound and outbound traffic.
 	// +optional
 	Logging *Logging `json:"logging,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
 
-// VirtualNodeStatus is what was seen of a VirtualNode.
+// VirtualNodeStatus is the observed state of a VirtualNode.
 type VirtualNodeStatus struct {
-	// VirtualNodeARN is the resource name.
+	// VirtualNodeARN is the resource name of the VirtualNode.
 	// +optional
 	VirtualNodeARN *string `json:"virtualNodeARN,omitempty"`
-	// Conditions; one of type VirtualNodeActive.
+	// Conditions has one condition, of type VirtualNodeActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// VirtualNode is a group of pods, or an external host, that serves and calls.
+// VirtualNode is a workload, or a host outside the mesh.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

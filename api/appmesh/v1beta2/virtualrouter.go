@@ -2,46 +2,46 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// VirtualRouterListener is a port that clients dial.
+// VirtualRouterListener is a port to which clients connect.
 type VirtualRouterListener struct {
-	// PortMapping is the port and its protocol.
+	// PortMapping is the port and the protocol of the listener.
 	PortMapping PortMapping `json:"portMapping"`
 }
 
-// VirtualRouterSpec is what is wanted of a VirtualRouter.
+// VirtualRouterSpec is the desired state of a VirtualRouter.
 type VirtualRouterSpec struct {
-	// AWSName; absent or empty it becomes name_namespace. Immutable.
+	// AWSName is the name of the object in the mesh. The default is name_namespace. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// Listeners are the ports that clients dial.
+	// Listeners are the ports to which clients connect.
 	// +kubebuilder:validation:MinItems=1
 	// +optional
 	Listeners []VirtualRouterListener `json:"listeners,omitempty"`
-	// Routes, in any order: priority and specificity decide.
+	// Routes of the router. Their order is not significant: priority and specificity determine the precedence.
 	// +optional
 	Routes []Route `json:"routes,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
 
-// VirtualRouterStatus is what was seen of a VirtualRouter.
+// VirtualRouterStatus is the observed state of a VirtualRouter.
 type VirtualRouterStatus struct {
-	// VirtualRouterARN is the resource name.
+	// VirtualRouterARN is the resource name of the VirtualRouter.
 	// +optional
 	VirtualRouterARN *string `json:"virtualRouterARN,omitempty"`
-	// RouteARNs are the resource names of the routes, by name of the route.
+	// RouteARNs are the resource names of the routes by route name.
 	// +optional
 	RouteARNs map[string]string `json:"routeARNs,omitempty"`
-	// Conditions; one of type VirtualRouterActive.
+	// Conditions has one condition, of type VirtualRouterActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// VirtualRouter shares a service's traffic out over VirtualNodes.
+// VirtualRouter routes requests of VirtualServices to VirtualNodes.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

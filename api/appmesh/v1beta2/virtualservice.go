@@ -2,63 +2,65 @@ package v1beta2
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// VirtualNodeServiceProvider sends all of a service's traffic to one VirtualNode.
+// VirtualNodeServiceProvider forwards all requests of a VirtualService to a VirtualNode.
 type VirtualNodeServiceProvider struct {
-	// VirtualNodeRef names the VirtualNode. One of virtualNodeRef and virtualNodeARN is needed; the ARN wins.
+	// VirtualNodeRef names the VirtualNode. One of virtualNodeRef and virtualNodeARN is required; the ARN takes
+	// precedence.
 	// +optional
 	VirtualNodeRef *VirtualNodeReference `json:"virtualNodeRef,omitempty"`
-	// VirtualNodeARN names it by its resource name.
+	// VirtualNodeARN is the resource name of the VirtualNode.
 	// +optional
 	VirtualNodeARN *string `json:"virtualNodeARN,omitempty"`
 }
 
-// VirtualRouterServiceProvider routes a service's traffic.
+// VirtualRouterServiceProvider routes the requests of a VirtualService by a VirtualRouter.
 type VirtualRouterServiceProvider struct {
-	// VirtualRouterRef names the VirtualRouter. One of virtualRouterRef and virtualRouterARN is needed; the ARN wins.
+	// VirtualRouterRef names the VirtualRouter. One of virtualRouterRef and virtualRouterARN is required; the ARN
+	// takes precedence.
 	// +optional
 	VirtualRouterRef *VirtualRouterReference `json:"virtualRouterRef,omitempty"`
-	// VirtualRouterARN names it by its resource name.
+	// VirtualRouterARN is the resource name of the VirtualRouter.
 	// +optional
 	VirtualRouterARN *string `json:"virtualRouterARN,omitempty"`
 }
 
-// VirtualServiceProvider is what answers for a service: one of the members.
+// VirtualServiceProvider is the provider of a VirtualService. Only one field may be set.
 type VirtualServiceProvider struct {
-	// VirtualNode as provider.
+	// VirtualNode is a VirtualNode as provider.
 	// +optional
 	VirtualNode *VirtualNodeServiceProvider `json:"virtualNode,omitempty"`
-	// VirtualRouter as provider.
+	// VirtualRouter is a VirtualRouter as provider.
 	// +optional
 	VirtualRouter *VirtualRouterServiceProvider `json:"virtualRouter,omitempty"`
 }
 
-// VirtualServiceSpec is what is wanted of a VirtualService.
+// VirtualServiceSpec is the desired state of a VirtualService.
 type VirtualServiceSpec struct {
-	// AWSName is the one host name clients use; absent or empty it becomes name.namespace. Immutable.
+	// AWSName is the host name that clients use. The default is name.namespace. Immutable.
 	// +optional
 	AWSName *string `json:"awsName,omitempty"`
-	// Provider; absent means a service that answers no request.
+	// Provider of the service. A service without a provider has no routes.
 	// +optional
 	Provider *VirtualServiceProvider `json:"provider,omitempty"`
-	// MeshRef is the Mesh. Read-only, set at admission.
+	// MeshRef is the Mesh of the object. Admission sets it; users must not.
 	// +optional
 	MeshRef *MeshReference `json:"meshRef,omitempty"`
 }
 
-// VirtualServiceStatus is what was seen of a VirtualService.
+// VirtualServiceStatus is the observed state of a VirtualService.
 type VirtualServiceStatus struct {
-	// VirtualServiceARN is the resource name.
+	// VirtualServiceARN is the resource name of the VirtualService.
 	// +optional
 	VirtualServiceARN *string `json:"virtualServiceARN,omitempty"`
-	// Conditions; one of type VirtualServiceActive.
+	// Conditions has one condition, of type VirtualServiceActive.
 	// +optional
 	Conditions []Condition `json:"conditions,omitempty"`
-	// ObservedGeneration is the generation that this status speaks of.
+	// ObservedGeneration is the generation that this status describes.
 	// +optional
 	ObservedGeneration *int64 `json:"observedGeneration,omitempty"`
 }
 
-// VirtualService is a name that clients call and the thing that answers.
+// VirtualService is a host name and the provider of its requests.
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
 // +kubebuilder:resource:categories=all

@@ -15,8 +15,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// AdmissionReads gives an empty object of each kind that Default reads besides the object: Meshes, and VirtualGateways
-// for GatewayRoutes.
+// AdmissionReads returns an empty object of each kind that Default reads besides the object: Meshes, and
+// VirtualGateways for GatewayRoutes.
 func (Dialect) AdmissionReads(object client.Object) []client.Object {
 	switch object.(type) {
 	case *api.Mesh:
@@ -27,7 +27,7 @@ func (Dialect) AdmissionReads(object client.Object) []client.Object {
 	return []client.Object{&api.Mesh{}}
 }
 
-// Default fills in, in place, what an object leaves open; before is nil for a new one. The error is the text of the
+// Default sets the defaults of an object in place; before is nil for a new object. An error is the text of the
 // denial.
 func (Dialect) Default(before, object client.Object, c dialect.AdmissionContext) error {
 	v := ValidationContext{
@@ -41,7 +41,7 @@ func (Dialect) Default(before, object client.Object, c dialect.AdmissionContext)
 	return nil
 }
 
-// Validate gives the denial of an object, or nil; before is nil for a new one.
+// Validate returns the denial of an object, or nil; before is nil for a new object.
 func (Dialect) Validate(before, object client.Object) error {
 	if before == nil {
 		return ValidateCreate(object)
@@ -49,20 +49,20 @@ func (Dialect) Validate(before, object client.Object) error {
 	return ValidateUpdate(before, object)
 }
 
-// AdmissionTrial gives an object whose creation, as a dry run, shows whether the webhooks answer, and the check of what
-// comes back.
+// AdmissionTrial returns an object and a check of the created object. Creating the object as a dry run shows whether
+// the webhooks respond.
 func (Dialect) AdmissionTrial(name string) (client.Object, func() error) {
 	mesh := &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	return mesh, func() error {
 		if mesh.Spec.AWSName == nil || *mesh.Spec.AWSName != mesh.Name {
-			return errors.New("the Mesh was not given its awsName")
+			return errors.New("admission did not set spec.awsName of the Mesh")
 		}
 		return nil
 	}
 }
 
-// AssumeNamespace gives the labels that a namespace without an object of its own is taken to have, if there is exactly
-// one Mesh and its selector can match: that Mesh selects it. The text says what was assumed.
+// AssumeNamespace returns the assumed labels of a Namespace that is not among the objects, and a note for the user.
+// If there is exactly one Mesh and its selector can match, the Mesh is assumed to select the Namespace.
 func (Dialect) AssumeNamespace(objects []client.Object, name string,
 	set map[string]string) (labels map[string]string, assumption string) {
 	meshes := dialect.ObjectsOf[*api.Mesh](objects)
@@ -73,11 +73,12 @@ func (Dialect) AssumeNamespace(objects []client.Object, name string,
 	if !ok {
 		return nil, ""
 	}
-	return satisfied, fmt.Sprintf("Namespace %s is not among the files; it is taken to be selected by Mesh %s", name,
+	return satisfied, fmt.Sprintf("Namespace %s is not in the files; assuming that Mesh %s selects it", name,
 		meshes[0].Name)
 }
 
-// satisfy adds labels until a selector matches, and reports false if it cannot: an absent selector matches nothing.
+// satisfy adds labels until a selector matches, and reports false if it cannot match. An absent selector matches
+// nothing.
 func satisfy(selector *metav1.LabelSelector, set map[string]string) (map[string]string, bool) {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
 	if err != nil {
@@ -98,7 +99,7 @@ func satisfy(selector *metav1.LabelSelector, set map[string]string) (map[string]
 			}
 		}
 		if out[corev1.LabelMetadataName] != set[corev1.LabelMetadataName] {
-			return nil, false // a name cannot be assumed to be another
+			return nil, false // the name of the namespace is known
 		}
 	}
 	return out, compiled.Matches(labels.Set(out))

@@ -26,30 +26,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// apiServer keeps objects as an API server with our admission and our status writer does. After each event, what the
-// flow made of it one event at a time must be what comes out when one starts afresh with the objects that there are.
+// apiServer simulates an API server with admission, and a control plane that writes statuses. After each event, the
+// incremental result must equal the result of a new evaluation of all objects.
 type apiServer struct {
-	t       *testing.T
-	dialect appmesh.Dialect
-	flow    *engine.Engine
-	random  *rand.Rand
-	clock   time.Time
-	ipv6    bool
-	lives   int
-	objects map[string]client.Object
-	// manifests are the objects as their users have them: without what only the API server, admission and controllers
+	t           *testing.T
+	dialect     appmesh.Dialect
+	engine      *engine.Engine
+	random      *rand.Rand
+	clock       time.Time
+	ipv6        bool
+	generations int
+	objects     map[string]client.Object
+	// manifests are the objects as users apply them: without fields that the API server, admission or controllers
 	// write.
 	manifests map[string]client.Object
 }
 
-// newAPIServer applies what users have of objects, from old to young, but at first what others are designated to.
-// Without admission, and where it refuses, objects come in as they are.
+// newAPIServer creates the manifests of objects from old to young, and objects that others are assigned to first.
+// Without admission, or if admission denies an object, it is created unchanged.
 func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted bool,
 	objects []client.Object) *apiServer {
 	t.Helper()
 	d := appmesh.Dialect{Settings: settings}
 	s := &apiServer{
-		t: t, dialect: d, flow: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}),
+		t: t, dialect: d, engine: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}),
 		random: rand.New(rand.NewPCG(seed, 7)),
 		clock:  someTime, objects: map[string]client.Object{}, manifests: map[string]client.Object{},
 	}
@@ -57,23 +57,23 @@ func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted
 		s.objects[nameOf(o)], s.manifests[nameOf(o)] = o, manifest(o)
 		if mesh, is := o.(*api.Mesh); is && mesh.Spec.MeshServiceDiscovery != nil {
 			p := mesh.Spec.MeshServiceDiscovery.IPPreference
-			s.ipv6 = p != nil && *p == api.IPv6Only // as it is all over the cluster
+			s.ipv6 = p != nil && *p == api.IPv6Only // of the cluster
 		}
 	}
 	order := s.byAge(func(client.Object) bool { return true })
-	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(rank(a), rank(b)) })
+	slices.SortStableFunc(order, func(a, b string) int { return cmp.Compare(creationOrder(a), creationOrder(b)) })
 	clear(s.objects)
 	for _, name := range order {
 		if !admitted || s.create(name) != nil {
-			s.createUnadmitted(name)
+			s.createWithoutAdmission(name)
 		}
 	}
-	s.settle()
+	s.sync()
 	return s
 }
 
-// rank tells what comes before what is designated to it.
-func rank(name string) int {
+// creationOrder sorts objects that others are assigned to first.
+func creationOrder(name string) int {
 	before := []string{"Namespace", "Mesh", "VirtualGateway"}
 	return (slices.Index(before, kind(name)) + len(before) + 1) % (len(before) + 1)
 }
@@ -89,7 +89,7 @@ func manifest(o client.Object) client.Object {
 	out.SetUID("")
 	out.SetCreationTimestamp(metav1.Time{})
 	if _, isPod := out.(*corev1.Pod); isPod {
-		return out // what kubelet will say of the next one is the same
+		return out // the kubelet would write the same status again
 	}
 	value := reflect.ValueOf(out).Elem()
 	value.FieldByName("Status").SetZero()
@@ -101,18 +101,17 @@ func manifest(o client.Object) client.Object {
 	return out
 }
 
-// delete removes an object.
 func (s *apiServer) delete(name string) {
-	s.flow.Delete(s.objects[name])
+	s.engine.Delete(s.objects[name])
 	delete(s.objects, name)
 }
 
-// create applies an object's manifest: it becomes the youngest of all, with a uid of its own, and admission has written
-// into it. The error is admission's refusal.
+// create creates the object of a manifest with admission. It gets a new UID and is the youngest object. The error is
+// the denial.
 func (s *apiServer) create(name string) error {
 	o := s.manifests[name].DeepCopyObject().(client.Object)
 	if !isKubernetes(o) {
-		if err := appmesh.DefaultCreate(o, s.surroundings(o)); err != nil {
+		if err := appmesh.DefaultCreate(o, s.validationContext(o)); err != nil {
 			return err
 		}
 	}
@@ -120,80 +119,79 @@ func (s *apiServer) create(name string) error {
 	return nil
 }
 
-// createUnadmitted is create while admission is away.
-func (s *apiServer) createUnadmitted(name string) {
+// createWithoutAdmission is create while admission is unavailable.
+func (s *apiServer) createWithoutAdmission(name string) {
 	s.put(s.manifests[name].DeepCopyObject().(client.Object))
 }
 
 func (s *apiServer) put(o client.Object) {
-	s.lives++
+	s.generations++
 	s.clock = s.clock.Add(time.Second)
-	o.SetUID(types.UID(fmt.Sprintf("uid of %s, life %d", nameOf(o), s.lives)))
+	o.SetUID(types.UID(fmt.Sprintf("uid of %s, generation %d", nameOf(o), s.generations)))
 	o.SetCreationTimestamp(metav1.NewTime(s.clock))
 	s.objects[nameOf(o)] = o
-	s.flow.Set(o)
+	s.engine.Set(o)
 }
 
-// again deletes objects and creates them again, one after the other. Between the two, the control plane may or may not
-// get to look.
-func (s *apiServer) again(names ...string) {
+// recreate deletes objects and creates them again, one by one. Sometimes the control plane runs between the two.
+func (s *apiServer) recreate(names ...string) {
 	s.t.Helper()
 	for _, name := range names {
 		s.delete(name)
 		if s.random.IntN(2) == 0 {
-			s.settle()
+			s.sync()
 		}
 		if err := s.create(name); err != nil {
-			s.createUnadmitted(name)
+			s.createWithoutAdmission(name)
 		}
-		s.settle()
+		s.sync()
 	}
 }
 
-func (s *apiServer) surroundings(o client.Object) appmesh.ValidationContext {
-	around := appmesh.ValidationContext{NamespaceLabels: map[string]string{}, IPv6: s.ipv6}
+func (s *apiServer) validationContext(o client.Object) appmesh.ValidationContext {
+	out := appmesh.ValidationContext{NamespaceLabels: map[string]string{}, IPv6: s.ipv6}
 	for _, other := range s.list() {
 		switch other := other.(type) {
 		case *corev1.Namespace:
 			if other.Name == o.GetNamespace() {
-				around.NamespaceLabels = other.Labels
+				out.NamespaceLabels = other.Labels
 			}
 		case *api.Mesh:
-			around.Meshes = append(around.Meshes, other)
+			out.Meshes = append(out.Meshes, other)
 		case *api.VirtualGateway:
-			around.Gateways = append(around.Gateways, other)
+			out.Gateways = append(out.Gateways, other)
 		}
 	}
-	return around
+	return out
 }
 
-// settle has the control plane look and write statuses; it must agree with one that starts afresh.
-func (s *apiServer) settle() {
+// sync runs the control plane and writes the statuses. The result must equal that of a new evaluation.
+func (s *apiServer) sync() {
 	s.t.Helper()
-	s.flow.Sync()
+	s.engine.Sync()
 	objects := s.list()
-	live, afresh := s.flow.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
-	if a, b := afresh.Index.Model, live.Index.Model; !reflect.DeepEqual(a, b) {
-		s.t.Fatalf("models differ (-afresh +incremental):\n%s",
+	incremental, full := s.engine.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
+	if a, b := full.Index.Model, incremental.Index.Model; !reflect.DeepEqual(a, b) {
+		s.t.Fatalf("models differ (-full +incremental):\n%s",
 			gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))
 	}
-	if a, b := afresh.Findings, live.Findings; !slices.Equal(a, b) {
-		s.t.Fatalf("findings differ (-afresh +incremental):\n%s", gocmp.Diff(a, b))
+	if a, b := full.Findings, incremental.Findings; !slices.Equal(a, b) {
+		s.t.Fatalf("findings differ (-full +incremental):\n%s", gocmp.Diff(a, b))
 	}
-	status := s.dialect.Statuses(objects, live.Findings)
+	status := s.dialect.Statuses(objects, incremental.Findings)
 	for name, o := range s.objects {
 		s.objects[name] = status(o, someTime)
 	}
 }
 
-// list gives the objects in random order.
+// list returns the objects in random order.
 func (s *apiServer) list() []client.Object {
 	out := slices.Collect(maps.Values(s.objects))
 	s.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
 
-// byAge lists the objects that pick is true of, from old to young.
+// byAge lists the objects for which pick is true, from old to young.
 func (s *apiServer) byAge(pick func(client.Object) bool) []string {
 	all := slices.DeleteFunc(s.list(), func(o client.Object) bool { return !pick(o) })
 	slices.SortFunc(all, func(a, b client.Object) int {
@@ -207,13 +205,12 @@ func (s *apiServer) byAge(pick func(client.Object) bool) []string {
 	return names
 }
 
-// lives are what is different in uids from life to life.
-var lives = regexp.MustCompile(`, life \d+`)
+// generationInUID matches the part of a UID that changes when an object is recreated.
+var generationInUID = regexp.MustCompile(`, generation \d+`)
 
-// outcome is all that users and sidecars see: the model, the findings, and each object's status. Uids are as in the
-// first life.
-func (s *apiServer) outcome() string {
-	state := s.flow.State()
+// result is the model, the findings and the status of each object. UIDs are those of the first creation.
+func (s *apiServer) result() string {
+	state := s.engine.State()
 	statuses := map[string]any{}
 	for name, o := range s.objects {
 		if !isKubernetes(o) {
@@ -221,13 +218,13 @@ func (s *apiServer) outcome() string {
 		}
 	}
 	text := asYAML(s.t, map[string]any{"model": state.Index.Model, "findings": state.Findings, "statuses": statuses})
-	return lives.ReplaceAllString(string(text), "")
+	return generationInUID.ReplaceAllString(string(text), "")
 }
 
-// says lists what users are told about an object, as "Severity Code path".
-func (s *apiServer) says(name string) []string {
+// findingsOf lists the findings of an object as "Severity Code path".
+func (s *apiServer) findingsOf(name string) []string {
 	var out []string
-	for _, f := range s.flow.State().Findings {
+	for _, f := range s.engine.State().Findings {
 		if strings.HasPrefix(name, f.Object.Kind+" ") &&
 			nameOf(s.objects[name]) == fmt.Sprintf("%s %s/%s", f.Object.Kind, f.Object.Namespace, f.Object.Name) {
 			out = append(out, fmt.Sprintf("%s %s %s", f.Severity, f.Code, f.Path))
@@ -236,10 +233,10 @@ func (s *apiServer) says(name string) []string {
 	return out
 }
 
-// contends tells whether an object wants something that another one has as well, which age decides.
-func (s *apiServer) contends(name string) bool {
-	return slices.ContainsFunc(s.says(name), func(said string) bool {
-		code := model.Code(strings.Fields(said)[1])
+// hasConflict reports whether an object has a conflict with another one, which their age decides.
+func (s *apiServer) hasConflict(name string) bool {
+	return slices.ContainsFunc(s.findingsOf(name), func(finding string) bool {
+		code := model.Code(strings.Fields(finding)[1])
 		return slices.Contains([]model.Code{
 			model.CodeNameConflict, model.CodeSelectorConflict, model.CodeMultipleMeshes,
 		}, code)
@@ -254,17 +251,17 @@ func isKubernetes(o client.Object) bool {
 	return false
 }
 
-// recorded tells whether admission wrote into an object what Mesh it belongs to.
-func recorded(o client.Object) bool { return recordOf(o) != nil }
+// hasMeshRef reports whether admission recorded the Mesh of an object.
+func hasMeshRef(o client.Object) bool { return meshRefOf(o) != nil }
 
-// stranded tells whether an object is of a Mesh that was, and that no other took over.
-func (s *apiServer) stranded(o client.Object) bool {
-	return slices.ContainsFunc(s.says(nameOf(o)), func(said string) bool {
-		return strings.Contains(said, string(model.CodeMeshMismatch))
+// hasMeshMismatch reports whether the recorded Mesh of an object was deleted and not replaced.
+func (s *apiServer) hasMeshMismatch(o client.Object) bool {
+	return slices.ContainsFunc(s.findingsOf(nameOf(o)), func(finding string) bool {
+		return strings.Contains(finding, string(model.CodeMeshMismatch))
 	})
 }
 
-func recordOf(o client.Object) *api.MeshReference {
+func meshRefOf(o client.Object) *api.MeshReference {
 	if isKubernetes(o) {
 		return nil
 	}

@@ -12,7 +12,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// BenchmarkTranslate translates a mesh of services, each with a router, two VirtualNodes and ten pods.
+// BenchmarkTranslate translates a mesh of services, each with a router, two VirtualNodes and ten pods per
+// VirtualNode.
 func BenchmarkTranslate(b *testing.B) {
 	for _, services := range []int{100, 1000} {
 		objects := largeMesh(services)

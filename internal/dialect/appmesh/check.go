@@ -11,15 +11,15 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// controllerLabel is on the Deployment of the App Mesh controller, as its Helm chart makes it.
+// controllerLabel and controllerName identify the Deployment of the App Mesh controller's Helm chart.
 const controllerLabel, controllerName = "app.kubernetes.io/name", "appmesh-controller"
 
-// Checks lists what users of App Mesh check besides.
+// Checks lists the cluster checks of App Mesh.
 func (Dialect) Checks() []dialect.Check {
 	return []dialect.Check{{
 		Code: "AppMeshControllerGone", Title: "the App Mesh controller does not run",
-		Meaning: "The App Mesh controller runs beside Anymesh: both write the statuses and finalizers of the same objects.",
-		Remedy:  "Scale its Deployment to 0 replicas, or uninstall its Helm release with --no-hooks; your objects and their CustomResourceDefinitions stay.",
+		Meaning: "The App Mesh controller runs at the same time as Anymesh: both write the status and the finalizers of the same objects.",
+		Remedy:  "Scale its Deployment to 0 replicas, or uninstall its Helm release with --no-hooks. Both keep your objects and their CustomResourceDefinitions.",
 		Run:     controllerGone,
 	}}
 }

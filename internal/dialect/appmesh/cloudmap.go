@@ -13,21 +13,21 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// cloudMapGate is the readiness gate of pods of VirtualNodes with awsCloudMap. There is no registry to wait for any
-// more, so that it holds for every pod that has it.
+// cloudMapGate is the readiness gate of pods of VirtualNodes with awsCloudMap. There is no external registry, so that
+// the condition is True for every pod with the gate.
 const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
 
 // cloudMapService is a service of the registry.
 type cloudMapService struct{ mesh, namespace, service string }
 
-// cloudMapQuery is a group of endpoints that some VirtualNode asks for: those of a service with all of the attributes.
+// cloudMapQuery selects the endpoints of a service that have all of the attributes.
 type cloudMapQuery struct {
 	name       string
 	attributes map[string]string
 }
 
-// registeredService gives the service under which the pods of a VirtualNode are registered. A node with DNS discovery
-// too is found by that.
+// registeredService returns the service under which the pods of a VirtualNode are registered. A VirtualNode that also
+// has dns is not registered: dns takes precedence.
 func registeredService(mesh string, o *api.VirtualNode) (cloudMapService, bool) {
 	c := cloudMap(o)
 	if c == nil || o.Spec.ServiceDiscovery.DNS != nil || c.NamespaceName == "" || c.ServiceName == "" {
@@ -38,15 +38,15 @@ func registeredService(mesh string, o *api.VirtualNode) (cloudMapService, bool) 
 
 func (a cloudMapQuery) compare(b cloudMapQuery) int { return strings.Compare(a.name, b.name) }
 
-// register asks the registry for the endpoints of a VirtualNode. Nodes that give one namespaceName and serviceName
-// share theirs; each sees those that have all of its own attributes.
+// register adds the query of a VirtualNode to the registry. VirtualNodes with the same namespaceName and serviceName
+// share endpoints; each gets those that have all of its own attributes.
 func (t *translator) register(m *meshMember[*api.VirtualNode]) {
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
-		t.registry.Emit(t.Evaluation, service, cloudMapQuery{groupName(cloudMap(m.object)), givenAttributes(m.object)})
+		t.registry.Emit(t.Evaluation, service, cloudMapQuery{groupName(cloudMap(m.object)), nodeAttributes(m.object)})
 	}
 }
 
-// groupName is equal for VirtualNodes that ask for the same endpoints, in whatever order they write the attributes.
+// groupName is equal for VirtualNodes with the same query. The order of the attributes is not significant.
 func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 	if c == nil {
 		return ""
@@ -60,7 +60,7 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 	return u.String()
 }
 
-// groups gives the groups that a pod of a VirtualNode belongs to, ordered by name.
+// groups returns the groups of a pod of a VirtualNode, ordered by name.
 func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
 	if n.service == (cloudMapService{}) {
 		return nil
@@ -87,7 +87,7 @@ func includes(has, wanted map[string]string) bool {
 	return true
 }
 
-func givenAttributes(o *api.VirtualNode) map[string]string {
+func nodeAttributes(o *api.VirtualNode) map[string]string {
 	out := map[string]string{}
 	for _, a := range cloudMap(o).Attributes {
 		out[a.Key] = a.Value
@@ -95,12 +95,13 @@ func givenAttributes(o *api.VirtualNode) map[string]string {
 	return out
 }
 
-// attributesOf gives the attributes that App Mesh registered a pod with, but for REGION and AVAILABILITY_ZONE, which
-// were AWS's. The attributes of its VirtualNode win over its labels, what is known of it over both.
+// attributesOf returns the attributes that App Mesh registered for a pod, except REGION and AVAILABILITY_ZONE, which
+// AWS determined. The order of precedence is: predefined attributes, attributes of the VirtualNode, labels of the
+// pod.
 func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, pod.Labels)
-	maps.Copy(out, n.given)
+	maps.Copy(out, n.attributes)
 	for _, a := range store.Addresses(pod) {
 		if a.Is4() {
 			out["AWS_INSTANCE_IPV4"] = a.String()
@@ -116,11 +117,11 @@ func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
 	return out
 }
 
-// discoverCloudMap says how others find a VirtualNode with awsCloudMap.
+// discoverCloudMap returns the discovery of a VirtualNode with awsCloudMap.
 func (t *translator) discoverCloudMap(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
 	c, at := cloudMap(m.object), m.origin.At("spec.serviceDiscovery.awsCloudMap")
 	if _, ok := registeredService(m.key.Mesh, m.object); !ok {
-		t.report(at, model.CodeInvalidField, "needs namespaceName and serviceName")
+		t.report(at, model.CodeInvalidField, "namespaceName and serviceName are required")
 		return model.Discovery{}, false
 	}
 	return model.Discovery{Kind: model.DiscoverInstances, Group: groupName(c)}, true

@@ -11,22 +11,22 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// ValidationContext is what admission of one object reads besides the object.
+// ValidationContext is the input of admission besides the object.
 type ValidationContext struct {
 	// NamespaceLabels are the labels of the object's namespace.
 	NamespaceLabels map[string]string
-	// Meshes are all Meshes; Gateways all VirtualGateways, needed for GatewayRoutes only.
+	// Meshes are all Meshes. Gateways are all VirtualGateways; only GatewayRoutes require them.
 	Meshes   []*api.Mesh
 	Gateways []*api.VirtualGateway
-	// IPv6 says that the cluster's addresses are of this family.
+	// IPv6 is true if the cluster's addresses are IPv6.
 	IPv6 bool
 }
 
-// DefaultCreate fills in, in place, what a new object leaves open: awsName, unless the object has no name yet, and the
-// Mesh (and for a GatewayRoute the VirtualGateway) that it will belong to for good. The error is the text of the
-// denial. BackendGroups have no awsName.
+// DefaultCreate sets the defaults of a new object in place: awsName, unless the object has no name yet; the Mesh; and
+// for a GatewayRoute the VirtualGateway. Mesh and VirtualGateway are immutable afterwards. BackendGroups have no
+// awsName. An error is the text of the denial.
 func DefaultCreate(object client.Object, s ValidationContext) error {
-	// A name that the API server has yet to make is not part of another: readers fill in such an awsName, see AWSName.
+	// With generateName the name is not known yet. AWSName computes the default for such objects.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
 		*set = new(defaultAWSName(object))
 	}
@@ -59,30 +59,30 @@ func DefaultCreate(object client.Object, s ValidationContext) error {
 	return nil
 }
 
-// DefaultUpdate fills in, in place, what an update may not leave open: the IP family of a Mesh. Nothing else is
-// defaulted on updates.
+// DefaultUpdate sets the defaults of an update in place. The only one is the IP family of a Mesh.
 func DefaultUpdate(object client.Object, s ValidationContext) {
 	if mesh, is := object.(*api.Mesh); is {
 		defaultFamily(mesh, s.IPv6)
 	}
 }
 
-// defaultFamily makes a Mesh's preference the family of the cluster. One that is absent stays absent on IPv4.
+// defaultFamily replaces an IP preference that is not the family of the cluster. On IPv4, an absent preference stays
+// absent.
 func defaultFamily(mesh *api.Mesh, ipv6 bool) {
 	d := mesh.Spec.MeshServiceDiscovery
-	stated := d != nil && d.IPPreference != nil
+	set := d != nil && d.IPPreference != nil
 	switch {
 	case ipv6:
 		if d == nil {
 			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{}
 		}
 		mesh.Spec.MeshServiceDiscovery.IPPreference = new(api.IPv6Only)
-	case stated:
+	case set:
 		d.IPPreference = new(api.IPv4Only)
 	}
 }
 
-// MeshFor finds the one Mesh whose namespaceSelector matches a namespace.
+// MeshFor returns the only Mesh whose namespaceSelector matches a namespace.
 func MeshFor(namespace string, labels map[string]string, meshes []*api.Mesh) (*api.Mesh, error) {
 	var found []*api.Mesh
 	for _, m := range meshes {
@@ -100,14 +100,14 @@ func MeshFor(namespace string, labels map[string]string, meshes []*api.Mesh) (*a
 		namespace, len(found), strings.Join(sortedNames(found), ","))
 }
 
-// GatewayFor finds the one VirtualGateway, of any namespace, that selects both a GatewayRoute and its namespace.
+// GatewayFor returns the only VirtualGateway, of any namespace, that selects both a GatewayRoute and its namespace.
 func GatewayFor(route *api.GatewayRoute, namespaceLabels map[string]string,
 	gateways []*api.VirtualGateway) (*api.VirtualGateway, error) {
 	var found []*api.VirtualGateway
 	for _, g := range gateways {
 		byLabels := g.Spec.GatewayRouteSelector
 		if byLabels == nil {
-			byLabels = &metav1.LabelSelector{} // the one selector whose absence means all
+			byLabels = &metav1.LabelSelector{} // this selector matches all if it is absent
 		}
 		if selects(g.Spec.NamespaceSelector, namespaceLabels) && selects(byLabels, route.Labels) {
 			found = append(found, g)

@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-func surroundings() appmesh.ValidationContext {
+func validationContext() appmesh.ValidationContext {
 	gateway := func(name string, namespaces, routes *metav1.LabelSelector, mesh api.MeshReference) *api.VirtualGateway {
 		return &api.VirtualGateway{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "gws", Name: name, UID: "uid-of-gw"},
@@ -29,7 +29,7 @@ func surroundings() appmesh.ValidationContext {
 		Gateways: []*api.VirtualGateway{
 			gateway("labeled", labeled("mesh=m"), labeled("gw=labeled"),
 				api.MeshReference{Name: "m", UID: "uid-of-m"}),
-			gateway("stranger", labeled("mesh=m"), labeled("gw=stranger"),
+			gateway("otherMesh", labeled("mesh=m"), labeled("gw=otherMesh"),
 				api.MeshReference{Name: "m", UID: "another"}),
 			gateway("nothing", nil, nil, api.MeshReference{Name: "m", UID: "uid-of-m"}),
 		},
@@ -38,7 +38,6 @@ func surroundings() appmesh.ValidationContext {
 
 var newMeta = metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "labeled"}}
 
-// TestDefaultCreate shows what each kind looks like after admission.
 func TestDefaultCreate(t *testing.T) {
 	mesh := &api.MeshReference{Name: "m", UID: "uid-of-m"}
 	for name, c := range map[string]struct{ object, want client.Object }{
@@ -52,93 +51,99 @@ func TestDefaultCreate(t *testing.T) {
 			VirtualGatewayRef: &api.VirtualGatewayReference{Namespace: new("gws"), Name: "labeled", UID: "uid-of-gw"},
 		}}},
 		"BackendGroup": {&api.BackendGroup{ObjectMeta: newMeta}, &api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: mesh}}},
-		"an empty awsName": {
+		"empty awsName": {
 			&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("")}},
 			&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("x.ns"), MeshRef: mesh}},
 		},
-		"a stated awsName": {
+		"explicit awsName": {
 			&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("www.example.com")}},
 			&api.VirtualService{
 				ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("www.example.com"), MeshRef: mesh},
 			},
 		},
 	} {
-		if err := appmesh.DefaultCreate(c.object, surroundings()); err != nil {
-			t.Errorf("%s: %v", name, err)
-		}
-		if diff := cmp.Diff(c.want, c.object); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", name, diff)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := appmesh.DefaultCreate(c.object, validationContext()); err != nil {
+				t.Error(err)
+			}
+			if diff := cmp.Diff(c.want, c.object); diff != "" {
+				t.Errorf("(-want +got):\n%s", diff)
+			}
+		})
 	}
 }
 
-// TestDefaultCreateReplacesEmptyName: an awsName of no letters is none, on creation; an update fills in nothing, so
-// that none is a change.
+// An empty awsName is replaced when an object is created. An update sets no default, so that removing the name is a
+// change.
 func TestDefaultCreateReplacesEmptyName(t *testing.T) {
 	for kind, want := range map[string]string{
 		"Mesh": "x", "VirtualNode": "x_ns", "VirtualService": "x.ns", "VirtualRouter": "x_ns", "VirtualGateway": "x_ns", "GatewayRoute": "x_ns",
 	} {
-		o := object(t, kind, `{awsName: ""}`)
-		o.SetLabels(newMeta.Labels)
-		if err := appmesh.DefaultCreate(o, surroundings()); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-		if got := awsName(o); got == nil || *got != want {
-			t.Errorf("%s: got %v, want %q", kind, got, want)
-		}
-		emptied := object(t, kind, `{awsName: ""}`)
-		appmesh.DefaultUpdate(emptied, surroundings())
-		before := object(t, kind, `{awsName: "`+want+`"}`)
-		if err := appmesh.ValidateUpdate(before, emptied); err == nil || !names(err.Error(), "spec.awsName") {
-			t.Errorf("%s: the name was taken away: %v", kind, err)
-		}
-		if err := appmesh.ValidateUpdate(before, before); err != nil {
-			t.Errorf("%s: the name stays: %v", kind, err)
-		}
+		t.Run(kind, func(t *testing.T) {
+			o := object(t, kind, `{awsName: ""}`)
+			o.SetLabels(newMeta.Labels)
+			if err := appmesh.DefaultCreate(o, validationContext()); err != nil {
+				t.Error(err)
+			}
+			if got := awsName(o); got == nil || *got != want {
+				t.Errorf("got %v, want %q", got, want)
+			}
+			emptied := object(t, kind, `{awsName: ""}`)
+			appmesh.DefaultUpdate(emptied, validationContext())
+			before := object(t, kind, `{awsName: "`+want+`"}`)
+			if err := appmesh.ValidateUpdate(before, emptied); err == nil || !containsPath(err.Error(), "spec.awsName") {
+				t.Errorf("the name was removed: %v", err)
+			}
+			if err := appmesh.ValidateUpdate(before, before); err != nil {
+				t.Errorf("unchanged name: %v", err)
+			}
+		})
 	}
 }
 
 func TestDefaultCreateDenies(t *testing.T) {
 	set := &api.MeshReference{Name: "m", UID: "uid-of-m"}
-	twoMeshes, noMesh, ending := surroundings(), surroundings(), surroundings()
-	twoGateways, noGateway := surroundings(), surroundings()
+	twoMeshes, noMesh, ending := validationContext(), validationContext(), validationContext()
+	twoGateways, noGateway := validationContext(), validationContext()
 	twoMeshes.Meshes[1].Spec.NamespaceSelector = labeled()
 	noMesh.NamespaceLabels = nil
 	ending.Meshes[0].DeletionTimestamp = new(metav1.NewTime(someTime))
 	twoGateways.Gateways[1].Spec.GatewayRouteSelector = nil
 	noGateway.Gateways = noGateway.Gateways[2:]
-	stranger := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "stranger"}}
+	otherMesh := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "otherMesh"}}
 	for want, c := range map[string]struct {
 		object client.Object
 		s      appmesh.ValidationContext
 	}{
-		"failed to find matching mesh for namespace: ns, expecting 1 but found 0":                                {&api.VirtualNode{ObjectMeta: newMeta}, noMesh},
-		"found multiple matching meshes for namespace: ns, expecting 1 but found 2: m,nothing":                   {&api.VirtualNode{ObjectMeta: newMeta}, twoMeshes},
-		"unable to create new content in mesh m because it is being terminated":                                  {&api.VirtualNode{ObjectMeta: newMeta}, ending},
-		"VirtualNode create may not specify read-only field: spec.meshRef":                                       {&api.VirtualNode{ObjectMeta: newMeta, Spec: api.VirtualNodeSpec{MeshRef: set}}, surroundings()},
-		"VirtualService create may not specify read-only field: spec.meshRef":                                    {&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{MeshRef: set}}, surroundings()},
-		"VirtualRouter create may not specify read-only field: spec.meshRef":                                     {&api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{MeshRef: set}}, surroundings()},
-		"VirtualGateway create may not specify read-only field: spec.meshRef":                                    {&api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{MeshRef: set}}, surroundings()},
-		"GatewayRoute create may not specify read-only field: spec.meshRef":                                      {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{MeshRef: set}}, surroundings()},
-		"BackendGroup create may not specify read-only field: spec.meshRef":                                      {&api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: set}}, surroundings()},
-		"GatewayRoute create may not specify read-only field: spec.virtualGatewayRef":                            {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{VirtualGatewayRef: &api.VirtualGatewayReference{Name: "g"}}}, surroundings()},
-		"failed to find matching virtualGateway for gatewayRoute: x, expecting 1 but found 0":                    {&api.GatewayRoute{ObjectMeta: newMeta}, noGateway},
-		"found multiple matching virtualGateways for gatewayRoute: x, expecting 1 but found 2: labeled,stranger": {&api.GatewayRoute{ObjectMeta: newMeta}, twoGateways},
-		"virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create":                {&api.GatewayRoute{ObjectMeta: stranger}, surroundings()},
+		"failed to find matching mesh for namespace: ns, expecting 1 but found 0":                                 {&api.VirtualNode{ObjectMeta: newMeta}, noMesh},
+		"found multiple matching meshes for namespace: ns, expecting 1 but found 2: m,nothing":                    {&api.VirtualNode{ObjectMeta: newMeta}, twoMeshes},
+		"unable to create new content in mesh m because it is being terminated":                                   {&api.VirtualNode{ObjectMeta: newMeta}, ending},
+		"VirtualNode create may not specify read-only field: spec.meshRef":                                        {&api.VirtualNode{ObjectMeta: newMeta, Spec: api.VirtualNodeSpec{MeshRef: set}}, validationContext()},
+		"VirtualService create may not specify read-only field: spec.meshRef":                                     {&api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{MeshRef: set}}, validationContext()},
+		"VirtualRouter create may not specify read-only field: spec.meshRef":                                      {&api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{MeshRef: set}}, validationContext()},
+		"VirtualGateway create may not specify read-only field: spec.meshRef":                                     {&api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{MeshRef: set}}, validationContext()},
+		"GatewayRoute create may not specify read-only field: spec.meshRef":                                       {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{MeshRef: set}}, validationContext()},
+		"BackendGroup create may not specify read-only field: spec.meshRef":                                       {&api.BackendGroup{ObjectMeta: newMeta, Spec: api.BackendGroupSpec{MeshRef: set}}, validationContext()},
+		"GatewayRoute create may not specify read-only field: spec.virtualGatewayRef":                             {&api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{VirtualGatewayRef: &api.VirtualGatewayReference{Name: "g"}}}, validationContext()},
+		"failed to find matching virtualGateway for gatewayRoute: x, expecting 1 but found 0":                     {&api.GatewayRoute{ObjectMeta: newMeta}, noGateway},
+		"found multiple matching virtualGateways for gatewayRoute: x, expecting 1 but found 2: labeled,otherMesh": {&api.GatewayRoute{ObjectMeta: newMeta}, twoGateways},
+		"virtualGateway referenced does not belong to the mesh referenced in GatewayRoute Create":                 {&api.GatewayRoute{ObjectMeta: otherMesh}, validationContext()},
 	} {
-		err := appmesh.DefaultCreate(c.object, c.s)
-		if err == nil || err.Error() != want {
-			t.Errorf("got  %v\nwant %s", err, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			err := appmesh.DefaultCreate(c.object, c.s)
+			if err == nil || err.Error() != want {
+				t.Errorf("got  %v\nwant %s", err, want)
+			}
+		})
 	}
 }
 
-// TestDefaultIPFamily is the one default of updates too: a Mesh's preference is that of the cluster.
+// The IP preference of a Mesh is set to the family of the cluster, also by updates.
 func TestDefaultIPFamily(t *testing.T) {
 	for name, c := range map[string]struct {
-		stated *api.IPPreference
-		ipv6   bool
-		want   *api.IPPreference
+		preference *api.IPPreference
+		ipv6       bool
+		want       *api.IPPreference
 	}{
 		"absent on IPv4": {nil, false, nil},
 		"absent on IPv6": {nil, true, new(api.IPv6Only)},
@@ -147,62 +152,66 @@ func TestDefaultIPFamily(t *testing.T) {
 		"IPv6 on IPv6":   {new(api.IPv6Only), true, new(api.IPv6Only)},
 		"IPv4 on IPv4":   {new(api.IPv4Only), false, new(api.IPv4Only)},
 	} {
-		mesh := &api.Mesh{}
-		if c.stated != nil {
-			mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{IPPreference: c.stated}
-		}
-		s := appmesh.ValidationContext{IPv6: c.ipv6}
-		created := mesh.DeepCopy()
-		appmesh.DefaultUpdate(mesh, s)
-		if err := appmesh.DefaultCreate(created, s); err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range []*api.Mesh{mesh, created} {
-			var got *api.IPPreference
-			if m.Spec.MeshServiceDiscovery != nil {
-				got = m.Spec.MeshServiceDiscovery.IPPreference
+		t.Run(name, func(t *testing.T) {
+			mesh := &api.Mesh{}
+			if c.preference != nil {
+				mesh.Spec.MeshServiceDiscovery = &api.MeshServiceDiscovery{IPPreference: c.preference}
 			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s (-want +got):\n%s", name, diff)
+			s := appmesh.ValidationContext{IPv6: c.ipv6}
+			created := mesh.DeepCopy()
+			appmesh.DefaultUpdate(mesh, s)
+			if err := appmesh.DefaultCreate(created, s); err != nil {
+				t.Fatal(err)
 			}
-		}
+			for _, m := range []*api.Mesh{mesh, created} {
+				var got *api.IPPreference
+				if m.Spec.MeshServiceDiscovery != nil {
+					got = m.Spec.MeshServiceDiscovery.IPPreference
+				}
+				if diff := cmp.Diff(c.want, got); diff != "" {
+					t.Errorf("(-want +got):\n%s", diff)
+				}
+			}
+		})
 	}
 }
 
 func TestDefaultUpdateChangesOnlyIPFamily(t *testing.T) {
 	node := &api.VirtualNode{ObjectMeta: newMeta}
-	appmesh.DefaultUpdate(node, surroundings())
+	appmesh.DefaultUpdate(node, validationContext())
 	if node.Spec.AWSName != nil || node.Spec.MeshRef != nil {
-		t.Errorf("got %+v, want the object as it was", node.Spec)
+		t.Errorf("got %+v, want no change", node.Spec)
 	}
 }
 
-// TestDefaultWithGenerateName: with generateName the name is not known yet, and half a name would be the same for all.
+// With generateName the name is not known at admission.
 func TestDefaultWithGenerateName(t *testing.T) {
 	for want, o := range map[string]client.Object{
 		"x-7k2vq":    &api.Mesh{},
 		"x-7k2vq_ns": &api.VirtualNode{},
 		"x-7k2vq.ns": &api.VirtualService{},
 	} {
-		o.SetNamespace("ns")
-		o.SetGenerateName("x-")
-		if err := appmesh.DefaultCreate(o, surroundings()); err != nil {
-			t.Fatal(err)
-		}
-		if name := awsName(o); name != nil {
-			t.Errorf("%T: awsName is %q before there is a name", o, *name)
-		}
-		o.SetName("x-7k2vq") // as the API server does after admission
-		if got := appmesh.AWSName(o); got != want {
-			t.Errorf("%T is read as %q, want %q", o, got, want)
-		}
+		t.Run(want, func(t *testing.T) {
+			o.SetNamespace("ns")
+			o.SetGenerateName("x-")
+			if err := appmesh.DefaultCreate(o, validationContext()); err != nil {
+				t.Fatal(err)
+			}
+			if name := awsName(o); name != nil {
+				t.Errorf("%T: awsName is %q without a name", o, *name)
+			}
+			o.SetName("x-7k2vq") // as the API server does after admission
+			if got := appmesh.AWSName(o); got != want {
+				t.Errorf("%T: name %q, want %q", o, got, want)
+			}
+		})
 	}
 	node := &api.VirtualNode{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", GenerateName: "x-"},
 		Spec:       api.VirtualNodeSpec{AWSName: new("mine")},
 	}
-	if err := appmesh.DefaultCreate(node, surroundings()); err != nil || *node.Spec.AWSName != "mine" {
-		t.Errorf("a name that was given: %v %v", node.Spec.AWSName, err)
+	if err := appmesh.DefaultCreate(node, validationContext()); err != nil || *node.Spec.AWSName != "mine" {
+		t.Errorf("explicit name: %v %v", node.Spec.AWSName, err)
 	}
 }
 

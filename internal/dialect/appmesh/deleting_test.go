@@ -9,9 +9,9 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// An object that a finalizer keeps while it is being deleted means nothing any more, and who refers to it is told. A
-// Mesh goes on until its members are gone.
-func TestObjectsThatAreBeingDeleted(t *testing.T) {
+// An object that is being deleted is not served, even if a finalizer keeps it, and references to it have a finding. A
+// Mesh is served until it is deleted.
+func TestDeletingObjectsAreNotServed(t *testing.T) {
 	const objects = `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
 ---

@@ -1,11 +1,9 @@
-// Package appmesh is the dialect of group appmesh.k8s.aws: what Mesh, VirtualNode, VirtualService and VirtualRouter
-// objects mean, and what is wrong with them.
+// Package appmesh is the dialect of API group appmesh.k8s.aws.
 //
-// In: objects as the API server has them: those of the group, and the Namespaces and Pods that their selectors refer
-// to. Out: the rules by which they mean a part of the model, and findings (Rules, Translate), the workload of a pod
-// (OwnerOf, SelectWorkload), the answers of admission (Default, Validate) and the status that each object should have
-// (Status). All of it is pure: nothing is read, written or remembered, no argument is changed, and the order of the
-// objects does not matter.
+// In: objects of the group, and the Namespaces and Pods that their selectors match. Out: rules that derive model
+// items and findings (Rules, Translate), the workload of a pod (OwnerOf, SelectWorkload), admission (Default,
+// Validate) and the desired status of each object (Status). All functions are pure: no I/O and no state. They do not
+// change their arguments, and the order of the objects is not significant.
 package appmesh
 
 import (
@@ -21,13 +19,13 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Settings are the choices of the control plane's operator. The zero value is the behavior of the released controller.
+// Settings are the operator's settings. The zero value is the behavior of the released controller.
 type Settings struct {
-	// TrustDomain of the identities of pods; empty means dialect.DefaultTrustDomain.
+	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
 	TrustDomain string
-	// NoDefaultRetry turns off the retries of routes that state no retry policy.
+	// NoDefaultRetry disables the default retries of routes without a retry policy.
 	NoDefaultRetry bool
-	// NoAWSEgress resets TLS connections to *.amazonaws.com too where the egress filter is DROP_ALL.
+	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL.
 	NoAWSEgress bool
 }
 
@@ -44,18 +42,18 @@ type Dialect struct{ Settings }
 // Name is the name of the folder.
 func (Dialect) Name() string { return "appmesh" }
 
-// Title is the name that users know.
+// Title is the display name.
 func (Dialect) Title() string { return "App Mesh" }
 
 // AddToScheme adds the kinds of the group to a scheme.
 func (Dialect) AddToScheme(scheme *runtime.Scheme) error { return api.AddToScheme(scheme) }
 
-// Definitions gives the CustomResourceDefinitions of the group.
+// Definitions returns the CustomResourceDefinitions of the group.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	return crds.OfGroup(api.GroupVersion.Group)
 }
 
-// Kinds gives an empty object of each kind that Translate reads. Objects of other kinds are passed over.
+// Kinds returns an empty object of each kind that Translate reads. Translate ignores other kinds.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{
 		&corev1.Namespace{}, &corev1.Pod{}, &corev1.Service{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{},
@@ -64,7 +62,7 @@ func (Dialect) Kinds() []client.Object {
 	}
 }
 
-// ShortNames gives the kinds by the short names that people use.
+// ShortNames returns the kinds by their short names.
 func (Dialect) ShortNames() map[string]string {
 	return map[string]string{
 		"vn": api.KindVirtualNode, "vs": api.KindVirtualService, "vr": api.KindVirtualRouter,
@@ -73,16 +71,16 @@ func (Dialect) ShortNames() map[string]string {
 	}
 }
 
-// values are the settings as the chart has them.
+// values are the settings in the format of the chart value.
 type values struct {
 	DefaultRetry bool `json:"defaultRetry"`
 	AWSEgress    bool `json:"awsEgress"`
 }
 
-// Values gives the default settings, as the chart has them.
+// Values returns the default settings in the format of the chart value.
 func (Dialect) Values() any { return values{DefaultRetry: true, AWSEgress: true} }
 
-// Configure gives the dialect with settings as the chart has them.
+// Configure returns the dialect with settings in the format of the chart value.
 func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
 	v := d.Values().(values)
 	if err := dialect.Decode(raw, &v); err != nil {

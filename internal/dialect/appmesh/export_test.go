@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Statuses compiles objects and findings into a function that gives each of the objects its Status.
+// Statuses returns a function that returns the Status of each of the objects.
 func (Dialect) Statuses(objects []client.Object,
 	findings []model.Finding) func(client.Object, time.Time) client.Object {
 	meshes := MeshNames(objects)
@@ -22,7 +22,7 @@ func (Dialect) Statuses(objects []client.Object,
 	}
 }
 
-// MeshNames gives the awsName of the Mesh of each object that belongs to one, a Mesh to itself.
+// MeshNames returns the awsName of the Mesh of each object that belongs to one, including the Meshes.
 func MeshNames(objects []client.Object) map[model.ObjectRef]string {
 	out := map[model.ObjectRef]string{}
 	Dialect{}.evaluate(objects).out.Members.ForEach(func(ref model.ObjectRef, names []string) { out[ref] = names[0] })

@@ -15,8 +15,8 @@ func (Dialect) Finalizers() []string {
 	}
 }
 
-// Owners gives the uids of the objects whose deletion waits for this one: its Mesh, and the VirtualGateway of a
-// GatewayRoute. That of a Mesh never waited for BackendGroups.
+// Owners returns the UIDs of the objects whose finalizers wait for the deletion of this object: its Mesh, and the
+// VirtualGateway of a GatewayRoute. The Mesh does not wait for BackendGroups, as in App Mesh.
 func (Dialect) Owners(o client.Object) []types.UID {
 	var out []types.UID
 	if _, is := o.(*api.BackendGroup); is {

@@ -17,8 +17,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// FuzzTranslate makes objects out of nothing, and changes fields of the objects of the cases in testdata, at random and
-// from a small stock of values so that they meet each other. It checks what must hold whatever users write.
+// FuzzTranslate creates random objects, and changes fields of the objects in testdata. Values come from a small set,
+// so that objects refer to each other. The test checks invariants.
 func FuzzTranslate(f *testing.F) {
 	cases := caseFiles(f)
 	for i := range len(cases) + 3 {
@@ -46,10 +46,10 @@ func FuzzTranslate(f *testing.F) {
 		slices.Reverse(objects)
 		again, findingsAgain := appmesh.Dialect{}.Translate(objects)
 		if a, b := string(asYAML(t, m)), string(asYAML(t, again)); a != b {
-			t.Errorf("another order, another model:\n%s\n%s", a, b)
+			t.Errorf("the model depends on the order:\n%s\n%s", a, b)
 		}
 		if !slices.Equal(findings, findingsAgain) {
-			t.Errorf("another order, other findings:\n%s\n%s", asText(findings), asText(findingsAgain))
+			t.Errorf("the findings depend on the order:\n%s\n%s", asText(findings), asText(findingsAgain))
 		}
 		appmesh.MeshNames(objects)
 		for _, o := range objects {
@@ -61,7 +61,7 @@ func FuzzTranslate(f *testing.F) {
 	})
 }
 
-// checkModel checks what drivers rely on.
+// checkModel checks the invariants that drivers require.
 func checkModel(t *testing.T, m model.Model) {
 	t.Helper()
 	ix := model.NewIndex(&m)
@@ -78,7 +78,7 @@ func checkModel(t *testing.T, m model.Model) {
 			for _, d := range route.Action.Destinations {
 				sum += d.Weight
 				if !names[model.Key{Mesh: r.Mesh, Name: d.Destination}] {
-					t.Errorf("route %s of %s leads to %s, which is not there", route.Name, r.Key, d.Destination)
+					t.Errorf("route %s of %s: destination %s does not exist", route.Name, r.Key, d.Destination)
 				}
 			}
 			if len(route.Action.Destinations) > 0 && sum == 0 {
@@ -95,8 +95,7 @@ func checkModel(t *testing.T, m model.Model) {
 	}
 }
 
-// randomObjects makes a handful of objects of each kind. Names, namespaces and uids are unique per kind; the rest is
-// what the data says.
+// randomObjects returns a few objects of each kind. Names, namespaces and UIDs are unique per kind; specs are random.
 func randomObjects(fill *randfill.Filler) []client.Object {
 	var objects []client.Object
 	for _, name := range []string{"a", "b"} {
@@ -123,7 +122,7 @@ func randomObjects(fill *randfill.Filler) []client.Object {
 	return objects
 }
 
-// mutate fills a few fields of the specs anew, wherever they are.
+// mutate changes a few fields of the specs.
 func mutate(objects []client.Object, fill *randfill.Filler, random *rand.Rand) {
 	var fields []reflect.Value
 	var gather func(reflect.Value)
@@ -156,7 +155,7 @@ func mutate(objects []client.Object, fill *randfill.Filler, random *rand.Rand) {
 	}
 }
 
-// filler fills fields as the data says, from a stock of good and bad values.
+// filler returns a filler with a small set of valid and invalid values.
 func filler(data []byte) *randfill.Filler {
 	stock := []string{"a", "b", "a_a", "a.a", "/a", "/", "(", "", "a/b", "arn:aws:appmesh:r:1:mesh/a/virtualNode/a_a"}
 	return randfill.NewFromGoFuzz(data).NilChance(.25).NumElements(0, 3).MaxDepth(12).Funcs(

@@ -10,7 +10,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// immutable gives the denial of an update that changes what may not change, or nil. Both objects are of one kind.
+// immutable returns the denial of an update that changes an immutable field, or nil. Both objects have the same kind.
 func immutable(before, after client.Object) error {
 	var changed []string
 	if b, a := awsNameField(before), awsNameField(after); b != nil && !equality.Semantic.DeepEqual(*b, *a) {
@@ -21,7 +21,7 @@ func immutable(before, after client.Object) error {
 	}
 	switch b := before.(type) {
 	case *api.VirtualNode:
-		// Once set it stays as it is; setting it later is allowed.
+		// The field is immutable once it is set.
 		if was := cloudMap(b); was != nil && !equality.Semantic.DeepEqual(was, cloudMap(after.(*api.VirtualNode))) {
 			changed = append(changed, "spec.serviceDiscovery.awsCloudMap")
 		}

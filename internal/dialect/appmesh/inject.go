@@ -11,20 +11,21 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// prefix is that of the annotations and labels of App Mesh's injector.
+// prefix is the prefix of annotations and labels of App Mesh's injector.
 const prefix = "appmesh.k8s.aws/"
 
-// injectionKey is the pod annotation and namespace label that switches injection: enabled or disabled.
+// injectionKey is the pod annotation and namespace label that enables or disables injection.
 const injectionKey = prefix + "sidecarInjectorWebhook"
 
-// InjectionSelector selects the namespaces whose pods are looked at.
+// InjectionSelector selects the namespaces whose pods are sent to the webhook.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	return []metav1.LabelSelectorRequirement{
 		{Key: injectionKey, Operator: metav1.LabelSelectorOpIn, Values: []string{"enabled", "disabled"}},
 	}
 }
 
-// InjectionMode reads the pod's annotation, else the namespace's label. Other values than the two count as unspecified.
+// InjectionMode reads the annotation of the pod, else the label of the namespace. Values other than enabled and
+// disabled count as unspecified.
 func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
 	value, ok := pod.Annotations[injectionKey]
 	if !ok {
@@ -39,22 +40,22 @@ func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string)
 	return dialect.InjectionUnspecified
 }
 
-// NoWorkload is the reason why a pod that should be injected is refused, in the words of App Mesh.
+// NoWorkload returns the denial of a pod with injection enabled that no workload selects, with the text of App Mesh.
 func (Dialect) NoWorkload(pod *corev1.Pod) error {
 	return fmt.Errorf("sidecarInject enabled but no matching VirtualNode or VirtualGateway found for pod %s in namespace %s; "+
 		"create one, or annotate the pod with %s: disabled", podName(pod), pod.Namespace, injectionKey)
 }
 
-// InjectionHint says how pods of a namespace get sidecars.
+// InjectionHint tells users how to enable injection in a namespace.
 func (Dialect) InjectionHint() string { return "label the namespace " + injectionKey + ": enabled" }
 
-// ReadinessGates lists the gate that App Mesh's injector gave to pods of VirtualNodes with awsCloudMap. New pods are
-// not given it.
+// ReadinessGates lists the gate that App Mesh's injector added to pods of VirtualNodes with awsCloudMap. New pods do
+// not get it.
 func (Dialect) ReadinessGates() []dialect.ReadinessGate {
-	return []dialect.ReadinessGate{{Type: cloudMapGate, Message: "there is no AWS Cloud Map to wait for"}}
+	return []dialect.ReadinessGate{{Type: cloudMapGate, Message: "AWS Cloud Map is not used"}}
 }
 
-// ports of VirtualNode listeners, without those that have none.
+// listenerPorts returns the ports of the listeners of a workload.
 func listenerPorts(w model.Workload) []int {
 	var out []int
 	for _, l := range w.Listeners {

@@ -16,25 +16,25 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// selectedNode is a VirtualNode as its pods see it.
+// selectedNode is the part of a VirtualNode that its pods depend on.
 type selectedNode struct {
 	nameClaim
 	selector labels.Selector
-	// service is the one of the registry under which the pods are registered, with the attributes given and the port;
-	// empty for none.
-	service cloudMapService
-	given   map[string]string
-	port    string
+	// service is the registry service of the pods, or empty. attributes are the attributes of the VirtualNode, port is its
+	// first port.
+	service    cloudMapService
+	attributes map[string]string
+	port       string
 }
 
-// selectorIndex is where selectors are kept: by namespace and, for those that demand one, by a label, so that a pod is
-// compared with few.
+// selectorIndex is the index key of selectors: the namespace and, if the selector requires a label, that label. It
+// limits the number of selectors that are compared with a pod.
 type selectorIndex struct{ namespace, label, value string }
 
-// selectorConflict are two VirtualNodes that select one pod.
+// selectorConflict is a pair of VirtualNodes that select the same pod.
 type selectorConflict struct{ older, younger model.ObjectRef }
 
-// selector puts the selector of a VirtualNode on its shelf.
+// selector adds the selector of a VirtualNode to the index.
 func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
 	n := selectedNode{nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
@@ -47,7 +47,7 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 		at.value = selector.MatchLabels[at.label]
 	}
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
-		n.service, n.given = service, givenAttributes(m.object)
+		n.service, n.attributes = service, nodeAttributes(m.object)
 		if l := m.object.Spec.Listeners; len(l) > 0 {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
@@ -55,7 +55,7 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 	t.selectors.Emit(t.Evaluation, at, n)
 }
 
-// addPods adds the rules about pods.
+// addPods adds the rules for pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool {
 		return a == b
@@ -72,17 +72,17 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 				Object: pair.younger, Path: "spec.podSelector",
 			}
 			t.warn(older, model.CodeSelectorConflict,
-				"pod %s is selected by %s too; it stays with this object, which is older", pods, pair.younger)
+				"pod %s is also selected by %s; it belongs to this object, which is older", pods, pair.younger)
 			t.report(younger, model.CodeSelectorConflict,
-				"pod %s is selected by %s already, which is older and keeps it",
+				"pod %s is also selected by %s; it belongs to that object, which is older",
 				pods, pair.older)
 		})
 }
 
-// instance adds the endpoint of a pod. A pod that runs already stays with the older one of two VirtualNodes that select
-// it, since a new object must not take an old one's pods away.
+// instance adds the endpoint of a pod. If two VirtualNodes select the pod, it belongs to the older one, so that a new
+// object does not take over existing pods.
 func (t *translator) instance(pod *corev1.Pod) {
-	found := t.candidates(pod)
+	found := t.selectingNodes(pod)
 	if len(found) == 0 || store.Terminated(pod) {
 		return
 	}
@@ -92,8 +92,8 @@ func (t *translator) instance(pod *corev1.Pod) {
 	}
 }
 
-// candidates lists the VirtualNodes that select a pod, oldest first.
-func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
+// selectingNodes lists the VirtualNodes that select a pod, from old to young.
+func (t *translator) selectingNodes(pod *corev1.Pod) []selectedNode {
 	var found []selectedNode
 	look := func(at selectorIndex) {
 		for _, n := range t.selectors.Read(t.Evaluation, at) {
@@ -103,7 +103,7 @@ func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 		}
 	}
 	look(selectorIndex{namespace: pod.Namespace})
-	// in order: what is read in another order counts as something else
+	// The order must be stable: reads in another order count as a change.
 	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
@@ -111,7 +111,7 @@ func (t *translator) candidates(pod *corev1.Pod) []selectedNode {
 	return found
 }
 
-// endpoint gives what is known of a pod of a VirtualNode.
+// endpoint returns the endpoint of a pod of a VirtualNode.
 func (t *translator) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
 	e := store.EndpointOf(pod, n.key, t.settings.trustDomain())
 	e.Groups = t.groups(n, pod)

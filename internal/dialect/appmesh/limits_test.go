@@ -8,9 +8,9 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// Each bound that App Mesh checked behind its schema, on both sides. In a spec, $ stands for the number, or for a text
-// of that length.
-func TestValidationBeyondTheSchema(t *testing.T) {
+// Both sides of each limit that App Mesh enforced in addition to the schema. In a spec, $ is replaced by the number,
+// or by a text of that length.
+func TestLimitsBeyondTheSchema(t *testing.T) {
 	const (
 		sans     = `subjectAlternativeNames: {match: {exact: [ok, "$"]}}`
 		policy   = `clientPolicy: {tls: {validation: {trust: {file: {certificateChain: /ca}}, ` + sans + `}}}`
@@ -30,7 +30,7 @@ func TestValidationBeyondTheSchema(t *testing.T) {
 	)
 	for _, c := range []struct {
 		kind, path, spec string
-		taken, refused   int
+		valid, invalid   int
 	}{
 		{"Mesh", "spec.awsName", `{awsName: "$"}`, 255, 256},
 		{"VirtualNode", "spec.awsName", `{awsName: "$"}`, 255, 256},
@@ -57,59 +57,63 @@ func TestValidationBeyondTheSchema(t *testing.T) {
 		{"VirtualGateway", format + "json[0].key", log + `{json: [{key: "$", value: v}]}}}}}`, 100, 101},
 		{"VirtualGateway", format + "json[0].value", log + `{json: [{key: k, value: "$"}]}}}}}`, 100, 101},
 	} {
-		with := func(n int) string {
-			value := strings.Repeat("x", n)
-			if strings.HasSuffix(c.path, ".port") {
-				value = fmt.Sprint(n)
+		t.Run(c.kind+" "+c.path, func(t *testing.T) {
+			with := func(n int) string {
+				value := strings.Repeat("x", n)
+				if strings.HasSuffix(c.path, ".port") {
+					value = fmt.Sprint(n)
+				}
+				return strings.Replace(c.spec, "$", value, 1)
 			}
-			return strings.Replace(c.spec, "$", value, 1)
-		}
-		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.taken))); err != nil {
-			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.taken, err)
-		}
-		if err := appmesh.ValidateCreate(object(t, c.kind, with(c.refused))); err == nil ||
-			!names(err.Error(), c.path) {
-			t.Errorf("%s %s with %d: %v", c.kind, c.path, c.refused, err)
-		}
+			if err := appmesh.ValidateCreate(object(t, c.kind, with(c.valid))); err != nil {
+				t.Errorf("with %d: %v", c.valid, err)
+			}
+			if err := appmesh.ValidateCreate(object(t, c.kind, with(c.invalid))); err == nil ||
+				!containsPath(err.Error(), c.path) {
+				t.Errorf("with %d: %v", c.invalid, err)
+			}
+		})
 	}
 }
 
-// The letters of names that end up in resource names; a VirtualService's is a host name.
+// Names are used in resource names; the name of a VirtualService is a host name.
 func TestNamesAllowedCharacters(t *testing.T) {
 	const toS = `, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}`
 	for kind, rest := range map[string]string{
 		"Mesh": "", "VirtualNode": "", "VirtualRouter": "", "VirtualGateway": "", "GatewayRoute": toS,
 		"VirtualService": "",
 	} {
-		taken, refused := "aZ0_-", []string{"a b", "a.b", "a/b", "ä"}
-		if kind == "VirtualService" {
-			taken, refused = "aZ0-_.example", []string{"a b", ".b", "a.", "a..b", "a/b", "a:80", "*.b", "ä"}
-		}
-		if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+taken+`"`+rest+`}`)); err != nil {
-			t.Errorf("%s: %v", kind, err)
-		}
-		for _, name := range refused {
-			if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+name+`"`+rest+`}`)); err == nil ||
-				!names(err.Error(), "spec.awsName") {
-				t.Errorf("%s of the name %s: %v", kind, name, err)
+		t.Run(kind, func(t *testing.T) {
+			valid, invalid := "aZ0_-", []string{"a b", "a.b", "a/b", "ä"}
+			if kind == "VirtualService" {
+				valid, invalid = "aZ0-_.example", []string{"a b", ".b", "a.", "a..b", "a/b", "a:80", "*.b", "ä"}
 			}
-		}
+			if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+valid+`"`+rest+`}`)); err != nil {
+				t.Error(err)
+			}
+			for _, name := range invalid {
+				if err := appmesh.ValidateCreate(object(t, kind, `{awsName: "`+name+`"`+rest+`}`)); err == nil ||
+					!containsPath(err.Error(), "spec.awsName") {
+					t.Errorf("%s: %v", name, err)
+				}
+			}
+		})
 	}
 }
 
-// App Mesh's quotas went with its servers: 50 backends of a VirtualNode, 50 routes of a VirtualRouter.
+// App Mesh limited a VirtualNode to 50 backends and a VirtualRouter to 50 routes.
 func TestNoQuotasAreEnforced(t *testing.T) {
 	var objects, backends, routes []string
 	for i := range 51 {
 		backends = append(backends, fmt.Sprintf(`{virtualService: {virtualServiceRef: {name: s%d}}}`, i))
 		routes = append(routes, fmt.Sprintf(`{name: r%d, httpRoute: {match: {prefix: /%d}, action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}}}`, i, i))
 		objects = append(objects,
-			of("VirtualService", fmt.Sprintf("s%d", i), `provider: {virtualRouter: {virtualRouterRef: {name: r}}}`))
+			manifestOf("VirtualService", fmt.Sprintf("s%d", i), `provider: {virtualRouter: {virtualRouterRef: {name: r}}}`))
 	}
-	objects = append(objects, aSpace, aMesh, nodeN,
-		of("VirtualNode", "a", `backends: [`+strings.Join(backends, ", ")+`]`),
-		of("VirtualRouter", "r", `listeners: [{portMapping: {port: 80, protocol: http}}], routes: [`+strings.Join(routes, ", ")+`]`))
-	all := aged(t, objects)
+	objects = append(objects, namespaceNS, aMesh, nodeInNS,
+		manifestOf("VirtualNode", "a", `backends: [`+strings.Join(backends, ", ")+`]`),
+		manifestOf("VirtualRouter", "r", `listeners: [{portMapping: {port: 80, protocol: http}}], routes: [`+strings.Join(routes, ", ")+`]`))
+	all := decodeByAge(t, objects)
 	for _, o := range all {
 		if err := appmesh.ValidateCreate(o); err != nil {
 			t.Errorf("%s: %.300v", o.GetName(), err)

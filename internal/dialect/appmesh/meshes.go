@@ -16,18 +16,18 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// meshEntry is a Mesh with its name and selector worked out.
+// meshEntry is a Mesh with its name and its parsed selector.
 type meshEntry struct {
 	precedence
 	uid      types.UID
 	awsName  string
 	selector labels.Selector
 	origin   model.Origin
-	// fault says why the mesh is not served; empty means that it is.
-	fault string
+	// notServed is the reason why the mesh is not served, or empty.
+	notServed string
 }
 
-// addMeshes adds the rules about Meshes and the namespaces that they select.
+// addMeshes adds the rules for Meshes and for the namespaces that they select.
 func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	same := func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) }
 	r.meshNames = newNameClaims[string](g, "names of meshes")
@@ -40,7 +40,7 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	all := store.Of[*api.Mesh](objects)
 	incremental.AddRule(g, "claim of Mesh", all,
 		func(task *incremental.Evaluation, _ types.NamespacedName, o []*api.Mesh) {
-			if name := AWSName(o[0]); nameFault(api.KindMesh, name) == "" {
+			if name := AWSName(o[0]); nameError(api.KindMesh, name) == "" {
 				r.meshNames.Emit(task, name,
 					nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
 			}
@@ -59,17 +59,17 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	})
 }
 
-// addMesh works out a mesh, and adds it to the model unless another one stands in its way.
+// addMesh adds a mesh to the model, unless its name is invalid or in use.
 func (t *translator) addMesh(o *api.Mesh) meshEntry {
 	m := meshEntry{precedence: precedenceOf(o), uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
 	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
 	t.reportUnsupported(m.origin, unsupportedInMesh(o))
-	if m.fault = nameFault(api.KindMesh, m.awsName); m.fault != "" {
-		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.fault)
+	if m.notServed = nameError(api.KindMesh, m.awsName); m.notServed != "" {
+		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.notServed)
 		return m
 	}
 	if first, _ := t.meshNames.ReadFirst(t.Evaluation, m.awsName); first.precedence != m.precedence {
-		m.fault = "it has the awsName of " + first.origin.Object.String()
+		m.notServed = first.origin.Object.String() + " has the same awsName"
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m
 	}
@@ -89,11 +89,11 @@ func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 		case api.EgressDropAll:
 		default:
 			t.report(m.origin.At("spec.egressFilter.type"), model.CodeInvalidField,
-				"%q is neither ALLOW_ALL nor DROP_ALL; DROP_ALL is served", f.Type)
+				"%q is neither ALLOW_ALL nor DROP_ALL; DROP_ALL is used", f.Type)
 		}
 	}
 	if out.Egress == model.EgressDeny && !t.settings.NoAWSEgress {
-		out.EgressNames = []string{"*.amazonaws.com"} // as App Mesh had it, so that applications go on calling AWS
+		out.EgressNames = []string{"*.amazonaws.com"} // as in App Mesh, so that applications can call AWS
 	}
 	if d := o.Spec.MeshServiceDiscovery; d != nil && d.IPPreference != nil {
 		switch *d.IPPreference {
@@ -103,14 +103,14 @@ func (t *translator) mesh(m meshEntry, o *api.Mesh) model.Mesh {
 			out.Family = model.IPv6Only
 		default:
 			t.report(m.origin.At("spec.meshServiceDiscovery.ipPreference"), model.CodeInvalidField,
-				"%q is neither IPv4_ONLY nor IPv6_ONLY; both families are served", *d.IPPreference)
+				"%q is neither IPv4_ONLY nor IPv6_ONLY; both families are used", *d.IPPreference)
 		}
 	}
 	return out
 }
 
-// meshesSelecting lists the meshes whose selector matches a namespace, oldest first. Of a namespace that is not there,
-// only the label that every namespace has is known.
+// meshesSelecting lists the meshes whose selector matches a namespace, from old to young. Of a namespace without an
+// object, only the label with its name is known.
 func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	set := labels.Set{corev1.LabelMetadataName: namespace}
 	if ns, known := t.namespaces.ReadFirst(t.Evaluation, types.NamespacedName{Name: namespace}); known {
@@ -125,8 +125,8 @@ func (t *translator) meshesSelecting(namespace string) []meshEntry {
 	return out
 }
 
-// reportOverlaps reports meshes that select the same namespace, one finding for each pair of meshes. The older one goes
-// on as it is, since objects that are members already stay members.
+// reportOverlaps reports meshes that select the same namespace, one finding for each pair of meshes. For the older
+// one it is a warning, because its members stay members.
 func (t *translator) reportOverlaps() {
 	shared := map[[2]model.Origin][]string{}
 	for _, namespace := range t.namespaceNames.Read(t.Evaluation, allKey{}) {
@@ -138,7 +138,7 @@ func (t *translator) reportOverlaps() {
 			}
 		}
 	}
-	const text = "namespace %s is selected by %s too; objects created there are refused"
+	const text = "namespace %s is also selected by %s; new objects in it are denied"
 	for pair, namespaces := range shared {
 		list := abbreviate(namespaces)
 		t.warn(pair[0].At("spec.namespaceSelector"), model.CodeMultipleMeshes, text, list, pair[1].Object)
@@ -146,20 +146,21 @@ func (t *translator) reportOverlaps() {
 	}
 }
 
-// memberOf finds the mesh of a namespaced object, or reports why it has none.
+// memberOf returns the mesh of a namespaced object, or reports why it has none.
 func (t *translator) memberOf(at model.Origin, ref *api.MeshReference) (mesh string, ok bool) {
-	mesh, fault := t.meshOf(at, ref)
-	if fault != nil {
-		t.out.Report(t.Evaluation, *fault)
+	mesh, finding := t.meshOf(at, ref)
+	if finding != nil {
+		t.out.Report(t.Evaluation, *finding)
 		return "", false
 	}
 	t.out.Members.Emit(t.Evaluation, at.Object, mesh)
 	return mesh, true
 }
 
-// meshOf finds the mesh of a namespaced object, or says why it has none. What admission wrote into spec.meshRef
-// decides; without it, and when the mesh was created anew, the namespace does.
-func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh string, fault *model.Finding) {
+// meshOf returns the mesh of a namespaced object, or a finding why it has none. The mesh is the one that admission
+// recorded in spec.meshRef. Without a record, or if that Mesh was recreated, it is the Mesh that selects the
+// namespace.
+func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh string, finding *model.Finding) {
 	if ref == nil {
 		return t.selectedMesh(at)
 	}
@@ -170,15 +171,15 @@ func (t *translator) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 	}
 	if all[i].uid != ref.UID && !t.selectsNamespace(all[i], at.Object.Namespace) {
 		return "", findingf(at.At("spec.meshRef.uid"), model.CodeMeshMismatch,
-			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q, the one that exists has uid %q, and is not the one that selects namespace %s; "+
-				"have its namespaceSelector do so, or delete the object and create it again without spec.meshRef",
+			"mesh UID mismatch: the object belongs to a Mesh %s with uid %q; the existing one has uid %q and is not the only Mesh that selects namespace %s; "+
+				"change the namespaceSelectors so that it is, or delete the object and create it again without spec.meshRef",
 			ref.Name, ref.UID, all[i].uid, at.Object.Namespace)
 	}
 	return all[i].served(at.At("spec.meshRef"))
 }
 
-// selectsNamespace says whether admission would write this mesh into what is created in a namespace. Then it takes over
-// what belonged to an earlier mesh of its name, as if that were deleted and created again. App Mesh had users do it.
+// selectsNamespace reports whether admission would record this mesh for a new object of a namespace. Then objects of
+// an earlier Mesh with the same name belong to this one. App Mesh required users to recreate them.
 func (t *translator) selectsNamespace(m meshEntry, namespace string) bool {
 	found := t.meshesSelecting(namespace)
 	return len(found) == 1 && found[0].origin == m.origin
@@ -201,10 +202,10 @@ func (t *translator) selectedMesh(at model.Origin) (string, *model.Finding) {
 		len(found), strings.Join(names, ", "))
 }
 
-// served gives the name of the mesh, or says to an object of it why it is not served.
+// served returns the name of the mesh, or a finding for a member if the mesh is not served.
 func (m meshEntry) served(at model.Origin) (string, *model.Finding) {
-	if m.fault != "" {
-		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.fault)
+	if m.notServed != "" {
+		return "", findingf(at, model.CodeNoMesh, "%s is not served: %s", m.origin.Object, m.notServed)
 	}
 	return m.awsName, nil
 }
@@ -213,7 +214,7 @@ func findingf(at model.Origin, code model.Code, format string, args ...any) *mod
 	return new(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
-// abbreviate lists the first few names and counts the rest.
+// abbreviate joins the first names, and adds "..." if there are more.
 func abbreviate(names []string) string {
 	const most = 3
 	if len(names) <= most {

@@ -11,12 +11,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// nameClaim is the wish of an object to be served under a name. The oldest one of a name is served.
+// nameClaim is the claim of an object to a name. The oldest object of a name is served.
 type nameClaim struct {
 	precedence
 	key    model.Key
 	origin model.Origin
-	// ok is false for an object that cannot be served whatever others want; its own findings say why.
+	// ok is false for an object that cannot be served even without a conflict. It has findings of its own.
 	ok bool
 }
 
@@ -24,13 +24,13 @@ func (c nameClaim) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
 }
 
-// meshMember is an object that belongs to a mesh, under a name that no other object of its kind has there.
+// meshMember is an object that belongs to a mesh, with a name that is unique for its kind.
 type meshMember[T client.Object] struct {
 	nameClaim
 	object T
 }
 
-// meshMembers are all objects of one kind.
+// meshMembers are the objects of one kind.
 type meshMembers[T client.Object] struct {
 	kind    string
 	objects *incremental.Relation[types.NamespacedName, T]
@@ -39,7 +39,7 @@ type meshMembers[T client.Object] struct {
 	byObject *incremental.Relation[types.NamespacedName, nameClaim]
 }
 
-// newMeshMembers adds the rule by which each object of a kind claims a name in its mesh.
+// newMeshMembers adds the rule that claims names for the objects of a kind.
 func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects,
 	kind string) *meshMembers[T] {
 	ms := &meshMembers[T]{
@@ -56,8 +56,8 @@ func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *st
 			c := nameClaim{precedence: precedenceOf(o), origin: originOf(kind, o)}
 			if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
 				c.key.Name = AWSName(o)
-				if fault := nameFault(kind, c.key.Name); fault != "" {
-					t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+				if text := nameError(kind, c.key.Name); text != "" {
+					t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", text)
 					c.ok = false
 				}
 			}
@@ -74,7 +74,7 @@ func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental
 		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
 }
 
-// each adds a rule that is evaluated for each object that is served. Objects that are not hear why.
+// each adds a rule that is evaluated for each object that is served. Other objects with the same name get a finding.
 func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translator, *meshMember[T])) {
 	incremental.AddRule(g, ms.kind, ms.byKey, func(task *incremental.Evaluation, _ model.Key, all []nameClaim) {
 		t := &translator{task, r}
@@ -87,26 +87,27 @@ func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translato
 	})
 }
 
-// nameConflict reports two objects of one name to both of them. The older one is served, so for it this is a warning.
+// nameConflict reports a name conflict for both objects. The older one is served, so that its finding is a warning.
 func (t *translator) nameConflict(older, younger model.Origin, name string) {
 	t.warn(older.At("spec.awsName"), model.CodeNameConflict,
-		"%s is the name of %s too; this object is older and is served", name, younger.Object)
+		"%s also has the awsName %s; this object is older and is served", younger.Object, name)
 	t.report(younger.At("spec.awsName"), model.CodeNameConflict,
-		"%s is the name of %s already, which is older and is served", name, older.Object)
+		"%s also has the awsName %s; that object is older and is served", older.Object, name)
 }
 
-// reference is a reference as a user wrote it: by namespace and name, or by resource name, which wins.
+// reference is a reference in a manifest: by namespace and name, or by ARN, which takes precedence.
 type reference struct {
-	// at is the object and field that hold the reference; its two forms are the fields refField and arnField below.
+	// at is the object and the field with the reference. refField and arnField are the names of its two forms.
 	at                 model.Origin
 	refField, arnField string
 	arnType            string
-	named              bool
+	hasName            bool
 	namespace, name    string
 	arn                *string
 }
 
-// resolve finds what a reference of an object of some mesh means. It reports what cannot be found, and false.
+// resolve returns the target of a reference of an object in a mesh. If there is none, it reports a finding and
+// returns false.
 func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r reference) (nameClaim, bool) {
 	switch {
 	case r.arn != nil:
@@ -121,7 +122,7 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", ms.kind, mesh, name)
 		}
 		return c, found
-	case r.named:
+	case r.hasName:
 		at := r.at.At(r.at.Path + "." + r.refField)
 		id := types.NamespacedName{Namespace: r.namespace, Name: r.name}
 		if id.Namespace == "" {
@@ -133,7 +134,7 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
 			return nameClaim{}, false
 		case !ms.serves(t, c):
-			t.report(at, model.CodeReferenceNotFound, "%s %s is not served; its own status says why", ms.kind, id)
+			t.report(at, model.CodeReferenceNotFound, "%s %s is not served; see its status", ms.kind, id)
 			return nameClaim{}, false
 		case c.key.Mesh != mesh:
 			t.report(at, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
@@ -141,11 +142,11 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 		}
 		return c, true
 	}
-	t.report(r.at, model.CodeInvalidField, "needs %s or %s", r.refField, r.arnField)
+	t.report(r.at, model.CodeInvalidField, "%s or %s is required", r.refField, r.arnField)
 	return nameClaim{}, false
 }
 
-// serves tells whether an object is served under the name that it claims.
+// serves reports whether an object is served with the name that it claims.
 func (ms *meshMembers[T]) serves(t *translator, c nameClaim) bool {
 	if !c.ok {
 		return false

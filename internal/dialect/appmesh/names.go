@@ -10,9 +10,9 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// AWSName gives the name of an object within its mesh: spec.awsName or, where that is absent or empty, the default of
-// the kind. A VirtualService's default joins name and namespace with a dot, because clients dial it; the others' with
-// an underscore; a Mesh has no namespace. Kinds without the field give "".
+// AWSName returns the name of an object in its mesh: spec.awsName or, if it is absent or empty, the default of the
+// kind. The default of a VirtualService is name.namespace, a host name; of a Mesh its name; of other kinds
+// name_namespace. Kinds without the field return "".
 func AWSName(object client.Object) string {
 	set := awsNameField(object)
 	switch {
@@ -34,7 +34,7 @@ func defaultAWSName(object client.Object) string {
 	return object.GetName() + "_" + object.GetNamespace()
 }
 
-// awsNameField gives the field spec.awsName, or nil for kinds that have none.
+// awsNameField returns the field spec.awsName, or nil for kinds without it.
 func awsNameField(object client.Object) **string {
 	switch o := object.(type) {
 	case *api.Mesh:
@@ -53,7 +53,7 @@ func awsNameField(object client.Object) **string {
 	return nil
 }
 
-// meshRefField gives the field spec.meshRef, or nil for kinds that have none.
+// meshRefField returns the field spec.meshRef, or nil for kinds without it.
 func meshRefField(object client.Object) **api.MeshReference {
 	switch o := object.(type) {
 	case *api.VirtualNode:
@@ -72,8 +72,7 @@ func meshRefField(object client.Object) **api.MeshReference {
 	return nil
 }
 
-// kindOf gives the kind of an object of the group, and "" for others. TypeMeta is no help: typed clients leave it
-// empty.
+// kindOf returns the kind of an object of the group, or "". Typed clients leave TypeMeta empty.
 func kindOf(object client.Object) string {
 	switch object.(type) {
 	case *api.Mesh:
@@ -94,38 +93,37 @@ func kindOf(object client.Object) string {
 	return ""
 }
 
-// The syntax of names that App Mesh accepted. They end up in resource names, node ids and host headers.
+// Syntax of names in App Mesh. Names are used in resource names, node IDs and host headers.
 var (
 	resourceName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,255}$`)
 	hostName     = regexp.MustCompile(`^[A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)*$`)
 )
 
-// nameFault says what is wrong with an awsName, or "".
-func nameFault(kind, name string) string {
+// nameFault returns an error text for an invalid awsName, or "".
+func nameError(kind, name string) string {
 	switch {
 	case kind == api.KindVirtualService && (len(name) > 255 || !hostName.MatchString(name)):
-		return fmt.Sprintf("%q is no host name of at most 255 letters, digits, '-', '_' and '.'", name)
+		return fmt.Sprintf("%q is not a host name of at most 255 letters, digits, '-', '_' and '.'", name)
 	case kind != api.KindVirtualService && !resourceName.MatchString(name):
-		return fmt.Sprintf("%q is no name of 1 to 255 letters, digits, '-' and '_'", name)
+		return fmt.Sprintf("%q is not a name of 1 to 255 letters, digits, '-' and '_'", name)
 	}
 	return ""
 }
 
-// arnPrefix makes the resource names that Anymesh gives out look like those that tools expect. Region and account
-// are made up: there is no AWS behind them.
+// arnPrefix starts the ARNs of Anymesh, in the format that tools expect. Region and account are placeholders.
 const arnPrefix = "arn:aws:appmesh:anymesh:000000000000:mesh/"
 
-// parseARN takes a resource name of the form arn:...:mesh/<mesh>/<type>/<name> apart. Only the trailing name counts:
-// which account and mesh it speaks of is not looked at, as in the released controller.
+// parseARN parses an ARN of the form arn:...:mesh/<mesh>/<type>/<name>. It ignores account and mesh, as the released
+// controller.
 func parseARN(arn, wantType string) (name string, err error) {
 	parts := strings.SplitN(arn, ":", 6)
 	if len(parts) != 6 || parts[0] != "arn" {
-		return "", fmt.Errorf("%q is no ARN: want arn:aws:appmesh:<region>:<account>:mesh/<mesh>/%s/<name>", arn,
+		return "", fmt.Errorf("%q is not an ARN of the form arn:aws:appmesh:<region>:<account>:mesh/<mesh>/%s/<name>", arn,
 			wantType)
 	}
 	path := strings.Split(parts[5], "/")
 	if len(path) != 4 || path[0] != "mesh" || path[2] != wantType || path[3] == "" {
-		return "", fmt.Errorf("%q names no %s: want it to end in mesh/<mesh>/%s/<name>", arn, wantType, wantType)
+		return "", fmt.Errorf("%q is not the ARN of a %s: it does not end in mesh/<mesh>/%s/<name>", arn, wantType, wantType)
 	}
 	return path[3], nil
 }

@@ -16,13 +16,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The defaults of App Mesh: ssh and the cloud's metadata service are not captured.
+// Defaults of App Mesh: SSH and the instance metadata service of the cloud are not captured.
 var (
 	defaultIgnoredPorts = []int{22}
 	defaultIgnoredIPs   = []string{"169.254.169.254"}
 )
 
-// PodOptions reads the annotations of a pod that is an instance of a workload. Errors name the annotation.
+// PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
 func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
 		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
@@ -32,27 +32,27 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 		},
 	}
 	for _, a := range []struct {
-		key  string
-		into func(string) error
+		key   string
+		parse func(string) error
 	}{
-		{"ports", intoPorts(&o.InboundPorts)},
-		{"egressIgnoredPorts", intoPorts(&o.OutboundPortExclusions)},
-		{"egressIgnoredIPs", func(v string) error { return intoPrefixes(&o.OutboundIPExclusions, v) }},
+		{"ports", setPorts(&o.InboundPorts)},
+		{"egressIgnoredPorts", setPorts(&o.OutboundPortExclusions)},
+		{"egressIgnoredIPs", func(v string) error { return setPrefixes(&o.OutboundIPExclusions, v) }},
 		{"ipv6", func(v string) error { o.IPv6 = !strings.EqualFold(v, "disabled"); return nil }},
-		{"cpuRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceCPU)},
-		{"memoryRequest", intoQuantity(&o.Resources.Requests, corev1.ResourceMemory)},
-		{"cpuLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceCPU)},
-		{"memoryLimit", intoQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
-		{"secretMounts", func(v string) error { return intoMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
-		{"volumeMounts", func(v string) error { return intoMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
-		{"sidecarEnv", func(v string) error { return intoEnv(&o.Env, v) }},
-		{"sidecarEnvJson", func(v string) error { return intoEnvJSON(&o.Env, v) }},
+		{"cpuRequest", setQuantity(&o.Resources.Requests, corev1.ResourceCPU)},
+		{"memoryRequest", setQuantity(&o.Resources.Requests, corev1.ResourceMemory)},
+		{"cpuLimit", setQuantity(&o.Resources.Limits, corev1.ResourceCPU)},
+		{"memoryLimit", setQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
+		{"secretMounts", func(v string) error { return addMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
+		{"volumeMounts", func(v string) error { return addMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
+		{"sidecarEnv", func(v string) error { return addEnv(&o.Env, v) }},
+		{"sidecarEnvJson", func(v string) error { return addEnvJSON(&o.Env, v) }},
 	} {
 		value, ok := pod.Annotations[prefix+a.key]
 		if !ok {
 			continue
 		}
-		if err := a.into(value); err != nil {
+		if err := a.parse(value); err != nil {
 			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
 	}
@@ -60,23 +60,23 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 	return o, nil
 }
 
-// annotationWarnings are about annotations that App Mesh acted on and Anymesh does not.
+// annotationWarnings returns warnings for annotations that App Mesh supported and Anymesh does not.
 func annotationWarnings(pod *corev1.Pod) []string {
 	var out []string
 	for _, a := range []struct{ key, value, text string }{
-		{"appmeshCNI", "enabled", "an init container sets the pod's packet rules, not a CNI plugin"},
+		{"appmeshCNI", "enabled", "packet rules are set by an init container, not by a CNI plugin"},
 		{"preview", "enabled", "there is no preview channel"},
-		{"xrayAgentConfigMount", "", "there is no X-Ray agent in the pod"},
+		{"xrayAgentConfigMount", "", "the pod has no X-Ray agent"},
 	} {
 		if value, ok := pod.Annotations[prefix+a.key]; ok && (a.value == "" || strings.EqualFold(value, a.value)) {
-			out = append(out, fmt.Sprintf("annotation %s%s is not honored: %s", prefix, a.key, a.text))
+			out = append(out, fmt.Sprintf("annotation %s%s is not supported: %s", prefix, a.key, a.text))
 		}
 	}
 	return out
 }
 
-// list splits at commas and drops blanks.
-func list(value string) []string {
+// splitList splits at commas and removes empty items.
+func splitList(value string) []string {
 	var out []string
 	for _, item := range strings.Split(value, ",") {
 		if item = strings.TrimSpace(item); item != "" {
@@ -86,13 +86,13 @@ func list(value string) []string {
 	return out
 }
 
-func intoPorts(into *[]int) func(string) error {
+func setPorts(into *[]int) func(string) error {
 	return func(value string) error {
 		var ports []int
-		for _, item := range list(value) {
+		for _, item := range splitList(value) {
 			port, err := strconv.ParseUint(item, 10, 16)
 			if err != nil || port == 0 {
-				return fmt.Errorf("%q is no port from 1 to 65535", item)
+				return fmt.Errorf("%q is not a port from 1 to 65535", item)
 			}
 			ports = append(ports, int(port))
 		}
@@ -101,9 +101,9 @@ func intoPorts(into *[]int) func(string) error {
 	}
 }
 
-func intoPrefixes(into *[]string, value string) error {
+func setPrefixes(into *[]string, value string) error {
 	*into = nil
-	for _, item := range list(value) {
+	for _, item := range splitList(value) {
 		_, addrErr := netip.ParseAddr(item)
 		if _, err := netip.ParsePrefix(item); err != nil && addrErr != nil {
 			return fmt.Errorf("%q is neither an IP address nor a CIDR range", item)
@@ -113,11 +113,11 @@ func intoPrefixes(into *[]string, value string) error {
 	return nil
 }
 
-func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
+func setQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
 	return func(value string) error {
 		quantity, err := resource.ParseQuantity(value)
 		if err != nil {
-			return fmt.Errorf("%q is no quantity: %w", value, err)
+			return fmt.Errorf("%q is not a quantity: %w", value, err)
 		}
 		if *into == nil {
 			*into = corev1.ResourceList{}
@@ -127,8 +127,8 @@ func intoQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(stri
 	}
 }
 
-func intoMounts(into *[]dialect.Mount, value, annotation string) error {
-	for _, item := range list(value) {
+func addMounts(into *[]dialect.Mount, value, annotation string) error {
+	for _, item := range splitList(value) {
 		name, path, ok := strings.Cut(item, ":")
 		name, path = strings.TrimSpace(name), strings.TrimSpace(path)
 		if !ok || name == "" || !strings.HasPrefix(path, "/") {
@@ -139,8 +139,8 @@ func intoMounts(into *[]dialect.Mount, value, annotation string) error {
 	return nil
 }
 
-func intoEnv(into *[]corev1.EnvVar, value string) error {
-	for _, item := range list(value) {
+func addEnv(into *[]corev1.EnvVar, value string) error {
+	for _, item := range splitList(value) {
 		name, v, ok := strings.Cut(item, "=")
 		name, v = strings.TrimSpace(name), strings.TrimSpace(v)
 		if !ok || name == "" || strings.Contains(v, "=") {
@@ -152,10 +152,10 @@ func intoEnv(into *[]corev1.EnvVar, value string) error {
 	return nil
 }
 
-func intoEnvJSON(into *[]corev1.EnvVar, value string) error {
+func addEnvJSON(into *[]corev1.EnvVar, value string) error {
 	var list []map[string]string
 	if err := json.Unmarshal([]byte(value), &list); err != nil {
-		return fmt.Errorf("no JSON list of objects with string values: %w", err)
+		return fmt.Errorf("not a JSON list of objects with string values: %w", err)
 	}
 	for _, m := range list {
 		for _, name := range slices.Sorted(maps.Keys(m)) {

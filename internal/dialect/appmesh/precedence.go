@@ -13,10 +13,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// precedence orders objects that want the same thing, from old to young: the older one keeps it. Objects of one age are
-// ordered by name.
+// precedence orders objects with a conflict, from old to young: the older one takes precedence. Objects of the same
+// age are ordered by name.
 type precedence struct {
-	created         int64 // in seconds: the API server keeps no fractions
+	created         int64 // in seconds, the resolution of the API server
 	namespace, name string
 }
 
@@ -29,8 +29,8 @@ func (a precedence) compare(b precedence) int {
 		strings.Compare(a.name, b.name))
 }
 
-// isDeleting tells whether an object means nothing any more although it is still there, kept by a finalizer. A Mesh
-// goes on until its members are gone, and pods and namespaces until they are.
+// isDeleting reports whether an object is removed from the model because it is being deleted, even if a finalizer
+// still keeps it. Meshes, Pods and Namespaces count until they are deleted.
 func isDeleting(o client.Object) bool {
 	switch o.(type) {
 	case *api.Mesh, *corev1.Pod, *corev1.Namespace:

@@ -13,7 +13,6 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestOrderOfObjectsDoesNotMatter shuffles the objects of every case.
 func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, path := range caseFiles(t) {
@@ -22,7 +21,7 @@ func TestOrderOfObjectsDoesNotMatter(t *testing.T) {
 		for range 30 {
 			random.Shuffle(len(c.objects), func(i, j int) { c.objects[i], c.objects[j] = c.objects[j], c.objects[i] })
 			if diff := cmp.Diff(want, translated(t, c.settings, c.objects)); diff != "" {
-				t.Fatalf("%s: another order, another result (-want +got):\n%s", path, diff)
+				t.Fatalf("%s: the result depends on the order (-want +got):\n%s", path, diff)
 			}
 		}
 	}
@@ -45,30 +44,30 @@ func TestTranslateChangesNoObject(t *testing.T) {
 	}
 }
 
-// TestBadObjectAffectsOnlyItself adds one object after the other to a mesh that works: all that was served stays
-// served, exactly as it was, and the newcomer is told what is wrong with it.
+// TestBadObjectAffectsOnlyItself adds invalid objects to a valid mesh, one by one. The items of the mesh do not
+// change, and the invalid object has an error.
 func TestBadObjectAffectsOnlyItself(t *testing.T) {
-	healthy := decode(t, []byte(healthyMesh))
-	want, findings := appmesh.Dialect{}.Translate(healthy)
+	valid := decode(t, []byte(validMesh))
+	want, findings := appmesh.Dialect{}.Translate(valid)
 	if len(findings) > 0 {
-		t.Fatalf("the healthy mesh has findings:\n%s", asText(findings))
+		t.Fatalf("the valid mesh has findings:\n%s", asText(findings))
 	}
 	for _, bad := range decode(t, []byte(badObjects)) {
-		got, findings := appmesh.Dialect{}.Translate(append(slices.Clone(healthy), bad))
+		got, findings := appmesh.Dialect{}.Translate(append(slices.Clone(valid), bad))
 		for _, item := range items(want) {
 			if !slices.Contains(items(got), item) {
-				t.Errorf("with %T %s, this is gone or changed:\n%s", bad, bad.GetName(), item)
+				t.Errorf("with %T %s, changed or missing item:\n%s", bad, bad.GetName(), item)
 			}
 		}
 		if !slices.ContainsFunc(findings, func(f model.Finding) bool {
 			return f.Object.Name == bad.GetName() && f.Severity == model.Error
 		}) {
-			t.Errorf("nothing was said to %T %s, only\n%s", bad, bad.GetName(), asText(findings))
+			t.Errorf("no error for %T %s, only\n%s", bad, bad.GetName(), asText(findings))
 		}
 	}
 }
 
-// items gives the content of each item of a model.
+// items returns a hash of each item of a model.
 func items(m model.Model) []string {
 	var out []string
 	add := func(kind, key string, item any) { out = append(out, kind+" "+key+" "+model.Hash(item)) }
@@ -99,7 +98,7 @@ func translated(t *testing.T, s appmesh.Settings, objects []client.Object) strin
 	return string(asYAML(t, m)) + string(asText(findings))
 }
 
-const healthyMesh = `
+const validMesh = `
 {apiVersion: v1, kind: Namespace, metadata: {name: a, labels: {mesh: m}}}
 ---
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m, uid: u}, spec: {namespaceSelector: {matchLabels: {mesh: m}}}}
@@ -133,35 +132,35 @@ spec:
 const badObjects = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: Mesh
-metadata: {name: greedy, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: select-all, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {namespaceSelector: {}}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: Mesh
-metadata: {name: namesake, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: duplicate, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {awsName: m}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
-metadata: {name: greedy, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: select-all, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {podSelector: {}}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
-metadata: {name: namesake, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: duplicate, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {awsName: back_a}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualService
-metadata: {name: namesake, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: duplicate, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec: {awsName: back.a}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualRouter
-metadata: {name: broken, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
+metadata: {name: invalid, namespace: a, creationTimestamp: "2026-01-01T00:00:00Z"}
 spec:
   listeners: [{portMapping: {port: 80, protocol: http}}]
   routes: [{name: r, httpRoute: {match: {path: {regex: "("}}, action: {weightedTargets: [{virtualNodeRef: {name: gone}, weight: 1}]}}}]
 ---
-{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualService, metadata: {name: elsewhere, namespace: not-in-the-mesh}}
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualService, metadata: {name: no-mesh, namespace: not-in-the-mesh}}
 `

@@ -8,7 +8,7 @@ import (
 func nodeReference(at model.Origin, ref *api.VirtualNodeReference, arn *string) reference {
 	r := reference{at: at, refField: "virtualNodeRef", arnField: "virtualNodeARN", arnType: "virtualNode", arn: arn}
 	if ref != nil {
-		r.named, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
+		r.hasName, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
 	}
 	return r
 }
@@ -18,7 +18,7 @@ func serviceReference(at model.Origin, ref *api.VirtualServiceReference, arn *st
 		at: at, refField: "virtualServiceRef", arnField: "virtualServiceARN", arnType: "virtualService", arn: arn,
 	}
 	if ref != nil {
-		r.named, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
+		r.hasName, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
 	}
 	return r
 }
@@ -28,7 +28,7 @@ func routerReference(at model.Origin, ref *api.VirtualRouterReference, arn *stri
 		at: at, refField: "virtualRouterRef", arnField: "virtualRouterARN", arnType: "virtualRouter", arn: arn,
 	}
 	if ref != nil {
-		r.named, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
+		r.hasName, r.namespace, r.name = true, deref(ref.Namespace), ref.Name
 	}
 	return r
 }

@@ -8,8 +8,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestReferenceForms has each form in which an object can name another one, as it leads nowhere and as it leads
-// somewhere.
+// TestReferenceForms has each form of a reference, with a missing and an existing target.
 func TestReferenceForms(t *testing.T) {
 	const (
 		here, gone = `{name: node}`, `{name: gone}`
@@ -19,11 +18,11 @@ func TestReferenceForms(t *testing.T) {
 		router     = `{kind: VirtualRouter, metadata: {name: r, namespace: ns}, spec: {listeners: [{portMapping: {port: 80, protocol: http}}]}}`
 	)
 	backend := func(reference string) string {
-		return of("VirtualNode", "a", `backends: [{virtualService: {`+reference+`}}]`)
+		return manifestOf("VirtualNode", "a", `backends: [{virtualService: {`+reference+`}}]`)
 	}
-	provider := func(reference string) string { return of("VirtualService", "a", `provider: {`+reference+`}`) }
+	provider := func(reference string) string { return manifestOf("VirtualService", "a", `provider: {`+reference+`}`) }
 	route := func(protocol, kind, target string) string {
-		return of("VirtualRouter", "a", `listeners: [{portMapping: {port: 80, protocol: `+protocol+`}}], routes: [{name: x, `+kind+`: {match: {`+map[string]string{"http": "prefix: /", "http2": "prefix: /"}[protocol]+`}, action: {weightedTargets: [{`+target+`}]}}}]`)
+		return manifestOf("VirtualRouter", "a", `listeners: [{portMapping: {port: 80, protocol: `+protocol+`}}], routes: [{name: x, `+kind+`: {match: {`+map[string]string{"http": "prefix: /", "http2": "prefix: /"}[protocol]+`}, action: {weightedTargets: [{`+target+`}]}}}]`)
 	}
 	type form struct {
 		wrong, path string
@@ -31,45 +30,45 @@ func TestReferenceForms(t *testing.T) {
 		right       string
 	}
 	forms := map[string]form{
-		"an empty namespace is that of the referrer": {
+		"empty namespace": {
 			backend(`virtualServiceRef: {name: gone, namespace: ""}`),
 			"spec.backends[0].virtualService.virtualServiceRef", model.CodeReferenceNotFound,
 			backend(`virtualServiceRef: {name: s, namespace: ""}`),
 		},
-		"a backend's ARN wins": {
+		"backend: ARN takes precedence": {
 			backend(`virtualServiceRef: {name: s}, virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/gone.ns"`),
 			"spec.backends[0].virtualService.virtualServiceARN", model.CodeReferenceNotFound,
 			backend(`virtualServiceRef: {name: gone}, virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/s.ns"`),
 		},
-		"a provider node's ARN wins": {
+		"provider node: ARN takes precedence": {
 			provider(`virtualNode: {virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN + `}`),
 			"spec.provider.virtualNode.virtualNodeARN", model.CodeReferenceNotFound,
 			provider(`virtualNode: {virtualNodeRef: ` + gone + `, virtualNodeARN: ` + nodeARN + `}`),
 		},
-		"a provider router's ARN wins": {
+		"provider router: ARN takes precedence": {
 			provider(`virtualRouter: {virtualRouterRef: {name: r}, virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/gone_ns"}`),
 			"spec.provider.virtualRouter.virtualRouterARN", model.CodeReferenceNotFound,
 			provider(`virtualRouter: {virtualRouterRef: {name: gone}, virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/r_ns"}`),
 		},
-		"a backend's ARN is a service's": {
+		"backend: ARN of another type": {
 			backend(`virtualServiceARN: ` + nodeARN), "spec.backends[0].virtualService.virtualServiceARN",
 			model.CodeInvalidField,
 			backend(`virtualServiceARN: "arn:aws:appmesh:x:1:mesh/m/virtualService/s.ns"`),
 		},
-		"a provider router's ARN is a router's": {
+		"provider router: ARN of another type": {
 			provider(`virtualRouter: {virtualRouterARN: ` + nodeARN + `}`),
 			"spec.provider.virtualRouter.virtualRouterARN", model.CodeInvalidField,
 			provider(`virtualRouter: {virtualRouterARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/r_ns"}`),
 		},
-		"a backend names something": {
+		"backend without a reference": {
 			backend(``), "spec.backends[0].virtualService", model.CodeInvalidField,
 			backend(`virtualServiceRef: {name: s}`),
 		},
-		"a provider node names something": {
+		"provider node without a reference": {
 			provider(`virtualNode: {}`), "spec.provider.virtualNode", model.CodeInvalidField,
 			provider(`virtualNode: {virtualNodeRef: ` + here + `}`),
 		},
-		"a provider router names something": {
+		"provider router without a reference": {
 			provider(`virtualRouter: {}`), "spec.provider.virtualRouter", model.CodeInvalidField,
 			provider(`virtualRouter: {virtualRouterRef: {name: r}}`),
 		},
@@ -84,35 +83,35 @@ func TestReferenceForms(t *testing.T) {
 	} {
 		at := `spec.routes[0].` + kind + `.action.weightedTargets[0]`
 		right := func(target string) string { return route(protocol, kind, target+`, weight: 1`) }
-		forms["a target's ARN wins, "+kind] = form{
+		forms[kind+" target: ARN takes precedence"] = form{
 			right(`virtualNodeRef: ` + here + `, virtualNodeARN: ` + goneARN), at + ".virtualNodeARN",
 			model.CodeReferenceNotFound,
 			right(`virtualNodeRef: ` + gone + `, virtualNodeARN: ` + nodeARN),
 		}
-		forms["a target names something, "+kind] = form{
+		forms[kind+" target without a reference"] = form{
 			route(protocol, kind, `weight: 1`), at, model.CodeInvalidField, right(`virtualNodeRef: ` + here),
 		}
-		forms["a target's ARN is a node's, "+kind] = form{
+		forms[kind+" target: ARN of another type"] = form{
 			right(`virtualNodeARN: "arn:aws:appmesh:x:1:mesh/m/virtualRouter/node_ns"`), at + ".virtualNodeARN",
 			model.CodeInvalidField, right(`virtualNodeARN: ` + nodeARN),
 		}
 	}
 	for name, f := range forms {
 		t.Run(name, func(t *testing.T) {
-			told := func(referrer string) []string {
-				_, findings := appmesh.Dialect{}.Translate(aged(t,
-					[]string{aSpace, aMesh, nodeN, service, router, referrer}))
+			findingsOf := func(referrer string) []string {
+				_, findings := appmesh.Dialect{}.Translate(decodeByAge(t,
+					[]string{namespaceNS, aMesh, nodeInNS, service, router, referrer}))
 				var out []string
 				for _, found := range findings {
 					out = append(out, fmt.Sprint(found.Code, " ", found.Path))
 				}
 				return out
 			}
-			if got := told(f.wrong); len(got) != 1 || got[0] != fmt.Sprint(f.code, " ", f.path) {
+			if got := findingsOf(f.wrong); len(got) != 1 || got[0] != fmt.Sprint(f.code, " ", f.path) {
 				t.Errorf("%s\ngot  %q\nwant %s %s", f.wrong, got, f.code, f.path)
 			}
-			if got := told(f.right); len(got) > 0 {
-				t.Errorf("%s\ngot %q, want nothing", f.right, got)
+			if got := findingsOf(f.right); len(got) > 0 {
+				t.Errorf("%s\ngot %q, want none", f.right, got)
 			}
 		})
 	}

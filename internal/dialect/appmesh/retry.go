@@ -8,7 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// statusCodes are the answers that an event stands for: fixed lists, not whole classes (509 and 409 are no mistake).
+// statusCodes are the status codes of the retry events, as in App Mesh. They are not complete classes: server-error
+// excludes 509, and client-error is 409 only.
 var statusCodes = map[api.HTTPRetryEvent][]uint16{
 	api.RetryServerError:  {500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511},
 	api.RetryGatewayError: {502, 503, 504},
@@ -23,7 +24,7 @@ var grpcCauses = map[api.GRPCRetryEvent]model.RetryCondition{
 	api.RetryUnavailable:       model.RetryGRPCUnavailable,
 }
 
-// defaultRetry is what a route without a retry policy does: App Mesh added it to all of them.
+// defaultRetry is the retry policy that App Mesh added to routes without one.
 func (s Settings) defaultRetry() model.Retry {
 	if s.NoDefaultRetry {
 		return model.Retry{}
@@ -56,7 +57,8 @@ func (s Settings) grpcRetry(p *api.GRPCRetryPolicy) model.Retry {
 	return explicitRetry(*p)
 }
 
-// explicitRetry gives what a policy asks for. No retries is no policy at all, so that equal behavior is equal content.
+// explicitRetry returns the retries of a policy. A policy without retries returns the zero value, so that equal
+// behavior has equal content.
 func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 	if p.MaxRetries <= 0 {
 		return model.Retry{}
@@ -64,7 +66,7 @@ func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 	r := model.Retry{
 		Retries:    uint32(min(p.MaxRetries, math.MaxUint32)),
 		PerTry:     duration(p.PerRetryTimeout),
-		Conditions: []model.RetryCondition{model.RetryReset}, // App Mesh retries resets whatever the events are
+		Conditions: []model.RetryCondition{model.RetryReset}, // App Mesh always retries resets
 	}
 	for _, e := range p.HTTPRetryEvents {
 		r.StatusCodes = append(r.StatusCodes, statusCodes[e]...)

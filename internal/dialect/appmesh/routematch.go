@@ -9,8 +9,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// httpMatch gives the conditions of an HTTP route and the port that it is restricted to. It reports false, with a
-// finding for each fault, when one of them cannot be understood.
+// httpMatch returns the conditions of an HTTP route and the port that it is restricted to. It reports invalid
+// conditions as findings and returns false.
 func (t *translator) httpMatch(at model.Origin, m api.HTTPRouteMatch) (out model.Match, port uint16, ok bool) {
 	path, pathOK := t.pathMatch(at, m.Prefix, m.Path)
 	headers, headersOK := t.fieldMatches(at.At(at.Path+".headers"), m.Headers)
@@ -22,7 +22,7 @@ func (t *translator) httpMatch(at model.Origin, m api.HTTPRouteMatch) (out model
 	return out, port, pathOK && headersOK && portOK
 }
 
-// grpcMatch does the same for gRPC, where service and method are the path of the request.
+// grpcMatch is httpMatch for gRPC: service and method are the path of the request.
 func (t *translator) grpcMatch(at model.Origin, m api.GRPCRouteMatch) (out model.Match, port uint16, ok bool) {
 	headers, headersOK := t.fieldMatches(at.At(at.Path+".metadata"), m.Metadata)
 	port, portOK := t.matchPort(at.At(at.Path+".port"), m.Port)
@@ -54,7 +54,7 @@ func (t *translator) pathMatch(at model.Origin, prefix *string, path *api.PathMa
 			model.StringMatch{Kind: model.Regex, Value: *path.Regex}), append(where, ".path.regex")
 	}
 	if len(found) != 1 {
-		t.report(at, model.CodeInvalidField, "has %d of prefix, path.exact and path.regex; keep exactly one",
+		t.report(at, model.CodeInvalidField, "%d of prefix, path.exact and path.regex are set; exactly one is required",
 			len(found))
 		return model.StringMatch{}, false
 	}
@@ -63,13 +63,13 @@ func (t *translator) pathMatch(at model.Origin, prefix *string, path *api.PathMa
 		return found[0], t.regex(at, found[0].Value)
 	}
 	if !strings.HasPrefix(found[0].Value, "/") {
-		t.report(at, model.CodeInvalidField, "%q does not begin with /, so that no path can match", found[0].Value)
+		t.report(at, model.CodeInvalidField, "%q does not start with /; no path matches", found[0].Value)
 		return model.StringMatch{}, false
 	}
 	return found[0], true
 }
 
-// fieldMatches gives the conditions on headers or metadata.
+// fieldMatches returns the conditions on headers or metadata.
 func (t *translator) fieldMatches(at model.Origin, headers []api.HeaderMatch) (out []model.FieldMatch, ok bool) {
 	ok = true
 	for i, h := range headers {
@@ -85,7 +85,7 @@ func (t *translator) fieldMatch(at model.Origin, h api.HeaderMatch) (model.Field
 		out.Kind = model.Present
 		return out, true
 	}
-	stated := 0
+	count := 0
 	for _, m := range []struct {
 		kind  model.MatchKind
 		value *string
@@ -95,23 +95,23 @@ func (t *translator) fieldMatch(at model.Origin, h api.HeaderMatch) (model.Field
 	} {
 		if m.value != nil {
 			out.Kind, out.Value = m.kind, *m.value
-			stated++
+			count++
 		}
 	}
 	if r := h.Match.Range; r != nil {
 		out.Kind, out.Start, out.End = model.Range, r.Start, r.End
-		stated++
+		count++
 	}
 	at = at.At(at.Path + ".match")
 	switch {
-	case stated != 1:
-		t.report(at, model.CodeInvalidField, "has %d of exact, prefix, suffix, regex and range; keep exactly one",
-			stated)
+	case count != 1:
+		t.report(at, model.CodeInvalidField, "%d of exact, prefix, suffix, regex and range are set; exactly one is required",
+			count)
 		return out, false
 	case out.Kind == model.Regex:
 		return out, t.regex(at.At(at.Path+".regex"), out.Value)
 	case out.Kind == model.Range && out.Start >= out.End:
-		t.report(at.At(at.Path+".range"), model.CodeInvalidField, "no number is at least %d and below %d", out.Start,
+		t.report(at.At(at.Path+".range"), model.CodeInvalidField, "the range from %d to %d (exclusive) is empty", out.Start,
 			out.End)
 		return out, false
 	}
@@ -130,7 +130,7 @@ func queryMatches(params []api.QueryParameterMatch) []model.FieldMatch {
 	return out
 }
 
-// matchPort gives the port that a route is restricted to; absent or 0 is none.
+// matchPort returns the port that a route is restricted to, or 0.
 func (t *translator) matchPort(at model.Origin, port *int64) (uint16, bool) {
 	if p := deref(port); p < 0 || p > 65535 {
 		t.report(at, model.CodeInvalidField, "%d is not between 0 and 65535", p)
@@ -141,7 +141,7 @@ func (t *translator) matchPort(at model.Origin, port *int64) (uint16, bool) {
 
 func (t *translator) regex(at model.Origin, expression string) bool {
 	if _, err := regexp.Compile(expression); err != nil {
-		t.report(at, model.CodeInvalidField, "not a regular expression of RE2: %v", err)
+		t.report(at, model.CodeInvalidField, "not an RE2 regular expression: %v", err)
 		return false
 	}
 	return true

@@ -10,8 +10,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// TestSelectorSemantics has each selector of the API: absent, empty, matching and not. All are of things with the label
-// a=b.
+// TestSelectorSemantics tests each selector of the API: absent, empty, matching and not matching the labels a=b.
 func TestSelectorSemantics(t *testing.T) {
 	of := metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"a": "b"}}
 	everything := &metav1.LabelSelector{}
@@ -47,13 +46,15 @@ func TestSelectorSemantics(t *testing.T) {
 			return err == nil
 		}},
 	} {
-		for what, s := range map[string]struct {
-			selector *metav1.LabelSelector
-			want     bool
-		}{"absent": {nil, c.absent}, "empty": {everything, c.empty}, "a=b": {labeled("a=b"), true}, "a=c": {labeled("a=c"), false}} {
-			if got := c.selects(s.selector); got != s.want {
-				t.Errorf("%s, %s: selects %t, want %t", name, what, got, s.want)
+		t.Run(name, func(t *testing.T) {
+			for what, s := range map[string]struct {
+				selector *metav1.LabelSelector
+				want     bool
+			}{"absent": {nil, c.absent}, "empty": {everything, c.empty}, "a=b": {labeled("a=b"), true}, "a=c": {labeled("a=c"), false}} {
+				if got := c.selects(s.selector); got != s.want {
+					t.Errorf("%s: selects %t, want %t", what, got, s.want)
+				}
 			}
-		}
+		})
 	}
 }

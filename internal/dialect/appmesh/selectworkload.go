@@ -14,15 +14,15 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// PodOwner is what a pod is in the mesh: at most one of the two, and neither for a pod outside of it.
+// PodOwner is the VirtualNode or VirtualGateway of a pod. At most one of them is set.
 type PodOwner struct {
 	Node    *api.VirtualNode
 	Gateway *api.VirtualGateway
 }
 
-// OwnerOf finds what a pod of a namespace is, among all VirtualNodes and VirtualGateways; those of other namespaces
-// are passed over. A pod under admission has no namespace of its own yet, hence the parameter. The error, for a pod
-// that several select, is the text that admission answers with.
+// OwnerOf returns the owner of a pod among all VirtualNodes and VirtualGateways. It ignores those of other
+// namespaces. A pod under admission may have no namespace yet, hence the parameter. If several select the pod, the
+// error is the text of the denial.
 func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode,
 	gateways []*api.VirtualGateway) (PodOwner, error) {
 	name := namespace + "/" + podName(pod)
@@ -46,15 +46,14 @@ func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode,
 	return PodOwner{Node: node, Gateway: gateway}, nil
 }
 
-// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads those
-// of the pod's own.
+// WorkloadReads returns an empty object of each kind that SelectWorkload reads. Of namespaced kinds, SelectWorkload
+// reads the objects of the pod's namespace.
 func (Dialect) WorkloadReads() []client.Object {
 	return []client.Object{&corev1.Namespace{}, &api.Mesh{}, &api.VirtualNode{}, &api.VirtualGateway{}}
 }
 
-// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of the kinds
-// that WorkloadReads lists. It reports false for a pod that no VirtualNode selects. The error, for a pod that has no
-// workload that is served, is the text that admission answers with.
+// SelectWorkload returns the workload of a new pod, among objects of the kinds of WorkloadReads. It reports false if
+// no VirtualNode selects the pod. If the workload is not served, the error is the text of the denial.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
@@ -77,7 +76,7 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
 	c, _ := r.nodes.byObject.GetFirst(id)
 	if oldest, _ := r.nodes.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
-		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; its status says why",
+		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; see its status",
 			id, namespace, podName(pod))
 	}
 	return c.key, true, nil
@@ -116,7 +115,7 @@ func sortedNames[T metav1.Object](objects []T) []string {
 	return names
 }
 
-// podName is the name of a pod, or what is known of it before the API server has completed it.
+// podName returns the name of a pod, or its generateName.
 func podName(pod *corev1.Pod) string {
 	if pod.Name == "" {
 		return pod.GenerateName

@@ -76,7 +76,7 @@ func TestOwnerOf(t *testing.T) {
 }
 
 func TestSelectWorkload(t *testing.T) {
-	objects := decode(t, []byte(healthyMesh+"---\n"+`
+	objects := decode(t, []byte(validMesh+"---\n"+`
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
 metadata: {name: orphan, namespace: a}
@@ -90,10 +90,10 @@ spec: {podSelector: {matchLabels: {app: orphan}}, meshRef: {name: gone, uid: gon
 		t.Errorf("front: got %v %t %v", key, ok, err)
 	}
 	if _, ok, err := (appmesh.Dialect{}).SelectWorkload(objects, pod("unknown"), "a"); ok || err != nil {
-		t.Errorf("a pod that nothing selects: got %t %v, want neither", ok, err)
+		t.Errorf("pod without a VirtualNode: got %t %v, want false and no error", ok, err)
 	}
 	_, ok, err = appmesh.Dialect{}.SelectWorkload(objects, pod("orphan"), "a")
 	if ok || err == nil || !strings.Contains(err.Error(), "VirtualNode a/orphan selects pod a/p but is not served") {
-		t.Errorf("orphan: got %t %v, want an error that names the VirtualNode", ok, err)
+		t.Errorf("orphan: got %t %v, want an error with the VirtualNode", ok, err)
 	}
 }

@@ -16,21 +16,20 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// ReasonServed is the reason of a condition when there is nothing to say; every other reason is the code of a finding.
+// ReasonServed is the reason of a condition without findings. Every other reason is the code of a finding.
 const ReasonServed = "Served"
 
-// A condition's message may have 32768 bytes by the conventions of Kubernetes' API: it spells out so many findings, of
-// so many bytes each.
+// The message of a condition has at most 32768 bytes in the Kubernetes API. It lists at most messageFindings findings
+// of at most findingBytes bytes each.
 const (
 	messageFindings = 8
 	findingBytes    = 4000
 )
 
-// Status gives a copy of an object with the status that it should have: a condition that is True unless an error among
-// the findings or a kind that is not served says otherwise, the generation that was looked at, and resource names.
-// Resource names that are there already stay. mesh is the awsName of the object's Mesh, or "" if it has none (see
-// MeshNames). Findings about other objects are passed over. A BackendGroup has no status, and other kinds are no
-// business of this dialect: the copy is unchanged.
+// Status returns a copy of an object with its desired status: one condition, the observed generation, and ARNs. The
+// condition is True unless the findings have an error or the kind is not served. Existing ARNs are kept. mesh is the
+// awsName of the object's Mesh, or "" (see MeshNames). Findings of other objects are ignored. BackendGroups and kinds
+// of other groups are returned unchanged.
 func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	out := object.DeepCopyObject().(client.Object)
 	f, ok := statusOf(out)
@@ -42,7 +41,7 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	})
 	*f.observed = new(object.GetGeneration())
 	*f.conditions = withCondition(*f.conditions, condition(f.conditionType, own), now)
-	withdrawARNs(f.arn, out)
+	removeOwnARNs(f.arn, out)
 	if mesh == "" {
 		return out
 	}
@@ -59,8 +58,8 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	return out
 }
 
-// withdrawARNs takes back the resource names that we gave: they follow the object's mesh. Those that others gave stay.
-func withdrawARNs(arn **string, object client.Object) {
+// removeOwnARNs removes ARNs that Anymesh assigned, because they contain the mesh. It keeps other ARNs.
+func removeOwnARNs(arn **string, object client.Object) {
 	if *arn != nil && strings.HasPrefix(**arn, arnPrefix) {
 		*arn = nil
 	}
@@ -74,12 +73,12 @@ func withdrawARNs(arn **string, object client.Object) {
 	}
 }
 
-// Status is the function of that name.
+// Status calls the function Status.
 func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	return Status(object, mesh, findings, now)
 }
 
-// statusFields are the parts that the statuses of all kinds have in common.
+// statusFields are the common fields of all statuses.
 type statusFields struct {
 	conditionType, arnType string
 	arn                    **string
@@ -122,7 +121,7 @@ func statusOf(object client.Object) (statusFields, bool) {
 	return statusFields{}, false
 }
 
-// condition sums findings up: the worst decides, and is told first.
+// condition summarizes findings: the worst one determines status and reason, and is the first in the message.
 func condition(conditionType string, findings []model.Finding) api.Condition {
 	weight := map[model.Severity]int{model.Error: 0, model.Warning: 1, model.Info: 2}
 	slices.SortStableFunc(findings, func(a, b model.Finding) int { return weight[a.Severity] - weight[b.Severity] })
@@ -146,13 +145,13 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	return c
 }
 
-// truncateText gives the beginning of a text that is longer than so many bytes. The rest is valid UTF-8, too: what is
-// not does not come back from the API server as it was written.
+// truncateText truncates a text to at most so many bytes. The result is valid UTF-8: the API server replaces invalid
+// bytes, so that the stored text would differ.
 func truncateText(text string, most int) string {
 	return truncate.WithEllipsis(strings.ToValidUTF8(text, "\uFFFD"), most)
 }
 
-// withCondition puts a condition in the place of the one of its type. The transition time moves only with the status.
+// withCondition replaces the condition of the same type. The transition time changes only with the status.
 func withCondition(conditions []api.Condition, c api.Condition, now time.Time) []api.Condition {
 	i := slices.IndexFunc(conditions, func(o api.Condition) bool { return o.Type == c.Type })
 	if i < 0 {
@@ -166,7 +165,7 @@ func withCondition(conditions []api.Condition, c api.Condition, now time.Time) [
 	return conditions
 }
 
-// routeARNs keeps the resource names of routes that are still there and adds those that are missing.
+// routeARNs keeps the ARNs of existing routes and adds missing ones.
 func routeARNs(router *api.VirtualRouter, routerARN string) map[string]string {
 	var out map[string]string
 	for _, r := range router.Spec.Routes {

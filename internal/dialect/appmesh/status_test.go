@@ -64,10 +64,10 @@ func TestConditionSummarizesFindings(t *testing.T) {
 		status         corev1.ConditionStatus
 		reason, inText string
 	}{
-		"nothing to say":      {nil, "True", "Served", ""},
-		"a warning":           {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
-		"the whole is unused": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeFieldNotImplemented)}, "False", "FieldNotImplemented", "spec: text"},
-		"an error comes first": {[]model.Finding{
+		"no findings":          {nil, "True", "Served", ""},
+		"warning":              {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
+		"kind not implemented": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeFieldNotImplemented)}, "False", "FieldNotImplemented", "spec: text"},
+		"errors first": {[]model.Finding{
 			finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented),
 			finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),
 		}, "False", "InvalidField", "spec.b: text of spec.b; spec.a: text of spec.a"},
@@ -94,7 +94,7 @@ func TestLongMessagesAreTruncated(t *testing.T) {
 	node := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
 	got := appmesh.Status(node, "m", many, someTime).(*api.VirtualNode).Status.Conditions[0].Message
 	if !strings.HasSuffix(got, "; and 92 more") {
-		t.Errorf("message ends in %q, want the number of findings left out", got[len(got)-30:])
+		t.Errorf("message ends in %q, want the number of omitted findings", got[len(got)-30:])
 	}
 }
 
@@ -106,17 +106,17 @@ func TestTransitionTimeMovesOnlyWithTheStatus(t *testing.T) {
 		someTime.Add(time.Hour)).(*api.VirtualNode)
 	if got := warned.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime) ||
 		got.Reason != "FieldNotImplemented" {
-		t.Errorf("still True, but %+v", got)
+		t.Errorf("status stays True, got %+v", got)
 	}
 	failed := appmesh.Status(warned, "m",
 		[]model.Finding{finding("VirtualNode", "ns", "x", "spec.a", model.CodeInvalidField)},
 		someTime.Add(2*time.Hour)).(*api.VirtualNode)
 	if got := failed.Status.Conditions[0]; !got.LastTransitionTime.Time.Equal(someTime.Add(2 * time.Hour)) {
-		t.Errorf("now False, but %+v", got)
+		t.Errorf("status becomes False, got %+v", got)
 	}
 }
 
-// TestStoredARNsStay is what objects taken over from the released controller need: their ARNs are in use elsewhere.
+// Existing ARNs of objects from the released controller are kept: they are in use elsewhere.
 func TestStoredARNsStay(t *testing.T) {
 	router := &api.VirtualRouter{
 		ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"},

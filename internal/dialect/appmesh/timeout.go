@@ -8,14 +8,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// App Mesh's timeouts where none is stated, on routes and on listeners alike.
+// Default timeouts of App Mesh for routes and listeners.
 const (
 	defaultRequestTimeout = model.Duration(15 * time.Second)
 	defaultIdleTimeout    = model.Duration(300 * time.Second)
 )
 
-// requestTimeouts gives the timeouts of a hop that carries requests. A duration of 0 means "no limit", an absent one
-// the default.
+// requestTimeouts returns the timeouts for requests. A duration of 0 means no limit, an absent one the default.
 func requestTimeouts(t *api.HTTPTimeout) model.Timeouts {
 	out := model.Timeouts{Request: defaultRequestTimeout, Idle: defaultIdleTimeout}
 	if t != nil && t.PerRequest != nil {
@@ -27,7 +26,7 @@ func requestTimeouts(t *api.HTTPTimeout) model.Timeouts {
 	return out
 }
 
-// streamTimeouts gives the timeouts of a hop that carries plain streams, which know no request.
+// streamTimeouts returns the timeouts for TCP connections.
 func streamTimeouts(t *api.TCPTimeout) model.Timeouts {
 	if t != nil && t.Idle != nil {
 		return model.Timeouts{Idle: duration(*t.Idle)}
@@ -35,7 +34,7 @@ func streamTimeouts(t *api.TCPTimeout) model.Timeouts {
 	return model.Timeouts{Idle: defaultIdleTimeout}
 }
 
-// duration gives a length of time, at least 0 and at most the longest that there is.
+// duration converts a duration. The result is limited to the range from 0 to the longest duration.
 func duration(d api.Duration) model.Duration {
 	unit := time.Second
 	if d.Unit == api.DurationMilliseconds {

@@ -14,20 +14,20 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Rules adds the rules of the dialect: from objects to the items of the model, and findings. A bad object, or a bad
-// part of one, is left out and reported; the rest is served.
+// Rules adds the rules that derive model items and findings from objects. An invalid object, or an invalid part of
+// one, is omitted and reported; the rest is served.
 func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
 	newRules(d.Settings, g, objects, out)
 }
 
-// Translate turns objects into the part of the model that they mean, in canonical order, and findings about them, in
-// canonical order. There must be at most one object of a kind, namespace and name.
+// Translate returns the model and the findings of objects, both in canonical order. There must be at most one object
+// of a kind, namespace and name.
 func (d Dialect) Translate(objects []client.Object) (model.Model, []model.Finding) {
 	r := d.evaluate(objects)
 	return *r.out.Snapshot(), r.out.AllFindings()
 }
 
-// evaluate applies the rules to objects.
+// evaluate evaluates the rules for objects.
 func (d Dialect) evaluate(objects []client.Object) *rules {
 	g := incremental.New()
 	in := store.NewObjects(g)
@@ -39,7 +39,7 @@ func (d Dialect) evaluate(objects []client.Object) *rules {
 	return r
 }
 
-// rules are the relations between objects and model.
+// rules are the relations between the objects and the model.
 type rules struct {
 	settings Settings
 	out      *store.Model
@@ -47,29 +47,29 @@ type rules struct {
 	namespaces *incremental.Relation[types.NamespacedName, *corev1.Namespace]
 	// namespaceNames lists the names of all Namespaces.
 	namespaceNames *incremental.Relation[allKey, string]
-	// meshNames holds the claims of Meshes to awsNames, meshes all Meshes.
+	// meshNames has the claims of Meshes to awsNames, meshes has all Meshes.
 	meshNames *incremental.Relation[string, nameClaim]
 	meshes    *incremental.Relation[allKey, meshEntry]
 
 	nodes    *meshMembers[*api.VirtualNode]
 	services *meshMembers[*api.VirtualService]
 	routers  *meshMembers[*api.VirtualRouter]
-	// ports are the ways to reach each VirtualNode.
+	// ports are the reachable listeners of each VirtualNode.
 	ports *incremental.Relation[model.Key, nodePort]
-	// providers are the VirtualNodes that provide services by themselves.
+	// providers are the VirtualNodes that are providers of VirtualServices.
 	providers *incremental.Relation[model.Key, model.Origin]
-	// registry stands in for AWS Cloud Map: the groups of endpoints asked for, by the service that they are a part of.
+	// registry replaces AWS Cloud Map: the queries for each service.
 	registry *incremental.Relation[cloudMapService, cloudMapQuery]
 	// clusterServices are the Services of the cluster. servicesKnown is true if there are any.
 	clusterServices     *incremental.Relation[types.NamespacedName, *corev1.Service]
 	clusterServiceNames *incremental.Relation[allKey, string]
 	servicesKnown       *incremental.Relation[allKey, bool]
-	// selectors are those of VirtualNodes; sharedPods the names of pods that two of them select.
+	// selectors are the selectors of VirtualNodes. sharedPods are the names of pods that two VirtualNodes select.
 	selectors  *incremental.Relation[selectorIndex, selectedNode]
 	sharedPods *incremental.Relation[selectorConflict, string]
 }
 
-// allKey is the key of relations whose entries are always looked at together.
+// allKey is the key of relations with a single list of entries.
 type allKey struct{}
 
 func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
@@ -95,19 +95,19 @@ type translator struct {
 	*rules
 }
 
-// nodePort is a listener of a VirtualNode as others see it.
+// nodePort is a reachable listener of a VirtualNode.
 type nodePort struct {
 	model.Destination
 	timeouts model.Timeouts
-	index    int // among the listeners, as they are written
+	index    int // in spec.listeners
 }
 
-// report notes a finding with the severity of its code.
+// report adds a finding with the severity of its code.
 func (t *translator) report(at model.Origin, code model.Code, format string, args ...any) {
 	t.out.Report(t.Evaluation, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
-// warn notes a finding that leaves the object served as it is, whatever the code means for others.
+// warn adds a finding with severity Warning, whatever the default of its code is.
 func (t *translator) warn(at model.Origin, code model.Code, format string, args ...any) {
 	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
 	f.Severity = model.Warning

@@ -7,8 +7,10 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -23,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite model.yaml and findings.txt of the cases in testdata")
 
-// TestCases runs each testdata/*.txtar: objects.yaml is translated with settings.yaml, if there is one, and must give
-// model.yaml and findings.txt. The comment on top says what a case is about.
+// TestCases runs each testdata/*.txtar: objects.yaml is translated with the optional settings.yaml. The output is
+// model.yaml and findings.txt.
 func TestCases(t *testing.T) {
 	for _, path := range caseFiles(t) {
 		t.Run(strings.TrimSuffix(filepath.Base(path), ".txtar"), func(t *testing.T) {
@@ -99,7 +101,7 @@ func (c testCase) rewrite(t *testing.T, path string, generated map[string][]byte
 	}
 }
 
-// decode takes the documents of a YAML stream, which must be objects of known kinds without unknown fields.
+// decode strictly decodes the documents of a YAML stream.
 func decode(t testing.TB, text []byte) []client.Object {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -119,6 +121,29 @@ func decode(t testing.TB, text []byte) []client.Object {
 			t.Fatalf("%v in\n%s", err, doc)
 		}
 		objects = append(objects, object.(client.Object))
+	}
+	return objects
+}
+
+// decodeManifests decodes manifests. The default of apiVersion is the API of the dialect.
+func decodeManifests(t testing.TB, manifests []string) []client.Object {
+	t.Helper()
+	var documents []string
+	for _, text := range manifests {
+		if !strings.Contains(text, "apiVersion") {
+			text = strings.Replace(text, "{kind", "{apiVersion: appmesh.k8s.aws/v1beta2, kind", 1)
+		}
+		documents = append(documents, text)
+	}
+	return decode(t, []byte(strings.Join(documents, "\n---\n")))
+}
+
+// decodeByAge is decodeManifests with objects that are each a minute younger than the one before.
+func decodeByAge(t testing.TB, manifests []string) []client.Object {
+	t.Helper()
+	objects := decodeManifests(t, manifests)
+	for i, o := range objects {
+		o.SetCreationTimestamp(metav1.NewTime(time.Date(2026, 1, 1, 0, i, 0, 0, time.UTC)))
 	}
 	return objects
 }

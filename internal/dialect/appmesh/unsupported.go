@@ -12,17 +12,17 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// unsupportedField is a field that asks for something that Anymesh does not do yet.
+// unsupportedField is a field that Anymesh does not implement.
 type unsupportedField struct {
 	path string
 	set  bool
 }
 
 // reportUnsupported reports the fields that are set.
-func (t *translator) reportUnsupported(at model.Origin, asks []unsupportedField) {
-	for _, a := range asks {
-		if a.set {
-			t.report(at.At(a.path), model.CodeFieldNotImplemented, "this field is not implemented yet and has no effect")
+func (t *translator) reportUnsupported(at model.Origin, fields []unsupportedField) {
+	for _, f := range fields {
+		if f.set {
+			t.report(at.At(f.path), model.CodeFieldNotImplemented, "this field is not implemented yet and has no effect")
 		}
 	}
 }
@@ -32,7 +32,7 @@ func unsupportedInMesh(o *api.Mesh) []unsupportedField {
 }
 
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
-	asks := []unsupportedField{
+	fields := []unsupportedField{
 		{
 			"spec.backendDefaults.clientPolicy.tls",
 			o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy),
@@ -42,39 +42,39 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 	}
 	for i, l := range o.Spec.Listeners {
 		path := fmt.Sprintf("spec.listeners[%d].", i)
-		asks = append(asks,
+		fields = append(fields,
 			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
 			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
 			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil},
 			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
 	}
 	for i, b := range o.Spec.Backends {
-		asks = append(asks, unsupportedField{
+		fields = append(fields, unsupportedField{
 			fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i),
 			requestsTLS(b.VirtualService.ClientPolicy),
 		})
 	}
-	return asks
+	return fields
 }
 
 func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
-// addUnsupportedKind adds the rule about objects of a kind that means nothing yet: each gets one finding about its
-// whole spec, and those about what App Mesh refused of it.
+// addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and
+// the findings of exceeded limits.
 func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
 	incremental.AddRule(g, kind, store.Of[T](objects),
 		func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
 			t, o := &translator{task, r}, all[0]
 			at := originOf(kind, o)
-			if mesh, fault := t.meshOf(at, *meshRefField(o)); fault == nil {
+			if mesh, finding := t.meshOf(at, *meshRefField(o)); finding == nil {
 				t.out.Members.Emit(task, at.Object, mesh)
 			}
 			if isDeleting(o) {
 				return
 			}
 			t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
-			if fault := nameFault(kind, AWSName(o)); fault != "" && awsNameField(o) != nil {
-				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", fault)
+			if text := nameError(kind, AWSName(o)); text != "" && awsNameField(o) != nil {
+				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
 			}
 			if gateway, is := any(o).(*api.VirtualGateway); is {
 				t.checkGatewayLimits(at, gateway.Spec)

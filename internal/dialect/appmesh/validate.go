@@ -9,22 +9,22 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// ValidateCreate gives the denial of a new object, or nil: one that no version of the API has taken, in the words of
-// the released controller, or one that no mesh could carry as it is written, a *dialect.Refusal. Whatever depends on
-// other objects, or is served although not all of it is honored, is taken and shows in the object's status.
+// ValidateCreate returns the denial of a new object, or nil. It denies what the released controller denied, with the
+// same texts, and objects that are invalid independently of other objects, with a *dialect.Refusal. Errors that
+// depend on other objects, and fields that are not supported, are reported in the status only.
 func ValidateCreate(object client.Object) error {
 	if err := validate(object); err != nil {
 		return err
 	}
-	return refuse(ownFaults(object))
+	return refuse(ownErrors(object))
 }
 
-// ValidateUpdate gives the denial of an update, or nil. Both objects are of one kind. Where the spec stays as it is, so
-// does the verdict: finalizers can be taken off objects that would not be admitted any more. A spec that could not be
-// carried before may be changed as long as no fault is added: mending one of two is progress.
+// ValidateUpdate returns the denial of an update, or nil. Both objects have the same kind. If the spec does not
+// change, the update is accepted, so that finalizers can be removed from invalid objects. An update of an invalid
+// spec is accepted if it adds no errors, so that users can fix errors one by one.
 func ValidateUpdate(before, after client.Object) error {
 	if kindOf(before) != kindOf(after) {
-		return fmt.Errorf("a %s cannot become a %s", kindOf(before), kindOf(after))
+		return fmt.Errorf("the kind cannot change from %s to %s", kindOf(before), kindOf(after))
 	}
 	if err := immutable(before, after); err != nil {
 		return err
@@ -35,7 +35,7 @@ func ValidateUpdate(before, after client.Object) error {
 	if err := validate(after); err != nil {
 		return err
 	}
-	return refuse(addedFaults(ownFaults(before), ownFaults(after)))
+	return refuse(addedErrors(ownErrors(before), ownErrors(after)))
 }
 
 func validate(object client.Object) error {
@@ -86,7 +86,7 @@ func validateMesh(o *api.Mesh) error {
 func validateNode(o *api.VirtualNode) error {
 	if sd := o.Spec.ServiceDiscovery; len(o.Spec.Listeners) > 0 &&
 		(sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil) {
-		return fmt.Errorf("VirtualNode-%s: spec.serviceDiscovery is needed when spec.listeners is given", o.Name)
+		return fmt.Errorf("VirtualNode-%s: spec.serviceDiscovery is required if spec.listeners is set", o.Name)
 	}
 	seen := map[string]bool{}
 	for i, b := range o.Spec.Backends {
@@ -113,7 +113,7 @@ func validateRouter(o *api.VirtualRouter) error {
 	seen := map[string]bool{}
 	for i, r := range o.Spec.Routes {
 		if seen[r.Name] {
-			return fmt.Errorf("VirtualRouter-%s has duplicate route entries for %s; give each route a name of its own: spec.routes[%d].name", o.Name, r.Name, i)
+			return fmt.Errorf("VirtualRouter-%s has duplicate route entries for %s; give each route a unique name: spec.routes[%d].name", o.Name, r.Name, i)
 		}
 		seen[r.Name] = true
 		for _, kind := range []struct {
@@ -146,7 +146,7 @@ func validateGateway(o *api.VirtualGateway) error {
 	return nil
 }
 
-// count tells how many of the conditions hold.
+// count returns the number of conditions that hold.
 func count(conditions ...bool) int {
 	n := 0
 	for _, c := range conditions {

@@ -8,39 +8,39 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// validateGatewayRoute tells all that is wrong at once, not just the first thing.
+// validateGatewayRoute reports all errors, not just the first.
 func validateGatewayRoute(o *api.GatewayRoute) error {
-	var faults []error
+	var errs []error
 	switch s := o.Spec; count(s.HTTPRoute != nil, s.HTTP2Route != nil, s.GRPCRoute != nil) {
 	case 0:
-		faults = append(faults, errors.New("spec: no route specified; want one of httpRoute, http2Route, grpcRoute"))
+		errs = append(errs, errors.New("spec: no route specified; want one of httpRoute, http2Route, grpcRoute"))
 	case 1:
 		switch {
 		case s.HTTPRoute != nil:
-			faults = httpGatewayRouteFaults("spec.httpRoute", s.HTTPRoute)
+			errs = httpGatewayRouteErrors("spec.httpRoute", s.HTTPRoute)
 		case s.HTTP2Route != nil:
-			faults = httpGatewayRouteFaults("spec.http2Route", s.HTTP2Route)
+			errs = httpGatewayRouteErrors("spec.http2Route", s.HTTP2Route)
 		case s.GRPCRoute.Match.ServiceName == nil && s.GRPCRoute.Match.Hostname == nil:
-			faults = append(faults,
+			errs = append(errs,
 				errors.New("spec.grpcRoute.match: either serviceName or hostname must be specified"))
 		}
 	default:
-		faults = append(faults,
+		errs = append(errs,
 			errors.New("spec: multiple routes specified; want only one of httpRoute, http2Route, grpcRoute"))
 	}
-	if len(faults) == 0 {
+	if len(errs) == 0 {
 		return nil
 	}
-	return fmt.Errorf("GatewayRoute-%s: %w", o.Name, errors.Join(faults...))
+	return fmt.Errorf("GatewayRoute-%s: %w", o.Name, errors.Join(errs...))
 }
 
-func httpGatewayRouteFaults(path string, r *api.HTTPGatewayRoute) []error {
-	return append(gatewayMatchFaults(path+".match", r.Match),
-		rewriteFaults(path+".action.rewrite", r.Action.Rewrite, r.Match)...)
+func httpGatewayRouteErrors(path string, r *api.HTTPGatewayRoute) []error {
+	return append(gatewayMatchErrors(path+".match", r.Match),
+		rewriteErrors(path+".action.rewrite", r.Action.Rewrite, r.Match)...)
 }
 
-func gatewayMatchFaults(path string, m api.HTTPGatewayRouteMatch) (faults []error) {
-	deny := func(field, text string) { faults = append(faults, errors.New(path+field+": "+text)) }
+func gatewayMatchErrors(path string, m api.HTTPGatewayRouteMatch) (errs []error) {
+	deny := func(field, text string) { errs = append(errs, errors.New(path+field+": "+text)) }
 	if m.Prefix == nil && m.Path == nil && m.Hostname == nil {
 		deny("", "either prefix, path or hostname must be specified")
 	}
@@ -68,14 +68,14 @@ func gatewayMatchFaults(path string, m api.HTTPGatewayRouteMatch) (faults []erro
 			deny(fmt.Sprintf(".queryParameters[%d].match", i), "exact must be specified")
 		}
 	}
-	return faults
+	return errs
 }
 
-func rewriteFaults(path string, r *api.HTTPGatewayRouteRewrite, m api.HTTPGatewayRouteMatch) (faults []error) {
+func rewriteErrors(path string, r *api.HTTPGatewayRouteRewrite, m api.HTTPGatewayRouteMatch) (errs []error) {
 	if r == nil {
 		return nil
 	}
-	deny := func(field, text string) { faults = append(faults, errors.New(path+field+": "+text)) }
+	deny := func(field, text string) { errs = append(errs, errors.New(path+field+": "+text)) }
 	if r.Prefix == nil && r.Path == nil && r.Hostname == nil {
 		deny("", "specify at least one of prefix, path and hostname")
 	}
@@ -93,5 +93,5 @@ func rewriteFaults(path string, r *api.HTTPGatewayRouteRewrite, m api.HTTPGatewa
 			deny(".prefix", "the prefix to be matched must begin with /")
 		}
 	}
-	return faults
+	return errs
 }

@@ -12,11 +12,10 @@ import (
 
 func object(t testing.TB, kind, spec string) client.Object {
 	t.Helper()
-	return decode(t, []byte("{apiVersion: appmesh.k8s.aws/v1beta2, kind: "+kind+", metadata: {name: x, namespace: ns}, spec: "+spec+"}"))[0]
+	return decodeManifests(t, []string{"{kind: " + kind + ", metadata: {name: x, namespace: ns}, spec: " + spec + "}"})[0]
 }
 
-// TestCreateRules has, for each rule, a spec that breaks it, the field that the answer names, what it says, and a spec
-// next to it that is taken.
+// TestCreateRules has for each rule an invalid spec, the field and the text of the denial, and a similar valid spec.
 func TestCreateRules(t *testing.T) {
 	const (
 		get     = `action: {target: {virtualService: {virtualServiceRef: {name: s}}}}`
@@ -25,17 +24,17 @@ func TestCreateRules(t *testing.T) {
 		http    = `{portMapping: {port: 80, protocol: http}}`
 		rewrite = `action: {target: {virtualService: {virtualServiceRef: {name: s}}}, rewrite: `
 	)
-	for name, c := range map[string]struct{ kind, at, denied, says, taken string }{
+	for name, c := range map[string]struct{ kind, at, denied, want, accepted string }{
 		"mesh: family": {
 			"Mesh", "spec.meshServiceDiscovery.ipPreference", `{meshServiceDiscovery: {ipPreference: IPv6_PREFERRED}}`, `Mesh-x: spec.meshServiceDiscovery.ipPreference: "IPv6_PREFERRED" is neither`,
 			`{meshServiceDiscovery: {ipPreference: IPv4_ONLY}}`,
 		},
-		"node: listeners need discovery": {
-			"VirtualNode", "spec.serviceDiscovery", `{listeners: [` + http + `]}`, "VirtualNode-x: spec.serviceDiscovery is needed",
+		"node: listeners require discovery": {
+			"VirtualNode", "spec.serviceDiscovery", `{listeners: [` + http + `]}`, "VirtualNode-x: spec.serviceDiscovery is required",
 			`{listeners: [` + http + `], ` + dns + `}`,
 		},
 		"node: no listeners, no discovery": {
-			"VirtualNode", "spec.serviceDiscovery", `{listeners: [` + http + `], serviceDiscovery: {}}`, "VirtualNode-x: spec.serviceDiscovery is needed",
+			"VirtualNode", "spec.serviceDiscovery", `{listeners: [` + http + `], serviceDiscovery: {}}`, "VirtualNode-x: spec.serviceDiscovery is required",
 			`{}`,
 		},
 		"node: duplicate references": {
@@ -58,149 +57,149 @@ func TestCreateRules(t *testing.T) {
 			"VirtualNode-x has duplicate VirtualServiceReferenceARNs arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a",
 			`{backends: [{virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/a"}}, {virtualService: {virtualServiceARN: "arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualService/b"}}]}`,
 		},
-		"node: one pool": {
+		"node: two connection pools": {
 			"VirtualNode", "spec.listeners[0].connectionPool", `{` + dns + `, listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {http: {maxConnections: 1}, tcp: {maxConnections: 1}}}]}`,
 			"VirtualNode-x: spec.listeners[0].connectionPool: only one type",
 			`{` + dns + `, listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {grpc: {maxRequests: 1}}}]}`,
 		},
-		"router: names of routes": {
-			"VirtualRouter", "spec.routes[1].name", `{routes: [{name: a, tcpRoute: {` + to + `}}, {name: a, tcpRoute: {` + to + `}}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a name of its own: spec.routes[1].name",
+		"router: duplicate route names": {
+			"VirtualRouter", "spec.routes[1].name", `{routes: [{name: a, tcpRoute: {` + to + `}}, {name: a, tcpRoute: {` + to + `}}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a unique name: spec.routes[1].name",
 			`{routes: [{name: a, tcpRoute: {` + to + `}}, {name: b, tcpRoute: {` + to + `}}]}`,
 		},
-		"router: prefix or path": {
+		"router: no prefix or path": {
 			"VirtualRouter", "spec.routes[0].httpRoute.match", `{routes: [{name: a, httpRoute: {match: {}, ` + to + `}}]}`, "spec.routes[0].httpRoute.match: specify exactly one of prefix and path",
 			`{routes: [{name: a, httpRoute: {match: {prefix: /}, ` + to + `}}]}`,
 		},
-		"router: not prefix and path": {
+		"router: prefix and path": {
 			"VirtualRouter", "spec.routes[0].http2Route.match", `{routes: [{name: a, http2Route: {match: {prefix: /, path: {exact: /}}, ` + to + `}}]}`, "spec.routes[0].http2Route.match: specify exactly one of prefix and path",
 			`{routes: [{name: a, http2Route: {match: {path: {exact: /}}, ` + to + `}}]}`,
 		},
-		"router: one way to match a path": {
+		"router: empty path match": {
 			"VirtualRouter", "spec.routes[0].httpRoute.match.path", `{routes: [{name: a, httpRoute: {match: {path: {}}, ` + to + `}}]}`, "spec.routes[0].httpRoute.match.path: specify exactly one of exact and regex",
 			`{routes: [{name: a, httpRoute: {match: {path: {regex: "/.*"}}, ` + to + `}}]}`,
 		},
-		"router: gRPC is not looked at": {
+		"router: gRPC is not checked": {
 			"VirtualRouter", "spec.routes[0].httpRoute.match.path", `{routes: [{name: a, httpRoute: {match: {path: {exact: /, regex: /}}, ` + to + `}}]}`, "exactly one of exact and regex",
 			`{routes: [{name: a, grpcRoute: {match: {methodName: m}, ` + to + `}}, {name: b, tcpRoute: {` + to + `}}]}`,
 		},
-		"gateway: one pool": {
+		"gateway: two connection pools": {
 			"VirtualGateway", "spec.listeners[0].connectionPool", `{listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {http: {maxConnections: 1}, http2: {maxRequests: 1}}}]}`,
 			"VirtualGateway-x: spec.listeners[0].connectionPool: only one type",
 			`{listeners: [{portMapping: {port: 80, protocol: http}, connectionPool: {http2: {maxRequests: 1}}}]}`,
 		},
-		"gateway route: one kind, not none": {
+		"gateway route: no route": {
 			"GatewayRoute", "spec", `{}`, "GatewayRoute-x: spec: no route specified", `{httpRoute: {match: {prefix: /}, ` + get + `}}`,
 		},
-		"gateway route: one kind, not two": {
+		"gateway route: two routes": {
 			"GatewayRoute", "spec", `{httpRoute: {match: {prefix: /}, ` + get + `}, http2Route: {match: {prefix: /}, ` + get + `}}`, "spec: multiple routes specified",
 			`{http2Route: {match: {prefix: /}, ` + get + `}}`,
 		},
-		"gateway route: something to match": {
+		"gateway route: no path or host": {
 			"GatewayRoute", "spec.httpRoute.match", `{httpRoute: {match: {method: GET}, ` + get + `}}`, "spec.httpRoute.match: either prefix, path or hostname",
 			`{httpRoute: {match: {hostname: {exact: h}}, ` + get + `}}`,
 		},
-		"gateway route: not prefix and path": {
+		"gateway route: prefix and path": {
 			"GatewayRoute", "spec.http2Route.match", `{http2Route: {match: {prefix: /, path: {exact: /}}, ` + get + `}}`, "spec.http2Route.match: both prefix and path",
 			`{http2Route: {match: {path: {exact: /}}, ` + get + `}}`,
 		},
-		"gateway route: one way to match a host": {
+		"gateway route: exact and suffix host": {
 			"GatewayRoute", "spec.httpRoute.match.hostname", `{httpRoute: {match: {hostname: {exact: h, suffix: h}}, ` + get + `}}`, "match.hostname: specify exactly one",
 			`{httpRoute: {match: {hostname: {suffix: .h}}, ` + get + `}}`,
 		},
-		"gateway route: some way to match a host": {
+		"gateway route: empty host match": {
 			"GatewayRoute", "spec.httpRoute.match.hostname", `{httpRoute: {match: {prefix: /, hostname: {}}, ` + get + `}}`, "match.hostname: specify exactly one",
 			`{httpRoute: {match: {prefix: /}, ` + get + `}}`,
 		},
-		"gateway route: not two filters a header": {
+		"gateway route: two conditions on a header": {
 			"GatewayRoute", "spec.http2Route.match.headers[0].match", `{http2Route: {match: {prefix: /, headers: [{name: h, match: {exact: a, prefix: b}}]}, ` + get + `}}`, "spec.http2Route.match.headers[0].match: specify exactly one",
 			`{http2Route: {match: {prefix: /, headers: [{name: h, match: {prefix: b}}]}, ` + get + `}}`,
 		},
-		"gateway route: one filter a header": {
+		"gateway route: no condition on a header": {
 			"GatewayRoute", "spec.httpRoute.match.headers[1].match", `{httpRoute: {match: {prefix: /, headers: [{name: h}, {name: i, match: {}}]}, ` + get + `}}`, "match.headers[1].match: specify exactly one",
 			`{httpRoute: {match: {prefix: /, headers: [{name: h}, {name: i, match: {exact: v}}]}, ` + get + `}}`,
 		},
-		"gateway route: ranges, beyond the first": {
+		"gateway route: empty range": {
 			"GatewayRoute", "spec.httpRoute.match.headers[1].match.range", `{httpRoute: {match: {prefix: /, headers: [{name: h, match: {range: {start: 1, end: 2}}}, {name: i, match: {range: {start: 2, end: 2}}}]}, ` + get + `}}`,
 			"match.headers[1].match.range: start must be below end",
 			`{httpRoute: {match: {prefix: /, headers: [{name: h, match: {range: {start: 1, end: 2}}}, {name: i, match: {range: {start: 2, end: 3}}}]}, ` + get + `}}`,
 		},
-		"gateway route: queries, also with headers": {
+		"gateway route: query parameter without exact": {
 			"GatewayRoute", "spec.httpRoute.match.queryParameters[0].match", `{httpRoute: {match: {prefix: /, headers: [{name: h}], queryParameters: [{name: q, match: {}}]}, ` + get + `}}`,
 			"match.queryParameters[0].match: exact must be specified",
 			`{httpRoute: {match: {prefix: /, headers: [{name: h}], queryParameters: [{name: q}, {name: r, match: {exact: ""}}]}, ` + get + `}}`,
 		},
-		"gateway route: something to rewrite": {
+		"gateway route: empty rewrite": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{}}}}`, "rewrite: specify at least one",
 			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{hostname: {defaultTargetHostname: DISABLED}}}}}`,
 		},
-		"gateway route: one rewrite of the path": {
+		"gateway route: prefix and path rewrite": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {defaultPrefix: DISABLED}, path: {exact: /}}}}}`, "rewrite: both prefix and path",
 			`{httpRoute: {match: {path: {exact: /a}}, ` + rewrite + `{path: {exact: /}}}}}`,
 		},
-		"gateway route: default or value": {
+		"gateway route: defaultPrefix and value": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite.prefix", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {defaultPrefix: ENABLED, value: /a/}}}}}`, "rewrite.prefix: both defaultPrefix and value",
 			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /a/}}}}}`,
 		},
-		"gateway route: slashes of the value": {
+		"gateway route: value without trailing slash": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite.prefix.value", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /a}}}}}`, "rewrite.prefix.value: must begin and end with /",
 			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /}}}}}`,
 		},
-		"gateway route: slash at the beginning of the value": {
+		"gateway route: value without leading slash": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite.prefix.value", `{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: a/}}}}}`, "spec.httpRoute.action.rewrite.prefix.value: must begin and end with /",
 			`{httpRoute: {match: {prefix: /}, ` + rewrite + `{prefix: {value: /a/}}}}}`,
 		},
-		"gateway route: slash of the prefix": {
+		"gateway route: prefix without leading slash": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite.prefix", `{httpRoute: {match: {prefix: a}, ` + rewrite + `{prefix: {value: /}}}}}`, "the prefix to be matched must begin with /",
 			`{httpRoute: {match: {prefix: a}, ` + get + `}}`,
 		},
-		"gateway route: a host or a service in gRPC": {
+		"gateway route: empty gRPC match": {
 			"GatewayRoute", "spec.grpcRoute.match", `{grpcRoute: {match: {}, ` + get + `}}`, "spec.grpcRoute.match: either serviceName or hostname",
 			`{grpcRoute: {match: {serviceName: s}, ` + get + `}}`,
 		},
-		"gateway route: something to match in gRPC": {
+		"gateway route: gRPC metadata only": {
 			"GatewayRoute", "spec.grpcRoute.match", `{grpcRoute: {match: {metadata: [{name: h}]}, ` + get + `}}`, "spec.grpcRoute.match: either serviceName or hostname",
 			`{grpcRoute: {match: {hostname: {exact: h}}, ` + get + `}}`,
 		},
 	} {
-		if c.at == "" || c.denied == "" || c.says == "" || c.taken == "" {
-			t.Errorf("%s: a rule has a field, a spec that is denied, an answer, and a spec that is taken", name)
+		if c.at == "" || c.denied == "" || c.want == "" || c.accepted == "" {
+			t.Errorf("%s: a rule requires a field, a denied spec, a text and an accepted spec", name)
 		}
-		try := func(name, at, denied, says, taken string) {
+		try := func(name, at, denied, want, accepted string) {
 			t.Run(name, func(t *testing.T) {
 				switch err := appmesh.ValidateCreate(object(t, c.kind, denied)); {
-				case err == nil || !strings.Contains(err.Error(), says):
-					t.Errorf("%s\ngot  %v\nwant %s", denied, err, says)
-				case !names(err.Error(), at):
-					t.Errorf("%s\ngot  %v\nwant it to name %s", denied, err, at)
+				case err == nil || !strings.Contains(err.Error(), want):
+					t.Errorf("%s\ngot  %v\nwant %s", denied, err, want)
+				case !containsPath(err.Error(), at):
+					t.Errorf("%s\ngot  %v\nwant an error with %s", denied, err, at)
 				}
-				if err := appmesh.ValidateCreate(object(t, c.kind, taken)); err != nil {
-					t.Errorf("%s\ngot %v, want it taken", taken, err)
+				if err := appmesh.ValidateCreate(object(t, c.kind, accepted)); err != nil {
+					t.Errorf("%s\ngot %v, want it accepted", accepted, err)
 				}
 			})
 		}
-		try(name, c.at, c.denied, c.says, c.taken)
-		if strings.Contains(c.at, "httpRoute") { // the same holds for HTTP/2
+		try(name, c.at, c.denied, c.want, c.accepted)
+		if strings.Contains(c.at, "httpRoute") { // the rules for HTTP/2 are the same
 			http2 := strings.NewReplacer("httpRoute", "http2Route").Replace
-			try(name+", http2", http2(c.at), http2(c.denied), http2(c.says), http2(c.taken))
+			try(name+", http2", http2(c.at), http2(c.denied), http2(c.want), http2(c.accepted))
 		}
 	}
 }
 
-// names tells whether a text has a field's path, the whole of it.
-func names(text, path string) bool {
+// containsPath reports whether a text contains a complete field path.
+func containsPath(text, path string) bool {
 	return regexp.MustCompile(`(^|[ \n])` + regexp.QuoteMeta(path) + `($|[ :;])`).MatchString(text)
 }
 
-// TestUpdateRules has, for each field that may not change, an update that changes it and one next to it that is taken.
+// TestUpdateRules has for each immutable field an update that changes it, and a similar valid update.
 func TestUpdateRules(t *testing.T) {
 	const cloudMap = `serviceDiscovery: {awsCloudMap: {namespaceName: ns, serviceName: s}}`
-	for name, c := range map[string]struct{ kind, before, denied, says, taken string }{
+	for name, c := range map[string]struct{ kind, before, denied, want, accepted string }{
 		"mesh": {"Mesh", `{awsName: a}`, `{awsName: b}`, "Mesh update may not change these fields: spec.awsName", `{awsName: a, namespaceSelector: {}}`},
-		"mesh, not what it lets out": {
+		"mesh, egress filter is mutable": {
 			"Mesh", `{awsName: a, egressFilter: {type: DROP_ALL}}`, `{egressFilter: {type: ALLOW_ALL}}`, "Mesh update may not change these fields: spec.awsName",
 			`{awsName: a, egressFilter: {type: ALLOW_ALL}, meshServiceDiscovery: {ipPreference: IPv6_ONLY}}`,
 		},
-		"node registry, its attributes": {
+		"node registry attributes": {
 			"VirtualNode", `{` + cloudMap + `}`, `{serviceDiscovery: {awsCloudMap: {namespaceName: ns, serviceName: s, attributes: [{key: k, value: v}]}}}`,
 			"fields: spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `, backends: [{virtualService: {virtualServiceRef: {name: s}}}]}`,
 		},
@@ -212,36 +211,36 @@ func TestUpdateRules(t *testing.T) {
 		"node name":     {"VirtualNode", `{awsName: a}`, `{}`, "VirtualNode update may not change these fields: spec.awsName", `{awsName: a, podSelector: {}}`},
 		"node mesh":     {"VirtualNode", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: m, uid: v}}`, "fields: spec.meshRef", `{meshRef: {name: m, uid: u}, listeners: []}`},
 		"node registry": {"VirtualNode", `{` + cloudMap + `}`, `{}`, "fields: spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `, podSelector: {}}`},
-		"two at once": {
+		"two fields": {
 			"VirtualNode", `{` + cloudMap + `}`, `{awsName: b}`, "fields: spec.awsName,spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `, backends: []}`,
 		},
-		"service mesh":                  {"VirtualService", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualService update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, provider: {}}`},
-		"gateway name":                  {"VirtualGateway", `{awsName: a}`, `{awsName: b}`, "VirtualGateway update may not change these fields: spec.awsName", `{awsName: a, podSelector: {}}`},
-		"gateway route name":            {"GatewayRoute", `{awsName: a}`, `{}`, "GatewayRoute update may not change these fields: spec.awsName", `{awsName: a}`},
-		"gateway route mesh":            {"GatewayRoute", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: m, uid: v}}`, "GatewayRoute update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}}`},
-		"registry taken away wholesale": {"VirtualNode", `{` + cloudMap + `, listeners: []}`, `{listeners: []}`, "fields: spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `}`},
-		"service":                       {"VirtualService", `{awsName: a}`, `{awsName: b}`, "VirtualService update may not change these fields: spec.awsName", `{awsName: a, provider: {}}`},
-		"router":                        {"VirtualRouter", `{awsName: a}`, `{awsName: b, meshRef: {name: m, uid: u}}`, "VirtualRouter update may not change these fields: spec.awsName,spec.meshRef", `{awsName: a, routes: []}`},
-		"gateway":                       {"VirtualGateway", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualGateway update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, podSelector: {}}`},
+		"service mesh":       {"VirtualService", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualService update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, provider: {}}`},
+		"gateway name":       {"VirtualGateway", `{awsName: a}`, `{awsName: b}`, "VirtualGateway update may not change these fields: spec.awsName", `{awsName: a, podSelector: {}}`},
+		"gateway route name": {"GatewayRoute", `{awsName: a}`, `{}`, "GatewayRoute update may not change these fields: spec.awsName", `{awsName: a}`},
+		"gateway route mesh": {"GatewayRoute", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: m, uid: v}}`, "GatewayRoute update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}}`},
+		"removed registry":   {"VirtualNode", `{` + cloudMap + `, listeners: []}`, `{listeners: []}`, "fields: spec.serviceDiscovery.awsCloudMap", `{` + cloudMap + `}`},
+		"service":            {"VirtualService", `{awsName: a}`, `{awsName: b}`, "VirtualService update may not change these fields: spec.awsName", `{awsName: a, provider: {}}`},
+		"router":             {"VirtualRouter", `{awsName: a}`, `{awsName: b, meshRef: {name: m, uid: u}}`, "VirtualRouter update may not change these fields: spec.awsName,spec.meshRef", `{awsName: a, routes: []}`},
+		"gateway":            {"VirtualGateway", `{meshRef: {name: m, uid: u}}`, `{}`, "VirtualGateway update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, podSelector: {}}`},
 		"gateway route": {
 			"GatewayRoute", `{virtualGatewayRef: {name: g, uid: u}}`, `{virtualGatewayRef: {name: h, uid: u}}`, "GatewayRoute update may not change these fields: spec.virtualGatewayRef",
 			`{virtualGatewayRef: {name: g, uid: u}, grpcRoute: {match: {serviceName: s}, action: {target: {virtualService: {virtualServiceRef: {name: s}}}}}}`,
 		},
-		"group":                 {"BackendGroup", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: n1, uid: u}}`, "BackendGroup update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, virtualservices: [{name: "*"}]}`},
-		"rules of new objects":  {"VirtualRouter", `{}`, `{routes: [{name: a}, {name: a}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a name of its own: spec.routes[1].name", `{routes: [{name: a, tcpRoute: {action: {}}}, {name: b, tcpRoute: {action: {}}}]}`},
-		"a spec that stays bad": {"VirtualRouter", `{routes: [{name: a}, {name: a}]}`, `{routes: [{name: a}, {name: a}, {name: b}]}`, "spec.routes[1].name", `{routes: [{name: a}, {name: a}]}`},
+		"group":                  {"BackendGroup", `{meshRef: {name: m, uid: u}}`, `{meshRef: {name: n1, uid: u}}`, "BackendGroup update may not change these fields: spec.meshRef", `{meshRef: {name: m, uid: u}, virtualservices: [{name: "*"}]}`},
+		"rules for new objects":  {"VirtualRouter", `{}`, `{routes: [{name: a}, {name: a}]}`, "VirtualRouter-x has duplicate route entries for a; give each route a unique name: spec.routes[1].name", `{routes: [{name: a, tcpRoute: {action: {}}}, {name: b, tcpRoute: {action: {}}}]}`},
+		"unchanged invalid spec": {"VirtualRouter", `{routes: [{name: a}, {name: a}]}`, `{routes: [{name: a}, {name: a}, {name: b}]}`, "spec.routes[1].name", `{routes: [{name: a}, {name: a}]}`},
 	} {
-		if c.before == "" || c.denied == "" || c.says == "" || c.taken == "" {
-			t.Errorf("%s: a rule has a spec, an update that is denied, an answer, and an update that is taken", name)
+		if c.before == "" || c.denied == "" || c.want == "" || c.accepted == "" {
+			t.Errorf("%s: a rule requires a spec, a denied update, a text and an accepted update", name)
 		}
 		t.Run(name, func(t *testing.T) {
 			before := object(t, c.kind, c.before)
 			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.denied)); err == nil ||
-				!strings.HasSuffix(err.Error(), c.says) {
-				t.Errorf("%s -> %s\ngot  %v\nwant %s", c.before, c.denied, err, c.says)
+				!strings.HasSuffix(err.Error(), c.want) {
+				t.Errorf("%s -> %s\ngot  %v\nwant %s", c.before, c.denied, err, c.want)
 			}
-			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.taken)); err != nil {
-				t.Errorf("%s -> %s\ngot %v, want it taken", c.before, c.taken, err)
+			if err := appmesh.ValidateUpdate(before, object(t, c.kind, c.accepted)); err != nil {
+				t.Errorf("%s -> %s\ngot %v, want it accepted", c.before, c.accepted, err)
 			}
 		})
 	}
@@ -257,6 +256,6 @@ func TestCloudMapMayBeSetOnUpdate(t *testing.T) {
 
 func TestKindCannotChange(t *testing.T) {
 	if err := appmesh.ValidateUpdate(object(t, "VirtualNode", `{}`), object(t, "VirtualRouter", `{}`)); err == nil {
-		t.Error("a VirtualNode became a VirtualRouter")
+		t.Error("no error for a VirtualNode that becomes a VirtualRouter")
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// addNodes adds the rule about VirtualNodes.
+// addNodes adds the rule for VirtualNodes.
 func (r *rules) addNodes(g *incremental.Graph) {
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
 		return cmp.Compare(a.index, b.index)
@@ -27,7 +27,7 @@ func (r *rules) addNodes(g *incremental.Graph) {
 	r.nodes.each(r, g, (*translator).virtualNode)
 }
 
-// virtualNode adds the workload that a VirtualNode is, and a destination for each listener that others can reach.
+// virtualNode adds the workload of a VirtualNode, and a destination for each reachable listener.
 func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 	t.reportUnsupported(m.origin, unsupportedInNode(m.object))
 	t.checkLimits(m)
@@ -46,7 +46,7 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 		}
 		if slices.ContainsFunc(w.Listeners, func(other model.Listener) bool { return other.Port == port }) {
 			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
-				"another listener of this VirtualNode has port %d already", port)
+				"another listener of this VirtualNode has the same port %d", port)
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
@@ -60,14 +60,14 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 	t.register(m)
 }
 
-// portMapping checks what the API server checks too, for objects that did not come through one.
+// portMapping repeats checks of the schema, for objects that are not from an API server.
 func (t *translator) portMapping(at model.Origin, p api.PortMapping) (uint16, model.Protocol, bool) {
 	protocol := model.Protocol(p.Protocol)
 	switch {
 	case p.Port < 1 || p.Port > 65535:
 		t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField, "%d is not between 1 and 65535", p.Port)
 	case protocol != model.HTTP && protocol != model.HTTP2 && protocol != model.GRPC && protocol != model.TCP:
-		t.report(at.At(at.Path+".portMapping.protocol"), model.CodeInvalidField, "%q is none of grpc, http, http2, tcp",
+		t.report(at.At(at.Path+".portMapping.protocol"), model.CodeInvalidField, "%q is not one of grpc, http, http2 and tcp",
 			p.Protocol)
 	default:
 		return uint16(p.Port), protocol, true
@@ -75,7 +75,7 @@ func (t *translator) portMapping(at model.Origin, p api.PortMapping) (uint16, mo
 	return 0, "", false
 }
 
-// listenerTimeouts takes the timeouts for the listener's protocol; those for other protocols have no effect.
+// listenerTimeouts returns the timeouts for the listener's protocol. Timeouts for other protocols have no effect.
 func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, l *api.ListenerTimeout) model.Timeouts {
 	if l == nil {
 		l = &api.ListenerTimeout{}
@@ -86,7 +86,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 	}{{model.HTTP, l.HTTP != nil}, {model.HTTP2, l.HTTP2 != nil}, {model.GRPC, l.GRPC != nil}, {model.TCP, l.TCP != nil}} {
 		if other.set && other.protocol != protocol {
 			t.warn(at.At(at.Path+".timeout."+string(other.protocol)), model.CodeInvalidField,
-				"has no effect: the listener speaks %s", protocol)
+				"has no effect: the protocol of the listener is %s", protocol)
 		}
 	}
 	switch protocol {
@@ -100,32 +100,32 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 	return streamTimeouts(l.TCP)
 }
 
-// backends resolves the services that a VirtualNode may reach. Two references to one service are one backend.
+// backends resolves the backends of a VirtualNode. Two references to one service are one backend.
 func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	var out []model.Backend
-	written, reached := map[string]int{}, map[string]bool{}
+	indexes, added := map[string]int{}, map[string]bool{}
 	for i, b := range m.object.Spec.Backends {
 		at := m.origin.At(fmt.Sprintf("spec.backends[%d].virtualService", i))
 		if key := backendKey(m.object.Namespace, b); key != "" {
-			if first, again := written[key]; again {
-				t.report(at, model.CodeInvalidField, "spec.backends[%d] names the same VirtualService already", first)
+			if first, duplicate := indexes[key]; duplicate {
+				t.report(at, model.CodeInvalidField, "spec.backends[%d] has the same VirtualService", first)
 				continue
 			}
-			written[key] = i
+			indexes[key] = i
 		}
 		vs := b.VirtualService
 		target, found := resolve(t, t.services, m.key.Mesh,
 			serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
-		if !found || reached[target.key.Name] {
+		if !found || added[target.key.Name] {
 			continue
 		}
-		reached[target.key.Name] = true
+		added[target.key.Name] = true
 		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
 	}
 	return out
 }
 
-// backendKey is equal for backends that are written alike, with the namespace filled in; "" when nothing is written.
+// backendKey is equal for equal references, with the namespace filled in. It is "" without a reference.
 func backendKey(namespace string, b api.Backend) string {
 	switch vs := b.VirtualService; {
 	case vs.VirtualServiceARN != nil:
@@ -139,7 +139,7 @@ func backendKey(namespace string, b api.Backend) string {
 	return ""
 }
 
-// destinations adds one destination for each listener. Their names are those that users know from proxies' metrics.
+// destinations adds a destination for each listener. Users know their names from proxy metrics.
 func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener) {
 	if len(listeners) == 0 {
 		return
@@ -158,24 +158,24 @@ func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []m
 	}
 }
 
-// discovery says how others find a VirtualNode. It reports false when they cannot.
+// discovery returns the discovery of a VirtualNode. It reports false if clients cannot reach the VirtualNode.
 func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
 	sd := m.object.Spec.ServiceDiscovery
 	switch {
 	case sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil:
 		t.report(m.origin.At("spec.serviceDiscovery"), model.CodeInvalidField,
-			"needed by a VirtualNode with listeners: without it nobody can reach them")
+			"required for a VirtualNode with listeners: without it, clients cannot reach them")
 		return model.Discovery{}, false
 	case sd.DNS == nil:
 		return t.discoverCloudMap(m)
 	case sd.AWSCloudMap != nil:
 		t.warn(m.origin.At("spec.serviceDiscovery.awsCloudMap"), model.CodeInvalidField,
-			"has no effect: serviceDiscovery.dns is given too")
+			"has no effect: serviceDiscovery.dns takes precedence")
 	}
 	at := m.origin.At("spec.serviceDiscovery.dns.hostname")
 	host := strings.TrimSuffix(sd.DNS.Hostname, ".")
 	if len(host) > 253 || !hostName.MatchString(host) {
-		t.report(at, model.CodeInvalidField, "%q is no host name", sd.DNS.Hostname)
+		t.report(at, model.CodeInvalidField, "%q is not a host name", sd.DNS.Hostname)
 		return model.Discovery{}, false
 	}
 	t.checkHostname(m, at, host)
@@ -186,7 +186,7 @@ func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery
 	case api.DNSLoadBalancer, "":
 	default:
 		t.report(m.origin.At("spec.serviceDiscovery.dns.responseType"), model.CodeInvalidField,
-			"%q is neither ENDPOINTS nor LOADBALANCER; LOADBALANCER is served", *sd.DNS.ResponseType)
+			"%q is neither ENDPOINTS nor LOADBALANCER; LOADBALANCER is used", *sd.DNS.ResponseType)
 	}
 	return model.Discovery{Kind: kind, Hostname: host}, true
 }

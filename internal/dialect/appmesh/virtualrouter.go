@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// virtualRouter adds the router that a VirtualRouter is, its routes in the order in which they are tried.
+// virtualRouter adds the router of a VirtualRouter, with its routes in order of precedence.
 func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	router := model.Router{Key: m.key, Origin: m.origin}
 	for i, l := range m.object.Spec.Listeners {
@@ -20,50 +20,50 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 		}
 		if slices.ContainsFunc(router.Ports, func(p model.RouterPort) bool { return p.Port == port }) {
 			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
-				"another listener of this VirtualRouter has port %d already", port)
+				"another listener of this VirtualRouter has the same port %d", port)
 			continue
 		}
 		router.Ports = append(router.Ports, model.RouterPort{Port: port, Protocol: protocol, Origin: at})
 	}
 	if len(m.object.Spec.Listeners) == 0 {
 		t.warn(m.origin.At("spec.listeners"), model.CodeInvalidField,
-			"without a listener no client can reach this VirtualRouter")
+			"clients cannot reach a VirtualRouter without listeners")
 	}
-	var routes []rankedRoute
+	var routes []prioritizedRoute
 	names := map[string]int{}
 	for i, r := range m.object.Spec.Routes {
 		at := m.origin.At(fmt.Sprintf("spec.routes[%d]", i))
-		if first, again := names[r.Name]; again {
+		if first, duplicate := names[r.Name]; duplicate {
 			t.report(at.At(at.Path+".name"), model.CodeInvalidField,
-				"spec.routes[%d] is called %q already; this route is left out", first, r.Name)
+				"spec.routes[%d] has the same name %q; this route is not served", first, r.Name)
 			continue
 		}
 		names[r.Name] = i
-		// it is served all the same: nothing hangs on the name
-		if fault := nameFault(api.KindVirtualRouter, r.Name); fault != "" {
-			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", fault)
+		// The route is served anyway: its name has no effect.
+		if text := nameError(api.KindVirtualRouter, r.Name); text != "" {
+			t.report(at.At(at.Path+".name"), model.CodeInvalidField, "%s", text)
 		}
-		if route, ok := t.route(m.key.Mesh, at, r); ok && t.reachable(route, router.Ports) {
-			t.portStated(route, router.Ports)
-			routes = append(routes, rankedRoute{route, r.Priority})
+		if route, ok := t.route(m.key.Mesh, at, r); ok && t.hasListener(route, router.Ports) {
+			t.reportMissingPort(route, router.Ports)
+			routes = append(routes, prioritizedRoute{route, r.Priority})
 		}
 	}
-	router.Routes = ordered(routes)
+	router.Routes = sortRoutes(routes)
 	t.out.AddRouter(t.Evaluation, router)
 }
 
-// route gives the model's route, or reports why there is none. A route with a condition that cannot be understood is
-// left out as a whole: without the condition it would take traffic that is not its own.
+// route returns the model's route, or reports why there is none. A route with an invalid condition is omitted
+// completely: without the condition it would match other requests.
 func (t *translator) route(mesh string, at model.Origin, r api.Route) (model.Route, bool) {
-	stated := 0
+	count := 0
 	for _, set := range []bool{r.HTTPRoute != nil, r.HTTP2Route != nil, r.GRPCRoute != nil, r.TCPRoute != nil} {
 		if set {
-			stated++
+			count++
 		}
 	}
-	if stated != 1 {
+	if count != 1 {
 		t.report(at, model.CodeInvalidField,
-			"has %d of httpRoute, http2Route, grpcRoute and tcpRoute; keep exactly one", stated)
+			"%d of httpRoute, http2Route, grpcRoute and tcpRoute are set; exactly one is required", count)
 		return model.Route{}, false
 	}
 	switch {
@@ -102,47 +102,46 @@ func (t *translator) tcpRoute(mesh string, at model.Origin, name string, r *api.
 	return model.Route{Name: name, Port: port, Protocol: model.TCP, Action: action, Origin: at}, ok
 }
 
-// reachable reports a route that no listener can lead to.
-func (t *translator) reachable(r model.Route, ports []model.RouterPort) bool {
-	fits := func(p model.RouterPort) bool { return p.Protocol == r.Protocol && (r.Port == 0 || r.Port == p.Port) }
+// hasListener reports whether a listener matches a route, and adds a finding if none does.
+func (t *translator) hasListener(r model.Route, ports []model.RouterPort) bool {
+	matches := func(p model.RouterPort) bool { return p.Protocol == r.Protocol && (r.Port == 0 || r.Port == p.Port) }
 	switch {
-	case len(ports) == 0 || slices.ContainsFunc(ports, fits):
+	case len(ports) == 0 || slices.ContainsFunc(ports, matches):
 		return true
 	case r.Port != 0:
 		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,
 			"the VirtualRouter has no %s listener on port %d", r.Protocol, r.Port)
 	default:
-		t.report(r.Origin, model.CodeInvalidField, "no listener of the VirtualRouter speaks %s", r.Protocol)
+		t.report(r.Origin, model.CodeInvalidField, "the VirtualRouter has no %s listener", r.Protocol)
 	}
 	return false
 }
 
-// portStated reports a route that leaves open which of several listeners it is for. App Mesh took no such route,
-// whatever the other listeners speak. One that is there all the same is served on each listener of its protocol: that
-// narrows nothing that works.
-func (t *translator) portStated(r model.Route, ports []model.RouterPort) {
+// reportMissingPort reports a route without a port in a VirtualRouter with several listeners. App Mesh rejected such
+// routes. They are served on each listener of their protocol.
+func (t *translator) reportMissingPort(r model.Route, ports []model.RouterPort) {
 	if r.Port == 0 && len(ports) > 1 {
 		t.report(r.Origin.At(r.Origin.Path+".match.port"), model.CodeInvalidField,
-			"needed where the VirtualRouter has several listeners; a route that is there without it is for all that speak %s", r.Protocol)
+			"required if the VirtualRouter has several listeners; without it, the route is served on all %s listeners", r.Protocol)
 	}
 }
 
-// action resolves the targets of a route. Those that cannot be found are left out, and the others share the traffic.
+// action resolves the targets of a route. Targets that do not exist are omitted, and the others share the traffic.
 func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) model.Action {
 	var out model.Action
-	var stated, left int64
+	var total, remaining int64
 	for i, w := range a.WeightedTargets {
-		stated += max(w.Weight, 0)
+		total += max(w.Weight, 0)
 		if d, ok := t.target(mesh, at.At(fmt.Sprintf("%s[%d]", at.Path, i)), w); ok {
 			out.Destinations = append(out.Destinations, d)
-			left += int64(d.Weight)
+			remaining += int64(d.Weight)
 		}
 	}
-	if stated == 0 {
+	if total == 0 {
 		t.report(at, model.CodeZeroWeight,
-			"no target has a weight above 0; matching requests are answered as if the route led nowhere")
+			"no target has a weight above 0; the route has no destination")
 	}
-	if left == 0 {
+	if remaining == 0 {
 		out.Destinations = nil
 	}
 	return out
@@ -154,14 +153,14 @@ func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) 
 		return model.WeightedDestination{}, false
 	}
 	if w.Weight < 0 {
-		t.report(at.At(at.Path+".weight"), model.CodeInvalidField, "%d is below 0", w.Weight)
+		t.report(at.At(at.Path+".weight"), model.CodeInvalidField, "%d is negative", w.Weight)
 		return model.WeightedDestination{}, false
 	}
 	ports := t.ports.Read(t.Evaluation, node.key)
 	i := 0
 	switch {
 	case len(ports) == 0:
-		t.report(at, model.CodeReferenceNotFound, "%s has no listener that can be reached", node.origin.Object)
+		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object)
 		return model.WeightedDestination{}, false
 	case deref(w.Port) != 0:
 		i = slices.IndexFunc(ports, func(d nodePort) bool { return int64(d.Port) == *w.Port })
@@ -171,7 +170,7 @@ func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) 
 			return model.WeightedDestination{}, false
 		}
 	case len(ports) > 1:
-		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "%s has %d listeners; name the port of one",
+		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "required: %s has %d listeners",
 			node.origin.Object, len(ports))
 		return model.WeightedDestination{}, false
 	}

@@ -6,7 +6,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// addServices adds the rules about VirtualServices, and about VirtualNodes that provide services by themselves.
+// addServices adds the rules for VirtualServices, and for VirtualNodes as providers.
 func (r *rules) addServices(g *incremental.Graph) {
 	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int {
 		return a.Object.Compare(b.Object)
@@ -20,13 +20,13 @@ func (r *rules) addServices(g *incremental.Graph) {
 		})
 }
 
-// virtualService adds the service that a VirtualService is. One without a provider, or with a provider that cannot be
-// found, stays in the model without routes.
+// virtualService adds the service of a VirtualService. A service without a provider, or with one that does not exist,
+// has no routes.
 func (t *translator) virtualService(m *meshMember[*api.VirtualService]) {
 	t.out.AddService(t.Evaluation, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
 }
 
-// provider gives the name of the router that answers for a service, or "".
+// provider returns the name of the router of a service, or "".
 func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 	at := m.origin.At("spec.provider")
 	p := m.object.Spec.Provider
@@ -34,7 +34,7 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 	case p == nil || p.VirtualNode == nil && p.VirtualRouter == nil:
 		return ""
 	case p.VirtualNode != nil && p.VirtualRouter != nil:
-		t.report(at, model.CodeInvalidField, "names both a VirtualNode and a VirtualRouter; keep one of them")
+		t.report(at, model.CodeInvalidField, "virtualNode and virtualRouter are set; only one is allowed")
 		return ""
 	case p.VirtualRouter != nil:
 		r := p.VirtualRouter
@@ -52,18 +52,19 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 		return ""
 	}
 	if len(t.ports.Read(t.Evaluation, node.key)) == 0 {
-		t.report(at, model.CodeReferenceNotFound, "%s has no listener that can be reached", node.origin.Object)
+		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object)
 		return ""
 	}
 	t.providers.Emit(t.Evaluation, node.key, node.origin)
 	return nodeRouterName(node.key)
 }
 
-// nodeRouterName names the router of a VirtualNode. No VirtualRouter has a name with a slash, so the names cannot meet.
+// nodeRouterName returns the name of the router of a VirtualNode. The names of VirtualRouters have no slash, so that
+// there is no conflict.
 func nodeRouterName(node model.Key) string { return "virtualNode/" + node.Name }
 
-// nodeRouter adds the router of a VirtualNode that provides services by itself: it has the VirtualNode's ports, and
-// hands on all that comes.
+// nodeRouter adds the router of a VirtualNode that is a provider: it has the ports of the VirtualNode and forwards
+// all requests.
 func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: origin}
 	for _, d := range t.ports.Read(t.Evaluation, node) {
@@ -73,7 +74,7 @@ func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 			Action: model.Action{
 				Destinations: []model.WeightedDestination{{Destination: d.Name, Weight: 1, Origin: d.Origin}},
 				Retry:        t.nodeRetry(d.Protocol),
-				Timeouts:     d.timeouts, // the listener's hold on the client's side too where no route states others
+				Timeouts:     d.timeouts, // the timeouts of the listener also apply on the client side if no route sets others
 			},
 		})
 	}

@@ -1,6 +1,4 @@
-// Package builtin is the list of the dialects that the program has.
-//
-// Nothing goes in; importing it registers each dialect.
+// Package builtin is the list of the built-in dialects. Importing it registers them.
 package builtin
 
 import (

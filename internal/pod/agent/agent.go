@@ -58,7 +58,7 @@ func (e *ExitError) Error() string { return fmt.Sprintf("the proxy exited with c
 
 func (c *Config) check() error {
 	if len(c.Command) == 0 {
-		return errors.New("agent: no command to run, add one after --")
+		return errors.New("agent: no command to run; add one after --")
 	}
 	for field, value := range map[string]string{
 		"signing URL": c.SigningURL, "token path": c.TokenPath, "roots path": c.RootsPath,
@@ -117,7 +117,7 @@ func Run(ctx context.Context, cfg Config) error {
 	defer signal.Stop(signals)
 
 	if !isMemoryFS(cfg.CertDir) {
-		return fmt.Errorf("agent: %s would store private keys on a disk, mount an emptyDir with medium Memory there",
+		return fmt.Errorf("agent: %s would store private keys on a disk; mount an emptyDir with medium Memory there",
 			cfg.CertDir)
 	}
 	l, err := net.Listen("tcp", cfg.Listen)

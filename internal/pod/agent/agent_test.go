@@ -128,7 +128,7 @@ func (r *agentProcess) exitCode(t *testing.T) int {
 	select {
 	case <-r.done:
 	case <-time.After(20 * time.Second):
-		t.Fatal("the agent did not end")
+		t.Fatal("the agent did not exit")
 	}
 	return r.cmd.ProcessState.ExitCode()
 }
@@ -154,10 +154,10 @@ func TestAgentLifecycle(t *testing.T) {
 		t.Fatal(err)
 	}
 	if peer, err := identity.PeerFromCertificate(pair.Leaf); err != nil || peer.Pod != "blue-1" {
-		t.Errorf("certificate of %+v, %v", peer, err)
+		t.Errorf("certificate for %+v, %v", peer, err)
 	}
 	if code, text := httpGet(t, "http://"+p.listen+"/ready"); code != 503 || !strings.Contains(text, "not ready") {
-		t.Errorf("ready before the proxy is: %d %q", code, text)
+		t.Errorf("response before the proxy is ready: %d %q", code, text)
 	}
 	held := make(chan int, 1) // a waiting request gets one response, when the proxy is ready
 	go func() {
@@ -177,15 +177,15 @@ func TestAgentLifecycle(t *testing.T) {
 
 	r.cmd.Process.Signal(syscall.SIGTERM)
 	if code := r.exitCode(t); code != 3 {
-		t.Errorf("exited with code %d, the proxy with 3: %q", code, r.out)
+		t.Errorf("exit code %d, want 3, the code of the proxy: %q", code, r.out)
 	}
 	if d, s := slices.Index(r.out, "drain"), slices.Index(r.out, "terminated"); d < 0 || s < d {
-		t.Errorf("drained in line %d and terminated in line %d: %q", d, s, r.out)
+		t.Errorf("drain in line %d, termination in line %d: %q", d, s, r.out)
 	}
 }
 
-func TestStop(t *testing.T) {
-	t.Run("waits and is not ready", func(t *testing.T) {
+func TestTermination(t *testing.T) {
+	t.Run("drain delay", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		r := p.start(t, "0", "--drain-duration", "1h")
 		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
@@ -198,14 +198,14 @@ func TestStop(t *testing.T) {
 			return code == 503
 		})
 		if r.logged("terminated") {
-			t.Error("the proxy was terminated at once")
+			t.Error("the proxy was terminated without delay")
 		}
 		r.cmd.Process.Signal(syscall.SIGTERM)
 		if code := r.exitCode(t); code != 0 || !r.logged("terminated") {
-			t.Errorf("the second signal: code %d, %q", code, r.out)
+			t.Errorf("second signal: code %d, %q", code, r.out)
 		}
 	})
-	t.Run("before there is a certificate", func(t *testing.T) {
+	t.Run("before the first certificate", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})
 		p.signing = "https://" + freeAddress(t)
 		r := p.start(t, "0")
@@ -234,7 +234,7 @@ func TestStop(t *testing.T) {
 		eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 		pid := r.proxyPID(t)
 		r.cmd.Process.Kill()
-		eventually(t, "the proxy is gone", func() bool {
+		eventually(t, "the proxy exits", func() bool {
 			state, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
 			return err != nil || strings.Contains(string(state), ") Z ")
 		})

@@ -9,8 +9,8 @@ import (
 )
 
 // cachedCertificate returns the certificate of a previous agent process in this pod, if it is still valid. With it
-// the proxy restarts at once after a crash, also without the signing server. A new certificate is requested in any
-// case.
+// the proxy restarts immediately after a crash, even if the signing server is unavailable. A new certificate is
+// requested in any case.
 func (a *agent) cachedCertificate() (*identity.Issued, bool) {
 	files := map[string][]byte{"tls.crt": nil, "tls.key": nil, rootsFile: nil}
 	for name := range files {

@@ -23,7 +23,7 @@ func startChild(argv []string) (*child, error) {
 	c.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	started := make(chan error, 1)
 	go func() {
-		// The kernel sends Pdeathsig when the thread that started the process ends, so that this thread must stay.
+		// The kernel sends Pdeathsig when the thread that started the process ends, so this thread must stay.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		err := c.cmd.Start()

@@ -29,6 +29,6 @@ func TestConfigValidation(t *testing.T) {
 	}
 	good.Listen = "256.0.0.1:0"
 	if err := Run(t.Context(), good); err == nil {
-		t.Error("listens on an address that is none")
+		t.Error("no error for an invalid listen address")
 	}
 }

@@ -30,22 +30,22 @@ func TestKeysAreNotDisclosed(t *testing.T) {
 		}
 		return len(secrets) >= 7 && r.logged("serial=") // a key has at least two lines
 	})
-	told := []string{}
+	outputs := []string{}
 	for _, path := range []string{"/metrics", "/ready", "/app-probe/x/livez", "/"} {
 		_, text := httpGet(t, "http://"+p.listen+path)
-		told = append(told, text)
+		outputs = append(outputs, text)
 	}
 	r.mu.Lock()
-	told = append(told, r.out...)
+	outputs = append(outputs, r.out...)
 	r.mu.Unlock()
-	for _, text := range told {
+	for _, text := range outputs {
 		for secret := range secrets {
 			if strings.Contains(text, secret) {
-				t.Errorf("a secret is in %q", text)
+				t.Errorf("a secret in %q", text)
 			}
 		}
 		if strings.Contains(text, "PRIVATE KEY") {
-			t.Errorf("a key is in %q", text)
+			t.Errorf("a key in %q", text)
 		}
 	}
 }
@@ -56,7 +56,7 @@ func TestKeyFilesAreInMemoryAndPrivate(t *testing.T) {
 	eventually(t, "the proxy starts", func() bool { return r.logged("started") })
 	info, err := os.Stat(p.certs + "/tls.key")
 	if err != nil || info.Mode().Perm() != 0o600 {
-		t.Errorf("mode of the key's file: %v, %v", info.Mode(), err)
+		t.Errorf("mode of the key file: %v, %v", info.Mode(), err)
 	}
 	found := 0
 	err = filepath.WalkDir(p.dir, func(path string, d os.DirEntry, err error) error {
@@ -66,7 +66,7 @@ func TestKeyFilesAreInMemoryAndPrivate(t *testing.T) {
 		return err
 	})
 	if err != nil || found > 0 {
-		t.Errorf("%d keys outside of the folder for them, %v", found, err)
+		t.Errorf("%d keys outside of the certificate folder, %v", found, err)
 	}
 
 	p = newPod(t, "good", identity.HandlerOptions{})
@@ -75,23 +75,23 @@ func TestKeyFilesAreInMemoryAndPrivate(t *testing.T) {
 	}
 	r = p.start(t, "0")
 	if code := r.exitCode(t); code != 1 || !r.logged("medium Memory") || r.logged("started") {
-		t.Errorf("keys would be on a disk: code %d, %q", code, r.out)
+		t.Errorf("with a certificate folder on disk: code %d, %q", code, r.out)
 	}
 	if left, err := os.ReadDir(p.certs); err != nil || len(left) > 0 {
-		t.Errorf("%v was written, %v", left, err)
+		t.Errorf("files %v in the folder on disk, %v", left, err)
 	}
 }
 
-// The roots of the last certificate are preferred to those of the injection, which may be retired, unless they are
-// invalid.
+// The roots of the last certificate take precedence over the roots of the injection, which may be retired, unless
+// they are invalid.
 func TestLatestRootsArePreferred(t *testing.T) {
 	for name, c := range map[string]struct {
-		beside func(now *identity.CA) []byte
-		works  bool
+		written func(now *identity.CA) []byte
+		works   bool
 	}{
-		"none there":   {func(*identity.CA) []byte { return nil }, false},
-		"unreadable":   {func(*identity.CA) []byte { return []byte("rubbish") }, false},
-		"the new root": {func(now *identity.CA) []byte { return now.Bundle().PEM() }, true},
+		"no roots":      {func(*identity.CA) []byte { return nil }, false},
+		"invalid roots": {func(*identity.CA) []byte { return []byte("invalid") }, false},
+		"new roots":     {func(now *identity.CA) []byte { return now.Bundle().PEM() }, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := newPod(t, "good", identity.HandlerOptions{})
@@ -102,7 +102,7 @@ func TestLatestRootsArePreferred(t *testing.T) {
 			if err := os.WriteFile(p.dir+"/root.pem", retired.Bundle().PEM(), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if text := c.beside(p.ca.Current()); text != nil {
+			if text := c.written(p.ca.Current()); text != nil {
 				if err := writeFiles(p.certs, map[string][]byte{rootsFile: text}); err != nil {
 					t.Fatal(err)
 				}

@@ -14,10 +14,10 @@ func TestDrainPostsToSocket(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	asked := make(chan string, 2)
+	requests := make(chan string, 2)
 	server := &http.Server{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		asked <- r.Method + " " + r.URL.Path
-		if r.URL.Path != "/leave" {
+		requests <- r.Method + " " + r.URL.Path
+		if r.URL.Path != "/drain" {
 			w.WriteHeader(http.StatusNotFound)
 		}
 	})}
@@ -29,19 +29,19 @@ func TestDrainPostsToSocket(t *testing.T) {
 		c.SetArgs(append([]string{"drain"}, args...))
 		return c.ExecuteContext(t.Context())
 	}
-	if err := run("--socket", socket, "--path", "/leave"); err != nil {
+	if err := run("--socket", socket, "--path", "/drain"); err != nil {
 		t.Error(err)
 	}
-	if got := <-asked; got != "POST /leave" {
-		t.Errorf("asked %q", got)
+	if got := <-requests; got != "POST /drain" {
+		t.Errorf("request %q", got)
 	}
-	if err := run("--socket", socket, "--path", "/nothing"); err == nil || !strings.Contains(err.Error(), "404") {
-		t.Errorf("a path that is not there: %v", err)
+	if err := run("--socket", socket, "--path", "/missing"); err == nil || !strings.Contains(err.Error(), "404") {
+		t.Errorf("unknown path: %v", err)
 	}
-	if err := run("--socket", socket+".gone", "--path", "/leave"); err == nil {
-		t.Error("a socket that is not there: no error")
+	if err := run("--socket", socket+".missing", "--path", "/drain"); err == nil {
+		t.Error("missing socket: no error")
 	}
-	if err := run("--path", "/leave"); err == nil {
-		t.Error("no socket: no error")
+	if err := run("--path", "/drain"); err == nil {
+		t.Error("without --socket: no error")
 	}
 }

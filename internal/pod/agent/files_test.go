@@ -68,6 +68,6 @@ func TestWriteFilesKeepsForeignFiles(t *testing.T) {
 		t.Errorf("error %v", err)
 	}
 	if err := writeFiles(filepath.Join(dir, "nowhere"), nil); err == nil {
-		t.Error("wrote into a missing folder")
+		t.Error("no error for a missing folder")
 	}
 }

@@ -79,7 +79,7 @@ func (p *Probe) check() error {
 		n, port = n+1, p.GRPC.Port
 	}
 	if n != 1 {
-		return fmt.Errorf("%d of httpGet, tcpSocket and grpc are set, want one", n)
+		return fmt.Errorf("%d of httpGet, tcpSocket and grpc are set; exactly one is required", n)
 	}
 	if port == 0 {
 		return errors.New("the port is missing")

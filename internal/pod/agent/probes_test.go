@@ -38,9 +38,9 @@ func newAgent(probes map[string]Probe) *agent {
 func appHandler(t testing.TB) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("/ok", func(w http.ResponseWriter, r *http.Request) { w.Write([]byte("fine")) })
-	mux.HandleFunc("/sick", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no database", 500) })
-	mux.HandleFunc("/here", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/sick", 302) })
-	mux.HandleFunc("/away", func(w http.ResponseWriter,
+	mux.HandleFunc("/unhealthy", func(w http.ResponseWriter, r *http.Request) { http.Error(w, "no database", 500) })
+	mux.HandleFunc("/same-host", func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, "/unhealthy", 302) })
+	mux.HandleFunc("/other-host", func(w http.ResponseWriter,
 		r *http.Request) {
 		http.Redirect(w, r, "http://elsewhere.invalid/", 302)
 	})
@@ -68,7 +68,7 @@ func TestProbes(t *testing.T) {
 	defer l6.Close()
 
 	health := health.NewServer()
-	health.SetServingStatus("sick", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
+	health.SetServingStatus("unhealthy", grpc_health_v1.HealthCheckResponse_NOT_SERVING)
 	g := grpc.NewServer()
 	grpc_health_v1.RegisterHealthServer(g, health)
 	lg, err := net.Listen("tcp", "127.0.0.1:0")
@@ -87,21 +87,21 @@ func TestProbes(t *testing.T) {
 	}{
 		"ok":                      {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: http4}}, 200, "fine"},
 		"without slash":           {Probe{HTTPGet: &HTTPGet{Path: "ok", Port: http4}}, 200, "fine"},
-		"sick":                    {Probe{HTTPGet: &HTTPGet{Path: "/sick", Port: http4}}, 500, "no database"},
+		"unhealthy":               {Probe{HTTPGet: &HTTPGet{Path: "/unhealthy", Port: http4}}, 500, "no database"},
 		"missing":                 {Probe{HTTPGet: &HTTPGet{Path: "/missing", Port: http4}}, 404, "not found"},
 		"no path":                 {Probe{HTTPGet: &HTTPGet{Port: http4}}, 404, "not found"},
 		"https":                   {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: https, Scheme: "HTTPS"}}, 200, "fine"},
-		"redirect here":           {Probe{HTTPGet: &HTTPGet{Path: "/here", Port: http4}}, 500, "no database"},
-		"redirect away":           {Probe{HTTPGet: &HTTPGet{Path: "/away", Port: http4}}, 200, ""},
+		"redirect to same host":   {Probe{HTTPGet: &HTTPGet{Path: "/same-host", Port: http4}}, 500, "no database"},
+		"redirect to other host":  {Probe{HTTPGet: &HTTPGet{Path: "/other-host", Port: http4}}, 200, ""},
 		"redirect loop":           {Probe{HTTPGet: &HTTPGet{Path: "/loop", Port: http4}}, 503, "redirects"},
-		"too slow":                {Probe{HTTPGet: &HTTPGet{Path: "/hang", Port: http4}, TimeoutSeconds: 1}, 503, "deadline"},
+		"timeout":                 {Probe{HTTPGet: &HTTPGet{Path: "/hang", Port: http4}, TimeoutSeconds: 1}, 503, "deadline"},
 		"connection refused":      {Probe{HTTPGet: &HTTPGet{Path: "/ok", Port: closed}}, 503, "refused"},
 		"tcp":                     {Probe{TCPSocket: &TCPSocket{Port: http4}}, 200, "ok"},
 		"tcp, IPv6 only":          {Probe{TCPSocket: &TCPSocket{Port: portOf(t, l6.Addr().String())}}, 200, "ok"},
 		"tcp, host":               {Probe{TCPSocket: &TCPSocket{Port: http4, Host: "::1"}}, 503, "refused"},
 		"tcp, connection refused": {Probe{TCPSocket: &TCPSocket{Port: closed}}, 503, "refused"},
 		"grpc":                    {Probe{GRPC: &GRPC{Port: grpcPort}}, 200, "ok"},
-		"grpc, sick":              {Probe{GRPC: &GRPC{Port: grpcPort, Service: "sick"}}, 503, "NOT_SERVING"},
+		"grpc, unhealthy":         {Probe{GRPC: &GRPC{Port: grpcPort, Service: "unhealthy"}}, 503, "NOT_SERVING"},
 		"grpc, unknown":           {Probe{GRPC: &GRPC{Port: grpcPort, Service: "unknown"}}, 503, "unknown service"},
 		"grpc, other port":        {Probe{GRPC: &GRPC{Port: http4}, TimeoutSeconds: 1}, 503, ""},
 		"headers": {Probe{HTTPGet: &HTTPGet{Path: "/echo?a=b", Port: http4,
@@ -123,7 +123,7 @@ func TestProbes(t *testing.T) {
 	w := httptest.NewRecorder()
 	h.ServeHTTP(w, httptest.NewRequest("GET", "/app-probe/web/livez", nil))
 	if w.Code != 200 || w.Body.Len() != maxProbeBody {
-		t.Errorf("large answer: %d, %d bytes", w.Code, w.Body.Len())
+		t.Errorf("large response: %d, %d bytes", w.Code, w.Body.Len())
 	}
 	for _, path := range []string{"/app-probe/web/readyz", "/app-probe/other/livez", "/app-probe/",
 		"/app-probe/../web/livez", "/"} {
@@ -131,7 +131,7 @@ func TestProbes(t *testing.T) {
 		r := httptest.NewRequest("GET", "http://x/", nil)
 		r.URL.Path = path
 		if h.ServeHTTP(w, r); w.Code == 200 {
-			t.Errorf("%s: success without such a probe", path)
+			t.Errorf("%s: success for an unknown probe", path)
 		}
 	}
 }
@@ -190,7 +190,7 @@ func FuzzProbes(f *testing.F) {
 			}
 			if req, err := p.HTTPGet.request(t.Context(), "kube-probe"); err == nil &&
 				req.URL.Port() != strconv.Itoa(int(p.HTTPGet.Port)) {
-				t.Fatalf("asks port %q instead of %d", req.URL.Port(), p.HTTPGet.Port)
+				t.Fatalf("request to port %q, want %d", req.URL.Port(), p.HTTPGet.Port)
 			}
 		}
 	})

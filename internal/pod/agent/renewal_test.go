@@ -12,7 +12,7 @@ import (
 
 // With a lifetime of seconds the certificate is renewed while the proxy runs. A reader through ..data always gets a
 // matching pair.
-func TestRenewal(t *testing.T) {
+func TestCertificateIsRenewed(t *testing.T) {
 	p := newPod(t, "good", identity.HandlerOptions{Lifetime: 3 * time.Second})
 	r := p.start(t, "0")
 	eventually(t, "the proxy starts", func() bool { return r.logged("started") })
@@ -28,7 +28,7 @@ func TestRenewal(t *testing.T) {
 				t.Fatal(err)
 			}
 			if time.Now().After(pair.Leaf.NotAfter) {
-				t.Error("the certificate had expired")
+				t.Error("the certificate is expired")
 			}
 			seen[version] = true
 		}
@@ -60,7 +60,7 @@ func TestRestartWithoutSigningServer(t *testing.T) {
 	second := p.start(t, "0")
 	eventually(t, "the proxy starts without the signing server", func() bool { return second.logged("started") })
 	if now, err := os.ReadFile(p.certs + "/tls.crt"); err != nil || string(now) != string(before) {
-		t.Errorf("another certificate: %v\n%s", err, now)
+		t.Errorf("different certificate: %v\n%s", err, now)
 	}
 	_ = second.cmd.Process.Kill()
 	<-second.done

@@ -80,8 +80,8 @@ func TestCapture(t *testing.T) {
 	// Outbound.
 	expect(t, "IPv4", pod.dial("10.0.0.2:7000"), "egress for 10.0.0.2:7000")
 	expect(t, "IPv6", pod.dial("[fd00::2]:7000"), "egress for [fd00::2]:7000")
-	expect(t, "a port without a listener", pod.dial("10.0.0.2:9999"), "egress for 10.0.0.2:9999")
-	expect(t, "an application of another user", pod.dialAs(65534, 65534, "10.0.0.2:7000"), "egress for 10.0.0.2:7000")
+	expect(t, "port without a listener", pod.dial("10.0.0.2:9999"), "egress for 10.0.0.2:9999")
+	expect(t, "application of another user", pod.dialAs(65534, 65534, "10.0.0.2:7000"), "egress for 10.0.0.2:7000")
 	expect(t, "ignored port", pod.dial("10.0.0.2:5432"), "outside")
 	expect(t, "ignored port, IPv6", pod.dial("[fd00::2]:5432"), "outside")
 	expect(t, "port 22", pod.dial("10.0.0.2:22"), "outside")

@@ -54,7 +54,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
 	c.IPv6 = r.flag(EnvIPv6, true)
 	if c.UID == nil && c.GID == nil && len(r.errs) == 0 {
-		r.addError(EnvUID, "it and %s are both empty: the proxy's own traffic would be redirected to it", EnvGID)
+		r.addError(EnvUID, "%s or this variable is required: without them, the traffic of the proxy would be redirected to the proxy", EnvGID)
 	}
 	if err := errors.Join(r.errs...); err != nil {
 		return Config{}, err

@@ -33,7 +33,7 @@ func TestFromEnv(t *testing.T) {
 		want    func(*Config)
 	}{
 		"as injected": {nil, func(*Config) {}},
-		"disabled":    {map[string]string{EnvEnabled: "0", EnvUID: "rubbish"}, func(c *Config) { *c = Config{} }},
+		"disabled":    {map[string]string{EnvEnabled: "0", EnvUID: "invalid"}, func(c *Config) { *c = Config{} }},
 		"not enabled": {map[string]string{EnvEnabled: "-"}, func(c *Config) { *c = Config{} }},
 		"no listener": {map[string]string{EnvAppPorts: "", EnvIngressPort: "-"}, func(c *Config) { c.AppPorts, c.IngressPort = nil, 0 }},
 		"port 22 is always ignored": {map[string]string{EnvIgnoredPorts: "5432, 443,443"},

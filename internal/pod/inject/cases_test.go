@@ -13,11 +13,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-var update = flag.Bool("update", false, "rewrite answer.yaml and answer.txt of the cases in testdata")
+var update = flag.Bool("update", false, "rewrite response.yaml and response.txt of the cases in testdata")
 
-// TestCases runs each testdata/*.txtar: pod.yaml is created in namespace a, whose labels are namespace.yaml, as an
-// instance of workload.yaml, or of the front that listens on 8080. The answer is the pod as it will be (answer.yaml),
-// or why it is left as it is or refused, and warnings (answer.txt).
+// TestCases runs each testdata/*.txtar: pod.yaml is created in a namespace with the labels of namespace.yaml, as a
+// pod of workload.yaml, which defaults to a workload with a listener on port 8080. The output is the admitted pod
+// (response.yaml), or the message of the response (response.txt), with warnings.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(paths) == 0 {
@@ -29,35 +29,35 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			given, answers := map[string]string{}, txtar.Archive{Comment: archive.Comment}
+			inputs, output := map[string]string{}, txtar.Archive{Comment: archive.Comment}
 			for _, f := range archive.Files {
-				given[f.Name] = string(f.Data)
-				if !strings.HasPrefix(f.Name, "answer.") {
-					answers.Files = append(answers.Files, f)
+				inputs[f.Name] = string(f.Data)
+				if !strings.HasPrefix(f.Name, "response.") {
+					output.Files = append(output.Files, f)
 				}
 			}
-			name, text := answer(t, given)
+			name, text := runCase(t, inputs)
 			if *update {
-				answers.Files = append(answers.Files, txtar.File{Name: name, Data: []byte(text)})
-				if err := os.WriteFile(path, txtar.Format(&answers), 0o644); err != nil {
+				output.Files = append(output.Files, txtar.File{Name: name, Data: []byte(text)})
+				if err := os.WriteFile(path, txtar.Format(&output), 0o644); err != nil {
 					t.Fatal(err)
 				}
 				return
 			}
-			if given[name] != text {
-				t.Errorf("%s: got\n%s\nwant\n%s", name, text, given[name])
+			if inputs[name] != text {
+				t.Errorf("%s: got\n%s\nwant\n%s", name, text, inputs[name])
 			}
 		})
 	}
 }
 
-func answer(t *testing.T, given map[string]string) (name, text string) {
+func runCase(t *testing.T, inputs map[string]string) (name, text string) {
 	t.Helper()
 	p := fakeCluster{workload: front()}
-	if err := yaml.UnmarshalStrict([]byte(given["namespace.yaml"]), &p.labels); err != nil {
+	if err := yaml.UnmarshalStrict([]byte(inputs["namespace.yaml"]), &p.labels); err != nil {
 		t.Fatal(err)
 	}
-	if w, ok := given["workload.yaml"]; ok {
+	if w, ok := inputs["workload.yaml"]; ok {
 		p.workload = nil
 		if strings.TrimSpace(w) != "none" {
 			p.workload = &model.Workload{}
@@ -66,7 +66,7 @@ func answer(t *testing.T, given map[string]string) (name, text string) {
 			}
 		}
 	}
-	raw := asJSON(t, given["pod.yaml"])
+	raw := asJSON(t, inputs["pod.yaml"])
 	response := newWebhook(p).Handle(t.Context(), request(raw))
 	var out strings.Builder
 	for _, w := range response.Warnings {
@@ -74,16 +74,16 @@ func answer(t *testing.T, given map[string]string) (name, text string) {
 	}
 	switch {
 	case !response.Allowed:
-		out.WriteString("refused: " + response.Result.Message + "\n")
-		return "answer.txt", out.String()
+		out.WriteString("denied: " + response.Result.Message + "\n")
+		return "response.txt", out.String()
 	case len(response.Patches) == 0:
 		out.WriteString(response.Result.Message + "\n")
-		return "answer.txt", out.String()
+		return "response.txt", out.String()
 	}
 	pod, err := yaml.JSONToYAML(admitted(t, raw, response))
 	if err != nil {
 		t.Fatal(err)
 	}
 	out.Write(pod)
-	return "answer.yaml", out.String()
+	return "response.yaml", out.String()
 }

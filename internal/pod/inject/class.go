@@ -29,9 +29,9 @@ func (w *Webhook) classOf(ctx context.Context, pod *corev1.Pod) (string, error) 
 	case slices.Contains(served, class):
 		return class, nil
 	case slices.Contains(sidecar.Drivers(), class):
-		return "", fmt.Errorf("annotation %s of %s is %q, which the mesh has no settings for: add an entry with sidecarName, sidecarImage and "+
+		return "", fmt.Errorf("annotation %s of %s is %q, a driver without settings in the mesh: add an entry with sidecarName, sidecarImage and "+
 			"proxyServerPort to osm.sidecarDrivers of the Helm values; the classes of the mesh are %s", sidecar.ClassAnnotation, of, class, strings.Join(served, ", "))
 	}
-	return "", fmt.Errorf("annotation %s of %s is %q, which is no sidecar driver; the classes of the mesh are %s",
+	return "", fmt.Errorf("annotation %s of %s is %q, which is not a sidecar driver; the classes of the mesh are %s",
 		sidecar.ClassAnnotation, of, class, strings.Join(served, ", "))
 }

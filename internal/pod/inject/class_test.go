@@ -10,11 +10,11 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// classed is the plain pod with a class.
-func classed(t *testing.T, class string) []byte {
+// podOfClass returns the plain pod with a sidecarClass annotation.
+func podOfClass(t *testing.T, class string) []byte {
 	t.Helper()
 	var pod corev1.Pod
-	if err := json.Unmarshal(asJSON(t, plain), &pod); err != nil {
+	if err := json.Unmarshal(asJSON(t, plainPod), &pod); err != nil {
 		t.Fatal(err)
 	}
 	if class != "" {
@@ -27,20 +27,21 @@ func classed(t *testing.T, class string) []byte {
 	return out
 }
 
-// The class of a pod is that of its annotation, else of its namespace, else of the mesh, and stays with the pod.
+// The class of a pod is the annotation of the pod, else of the namespace, else the default of the mesh. It is
+// recorded in the pod.
 func TestClassOfPod(t *testing.T) {
 	for name, c := range map[string]struct{ pod, namespace, want, image, initImage string }{
-		"the default of the mesh":              {"", "", "small", "sidecar:1", "init:1"},
-		"the namespace's":                      {"", "second", "second", "second:1", "init:1"},
-		"the pod's counts more":                {"small", "second", "small", "sidecar:1", "init:1"},
-		"the pod's":                            {"second", "", "second", "second:1", "init:1"},
-		"the namespace's may be wrong by then": {"second", "nonsense", "second", "second:1", "init:1"},
+		"default of the mesh":                            {"", "", "small", "sidecar:1", "init:1"},
+		"annotation of the namespace":                    {"", "second", "second", "second:1", "init:1"},
+		"annotation of the pod takes precedence":         {"small", "second", "small", "sidecar:1", "init:1"},
+		"annotation of the pod":                          {"second", "", "second", "second:1", "init:1"},
+		"invalid annotation of the namespace is ignored": {"second", "nonsense", "second", "second:1", "init:1"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWebhook(fakeCluster{
 				workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace},
 			})
-			raw := classed(t, c.pod)
+			raw := podOfClass(t, c.pod)
 			var pod corev1.Pod
 			if err := json.Unmarshal(admitted(t, raw, w.Handle(t.Context(), request(raw))), &pod); err != nil {
 				t.Fatal(err)
@@ -61,21 +62,21 @@ func TestClassOfPod(t *testing.T) {
 
 func TestUnknownClassIsDenied(t *testing.T) {
 	const known = "; the classes of the mesh are small, second"
-	for name, c := range map[string]struct{ pod, namespace, says string }{
-		"of a pod":                        {"nonsense", "", `annotation anymesh.dev/sidecarClass of the pod is "nonsense", which is no sidecar driver` + known},
-		"of a namespace":                  {"", "nonsense", `annotation anymesh.dev/sidecarClass of namespace a is "nonsense", which is no sidecar driver` + known},
-		"in other letters":                {"Second", "", `"Second", which is no sidecar driver`},
-		"with an entry, and not built in": {"elsewhere", "", `"elsewhere", which is no sidecar driver`},
-		"built in, and without an entry":  {"unset", "", `"unset", which the mesh has no settings for: add an entry with sidecarName, sidecarImage and proxyServerPort to osm.sidecarDrivers`},
+	for name, c := range map[string]struct{ pod, namespace, want string }{
+		"annotation of the pod":       {"nonsense", "", `annotation anymesh.dev/sidecarClass of the pod is "nonsense", which is not a sidecar driver` + known},
+		"annotation of the namespace": {"", "nonsense", `annotation anymesh.dev/sidecarClass of namespace a is "nonsense", which is not a sidecar driver` + known},
+		"upper case":                  {"Second", "", `"Second", which is not a sidecar driver`},
+		"settings without a driver":   {"elsewhere", "", `"elsewhere", which is not a sidecar driver`},
+		"driver without settings":     {"unset", "", `"unset", a driver without settings in the mesh: add an entry with sidecarName, sidecarImage and proxyServerPort to osm.sidecarDrivers`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			w := newWebhook(fakeCluster{
 				workload: front(), annotations: map[string]string{sidecar.ClassAnnotation: c.namespace},
 			})
-			response := w.Handle(t.Context(), request(classed(t, c.pod)))
-			if response.Allowed || !strings.Contains(response.Result.Message, c.says) ||
+			response := w.Handle(t.Context(), request(podOfClass(t, c.pod)))
+			if response.Allowed || !strings.Contains(response.Result.Message, c.want) ||
 				!strings.Contains(response.Result.Message, "pod front-1 cannot get a sidecar") {
-				t.Errorf("allowed %v: %v; want %q", response.Allowed, response.Result, c.says)
+				t.Errorf("allowed %v: %v; want %q", response.Allowed, response.Result, c.want)
 			}
 		})
 	}

@@ -51,8 +51,8 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) cor
 	}
 }
 
-// sidecarContainer makes the driver's container a native sidecar: it starts before the application, which waits until
-// it is ready, and stops after it; jobs complete.
+// sidecarContainer returns the container of the driver as a native sidecar: it starts before the application, which
+// waits until it is ready, and stops after the application. Jobs complete.
 func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container

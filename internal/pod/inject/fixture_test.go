@@ -19,7 +19,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// minimalDriver is a driver that asks for little, so that one sees what the injector does.
+// minimalDriver is a driver with a minimal container, so that tests see the changes of the injector.
 type minimalDriver struct{}
 
 func (minimalDriver) Patch(ctx context.Context) error {
@@ -44,14 +44,13 @@ func (minimalDriver) Start(context.Context) (sidecar.HealthProbes, error) {
 func init() {
 	sidecar.Register("small", minimalDriver{})
 	sidecar.Register("second", minimalDriver{})
-	sidecar.Register("unset", minimalDriver{}) // the mesh has no entry for it
+	sidecar.Register("unset", minimalDriver{}) // without settings in the mesh
 	if err := sidecar.InstallDriver("small"); err != nil {
 		panic(err)
 	}
 }
 
-// fakeCluster puts pods into a namespace with labels and annotations, and makes them instances of a workload, or of
-// none.
+// fakeCluster returns fixed labels and annotations for the namespace, and a fixed workload, or none.
 type fakeCluster struct {
 	labels, annotations map[string]string
 	workload            *model.Workload
@@ -71,7 +70,7 @@ func (p fakeCluster) SelectWorkload(context.Context, Dialect, *corev1.Pod) (mode
 	return *p.workload, true, p.err
 }
 
-// front listens on port 8080.
+// front is a workload with a listener on port 8080.
 func front() *model.Workload {
 	return &model.Workload{
 		Key: model.Key{Mesh: "shop", Name: "front_a"}, Role: model.RoleSidecar, NodeID: "mesh/shop/virtualNode/front_a",
@@ -92,18 +91,18 @@ func newWebhook(p fakeCluster) *Webhook {
 	}
 }
 
-// request asks for a pod to be created in namespace a.
+// request returns the admission request for a new pod in namespace a.
 func request(raw []byte) admission.Request {
 	return admission.Request{AdmissionRequest: admissionv1.AdmissionRequest{
 		UID: types.UID("6f1d"), Namespace: "a", Operation: admissionv1.Create, Object: runtime.RawExtension{Raw: raw},
 	}}
 }
 
-// admitted gives the pod as the API server will have it.
+// admitted applies the patches of a response to the pod.
 func admitted(t testing.TB, raw []byte, response admission.Response) []byte {
 	t.Helper()
 	if !response.Allowed {
-		t.Fatalf("refused: %s", response.Result.Message)
+		t.Fatalf("denied: %s", response.Result.Message)
 	}
 	if len(response.Patches) == 0 {
 		return raw
@@ -132,8 +131,8 @@ func asJSON(t testing.TB, text string) []byte {
 	return out
 }
 
-// plain is a pod without anything special.
-const plain = `
+// plainPod is a pod with default settings.
+const plainPod = `
 apiVersion: v1
 kind: Pod
 metadata: {name: front-1, labels: {app: front}}

@@ -10,10 +10,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Keys are only in memory, and only the sidecar sees them: the folder that the agent writes to is an emptyDir of medium
-// Memory that no other container has, and the token is for nobody else either.
+// The agent writes keys to an emptyDir of medium Memory. Only the sidecar mounts it and the token.
 func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
-	raw := asJSON(t, plain)
+	raw := asJSON(t, plainPod)
 	response := newWebhook(fakeCluster{
 		labels: map[string]string{}, workload: front(),
 	}).Handle(t.Context(), request(raw))
@@ -21,11 +20,11 @@ func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 	if err := json.Unmarshal(admitted(t, raw, response), &pod); err != nil {
 		t.Fatal(err)
 	}
-	seenBy := map[string][]string{}
+	mounts := map[string][]string{}
 	var folder string
 	for _, c := range append(pod.Spec.InitContainers, pod.Spec.Containers...) {
 		for _, m := range c.VolumeMounts {
-			seenBy[m.Name] = append(seenBy[m.Name], c.Name)
+			mounts[m.Name] = append(mounts[m.Name], c.Name)
 			if m.MountPath == sidecar.CertificatesDir {
 				folder = m.Name
 			}
@@ -35,7 +34,7 @@ func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 		}
 		command := strings.Join(c.Command, " ")
 		if !strings.Contains(command, "--cert-dir "+sidecar.CertificatesDir+" ") {
-			t.Errorf("the agent writes elsewhere: %s", command)
+			t.Errorf("the agent writes to another folder: %s", command)
 		}
 		if !*c.SecurityContext.ReadOnlyRootFilesystem {
 			t.Error("the sidecar can write to its root file system")
@@ -46,13 +45,13 @@ func TestKeysAreInMemoryVolumeOfSidecar(t *testing.T) {
 		t.Fatalf("keys are written to volume %q: %+v", folder, v)
 	}
 	for _, name := range []string{folder, volumeToken} {
-		if got := seenBy[name]; len(got) != 1 || got[0] != "envoy" {
-			t.Errorf("volume %s is seen by %v", name, got)
+		if got := mounts[name]; len(got) != 1 || got[0] != "envoy" {
+			t.Errorf("volume %s is mounted by %v", name, got)
 		}
 	}
 	projected := volumeOf(&pod, volumeToken).Projected.Sources
 	if len(projected) != 1 || projected[0].ServiceAccountToken.Audience != Audience ||
 		*projected[0].ServiceAccountToken.ExpirationSeconds > 3600 {
-		t.Errorf("the token: %+v", projected)
+		t.Errorf("projected token: %+v", projected)
 	}
 }

@@ -52,7 +52,7 @@ func preStopDelay(pod *corev1.Pod) (int64, error) {
 	}
 	seconds, err := strconv.ParseInt(value, 10, 64)
 	if err != nil || seconds < 0 || seconds > maxPreStopDelay {
-		return 0, fmt.Errorf("annotation %s: %q is no number of seconds from 0 to %d", preStopDelayKey, value,
+		return 0, fmt.Errorf("annotation %s: %q is not a number of seconds from 0 to %d", preStopDelayKey, value,
 			maxPreStopDelay)
 	}
 	return seconds, nil

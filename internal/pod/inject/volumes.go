@@ -13,11 +13,11 @@ import (
 // volumeToken holds the token that the agent exchanges for a certificate.
 const volumeToken = "anymesh-token"
 
-// Audience is the audience of the agent's token: the signing endpoint accepts no other.
+// Audience is the audience of the agent's token. The signing endpoint requires it.
 const Audience = "anymesh"
 
-// addFiles stores the sidecar's files in annotations of the pod and mounts them with a downward API volume. No
-// ConfigMap is necessary.
+// addFiles stores the sidecar's files in annotations of the pod and mounts them with a downward API volume. This
+// needs no ConfigMap.
 func addFiles(pod *corev1.Pod, files map[string][]byte) {
 	source := &corev1.DownwardAPIVolumeSource{}
 	for _, name := range sortedKeys(files) {
@@ -58,12 +58,12 @@ func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	return nil
 }
 
-// addSecret adds a secret volume to the pod unless it exists.
+// addSecret adds a secret volume to the pod, unless it exists.
 func addSecret(pod *corev1.Pod, secret string) error {
 	volume := secretVolume(secret)
 	if v := volumeOf(pod, volume); v != nil {
 		if v.Secret == nil || v.Secret.SecretName != secret {
-			return fmt.Errorf("the pod has a volume %q of its own, which is not the secret %q; give it another name",
+			return fmt.Errorf("the pod already has a volume %q, which is not the secret %q; rename that volume",
 				volume, secret)
 		}
 		return nil
@@ -74,8 +74,8 @@ func addSecret(pod *corev1.Pod, secret string) error {
 	return nil
 }
 
-// secretVolume names the volume after the secret, as App Mesh did. Names of volumes are shorter than those of secrets,
-// and have no dots.
+// secretVolume returns the volume name of a secret, as in App Mesh. Volume names are shorter than secret names, and
+// have no dots.
 func secretVolume(secret string) string {
 	name := strings.ReplaceAll(secret, ".", "-")
 	if len(name) > maxVolumeName {
@@ -84,7 +84,7 @@ func secretVolume(secret string) string {
 	return name
 }
 
-// maxVolumeName is Kubernetes' limit, in bytes.
+// maxVolumeName is the limit of Kubernetes, in bytes.
 const maxVolumeName = 63
 
 func volumeOf(pod *corev1.Pod, name string) *corev1.Volume {

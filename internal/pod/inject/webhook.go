@@ -52,7 +52,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 		return admission.Errored(400, fmt.Errorf("the pod cannot be read: %w", err))
 	}
 	if gvk := pod.GroupVersionKind(); !gvk.Empty() && gvk != corev1.SchemeGroupVersion.WithKind("Pod") {
-		return admission.Errored(400, fmt.Errorf("the object is a %s, no pod", gvk))
+		return admission.Errored(400, fmt.Errorf("the object is a %s, not a pod", gvk))
 	}
 	if pod.Namespace == "" {
 		pod.Namespace = req.Namespace
@@ -62,7 +62,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 		return admission.Denied(err.Error())
 	}
 	if !inject {
-		return admission.Allowed("left as it is")
+		return admission.Allowed("no sidecar is injected")
 	}
 	options, err := claim.dialect.PodOptions(&pod, claim.workload)
 	if err != nil {
@@ -119,7 +119,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		return nil // the driver changed the pod itself
 	}
 	if hasContainer(pod, c.Sidecar.Container.Name) {
-		return fmt.Errorf("it has a container of its own that is called %s; give it another name",
+		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
 	}
 	probes, err := rewriteProbes(pod, o.InboundPorts)

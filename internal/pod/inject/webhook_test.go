@@ -16,33 +16,32 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The API server asks again when other webhooks have changed the pod after us.
+// The API server reinvokes the webhook if other webhooks change the pod.
 func TestInjectionIsIdempotent(t *testing.T) {
 	w := newWebhook(fakeCluster{workload: front()})
-	raw := asJSON(t, plain)
+	raw := asJSON(t, plainPod)
 	once := admitted(t, raw, w.Handle(t.Context(), request(raw)))
 	for _, uid := range []string{"6f1d", "another"} {
 		r := request(once)
 		r.UID = types.UID(uid)
 		if again := w.Handle(t.Context(), r); len(again.Patches) != 0 || !again.Allowed {
-			t.Errorf("request %s, the second time: %v", uid, again)
+			t.Errorf("second request with UID %s: %v", uid, again)
 		}
 	}
 }
 
-// What is answered to a dry run is what would be answered.
-func TestDryRunGetsTheSameAnswer(t *testing.T) {
+func TestDryRunResponseIsEqual(t *testing.T) {
 	w := newWebhook(fakeCluster{workload: front()})
-	raw := asJSON(t, plain)
+	raw := asJSON(t, plainPod)
 	real, dry := request(raw), request(raw)
 	dry.DryRun = new(true)
 	a, b := admitted(t, raw, w.Handle(t.Context(), real)), admitted(t, raw, w.Handle(t.Context(), dry))
 	if !bytes.Equal(a, b) {
-		t.Errorf("really\n%s\ndry\n%s", a, b)
+		t.Errorf("got\n%s\nfor a dry run\n%s", a, b)
 	}
 }
 
-// An API server may be newer than we are.
+// The API server may be newer and have more fields.
 func TestUnknownFieldsAreKept(t *testing.T) {
 	raw := asJSON(t, `
 apiVersion: v1
@@ -75,7 +74,7 @@ status: null
 	s := pod.Spec
 	if len(pod.Metadata.New.Deep) != 2 || s.New != 1 || s.InitContainers[0].New != 2 ||
 		s.InitContainers[0].ReadinessProbe.New != 3 || s.Containers[0].New != 4 {
-		t.Errorf("fields are gone:\n%s", out)
+		t.Errorf("fields are missing:\n%s", out)
 	}
 	if len(s.InitContainers) != 3 {
 		t.Errorf("%d init containers", len(s.InitContainers))
@@ -87,29 +86,33 @@ func TestErrorsNameTheAnnotation(t *testing.T) {
 		"ports": "80,http", "egressIgnoredPorts": "65536", "egressIgnoredIPs": "10.0.0.300", "cpuRequest": "much", "memoryRequest": "1Gib",
 		"cpuLimit": "1 core", "memoryLimit": "lots", "secretMounts": "tls", "volumeMounts": "missing:/x", "sidecarEnv": "A=b=c", "sidecarEnvJson": `{"A": "b"}`,
 	} {
-		raw := asJSON(t, plain)
-		raw = bytes.Replace(raw, []byte(`"metadata":{`),
-			[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
-		r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw))
-		if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") ||
-			!strings.Contains(r.Result.Message, "pod front-1") {
-			t.Errorf("%s: %q is answered with %+v", key, value, r.Result)
-		}
+		t.Run(key, func(t *testing.T) {
+			raw := asJSON(t, plainPod)
+			raw = bytes.Replace(raw, []byte(`"metadata":{`),
+				[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+			r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw))
+			if r.Allowed || !strings.Contains(r.Result.Message, "annotation appmesh.k8s.aws/"+key+":") ||
+				!strings.Contains(r.Result.Message, "pod front-1") {
+				t.Errorf("%q: response %+v", value, r.Result)
+			}
+		})
 	}
 	for key, value := range map[string]string{
 		"ports": "", "egressIgnoredIPs": " ", "secretMounts": ",", "sidecarEnv": "A=", "sidecarEnvJson": "[]",
 	} {
-		raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`),
-			[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
-		if r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
-			t.Errorf("%s: %q is refused: %s", key, value, r.Result.Message)
-		}
+		t.Run(key, func(t *testing.T) {
+			raw := bytes.Replace(asJSON(t, plainPod), []byte(`"metadata":{`),
+				[]byte(`"metadata":{"annotations":{`+quoted(t, "appmesh.k8s.aws/"+key)+`:`+quoted(t, value)+`},`), 1)
+			if r := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(raw)); !r.Allowed {
+				t.Errorf("%q is denied: %s", value, r.Result.Message)
+			}
+		})
 	}
 }
 
-// With several mistakes, the answer is the same each time.
+// With several errors, the response is always the same.
 func TestResponseIsDeterministic(t *testing.T) {
-	raw := bytes.Replace(asJSON(t, plain), []byte(`"metadata":{`),
+	raw := bytes.Replace(asJSON(t, plainPod), []byte(`"metadata":{`),
 		[]byte(`"metadata":{"annotations":{"appmesh.k8s.aws/ports":"x","appmesh.k8s.aws/cpuLimit":"x","appmesh.k8s.aws/secretMounts":"x","appmesh.k8s.aws/sidecarEnv":"x"},`), 1)
 	w := newWebhook(fakeCluster{workload: front()})
 	first := w.Handle(t.Context(), request(raw)).Result.Message
@@ -121,7 +124,7 @@ func TestResponseIsDeterministic(t *testing.T) {
 }
 
 func TestSelectionErrorIsReturned(t *testing.T) {
-	raw := asJSON(t, plain)
+	raw := asJSON(t, plainPod)
 	r := newWebhook(fakeCluster{
 		err: errors.New("found multiple matching VirtualNodes for pod a/front-1: x,y"),
 	}).Handle(t.Context(), request(raw))
@@ -139,7 +142,7 @@ func quoted(t *testing.T, s string) string {
 	return string(text)
 }
 
-// review is what the API server posts.
+// review returns the request body of the API server.
 func review(t testing.TB, object []byte) []byte {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{
@@ -165,9 +168,9 @@ func post(t testing.TB, body []byte) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// FuzzWebhook posts anything: there is always an answer, and what is allowed reads as a pod after its patch.
+// FuzzWebhook sends any request body. There is always a response, and a denial has a message.
 func FuzzWebhook(f *testing.F) {
-	good := review(f, asJSON(f, plain))
+	good := review(f, asJSON(f, plainPod))
 	f.Add(good)
 	f.Add([]byte(`{}`))
 	f.Add([]byte(`{"request": {"uid": "x", "object": null}}`))
@@ -175,20 +178,20 @@ func FuzzWebhook(f *testing.F) {
 	f.Add(bytes.Replace(good, []byte(`"app"`), []byte(`"\ud800"`), 1))
 	f.Fuzz(func(t *testing.T, body []byte) {
 		recorder := post(t, body)
-		var answer admissionv1.AdmissionReview
-		if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
-			t.Fatalf("status %d, no answer: %v\n%s", recorder.Code, err, recorder.Body)
+		var got admissionv1.AdmissionReview
+		if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || got.Response == nil {
+			t.Fatalf("status %d, no response: %v\n%s", recorder.Code, err, recorder.Body)
 		}
-		if !answer.Response.Allowed && (answer.Response.Result == nil || answer.Response.Result.Message == "") {
-			t.Error("a refusal does not say why")
+		if !got.Response.Allowed && (got.Response.Result == nil || got.Response.Result.Message == "") {
+			t.Error("a denial without a message")
 		}
 	})
 }
 
-// FuzzPod puts anything into a pod.
+// FuzzPod injects any pod, twice.
 func FuzzPod(f *testing.F) {
 	for _, text := range []string{
-		plain, `{metadata: {annotations: {appmesh.k8s.aws/ports: "1,2"}}}`,
+		plainPod, `{metadata: {annotations: {appmesh.k8s.aws/ports: "1,2"}}}`,
 		`{spec: {initContainers: [null, {name: proxyinit}], volumes: [null]}}`,
 	} {
 		f.Add(asJSON(f, text))
@@ -208,35 +211,37 @@ func FuzzPod(f *testing.F) {
 		}
 		if again := newWebhook(fakeCluster{workload: front()}).Handle(t.Context(), request(out)); len(again.Patches) != 0 {
 			text, _ := yaml.JSONToYAML(out)
-			t.Errorf("a second call changes\n%s\nby %v", text, again.Patches)
+			t.Errorf("a second request changes\n%s\nby %v", text, again.Patches)
 		}
 	})
 }
 
-func TestReviewsOverHTTP(t *testing.T) {
+func TestAdmissionReviewsOverHTTP(t *testing.T) {
 	for name, c := range map[string]struct {
 		body    string
 		allowed bool
 	}{
-		"a pod":         {string(review(t, asJSON(t, plain))), true},
-		"nothing":       {"", false},
-		"no JSON":       {"<html>", false},
-		"no request":    {`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, false},
-		"another kind":  {`{"apiVersion": "v1", "kind": "Pod"}`, false},
-		"no object":     {strings.Replace(string(review(t, []byte("null"))), `"object":null,`, "", 1), false},
-		"null":          {string(review(t, []byte("null"))), false},
-		"a list":        {string(review(t, []byte("[]"))), false},
-		"a wrong field": {string(review(t, []byte(`{"spec": {"containers": "none"}}`))), false},
-		"very deep":     {string(review(t, []byte(`{"spec": {"new": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)+`}}`))), true},
+		"pod":                   {string(review(t, asJSON(t, plainPod))), true},
+		"empty body":            {"", false},
+		"not JSON":              {"<html>", false},
+		"no request":            {`{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview"}`, false},
+		"other kind":            {`{"apiVersion": "v1", "kind": "Pod"}`, false},
+		"no object":             {strings.Replace(string(review(t, []byte("null"))), `"object":null,`, "", 1), false},
+		"null":                  {string(review(t, []byte("null"))), false},
+		"list":                  {string(review(t, []byte("[]"))), false},
+		"wrong type of a field": {string(review(t, []byte(`{"spec": {"containers": "none"}}`))), false},
+		"deep nesting":          {string(review(t, []byte(`{"spec": {"new": `+strings.Repeat("[", 9000)+strings.Repeat("]", 9000)+`}}`))), true},
 	} {
-		recorder := post(t, []byte(c.body))
-		var answer admissionv1.AdmissionReview
-		if err := json.Unmarshal(recorder.Body.Bytes(), &answer); err != nil || answer.Response == nil {
-			t.Errorf("%s: no answer: %v: %s", name, err, recorder.Body)
-			continue
-		}
-		if answer.Response.Allowed != c.allowed {
-			t.Errorf("%s: allowed %v: %+v", name, answer.Response.Allowed, answer.Response.Result)
-		}
+		t.Run(name, func(t *testing.T) {
+			recorder := post(t, []byte(c.body))
+			var got admissionv1.AdmissionReview
+			if err := json.Unmarshal(recorder.Body.Bytes(), &got); err != nil || got.Response == nil {
+				t.Errorf("no response: %v: %s", err, recorder.Body)
+				return
+			}
+			if got.Response.Allowed != c.allowed {
+				t.Errorf("allowed %v: %+v", got.Response.Allowed, got.Response.Result)
+			}
+		})
 	}
 }

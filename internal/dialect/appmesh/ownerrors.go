@@ -11,7 +11,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// refuse gives a dialect.Refusal of the findings, nil if there are none.
+// refuse returns a dialect.Refusal of the findings, or nil if there are none.
 func refuse(findings []model.Finding) error {
 	if len(findings) == 0 {
 		return nil
@@ -19,13 +19,13 @@ func refuse(findings []model.Finding) error {
 	return &dialect.Refusal{Findings: findings}
 }
 
-// ownFaults are the errors that an object carries in itself. They are found by translating it in a world where it is
-// alone with a Mesh that takes it: there is no second list of rules. What depends on other objects, on settings or on a
-// driver's abilities has other codes, and what is served all the same is no error.
-func ownFaults(object client.Object) []model.Finding {
+// ownErrors returns the errors of an object that are independent of other objects. It translates the object with only
+// a Mesh that selects it, so that there is no second list of rules. Findings that depend on other objects, settings
+// or drivers have other codes, and fields that are only ignored have warnings.
+func ownErrors(object client.Object) []model.Finding {
 	o := object.DeepCopyObject().(client.Object)
 	if o.GetName() == "" {
-		o.SetName(o.GetGenerateName() + "xxxxx") // the API server makes a name of this length after admission
+		o.SetName(o.GetGenerateName() + "xxxxx") // the API server adds a suffix of this length after admission
 	}
 	o.SetDeletionTimestamp(nil)
 	_, findings := Dialect{}.Translate(withMesh(o))
@@ -39,27 +39,26 @@ func ownFaults(object client.Object) []model.Finding {
 	return out
 }
 
-// withMesh gives an object, changed to belong to them, with the Mesh and, for a GatewayRoute, the VirtualGateway that
-// it needs to be looked at.
+// withMesh returns the object as a member of a new Mesh, that Mesh and, for a GatewayRoute, a VirtualGateway.
 func withMesh(o client.Object) []client.Object {
-	world := []client.Object{o}
+	objects := []client.Object{o}
 	ref := meshRefField(o)
 	if ref == nil {
-		return world
+		return objects
 	}
 	mesh := &api.Mesh{
 		ObjectMeta: metav1.ObjectMeta{Name: "mesh", UID: "mesh"},
 		Spec:       api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
 	}
 	*ref = &api.MeshReference{Name: mesh.Name, UID: mesh.UID}
-	world = append(world, mesh)
+	objects = append(objects, mesh)
 	if route, is := o.(*api.GatewayRoute); is {
-		world = append(world, gatewayOf(route))
+		objects = append(objects, gatewayOf(route))
 	}
-	return world
+	return objects
 }
 
-// gatewayOf makes a VirtualGateway with the one listener that a GatewayRoute asks for.
+// gatewayOf returns a VirtualGateway with the listener that a GatewayRoute requires.
 func gatewayOf(route *api.GatewayRoute) *api.VirtualGateway {
 	port, protocol := (*int64)(nil), api.GatewayPortProtocol("http")
 	switch s := route.Spec; {
@@ -89,23 +88,23 @@ func gatewayOf(route *api.GatewayRoute) *api.VirtualGateway {
 
 var indexes = regexp.MustCompile(`\[\d+\]`)
 
-// addedFaults gives the faults of an object that it did not have before. A fault that only moved, because elements of
-// its list came or went, is not new.
-func addedFaults(before, after []model.Finding) []model.Finding {
-	type fault struct {
+// addedErrors returns the errors that an update adds. List indexes are ignored, so that an error of a moved list
+// element is not new.
+func addedErrors(before, after []model.Finding) []model.Finding {
+	type key struct {
 		path, text string
 		code       model.Code
 	}
-	of := func(f model.Finding) fault {
-		return fault{indexes.ReplaceAllString(f.Path, "[]"), indexes.ReplaceAllString(f.Text, "[]"), f.Code}
+	of := func(f model.Finding) key {
+		return key{indexes.ReplaceAllString(f.Path, "[]"), indexes.ReplaceAllString(f.Text, "[]"), f.Code}
 	}
-	had := map[fault]int{}
+	existing := map[key]int{}
 	for _, f := range before {
-		had[of(f)]++
+		existing[of(f)]++
 	}
 	var out []model.Finding
 	for _, f := range after {
-		if had[of(f)]--; had[of(f)] < 0 {
+		if existing[of(f)]--; existing[of(f)] < 0 {
 			out = append(out, f)
 		}
 	}

@@ -11,33 +11,32 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// outcome is all that users and sidecars see of objects: the model, the findings, and each object's status.
-type outcome struct {
+// result is the model, the findings and the status of each object.
+type result struct {
 	Model    model.Model
 	Findings []model.Finding
 	Statuses map[string]client.Object
 }
 
-func outcomeOf(t *testing.T, d appmesh.Dialect, objects []client.Object) string {
+func resultOf(t *testing.T, d appmesh.Dialect, objects []client.Object) string {
 	m, findings := d.Translate(objects)
 	status := d.Statuses(objects, findings)
-	out := outcome{m, findings, map[string]client.Object{}}
+	out := result{m, findings, map[string]client.Object{}}
 	for _, o := range objects {
 		out.Statuses[o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetNamespace()+"/"+o.GetName()] = status(o, someTime)
 	}
 	return string(asYAML(t, out))
 }
 
-// In whatever order the same objects were created, the model, the findings and the statuses are the same in the end.
 func TestStatusesDoNotDependOnOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(5, 6))
 	for _, path := range caseFiles(t) {
 		c := readCase(t, path)
 		d := appmesh.Dialect{Settings: c.settings}
-		want := outcomeOf(t, d, c.objects)
+		want := resultOf(t, d, c.objects)
 		for range 20 {
 			random.Shuffle(len(c.objects), func(i, j int) { c.objects[i], c.objects[j] = c.objects[j], c.objects[i] })
-			if diff := cmp.Diff(want, outcomeOf(t, d, c.objects)); diff != "" {
+			if diff := cmp.Diff(want, resultOf(t, d, c.objects)); diff != "" {
 				t.Fatalf("%s (-want +got):\n%s", path, diff)
 			}
 		}
