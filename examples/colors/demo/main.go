@@ -1,6 +1,6 @@
-// Command demo shows Anymesh at work: it starts a cluster, installs Anymesh, deploys the colors example from its App
-// Mesh manifests, prints who answers while the weights of a route change, and cleans up. It ends with an error if a
-// request failed or the traffic did not follow the weights.
+// Command demo demonstrates Anymesh: it starts a cluster, installs Anymesh, deploys the colors example from its App
+// Mesh manifests, prints which versions respond while the weights of a route change, and cleans up. It fails if a
+// request failed or if the traffic did not follow the weights.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 func main() {
-	bin := flag.String("bin", "bin", "folder of the programs")
-	folder := flag.String("example", "examples/colors", "folder of the manifests")
+	bin := flag.String("bin", "bin", "folder with the programs")
+	folder := flag.String("example", "examples/colors", "folder with the manifests")
 	keep := flag.Bool("keep", false, "leave the cluster running at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,7 +36,7 @@ func absolute(path string) string {
 	return path
 }
 
-// phase is a pair of weights, and how long we look at them.
+// phase is a pair of weights and a duration.
 type phase struct {
 	red, blue int
 	look      time.Duration
@@ -81,12 +81,12 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}
 	}
 	if d.keep {
-		fmt.Printf("\nThe cluster goes on. Look at it with\n  export KUBECONFIG=%s\nand remove it with\n  anymesh sandbox down --name %s\n", d.kubeconfig, name)
+		fmt.Printf("\nThe cluster is still running. To use it:\n  export KUBECONFIG=%s\nTo remove it:\n  anymesh sandbox down --name %s\n", d.kubeconfig, name)
 	}
 	return nil
 }
 
-// say prints a step and the time that it was reached.
+// say prints a step with the elapsed time.
 func (d *demo) say(what string) {
 	fmt.Printf("%s%5.1fs%s  %s\n", d.color(dim), time.Since(d.start).Seconds(), d.color(plain), what)
 }
