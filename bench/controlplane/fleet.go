@@ -18,19 +18,20 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// fleet is all clients, and what they have got.
+// fleet contains all clients and the endpoints that they wait for.
 type fleet struct {
 	sidecars []*sidecar
 	received atomic.Int64
 
 	mu sync.Mutex
-	// missing counts, for each list of endpoints that is awaited, the clients that have not got it; left is their sum.
+	// missing contains, for each awaited endpoint resource, the clients that have not received it; left is their
+	// total number.
 	missing map[string]map[int]struct{}
 	left    int
 	done    chan time.Time
 }
 
-// newFleet gives each client the certificate of its pod, as the signing endpoint does.
+// newFleet issues the pod certificate of each client, as the signing endpoint does.
 func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s size) (*fleet, error) {
 	f, clusters := &fleet{}, s.clusters(plane)
 	pool := ca.Bundle().Pool()
@@ -67,7 +68,7 @@ func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s s
 				Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"},
 				ServerName: serverName, MinVersion: tls.VersionTLS13,
 			},
-			asks:     plane.asks(i, s, clusters),
+			asks:     plane.subscriptions(i, s, clusters),
 			received: &f.received,
 			got:      func(r response) { f.note(i, r) },
 		})
@@ -75,7 +76,7 @@ func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s s
 	return f, nil
 }
 
-// start connects all clients. They are gone when the function that it gives has returned.
+// start connects all clients. stop disconnects them and waits.
 func (f *fleet) start(ctx context.Context) (stop func()) {
 	stops := make([]func(), len(f.sidecars))
 	for i, s := range f.sidecars {
@@ -88,7 +89,7 @@ func (f *fleet) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// expect begins to wait until every client has got each of the lists of endpoints. The channel gives the time of the
+// expect waits until every client has received each of the endpoint resources. The channel returns the time of the
 // last one.
 func (f *fleet) expect(names []string) <-chan time.Time {
 	f.mu.Lock()
@@ -104,7 +105,7 @@ func (f *fleet) expect(names []string) <-chan time.Time {
 	return f.done
 }
 
-// note takes in what a client got and has acknowledged.
+// note records a response that a client has acknowledged.
 func (f *fleet) note(i int, r response) {
 	if r.typeURL != endpointType {
 		return
