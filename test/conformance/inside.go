@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment variables that tell a program that it is to be a pod.
+// Environment variables that make the program run as a pod.
 const (
 	envCase     = "ANYMESH_SEAM_CASE"
 	envWorkload = "ANYMESH_SEAM_WORKLOAD"
 	envBinary   = "ANYMESH_SEAM_ENVOY"
 )
 
-// Observe has a workload's lines of a case sent through the real Envoy, in a pod of its own, and gives what is wrong.
-// The running program is started again for it, so its main function must begin with Inside. It needs root.
+// Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
+// starts the current program again, so its main function must first call Inside. It requires root.
 func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	runtime.LockOSThread() // the pod ends with the thread that made it
+	runtime.LockOSThread() // the namespaces end with the thread that created them
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
@@ -45,8 +45,8 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 	return wrong, nil
 }
 
-// Inside is a pod, if this program was started to be one; then it does not come back. It writes what is wrong, a line
-// for each.
+// Inside runs the requests and exits if Observe started this program; otherwise it returns. It writes each difference
+// as a line.
 func Inside() {
 	if os.Getenv(envCase) == "" {
 		return
@@ -66,7 +66,7 @@ func inside(out io.Writer) error {
 		return err
 	}
 	workload := os.Getenv(envWorkload)
-	m := c.Mean()
+	m := c.Translate()
 	view, err := m.View(workload)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func inside(out io.Writer) error {
 			own = append(own, l)
 		}
 	}
-	dir, err := os.MkdirTemp("", "seam-")
+	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
 	}
