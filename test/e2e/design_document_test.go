@@ -159,8 +159,8 @@ func testDesignPods(t *testing.T) {
 	}
 }
 
-// testDesignTraffic checks that a VirtualRouter sends only /auth to node-v1, that a VirtualNode provider gets all requests
-// of its service, and that references work across namespaces.
+// testDesignTraffic checks that a VirtualRouter sends only /auth to node-v1, that a VirtualNode provider gets all
+// requests of its service, and that references work across namespaces.
 func testDesignTraffic(t *testing.T) {
 	pod := strings.Fields(run(t, "-n", "my-app-ns", "get", "pods", "-l", "app=my-app-node", "-o",
 		"jsonpath={.items[*].metadata.name}"))[0]

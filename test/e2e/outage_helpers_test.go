@@ -75,7 +75,8 @@ func sumMetric(ctx context.Context, planes []string, name, label string) (sum fl
 	return sum, nil
 }
 
-// waitAllConnected waits until the given number of sidecars have a stream and no message is sent or acknowledged anymore.
+// waitAllConnected waits until the given number of sidecars have a stream and no message is sent or acknowledged
+// anymore.
 func waitAllConnected(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	began := time.Now()
@@ -100,8 +101,8 @@ func waitAllConnected(t *testing.T, planes []string, sidecars int) {
 	t.Logf("%d sidecars were connected after %v", sidecars, time.Since(began).Round(time.Second))
 }
 
-// checkNothingSent checks that control planes that have just started sent no resource. They send only the empty response
-// that a client expects for each type with a wildcard subscription.
+// checkNothingSent checks that control planes that have just started sent no resource. They send only the empty
+// response that a client expects for each type with a wildcard subscription.
 func checkNothingSent(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	figures := map[string]float64{}
