@@ -86,8 +86,8 @@ func (c *cluster) stop() {
 	_ = os.RemoveAll(dir) // a temporary folder
 }
 
-// begin creates the namespaces and a pod for each client.
-func (c *cluster) begin(ctx context.Context, s size) error {
+// createObjects creates the namespaces and a pod for each client.
+func (c *cluster) createObjects(ctx context.Context, s size) error {
 	for _, name := range []string{system, namespace} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"mesh": name}}}
 		if err := c.client.Create(ctx, ns); err != nil {

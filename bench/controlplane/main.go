@@ -80,15 +80,15 @@ func run(bin, peer string, s size, churn time.Duration, scale, plot string) erro
 	case churn > 0:
 		return testChurn(ctx, bin, s, churn)
 	case scale != "":
-		return several(ctx, bin, s, scale, plot)
+		return measureScale(ctx, bin, s, scale, plot)
 	}
-	return single(ctx, bin, peer, s)
+	return measureOnce(ctx, bin, peer, s)
 }
 
 // istiodDivisor is the divisor for the number of sequential changes of istiod, because each change takes longer.
 const istiodDivisor = 10
 
-func single(ctx context.Context, bin, peer string, s size) error {
+func measureOnce(ctx context.Context, bin, peer string, s size) error {
 	r, err := measure(ctx, anymesh{}, bin, s, s.changes)
 	if err != nil {
 		return err
@@ -112,8 +112,8 @@ func single(ctx context.Context, bin, peer string, s size) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// several measures each size that the text lists.
-func several(ctx context.Context, bin string, base size, text, plot string) error {
+// measureScale measures each size that the text lists.
+func measureScale(ctx context.Context, bin string, base size, text, plot string) error {
 	var curves []curve
 	for _, axis := range strings.Fields(text) {
 		name, list, _ := strings.Cut(axis, "=")

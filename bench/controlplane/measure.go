@@ -51,7 +51,7 @@ func measure(ctx context.Context, p plane, bin string, s size, singly int) (r re
 		return r, err
 	}
 	defer stop()
-	return r, m.all(ctx, &r, singly)
+	return r, m.measureAll(ctx, &r, singly)
 }
 
 // prepare creates a mesh, starts a control plane, and creates clients without connecting them.
@@ -66,7 +66,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 			c.stop()
 		}
 	}()
-	if err := c.begin(ctx, s); err != nil {
+	if err := c.createObjects(ctx, s); err != nil {
 		return nil, nil, err
 	}
 	if err := p.fill(ctx, c, s); err != nil {
@@ -101,8 +101,8 @@ type bench struct {
 	size
 }
 
-// all runs all measurements, with the given number of sequential changes.
-func (m *bench) all(ctx context.Context, r *result, singly int) error {
+// measureAll runs all measurements, with the given number of sequential changes.
+func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 	if err := m.server.settle(ctx); err != nil {
 		return err
 	}

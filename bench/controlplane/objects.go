@@ -19,7 +19,7 @@ func meta(n string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: name
 // pod returns a pod that no scheduler assigns, so that only the benchmark writes its status.
 func pod(name, app string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{
-		SchedulerName: "nobody", Containers: []corev1.Container{{Name: "app", Image: "none"}},
+		SchedulerName: "none", Containers: []corev1.Container{{Name: "app", Image: "none"}},
 	}}
 	p.Labels = map[string]string{"app": app}
 	return p

@@ -36,8 +36,8 @@ type Observation struct {
 	Received
 	// Status is the HTTP status or the name of the gRPC status, or "broken" if the response ended early.
 	Status string
-	// Took is the time from the request to the end of the response.
-	Took time.Duration
+	// Duration is the time from the request to the end of the response.
+	Duration time.Duration
 	// Refused is true if the connection was closed before the first byte of a response.
 	Refused bool
 }
@@ -110,7 +110,7 @@ func (c *caller) send(ctx context.Context) (Observation, error) {
 	default:
 		seen, err = c.request(ctx)
 	}
-	seen.Took = time.Since(began)
+	seen.Duration = time.Since(began)
 	if err != nil && ctx.Err() == nil && c.connections.Load() > 0 && c.received.Load() == 0 {
 		return Observation{Refused: true}, nil
 	}

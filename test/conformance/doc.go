@@ -8,7 +8,7 @@
 //	requests.txt  → interpreter          → the decisions after each "=>"
 //	              → the real Envoy       → the same decisions, observed from outside
 //
-// The last part runs in a pod of its own (network, mount and process namespaces): packets are captured as in
+// The last part runs in a separate pod (network, mount and process namespaces): packets are captured as in
 // Kubernetes, Envoy runs as the sidecar's user with the configuration that the driver rendered, delivered by the
 // discovery server. A second network namespace is the external network, which responds on every address of
 // 198.18.0.0/15.
@@ -21,8 +21,8 @@
 // be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host of the URL; a header
 // "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the destination to the
 // first, second, ... try: a status, a broken connection, or 200 after a delay; the last one is repeated for further
-// tries. "200+1s+2s" is a response whose headers are sent at once, a part of the body after 1 s, and the last part 2 s
-// later; "1s+2s" delays the headers as well. A "tcp" server always greets the client at once.
+// tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
+// part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to
 // the original destination), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC) or "refused"

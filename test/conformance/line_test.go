@@ -219,7 +219,7 @@ func TestCompare(t *testing.T) {
 	if len(l.compare(d, good, 1)) == 0 {
 		t.Error("early response: no difference reported")
 	}
-	good.Took = time.Second
+	good.Duration = time.Second
 	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
 		t.Errorf("response after the delay: %v", wrong)
 	}

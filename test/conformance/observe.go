@@ -159,8 +159,8 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 	}
 	end := predict(d, l)
 	differ("the response", seen.Status, end.status)
-	if seen.Took < end.after-timerTolerance {
-		differences = append(differences, fmt.Sprintf("Envoy: duration %s, want at least %s", seen.Took, end.after))
+	if seen.Duration < end.after-timerTolerance {
+		differences = append(differences, fmt.Sprintf("Envoy: duration %s, want at least %s", seen.Duration, end.after))
 	}
 	if !l.Request.Protocol.Requests() {
 		if d.Outcome == model.PassedThrough {

@@ -81,14 +81,15 @@ func TestPodsWithoutInjection(t *testing.T) {
 		"another namespace":       fmt.Sprintf(podManifest, "default", "elsewhere", "tally", ""),
 		"control plane namespace": fmt.Sprintf(podManifest, "anymesh-system", "own", "tally", ""),
 	} {
-		out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "json", "-f", "-")
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got := containersOf(t, out); !slices.Equal(got, []string{"app"}) {
-			t.Errorf("%s: containers %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "json", "-f", "-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := containersOf(t, out); !slices.Equal(got, []string{"app"}) {
+				t.Errorf("containers %v", got)
+			}
+		})
 	}
 }
 

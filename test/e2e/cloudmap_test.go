@@ -65,24 +65,24 @@ func TestCloudMapFollowsPods(t *testing.T) {
 	eventually(t, 20*time.Second, "responses from all three pods", func() error {
 		counts := callsFrom(t, "front", poolURL, 60)
 		if len(counts) != 3 || len(failures(counts)) > 0 {
-			return fmt.Errorf("answers: %v", counts)
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})
 
-	gone := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
+	deleted := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
 		"jsonpath={.items[*].metadata.name}"))[0]
 	done := make(chan map[string]int)
 	go func() { done <- callsFrom(t, "front", poolURL, 6000) }()
-	run(t, "-n", "colors", "delete", "pod", gone)
+	run(t, "-n", "colors", "delete", "pod", deleted)
 	if lost := failures(<-done); len(lost) > 0 {
 		t.Errorf("failures while a pod was deleted: %v", lost)
 	}
 	waitReady(t, "colors", "deployment/pool")
 	eventually(t, 20*time.Second, "responses from the three current pods", func() error {
 		counts := callsFrom(t, "front", poolURL, 60)
-		if len(counts) != 3 || counts[gone] > 0 || len(failures(counts)) > 0 {
-			return fmt.Errorf("answers: %v", counts)
+		if len(counts) != 3 || counts[deleted] > 0 || len(failures(counts)) > 0 {
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})

@@ -192,9 +192,11 @@ func TestIdentityComesFromTheCertificate(t *testing.T) {
 		"a token for the API server": token(t, front, "https://kubernetes.default.svc"),
 		"foreign token":              "eyJhbGciOiJub25lIn0.e30.",
 	} {
-		if _, code := sign(t, signing, bearer); code != http.StatusUnauthorized {
-			t.Errorf("%s: signing: status %d, want 401", name, code)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, code := sign(t, signing, bearer); code != http.StatusUnauthorized {
+				t.Errorf("signing: status %d, want 401", code)
+			}
+		})
 	}
 }
 

@@ -50,7 +50,7 @@ func TestMigration(t *testing.T) {
 			counts[m.call("http://cart.shop.svc.cluster.local:8080/")]++
 		}
 		if counts["v1"] == 0 || counts["v2"] == 0 || counts["v1"]+counts["v2"] != 20 {
-			return fmt.Errorf("answers: %v", counts)
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})
@@ -59,7 +59,7 @@ func TestMigration(t *testing.T) {
 		t.Errorf("sidecars: %s", pods)
 	}
 	m.checkBackups()
-	m.deleteInBadOrder()
+	m.deleteInWorstOrder()
 	m.runCommands(back)
 	m.eventually("pods with sidecars have ended", func() error {
 		pods := m.must("-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")
@@ -70,9 +70,9 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-// deleteInBadOrder deletes the Mesh first, and referenced objects before the objects that refer to them. No deletion
+// deleteInWorstOrder deletes the Mesh first, and referenced objects before the objects that refer to them. No deletion
 // hangs, and the Mesh reports which objects it waits for.
-func (m *migrationCluster) deleteInBadOrder() {
+func (m *migrationCluster) deleteInWorstOrder() {
 	m.Helper()
 	m.must("delete", "mesh.appmesh.k8s.aws", "shop", "--wait=false")
 	m.eventually("the Mesh reports what it waits for", func() error {

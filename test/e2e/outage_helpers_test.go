@@ -115,7 +115,7 @@ func checkNothingSent(t *testing.T, planes []string, sidecars int) {
 	t.Logf("sent to %d sidecars: %v", sidecars, figures)
 	if figures["resources"] != 0 || figures["responses"] > float64(2*sidecars) ||
 		figures["sent_bytes"] > 128*figures["responses"] {
-		t.Errorf("%d sidecars were sent more than two empty answers each: %v", sidecars, figures)
+		t.Errorf("%d sidecars got more than two empty responses each: %v", sidecars, figures)
 	}
 }
 

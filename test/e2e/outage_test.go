@@ -140,8 +140,8 @@ func waitForVersion(t *testing.T, caller, version string, within time.Duration) 
 // updateTimeout limits how long a change takes to reach sidecars that have a stream. After a network failure, both ends
 // must detect it first.
 const (
-	updateTimeout = 20 * time.Second
-	arrivesLate   = 90 * time.Second
+	updateTimeout     = 20 * time.Second
+	lateUpdateTimeout = 90 * time.Second
 )
 
 func testControlPlaneKilled(t *testing.T) {
@@ -217,7 +217,7 @@ func testControlPlaneUpgraded(t *testing.T) {
 			waitForVersion(t, "second", versions[edits%2], 60*time.Second)
 			waitForVersion(t, "front", versions[edits%2], 60*time.Second)
 		}
-		eventually(t, updateTimeout, "the old control planes are gone", func() error {
+		eventually(t, updateTimeout, "the old control planes have stopped", func() error {
 			if left := controlPlaneAddresses(t); len(left) != 2 {
 				return fmt.Errorf("%v", left)
 			}
@@ -255,7 +255,7 @@ func testSidecarDisconnected(t *testing.T) {
 			return err
 		})
 		heal()
-		waitForVersion(t, "front", "blue", arrivesLate)
+		waitForVersion(t, "front", "blue", lateUpdateTimeout)
 		waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
 	})
 }

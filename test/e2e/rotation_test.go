@@ -146,7 +146,7 @@ func startPod(t *testing.T, name string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy(),
 	}
-	pod.Name = "born-" + name
+	pod.Name = "new-" + name
 	if pod, err = lab.kube.CoreV1().Pods("colors").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -202,14 +202,14 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 			t.Errorf("second rotation: exit code %d, %s", code, out)
 		}
 		keys = append(keys, caKeyLines(t)...)
-		fresh := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
+		newRoot := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
 		startPod(t, "retiring")
-		if s := awaitPhase(t, "Steady", 1); fresh == old || s.Roots[0].Fingerprint != fresh {
+		if s := awaitPhase(t, "Steady", 1); newRoot == old || s.Roots[0].Fingerprint != newRoot {
 			t.Errorf("trusted roots after rotation: %+v; the old root was %s", s, old)
 		}
-		gone := startPod(t, "after")
+		deletedPod := startPod(t, "after")
 		webhooksTrustNewRoot(t)
-		checkTokenAfterDeletion(t, gone)
+		checkTokenAfterDeletion(t, deletedPod)
 
 		awaitRenewals(t, before, 8)
 		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_closed_streams_total",

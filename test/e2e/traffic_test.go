@@ -29,10 +29,12 @@ func TestServicesAreReached(t *testing.T) {
 		"http://tally.colors.svc.cluster.local:8081/": "tally",
 		"tcp://store.colors.svc.cluster.local:9000":   "store",
 	} {
-		o, err := callFrom(t.Context(), "front", target)
-		if err := want(o, err, o.Version == version, version); err != nil {
-			t.Errorf("%s: %v", target, err)
-		}
+		t.Run(target, func(t *testing.T) {
+			o, err := callFrom(t.Context(), "front", target)
+			if err := want(o, err, o.Version == version, version); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 

@@ -177,16 +177,18 @@ func testDesignTraffic(t *testing.T) {
 		{"http://my-app-svc.my-app-ns:9080/", 404, ""},
 		{"http://far.my-other-ns:9080/other", 200, "v1"},
 	} {
-		eventually(t, 15*time.Second, test.url, func() error {
-			raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("my-app-ns").Resource("pods").Name(pod+":80").
-				SubResource("proxy").Suffix("call").Param("url", test.url).DoRaw(t.Context())
-			if err != nil {
-				return err
-			}
-			var o outcome
-			err = json.Unmarshal(raw, &o)
-			return want(o, err, o.Status == test.status && o.Version == test.version,
-				fmt.Sprintf("%d %s", test.status, test.version))
+		t.Run(test.url, func(t *testing.T) {
+			eventually(t, 15*time.Second, test.url, func() error {
+				raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("my-app-ns").Resource("pods").Name(pod+":80").
+					SubResource("proxy").Suffix("call").Param("url", test.url).DoRaw(t.Context())
+				if err != nil {
+					return err
+				}
+				var o outcome
+				err = json.Unmarshal(raw, &o)
+				return want(o, err, o.Status == test.status && o.Version == test.version,
+					fmt.Sprintf("%d %s", test.status, test.version))
+			})
 		})
 	}
 }
