@@ -20,7 +20,7 @@ import (
 // anymesh is the Anymesh control plane, with App Mesh objects.
 type anymesh struct{}
 
-func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
+func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 	if err := c.define(ctx); err != nil {
 		return err
 	}

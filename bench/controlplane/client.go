@@ -23,11 +23,11 @@ const (
 // sidecar is a client that only acknowledges responses, so that most of the CPU is available to the server. Real
 // sidecars run on other machines.
 type sidecar struct {
-	discovery string // address of the server
-	config    *tls.Config
-	asks      []*discoveryv3.DeltaDiscoveryRequest
-	received  *atomic.Int64 // bytes, of all clients
-	got       func(response)
+	discovery     string // address of the server
+	config        *tls.Config
+	subscriptions []*discoveryv3.DeltaDiscoveryRequest
+	received      *atomic.Int64 // bytes, of all clients
+	got           func(response)
 }
 
 // subscriptions returns the subscriptions of a sidecar: all clusters and listeners, the endpoints of the clusters,
@@ -80,7 +80,7 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	for _, request := range c.asks {
+	for _, request := range c.subscriptions {
 		if err := s.request(request); err != nil {
 			return err
 		}

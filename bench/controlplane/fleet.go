@@ -68,9 +68,9 @@ func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s s
 				Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"},
 				ServerName: serverName, MinVersion: tls.VersionTLS13,
 			},
-			asks:     plane.subscriptions(i, s, clusters),
-			received: &f.received,
-			got:      func(r response) { f.note(i, r) },
+			subscriptions: plane.subscriptions(i, s, clusters),
+			received:      &f.received,
+			got:           func(r response) { f.record(i, r) },
 		})
 	}
 	return f, nil
@@ -89,8 +89,8 @@ func (f *fleet) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// expect waits until every client has received each of the endpoint resources. The channel returns the time of the
-// last one.
+// expect registers endpoint resources. The channel receives the time at which the last client has acknowledged the
+// last of them.
 func (f *fleet) expect(names []string) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -105,8 +105,8 @@ func (f *fleet) expect(names []string) <-chan time.Time {
 	return f.done
 }
 
-// note records a response that a client has acknowledged.
-func (f *fleet) note(i int, r response) {
+// record records a response that a client has acknowledged.
+func (f *fleet) record(i int, r response) {
 	if r.typeURL != endpointType {
 		return
 	}

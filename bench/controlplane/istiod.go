@@ -25,7 +25,7 @@ import (
 // are disabled.
 type istiod struct{ program string }
 
-func (istiod) fill(ctx context.Context, c *cluster, s size) error {
+func (istiod) createObjects(ctx context.Context, c *cluster, s size) error {
 	err := each(ctx, s.services, func(ctx context.Context, i int) error {
 		for _, o := range istioService(i) {
 			if err := c.create(ctx, o); err != nil {

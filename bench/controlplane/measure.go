@@ -69,7 +69,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 	if err := c.createObjects(ctx, s); err != nil {
 		return nil, nil, err
 	}
-	if err := p.fill(ctx, c, s); err != nil {
+	if err := p.createObjects(ctx, c, s); err != nil {
 		return nil, nil, err
 	}
 	kube, err := kubernetes.NewForConfig(c.config)

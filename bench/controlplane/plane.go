@@ -11,8 +11,8 @@ import (
 // plane is a control plane under test with its representation of the mesh: services with two endpoints each, and
 // sidecars with all services as backends.
 type plane interface {
-	// fill creates the objects of the mesh.
-	fill(ctx context.Context, c *cluster, s size) error
+	// createObjects creates the objects of the mesh.
+	createObjects(ctx context.Context, c *cluster, s size) error
 	// start starts the control plane. It serves xDS with a certificate of the CA and accepts clients with
 	// certificates of the CA.
 	start(ctx context.Context, c *cluster, ca *identity.CA) (*server, error)

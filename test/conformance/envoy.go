@@ -45,8 +45,8 @@ func FindEnvoy(repository string) (string, error) {
 
 // discovery serves the resources of one workload and records NACKs.
 type discovery struct {
-	mu       sync.Mutex
-	refusals []string
+	mu         sync.Mutex
+	rejections []string
 }
 
 // Acked implements xds.Observer.
@@ -59,13 +59,13 @@ func (d *discovery) Disconnected(string, string) {}
 func (d *discovery) Nacked(_, _, typeURL string, names []string, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.refusals = append(d.refusals, fmt.Sprintf("Envoy rejects %s %s: %s", typeURL, strings.Join(names, ", "), message))
+	d.rejections = append(d.rejections, fmt.Sprintf("Envoy rejects %s %s: %s", typeURL, strings.Join(names, ", "), message))
 }
 
-func (d *discovery) refused() []string {
+func (d *discovery) rejected() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.refusals
+	return d.rejections
 }
 
 // serve publishes resources as the control plane does, but without TLS: clients are not authenticated.
@@ -134,7 +134,7 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 	go func() { ended <- cmd.Wait() }()
 	if err := ready(ctx, spec.ReadyURL, ended, d); err != nil {
 		_ = cmd.Cancel()
-		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.refused(), "\n"))
+		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.rejected(), "\n"))
 	}
 	return d, nil
 }
@@ -175,7 +175,7 @@ func ready(ctx context.Context, url string, ended <-chan error, d *discovery) er
 				return nil
 			}
 		}
-		if len(d.refused()) > 0 {
+		if len(d.rejected()) > 0 {
 			return errors.New("Envoy rejects its configuration")
 		}
 		select {

@@ -16,9 +16,9 @@ import (
 
 // Environment variables that make the program run as a pod.
 const (
-	envCase     = "ANYMESH_SEAM_CASE"
-	envWorkload = "ANYMESH_SEAM_WORKLOAD"
-	envBinary   = "ANYMESH_SEAM_ENVOY"
+	envCase     = "ANYMESH_CONFORMANCE_CASE"
+	envWorkload = "ANYMESH_CONFORMANCE_WORKLOAD"
+	envBinary   = "ANYMESH_CONFORMANCE_ENVOY"
 )
 
 // Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
@@ -32,17 +32,17 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	var trouble strings.Builder
-	cmd.Stderr = &trouble
+	var errorOutput strings.Builder
+	cmd.Stderr = &errorOutput
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, trouble.String())
+		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, errorOutput.String())
 	}
-	var wrong []string
+	var differences []string
 	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
-		wrong = append(wrong, s.Text())
+		differences = append(differences, s.Text())
 	}
-	return wrong, nil
+	return differences, nil
 }
 
 // Inside runs the requests and exits if Observe started this program; otherwise it returns. It writes each difference
@@ -87,12 +87,12 @@ func inside(out io.Writer) error {
 		return err
 	}
 	for _, l := range own {
-		for _, wrong := range p.observe(ctx, l) {
-			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(wrong, "\n", " "))
+		for _, difference := range p.observe(ctx, l) {
+			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
 		}
 	}
-	for _, refusal := range d.refused() {
-		fmt.Fprintln(out, strings.ReplaceAll(refusal, "\n", " "))
+	for _, rejection := range d.rejected() {
+		fmt.Fprintln(out, strings.ReplaceAll(rejection, "\n", " "))
 	}
 	return nil
 }

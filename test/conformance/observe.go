@@ -45,7 +45,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 			return []string{err.Error()}
 		}
 		p.resolveInstance(d, &seen)
-		if differences := l.compare(d, seen, p.tally.count(c.id())); len(differences) > 0 {
+		if differences := l.compare(d, seen, p.counter.count(c.id())); len(differences) > 0 {
 			return differences
 		}
 		count[seen.Server]++

@@ -23,7 +23,7 @@ type pod struct {
 	view     *model.View
 	index    *model.Index
 	lines    []Line
-	tally    *requestCounter
+	counter  *requestCounter
 }
 
 // enter sets up the sidecar of a workload in this process, with all servers that the lines need. The process must
@@ -39,7 +39,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	}
 	p := &pod{
 		external: external, view: view, index: m.State.Index, lines: lines,
-		tally: &requestCounter{tries: map[string]int{}},
+		counter: &requestCounter{tries: map[string]int{}},
 	}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
@@ -157,12 +157,12 @@ func (p *pod) serveExternal() error {
 	return nil
 }
 
-func (p *pod) listen(at netip.AddrPort, who string, protocol model.Protocol) error {
+func (p *pod) listen(at netip.AddrPort, name string, protocol model.Protocol) error {
 	l, err := net.Listen("tcp4", at.String())
 	if err != nil {
-		return fmt.Errorf("%s: %w", who, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.tally.serve(l, who, protocol)
+	p.counter.serve(l, name, protocol)
 	return nil
 }
 

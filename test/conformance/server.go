@@ -66,13 +66,13 @@ func (t *requestCounter) count(id string) int {
 
 // server is a destination, the application or an external server.
 type server struct {
-	name  string
-	tally *requestCounter
+	name    string
+	counter *requestCounter
 }
 
 // serve starts a server for a protocol.
-func (t *requestCounter) serve(l net.Listener, who string, p model.Protocol) {
-	s := &server{name: who, tally: t}
+func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol) {
+	s := &server{name: name, counter: t}
 	switch p {
 	case model.TCP:
 		go s.acceptStreams(l)
@@ -142,7 +142,7 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusTeapot)
 		return
 	}
-	a := responseOf(script, s.tally.add(r.Header.Get(idHeader)), model.HTTP)
+	a := responseOf(script, s.counter.add(r.Header.Get(idHeader)), model.HTTP)
 	if a.Reset {
 		panic(http.ErrAbortHandler)
 	}
@@ -176,7 +176,7 @@ func (s *server) serveGRPC(_ any, stream grpc.ServerStream) error {
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	a := responseOf(script, s.tally.add(value(idHeader)), model.GRPC)
+	a := responseOf(script, s.counter.add(value(idHeader)), model.GRPC)
 	if a.Reset {
 		return status.Error(codes.InvalidArgument, "reset is not supported for gRPC")
 	}
