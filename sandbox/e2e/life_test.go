@@ -27,9 +27,11 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"up", "--images=/no/such/file"}, "image map"},
 		{[]string{"exec", "--cluster=c9", "--", "true"}, `no cluster "c9"`},
 	} {
-		if _, err := shared.run(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: want an error with %q, got %v", test.args, test.want, err)
-		}
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			if _, err := shared.run(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want an error with %q, got %v", test.want, err)
+			}
+		})
 	}
 	elsewhere := &labUnderTest{dir: t.TempDir()}
 	if _, err := elsewhere.run("status"); err == nil || !strings.Contains(err.Error(), "no sandbox") {

@@ -31,9 +31,9 @@ func (o outcome) name() string {
 // maxBody limits the read part of a response body, in bytes.
 const maxBody = 64 << 10
 
-// callOnce calls ?url= with the method of its own request and with its headers that start with "X-Call-". ?times=N
+// serveCall calls ?url= with the method of its own request and with its headers that start with "X-Call-". ?times=N
 // repeats the call and returns the number of outcomes by version.
-func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
+func (d *driver) serveCall(w http.ResponseWriter, r *http.Request) {
 	target, err := url.Parse(r.URL.Query().Get("url"))
 	if err != nil || target.Host == "" {
 		http.Error(w, "give ?url=", http.StatusBadRequest)

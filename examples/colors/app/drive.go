@@ -38,9 +38,9 @@ func drive(ctx context.Context, args []string) error {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /counts", d.show)
-	mux.HandleFunc("POST /counts", d.reset)
-	mux.HandleFunc("/call", d.callOnce)
+	mux.HandleFunc("GET /counts", d.serveCounts)
+	mux.HandleFunc("POST /counts", d.resetCounts)
+	mux.HandleFunc("/call", d.serveCall)
 	mux.HandleFunc("PUT /steady", d.startSteady)
 	mux.HandleFunc("DELETE /steady", d.stopSteady)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
@@ -73,12 +73,12 @@ func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Du
 			if err != nil {
 				version = "failed: " + err.Error()
 			}
-			d.note(target.Host, version)
+			d.count(target.Host, version)
 		}
 	}
 }
 
-func (d *driver) note(service, version string) {
+func (d *driver) count(service, version string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.counts[service] == nil {
@@ -133,16 +133,16 @@ func greet(ctx context.Context, address string) (string, error) {
 	return name[:len(name)-1], nil
 }
 
-func (d *driver) show(w http.ResponseWriter, _ *http.Request) {
+func (d *driver) serveCounts(w http.ResponseWriter, _ *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(d.counts)
 }
 
-func (d *driver) reset(w http.ResponseWriter, r *http.Request) {
+func (d *driver) resetCounts(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.counts = Counts{}
 	d.mu.Unlock()
-	d.show(w, r)
+	d.serveCounts(w, r)
 }

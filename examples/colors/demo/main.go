@@ -52,31 +52,31 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.say("starting a cluster")
+	d.logStep("starting a cluster")
 	if err := d.up(ctx); err != nil {
 		return err
 	}
 	if !d.keep {
 		defer func() {
-			d.say("removing the cluster")
+			d.logStep("removing the cluster")
 			if downErr := d.anymesh(context.WithoutCancel(ctx), "sandbox", "down", "--name", name); err == nil {
 				err = downErr
 			}
 			if err == nil {
-				d.say("done")
+				d.logStep("done")
 			}
 		}()
 	}
-	d.say("installing Anymesh")
+	d.logStep("installing Anymesh")
 	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig); err != nil {
 		return err
 	}
-	d.say("deploying the example: front calls color (red and blue), tally and store")
+	d.logStep("deploying the example: front calls color (red and blue), tally and store")
 	if err := d.deploy(ctx); err != nil {
 		return err
 	}
 	for _, p := range phases {
-		if err := d.show(ctx, p); err != nil {
+		if err := d.runPhase(ctx, p); err != nil {
 			return err
 		}
 	}
@@ -86,7 +86,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 	return nil
 }
 
-// say prints a step with the elapsed time.
-func (d *demo) say(what string) {
+// logStep prints a step with the elapsed time.
+func (d *demo) logStep(what string) {
 	fmt.Printf("%s%5.1fs%s  %s\n", d.color(dim), time.Since(d.start).Seconds(), d.color(plain), what)
 }

@@ -33,14 +33,14 @@ func (d *demo) color(code string) string {
 	return ""
 }
 
-// show sets weights, prints the responses for the duration of the phase, and checks them.
-func (d *demo) show(ctx context.Context, p phase) error {
+// runPhase sets weights, prints the responses for the duration of the phase, and checks them.
+func (d *demo) runPhase(ctx context.Context, p phase) error {
 	if err := d.setWeights(ctx, p.red, p.blue); err != nil {
 		return err
 	}
 	fmt.Println()
-	d.say(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.color(bold), p.red, p.blue, d.color(plain)))
-	if err := d.settle(ctx, p); err != nil {
+	d.logStep(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.color(bold), p.red, p.blue, d.color(plain)))
+	if err := d.waitForWeights(ctx, p); err != nil {
 		return err
 	}
 	end := time.Now().Add(p.look)
@@ -71,8 +71,8 @@ func (d *demo) show(ctx context.Context, p phase) error {
 	return check(counts, p)
 }
 
-// settle resets the counts until the traffic follows the new weights.
-func (d *demo) settle(ctx context.Context, p phase) error {
+// waitForWeights resets the counts until the traffic follows the new weights.
+func (d *demo) waitForWeights(ctx context.Context, p phase) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
