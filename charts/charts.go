@@ -1,5 +1,5 @@
-// Package charts holds the Helm chart, which is the one source of the manifests that `anymesh install` applies, and of
-// the version.
+// Package charts contains the Helm chart. It is the only source of the manifests that `anymesh install` applies, and
+// of the version.
 package charts
 
 import (
@@ -14,7 +14,7 @@ import (
 //go:embed all:anymesh/Chart.yaml all:anymesh/values.yaml all:anymesh/dialects.yaml all:anymesh/values.schema.json all:anymesh/templates all:anymesh/dashboards
 var Anymesh embed.FS
 
-// Version is the appVersion of the chart: the version of the program, of the images and of the chart itself.
+// Version returns the appVersion of the chart, which is also the version of the program and of the images.
 func Version() string {
 	var chart struct {
 		AppVersion string `json:"appVersion"`
@@ -27,7 +27,7 @@ func Version() string {
 		err = fmt.Errorf("no appVersion")
 	}
 	if err != nil {
-		panic(fmt.Sprintf("charts/anymesh/Chart.yaml, which is part of the program: %v", err))
+		panic(fmt.Sprintf("charts/anymesh/Chart.yaml: %v", err))
 	}
 	return chart.AppVersion
 }

@@ -14,7 +14,7 @@ const (
 	routerARN    = `"arn:aws:appmesh:eu-west-1:111122223333:mesh/m/virtualRouter/r_a"`
 )
 
-// httpMatch and grpcMatch are routers with one route that has a condition.
+// httpMatch and grpcMatch return routers with one route and a match condition.
 func httpMatch(match string) string {
 	return `{` + httpListener + `, routes: [{name: r, httpRoute: {match: {` + match + `}, ` + toNode + `}}]}`
 }
@@ -29,7 +29,7 @@ func target(target string) string {
 		target + `, weight: 1}]}}}]}`
 }
 
-// severalListeners is a router that has one listener for each protocol, with one route that goes to a node.
+// severalListeners returns a router with one listener per protocol and one route to a node.
 func severalListeners(route string) string {
 	return `{listeners: [{portMapping: {port: 80, protocol: http}}, {portMapping: {port: 81, protocol: http2}}, {portMapping: {port: 82, protocol: grpc}},
 		{portMapping: {port: 83, protocol: tcp}}], routes: [{name: r, ` + route + toNode + `}}]}`
@@ -37,8 +37,8 @@ func severalListeners(route string) string {
 
 func letters(n int) string { return strings.Repeat("x", n) }
 
-// logging has an access log of a format; trusting trusts a peer with a name of so many letters; checked has a health
-// check of a port.
+// logging returns an access log format. trusting returns a trusted peer name of the given length. checked returns a
+// listener with a health check port.
 func logging(format string) string {
 	return `{logging: {accessLog: {file: {path: /dev/stdout, format: {` + format + `}}}}}`
 }
@@ -52,9 +52,9 @@ func checked(port int) string {
 		healthyThreshold: 2, unhealthyThreshold: 2, intervalMillis: 5000, timeoutMillis: 2000}}]`, port)
 }
 
-// carriedByNobody are the faults beyond the released controller's rules, which admission finds by translating the
+// invalidSpecs are the errors that the App Mesh controller accepted and that admission detects by translating the
 // object alone.
-var carriedByNobody = []rule{
+var invalidSpecs = []rule{
 	{"Mesh", "spec.awsName", `{awsName: my mesh}`, `{awsName: my-mesh}`},
 	{
 		"Mesh", "spec.namespaceSelector.matchExpressions[0].values",

@@ -17,11 +17,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Each rule refuses its own fault, by the field's path, and nothing else: the neighbor passes.
-func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
-	for _, r := range carriedByNobody {
-		if r.field == "" || r.refused == "" || r.taken == "" {
-			t.Errorf("%s %s: a rule has a field, a spec that is refused, and one that is taken", r.kind, r.field)
+// TestInvalidSpecsAreRefused checks that each invalid spec is refused with exactly one error at the path of the
+// field, and that the valid spec is accepted.
+func TestInvalidSpecsAreRefused(t *testing.T) {
+	for _, r := range invalidSpecs {
+		if r.field == "" || r.refused == "" || r.accepted == "" {
+			t.Errorf("%s %s: a rule needs a field, a refused spec and an accepted spec", r.kind, r.field)
 		}
 		t.Run(r.kind+" "+r.field, func(t *testing.T) {
 			refused, err := r.object(r.refused)
@@ -30,35 +31,35 @@ func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
 			}
 			var refusal *dialect.Refusal
 			if err := appmesh.ValidateCreate(refused); !errors.As(err, &refusal) {
-				t.Fatalf("%s\nis answered with %v", r.refused, err)
+				t.Fatalf("%s\nwant a refusal, got %v", r.refused, err)
 			}
 			if f := refusal.Findings; len(f) != 1 || f[0].Path != r.field || f[0].Code != model.CodeInvalidField {
 				t.Errorf("%s\ngot  %v\nwant %s", r.refused, refusal, r.field)
 			}
-			taken, err := r.object(r.taken)
+			accepted, err := r.object(r.accepted)
 			if err != nil {
 				t.Fatal(err)
 			}
-			if err := appmesh.ValidateCreate(taken); err != nil {
-				t.Errorf("%s\nis answered with %v", r.taken, err)
+			if err := appmesh.ValidateCreate(accepted); err != nil {
+				t.Errorf("%s\nwant no error, got %v", r.accepted, err)
 			}
 			if r.field == "spec.awsName" {
-				return // it cannot change
+				return // immutable
 			}
-			if err := appmesh.ValidateUpdate(refused, taken); err != nil {
-				t.Errorf("the fault cannot be mended: %v", err)
+			if err := appmesh.ValidateUpdate(refused, accepted); err != nil {
+				t.Errorf("an update cannot fix the error: %v", err)
 			}
-			if err := appmesh.ValidateUpdate(taken, refused); !errors.As(err, &refusal) {
-				t.Errorf("the fault can be added by an update: %v", err)
+			if err := appmesh.ValidateUpdate(accepted, refused); !errors.As(err, &refusal) {
+				t.Errorf("an update can add the error: %v", err)
 			}
 		})
 	}
 }
 
-// TestWhatIsServedIsAdmitted: no rule refuses an object that a case shows at work, or that the example has. A case may
-// show what becomes of an object that is there although it would be refused: its findings say so.
-func TestWhatIsServedIsAdmitted(t *testing.T) {
-	files, told := map[string]string{}, map[string]string{}
+// TestServedObjectsAreAdmitted checks that admission accepts all objects of the cases and of the example. A case may
+// contain an object that admission refuses, if its findings contain the error.
+func TestServedObjectsAreAdmitted(t *testing.T) {
+	files, findings := map[string]string{}, map[string]string{}
 	cases, err := filepath.Glob("../test/cases/*.txtar")
 	if err != nil || len(cases) == 0 {
 		t.Fatal("no cases", err)
@@ -73,7 +74,7 @@ func TestWhatIsServedIsAdmitted(t *testing.T) {
 			case "objects.yaml":
 				files[name] = string(f.Data)
 			case "findings.txt":
-				told[name] = string(f.Data)
+				findings[name] = string(f.Data)
 			}
 		}
 	}
@@ -93,25 +94,27 @@ func TestWhatIsServedIsAdmitted(t *testing.T) {
 		kinds = append(kinds, d.Kinds()...)
 	}
 	for name, text := range files {
-		documents, _, err := manifest.Read([]string{"-"}, strings.NewReader(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		set, err := manifest.Decode(documents, kinds, "default")
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, o := range set.Objects {
-			var refusal *dialect.Refusal
-			err := appmesh.ValidateCreate(o)
-			if errors.As(err, &refusal) && !slices.ContainsFunc(refusal.Findings, func(f model.Finding) bool {
-				return !strings.Contains(told[name], f.String()+"\n")
-			}) {
-				continue
-			}
+		t.Run(name, func(t *testing.T) {
+			documents, _, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 			if err != nil {
-				t.Errorf("%s: %v", name, err)
+				t.Fatal(err)
 			}
-		}
+			set, err := manifest.Decode(documents, kinds, "default")
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, o := range set.Objects {
+				var refusal *dialect.Refusal
+				err := appmesh.ValidateCreate(o)
+				if errors.As(err, &refusal) && !slices.ContainsFunc(refusal.Findings, func(f model.Finding) bool {
+					return !strings.Contains(findings[name], f.String()+"\n")
+				}) {
+					continue
+				}
+				if err != nil {
+					t.Error(err)
+				}
+			}
+		})
 	}
 }

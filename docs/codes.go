@@ -14,8 +14,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// examples has a file for each code: the cause, as the comment; example.yaml, which has the finding; and mended.yaml,
-// which does not. Findings of a running mesh only have said.txt instead, with an example message.
+// examples has a file for each code: the cause as the comment, example.yaml with the finding, and fixed.yaml without
+// the finding. Codes that occur only in a running mesh have output.txt instead, with an example message.
 //
 //go:embed findings/examples/*.txtar
 var examples embed.FS
@@ -40,7 +40,7 @@ func codesIndex() string {
 func codePage(c model.Code) string { return "findings/" + string(c) + ".md" }
 
 // example is the example of a code.
-type example struct{ cause, before, after, said string }
+type example struct{ cause, invalid, fixed, output string }
 
 func exampleOf(code model.Code) (example, error) {
 	name := "findings/examples/" + string(code) + ".txtar"
@@ -53,24 +53,24 @@ func exampleOf(code model.Code) (example, error) {
 	for _, f := range archive.Files {
 		switch f.Name {
 		case "example.yaml":
-			e.before = string(f.Data)
-		case "mended.yaml":
-			e.after = string(f.Data)
-		case "said.txt":
-			e.said = string(f.Data)
+			e.invalid = string(f.Data)
+		case "fixed.yaml":
+			e.fixed = string(f.Data)
+		case "output.txt":
+			e.output = string(f.Data)
 		}
 	}
-	if e.said != "" {
+	if e.output != "" {
 		return e, nil
 	}
-	if e.said, err = said(code, e.before); err == nil && e.said == "" {
+	if e.output, err = lintOutput(code, e.invalid); err == nil && e.output == "" {
 		err = fmt.Errorf("%s: the example has no finding", name)
 	}
 	return e, err
 }
 
-// said returns the findings with a code that lint prints for a file.
-func said(code model.Code, text string) (string, error) {
+// lintOutput returns the findings with a code that lint prints for a file.
+func lintOutput(code model.Code, text string) (string, error) {
 	documents, faults, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
 		return "", err
@@ -102,12 +102,12 @@ func codePages() (map[string]string, error) {
 		var b strings.Builder
 		fmt.Fprintf(&b, "%s# %s\n\n%s. %s\n\n## Cause\n\n%s\n\n## Example\n\n", codesNotice, c.Code, c.Severity,
 			c.Meaning, e.cause)
-		if e.before != "" {
-			b.WriteString("```yaml\n" + e.before + "```\n\nOutput of `anymesh lint -f example.yaml`:\n\n")
+		if e.invalid != "" {
+			b.WriteString("```yaml\n" + e.invalid + "```\n\nOutput of `anymesh lint -f example.yaml`:\n\n")
 		}
-		b.WriteString("```\n" + e.said + "```\n\n## What to do\n\n" + c.Remedy + "\n")
-		if e.after != "" {
-			b.WriteString("\n```diff\n" + difference(e.before, e.after) + "```\n")
+		b.WriteString("```\n" + e.output + "```\n\n## What to do\n\n" + c.Remedy + "\n")
+		if e.fixed != "" {
+			b.WriteString("\n```diff\n" + difference(e.invalid, e.fixed) + "```\n")
 		}
 		b.WriteString("\n[All codes](../findings.md)\n")
 		out[codePage(c.Code)] = b.String()

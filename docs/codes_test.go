@@ -11,38 +11,39 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Every code has a page with a cause, an example that has it, and a mended one that has it no more; and there are no
-// other pages.
+// TestEveryCodeHasAPage checks that every code has a page with a cause, an example with the finding, and a fixed
+// example without it, and that there are no other pages.
 func TestEveryCodeHasAPage(t *testing.T) {
 	for _, c := range model.Codes {
-		e, err := exampleOf(c.Code)
-		if err != nil {
-			t.Errorf("%s: %v", c.Code, err)
-			continue
-		}
-		if len(strings.Fields(e.cause)) < 8 {
-			t.Errorf("%s: the cause is not told", c.Code)
-		}
-		onlyRunning := c.Code == model.CodeRejected || c.Code == model.CodeNotSupported
-		if (e.before == "") != onlyRunning || (e.after == "") != onlyRunning {
-			t.Errorf("%s: example.yaml and mended.yaml are wanted for what manifests can show", c.Code)
-		}
-		if left, err := said(c.Code, e.after); err != nil || left != "" {
-			t.Errorf("%s: the mended example still says: %s %v", c.Code, left, err)
-		}
-		if !strings.Contains(e.said, string(c.Code)) {
-			t.Errorf("%s: %s", c.Code, e.said)
-		}
-		if page, ok := findings.Page(string(c.Code)); !ok || !strings.Contains(page, c.Remedy) {
-			t.Errorf("%s has no page in the program; run: make generate", c.Code)
-		}
+		t.Run(string(c.Code), func(t *testing.T) {
+			e, err := exampleOf(c.Code)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(strings.Fields(e.cause)) < 8 {
+				t.Error("the cause is missing or too short")
+			}
+			onlyRunning := c.Code == model.CodeRejected || c.Code == model.CodeNotSupported
+			if (e.invalid == "") != onlyRunning || (e.fixed == "") != onlyRunning {
+				t.Error("want example.yaml and fixed.yaml exactly if manifests can cause the finding")
+			}
+			if left, err := lintOutput(c.Code, e.fixed); err != nil || left != "" {
+				t.Errorf("the fixed example has findings: %s %v", left, err)
+			}
+			if !strings.Contains(e.output, string(c.Code)) {
+				t.Errorf("the output has no finding with this code: %s", e.output)
+			}
+			if page, ok := findings.Page(string(c.Code)); !ok || !strings.Contains(page, c.Remedy) {
+				t.Error("no up-to-date page in the program; run: make generate")
+			}
+		})
 	}
 	known := func(code string) bool {
 		return slices.ContainsFunc(model.Codes, func(c model.CodeInfo) bool { return string(c.Code) == code })
 	}
 	for _, code := range findings.Codes() {
 		if !known(code) {
-			t.Errorf("findings/%s.md is about a code that there is not", code)
+			t.Errorf("findings/%s.md: unknown code", code)
 		}
 	}
 	files, err := fs.Glob(examples, "findings/examples/*.txtar")
@@ -51,7 +52,7 @@ func TestEveryCodeHasAPage(t *testing.T) {
 	}
 	for _, f := range files {
 		if code := strings.TrimSuffix(path.Base(f), ".txtar"); !known(code) {
-			t.Errorf("%s is about a code that there is not", f)
+			t.Errorf("%s: unknown code", f)
 		}
 	}
 }

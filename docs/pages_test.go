@@ -16,12 +16,12 @@ func TestPagesAreUpToDate(t *testing.T) {
 	for name, want := range pages {
 		got, err := os.ReadFile(name)
 		if err != nil || string(got) != want {
-			t.Errorf("%s is not what the code says (%v); run: make generate", name, err)
+			t.Errorf("%s is not up to date (%v); run: make generate", name, err)
 		}
 	}
 }
 
-// A driver cannot claim what the model does not know.
+// TestDriversSupportOnlyFeaturesOfTheModel checks that drivers list only features of the model.
 func TestDriversSupportOnlyFeaturesOfTheModel(t *testing.T) {
 	known := map[model.Feature]bool{}
 	for _, f := range model.AllFeatures() {
@@ -29,7 +29,7 @@ func TestDriversSupportOnlyFeaturesOfTheModel(t *testing.T) {
 	}
 	for f := range (envoy.Driver{}).Supports() {
 		if !known[f] {
-			t.Errorf("envoy supports %q, which is no feature of the model", f)
+			t.Errorf("envoy supports %q, which is not a feature of the model", f)
 		}
 	}
 }

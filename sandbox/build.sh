@@ -1,5 +1,5 @@
 #!/bin/sh
-# Builds the sandbox: build.sh [OUTPUT [FLAGS OF GO BUILD]]. The same -trimpath and CGO_ENABLED as the Makefile, or Kubernetes is
+# Builds the sandbox: build.sh [OUTPUT [GO BUILD FLAGS]]. -trimpath and CGO_ENABLED must be those of the Makefile, otherwise Kubernetes is
 # compiled again.
 set -eu
 out=${1:-sandbox}

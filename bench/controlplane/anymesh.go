@@ -17,10 +17,10 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// anymesh is our control plane, with App Mesh's objects.
+// anymesh is the Anymesh control plane, with App Mesh objects.
 type anymesh struct{}
 
-func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
+func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 	if err := c.define(ctx); err != nil {
 		return err
 	}
@@ -38,8 +38,8 @@ func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
 	}); err != nil {
 		return err
 	}
-	progress("the API server has all objects")
-	// One control plane writes the statuses, which is not what is measured.
+	progress("objects created")
+	// Status is written before the measurement, by a separate control plane.
 	server, err := a.run(ctx, c, "--status-writes-per-second", "200")
 	if err != nil {
 		return err
@@ -48,16 +48,16 @@ func (a anymesh) fill(ctx context.Context, c *cluster, s size) error {
 	if err := server.settle(ctx); err != nil {
 		return err
 	}
-	progress("statuses are written")
+	progress("status written")
 	return nil
 }
 
-// start leaves the authority alone: it keeps it in the cluster, where the benchmark has got it from.
+// start ignores the CA: the control plane reads it from the cluster, where the benchmark got it from.
 func (a anymesh) start(ctx context.Context, c *cluster, _ *identity.CA) (*server, error) {
 	return a.run(ctx, c)
 }
 
-// run starts it with more arguments than it needs.
+// run starts the control plane with additional arguments.
 func (anymesh) run(ctx context.Context, c *cluster, more ...string) (*server, error) {
 	_, port, err := net.SplitHostPort(c.discovery)
 	if err != nil {
@@ -89,14 +89,14 @@ func (anymesh) clusterName(service int) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_http_%d", meshName, serviceName(service), namespace, port)
 }
 
-func (anymesh) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
+func (anymesh) subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
 	node := &corev3.Node{
 		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace),
 	}
-	return questions(node, clusters, fmt.Sprintf("rds_egress_http_%d", port))
+	return subscriptions(node, clusters, fmt.Sprintf("rds_egress_http_%d", port))
 }
 
-// define installs the kinds and waits until they are served.
+// define installs the CRDs and waits until they are served.
 func (c *cluster) define(ctx context.Context) error {
 	all, err := crds.All()
 	if err != nil {
@@ -108,7 +108,7 @@ func (c *cluster) define(ctx context.Context) error {
 			return err
 		}
 	}
-	return eventually(ctx, "kinds are not served", func() error {
+	return eventually(ctx, "CRDs are not served", func() error {
 		return c.client.List(ctx, &api.VirtualNodeList{})
 	})
 }

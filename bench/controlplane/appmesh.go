@@ -15,7 +15,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// node is a VirtualNode that is found by its pods.
+// node returns a VirtualNode with awsCloudMap discovery.
 func node(name string) *api.VirtualNode {
 	return &api.VirtualNode{ObjectMeta: meta(name), Spec: api.VirtualNodeSpec{
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": name}},
@@ -26,7 +26,7 @@ func node(name string) *api.VirtualNode {
 	}}
 }
 
-// workload is a VirtualNode that reaches every service.
+// workload returns a VirtualNode with all services as backends.
 func workload(i, services int) *api.VirtualNode {
 	n := node(workloadName(i))
 	for j := range services {
@@ -37,7 +37,7 @@ func workload(i, services int) *api.VirtualNode {
 	return n
 }
 
-// setReady says that a pod of a service runs, and whether it is ready.
+// setReady sets the status of a service pod to running, and its readiness.
 func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) error {
 	status := corev1.ConditionFalse
 	if ready {
@@ -60,7 +60,7 @@ func (c *cluster) setReady(ctx context.Context, service, j int, ready bool) erro
 	return c.client.Status().Patch(ctx, p, client.RawPatch(types.StrategicMergePatchType, patch))
 }
 
-// service makes what is missing of a service.
+// service creates the missing objects of a service.
 func (c *cluster) service(ctx context.Context, i int) error {
 	name := serviceName(i)
 	objects := []client.Object{node(name), &api.VirtualService{ObjectMeta: meta(name), Spec: api.VirtualServiceSpec{
@@ -84,10 +84,10 @@ func (c *cluster) service(ctx context.Context, i int) error {
 	return nil
 }
 
-// routeAt makes the router of a service, or edits it: what is below the prefix goes to the service's workload.
+// routeAt creates or updates the router of a service: requests with the prefix go to the workload of the service.
 func (c *cluster) routeAt(ctx context.Context, name, prefix string) error {
 	r := &api.VirtualRouter{ObjectMeta: meta(name)}
-	return retry.RetryOnConflict(retry.DefaultRetry, func() error { // its status may be written meanwhile
+	return retry.RetryOnConflict(retry.DefaultRetry, func() error { // the control plane may update its status meanwhile
 		_, err := controllerutil.CreateOrUpdate(ctx, c.client, r, func() error {
 			r.Spec.Listeners = []api.VirtualRouterListener{{PortMapping: api.PortMapping{Port: port, Protocol: "http"}}}
 			r.Spec.Routes = []api.Route{{Name: "r", HTTPRoute: &api.HTTPRoute{Match: api.HTTPRouteMatch{Prefix: &prefix}, Action: api.RouteAction{
@@ -101,7 +101,7 @@ func (c *cluster) routeAt(ctx context.Context, name, prefix string) error {
 	})
 }
 
-// provide replaces what provides a service.
+// provide replaces the provider of a service.
 func (c *cluster) provide(ctx context.Context, name string, provider map[string]any) error {
 	patch, err := json.Marshal(map[string]any{"spec": map[string]any{"provider": provider}})
 	if err != nil {

@@ -14,36 +14,35 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// held is what a process holds.
-type held struct{ goroutines, descriptors, heap float64 }
+// usage is the resource usage of a process.
+type usage struct{ goroutines, descriptors, heap float64 }
 
-func (s *server) held(ctx context.Context, when string) (held, error) {
-	var h held
+func (s *server) usage(ctx context.Context, when string) (usage, error) {
+	var h usage
 	if err := s.settle(ctx); err != nil {
 		return h, err
 	}
-	for i := range 5 { // the least counts: between collecting garbage and looking, more is made
-		if _, err := s.memoryNow(ctx, when); err != nil { // collects garbage
+	for i := range 5 { // minimum: the process allocates between the garbage collection and the measurement
+		if _, err := s.memoryNow(ctx, when); err != nil { // runs a garbage collection
 			return h, err
 		}
 		values, err := s.read(ctx, "go_goroutines", "process_open_fds", "go_memstats_heap_alloc_bytes")
 		if err != nil {
 			return h, err
 		}
-		if now := (held{values[0], values[1], values[2]}); i == 0 || now.heap < h.heap {
+		if now := (usage{values[0], values[1], values[2]}); i == 0 || now.heap < h.heap {
 			h = now
 		}
 	}
 	return h, nil
 }
 
-// tolerated is by how much a process may hold more in the end: a few connections to the API server come and go, and the
-// heap's size depends on when it was looked at.
-const toleratedGoroutines, toleratedDescriptors, toleratedHeap = 20, 10, 1.1
+// Accepted growth: connections to the API server vary, and so does the heap size.
+const maxGoroutineGrowth, maxDescriptorGrowth, maxHeapFactor = 20, 10, 1.1
 
-// comeAndGo changes things at random for a while, then brings everything back to where it was, and compares what the
-// control plane holds before and after.
-func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) error {
+// testChurn makes random changes for a while, restores the initial state, and compares the resource usage of the
+// control plane before and after.
+func testChurn(ctx context.Context, bin string, s size, duration time.Duration) error {
 	m, stop, err := prepare(ctx, anymesh{}, bin, s)
 	if err != nil {
 		return err
@@ -53,18 +52,18 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 	defer func() { c.disconnect() }()
 	c.connect(ctx)
 	round := func(d time.Duration) error { return errors.Join(c.disturb(ctx, d), c.restore(ctx)) }
-	if err := round(duration / 5); err != nil { // what is made once, on first use, is no leak
+	if err := round(duration / 5); err != nil { // warm-up: allocations on first use are not leaks
 		return err
 	}
-	before, err := m.server.held(ctx, "before-churn")
+	before, err := m.server.usage(ctx, "before-churn")
 	if err != nil {
 		return err
 	}
-	progress("warm; now for %v", duration)
+	progress("warm-up completed; churn for %v", duration)
 	if err := round(duration); err != nil {
 		return err
 	}
-	after, err := m.server.held(ctx, "after-churn")
+	after, err := m.server.usage(ctx, "after-churn")
 	if err != nil {
 		return err
 	}
@@ -73,18 +72,18 @@ func comeAndGo(ctx context.Context, bin string, s size, duration time.Duration) 
 	fmt.Fprintf(t, "goroutines\t%.0f\t%.0f\ndescriptors\t%.0f\t%.0f\nheap\t%.1f MB\t%.1f MB\n",
 		before.goroutines, after.goroutines, before.descriptors, after.descriptors, before.heap/1e6, after.heap/1e6)
 	_ = t.Flush() // to a terminal
-	if after.goroutines > before.goroutines+toleratedGoroutines ||
-		after.descriptors > before.descriptors+toleratedDescriptors || after.heap > before.heap*toleratedHeap {
-		return errors.New("something is left behind")
+	if after.goroutines > before.goroutines+maxGoroutineGrowth ||
+		after.descriptors > before.descriptors+maxDescriptorGrowth || after.heap > before.heap*maxHeapFactor {
+		return errors.New("resource usage has grown")
 	}
 	return nil
 }
 
-// churn is a run with things that come and go.
+// churn is a run with random changes.
 type churn struct {
 	*bench
-	stops  []func()     // of clients that are connected
-	routed map[int]bool // services that have a router
+	stops  []func()     // of connected clients
+	routed map[int]bool // services with a router
 	counts map[string]int
 }
 
@@ -105,7 +104,7 @@ func (c *churn) disconnect() {
 	}
 }
 
-// disturb changes something at random, again and again.
+// disturb makes random changes.
 func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 	for end := time.Now().Add(d); time.Now().Before(end); {
 		i := rand.IntN(c.services)
@@ -113,17 +112,17 @@ func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 		var what string
 		switch rand.IntN(8) {
 		case 0, 1:
-			what, err = "readiness of a pod", c.setReady(ctx, i, 0, rand.IntN(2) == 0)
+			what, err = "pod readiness", c.setReady(ctx, i, 0, rand.IntN(2) == 0)
 		case 2:
-			what, err = "a pod ends and another comes", errors.Join(c.remove(ctx,
+			what, err = "pod replaced", errors.Join(c.remove(ctx,
 				pod(endpointPod(i, 1), serviceName(i))), c.service(ctx, i))
 		case 3:
-			what, err = "a service goes and comes", errors.Join(c.remove(ctx,
+			what, err = "service replaced", errors.Join(c.remove(ctx,
 				&api.VirtualService{ObjectMeta: meta(serviceName(i))}), c.service(ctx, i))
 		case 4:
-			what, err = "a workload goes and comes", errors.Join(c.remove(ctx, node(serviceName(i))), c.service(ctx, i))
+			what, err = "workload replaced", errors.Join(c.remove(ctx, node(serviceName(i))), c.service(ctx, i))
 		case 5:
-			what = "a client leaves or comes"
+			what = "client connected or disconnected"
 			if k := rand.IntN(c.clients); c.stops[k] != nil {
 				c.stops[k]()
 				c.stops[k] = nil
@@ -132,9 +131,9 @@ func (c *churn) disturb(ctx context.Context, d time.Duration) error {
 			}
 		case 6, 7:
 			if c.routed[i] && rand.IntN(2) == 0 {
-				what, err = "a router goes", c.unroute(ctx, i)
+				what, err = "router deleted", c.unroute(ctx, i)
 			} else {
-				what, err = "a router comes, or its route changes", c.route(ctx, i)
+				what, err = "router created or updated", c.route(ctx, i)
 			}
 		}
 		if err != nil {
@@ -150,7 +149,7 @@ func (c *churn) remove(ctx context.Context, o client.Object) error {
 	return client.IgnoreNotFound(c.client.Delete(ctx, o, &client.DeleteOptions{GracePeriodSeconds: &grace}))
 }
 
-// route puts a router with a new route before a service's workload.
+// route makes a router with a new route the provider of a service.
 func (c *churn) route(ctx context.Context, i int) error {
 	c.routed[i] = true
 	name := serviceName(i)
@@ -160,7 +159,7 @@ func (c *churn) route(ctx context.Context, i int) error {
 	}))
 }
 
-// unroute takes the router away again, if there is one.
+// unroute deletes the router, if there is one.
 func (c *churn) unroute(ctx context.Context, i int) error {
 	if !c.routed[i] {
 		return nil
@@ -173,7 +172,7 @@ func (c *churn) unroute(ctx context.Context, i int) error {
 	}), c.remove(ctx, &api.VirtualRouter{ObjectMeta: meta(name)}))
 }
 
-// restore brings back what there was at the start.
+// restore restores the initial state.
 func (c *churn) restore(ctx context.Context) error {
 	c.connect(ctx)
 	for i := range c.services {

@@ -11,7 +11,7 @@ import (
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 )
 
-// The types of resources, in the order in which a sidecar asks for them.
+// Resource types in the order in which a sidecar subscribes to them.
 const (
 	typePrefix   = "type.googleapis.com/envoy.config."
 	clusterType  = typePrefix + "cluster.v3.Cluster"
@@ -20,19 +20,19 @@ const (
 	routeType    = typePrefix + "route.v3.RouteConfiguration"
 )
 
-// sidecar is a client that acknowledges all that it gets. It does no more than that, so that many of them on one
-// machine leave the processor to the server: real sidecars are elsewhere.
+// sidecar is a client that only acknowledges responses, so that most of the CPU is available to the server. Real
+// sidecars run on other machines.
 type sidecar struct {
-	discovery string // address of the server
-	config    *tls.Config
-	asks      []*discoveryv3.DeltaDiscoveryRequest
-	received  *atomic.Int64 // bytes, of all clients
-	got       func(response)
+	discovery     string // address of the server
+	config        *tls.Config
+	subscriptions []*discoveryv3.DeltaDiscoveryRequest
+	received      *atomic.Int64 // bytes, of all clients
+	got           func(response)
 }
 
-// questions are what a sidecar asks for: all clusters and listeners, the endpoints of those clusters, and a list of
-// routes.
-func questions(node *corev3.Node, clusters []string, routes string) []*discoveryv3.DeltaDiscoveryRequest {
+// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, the endpoints of the clusters,
+// and a route configuration.
+func subscriptions(node *corev3.Node, clusters []string, routes string) []*discoveryv3.DeltaDiscoveryRequest {
 	return []*discoveryv3.DeltaDiscoveryRequest{
 		{Node: node, TypeUrl: clusterType},
 		{TypeUrl: endpointType, ResourceNamesSubscribe: clusters},
@@ -41,7 +41,7 @@ func questions(node *corev3.Node, clusters []string, routes string) []*discovery
 	}
 }
 
-// start connects the client. It is gone when the function that it gives has returned.
+// start connects the client. stop disconnects it and waits.
 func (c *sidecar) start(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	done := make(chan struct{})
@@ -55,12 +55,12 @@ func (c *sidecar) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// run keeps a stream until the context ends; a server that is not there is tried again.
+// run keeps a stream open until the context ends, and reconnects if it fails.
 func (c *sidecar) run(ctx context.Context) {
 	for ctx.Err() == nil {
 		if conn, err := (&net.Dialer{}).DialContext(ctx, "tcp", c.discovery); err == nil {
-			end := context.AfterFunc(ctx, func() { _ = conn.Close() }) // it may be closed already
-			_ = c.stream(ctx, conn)                                    // the next stream takes its place
+			end := context.AfterFunc(ctx, func() { _ = conn.Close() }) // it may already be closed
+			_ = c.stream(ctx, conn)                                    // retried with the next stream
 			end()
 			_ = conn.Close()
 		}
@@ -72,7 +72,7 @@ func (c *sidecar) run(ctx context.Context) {
 }
 
 func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
-	secure := tls.Client(counted{conn, c.received}, c.config)
+	secure := tls.Client(countingConn{conn, c.received}, c.config)
 	if err := secure.HandshakeContext(ctx); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	if err != nil {
 		return err
 	}
-	for _, request := range c.asks {
+	for _, request := range c.subscriptions {
 		if err := s.request(request); err != nil {
 			return err
 		}
@@ -97,13 +97,13 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 	}
 }
 
-// counted counts what is read from a connection, encryption and all.
-type counted struct {
+// countingConn counts the bytes read from a connection, including TLS records.
+type countingConn struct {
 	net.Conn
 	total *atomic.Int64
 }
 
-func (c counted) Read(b []byte) (int, error) {
+func (c countingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.total.Add(int64(n))
 	return n, err

@@ -18,19 +18,20 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// fleet is all clients, and what they have got.
+// fleet contains all clients and the endpoints that they wait for.
 type fleet struct {
 	sidecars []*sidecar
 	received atomic.Int64
 
 	mu sync.Mutex
-	// missing counts, for each list of endpoints that is awaited, the clients that have not got it; left is their sum.
+	// missing contains, for each awaited endpoint resource, the clients that have not received it; left is their
+	// total number.
 	missing map[string]map[int]struct{}
 	left    int
 	done    chan time.Time
 }
 
-// newFleet gives each client the certificate of its pod, as the signing endpoint does.
+// newFleet issues the pod certificate of each client, as the signing endpoint does.
 func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s size) (*fleet, error) {
 	f, clusters := &fleet{}, s.clusters(plane)
 	pool := ca.Bundle().Pool()
@@ -67,15 +68,15 @@ func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s s
 				Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"},
 				ServerName: serverName, MinVersion: tls.VersionTLS13,
 			},
-			asks:     plane.asks(i, s, clusters),
-			received: &f.received,
-			got:      func(r response) { f.note(i, r) },
+			subscriptions: plane.subscriptions(i, s, clusters),
+			received:      &f.received,
+			got:           func(r response) { f.record(i, r) },
 		})
 	}
 	return f, nil
 }
 
-// start connects all clients. They are gone when the function that it gives has returned.
+// start connects all clients. stop disconnects them and waits.
 func (f *fleet) start(ctx context.Context) (stop func()) {
 	stops := make([]func(), len(f.sidecars))
 	for i, s := range f.sidecars {
@@ -88,8 +89,8 @@ func (f *fleet) start(ctx context.Context) (stop func()) {
 	}
 }
 
-// expect begins to wait until every client has got each of the lists of endpoints. The channel gives the time of the
-// last one.
+// expect registers endpoint resources. The channel receives the time at which the last client has acknowledged the
+// last of them.
 func (f *fleet) expect(names []string) <-chan time.Time {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -104,8 +105,8 @@ func (f *fleet) expect(names []string) <-chan time.Time {
 	return f.done
 }
 
-// note takes in what a client got and has acknowledged.
-func (f *fleet) note(i int, r response) {
+// record records a response that a client has acknowledged.
+func (f *fleet) record(i int, r response) {
 	if r.typeURL != endpointType {
 		return
 	}

@@ -21,22 +21,21 @@ import (
 	"time"
 )
 
-// The least that the changes could cost: as many connections, one TLS record of the same size to each for a change, and
-// a small one back. No discovery, no HTTP, no Kubernetes. It is measured in the same run, since machines differ, and
-// one machine from hour to hour.
+// The floor is the minimum cost of the changes: the same number of connections, one TLS record of the same size to
+// each client per change, and a small one back, without xDS, HTTP and Kubernetes. It is measured in the same run,
+// because machines differ, and one machine differs over time.
 
-// floorVariable makes this program the server whose processor time is measured. Its value is the number of clients, and
-// the bytes of a change.
+// floorVariable makes this program run the server whose CPU time is measured. The value contains the number of
+// clients and the bytes per change.
 const floorVariable = "ANYMESH_BENCH_FLOOR"
 
-// acknowledged is how long an acknowledgement of incremental xDS is, with the frame and the message around it, in
-// bytes.
+// acknowledged is the size of an incremental xDS ACK with its HTTP/2 and gRPC framing, in bytes.
 const acknowledged = 100
 
-// record is what TLS adds to what is written, in bytes.
+// record is the overhead of a TLS record in bytes.
 const record = 22
 
-// floor returns CPU-seconds for 1000 changes.
+// floor returns the CPU-seconds for 1000 changes.
 func floor(ctx context.Context, clients, changes int, wire float64) (seconds float64, err error) {
 	bytes := max(1, int(wire)/clients-record)
 	cmd := exec.CommandContext(ctx, os.Args[0])
@@ -54,7 +53,7 @@ func floor(ctx context.Context, clients, changes int, wire float64) (seconds flo
 		return 0, err
 	}
 	defer func() {
-		_ = in.Close() // it ends by that
+		_ = in.Close() // this stops it
 		if ended := cmd.Wait(); err == nil && ended != nil {
 			err = fmt.Errorf("floor: %w", ended)
 		}
@@ -66,11 +65,11 @@ func floor(ctx context.Context, clients, changes int, wire float64) (seconds flo
 	var conns []net.Conn
 	defer func() {
 		for _, c := range conns {
-			_ = c.Close() // nothing is left to be said
+			_ = c.Close() // all data was sent
 		}
 	}()
 	for range clients {
-		c, err := tls.Dial("tcp", answers.Text(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // nothing is said but zeros
+		c, err := tls.Dial("tcp", answers.Text(), &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // only zeros are sent
 		if err != nil {
 			return 0, err
 		}
@@ -94,12 +93,11 @@ func floor(ctx context.Context, clients, changes int, wire float64) (seconds flo
 		return 0, io.ErrUnexpectedEOF
 	}
 	spent, err := strconv.ParseFloat(answers.Text(), 64)
-	progress("the same messages without anything else")
+	progress("the same bytes on plain TLS connections")
 	return spent / float64(changes) * 1000, err
 }
 
-// serveFloor is the server: a goroutine for each connection that reads, and one for each that writes, as long as it
-// writes.
+// serveFloor runs the server: one reader goroutine per connection, and one writer goroutine per write.
 func serveFloor() error {
 	var clients, bytes, changes int
 	if _, err := fmt.Sscan(os.Getenv(floorVariable), &clients, &bytes); err != nil {
@@ -143,22 +141,22 @@ func serveFloor() error {
 	if _, err := fmt.Scan(&changes); err != nil {
 		return err
 	}
-	before := used()
+	before := cpuTime()
 	change := make([]byte, bytes)
 	for range changes {
 		var writing sync.WaitGroup
 		for _, c := range conns {
-			writing.Go(func() { _, _ = c.Write(change) }) // one that fails is never acknowledged
+			writing.Go(func() { _, _ = c.Write(change) }) // a failed write is never acknowledged
 		}
 		<-all
 		writing.Wait()
 	}
-	fmt.Println((used() - before).Seconds())
+	fmt.Println((cpuTime() - before).Seconds())
 	_, err = io.Copy(io.Discard, os.Stdin)
 	return err
 }
 
-func used() time.Duration {
+func cpuTime() time.Duration {
 	var u syscall.Rusage
 	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
 		panic(err)

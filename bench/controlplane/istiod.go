@@ -21,11 +21,11 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// istiod is a peer: Istio's control plane, with its defaults, and Services with EndpointSlices for the mesh. All else
-// that it could do is turned off.
+// istiod is the control plane of Istio with its defaults, with Services and EndpointSlices as input. Unused features
+// are disabled.
 type istiod struct{ program string }
 
-func (istiod) fill(ctx context.Context, c *cluster, s size) error {
+func (istiod) createObjects(ctx context.Context, c *cluster, s size) error {
 	err := each(ctx, s.services, func(ctx context.Context, i int) error {
 		for _, o := range istioService(i) {
 			if err := c.create(ctx, o); err != nil {
@@ -34,11 +34,11 @@ func (istiod) fill(ctx context.Context, c *cluster, s size) error {
 		}
 		return nil
 	})
-	progress("the API server has all objects")
+	progress("objects created")
 	return err
 }
 
-// istioService is a service without pods: who writes its EndpointSlice is the benchmark.
+// istioService returns a Service without pods: the benchmark writes its EndpointSlice.
 func istioService(i int) []client.Object {
 	name, number, ready, protocol := "http", int32(port), true, corev1.ProtocolTCP
 	slice := &discoveryv1.EndpointSlice{
@@ -78,15 +78,15 @@ func (p istiod) start(ctx context.Context, c *cluster, ca *identity.CA) (*server
 		"--httpsAddr", "",
 		"--caCertFile", "root.pem", "--tlsCertFile", "tls.pem", "--tlsKeyFile", "key.pem",
 		"--ctrlz_port", controlPort, "--log_output_level", "default:warn")
-	command.Dir = folder // it looks for files in its folder
+	command.Dir = folder // it reads files from its working directory
 	command.Env = append(os.Environ(),
 		"POD_NAME=istiod", "POD_NAMESPACE="+system, "ENABLE_CA_SERVER=false", "INJECT_ENABLED=false",
 		"PILOT_ENABLE_ANALYSIS=false",
-		"PILOT_MAX_REQUESTS_PER_SECOND=1000") // clients that begin at once are turned away otherwise
+		"PILOT_MAX_REQUESTS_PER_SECOND=1000") // otherwise simultaneous clients are rejected
 	return startServer(command, metrics, debug)
 }
 
-// writeCertificate makes a certificate of the authority for the server, in files.
+// writeCertificate writes a server certificate of the CA to files.
 func writeCertificate(folder string, ca *identity.CA) error {
 	serving, err := ca.IssueServingCertificate([]string{serverName})
 	if err != nil {
@@ -125,7 +125,7 @@ func (istiod) clusterName(service int) string {
 	return fmt.Sprintf("outbound|%d||%s.%s.svc.cluster.local", port, serviceName(service), namespace)
 }
 
-func (istiod) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
+func (istiod) subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
 	text := structpb.NewStringValue
 	node := &corev3.Node{
 		Id: fmt.Sprintf("sidecar~10.99.%d.%d~%s.%s~%s.svc.cluster.local", client/250, client%250+1, clientPod(client),
@@ -138,5 +138,5 @@ func (istiod) asks(client int, s size, clusters []string) []*discoveryv3.DeltaDi
 			}),
 		}},
 	}
-	return questions(node, clusters, fmt.Sprint(port))
+	return subscriptions(node, clusters, fmt.Sprint(port))
 }

@@ -21,7 +21,7 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// The names of what the benchmark makes.
+// Names of the objects of the benchmark.
 const (
 	system    = "anymesh-system"
 	namespace = "bench"
@@ -29,18 +29,18 @@ const (
 	port      = 8080
 )
 
-// serverName is the name in the control plane's certificate.
+// serverName is the DNS name in the certificate of the control plane.
 const serverName = "anymesh." + system + ".svc.cluster.local"
 
-// writers is how many objects are written at a time.
+// writers is the number of concurrent writes.
 const writers = 16
 
-// cluster is a Kubernetes API server. Its pods run nowhere: what counts is what the API says of them.
+// cluster is a Kubernetes API server without nodes: the benchmark writes the status of the pods.
 type cluster struct {
 	bin        string
 	name       string // of the sandbox
 	kubeconfig string
-	discovery  string // where the control plane is to serve discovery
+	discovery  string // listen address for xDS
 	config     *rest.Config
 	client     client.Client
 }
@@ -81,13 +81,13 @@ func (c *cluster) stop() {
 	down := exec.Command(filepath.Join(c.bin, "anymesh-sandbox"), "down", "--name", c.name, "--dir", dir)
 	down.Stderr = os.Stderr
 	if err := down.Run(); err != nil {
-		fmt.Fprintln(os.Stderr, "bench: the sandbox is not stopped:", err)
+		fmt.Fprintln(os.Stderr, "bench: stopping the sandbox:", err)
 	}
-	_ = os.RemoveAll(dir) // a folder for temporary files
+	_ = os.RemoveAll(dir) // a temporary folder
 }
 
-// begin makes the namespaces, and a pod for each client.
-func (c *cluster) begin(ctx context.Context, s size) error {
+// createObjects creates the namespaces and a pod for each client.
+func (c *cluster) createObjects(ctx context.Context, s size) error {
 	for _, name := range []string{system, namespace} {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"mesh": name}}}
 		if err := c.client.Create(ctx, ns); err != nil {
@@ -95,7 +95,7 @@ func (c *cluster) begin(ctx context.Context, s size) error {
 		}
 	}
 	account := client.ObjectKey{Namespace: namespace, Name: "default"}
-	if err := eventually(ctx, "there is no service account", func() error {
+	if err := eventually(ctx, "service account does not exist", func() error {
 		return c.client.Get(ctx, account, &corev1.ServiceAccount{})
 	}); err != nil {
 		return err
@@ -105,7 +105,7 @@ func (c *cluster) begin(ctx context.Context, s size) error {
 	})
 }
 
-// each calls f for 0 to n-1, several at a time.
+// each calls f for 0 to n-1 with limited concurrency.
 func each(ctx context.Context, n int, f func(context.Context, int) error) error {
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(writers)

@@ -1,11 +1,11 @@
-// Command controlplane measures what it costs the control plane to keep sidecars current.
+// Command controlplane measures the cost of configuration updates in the control plane.
 //
-// In: the programs that `make build sandbox` makes, and the size of a mesh. It starts a Kubernetes API server, fills it
-// with App Mesh objects and pods, starts the control plane as a process of its own, and connects clients that speak
-// incremental xDS over mutual TLS and acknowledge all that they get. Then the readiness of pods changes, one at a time
-// and many at once. Out: a table, and as the last line JSON. All CPU and memory is that of the control plane's process
-// alone, from the watch of the API server to the wire. On request it does the same with a peer, istiod, with a cluster
-// of its own.
+// In: the programs of `make build sandbox` and the size of a mesh. It starts a Kubernetes API server, creates App
+// Mesh objects and pods, starts the control plane as a separate process, and connects clients that use incremental
+// xDS over mutual TLS and acknowledge each response. Then it changes the readiness of pods, sequentially and
+// concurrently. Out: a table, and JSON on the last line. CPU and memory are those of the control plane process only,
+// from the watch of the API server to the socket. Optionally, it runs the same benchmark with istiod in a separate
+// cluster.
 package main
 
 import (
@@ -22,14 +22,14 @@ import (
 	"time"
 )
 
-// size is how large the mesh is.
+// size is the size of the mesh.
 type size struct {
-	// services are VirtualServices, each of a VirtualNode with two pods; workloads are VirtualNodes that reach all of
-	// them.
+	// services are VirtualServices, each with a VirtualNode and two pods; workloads are VirtualNodes with all
+	// services as backends.
 	services, workloads int
-	// clients are the sidecars of the workloads.
+	// clients is the number of sidecars.
 	clients int
-	// changes are how many times the readiness of a pod changes, first one at a time, then all at once.
+	// changes is the number of readiness changes, first sequential, then concurrent.
 	changes int
 }
 
@@ -42,18 +42,18 @@ func main() {
 		plot  string
 		churn time.Duration
 	)
-	flag.StringVar(&bin, "bin", "bin", "folder of the programs")
-	flag.IntVar(&s.services, "services", 1000, "services, each with two endpoints")
-	flag.IntVar(&s.workloads, "workloads", 20, "workloads among which the clients are; each reaches every service")
-	flag.IntVar(&s.clients, "clients", 200, "clients")
-	flag.IntVar(&s.changes, "changes", 1000, "changes, one at a time and then all at once")
-	flag.StringVar(&peer, "istiod", "", "measure this program, Istio's control plane, too")
+	flag.StringVar(&bin, "bin", "bin", "folder with the programs")
+	flag.IntVar(&s.services, "services", 1000, "number of services with two endpoints each")
+	flag.IntVar(&s.workloads, "workloads", 20, "number of workloads of the clients; each has all services as backends")
+	flag.IntVar(&s.clients, "clients", 200, "number of clients")
+	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")
+	flag.StringVar(&peer, "istiod", "", "path of istiod, to measure it as well")
 	flag.StringVar(&scale, "scale", "",
-		"measure several sizes instead: services or clients, with a list, as in services=1000,2000 clients=50,200")
-	flag.StringVar(&plot, "plot", "", "write the picture of -scale to this file")
-	flag.StringVar(&profiles, "profiles", "", "write profiles of the control plane's heap into this folder")
+		"measure several sizes instead, for example services=1000,2000 clients=50,200")
+	flag.StringVar(&plot, "plot", "", "write a chart of the -scale results to this SVG file")
+	flag.StringVar(&profiles, "profiles", "", "write heap profiles of the control plane to this folder")
 	flag.DurationVar(&churn, "churn", 0,
-		"let pods, objects and clients come and go for so long instead, and see whether anything is left behind")
+		"replace pods, objects and clients for this duration instead, and check for leaks")
 	flag.Parse()
 	if os.Getenv(floorVariable) != "" {
 		if err := serveFloor(); err != nil {
@@ -76,30 +76,30 @@ func run(bin, peer string, s size, churn time.Duration, scale, plot string) erro
 	case err != nil:
 		return err
 	case peer != "" && (churn > 0 || scale != ""):
-		return errors.New("-istiod goes with neither -churn nor -scale")
+		return errors.New("-istiod cannot be combined with -churn or -scale")
 	case churn > 0:
-		return comeAndGo(ctx, bin, s, churn)
+		return testChurn(ctx, bin, s, churn)
 	case scale != "":
-		return several(ctx, bin, s, scale, plot)
+		return measureScale(ctx, bin, s, scale, plot)
 	}
-	return single(ctx, bin, peer, s)
+	return measureOnce(ctx, bin, peer, s)
 }
 
-// fewer is by how much fewer changes one at a time a peer gets: it takes its time for each.
-const fewer = 10
+// istiodDivisor is the divisor for the number of sequential changes of istiod, because each change takes longer.
+const istiodDivisor = 10
 
-func single(ctx context.Context, bin, peer string, s size) error {
+func measureOnce(ctx context.Context, bin, peer string, s size) error {
 	r, err := measure(ctx, anymesh{}, bin, s, s.changes)
 	if err != nil {
 		return err
 	}
 	if peer != "" {
-		progress("the same with istiod")
-		program, err := filepath.Abs(peer) // it runs in a folder of its own
+		progress("measuring istiod")
+		program, err := filepath.Abs(peer) // it runs in a different working directory
 		if err != nil {
 			return err
 		}
-		theirs, err := measure(ctx, istiod{program}, bin, s, max(1, s.changes/fewer))
+		theirs, err := measure(ctx, istiod{program}, bin, s, max(1, s.changes/istiodDivisor))
 		if err != nil {
 			return fmt.Errorf("istiod: %w", err)
 		}
@@ -112,8 +112,8 @@ func single(ctx context.Context, bin, peer string, s size) error {
 	return json.NewEncoder(os.Stdout).Encode(r)
 }
 
-// several measures each of the sizes that the text names.
-func several(ctx context.Context, bin string, base size, text, plot string) error {
+// measureScale measures each size that the text lists.
+func measureScale(ctx context.Context, bin string, base size, text, plot string) error {
 	var curves []curve
 	for _, axis := range strings.Fields(text) {
 		name, list, _ := strings.Cut(axis, "=")
@@ -121,7 +121,7 @@ func several(ctx context.Context, bin string, base size, text, plot string) erro
 		for _, number := range strings.Split(list, ",") {
 			n, err := strconv.Atoi(number)
 			if err != nil {
-				return fmt.Errorf("-scale: %q is no number", number)
+				return fmt.Errorf("-scale: %q is not a number", number)
 			}
 			s := base
 			switch name {

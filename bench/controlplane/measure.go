@@ -15,28 +15,26 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// result is what was measured. CPU is that of the control plane's process.
+// result is the result of a measurement. CPU values are CPU-seconds of the control plane process.
 type result struct {
-	// CPU is for 1000 changes, one at a time; P50 and P99 are from the API server's answer to the change until the last
-	// client has acknowledged it.
+	// CPU is for 1000 sequential changes. P50 and P99 are the latency from the response of the API server to the last
+	// ACK.
 	CPU  float64 `json:"cpu_s_per_1000_changes"`
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	Wire float64 `json:"wire_bytes_per_change"`
-	// KB is by how much the process grows, as the system sees it, for each client that has connected and got its
-	// changes; LiveKB is what of that lives on its heap and stacks.
+	// KB is the growth of the resident memory per connected client; LiveKB is the part on the live heap and stacks.
 	KB     float64 `json:"kb_per_client"`
 	LiveKB float64 `json:"live_kb_per_client"`
 	Cold   float64 `json:"cold_start_cpu_s"`
-	// BurstCPU is for 1000 changes as fast as the API server takes them.
+	// BurstCPU is for 1000 concurrent changes.
 	BurstCPU float64 `json:"cpu_s_per_1000_changes_at_once"`
-	// Floor is what CPU would be if the server did nothing but send and receive.
+	// Floor is the CPU for the same bytes on plain TLS connections.
 	Floor float64 `json:"floor_cpu_s_per_1000_changes,omitempty"`
-	// Istiod is what the peer needs for the same, if it was measured.
+	// Istiod is the result of istiod, if it was measured.
 	Istiod *result `json:"istiod,omitempty"`
 
-	// BurstSeconds is how long those changes took, Base what the system sees the server hold before there are clients,
-	// in MB.
+	// BurstSeconds is the duration of the concurrent changes. Base is the resident memory without clients, in MB.
 	BurstSeconds float64 `json:"at_once_s"`
 	Base         float64 `json:"base_mb"`
 }
@@ -53,10 +51,10 @@ func measure(ctx context.Context, p plane, bin string, s size, singly int) (r re
 		return r, err
 	}
 	defer stop()
-	return r, m.all(ctx, &r, singly)
+	return r, m.measureAll(ctx, &r, singly)
 }
 
-// prepare makes a mesh, a control plane that knows it, and clients that are not connected yet.
+// prepare creates a mesh, starts a control plane, and creates clients without connecting them.
 func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop func(), err error) {
 	progress("%d services with 2 endpoints, %d clients in %d workloads", s.services, s.clients, s.workloads)
 	c, err := startCluster(ctx, bin)
@@ -68,10 +66,10 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 			c.stop()
 		}
 	}()
-	if err := c.begin(ctx, s); err != nil {
+	if err := c.createObjects(ctx, s); err != nil {
 		return nil, nil, err
 	}
-	if err := p.fill(ctx, c, s); err != nil {
+	if err := p.createObjects(ctx, c, s); err != nil {
 		return nil, nil, err
 	}
 	kube, err := kubernetes.NewForConfig(c.config)
@@ -94,7 +92,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 	return &bench{c, p, server, f, s}, func() { server.stop(); c.stop() }, nil
 }
 
-// bench is a server and clients, ready to be measured.
+// bench is a control plane with clients.
 type bench struct {
 	*cluster
 	plane  plane
@@ -103,8 +101,8 @@ type bench struct {
 	size
 }
 
-// all measures everything, with so many changes one at a time.
-func (m *bench) all(ctx context.Context, r *result, singly int) error {
+// measureAll runs all measurements, with the given number of sequential changes.
+func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 	if err := m.server.settle(ctx); err != nil {
 		return err
 	}
@@ -117,7 +115,7 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 		return err
 	}
 	r.Base = idle / 1e6
-	progress("the control plane is ready, after %.1f CPU-s", ready)
+	progress("control plane ready after %.1f CPU-s", ready)
 	before, err := m.server.cpu()
 	if err != nil {
 		return err
@@ -133,8 +131,8 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 		return err
 	}
 	r.Cold = ready + after - before
-	progress("all clients are in sync")
-	if err := errors.Join(m.server.settle(ctx), m.oneByOne(ctx, r, singly), m.server.settle(ctx)); err != nil {
+	progress("clients in sync")
+	if err := errors.Join(m.server.settle(ctx), m.sequential(ctx, r, singly), m.server.settle(ctx)); err != nil {
 		return err
 	}
 	steady, err := m.server.resident(ctx)
@@ -142,7 +140,7 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 		return err
 	}
 	r.KB = (steady - idle) / 1000 / float64(m.clients)
-	if err := errors.Join(m.atOnce(ctx, r), m.server.settle(ctx)); err != nil {
+	if err := errors.Join(m.concurrent(ctx, r), m.server.settle(ctx)); err != nil {
 		return err
 	}
 	with, err := m.server.memory(ctx, "with-clients")
@@ -158,8 +156,8 @@ func (m *bench) all(ctx context.Context, r *result, singly int) error {
 	return err
 }
 
-// oneByOne makes changes, each when the last client has acknowledged the one before.
-func (m *bench) oneByOne(ctx context.Context, r *result, changes int) error {
+// sequential makes changes, each after the last ACK of the previous change.
+func (m *bench) sequential(ctx context.Context, r *result, changes int) error {
 	cpu, err := m.server.cpu()
 	if err != nil {
 		return err
@@ -184,12 +182,12 @@ func (m *bench) oneByOne(ctx context.Context, r *result, changes int) error {
 	r.CPU = (after - cpu) / float64(changes) * 1000
 	r.P50, r.P99 = times[len(times)/2], times[len(times)*99/100]
 	r.Wire = float64(m.fleet.received.Load()) / float64(changes)
-	progress("%d changes, one at a time", changes)
+	progress("%d sequential changes", changes)
 	return err
 }
 
-// atOnce makes a change to each of as many services as there are changes, as fast as the API server takes them.
-func (m *bench) atOnce(ctx context.Context, r *result) error {
+// concurrent changes one endpoint of each service as fast as the API server accepts the changes.
+func (m *bench) concurrent(ctx context.Context, r *result) error {
 	cpu, err := m.server.cpu()
 	if err != nil {
 		return err
@@ -202,11 +200,11 @@ func (m *bench) atOnce(ctx context.Context, r *result) error {
 	}
 	last, err := m.await(ctx, synced)
 	if err != nil {
-		return fmt.Errorf("%d changes at once: %w", n, err)
+		return fmt.Errorf("%d concurrent changes: %w", n, err)
 	}
 	after, err := m.server.cpu()
 	r.BurstCPU, r.BurstSeconds = (after-cpu)/float64(n)*1000, last.Sub(start).Seconds()
-	progress("%d changes at once", n)
+	progress("%d concurrent changes", n)
 	return err
 }
 
@@ -216,8 +214,8 @@ func (m *bench) await(ctx context.Context, synced <-chan time.Time) (time.Time, 
 		return last, nil
 	case <-ctx.Done():
 		return time.Time{}, ctx.Err()
-	case <-time.After(patience):
-		return time.Time{}, fmt.Errorf("%d lists of endpoints did not reach their clients\n%s", m.fleet.left,
+	case <-time.After(waitTimeout):
+		return time.Time{}, fmt.Errorf("%d endpoint resources were not acknowledged by their clients\n%s", m.fleet.left,
 			m.server.log.String())
 	}
 }

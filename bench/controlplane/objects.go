@@ -16,21 +16,21 @@ func clientPod(i int) string          { return fmt.Sprintf("sidecar-%04d", i) }
 func podAddress(i, j int) string      { return fmt.Sprintf("10.%d.%d.%d", 1+j, i/250, i%250+1) }
 func meta(n string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: namespace, Name: n} }
 
-// pod is one that no scheduler takes, so that it stays what we say it is.
+// pod returns a pod that no scheduler assigns, so that only the benchmark writes its status.
 func pod(name, app string) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: meta(name), Spec: corev1.PodSpec{
-		SchedulerName: "nobody", Containers: []corev1.Container{{Name: "app", Image: "none"}},
+		SchedulerName: "none", Containers: []corev1.Container{{Name: "app", Image: "none"}},
 	}}
 	p.Labels = map[string]string{"app": app}
 	return p
 }
 
-// patience bounds every wait.
-const patience = 2 * time.Minute
+// waitTimeout limits every wait.
+const waitTimeout = 2 * time.Minute
 
-// eventually tries until it succeeds.
+// eventually retries until try succeeds.
 func eventually(ctx context.Context, what string, try func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, waitTimeout)
 	defer cancel()
 	for {
 		err := try()

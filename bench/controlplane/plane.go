@@ -8,22 +8,23 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// plane is a control plane that can be measured, and how the same mesh is told to it: services with two endpoints each,
-// and sidecars that reach all of them.
+// plane is a control plane under test with its representation of the mesh: services with two endpoints each, and
+// sidecars with all services as backends.
 type plane interface {
-	// fill makes the objects by which it knows the mesh.
-	fill(ctx context.Context, c *cluster, s size) error
-	// start runs it. It serves discovery with a certificate of the authority, and takes that authority's clients.
+	// createObjects creates the objects of the mesh.
+	createObjects(ctx context.Context, c *cluster, s size) error
+	// start starts the control plane. It serves xDS with a certificate of the CA and accepts clients with
+	// certificates of the CA.
 	start(ctx context.Context, c *cluster, ca *identity.CA) (*server, error)
-	// setReady says whether one of a service's two endpoints is ready.
+	// setReady sets the readiness of one endpoint of a service.
 	setReady(ctx context.Context, c *cluster, service, j int, ready bool) error
-	// clusterName is the name of the Envoy cluster, and of its endpoints, that leads to a service.
+	// clusterName returns the name of the Envoy cluster and endpoint resource of a service.
 	clusterName(service int) string
-	// asks is what a client asks for.
-	asks(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest
+	// subscriptions returns the subscription requests of a client.
+	subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest
 }
 
-// clusters are the names of the clusters of all services.
+// clusters returns the cluster names of all services.
 func (s size) clusters(p plane) []string {
 	names := make([]string, s.services)
 	for i := range names {

@@ -6,13 +6,13 @@ import (
 	"slices"
 )
 
-// The picture: one panel an axis, bars for the CPU of 1000 changes.
+// Layout of the chart: one panel per axis, with bars for the CPU of 1000 changes.
 const (
 	panelWidth, panelHeight = 360, 220
 	margin                  = 40
 )
 
-// draw makes a picture of curves.
+// draw returns the chart as SVG.
 func draw(curves []curve) []byte {
 	var b bytes.Buffer
 	width := len(curves)*panelWidth + margin

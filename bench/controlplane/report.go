@@ -6,7 +6,7 @@ import (
 	"text/tabwriter"
 )
 
-// The goals.
+// Performance goals.
 const (
 	goalCPU = 6
 	goalP99 = 15
@@ -27,21 +27,21 @@ func (r result) table(w io.Writer, s size) {
 		fmt.Fprintln(t)
 	}
 	fmt.Fprintf(t, "\tanymesh\tgoal%s\n", head)
-	row("CPU for 1000 changes, one at a time", "s", fmt.Sprintf("<= %d s", goalCPU), r.CPU, peer.CPU)
-	row("the same, of bare TLS connections", "s", "", r.Floor, 0)
-	row("change until the last acknowledgement, p50", "ms", "", r.P50, peer.P50)
-	row("change until the last acknowledgement, p99", "ms", fmt.Sprintf("<= %d ms", goalP99), r.P99, peer.P99)
-	row("memory per client", "kB", fmt.Sprintf("<= %d kB", goalKB), r.KB, peer.KB)
-	row("of that, alive", "kB", "", r.LiveKB, peer.LiveKB)
-	row("bytes on the wire for a change and a client", "", "", r.Wire/float64(s.clients), peer.Wire/float64(s.clients))
-	row("CPU for 1000 changes at once", "s", "", r.BurstCPU, peer.BurstCPU)
-	row("1000 changes at once, until the last acknowledgement", "s", "", r.BurstSeconds, peer.BurstSeconds)
-	row("CPU from the start until all are in sync", "s", "", r.Cold, peer.Cold)
-	row("memory without clients", "MB", "", r.Base, peer.Base)
-	_ = t.Flush() // to a terminal or a file that is checked when it is closed
+	row("CPU for 1000 sequential changes", "s", fmt.Sprintf("<= %d s", goalCPU), r.CPU, peer.CPU)
+	row("the same bytes on plain TLS connections", "s", "", r.Floor, 0)
+	row("latency from a change to the last ACK, p50", "ms", "", r.P50, peer.P50)
+	row("latency from a change to the last ACK, p99", "ms", fmt.Sprintf("<= %d ms", goalP99), r.P99, peer.P99)
+	row("resident memory per client", "kB", fmt.Sprintf("<= %d kB", goalKB), r.KB, peer.KB)
+	row("live heap of that", "kB", "", r.LiveKB, peer.LiveKB)
+	row("bytes on the wire per change and client", "", "", r.Wire/float64(s.clients), peer.Wire/float64(s.clients))
+	row("CPU for 1000 concurrent changes", "s", "", r.BurstCPU, peer.BurstCPU)
+	row("time from 1000 concurrent changes to the last ACK", "s", "", r.BurstSeconds, peer.BurstSeconds)
+	row("CPU from start until all clients are in sync", "s", "", r.Cold, peer.Cold)
+	row("resident memory without clients", "MB", "", r.Base, peer.Base)
+	_ = t.Flush() // errors of standard output are ignored
 }
 
-// decimals are as many as a number of this size deserves.
+// decimals returns the number of decimals for a value.
 func decimals(v float64) int {
 	switch {
 	case v < 10:
@@ -52,7 +52,7 @@ func decimals(v float64) int {
 	return 0
 }
 
-// curve is how the results grow along one axis.
+// curve contains the results along one axis.
 type curve struct {
 	axis   string
 	points []point

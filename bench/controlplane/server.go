@@ -20,9 +20,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// server is a control plane as a process of its own.
+// server is a control plane process.
 type server struct {
-	metrics, debug string // where it listens
+	metrics, debug string // listen addresses
 	command        *exec.Cmd
 	log            bytes.Buffer
 	done           chan error
@@ -39,7 +39,7 @@ func startServer(command *exec.Cmd, metrics, debug string) (*server, error) {
 	return s, nil
 }
 
-// freeAddresses fills in addresses on which nobody listens.
+// freeAddresses sets unused addresses.
 func freeAddresses(addresses ...*string) error {
 	for _, address := range addresses {
 		l, err := net.Listen("tcp", "127.0.0.1:0")
@@ -55,24 +55,24 @@ func freeAddresses(addresses ...*string) error {
 }
 
 func (s *server) stop() {
-	_ = s.command.Process.Kill() // it may have ended
-	<-s.done                     //nolint:errcheck // killed, it has not ended well
+	_ = s.command.Process.Kill() // it may already have exited
+	<-s.done                     //nolint:errcheck // the process was killed
 }
 
-// check tells whether the server still runs.
+// check returns an error if the server has exited.
 func (s *server) check() error {
 	select {
 	case err := <-s.done:
 		s.done <- err
-		return fmt.Errorf("the control plane ended: %w\n%s", errors.Join(err), s.log.String())
+		return fmt.Errorf("the control plane exited: %w\n%s", errors.Join(err), s.log.String())
 	default:
 		return nil
 	}
 }
 
-// cpu is the processor time that the process has used, in seconds, by the kernel's exact clock of the process.
+// cpu returns the CPU time of the process in seconds, from its CPU clock.
 func (s *server) cpu() (float64, error) {
-	const exact = 2 // the kind of clock in the lowest three bits: what the scheduler has counted
+	const exact = 2 // the clock type in the lowest three bits: scheduler time
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^s.command.Process.Pid<<3|exact), &t); err != nil {
 		return 0, fmt.Errorf("CPU clock of the control plane: %w", err)
@@ -80,20 +80,20 @@ func (s *server) cpu() (float64, error) {
 	return time.Duration(t.Nano()).Seconds(), nil
 }
 
-// profiles is a folder for the heap's profiles, by which one can see what takes memory; none if empty.
+// profiles is the folder for heap profiles; empty disables them.
 var profiles string
 
-// resident is what the process holds, in bytes, as the system sees it: with garbage, and what was not given back.
+// resident returns the resident memory of the process in bytes.
 func (s *server) resident(ctx context.Context) (float64, error) {
 	values, err := s.read(ctx, "process_resident_memory_bytes")
 	if err == nil && values[0] == 0 {
-		err = errors.New("the control plane does not tell its resident memory")
+		err = errors.New("the control plane has no metric for its resident memory")
 	}
 	return values[0], err
 }
 
-// memory is what of that is used, in bytes: what lives on the heap after a collection of garbage, and stacks. The least
-// of several looks counts: between collecting and looking, more is made.
+// memory returns the live heap after a garbage collection plus stacks, in bytes. It is the minimum of several
+// measurements, because the process allocates between collection and measurement.
 func (s *server) memory(ctx context.Context, when string) (least float64, err error) {
 	for i := range 5 {
 		now, err := s.memoryNow(ctx, when)
@@ -119,7 +119,7 @@ func (s *server) memoryNow(ctx context.Context, when string) (float64, error) {
 	return values[0] + values[1], err
 }
 
-// read gives the values of metrics without labels.
+// read returns the values of metrics without labels.
 func (s *server) read(ctx context.Context, names ...string) ([]float64, error) {
 	values := make([]float64, len(names))
 	text, err := get(ctx, "http://"+s.metrics+"/metrics")
@@ -138,7 +138,7 @@ func (s *server) read(ctx context.Context, names ...string) ([]float64, error) {
 	return values, lines.Err()
 }
 
-// settle waits until the process has nothing to do.
+// settle waits until the process is idle.
 func (s *server) settle(ctx context.Context) error {
 	quiet := 0
 	for quiet < 3 {
@@ -176,7 +176,7 @@ func get(ctx context.Context, url string) ([]byte, error) {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode != http.StatusOK {
-		return nil, fmt.Errorf("%s answers %s", url, response.Status)
+		return nil, fmt.Errorf("%s: status %s", url, response.Status)
 	}
 	return io.ReadAll(response.Body)
 }

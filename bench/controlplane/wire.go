@@ -14,21 +14,20 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// The one stream of a connection, and windows so wide that nobody has to speak of them.
+// The only stream of a connection, and flow control windows that are never exhausted.
 const (
 	streamID = 1
 	window   = 1 << 30
-	prefix   = 5 // of a gRPC message: compression, and its length in four bytes
+	prefix   = 5 // gRPC message prefix: compression flag and length
 )
 
-// stream is a gRPC stream over HTTP/2, with one goroutine and no more protocol than the benchmark needs.
+// stream is a minimal gRPC stream over HTTP/2 with one goroutine.
 type stream struct {
 	framer  *http2.Framer
 	out     *bytes.Buffer
 	conn    net.Conn
-	pending []byte // of messages that are not whole yet
-	// credit is how many bytes the server takes now, on the connection and on the stream; initial what it gave the
-	// stream at first.
+	pending []byte // incomplete messages
+	// credit is the send window of the connection and of the stream; initial is the initial window of the stream.
 	credit  [2]int
 	initial int
 }
@@ -38,10 +37,10 @@ const (
 	onStream
 )
 
-// response is what is to be known of a response.
+// response contains the used fields of a response.
 type response struct {
 	typeURL, nonce string
-	names          []string // of resources
+	names          []string // resource names
 }
 
 func open(conn net.Conn) (*stream, error) {
@@ -84,7 +83,7 @@ func (s *stream) request(r *discoveryv3.DeltaDiscoveryRequest) error {
 	return s.send(body)
 }
 
-// send writes a message in frames that any server takes.
+// send writes a message in frames of the default maximum size.
 func (s *stream) send(body []byte) error {
 	const most = 16 << 10
 	message := binary.BigEndian.AppendUint32(make([]byte, 1, prefix+len(body)), uint32(len(body)))
@@ -107,13 +106,13 @@ func (s *stream) send(body []byte) error {
 	return nil
 }
 
-// read takes in the next frame.
+// read processes the next frame.
 func (s *stream) read() error {
 	frame, err := s.framer.ReadFrame()
 	if err != nil {
 		return err
 	}
-	return s.take(frame)
+	return s.handle(frame)
 }
 
 func (s *stream) acknowledge(r response) error {
@@ -137,7 +136,7 @@ func (s *stream) response() (response, error) {
 	}
 }
 
-func (s *stream) take(frame http2.Frame) error {
+func (s *stream) handle(frame http2.Frame) error {
 	switch f := frame.(type) {
 	case *http2.DataFrame:
 		s.pending = append(s.pending, f.Data()...)
@@ -161,16 +160,16 @@ func (s *stream) take(frame http2.Frame) error {
 			return errors.Join(s.framer.WritePing(true, f.Data), s.flush())
 		}
 	case *http2.GoAwayFrame, *http2.RSTStreamFrame:
-		return fmt.Errorf("the server ends the stream: %v", f)
+		return fmt.Errorf("the server reset the stream: %v", f)
 	case *http2.HeadersFrame:
 		if f.StreamEnded() {
-			return errors.New("the server ended the stream")
+			return errors.New("the server closed the stream")
 		}
 	}
 	return nil
 }
 
-// parse picks the fields out of a DeltaDiscoveryResponse.
+// parse decodes the used fields of a DeltaDiscoveryResponse.
 func parse(b []byte) (response, error) {
 	var r response
 	err := fields(b, func(number protowire.Number, value []byte) error {
@@ -192,7 +191,7 @@ func parse(b []byte) (response, error) {
 	return r, err
 }
 
-// fields calls f for each field of a message that has bytes.
+// fields calls f for each length-delimited field of a message.
 func fields(b []byte, f func(protowire.Number, []byte) error) error {
 	for len(b) > 0 {
 		number, kind, n := protowire.ConsumeTag(b)

@@ -1,7 +1,7 @@
-// Package dashboard makes the Grafana dashboard of the control plane.
+// Package dashboard generates the Grafana dashboard of the control plane.
 //
-// Nothing goes in; out come the dashboard's JSON, which the Helm chart carries, and its queries, which a test of the
-// control plane compares with the metrics that exist.
+// In: nothing. Out: the JSON of the dashboard, which the Helm chart contains, and its queries, which a test of the
+// control plane compares with the existing metrics.
 package dashboard
 
 import (
@@ -9,24 +9,24 @@ import (
 	"fmt"
 )
 
-// Query is one line of a panel, in PromQL.
+// Query is a PromQL query of a panel.
 type Query struct {
 	Expr, Legend string
 }
 
-// panel is a picture of a few queries.
+// panel is a time series panel.
 type panel struct {
 	title, text, unit string
 	queries           []Query
 }
 
-// row is a heading with the panels below it.
+// row is a titled group of panels.
 type row struct {
 	title  string
 	panels []panel
 }
 
-// Queries gives the queries of all panels.
+// Queries returns the queries of all panels.
 func Queries() []Query {
 	var out []Query
 	for _, r := range rows {
@@ -37,10 +37,10 @@ func Queries() []Query {
 	return out
 }
 
-// The grid of a dashboard has 24 columns.
+// The dashboard grid has 24 columns.
 const panelWidth, panelHeight = 8, 8
 
-// JSON gives the dashboard as Grafana imports it. The data source is a variable.
+// JSON returns the dashboard in the import format of Grafana. The data source is a variable.
 func JSON() []byte {
 	panels := []any{}
 	y, number := 0, 1
@@ -70,7 +70,7 @@ func JSON() []byte {
 		}},
 	}, "", "  ")
 	if err != nil {
-		panic(fmt.Sprintf("dashboard: %v", err)) // there is nothing in it that has no JSON
+		panic(fmt.Sprintf("dashboard: %v", err)) // all values can be encoded as JSON
 	}
 	return append(text, '\n')
 }

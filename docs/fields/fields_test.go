@@ -10,7 +10,7 @@ import (
 
 var drivers = map[string]sidecar.Renderer{envoy.Name: envoy.Driver{}}
 
-// What a schema accepts has an effect, or its owner is told that it has none.
+// TestNoFieldIsSilentlyIgnored checks that every field of the schemas has an effect or a finding.
 func TestNoFieldIsSilentlyIgnored(t *testing.T) {
 	all, err := fields.All()
 	if err != nil {
@@ -26,7 +26,7 @@ func TestNoFieldIsSilentlyIgnored(t *testing.T) {
 				t.Fatal(err)
 			}
 			if outcome.Silent() {
-				t.Error("the field is accepted, and nothing becomes of it")
+				t.Error("the field is accepted, but has no effect and no finding")
 			}
 		})
 	}

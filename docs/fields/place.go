@@ -29,7 +29,7 @@ var requires = map[string]map[string]any{"methodName": {"serviceName": "s"}}
 func (f Field) place(object map[string]any, value any) {
 	item, path := 0, f.Path()
 	for _, p := range places {
-		// the dots prevent that "http" matches "http2"
+		// the dots keep "http" from matching "http2"
 		if strings.Contains(path+".", "."+p.part+".") {
 			item = p.item
 		}
@@ -56,14 +56,14 @@ func (s step) into(here map[string]any, path string, item int) map[string]any {
 	if !s.list {
 		next, ok := here[s.name].(map[string]any)
 		if !ok {
-			next = least(path, s.schema).(map[string]any)
+			next = minimal(path, s.schema).(map[string]any)
 			here[s.name] = next
 		}
 		return next
 	}
 	items, _ := here[s.name].([]any)
 	if len(items) == 0 {
-		items = []any{least(path, s.schema)}
+		items = []any{minimal(path, s.schema)}
 		here[s.name] = items
 	}
 	if item >= len(items) {

@@ -62,14 +62,14 @@ func Probe(f Field, drivers map[string]sidecar.Renderer) (Outcome, error) {
 		for name := range drivers {
 			byDriver[name] = byDriver[name] || s.rendered[name] != seen[0].rendered[name]
 		}
-		for text, told := range s.findings {
+		for text, finding := range s.findings {
 			always := !slices.ContainsFunc(seen, func(other snapshot) bool {
 				_, ok := other.findings[text]
 				return !ok
 			})
 			// One finding covers all fields of a part that is not implemented.
-			if !always || told.Code == model.CodeFieldNotImplemented && contains(told.Path, path) {
-				codes[told.Code] = true
+			if !always || finding.Code == model.CodeFieldNotImplemented && contains(finding.Path, path) {
+				codes[finding.Code] = true
 			}
 		}
 	}
@@ -126,8 +126,8 @@ func observe(kind string, change func(map[string]any), drivers map[string]sideca
 		for _, key := range slices.SortedFunc(maps.Keys(state.Views), func(a, b model.Key) int {
 			return strings.Compare(a.String(), b.String())
 		}) {
-			resources, told := sidecar.Configuration(driver, state.Views[key].View, state.Index.ResolvedDestination)
-			findings = slices.Concat(findings, told,
+			resources, driverFindings := sidecar.Configuration(driver, state.Views[key].View, state.Index.ResolvedDestination)
+			findings = slices.Concat(findings, driverFindings,
 				model.Unsupported(name, state.Views[key].Needs(), driver.Supports()))
 			for _, r := range resources {
 				hashes = append(hashes, r.Name, model.Hash(r.Body))

@@ -16,7 +16,7 @@ import (
 
 type schema = apiextensionsv1.JSONSchemaProps
 
-// step is one name on the way to a field, and the schema of what it holds; a list is stepped into.
+// step is one segment of a field path, and the schema of its value or list item.
 type step struct {
 	name     string
 	list     bool
@@ -24,13 +24,13 @@ type step struct {
 	schema   *schema // of the value, or of an item of the list
 }
 
-// Field is a field of a kind that holds a value, not other fields: a leaf of its schema.
+// Field is a leaf of the schema of a kind.
 type Field struct {
 	Kind  string
 	steps []step
 }
 
-// Path is the way from the object, with [] behind lists: "spec.listeners[].portMapping.port".
+// Path returns the path from the object, with [] after lists: "spec.listeners[].portMapping.port".
 func (f Field) Path() string {
 	var names []string
 	for _, s := range f.steps {
@@ -43,7 +43,8 @@ func (f Field) Path() string {
 	return strings.Join(names, ".")
 }
 
-// All gives the fields of every kind's spec, by kind and path. An error means that a generated file was edited by hand.
+// All returns all fields of the specs of all kinds, sorted by kind and path. An error means that a generated file was
+// edited by hand.
 func All() ([]Field, error) {
 	all, err := crds.All()
 	if err != nil {

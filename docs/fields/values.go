@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// known are legal values of fields whose schema says too little, by the end of the path; the longest end that fits
-// counts.
+// known are valid values for fields whose schema is not specific enough, by path suffix. The longest matching suffix
+// is used.
 var known = map[string][]any{
 	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"},
 	"path.exact": {"/a", "/b"},
@@ -32,7 +32,7 @@ var known = map[string][]any{
 	"serviceName": {"s", "t"},
 }
 
-// valuesOf gives legal values of a field, at least two where there are.
+// valuesOf returns valid values of a field, at least two if possible.
 func valuesOf(path string, s *schema) []any {
 	best := ""
 	for end := range known {
@@ -73,21 +73,21 @@ func valuesOf(path string, s *schema) []any {
 	return []any{"aaa", "bbb"}
 }
 
-// least gives the smallest legal value.
-func least(path string, s *schema) any {
+// minimal returns the minimal valid value.
+func minimal(path string, s *schema) any {
 	switch {
 	case s.Type == "object" && len(s.Properties) > 0:
 		out := map[string]any{}
 		for _, name := range s.Required {
 			p := s.Properties[name]
-			out[name] = least(path+"."+name, &p)
+			out[name] = minimal(path+"."+name, &p)
 		}
 		if strings.HasSuffix(path, "matchExpressions[]") {
-			out["values"] = []any{"v"} // which the operators that are tried need
+			out["values"] = []any{"v"} // required by the tested operators
 		}
 		return out
 	case s.Type == "array" && s.Items != nil && len(s.Items.Schema.Properties) > 0:
-		return []any{least(path, s.Items.Schema)}
+		return []any{minimal(path, s.Items.Schema)}
 	}
 	return valuesOf(path, s)[0]
 }

@@ -21,7 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// selfSigned makes a certificate for one name, and its key, as PEM.
+// selfSigned returns a certificate for one name and its key, as PEM.
 func selfSigned(t *testing.T, name string) (cert, key []byte) {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -44,7 +44,8 @@ func selfSigned(t *testing.T, name string) (cert, key []byte) {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})
 }
 
-// The API server reaches Pods through Services: admission webhooks and aggregated APIs work as in any cluster.
+// TestWebhookAndAggregatedAPI checks that the API server connects to Pods through Services: admission webhooks and
+// aggregated APIs work.
 func TestWebhookAndAggregatedAPI(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -95,7 +96,7 @@ func TestWebhookAndAggregatedAPI(t *testing.T) {
 			t.Fatal(err)
 		}
 		t.Cleanup(func() { _ = hooks.Delete(context.Background(), ns, metav1.DeleteOptions{}) })
-		eventually(t, "a mutated object", func(ctx context.Context) error {
+		eventually(t, "the mutated object", func(ctx context.Context) error {
 			cm, err := c.client.CoreV1().ConfigMaps(ns).Create(ctx,
 				&corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "x-"}}, metav1.CreateOptions{})
 			if err != nil {

@@ -8,9 +8,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A cluster whose API server is killed goes on: its Pods run, its Services answer, and the other cluster notices
-// nothing. When the API server is back, all objects are.
-func TestAPIServerAway(t *testing.T) {
+// TestAPIServerRestart checks that Pods and Services of a cluster continue while its API server is down, that the
+// other cluster is not affected, and that all objects exist after the restart.
+func TestAPIServerRestart(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)
 	p := c.ready(t, ns, pod("stays", app("app")))
@@ -19,7 +19,7 @@ func TestAPIServerAway(t *testing.T) {
 			"import urllib.request,sys; urllib.request.urlopen(sys.argv[1], timeout=5)", "http://"+p.Status.PodIP+":8080/")
 		return err
 	}
-	eventually(t, "the Pod answers", func(context.Context) error { return answers() })
+	eventually(t, "the Pod responds", func(context.Context) error { return answers() })
 	must := func(args ...string) {
 		t.Helper()
 		if out, err := shared.run(args...); err != nil {
@@ -32,11 +32,11 @@ func TestAPIServerAway(t *testing.T) {
 			t.Errorf("%v: want an error with %q, got %v", args, text, err)
 		}
 	}
-	refused("runs", "apiserver", "start", "--cluster", c.name)
+	refused("already running", "apiserver", "start", "--cluster", c.name)
 	must("apiserver", "kill", "--cluster", c.name)
-	refused("is away", "apiserver", "kill", "--cluster", c.name)
+	refused("is not running", "apiserver", "kill", "--cluster", c.name)
 	if _, err := c.client.CoreV1().Pods(ns).List(t.Context(), metav1.ListOptions{}); err == nil {
-		t.Error("the API server answers")
+		t.Error("the killed API server responds")
 	}
 	if err := answers(); err != nil {
 		t.Error(err)
@@ -47,7 +47,7 @@ func TestAPIServerAway(t *testing.T) {
 	must("apiserver", "start", "--cluster", c.name)
 	now, err := c.client.CoreV1().Pods(ns).Get(t.Context(), p.Name, metav1.GetOptions{})
 	if err != nil || now.UID != p.UID || now.Status.ContainerStatuses[0].RestartCount != 0 {
-		t.Errorf("the Pod is another one: %v, %+v", err, now.Status)
+		t.Errorf("the Pod was replaced or restarted: %v, %+v", err, now.Status)
 	}
 	c.ready(t, ns, pod("new", app("app")))
 }

@@ -16,8 +16,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/ociimage/ocitest"
 )
 
-// writeArchive writes the image example.com/packed: the test program, users, and a folder of which a second layer
-// changes something.
+// writeArchive writes the image example.com/packed: the test program, users, and a folder that a second layer
+// changes.
 func writeArchive(app, file string) error {
 	program, err := os.ReadFile(app)
 	if err != nil {
@@ -45,7 +45,8 @@ func packed(name string) corev1.Container {
 	return corev1.Container{Name: name, Image: "example.com/packed:v1", ReadinessProbe: httpProbe("/healthz")}
 }
 
-// A Pod whose image is an OCI archive sees the archive's files, and runs as its configuration says.
+// TestArchive checks that a Pod with an OCI archive has the files of the archive and runs as its configuration
+// specifies.
 func TestArchive(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -81,17 +82,17 @@ func TestArchive(t *testing.T) {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 	if got := c.mustAsk(t, one, "list", "dir", "/"); got != "bin data dev etc proc run sbin sys tmp var" {
-		t.Errorf("the root has %q: want the image's folders, those of the kernel, and /var for the ServiceAccount", got)
+		t.Errorf("folders in the root: %q, want those of the image, those of the kernel, and /var for the ServiceAccount", got)
 	}
 
-	// The image is shared, what is written is not.
+	// The image is shared, changes are not.
 	c.mustAsk(t, one, "write", "file", "/data/mine")
 	for p, want := range map[*corev1.Pod]string{one: "mine new", two: "new"} {
 		if got := c.mustAsk(t, p, "list", "dir", "/data"); got != want {
-			t.Errorf("Pod %s: /data has %q, want %q", p.Name, got, want)
+			t.Errorf("Pod %s: files in /data: %q, want %q", p.Name, got, want)
 		}
 	}
-	c.kubectl(t, "-n", ns, "exec", "one", "--", "testapp", "-h") // found by the image's PATH
+	c.kubectl(t, "-n", ns, "exec", "one", "--", "testapp", "-h") // found in the PATH of the image
 
 	other := packed("packed")
 	other.Args, other.WorkingDir = []string{"-http=:8080", "-grpc=:9090"}, "/tmp"
@@ -101,6 +102,6 @@ func TestArchive(t *testing.T) {
 	if got.UID != 5 || got.GID != 6 || got.Dir != "/tmp" || len(got.Args) != 3 ||
 		!slices.Contains(got.Env, "FROM=pod") ||
 		!slices.Contains(got.Env, "KEPT=yes") {
-		t.Errorf("the Pod's own settings: got %+v", got)
+		t.Errorf("settings of the Pod: got %+v", got)
 	}
 }

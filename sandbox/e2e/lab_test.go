@@ -17,15 +17,15 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// labUnderTest drives one sandbox through its command line.
+// labUnderTest runs one sandbox through its command line.
 type labUnderTest struct {
 	dir      string
-	prefix   []string // a command that runs the sandbox as somebody else
+	prefix   []string // a command that runs the sandbox as a different user
 	status   status
 	clusters []*cluster
 }
 
-// status is the part of "status --output json" that the tests read.
+// status is the part of "status --output json" that tests use.
 type status struct {
 	Phase    string
 	PID      int
@@ -36,7 +36,7 @@ type status struct {
 	}
 }
 
-// cluster is one cluster with a client of the admin.
+// cluster is one cluster with an admin client.
 type cluster struct {
 	lab    *labUnderTest
 	name   string
@@ -54,7 +54,7 @@ func (l *labUnderTest) up(args ...string) (string, error) {
 	return l.run(append([]string{"up", "--timeout=90s", "--images", mapFile}, args...)...)
 }
 
-// command gives standard output; a failure has standard error in its text.
+// command returns standard output. The error contains standard error.
 func command(name string, args ...string) (string, error) {
 	cmd := exec.Command(name, args...)
 	var out, errOut strings.Builder
@@ -88,7 +88,7 @@ func (l *labUnderTest) connect() error {
 	return nil
 }
 
-// namespace makes a namespace for one test and removes it afterwards.
+// namespace creates a namespace for one test and deletes it afterwards.
 func (c *cluster) namespace(t *testing.T) string {
 	t.Helper()
 	ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{GenerateName: "test-"}}
@@ -103,7 +103,7 @@ func (c *cluster) namespace(t *testing.T) string {
 			metav1.ListOptions{})
 		_ = c.client.CoreV1().Namespaces().Delete(background, ns.Name, metav1.DeleteOptions{})
 	})
-	// Pods are refused until the default ServiceAccount is there.
+	// Pods are rejected until the default ServiceAccount exists.
 	eventually(t, "the default ServiceAccount", func(ctx context.Context) error {
 		_, err := c.client.CoreV1().ServiceAccounts(ns.Name).Get(ctx, "default", metav1.GetOptions{})
 		return err
@@ -111,7 +111,7 @@ func (c *cluster) namespace(t *testing.T) string {
 	return ns.Name
 }
 
-// kubectl runs the program's own kubectl.
+// kubectl runs the kubectl of the sandbox.
 func (c *cluster) kubectl(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := c.lab.run(append([]string{"kubectl", "--cluster", c.name, "--"}, args...)...)
@@ -121,13 +121,13 @@ func (c *cluster) kubectl(t *testing.T, args ...string) string {
 	return out
 }
 
-// patience bounds every wait. It says nothing about how fast things are.
-const patience = 60 * time.Second
+// waitTimeout limits every wait. It is not a performance requirement.
+const waitTimeout = 60 * time.Second
 
-// eventually calls f until it gives no error.
+// eventually calls f until it returns nil.
 func eventually(t *testing.T, what string, f func(context.Context) error) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), waitTimeout)
 	defer cancel()
 	tick := time.NewTicker(50 * time.Millisecond)
 	defer tick.Stop()
@@ -138,7 +138,7 @@ func eventually(t *testing.T, what string, f func(context.Context) error) {
 			return
 		}
 		if ctx.Err() == nil || last == nil {
-			last = err // later ones say only that time is up
+			last = err // later errors only report the timeout
 		}
 		select {
 		case <-ctx.Done():

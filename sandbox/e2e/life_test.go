@@ -15,25 +15,27 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// The command line refuses what would hurt, and says why.
-func TestMistakesAreTold(t *testing.T) {
+// TestUsageErrors checks that invalid commands are rejected with an explanation.
+func TestUsageErrors(t *testing.T) {
 	for _, test := range []struct {
 		args []string
 		want string
 	}{
-		{[]string{"up", "--images", mapFile}, "already runs"},
+		{[]string{"up", "--images", mapFile}, "is already running"},
 		{[]string{"up", "--clusters=99"}, "--clusters=99"},
 		{[]string{"up", "--name=Bad_Name"}, "lab name"},
 		{[]string{"up", "--images=/no/such/file"}, "image map"},
 		{[]string{"exec", "--cluster=c9", "--", "true"}, `no cluster "c9"`},
 	} {
-		if _, err := shared.run(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
-			t.Errorf("%v: want an error with %q, got %v", test.args, test.want, err)
-		}
+		t.Run(strings.Join(test.args, " "), func(t *testing.T) {
+			if _, err := shared.run(test.args...); err == nil || !strings.Contains(err.Error(), test.want) {
+				t.Errorf("want an error with %q, got %v", test.want, err)
+			}
+		})
 	}
 	elsewhere := &labUnderTest{dir: t.TempDir()}
 	if _, err := elsewhere.run("status"); err == nil || !strings.Contains(err.Error(), "no sandbox") {
-		t.Errorf("status of nothing: %v", err)
+		t.Errorf("status without a sandbox: %v", err)
 	}
 }
 
@@ -51,7 +53,8 @@ func TestStatusAndImages(t *testing.T) {
 	}
 }
 
-// exec runs a command in the node's network with the caller's streams and gives its exit status.
+// TestExecOnNode checks that exec runs a command in the node network with the streams of the caller and returns its
+// exit status.
 func TestExecOnNode(t *testing.T) {
 	out, err := shared.run("exec", "--cluster", "c2", "--", "sh", "-c", "ip -o -4 addr show eth0; exit 5")
 	if !strings.Contains(out, "10.39.2.2/24") {
@@ -62,8 +65,8 @@ func TestExecOnNode(t *testing.T) {
 	}
 }
 
-// Orphans of a command are buried by the lab's first process.
-func TestOrphansAreBuried(t *testing.T) {
+// TestOrphansAreReaped checks that the first process of the lab reaps orphans.
+func TestOrphansAreReaped(t *testing.T) {
 	const mark = "0.31536"
 	if _, err := shared.run("exec", "--", "sh", "-c", "(sleep "+mark+" &) ; (sleep "+mark+" &)"); err != nil {
 		t.Fatal(err)
@@ -80,20 +83,20 @@ func TestOrphansAreBuried(t *testing.T) {
 			}
 		}
 		if first == "" {
-			return errors.New("the lab's first process was not found:\n" + out)
+			return errors.New("the first process of the lab was not found:\n" + out)
 		}
 		for line := range strings.Lines(out) {
 			f := strings.Fields(line)
 			if f[1] == first && (strings.HasPrefix(f[2], "Z") || strings.Contains(line, mark)) {
-				return errors.New("still there: " + line)
+				return errors.New("process still exists: " + line)
 			}
 		}
 		return nil
 	})
 }
 
-// A lab that is killed leaves no process, mount or network device; "down" removes its files; the place can be used
-// again.
+// TestKillLeavesNothing checks that a killed lab leaves no process, mount or network device, that "down" removes its
+// files, and that a new lab can be started there.
 func TestKillLeavesNothing(t *testing.T) {
 	lab := &labUnderTest{dir: filepath.Join(scratch, "killed")}
 	links := hostLinks(t)
@@ -108,27 +111,27 @@ func TestKillLeavesNothing(t *testing.T) {
 	mark := "31536777"
 	c.ready(t, c.namespace(t), pod("sleeps", shell("sleeps", "setsid sleep "+mark+" & sleep 31536000")))
 	eventually(t, "the Pod's process", func(context.Context) error {
-		return wantf(strings.Contains(hostProcesses(t), mark), "it does not run")
+		return wantf(strings.Contains(hostProcesses(t), mark), "it is not running")
 	})
 	inside := namespacesOf(t, lab.dir)
 	if len(inside) == 0 {
-		t.Fatal("no namespaces of the lab were found")
+		t.Fatal("no namespaces of the lab found")
 	}
 	if err := syscall.Kill(lab.status.PID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "everything to be gone", func(context.Context) error {
+	eventually(t, "cleanup", func(context.Context) error {
 		if ps := hostProcesses(t); strings.Contains(ps, mark) || strings.Contains(ps, lab.dir) {
-			return errors.New("processes are left: " + ps)
+			return errors.New("remaining processes: " + ps)
 		}
-		if left := stillThere(t, inside); len(left) > 0 {
-			return errors.New("namespaces are left: " + strings.Join(left, " "))
+		if left := remainingNamespaces(t, inside); len(left) > 0 {
+			return errors.New("remaining namespaces: " + strings.Join(left, " "))
 		}
 		return wantf(hostLinks(t) == links, "network devices: %s", hostLinks(t))
 	})
 	mounts, err := os.ReadFile("/proc/self/mountinfo")
 	if err != nil || strings.Contains(string(mounts), lab.dir) {
-		t.Errorf("mounts are left: %s %v", mounts, err)
+		t.Errorf("remaining mounts: %s %v", mounts, err)
 	}
 	if out, err := lab.run("status"); err == nil || !strings.Contains(out, "Dead") {
 		t.Errorf("status: %q %v", out, err)
@@ -137,7 +140,7 @@ func TestKillLeavesNothing(t *testing.T) {
 		t.Error(err)
 	}
 	if _, err := os.Stat(lab.dir); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the state folder is left: %v", err)
+		t.Errorf("the state folder was not removed: %v", err)
 	}
 }
 
@@ -154,8 +157,7 @@ func hostLinks(t *testing.T) string {
 	return strings.Join(names, " ")
 }
 
-// namespacesOf gives the network and PID namespaces of all processes that belong to the lab: its own components and
-// what they started.
+// namespacesOf returns the network and PID namespaces of all processes of the lab.
 func namespacesOf(t *testing.T, dir string) map[string]bool {
 	t.Helper()
 	mine := map[string]bool{}
@@ -182,7 +184,7 @@ func namespacesOf(t *testing.T, dir string) map[string]bool {
 	return mine
 }
 
-func stillThere(t *testing.T, namespaces map[string]bool) []string {
+func remainingNamespaces(t *testing.T, namespaces map[string]bool) []string {
 	t.Helper()
 	var left []string
 	links, _ := filepath.Glob("/proc/[0-9]*/ns/*")
@@ -194,7 +196,7 @@ func stillThere(t *testing.T, namespaces map[string]bool) []string {
 	return left
 }
 
-// In a user namespace Pods work all the same: with root's powers, and as a user who has one id only.
+// TestUserNamespace checks that Pods work in a user namespace, started by root and by a user with only one ID.
 func TestUserNamespace(t *testing.T) {
 	t.Run("root", func(t *testing.T) {
 		testUserNamespace(t, &labUnderTest{dir: filepath.Join(scratch, "userns")})
@@ -203,7 +205,7 @@ func TestUserNamespace(t *testing.T) {
 		const nobody = 65534
 		home := filepath.Join(scratch, "home")
 		if os.Getuid() != 0 {
-			t.Skip("only root can become somebody else")
+			t.Skip("requires root to change the user")
 		}
 		if err := errors.Join(os.Mkdir(home, 0o700), os.Chown(home, nobody, nobody),
 			os.Chmod(scratch, 0o755)); err != nil {
@@ -239,16 +241,16 @@ func testUserNamespace(t *testing.T, lab *labUnderTest) {
 	}
 	served := c.ready(t, ns, pod("app", app("app")))
 	if got := c.mustAsk(t, served, "get", "url", podURL(served.Status.PodIPs[1].IP, "peer")); got == "" {
-		t.Error("no answer over IPv6")
+		t.Error("no response over IPv6")
 	}
 	if got := c.kubectl(t, "-n", ns, "exec", "app", "--", "hostname"); got != "app\n" {
 		t.Errorf("got %q", got)
 	}
 	inArchive := packed("packed")
-	inArchive.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(0))} // the only id that nobody has here
+	inArchive.SecurityContext = &corev1.SecurityContext{RunAsUser: ptr.To(int64(0))} // the only mapped ID
 	unpacked := c.ready(t, ns, pod("packed", inArchive))
 	c.mustAsk(t, unpacked, "write", "file", "/data/mine")
 	if got := c.mustAsk(t, unpacked, "list", "dir", "/data"); got != "mine new" {
-		t.Errorf("/data has %q", got)
+		t.Errorf("files in /data: %q", got)
 	}
 }

@@ -11,7 +11,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// A native sidecar is ready before the app starts, restarts without it, and stops after it.
+// TestNativeSidecar checks that a native sidecar is ready before the app starts, restarts independently, and stops
+// after the app.
 func TestNativeSidecar(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -25,7 +26,7 @@ func TestNativeSidecar(t *testing.T) {
 	}
 	sidecar := app("sidecar")
 	sidecar.RestartPolicy, sidecar.VolumeMounts, sidecar.Env = &always, events, note("sidecar")
-	sidecar.StartupProbe, sidecar.ReadinessProbe = patient(httpProbe("/healthz")), nil
+	sidecar.StartupProbe, sidecar.ReadinessProbe = withHighThreshold(httpProbe("/healthz")), nil
 	main := corev1.Container{
 		Name: "main", Image: testImage, Args: []string{"-http=:8082"}, VolumeMounts: events, Env: note("main"),
 	}
@@ -34,7 +35,7 @@ func TestNativeSidecar(t *testing.T) {
 	grace := int64(20)
 	p.Spec.TerminationGracePeriodSeconds = &grace
 	p.Spec.Volumes = []corev1.Volume{volume("events", corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}})}
-	// A third container outlives both and tells what they wrote.
+	// A third container outlives both and prints what they wrote.
 	teller := shell("teller", `trap 'while [ $(grep -c . /events/order) -lt 5 ]; do sleep 0.05; done; tr "\n" " " < /events/order; exit' TERM; while :; do sleep 0.1; done`)
 	teller.RestartPolicy, teller.VolumeMounts = &always, events
 	p.Spec.InitContainers = append([]corev1.Container{teller}, p.Spec.InitContainers...)
@@ -74,7 +75,7 @@ func TestNativeSidecar(t *testing.T) {
 	}
 }
 
-// A Job with a native sidecar completes: the sidecar does not keep it.
+// TestJobWithSidecar checks that a Job with a native sidecar completes.
 func TestJobWithSidecar(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)
@@ -100,7 +101,8 @@ func TestJobWithSidecar(t *testing.T) {
 	})
 }
 
-// A container that fails is restarted, later and later, and tells why.
+// TestRestartBackOff checks that a failed container is restarted with back-off and that its termination message is
+// reported.
 func TestRestartBackOff(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -124,7 +126,8 @@ func TestRestartBackOff(t *testing.T) {
 	}
 }
 
-// All processes of a container end with its first, also those that left its session.
+// TestContainerLeavesNoProcess checks that all processes of a container end with its first process, including
+// detached ones.
 func TestContainerLeavesNoProcess(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -134,8 +137,8 @@ func TestContainerLeavesNoProcess(t *testing.T) {
 		return wantf(strings.Contains(hostProcesses(t), mark), "it does not run")
 	})
 	c.kubectl(t, "-n", ns, "delete", "pod", p.Name)
-	eventually(t, "no child", func(context.Context) error {
-		return wantf(!strings.Contains(hostProcesses(t), mark), "it still runs")
+	eventually(t, "end of the child", func(context.Context) error {
+		return wantf(!strings.Contains(hostProcesses(t), mark), "it is still running")
 	})
 }
 
@@ -148,7 +151,7 @@ func hostProcesses(t *testing.T) string {
 	return out
 }
 
-// An image that stands for nothing is a clear error, unless the Pod says what to run.
+// TestUnknownImage checks that an unknown image results in a clear error, unless the Pod sets a command.
 func TestUnknownImage(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -163,7 +166,7 @@ func TestUnknownImage(t *testing.T) {
 	}
 }
 
-// What the sandbox cannot do it refuses, in words that say so.
+// TestUnsupported checks that unsupported Pod fields are rejected with an event.
 func TestUnsupported(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -186,12 +189,13 @@ func TestUnsupported(t *testing.T) {
 					return nil
 				}
 			}
-			return fmt.Errorf("%d events, none of them says so", len(events.Items))
+			return fmt.Errorf("%d events, none with this message", len(events.Items))
 		})
 	}
 }
 
-// An image without a program brings user, folder and files; the Pod's args and env win over the image's.
+// TestImageMap checks that an image without a program sets user, folder and files, and that args and env of the Pod
+// take precedence over those of the image.
 func TestImageMap(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -214,7 +218,7 @@ func TestImageMap(t *testing.T) {
 	}
 }
 
-// Pods that are asked for together all come up, and go.
+// TestManyPods checks that many Pods can be created and deleted at the same time.
 func TestManyPods(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)

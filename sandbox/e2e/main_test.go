@@ -1,7 +1,8 @@
-// Package e2e tests the sandbox as its users meet it: the built program, kubectl and client-go, real clusters. All
-// tests but those of the program's own life share one lab of two clusters.
+// Package e2e tests the sandbox as users run it: the built program, kubectl and client-go with real clusters. All
+// tests share one lab of two clusters, except tests of startup and shutdown.
 //
-// They need root, or a user who may make user namespaces. SANDBOX_BIN names a program to test instead of building one.
+// The tests require root, or a user who may create user namespaces. SANDBOX_BIN is the path of a program to test
+// instead of a new build.
 package e2e
 
 import (
@@ -13,7 +14,7 @@ import (
 	"testing"
 )
 
-// tests share these, set by TestMain.
+// shared by all tests, set by TestMain
 var (
 	sandboxBin string
 	scratch    string // folder for labs, programs and image maps
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) { os.Exit(run(m)) }
 func run(m *testing.M) int {
 	flag.Parse()
 	if testing.Short() {
-		fmt.Println("short: no clusters")
+		fmt.Println("short: cluster tests are skipped")
 		return 0
 	}
 	var err error
@@ -52,7 +53,7 @@ func run(m *testing.M) int {
 	return m.Run()
 }
 
-// build makes the sandbox, the test program, an image that holds it, and an image map that names both.
+// build builds the sandbox, the test program, an image with it, and an image map for both.
 func build() error {
 	sandboxBin = os.Getenv("SANDBOX_BIN")
 	if sandboxBin == "" {

@@ -12,7 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
-// A Pod of one cluster reaches a Pod of the other by its address, in both families, and is seen under its own address.
+// TestPodsReachEachOtherAcrossClusters checks that a Pod reaches a Pod of the other cluster by its IPv4 and IPv6
+// address, and that its source address is not translated.
 func TestPodsReachEachOtherAcrossClusters(t *testing.T) {
 	var pods []*corev1.Pod
 	for _, c := range shared.clusters {
@@ -26,7 +27,7 @@ func TestPodsReachEachOtherAcrossClusters(t *testing.T) {
 		for f := range 2 {
 			got := c.mustAsk(t, from, "get", "url", podURL(to.Status.PodIPs[f].IP, "peer"))
 			if want := from.Status.PodIPs[f].IP; netip.MustParseAddr(got) != netip.MustParseAddr(want) {
-				t.Errorf("%s is seen as %s, want %s", c.name, got, want)
+				t.Errorf("source address of %s is %s, want %s", c.name, got, want)
 			}
 		}
 	}
@@ -47,8 +48,8 @@ func service(name string, headless bool, selector string) *corev1.Service {
 	return s
 }
 
-// Services of both families spread connections over their Pods, from Pods, from a Pod to itself, and from the node;
-// NodePorts answer.
+// TestServices checks that Services distribute connections over their Pods for both families, from Pods, from a Pod
+// to itself, and from the node, and that NodePorts work.
 func TestServices(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -70,13 +71,13 @@ func TestServices(t *testing.T) {
 			url = "http://[" + ip + "]/"
 		}
 		seen := map[string]bool{}
-		eventually(t, "both Pods to answer at "+url, func(ctx context.Context) error {
+		eventually(t, "responses of both Pods at "+url, func(ctx context.Context) error {
 			got, err := c.ask(ctx, backends[0], "get", "url", url)
 			if err != nil {
 				return err
 			}
 			seen[got] = true
-			return wantf(seen["b1"] && seen["b2"], "only %v answered", seen)
+			return wantf(seen["b1"] && seen["b2"], "only %v responded", seen)
 		})
 	}
 	for _, url := range []string{"http://" + s.Spec.ClusterIP + "/", fmt.Sprintf("http://%s:%d/", c.nodeIP, s.Spec.Ports[0].NodePort)} {
@@ -87,7 +88,7 @@ func TestServices(t *testing.T) {
 	}
 }
 
-// Names of Services, headless Services, their Pods and ports resolve.
+// TestDNS checks names of Services, headless Services, their Pods and ports.
 func TestDNS(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)
@@ -133,11 +134,11 @@ func TestDNS(t *testing.T) {
 		t.Errorf("SRV: got %q, want %q", got, want)
 	}
 	if got, err := c.ask(t.Context(), p, "lookup", "name", "no-such-name.example.com"); err == nil {
-		t.Errorf("a name outside the cluster resolves to %s", got)
+		t.Errorf("an external name resolves to %s", got)
 	}
 }
 
-// A Pod with hostNetwork uses the node's addresses.
+// TestHostNetwork checks that a Pod with hostNetwork uses the node addresses.
 func TestHostNetwork(t *testing.T) {
 	c := shared.clusters[0]
 	p := pod("host", app("app"))

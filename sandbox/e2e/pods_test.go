@@ -12,16 +12,16 @@ import (
 )
 
 const (
-	testImage = "example.com/testapp:v1" // of the image map
-	anyImage  = "example.com/whatever"   // not in the map: a Pod must give a command
+	testImage = "example.com/testapp:v1" // in the image map
+	anyImage  = "example.com/whatever"   // not in the image map: a Pod must set a command
 )
 
-// app is a container that runs the test program, ready when it serves.
+// app returns a container with the test program, which is ready when it serves.
 func app(name string) corev1.Container {
 	return corev1.Container{Name: name, Image: testImage, ReadinessProbe: httpProbe("/healthz")}
 }
 
-// shell is a container that runs a script of the host's shell.
+// shell returns a container that runs a script with the shell of the host.
 func shell(name, script string) corev1.Container {
 	return corev1.Container{Name: name, Image: anyImage, Command: []string{"/bin/sh", "-c", script}}
 }
@@ -57,7 +57,7 @@ func (c *cluster) ready(t *testing.T, ns string, p *corev1.Pod) *corev1.Pod {
 	})
 }
 
-// succeeded creates a Pod that runs once and gives the log of its first container.
+// succeeded creates a Pod, waits for its completion, and returns the log of its first container.
 func (c *cluster) succeeded(t *testing.T, ns string, p *corev1.Pod) string {
 	t.Helper()
 	p.Spec.RestartPolicy = corev1.RestartPolicyNever
@@ -95,7 +95,7 @@ func (c *cluster) logs(t *testing.T, ns, name, container string) string {
 	return string(b)
 }
 
-// ask calls the test program in a Pod through the API server's proxy.
+// ask calls the test program in a Pod through the proxy of the API server.
 func (c *cluster) ask(ctx context.Context, p *corev1.Pod, path string, params ...string) (string, error) {
 	req := c.client.CoreV1().RESTClient().Get().Namespace(p.Namespace).Resource("pods").Name(p.Name +
 		":8080").SubResource("proxy").Suffix(path)

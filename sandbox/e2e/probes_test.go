@@ -15,8 +15,9 @@ func probe(h corev1.ProbeHandler) *corev1.Probe {
 	return &corev1.Probe{ProbeHandler: h, PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 2}
 }
 
-// patient is for probes whose failure restarts a good container: on a busy machine it may take seconds to listen.
-func patient(p *corev1.Probe) *corev1.Probe {
+// withHighThreshold raises the thresholds of probes that would restart a healthy container: on a busy machine it may
+// take seconds to listen.
+func withHighThreshold(p *corev1.Probe) *corev1.Probe {
 	p.FailureThreshold = 60
 	return p
 }
@@ -40,7 +41,8 @@ var handlers = map[string]struct{ good, bad corev1.ProbeHandler }{
 	},
 }
 
-// Each kind of probe lets a good Pod become Ready, and restarts a container whose liveness fails.
+// TestProbes checks that each kind of probe makes a healthy Pod Ready and restarts a container with a failing
+// liveness probe.
 func TestProbes(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -48,15 +50,15 @@ func TestProbes(t *testing.T) {
 		t.Run(kind, func(t *testing.T) {
 			t.Parallel()
 			good := pod("good-"+kind, app("app"))
-			good.Spec.Containers[0].StartupProbe = patient(probe(h.good))
-			good.Spec.Containers[0].LivenessProbe = patient(probe(h.good))
+			good.Spec.Containers[0].StartupProbe = withHighThreshold(probe(h.good))
+			good.Spec.Containers[0].LivenessProbe = withHighThreshold(probe(h.good))
 			good.Spec.Containers[0].ReadinessProbe = probe(h.good)
 			bad := pod("bad-"+kind, app("app"))
 			bad.Spec.Containers[0].LivenessProbe = probe(h.bad)
 			c.create(t, ns, bad)
 			got := c.ready(t, ns, good)
 			if n := got.Status.ContainerStatuses[0].RestartCount; n != 0 {
-				t.Errorf("the good Pod was restarted %d times", n)
+				t.Errorf("the healthy Pod was restarted %d times", n)
 			}
 			c.await(t, ns, bad.Name, func(p *corev1.Pod) bool {
 				return len(p.Status.ContainerStatuses) == 1 && p.Status.ContainerStatuses[0].RestartCount > 0
@@ -65,19 +67,19 @@ func TestProbes(t *testing.T) {
 	}
 }
 
-// A Pod whose readiness begins to fail is taken out of service without a restart.
+// TestReadinessLost checks that a Pod with failing readiness becomes NotReady without a restart.
 func TestReadinessLost(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
 	p := c.ready(t, ns, pod("app", app("app")))
-	c.mustAsk(t, p, "sick")
+	c.mustAsk(t, p, "fail")
 	p = c.await(t, ns, p.Name, func(p *corev1.Pod) bool { return !p.Status.ContainerStatuses[0].Ready })
 	if n := p.Status.ContainerStatuses[0].RestartCount; n != 0 {
 		t.Errorf("restarted %d times", n)
 	}
 }
 
-// An exec probe that hangs is ended by its timeout.
+// TestExecProbeTimeout checks that a hanging exec probe is stopped after its timeout.
 func TestExecProbeTimeout(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)

@@ -8,7 +8,7 @@ import (
 	"k8s.io/utils/ptr"
 )
 
-// What a container may do is what its securityContext says, as in any other runtime.
+// TestSecurityContext checks the securityContext of containers.
 func TestSecurityContext(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -59,7 +59,8 @@ func TestSecurityContext(t *testing.T) {
 	}
 }
 
-// The Pod's groups and sysctls reach its containers; every user may listen on low ports.
+// TestPodSecurityContext checks that groups and sysctls of the Pod apply to its containers, and that every user may
+// listen on low ports.
 func TestPodSecurityContext(t *testing.T) {
 	c := shared.clusters[0]
 	box := shell("box", "id -G; cat /proc/sys/net/ipv4/ip_local_port_range; python3 -c 'import socket; socket.socket().bind((\"\", 80)); print(\"bound\")'")

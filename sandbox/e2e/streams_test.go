@@ -23,7 +23,7 @@ import (
 	utilexec "k8s.io/client-go/util/exec"
 )
 
-// "logs -f" shows lines as they come and ends with the container.
+// TestLogsFollow checks that "logs -f" prints lines immediately and ends with the container.
 func TestLogsFollow(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -41,7 +41,7 @@ func TestLogsFollow(t *testing.T) {
 		for lines.Scan() && lines.Text() != line {
 		}
 		if lines.Text() != line {
-			t.Fatalf("the line %.10q never came: %v", line, lines.Err())
+			t.Fatalf("line %.10q not received: %v", line, lines.Err())
 		}
 	}
 	c.kubectl(t, "-n", ns, "delete", "pod", p.Name, "--wait=false")
@@ -49,13 +49,13 @@ func TestLogsFollow(t *testing.T) {
 	for lines.Scan() {
 		rest = append(rest, lines.Text())
 	}
-	// The kubelet may add that the container is gone.
-	if !slices.Contains(rest, "asked to stop") {
+	// The kubelet may add a line about the deleted container.
+	if !slices.Contains(rest, "stopping") {
 		t.Errorf("after the end: %q", rest)
 	}
 }
 
-// stream runs one stream through the API server and gives what came out.
+// stream opens one stream through the API server and returns its output.
 func (c *cluster) stream(ctx context.Context, p *corev1.Pod, subresource string, options any, in io.Reader,
 	tty bool) (out, errOut string, err error) {
 	codec := scheme.ParameterCodec
@@ -80,7 +80,7 @@ func (c *cluster) stream(ctx context.Context, p *corev1.Pod, subresource string,
 	return o.String(), eo.String(), err
 }
 
-// exec carries all streams, the exit status and a terminal.
+// TestExec checks streams, exit status and terminal of exec.
 func TestExec(t *testing.T) {
 	c := shared.clusters[0]
 	p := c.ready(t, c.namespace(t), pod("app", app("app")))
@@ -105,11 +105,11 @@ func TestExec(t *testing.T) {
 	o = &corev1.PodExecOptions{Command: []string{"/no/such/program"}, Stdout: true}
 	if _, _, err = c.stream(t.Context(), p, "exec", o, nil, false); err == nil ||
 		!strings.Contains(err.Error(), "no such file") {
-		t.Errorf("a program that is not there: %v", err)
+		t.Errorf("missing program: %v", err)
 	}
 }
 
-// attach feeds a container's standard input and shows what it writes.
+// TestAttach checks that attach writes to standard input of a container and prints its output.
 func TestAttach(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -127,7 +127,7 @@ func TestAttach(t *testing.T) {
 	c.await(t, ns, p.Name, func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// port-forward reaches a port of a Pod, also one that listens on the Pod's loopback only.
+// TestPortForward checks a port of a Pod that listens only on the loopback interface.
 func TestPortForward(t *testing.T) {
 	c := shared.clusters[1]
 	box := app("app")
@@ -168,7 +168,7 @@ func TestPortForward(t *testing.T) {
 	}
 }
 
-// The program's own kubectl does what kubectl does, exit status included.
+// TestKubectl checks the kubectl of the sandbox and its exit status.
 func TestKubectl(t *testing.T) {
 	c := shared.clusters[0]
 	p := c.ready(t, c.namespace(t), pod("app", app("app")))
@@ -185,6 +185,6 @@ func TestKubectl(t *testing.T) {
 	}
 	if _, err := shared.run("kubectl", "--", "get", "no-such-thing"); err == nil ||
 		!strings.Contains(err.Error(), "doesn't have a resource type") {
-		t.Errorf("a kind that does not exist: %v", err)
+		t.Errorf("unknown kind: %v", err)
 	}
 }

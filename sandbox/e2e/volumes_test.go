@@ -23,7 +23,7 @@ func volume(name string, s corev1.VolumeSource) corev1.Volume {
 
 func ref(name string) corev1.LocalObjectReference { return corev1.LocalObjectReference{Name: name} }
 
-// Every kind of volume that a mesh uses shows the right files, with the right owner and mode.
+// TestVolumes checks contents, owner and mode of all volume types that meshes use.
 func TestVolumes(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -96,11 +96,11 @@ func TestVolumes(t *testing.T) {
 		t.Error("a ConfigMap volume can be written")
 	}
 	if n := strings.Count(got, "from config"); n != 3 {
-		t.Errorf("the ConfigMap's file was seen %d times, want 3: as folder, projected, subPath", n)
+		t.Errorf("the file of the ConfigMap was found %d times, want 3: as folder, projected, subPath", n)
 	}
 }
 
-// A changed ConfigMap shows in a running Pod.
+// TestConfigMapUpdate checks that a ConfigMap change appears in a running Pod.
 func TestConfigMapUpdate(t *testing.T) {
 	c := shared.clusters[1]
 	ns := c.namespace(t)
@@ -125,8 +125,8 @@ func TestConfigMapUpdate(t *testing.T) {
 	c.await(t, ns, "watch", func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodSucceeded })
 }
 
-// A Pod's token is good for its audience only, and names the Pod; with it the Pod reaches the API server by its
-// Service.
+// TestServiceAccountToken checks that a Pod token is valid only for its audience and identifies the Pod, and that the
+// Pod can use it with the API server.
 func TestServiceAccountToken(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -152,7 +152,7 @@ func TestServiceAccountToken(t *testing.T) {
 		return r
 	}
 	if r := review("somebody-else"); r.Status.Authenticated {
-		t.Error("the token is good for another audience")
+		t.Error("the token is valid for another audience")
 	}
 	r := review("mesh")
 	if name := r.Status.User.Extra["authentication.kubernetes.io/pod-name"]; !r.Status.Authenticated ||
@@ -168,11 +168,12 @@ func TestServiceAccountToken(t *testing.T) {
 	}
 	want := fmt.Sprintf("system:serviceaccount:%s:default", ns)
 	if got.Reason != metav1.StatusReasonForbidden || !strings.Contains(got.Message, want) {
-		t.Errorf("the API server should know %s and refuse it: %+v", want, got)
+		t.Errorf("want the API server to authenticate %s and deny the request: %+v", want, got)
 	}
 }
 
-// A container sees neither the lab's keys nor the host's /tmp, and what it writes stays its own.
+// TestContainersSeeTheirOwnFiles checks that a container has no access to the keys of the lab and to /tmp of the
+// host, and that its changes are not visible to other containers.
 func TestContainersSeeTheirOwnFiles(t *testing.T) {
 	c := shared.clusters[0]
 	ns := c.namespace(t)
@@ -185,13 +186,13 @@ func TestContainersSeeTheirOwnFiles(t *testing.T) {
 	got := c.succeeded(t, ns, p)
 	for _, bad := range []string{"kubeconfig", "logs", "sandbox-e2e", "sda"} {
 		if strings.Contains(got, bad) {
-			t.Errorf("a container sees %q:\n%s", bad, got)
+			t.Errorf("a container has access to %q:\n%s", bad, got)
 		}
 	}
 	if !strings.HasPrefix(got, "mine\nfiles\n") || !strings.Contains(got, "\nfiles\n") {
 		t.Errorf("got:\n%s", got)
 	}
 	eventually(t, "the second container", func(context.Context) error {
-		return wantf(c.logs(t, ns, "files", "second") == "", "the second container sees the first one's files")
+		return wantf(c.logs(t, ns, "files", "second") == "", "files of the first container are visible in the second")
 	})
 }

@@ -28,30 +28,30 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// patience is how long an answer may take. Nothing that a case does takes as long.
-const patience = 20 * time.Second
+// responseTimeout limits a request. All requests of cases take less time.
+const responseTimeout = 20 * time.Second
 
-// Seen is what a client saw.
-type Seen struct {
-	Got
-	// Answer is the HTTP status, or the name of the gRPC status, unless the answer broke off.
-	Answer string
-	// Took is the time from the request to the end of the answer.
-	Took time.Duration
-	// Refused: the connection ended before there was a byte of an answer.
+// Observation is the result of a request on the client side.
+type Observation struct {
+	Received
+	// Status is the HTTP status or the name of the gRPC status, or "broken" if the response ended early.
+	Status string
+	// Duration is the time from the request to the end of the response.
+	Duration time.Duration
+	// Refused is true if the connection was closed before the first byte of a response.
 	Refused bool
 }
 
-// caller sends one line's requests. Requests of HTTP/1.1 and 2 share a connection, as applications do it.
+// caller sends the requests of one line. HTTP/1.1 and HTTP/2 requests share a connection, as in applications.
 type caller struct {
 	line Line
-	// to is the address to dial, dial how.
+	// to is the address that dial connects to.
 	to   netip.AddrPort
 	dial func(ctx context.Context, address string) (net.Conn, error)
 
 	http http.RoundTripper
 	sent int
-	// connections and received count what came of dialing, since the last request began.
+	// connections and received count connections and bytes since the last request was started.
 	connections, received atomic.Int64
 }
 
@@ -60,7 +60,7 @@ func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (ne
 	reach := func(ctx context.Context, _, _ string) (net.Conn, error) { return c.connect(ctx, to.String()) }
 	c.http = &http.Transport{DialContext: reach, DisableCompression: true}
 	if l.Request.Protocol == model.HTTP2 {
-		//nolint:staticcheck // net/http itself cannot say "https" without TLS
+		//nolint:staticcheck // net/http does not support scheme https without TLS
 		c.http = &http2.Transport{
 			AllowHTTP: true, DisableCompression: true,
 			DialTLSContext: func(ctx context.Context, network, address string, _ *tls.Config) (net.Conn, error) {
@@ -77,29 +77,29 @@ func (c *caller) connect(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	c.connections.Add(1)
-	return counted{conn, &c.received}, nil
+	return countingConn{conn, &c.received}, nil
 }
 
-// counted counts the bytes that come.
-type counted struct {
+// countingConn counts received bytes.
+type countingConn struct {
 	net.Conn
 	received *atomic.Int64
 }
 
-func (c counted) Read(b []byte) (int, error) {
+func (c countingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
 	c.received.Add(int64(n))
 	return n, err
 }
 
-// send makes one request. It is refused when there is a connection that ends without a byte.
-func (c *caller) send(ctx context.Context) (Seen, error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+// send makes one request. The result is Refused if a connection is closed without sending a byte.
+func (c *caller) send(ctx context.Context) (Observation, error) {
+	ctx, cancel := context.WithTimeout(ctx, responseTimeout)
 	defer cancel()
 	c.sent++
 	c.connections.Store(0)
 	c.received.Store(0)
-	var seen Seen
+	var seen Observation
 	var err error
 	began := time.Now()
 	switch c.line.Request.Protocol {
@@ -110,9 +110,9 @@ func (c *caller) send(ctx context.Context) (Seen, error) {
 	default:
 		seen, err = c.request(ctx)
 	}
-	seen.Took = time.Since(began)
+	seen.Duration = time.Since(began)
 	if err != nil && ctx.Err() == nil && c.connections.Load() > 0 && c.received.Load() == 0 {
-		return Seen{Refused: true}, nil
+		return Observation{Refused: true}, nil
 	}
 	return seen, err
 }
@@ -121,20 +121,20 @@ func (c *caller) id() string { return fmt.Sprintf("%d-%d", c.line.Number, c.sent
 
 func (c *caller) script() string {
 	var words []string
-	for _, a := range c.line.Answers {
+	for _, a := range c.line.Responses {
 		words = append(words, a.String())
 	}
 	return strings.Join(words, " ")
 }
 
-func (c *caller) request(ctx context.Context) (Seen, error) {
+func (c *caller) request(ctx context.Context) (Observation, error) {
 	r := c.line.Request
 	path, query, _ := strings.Cut(r.Path, "?")
 	u := &url.URL{
 		Scheme: r.Scheme, Host: c.to.String(), Path: path, RawQuery: query, ForceQuery: strings.HasSuffix(r.Path, "?"),
 	}
 	if !strings.HasPrefix(path, "//") {
-		u.Opaque = path // as it stands, however odd
+		u.Opaque = path // unchanged, even if it is not a valid path
 	}
 	request := (&http.Request{Method: r.Method, URL: u, Host: r.Host, Header: http.Header{}}).WithContext(ctx)
 	for _, h := range r.Headers {
@@ -144,24 +144,24 @@ func (c *caller) request(ctx context.Context) (Seen, error) {
 	request.Header.Set(scriptHeader, c.script())
 	response, err := c.http.RoundTrip(request)
 	if err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
 	defer response.Body.Close()
-	seen := Seen{Answer: strconv.Itoa(response.StatusCode)}
+	seen := Observation{Status: strconv.Itoa(response.StatusCode)}
 	if _, err := io.Copy(io.Discard, response.Body); ctx.Err() != nil {
-		return Seen{}, err
+		return Observation{}, err
 	} else if err != nil {
-		seen.Answer = broken
+		seen.Status = broken
 	}
-	return seen, decodeGot(response.Header.Get(gotHeader), &seen.Got)
+	return seen, decodeReceived(response.Header.Get(receivedHeader), &seen.Received)
 }
 
-func (c *caller) call(ctx context.Context) (Seen, error) {
+func (c *caller) call(ctx context.Context) (Observation, error) {
 	r := c.line.Request
 	conn, err := grpc.NewClient("passthrough:///"+c.to.String(), grpc.WithAuthority(r.Host), grpc.WithDisableRetry(),
 		grpc.WithTransportCredentials(insecure.NewCredentials()), grpc.WithContextDialer(c.connect))
 	if err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
 	defer conn.Close()
 	for _, h := range r.Headers {
@@ -170,9 +170,9 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 	ctx = metadata.AppendToOutgoingContext(ctx, idHeader, c.id(), scriptHeader, c.script())
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, r.Path)
 	if err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
-	_ = stream.SendMsg(&emptypb.Empty{}) // what comes back says what is wrong
+	_ = stream.SendMsg(&emptypb.Empty{}) // RecvMsg returns the error
 	_ = stream.CloseSend()
 	for err == nil {
 		err = stream.RecvMsg(&emptypb.Empty{})
@@ -180,67 +180,67 @@ func (c *caller) call(ctx context.Context) (Seen, error) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	seen := Seen{Answer: "ok"}
+	seen := Observation{Status: "ok"}
 	if s, _ := status.FromError(err); err != nil {
-		seen.Answer = fmt.Sprintf("%s (%s)", s.Code(), s.Message())
+		seen.Status = fmt.Sprintf("%s (%s)", s.Code(), s.Message())
 		for name, code := range grpcCodes {
 			if uint32(code) == uint32(s.Code()) {
-				seen.Answer = name
+				seen.Status = name
 			}
 		}
 		if c.received.Load() == 0 {
-			return Seen{}, err
+			return Observation{}, err
 		}
 	}
-	got := stream.Trailer().Get(gotHeader)
-	if header, _ := stream.Header(); len(got) == 0 && len(header.Get(gotHeader)) > 0 {
-		got, seen.Answer = header.Get(gotHeader), broken // the server did not come to its end
+	got := stream.Trailer().Get(receivedHeader)
+	if header, _ := stream.Header(); len(got) == 0 && len(header.Get(receivedHeader)) > 0 {
+		got, seen.Status = header.Get(receivedHeader), broken // the server did not send trailers
 	}
 	if len(got) == 0 {
 		return seen, nil
 	}
-	return seen, decodeGot(got[0], &seen.Got)
+	return seen, decodeReceived(got[0], &seen.Received)
 }
 
-// stream waits for the server to speak, then says how it wants to be answered.
-func (c *caller) stream(ctx context.Context) (Seen, error) {
+// stream waits for the greeting of the server, then sends the response script.
+func (c *caller) stream(ctx context.Context) (Observation, error) {
 	conn, err := c.connect(ctx, c.to.String())
 	if err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
 	defer conn.Close()
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return Seen{}, err
+	if err := conn.SetDeadline(time.Now().Add(responseTimeout)); err != nil {
+		return Observation{}, err
 	}
 	if name := c.line.Request.ServerName; name != "" {
-		// whoever answers, it says who it is
+		// The greeting identifies the server.
 		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 	}
 	server := bufio.NewReader(conn)
 	greeting, err := server.ReadString('\n')
 	if err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
-	seen := Seen{Answer: broken}
-	if err := decodeGot(greeting, &seen.Got); err != nil {
-		return Seen{}, err
+	seen := Observation{Status: broken}
+	if err := decodeReceived(greeting, &seen.Received); err != nil {
+		return Observation{}, err
 	}
 	if _, err := io.WriteString(conn, c.script()+"\n"); err != nil {
-		return Seen{}, err
+		return Observation{}, err
 	}
 	text, err := io.ReadAll(server)
 	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return Seen{}, err
+		return Observation{}, err
 	}
-	if strings.TrimSpace(string(text)) == whole {
-		seen.Answer = whole
+	if strings.TrimSpace(string(text)) == complete {
+		seen.Status = complete
 	}
 	return seen, nil
 }
 
-func decodeGot(text string, into *Got) error {
+func decodeReceived(text string, into *Received) error {
 	if text == "" {
-		return nil // the answer is the sidecar's own
+		return nil // local response of the sidecar
 	}
 	return json.Unmarshal([]byte(text), into)
 }

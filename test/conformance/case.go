@@ -19,11 +19,11 @@ import (
 
 // Case is a file of test/cases.
 type Case struct {
-	// Name is the file's, without folder and ending.
+	// Name is the file name without folder and extension.
 	Name    string
 	Objects []client.Object
 	Lines   []Line
-	// Shown are the workloads whose rendering the case shows, and the names of the resources; none means all of them.
+	// Shown maps the workloads whose configuration the case includes to resource names; no names means all resources.
 	Shown map[string][]string
 
 	path    string
@@ -73,7 +73,7 @@ func (c *Case) section(name string) []byte {
 	return nil
 }
 
-// Write puts generated sections in place of those that the file has, behind what was written by hand.
+// Write replaces the generated sections of the file and keeps the hand-written ones.
 func (c *Case) Write(generated []txtar.File) error {
 	c.archive.Files = slices.DeleteFunc(c.archive.Files, func(f txtar.File) bool {
 		return f.Name != objectsSection && f.Name != requestsSection
@@ -82,7 +82,7 @@ func (c *Case) Write(generated []txtar.File) error {
 	return os.WriteFile(c.path, txtar.Format(c.archive), 0o644)
 }
 
-// Generated are the sections of the file that are not written by hand.
+// Generated returns the generated sections of the file.
 func (c *Case) Generated() []txtar.File {
 	var out []txtar.File
 	for _, f := range c.archive.Files {
@@ -93,7 +93,7 @@ func (c *Case) Generated() []txtar.File {
 	return out
 }
 
-// decode takes the documents of a YAML stream, which must be objects of known kinds without unknown fields.
+// decode parses a YAML stream of objects of known kinds and rejects unknown fields.
 func decode(text []byte) ([]client.Object, error) {
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {
@@ -107,7 +107,7 @@ func decode(text []byte) ([]client.Object, error) {
 		if len(bytes.TrimSpace(doc)) == 0 {
 			continue
 		}
-		// the comment keeps flow style from passing for JSON
+		// the comment prevents the decoder from detecting flow style as JSON
 		object, _, err := decoder.Decode(append([]byte("#\n"), doc...), nil, nil)
 		if err != nil {
 			return nil, fmt.Errorf("%w in\n%s", err, doc)

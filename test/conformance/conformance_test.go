@@ -41,11 +41,12 @@ func cases(t *testing.T) []*Case {
 	return all
 }
 
-// TestMeaning: the objects mean the model, the findings and the sidecar's configuration that the file shows.
-func TestMeaning(t *testing.T) {
+// TestTranslation checks that the objects translate to the model, the findings and the sidecar configuration in the
+// file.
+func TestTranslation(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			sections, err := c.Sections(c.Mean())
+			sections, err := c.Sections(c.Translate())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -57,11 +58,12 @@ func TestMeaning(t *testing.T) {
 			}
 			have := c.Generated()
 			if len(have) != len(sections) {
-				t.Fatalf("the file has %d generated sections, want %d; -update writes them", len(have), len(sections))
+				t.Fatalf("the file has %d generated sections, want %d; update it with -update", len(have),
+					len(sections))
 			}
 			for i, want := range sections {
 				if have[i].Name != want.Name || !bytes.Equal(have[i].Data, want.Data) {
-					t.Errorf("%s (-file +now; -update writes it):\n%s", want.Name,
+					t.Errorf("%s (-file +generated; update with -update):\n%s", want.Name,
 						cmp.Diff(string(have[i].Data), string(want.Data)))
 				}
 			}
@@ -69,13 +71,13 @@ func TestMeaning(t *testing.T) {
 	}
 }
 
-// TestInterpreter: the interpreter decides as the file says.
+// TestInterpreter checks that the interpreter decides as the file specifies.
 func TestInterpreter(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m := c.Mean()
+			m := c.Translate()
 			if len(c.Lines) == 0 && len(m.Findings) == 0 {
-				t.Error("the case has neither requests nor findings: it shows nothing")
+				t.Error("the case has neither requests nor findings")
 			}
 			for _, l := range c.Lines {
 				view, err := m.View(l.Workload)
@@ -90,13 +92,13 @@ func TestInterpreter(t *testing.T) {
 	}
 }
 
-// TestRendering: whatever the driver renders is valid by Envoy's own rules, and equal in every run.
+// TestRendering checks that the rendered resources pass Envoy's validation and are deterministic.
 func TestRendering(t *testing.T) {
 	for _, c := range cases(t) {
 		t.Run(c.Name, func(t *testing.T) {
-			m, again := c.Mean(), c.Mean()
+			m, again := c.Translate(), c.Translate()
 			if diff := cmp.Diff(m.Rendered, again.Rendered); diff != "" {
-				t.Errorf("rendered twice:\n%s", diff)
+				t.Errorf("rendering is not deterministic:\n%s", diff)
 			}
 			for key, resources := range m.Rendered {
 				for _, r := range resources {
@@ -115,10 +117,10 @@ func TestRendering(t *testing.T) {
 	}
 }
 
-// TestEnvoy: the real Envoy does what the interpreter decides.
+// TestEnvoy checks that Envoy behaves as the interpreter decides.
 func TestEnvoy(t *testing.T) {
 	if os.Geteuid() != 0 {
-		t.Skip("making pods needs root")
+		t.Skip("creating namespaces requires root")
 	}
 	binary, err := FindEnvoy("../..")
 	if err != nil && os.Getenv("CI") != "" {
@@ -129,13 +131,13 @@ func TestEnvoy(t *testing.T) {
 	if binary, err = filepath.Abs(binary); err != nil {
 		t.Fatal(err)
 	}
-	turns := make(chan struct{}, 2)
+	slots := make(chan struct{}, 2)
 	for _, c := range cases(t) {
 		for _, workload := range c.Workloads() {
 			t.Run(c.Name+"/"+workload, func(t *testing.T) {
 				t.Parallel()
-				turns <- struct{}{}
-				defer func() { <-turns }()
+				slots <- struct{}{}
+				defer func() { <-slots }()
 				wrong, err := Observe(t.Context(), c, workload, binary)
 				if err != nil {
 					t.Fatal(err)

@@ -8,7 +8,7 @@
 //	requests.txt  → interpreter          → the decisions after each "=>"
 //	              → the real Envoy       → the same decisions, observed from outside
 //
-// The last part runs in a pod of its own (network, mount and process namespaces): packets are captured as in
+// The last part runs in a separate pod (network, mount and process namespaces): packets are captured as in
 // Kubernetes, Envoy runs as the sidecar's user with the configuration that the driver rendered, delivered by the
 // discovery server. A second network namespace is the external network, which responds on every address of
 // 198.18.0.0/15.
@@ -20,13 +20,13 @@
 // "from" is a request that the workload sends, "into" a request that the workload receives. In place of GET there may
 // be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host of the URL; a header
 // "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the destination to the
-// first, second, ... try: a status, a broken connection, or 200 after some time; the last one is repeated for further
-// tries. "200+1s+2s" is an answer that begins at once and has a piece a second later, and its last one two seconds
-// after that; "1s+2s" begins late, too. A "tcp" server greets the client at once, whatever the answer is.
+// first, second, ... try: a status, a broken connection, or 200 after a delay; the last one is repeated for further
+// tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
+// part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
-// Behind "=>" come, separated by semicolons: destinations and their weights, "application", "passed" (to where it was
-// going), "404" and "400" (the sidecar's own; UNIMPLEMENTED and INTERNAL for gRPC) or "refused" (closed without a
-// byte); "as /path" and "host name" if the request leaves with others; and what else the case is about: "route name",
-// "3 tries", "answer 200", "timeout 2s", "idle 1m0s". An answer is a status, or "broken" if it began and broke off;
-// that of a "tcp" server is "whole" or "broken". It may take longer than it must, but never less.
+// After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to
+// the original destination), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC) or "refused"
+// (closed without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name",
+// "3 tries", "response 200", "timeout 2s", "idle 1m0s". A response is a status, or "broken" if it ends early; for a
+// "tcp" server it is "complete" or "broken". A response may take longer than specified, but never less.
 package conformance

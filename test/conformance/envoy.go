@@ -27,10 +27,10 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// startTime bounds how long Envoy may take until it serves.
-const startTime = 30 * time.Second
+// startTimeout limits the time until Envoy is ready.
+const startTimeout = 30 * time.Second
 
-// FindEnvoy looks for the binary on PATH, in $ANYMESH_BIN and in the repository's folder bin.
+// FindEnvoy searches for the binary on PATH, in $ANYMESH_BIN and in the folder bin of the repository.
 func FindEnvoy(repository string) (string, error) {
 	if path, err := exec.LookPath("envoy"); err == nil {
 		return path, nil
@@ -40,13 +40,13 @@ func FindEnvoy(repository string) (string, error) {
 			return filepath.Join(dir, "envoy"), nil
 		}
 	}
-	return "", errors.New("there is no Envoy on PATH, in $ANYMESH_BIN or in bin; `make envoy` fetches it")
+	return "", errors.New("no Envoy on PATH, in $ANYMESH_BIN or in bin; fetch it with `make envoy`")
 }
 
-// discovery serves one workload's resources, and hears what Envoy refuses.
+// discovery serves the resources of one workload and records NACKs.
 type discovery struct {
-	mu       sync.Mutex
-	refusals []string
+	mu         sync.Mutex
+	rejections []string
 }
 
 // Acked implements xds.Observer.
@@ -59,16 +59,16 @@ func (d *discovery) Disconnected(string, string) {}
 func (d *discovery) Nacked(_, _, typeURL string, names []string, message string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.refusals = append(d.refusals, fmt.Sprintf("Envoy refuses %s %s: %s", typeURL, strings.Join(names, ", "), message))
+	d.rejections = append(d.rejections, fmt.Sprintf("Envoy rejects %s %s: %s", typeURL, strings.Join(names, ", "), message))
 }
 
-func (d *discovery) refused() []string {
+func (d *discovery) rejected() []string {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	return d.refusals
+	return d.rejections
 }
 
-// serve publishes resources as the control plane does, but without TLS: who asks is who it says it is.
+// serve publishes resources as the control plane does, but without TLS: clients are not authenticated.
 func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.Resource) (port uint32, err error) {
 	var encoded []*xds.Resource
 	for _, r := range resources {
@@ -94,7 +94,7 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	return uint32(l.Addr().(*net.TCPAddr).Port), nil
 }
 
-// start runs Envoy as the driver wants it run, and comes back when it serves.
+// start runs Envoy with the command and files of the driver, and returns when it is ready.
 func start(ctx context.Context, binary, dir string, w model.Workload,
 	resources []sidecar.Resource) (*discovery, error) {
 	node := w.NodeID
@@ -134,12 +134,12 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 	go func() { ended <- cmd.Wait() }()
 	if err := ready(ctx, spec.ReadyURL, ended, d); err != nil {
 		_ = cmd.Cancel()
-		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.refused(), "\n"))
+		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.rejected(), "\n"))
 	}
 	return d, nil
 }
 
-// bootstrap is the driver's, but the control plane is on a port of this host, without TLS.
+// bootstrap changes the bootstrap of the driver: the control plane listens on a local port without TLS.
 func bootstrap(text []byte, dir string, port uint32) ([]byte, error) {
 	text = bytes.ReplaceAll(text, []byte(sidecar.CertificatesDir), []byte(dir))
 	var b bootstrapv3.Bootstrap
@@ -160,9 +160,9 @@ func bootstrap(text []byte, dir string, port uint32) ([]byte, error) {
 	return protojson.Marshal(&b)
 }
 
-// ready waits until Envoy has its configuration.
+// ready waits until Envoy has received its configuration.
 func ready(ctx context.Context, url string, ended <-chan error, d *discovery) error {
-	ctx, cancel := context.WithTimeout(ctx, startTime)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
@@ -175,12 +175,12 @@ func ready(ctx context.Context, url string, ended <-chan error, d *discovery) er
 				return nil
 			}
 		}
-		if len(d.refused()) > 0 {
-			return errors.New("it refuses its configuration")
+		if len(d.rejected()) > 0 {
+			return errors.New("Envoy rejects its configuration")
 		}
 		select {
 		case err := <-ended:
-			return fmt.Errorf("it ended: %w", err)
+			return fmt.Errorf("process exited: %w", err)
 		case <-ctx.Done():
 			return fmt.Errorf("not ready: %w", ctx.Err())
 		case <-tick.C:

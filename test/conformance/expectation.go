@@ -15,20 +15,20 @@ type Expectation map[string]string
 
 // Kinds of facts.
 const (
-	target  = "target" // destinations with weights, or one of the outcomes below
-	as      = "as"     // the path it leaves with
-	host    = "host"   // the host it leaves with
-	route   = "route"
-	tries   = "tries"
-	replied = "answer"
-	timeout = "timeout"
-	idle    = "idle"
+	target         = "target" // destinations with weights, or one of the outcomes below
+	forwardedPath  = "path"   // the path of the forwarded request
+	host           = "host"   // the host of the forwarded request
+	route          = "route"
+	tries          = "tries"
+	responseStatus = "response"
+	timeout        = "timeout"
+	idle           = "idle"
 )
 
 // Outcomes other than destinations.
 const (
 	application = "application"
-	passed      = "passed"
+	passthrough = "passthrough"
 	notFound    = "404"
 	refused     = "refused"
 	denied      = "403"
@@ -41,12 +41,13 @@ func parseExpectation(text string) (Expectation, error) {
 	for _, part := range parts[1:] {
 		words := strings.Fields(part)
 		switch {
-		case len(words) == 2 && slices.Contains([]string{as, host, route, replied, timeout, idle}, words[0]):
+		case len(words) == 2 &&
+			slices.Contains([]string{forwardedPath, host, route, responseStatus, timeout, idle}, words[0]):
 			e[words[0]] = words[1]
 		case len(words) == 2 && (words[1] == "tries" || words[1] == "try"):
 			e[tries] = words[0]
 		default:
-			return nil, fmt.Errorf("%q is nothing that can be expected", part)
+			return nil, fmt.Errorf("unknown expectation %q", part)
 		}
 	}
 	return e, nil
@@ -67,7 +68,7 @@ func (l Line) expect(d model.Decision) Expectation {
 		return e
 	}
 	if d.Request.Path != l.Request.Path {
-		e[as] = d.Request.Path
+		e[forwardedPath] = d.Request.Path
 	}
 	if d.Request.Host != l.Request.Host {
 		e[host] = d.Request.Host
@@ -75,7 +76,7 @@ func (l Line) expect(d model.Decision) Expectation {
 	e[timeout] = time.Duration(d.Timeouts.Request).String()
 	e[idle] = time.Duration(d.Timeouts.Idle).String()
 	end := predict(d, l)
-	e[tries], e[replied] = strconv.Itoa(end.tries), end.status
+	e[tries], e[responseStatus] = strconv.Itoa(end.tries), end.status
 	return e
 }
 
@@ -84,7 +85,7 @@ func outcome(d model.Decision) string {
 	case model.ToApplication:
 		return application
 	case model.PassedThrough:
-		return passed
+		return passthrough
 	case model.NotFound:
 		return notFound
 	case model.Refused:
@@ -104,16 +105,17 @@ func outcome(d model.Decision) string {
 	return strings.Join(targets, ", ")
 }
 
-// Check compares what is written with what the interpreter says. Where it goes and with what host and path always
-// counts; everything else only if it is written.
+// Check compares the expectation with the decision of the interpreter. Target, path and host are always compared,
+// other facts only if the case states them.
 func (l Line) Check(v *model.View) []string {
 	have := l.expect(l.decide(v))
-	var wrong []string
-	for _, kind := range []string{target, as, host, route, tries, replied, timeout, idle} {
+	var differences []string
+	for _, kind := range []string{target, forwardedPath, host, route, tries, responseStatus, timeout, idle} {
 		want, written := l.Want[kind]
-		if must := kind == target || kind == as || kind == host; (must || written) && have[kind] != want {
-			wrong = append(wrong, fmt.Sprintf("the interpreter says %s %q, the case %q", kind, have[kind], want))
+		if must := kind == target || kind == forwardedPath || kind == host; (must || written) && have[kind] != want {
+			differences = append(differences,
+				fmt.Sprintf("%s: the interpreter decides %q, the case expects %q", kind, have[kind], want))
 		}
 	}
-	return wrong
+	return differences
 }

@@ -14,17 +14,17 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Environment variables that tell a program that it is to be a pod.
+// Environment variables that make the program run as a pod.
 const (
-	envCase     = "ANYMESH_SEAM_CASE"
-	envWorkload = "ANYMESH_SEAM_WORKLOAD"
-	envBinary   = "ANYMESH_SEAM_ENVOY"
+	envCase     = "ANYMESH_CONFORMANCE_CASE"
+	envWorkload = "ANYMESH_CONFORMANCE_WORKLOAD"
+	envBinary   = "ANYMESH_CONFORMANCE_ENVOY"
 )
 
-// Observe has a workload's lines of a case sent through the real Envoy, in a pod of its own, and gives what is wrong.
-// The running program is started again for it, so its main function must begin with Inside. It needs root.
+// Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
+// starts the current program again, so its main function must first call Inside. It requires root.
 func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
-	runtime.LockOSThread() // the pod ends with the thread that made it
+	runtime.LockOSThread() // the namespaces end with the thread that created them
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
 	cmd.Env = append(os.Environ(), envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
@@ -32,21 +32,21 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	var trouble strings.Builder
-	cmd.Stderr = &trouble
+	var errorOutput strings.Builder
+	cmd.Stderr = &errorOutput
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, trouble.String())
+		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, errorOutput.String())
 	}
-	var wrong []string
+	var differences []string
 	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
-		wrong = append(wrong, s.Text())
+		differences = append(differences, s.Text())
 	}
-	return wrong, nil
+	return differences, nil
 }
 
-// Inside is a pod, if this program was started to be one; then it does not come back. It writes what is wrong, a line
-// for each.
+// Inside runs the requests and exits if Observe started this program; otherwise it returns. It writes each difference
+// as a line.
 func Inside() {
 	if os.Getenv(envCase) == "" {
 		return
@@ -66,7 +66,7 @@ func inside(out io.Writer) error {
 		return err
 	}
 	workload := os.Getenv(envWorkload)
-	m := c.Mean()
+	m := c.Translate()
 	view, err := m.View(workload)
 	if err != nil {
 		return err
@@ -77,7 +77,7 @@ func inside(out io.Writer) error {
 			own = append(own, l)
 		}
 	}
-	dir, err := os.MkdirTemp("", "seam-")
+	dir, err := os.MkdirTemp("", "conformance-")
 	if err != nil {
 		return err
 	}
@@ -87,12 +87,12 @@ func inside(out io.Writer) error {
 		return err
 	}
 	for _, l := range own {
-		for _, wrong := range p.observe(ctx, l) {
-			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(wrong, "\n", " "))
+		for _, difference := range p.observe(ctx, l) {
+			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
 		}
 	}
-	for _, refusal := range d.refused() {
-		fmt.Fprintln(out, strings.ReplaceAll(refusal, "\n", " "))
+	for _, rejection := range d.rejected() {
+		fmt.Fprintln(out, strings.ReplaceAll(rejection, "\n", " "))
 	}
 	return nil
 }

@@ -11,34 +11,34 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Line is a request of a case, and what is to become of it.
+// Line is a request of a case with its expected result.
 type Line struct {
-	// Number is that of the line in requests.txt, from 1.
+	// Number is the line number in requests.txt, from 1.
 	Number int
-	// Into tells a request that arrives at the workload from one that its application makes.
+	// Into is true for inbound requests and false for outbound requests of the application.
 	Into     bool
 	Workload string
-	// Request is what the application does. Its address is that of the world outside by which the host is known there.
+	// Request is the request. Its address is the external address of the host.
 	Request model.Request
-	// Answers is what the destination does on each try.
-	Answers []Answer
-	// Want is what is written behind "=>".
+	// Responses are the responses of the destination to each try.
+	Responses []Response
+	// Want is the expectation after "=>".
 	Want Expectation
 }
 
-// Answer is what a destination does on one try.
-type Answer struct {
-	// Status is an HTTP status or the name of a gRPC status, which comes after a while.
+// Response is the response of a destination to one try.
+type Response struct {
+	// Status is an HTTP status or the name of a gRPC status. It is sent after the delay After.
 	Status string
 	After  time.Duration
-	// Reset breaks the connection instead.
+	// Reset closes the connection instead of responding.
 	Reset bool
-	// Pauses come behind the status, a piece of the answer after each of them; the last piece ends it.
+	// Pauses are the delays before each part of the body.
 	Pauses []time.Duration
 }
 
-// String writes an answer as a case does.
-func (a Answer) String() string {
+// String returns the response in the syntax of cases.
+func (a Response) String() string {
 	var words []string
 	switch {
 	case a.Reset:
@@ -54,16 +54,16 @@ func (a Answer) String() string {
 	return strings.Join(words, "+")
 }
 
-// timed tells whether an answer takes time.
-func (a Answer) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
+// timed reports whether the response has a delay.
+func (a Response) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
 
-// dialed is the network that hosts are found in: the world outside answers for all of it (RFC 2544's test network).
-var dialed = netip.MustParsePrefix("198.18.0.0/15")
+// hostNetwork contains the external addresses of all hosts (test network of RFC 2544).
+var hostNetwork = netip.MustParsePrefix("198.18.0.0/15")
 
 func parseLines(text string) ([]Line, error) {
 	var out []Line
 	hosts := map[string]netip.Addr{}
-	next := dialed.Addr()
+	next := hostNetwork.Addr()
 	number := 0
 	for text := range strings.Lines(text) {
 		number++
@@ -99,7 +99,7 @@ func parseLine(text string) (Line, string, error) {
 	if rest, answers, scripted := strings.Cut(rest, " ("); scripted {
 		request = rest
 		var err error
-		if l.Answers, err = parseAnswers(strings.TrimSuffix(answers, ")")); err != nil {
+		if l.Responses, err = parseResponses(strings.TrimSuffix(answers, ")")); err != nil {
 			return Line{}, "", err
 		}
 	} else {
@@ -113,7 +113,7 @@ func parseLine(text string) (Line, string, error) {
 	return l, host, err
 }
 
-// parseRequest takes protocol, method, URL and headers, and returns the host to dial.
+// parseRequest parses protocol, method, URL and headers, and returns the host to dial.
 func (l *Line) parseRequest(words []string) (host string, err error) {
 	r := &l.Request
 	r.Protocol = model.HTTP
@@ -153,7 +153,7 @@ func (l *Line) parseRequest(words []string) (host string, err error) {
 	for _, word := range words[1:] {
 		name, value, ok := strings.Cut(word, ":")
 		if !ok {
-			return "", fmt.Errorf("%q is no header", word)
+			return "", fmt.Errorf("%q is not a header", word)
 		}
 		if name == "Host" {
 			r.Host = value
@@ -164,10 +164,10 @@ func (l *Line) parseRequest(words []string) (host string, err error) {
 	return host, nil
 }
 
-func parseAnswers(text string) ([]Answer, error) {
-	var out []Answer
+func parseResponses(text string) ([]Response, error) {
+	var out []Response
 	for _, word := range strings.Fields(text) {
-		var a Answer
+		var a Response
 		word, pauses, goesOn := strings.Cut(word, "+")
 		after, err := time.ParseDuration(word)
 		_, isNumber := strconv.Atoi(word)
@@ -179,13 +179,13 @@ func parseAnswers(text string) ([]Answer, error) {
 		case err == nil:
 			a.After = after
 		default:
-			return nil, fmt.Errorf("(%s): %q is no status, no duration and not \"reset\"", text, word)
+			return nil, fmt.Errorf("(%s): %q is not a status, a duration or \"reset\"", text, word)
 		}
 		if goesOn {
 			for pause := range strings.SplitSeq(pauses, "+") {
 				d, err := time.ParseDuration(pause)
 				if err != nil {
-					return nil, fmt.Errorf("(%s): %q is no duration", text, pause)
+					return nil, fmt.Errorf("(%s): %q is not a duration", text, pause)
 				}
 				a.Pauses = append(a.Pauses, d)
 			}
@@ -195,22 +195,22 @@ func parseAnswers(text string) ([]Answer, error) {
 	return out, nil
 }
 
-// answer is what happens on a try, counted from 1. Without a script every try succeeds.
-func answer(script []Answer, try int, p model.Protocol) Answer {
-	var a Answer
+// responseOf returns the response to a try, counted from 1. Without a script, every try succeeds.
+func responseOf(script []Response, try int, p model.Protocol) Response {
+	var a Response
 	if len(script) > 0 {
 		a = script[min(try, len(script))-1]
 	}
-	a.Status = cmp.Or(a.Status, good(p))
+	a.Status = cmp.Or(a.Status, successStatus(p))
 	return a
 }
 
-func good(p model.Protocol) string {
+func successStatus(p model.Protocol) string {
 	switch p {
 	case model.GRPC:
 		return "ok"
 	case model.TCP:
-		return whole
+		return complete
 	}
 	return "200"
 }

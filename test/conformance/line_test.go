@@ -13,7 +13,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func TestLine(t *testing.T) {
+func TestParseLines(t *testing.T) {
 	first := netip.MustParseAddr("198.18.0.1")
 	http := func(r model.Request) model.Request {
 		r.Port, r.Address, r.Protocol, r.Scheme = 8080, first, model.HTTP, "http"
@@ -27,15 +27,17 @@ func TestLine(t *testing.T) {
 				Headers: []model.Header{{Name: "a", Value: "1"}, {Name: "A", Value: "2"}},
 			}),
 		},
-		"into front: PUT http://color:8080/ Host:other => application; as /x; 2 tries; answer 503 # why": {
-			Into: true, Workload: "front", Want: Expectation{target: application, as: "/x", tries: "2", replied: "503"},
+		"into front: PUT http://color:8080/ Host:other => application; path /x; 2 tries; response 503 # why": {
+			Into: true, Workload: "front",
+			Want:    Expectation{target: application, forwardedPath: "/x", tries: "2", responseStatus: "503"},
 			Request: http(model.Request{Host: "other", Method: "PUT", Path: "/"}),
 		},
 		"from front: GET http://color:8080/ (503 reset 2s 1s+20ms 200+1s+2s) => red": {
 			Workload: "front", Want: Expectation{target: "red"},
 			Request: http(model.Request{Host: "color:8080", Method: "GET", Path: "/"}),
-			Answers: []Answer{
-				{Status: "503"}, {Reset: true}, {After: 2 * time.Second}, {After: time.Second, Pauses: []time.Duration{20 * time.Millisecond}},
+			Responses: []Response{
+				{Status: "503"}, {Reset: true}, {After: 2 * time.Second},
+				{After: time.Second, Pauses: []time.Duration{20 * time.Millisecond}},
 				{Status: "200", Pauses: []time.Duration{time.Second, 2 * time.Second}},
 			},
 		},
@@ -52,44 +54,48 @@ func TestLine(t *testing.T) {
 				Port: 8080, Address: first, Protocol: model.GRPC, Host: "color:8080", Method: "POST", Path: "/a.B/C",
 				Scheme: "http",
 			},
-			Answers: []Answer{{Status: "unavailable"}, {Status: "ok"}},
+			Responses: []Response{{Status: "unavailable"}, {Status: "ok"}},
 		},
 		"from front: tcp db:5432 => refused": {
 			Workload: "front", Want: Expectation{target: refused},
 			Request: model.Request{Port: 5432, Address: first, Protocol: model.TCP},
 		},
-		"from front: tls api.example.com:443 => passed": {
-			Workload: "front", Want: Expectation{target: passed},
+		"from front: tls api.example.com:443 => passthrough": {
+			Workload: "front", Want: Expectation{target: passthrough},
 			Request: model.Request{Port: 443, Address: first, Protocol: model.TCP, ServerName: "api.example.com"},
 		},
-		"from front: tcp 198.18.7.7:22 => passed": {
-			Workload: "front", Want: Expectation{target: passed},
+		"from front: tcp 198.18.7.7:22 => passthrough": {
+			Workload: "front", Want: Expectation{target: passthrough},
 			Request: model.Request{Port: 22, Address: netip.MustParseAddr("198.18.7.7"), Protocol: model.TCP},
 		},
 	} {
-		want.Number = 2
-		have, err := parseLines("# a remark\n" + text + "\n")
-		if err != nil {
-			t.Errorf("%s: %v", text, err)
-			continue
-		}
-		if diff := cmp.Diff([]Line{want}, have, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
-			t.Errorf("%s (-want +have):\n%s", text, diff)
-		}
+		t.Run(text, func(t *testing.T) {
+			want.Number = 2
+			have, err := parseLines("# comment\n" + text + "\n")
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			if diff := cmp.Diff([]Line{want}, have, cmpopts.EquateComparable(netip.Addr{})); diff != "" {
+				t.Errorf("(-want +have):\n%s", diff)
+			}
+		})
 	}
 }
 
-func TestLineThatIsNone(t *testing.T) {
+func TestParseInvalidLines(t *testing.T) {
 	for _, text := range []string{
-		"from front GET http://a:80/ => x", "to front: GET http://a:80/ => x", "from front: GET http://a:80/", "from front: GET => x",
-		"from front: GET http://a:port/ => x", "from front: GET http://a:80/ header => x", "from front: GET http://a:80/ (soon) => x",
+		"from front GET http://a:80/ => x", "to front: GET http://a:80/ => x", "from front: GET http://a:80/",
+		"from front: GET => x",
+		"from front: GET http://a:port/ => x", "from front: GET http://a:80/ header => x",
+		"from front: GET http://a:80/ (soon) => x",
 		"from front: GET http://a:80/ (200+soon) => x", "from front: GET http://a:80/ (reset+1s) => x",
 		"from front: GET http://a:80/ => x; sometimes", "from front: tcp a:99999 => x",
 	} {
 		if have, err := parseLines(text); err == nil {
-			t.Errorf("%s: read as %+v", text, have)
+			t.Errorf("%s: parsed as %+v", text, have)
 		} else if !strings.HasPrefix(err.Error(), "line 1: ") {
-			t.Errorf("%s: the error %q does not name the line", text, err)
+			t.Errorf("%s: the error %q has no line number", text, err)
 		}
 	}
 }
@@ -116,22 +122,24 @@ func TestPredict(t *testing.T) {
 		"1s":                   {1, "200", false, time.Second},
 		"unavailable internal": {2, "internal", false, 0},
 		"unavailable ok":       {2, "ok", false, 0},
-		"1s+3s":                {1, "200", false, 4 * time.Second}, // a try is to begin, not to end
+		"1s+3s":                {1, "200", false, 4 * time.Second}, // the per-try timeout ends with the response headers
 		"3s 200+3s":            {2, "200", false, 5 * time.Second},
-		"1s+6s+6s+6s+6s":       {1, broken, false, 20 * time.Second}, // too long in all
-		"1s+2s+8s":             {1, broken, false, 10 * time.Second}, // silent for too long
+		"1s+6s+6s+6s+6s":       {1, broken, false, 20 * time.Second}, // exceeds the request timeout
+		"1s+2s+8s":             {1, broken, false, 10 * time.Second}, // exceeds the idle timeout
 	} {
-		answers, err := parseAnswers(script)
-		if err != nil {
-			t.Fatal(err)
-		}
-		l := Line{Request: model.Request{Protocol: model.HTTP}, Answers: answers}
-		if strings.Contains(script, "unavailable") {
-			l.Request.Protocol = model.GRPC
-		}
-		if have := predict(forwarded, l); have != want {
-			t.Errorf("(%s): %+v, want %+v", script, have, want)
-		}
+		t.Run(script, func(t *testing.T) {
+			answers, err := parseResponses(script)
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := Line{Request: model.Request{Protocol: model.HTTP}, Responses: answers}
+			if strings.Contains(script, "unavailable") {
+				l.Request.Protocol = model.GRPC
+			}
+			if have := predict(forwarded, l); have != want {
+				t.Errorf("got %+v, want %+v", have, want)
+			}
+		})
 	}
 	late := func(request, idle time.Duration) end {
 		d := model.Decision{
@@ -139,11 +147,11 @@ func TestPredict(t *testing.T) {
 			Timeouts: model.Timeouts{Request: model.Duration(request), Idle: model.Duration(idle)},
 		}
 		return predict(d,
-			Line{Request: model.Request{Protocol: model.HTTP}, Answers: []Answer{{After: 3 * time.Second}}})
+			Line{Request: model.Request{Protocol: model.HTTP}, Responses: []Response{{After: 3 * time.Second}}})
 	}
 	for _, c := range []struct{ request, idle time.Duration }{{1, 0}, {0, 1}, {1, 2}, {2, 1}} {
 		if have := late(c.request*time.Second, c.idle*time.Second); have != (end{1, "504", true, time.Second}) {
-			t.Errorf("late, %+v: %+v", c, have)
+			t.Errorf("delayed response, %+v: %+v", c, have)
 		}
 	}
 	if have := late(0, 0); have != (end{1, "200", false, 3 * time.Second}) {
@@ -158,64 +166,70 @@ func TestShares(t *testing.T) {
 		count map[string]int
 		good  bool
 	}{
-		{"as expected", map[string]int{"red": 300, "blue": 100}, true},
-		{"by chance", map[string]int{"red": 320, "blue": 80}, true},
+		{"exact", map[string]int{"red": 300, "blue": 100}, true},
+		{"random deviation", map[string]int{"red": 320, "blue": 80}, true},
 		{"equal shares", map[string]int{"red": 200, "blue": 200}, false},
-		{"one is missed", map[string]int{"red": 400}, false},
-		{"a stranger", map[string]int{"red": 299, "blue": 100, "green": 1}, false},
+		{"missing destination", map[string]int{"red": 400}, false},
+		{"unknown destination", map[string]int{"red": 299, "blue": 100, "green": 1}, false},
 	} {
-		if wrong := shares(targets, maps.Clone(c.count), 400); (len(wrong) == 0) != c.good {
-			t.Errorf("%s: %v", c.why, wrong)
-		}
+		t.Run(c.why, func(t *testing.T) {
+			if wrong := shares(targets, maps.Clone(c.count), 400); (len(wrong) == 0) != c.good {
+				t.Errorf("%v", wrong)
+			}
+		})
 	}
 }
 
-// What a client sees is compared with the decision: each difference is told.
+// TestCompare checks that each difference between an observation and a decision is reported.
 func TestCompare(t *testing.T) {
 	l := Line{Request: model.Request{Protocol: model.HTTP, Port: 80, Address: netip.MustParseAddr("198.18.0.1")}}
 	d := model.Decision{
 		Outcome: model.Forwarded, Targets: []model.WeightedDestination{{Destination: "red", Weight: 1}},
 		Request: model.Request{Host: "color", Path: "/", Method: "GET"},
 	}
-	good := Seen{Got: Got{Who: "red", Host: "color", Path: "/", Method: "GET", At: "10.200.0.1:80"}, Answer: "200"}
-	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
-		t.Errorf("as decided: %v", wrong)
+	good := Observation{
+		Received: Received{Server: "red", Host: "color", Path: "/", Method: "GET", At: "10.200.0.1:80"}, Status: "200",
 	}
-	for why, change := range map[string]func(*Seen){
-		"another destination": func(s *Seen) { s.Who = "blue" },
-		"the world":           func(s *Seen) { s.Who = "world" },
-		"the application":     func(s *Seen) { s.Who = application },
-		"nobody":              func(s *Seen) { s.Got = Got{}; s.Answer = "404" },
-		"closed":              func(s *Seen) { *s = Seen{Refused: true} },
-		"another path":        func(s *Seen) { s.Path = "/x" },
-		"another host":        func(s *Seen) { s.Host = "x" },
-		"another method":      func(s *Seen) { s.Method = "PUT" },
-		"another answer":      func(s *Seen) { s.Answer = "503" },
+	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
+		t.Errorf("equal: %v", wrong)
+	}
+	for why, change := range map[string]func(*Observation){
+		"different destination": func(s *Observation) { s.Server = "blue" },
+		"external server":       func(s *Observation) { s.Server = externalServer },
+		"application":           func(s *Observation) { s.Server = application },
+		"local response":        func(s *Observation) { s.Received = Received{}; s.Status = "404" },
+		"refused":               func(s *Observation) { *s = Observation{Refused: true} },
+		"different path":        func(s *Observation) { s.Path = "/x" },
+		"different host":        func(s *Observation) { s.Host = "x" },
+		"different method":      func(s *Observation) { s.Method = "PUT" },
+		"different status":      func(s *Observation) { s.Status = "503" },
 	} {
-		seen := good
-		change(&seen)
-		if len(l.compare(d, seen, 1)) == 0 {
-			t.Errorf("%s: nothing is wrong", why)
-		}
+		t.Run(why, func(t *testing.T) {
+			seen := good
+			change(&seen)
+			if len(l.compare(d, seen, 1)) == 0 {
+				t.Error("no difference reported")
+			}
+		})
 	}
 	if len(l.compare(d, good, 2)) == 0 {
-		t.Error("two tries: nothing is wrong")
+		t.Error("two tries: no difference reported")
 	}
-	l.Answers = []Answer{{After: time.Second}}
+	l.Responses = []Response{{After: time.Second}}
 	if len(l.compare(d, good, 1)) == 0 {
-		t.Error("too early: nothing is wrong")
+		t.Error("early response: no difference reported")
 	}
-	good.Took = time.Second
+	good.Duration = time.Second
 	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
-		t.Errorf("as late as decided: %v", wrong)
+		t.Errorf("response after the delay: %v", wrong)
 	}
 	d.Outcome, d.Targets = model.PassedThrough, nil
-	good.Who = "world"
+	good.Server = externalServer
 	if len(l.compare(d, good, 1)) == 0 {
-		t.Error("passed to another address: nothing is wrong")
+		t.Error("passthrough to a different address: no difference reported")
 	}
 	good.At = "198.18.0.1:80"
 	if wrong := l.compare(d, good, 1); len(wrong) > 0 {
-		t.Errorf("passed: %v", wrong)
+		t.Errorf("passthrough: %v", wrong)
 	}
 }

@@ -10,10 +10,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// resolver is the address of the pod's name server.
+// resolver is the address of the DNS server of the pod.
 const resolver = "127.0.0.53"
 
-// serveNames answers for fully qualified names with their IPv4 addresses, and makes this mount namespace ask here.
+// serveNames serves A records for fully qualified names and makes this mount namespace use the server.
 func serveNames(dir string, names map[string][]netip.Addr) error {
 	conf := filepath.Join(dir, "resolv.conf")
 	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
@@ -38,7 +38,7 @@ func serveNames(dir string, names map[string][]netip.Addr) error {
 				return
 			}
 			if reply, err := resolve(buffer[:n], names); err == nil {
-				_, _ = conn.WriteTo(reply, from) // who asked asks again
+				_, _ = conn.WriteTo(reply, from) // the client retries
 			}
 		}
 	}()

@@ -10,23 +10,23 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Addresses of the pod and of the world outside on the wire between them, and the network of the destinations, which
-// are in the pod's own namespace.
+// Addresses of the pod and of the external network on the link between them, and the network of the destinations,
+// which are in the network namespace of the pod.
 const (
-	podAddress   = "10.0.0.2"
-	worldAddress = "10.0.0.1"
-	destinations = "10.200.0.0/16"
+	podAddress      = "10.0.0.2"
+	externalAddress = "10.0.0.1"
+	destinations    = "10.200.0.0/16"
 )
 
-// space is a network namespace; sockets that are made in it stay in it.
-type space struct{ file *os.File }
+// netns is a network namespace. Sockets that are created in it stay in it.
+type netns struct{ file *os.File }
 
-// newSpace makes a network namespace with a loopback device.
-func newSpace() (*space, error) {
-	s := &space{}
+// newNetns creates a network namespace with a loopback device.
+func newNetns() (*netns, error) {
+	s := &netns{}
 	made := make(chan error)
 	go func() {
-		runtime.LockOSThread() // and never unlocked: the thread ends with the goroutine
+		runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 		err := unix.Unshare(unix.CLONE_NEWNET)
 		if err == nil {
 			s.file, err = os.Open("/proc/thread-self/ns/net")
@@ -43,7 +43,7 @@ func newSpace() (*space, error) {
 }
 
 // do runs f on a thread inside the namespace.
-func (s *space) do(f func() error) error {
+func (s *netns) do(f func() error) error {
 	done := make(chan error)
 	go func() {
 		runtime.LockOSThread()
@@ -56,9 +56,10 @@ func (s *space) do(f func() error) error {
 	return <-done
 }
 
-// wire joins this process's namespace, the pod's, with a new one, the world's, which has all addresses that cases dial.
-func wire() (world *space, err error) {
-	if world, err = newSpace(); err != nil {
+// connectNetworks connects the network namespace of this process, the pod, with a new one, the external network,
+// which has all addresses that cases dial.
+func connectNetworks() (external *netns, err error) {
+	if external, err = newNetns(); err != nil {
 		return nil, err
 	}
 	steps := []func() error{
@@ -71,17 +72,19 @@ func wire() (world *space, err error) {
 			if err != nil {
 				return err
 			}
-			return netlink.LinkSetNsFd(peer, int(world.file.Fd()))
+			return netlink.LinkSetNsFd(peer, int(external.file.Fd()))
 		},
 		func() error { return up("eth0", podAddress+"/24") },
-		func() error { return local(destinations) },
-		func() error { return netlink.RouteAdd(&netlink.Route{Dst: everywhere, Gw: net.ParseIP(worldAddress)}) },
+		func() error { return addLocalRoute(destinations) },
 		func() error {
-			return world.do(func() error {
-				if err := up("eth1", worldAddress+"/24"); err != nil {
+			return netlink.RouteAdd(&netlink.Route{Dst: defaultRoute, Gw: net.ParseIP(externalAddress)})
+		},
+		func() error {
+			return external.do(func() error {
+				if err := up("eth1", externalAddress+"/24"); err != nil {
 					return err
 				}
-				return local(dialed.String())
+				return addLocalRoute(hostNetwork.String())
 			})
 		},
 	}
@@ -90,10 +93,10 @@ func wire() (world *space, err error) {
 			return nil, fmt.Errorf("network: %w", err)
 		}
 	}
-	return world, nil
+	return external, nil
 }
 
-var everywhere = &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
+var defaultRoute = &net.IPNet{IP: net.IPv4zero, Mask: net.CIDRMask(0, 32)}
 
 func up(device string, addresses ...string) error {
 	link, err := netlink.LinkByName(device)
@@ -112,8 +115,8 @@ func up(device string, addresses ...string) error {
 	return netlink.LinkSetUp(link)
 }
 
-// local makes every address of a network one of this host.
-func local(network string) error {
+// addLocalRoute makes every address of a network local.
+func addLocalRoute(network string) error {
 	lo, err := netlink.LinkByName("lo")
 	if err != nil {
 		return err

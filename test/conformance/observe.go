@@ -13,70 +13,70 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// deviations is how far a share may be from what is expected, in standard deviations: chance alone goes as far once in
-// a million runs.
+// deviations is the accepted deviation of a share in standard deviations. Random deviation exceeds it once in a
+// million runs.
 const deviations = 5
 
-// patient is how often a line that plays with time may go wrong: on a busy machine others' time runs out, too.
-const patient = 3
+// timedAttempts is the number of attempts for lines with delays: on a busy machine, other timers expire as well.
+const timedAttempts = 3
 
-// tick is how much too early a timer may go off: Envoy looks at the clock once for all that is to be done at a time.
-const tick = 50 * time.Millisecond
+// timerTolerance is how early a timer may fire: Envoy updates its clock once per event loop iteration.
+const timerTolerance = 50 * time.Millisecond
 
-// observe sends a line's requests and says where what happens is not what was decided.
+// observe sends the requests of a line and returns the differences from the decision.
 func (p *pod) observe(ctx context.Context, l Line) []string {
-	timed := slices.ContainsFunc(l.Answers, Answer.timed)
+	timed := slices.ContainsFunc(l.Responses, Response.timed)
 	c := p.caller(l)
 	for attempt := 1; ; attempt++ {
-		wrong := p.once(ctx, l, c)
-		if len(wrong) == 0 || !timed || attempt == patient {
-			return wrong
+		differences := p.once(ctx, l, c)
+		if len(differences) == 0 || !timed || attempt == timedAttempts {
+			return differences
 		}
 	}
 }
 
 func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 	d := l.decide(p.view)
-	times := p.requests(d)
+	times := p.requestCount(d)
 	count, at := map[string]int{}, map[string]int{}
 	for range times {
 		seen, err := c.send(ctx)
 		if err != nil {
 			return []string{err.Error()}
 		}
-		p.recognize(d, &seen)
-		if wrong := l.compare(d, seen, p.tally.of(c.id())); len(wrong) > 0 {
-			return wrong
+		p.resolveInstance(d, &seen)
+		if differences := l.compare(d, seen, p.counter.count(c.id())); len(differences) > 0 {
+			return differences
 		}
-		count[seen.Who]++
+		count[seen.Server]++
 		at[seen.At]++
 	}
 	switch {
-	case len(at) < p.addresses(d):
-		return []string{fmt.Sprintf("Envoy: %d requests go to %v, want all %d addresses", times, at, p.addresses(d))}
+	case len(at) < p.addressCount(d):
+		return []string{fmt.Sprintf("Envoy: %d requests reach %v, want all %d addresses", times, at, p.addressCount(d))}
 	case len(d.Targets) < 2:
 		return nil
 	}
 	return shares(d.Targets, count, times)
 }
 
-// requests is how many requests show the decision: enough to see each destination, if there are several.
-func (p *pod) requests(d model.Decision) int {
+// requestCount returns the number of requests to send: enough to reach each destination, if there are several.
+func (p *pod) requestCount(d model.Decision) int {
 	switch {
-	case p.addresses(d) > 1:
+	case p.addressCount(d) > 1:
 		return 20
 	case len(d.Targets) < 2:
 		return 1
 	}
 	n := 400
 	for _, t := range d.Targets {
-		n = max(n, int(14/share(d.Targets, t))) // none is missed by chance: e^-14
+		n = max(n, int(14/share(d.Targets, t))) // probability to miss one: e^-14
 	}
 	return n
 }
 
-// addresses is how many addresses of the only destination are to be used.
-func (p *pod) addresses(d model.Decision) int {
+// addressCount returns the number of addresses that requests to a single destination must reach.
+func (p *pod) addressCount(d model.Decision) int {
 	if d.Outcome != model.Forwarded || len(d.Targets) != 1 {
 		return 0
 	}
@@ -85,20 +85,21 @@ func (p *pod) addresses(d model.Decision) int {
 	case model.DiscoverDNSEndpoints:
 		return endpoints
 	case model.DiscoverInstances:
-		return len(p.reached(to))
+		return len(p.endpointsOf(to))
 	}
 	return 1
 }
 
-// reached lists the endpoints that a destination leads to.
-func (p *pod) reached(d model.Destination) []model.Endpoint {
+// endpointsOf returns the endpoints of a destination.
+func (p *pod) endpointsOf(d model.Destination) []model.Endpoint {
 	reach, _ := p.index.ResolvedDestination(d.Key)
 	return reach.Endpoints
 }
 
-// recognize names the target that a pod answered for: the first that leads to the pod's address.
-func (p *pod) recognize(d model.Decision, seen *Seen) {
-	if seen.Who != instance {
+// resolveInstance replaces the server name "instance" by the first target with an endpoint at the address of the
+// server.
+func (p *pod) resolveInstance(d model.Decision, seen *Observation) {
+	if seen.Server != instance {
 		return
 	}
 	at, err := netip.ParseAddrPort(seen.At)
@@ -107,9 +108,9 @@ func (p *pod) recognize(d model.Decision, seen *Seen) {
 	}
 	for _, t := range d.Targets {
 		to, _ := p.view.Destination(t.Destination)
-		for _, e := range p.reached(to) {
+		for _, e := range p.endpointsOf(to) {
 			if to.Port == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
-				seen.Who = t.Destination
+				seen.Server = t.Destination
 				return
 			}
 		}
@@ -125,50 +126,51 @@ func share(all []model.WeightedDestination, t model.WeightedDestination) float64
 }
 
 func shares(targets []model.WeightedDestination, count map[string]int, n int) []string {
-	var wrong []string
+	var differences []string
 	for _, t := range targets {
 		p := share(targets, t)
 		mean, spread := p*float64(n), deviations*math.Sqrt(p*(1-p)*float64(n))
 		if have := float64(count[t.Destination]); have == 0 || math.Abs(have-mean) > spread {
-			wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %s, want %.0f ± %.0f", count[t.Destination], n,
-				t.Destination, mean, spread))
+			differences = append(differences,
+				fmt.Sprintf("%d of %d requests reach %s, want %.0f ± %.0f", count[t.Destination], n,
+					t.Destination, mean, spread))
 		}
 		delete(count, t.Destination)
 	}
 	for _, who := range slices.Sorted(maps.Keys(count)) {
-		wrong = append(wrong, fmt.Sprintf("%d of %d requests go to %q, want none", count[who], n, who))
+		differences = append(differences, fmt.Sprintf("%d of %d requests reach %q, want none", count[who], n, who))
 	}
-	return wrong
+	return differences
 }
 
-// compare says where what a client saw, after some tries, differs from a decision.
-func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
-	var wrong []string
+// compare returns the differences between an observation, after a number of tries, and a decision.
+func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
+	var differences []string
 	differ := func(what, have, want string) {
 		if have != want {
-			wrong = append(wrong, fmt.Sprintf("Envoy: %s is %q, want %q", what, have, want))
+			differences = append(differences, fmt.Sprintf("Envoy: %s is %q, want %q", what, have, want))
 		}
 	}
-	if differ("the end", ending(seen), l.ending(d)); len(wrong) > 0 {
-		return wrong
+	if differ("the result", observedResult(seen), l.expectedResult(d)); len(differences) > 0 {
+		return differences
 	}
 	if seen.Refused {
 		return nil
 	}
 	end := predict(d, l)
-	differ("the answer", seen.Answer, end.status)
-	if seen.Took < end.after-tick {
-		wrong = append(wrong, fmt.Sprintf("Envoy: it takes %s, want at least %s", seen.Took, end.after))
+	differ("the response", seen.Status, end.status)
+	if seen.Duration < end.after-timerTolerance {
+		differences = append(differences, fmt.Sprintf("Envoy: duration %s, want at least %s", seen.Duration, end.after))
 	}
 	if !l.Request.Protocol.Requests() {
 		if d.Outcome == model.PassedThrough {
 			differ("the address", seen.At, l.dialed())
 		}
-		return wrong
+		return differences
 	}
 	differ("the number of tries", strconv.Itoa(tries), strconv.Itoa(end.tries))
-	if end.own {
-		return wrong
+	if end.local {
+		return differences
 	}
 	differ("the path", seen.Path, d.Request.Path)
 	differ("the method", seen.Method, d.Request.Method)
@@ -178,44 +180,48 @@ func (l Line) compare(d model.Decision, seen Seen, tries int) []string {
 		differ("the address", seen.At, l.dialed())
 	case model.Forwarded:
 		if !slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool {
-			return t.Destination == seen.Who
+			return t.Destination == seen.Server
 		}) {
-			wrong = append(wrong, fmt.Sprintf("Envoy: it goes to %s, want %s", seen.Who, outcome(d)))
+			differences = append(differences, fmt.Sprintf("Envoy: destination %s, want %s", seen.Server, outcome(d)))
 		}
 	}
-	return wrong
+	return differences
 }
 
 func (l Line) dialed() string { return fmt.Sprintf("%s:%d", l.Request.Address, l.Request.Port) }
 
-const own = "an answer of the sidecar's own"
+// Kinds of results besides those of expectations.
+const (
+	localResponse   = "local response"
+	fromDestination = "response of a destination"
+)
 
-// ending is what kind of an end a request came to.
-func ending(s Seen) string {
+// observedResult classifies an observation.
+func observedResult(s Observation) string {
 	switch {
 	case s.Refused:
 		return refused
-	case s.Who == "":
-		return own
-	case s.Who == "world":
-		return passed
-	case s.Who == application:
+	case s.Server == "":
+		return localResponse
+	case s.Server == externalServer:
+		return passthrough
+	case s.Server == application:
 		return application
 	}
-	return "an answer of a destination"
+	return fromDestination
 }
 
-// ending is what kind of an end a decision is to lead to.
-func (l Line) ending(d model.Decision) string {
+// expectedResult classifies the result that a decision leads to.
+func (l Line) expectedResult(d model.Decision) string {
 	switch {
 	case d.Outcome == model.Refused:
 		return refused
-	case l.Request.Protocol.Requests() && predict(d, l).own:
-		return own
+	case l.Request.Protocol.Requests() && predict(d, l).local:
+		return localResponse
 	case d.Outcome == model.PassedThrough:
-		return passed
+		return passthrough
 	case d.Outcome == model.ToApplication:
 		return application
 	}
-	return "an answer of a destination"
+	return fromDestination
 }

@@ -17,27 +17,30 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// pod is the surroundings of one workload's sidecar. Its namespaces are those of this process.
+// pod is the environment of the sidecar of one workload. It uses the namespaces of this process.
 type pod struct {
-	world *space
-	view  *model.View
-	index *model.Index
-	lines []Line
-	tally *tally
+	external *netns
+	view     *model.View
+	index    *model.Index
+	lines    []Line
+	counter  *requestCounter
 }
 
-// enter makes this process a pod with the sidecar of a workload, and everything that the lines need around it. The
-// process must have network, mount and process namespaces of its own.
-func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
+// enter sets up the sidecar of a workload in this process, with all servers that the lines need. The process must
+// have its own network, mount and process namespaces.
+func enter(ctx context.Context, binary, dir string, m Translation, view *model.View,
 	lines []Line) (*pod, *discovery, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
 	}
-	world, err := wire()
+	external, err := connectNetworks()
 	if err != nil {
 		return nil, nil, err
 	}
-	p := &pod{world: world, view: view, index: m.State.Index, lines: lines, tally: &tally{tries: map[string]int{}}}
+	p := &pod{
+		external: external, view: view, index: m.State.Index, lines: lines,
+		counter: &requestCounter{tries: map[string]int{}},
+	}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
 		return nil, nil, err
@@ -48,7 +51,7 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 	if err := p.application(); err != nil {
 		return nil, nil, err
 	}
-	if err := world.do(p.outside); err != nil {
+	if err := external.do(p.serveExternal); err != nil {
 		return nil, nil, err
 	}
 	if err := p.capture(); err != nil {
@@ -58,14 +61,17 @@ func enter(ctx context.Context, binary, dir string, m Meaning, view *model.View,
 	return p, d, err
 }
 
-// endpoints is how many addresses a host name has.
+// endpoints is the number of addresses of each host name.
 const endpoints = 2
 
-// instance is who answers at the address of a pod that the case has. Which destination it is for, the address says.
+// instance is the server name at addresses of pods of the case. resolveInstance maps the address to a destination.
 const instance = "instance"
 
-// destinations gives each host name its addresses, on all of which the destinations of that name answer, and has the
-// pods that the case shows answer on theirs. It returns the names.
+// externalServer is the name of the servers in the external network.
+const externalServer = "external"
+
+// destinations assigns addresses to host names and starts servers for the destinations at these addresses and at the
+// addresses of the pods of the case. It returns the names.
 func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	names := map[string][]netip.Addr{}
 	instances := map[netip.AddrPort]model.Protocol{}
@@ -93,13 +99,13 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	}
 	for at, protocol := range instances {
 		if err := p.listen(at, instance, protocol); err != nil {
-			return nil, fmt.Errorf("pods of cases have addresses in %s: %w", destinations, err)
+			return nil, fmt.Errorf("the pods of a case need addresses in %s: %w", destinations, err)
 		}
 	}
 	return names, nil
 }
 
-// application listens behind the sidecar and, on ports that lines dial without the workload knowing them, past it.
+// application starts servers for the listeners behind the sidecar and for other dialed ports, which are not captured.
 func (p *pod) application() error {
 	known := map[uint16]bool{}
 	for _, in := range p.view.Inbound {
@@ -122,8 +128,8 @@ func (p *pod) application() error {
 	return nil
 }
 
-// outside listens on every address and port that lines dial.
-func (p *pod) outside() error {
+// serveExternal starts external servers on every address and port that lines dial.
+func (p *pod) serveExternal() error {
 	speaks := map[netip.AddrPort]model.Protocol{}
 	for _, l := range p.lines {
 		if l.Into {
@@ -140,27 +146,27 @@ func (p *pod) outside() error {
 		if other := speaks[at]; other == protocol {
 			continue
 		} else if other != "" {
-			return fmt.Errorf("requests.txt:%d: the world outside cannot speak both %s and %s on %s", l.Number,
+			return fmt.Errorf("requests.txt:%d: the external server cannot use both %s and %s on %s", l.Number,
 				other, protocol, at)
 		}
 		speaks[at] = protocol
-		if err := p.listen(at, "world", protocol); err != nil {
+		if err := p.listen(at, externalServer, protocol); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *pod) listen(at netip.AddrPort, who string, protocol model.Protocol) error {
+func (p *pod) listen(at netip.AddrPort, name string, protocol model.Protocol) error {
 	l, err := net.Listen("tcp4", at.String())
 	if err != nil {
-		return fmt.Errorf("%s: %w", who, err)
+		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.tally.serve(l, who, protocol)
+	p.counter.serve(l, name, protocol)
 	return nil
 }
 
-// capture redirects packets as the init container of a pod does.
+// capture installs the packet rules of the init container.
 func (p *pod) capture() error {
 	var ports []string
 	for _, in := range p.view.Inbound {
@@ -179,7 +185,7 @@ func (p *pod) capture() error {
 	return capture.Apply(c.Rules())
 }
 
-// caller gives the client of a line: in the pod, or in the world for what arrives.
+// caller returns the client of a line: in the pod, or in the external network for inbound requests.
 func (p *pod) caller(l Line) *caller {
 	var d net.Dialer
 	if !l.Into {
@@ -190,7 +196,7 @@ func (p *pod) caller(l Line) *caller {
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port)
 	return newCaller(l, to, func(ctx context.Context, address string) (conn net.Conn, err error) {
-		err = p.world.do(func() error {
+		err = p.external.do(func() error {
 			conn, err = d.DialContext(ctx, "tcp4", address)
 			return err
 		})
@@ -198,7 +204,7 @@ func (p *pod) caller(l Line) *caller {
 	})
 }
 
-// Workloads lists the workloads that a case's lines are about.
+// Workloads returns the workloads that the lines of the case use.
 func (c *Case) Workloads() []string {
 	var out []string
 	for _, l := range c.Lines {

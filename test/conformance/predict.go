@@ -16,17 +16,17 @@ var grpcCodes = map[string]int{
 
 // Results of streams and of responses in several parts.
 const (
-	whole  = "whole"
-	broken = "broken"
+	complete = "complete"
+	broken   = "broken"
 )
 
 // end is the result of a request.
 type end struct {
 	// tries is the number of times that the request is forwarded.
 	tries int
-	// status is what the client gets; own tells that the sidecar says so, and not who it was sent to.
+	// status is the status that the client gets; local is true for local responses of the sidecar.
 	status string
-	own    bool
+	local  bool
 	// after is the minimum duration.
 	after time.Duration
 }
@@ -48,18 +48,18 @@ func predict(d model.Decision, l Line) end {
 	}
 	limit, idle := time.Duration(d.Timeouts.Request), time.Duration(d.Timeouts.Idle)
 	if !l.Request.Protocol.Requests() {
-		a := answer(l.Answers, 1, l.Request.Protocol)
+		a := responseOf(l.Responses, 1, l.Request.Protocol)
 		return continueResponse(end{1, a.Status, false, 0}, append([]time.Duration{a.After}, a.Pauses...), limit, idle)
 	}
 	for try := 1; ; try++ {
-		a := answer(l.Answers, try, l.Request.Protocol)
+		a := responseOf(l.Responses, try, l.Request.Protocol)
 		perTry := time.Duration(d.Retry.PerTry)
 		late := perTry > 0 && a.After > perTry
 		if late {
 			a.After = perTry
 		}
 		spent += a.After
-		if cut := shorter(limit, idle); cut > 0 && spent > cut { // the client has heard nothing yet
+		if cut := shorter(limit, idle); cut > 0 && spent > cut { // the response has not started yet
 			spent = cut
 			return own(try, "504", "unavailable")
 		}
@@ -82,8 +82,8 @@ func predict(d model.Decision, l Line) end {
 	}
 }
 
-// continueResponse lets an answer that has begun go on after each pause. A silence that is too long breaks it, and so
-// does the end of the request's time; what bounds one try bounds only how long it takes to begin.
+// continueResponse applies the pauses of a response that has started. The idle timeout and the request timeout break
+// it; the per-try timeout no longer applies.
 func continueResponse(e end, pauses []time.Duration, limit, idle time.Duration) end {
 	for _, pause := range pauses {
 		next := e.after + pause

@@ -8,11 +8,11 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// lineWidth is how long a map or list may be to be written in one line.
+// lineWidth is the maximum width of a map or list in flow style.
 const lineWidth = 125
 
-// readable turns JSON into YAML for people: keys in the order they have, what is short in one line, and where a part of
-// the model comes from as one string.
+// readable converts JSON to readable YAML: it keeps the key order, uses flow style for short values, and writes
+// origins as one string.
 func readable(text []byte) ([]byte, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal(text, &doc); err != nil { // JSON is YAML
@@ -20,7 +20,7 @@ func readable(text []byte) ([]byte, error) {
 	}
 	restyle(&doc)
 	doc.Content[0].Style = 0
-	repeat(&doc, map[string][]*yaml.Node{})
+	replaceRepeated(&doc, map[string][]*yaml.Node{})
 	var b bytes.Buffer
 	e := yaml.NewEncoder(&b)
 	e.SetIndent(2)
@@ -30,7 +30,7 @@ func readable(text []byte) ([]byte, error) {
 	return b.Bytes(), e.Close()
 }
 
-// restyle sets the style of a node and returns how long it is in one line.
+// restyle sets the style of a node and returns its width in flow style.
 func restyle(n *yaml.Node) int {
 	n.Style = 0
 	if n.Kind == yaml.ScalarNode {
@@ -49,8 +49,8 @@ func restyle(n *yaml.Node) int {
 	return length
 }
 
-// repeat writes policies that come again as references to the first one of their kind.
-func repeat(n *yaml.Node, seen map[string][]*yaml.Node) {
+// replaceRepeated replaces repeated policies with aliases of the first one of their kind.
+func replaceRepeated(n *yaml.Node, seen map[string][]*yaml.Node) {
 	for i, child := range n.Content {
 		if n.Kind == yaml.MappingNode && i%2 == 1 &&
 			slices.Contains([]string{"retry", "retryPolicy", "circuitBreakers"}, n.Content[i-1].Value) {
@@ -64,7 +64,7 @@ func repeat(n *yaml.Node, seen map[string][]*yaml.Node) {
 			}
 			seen[kind] = append(seen[kind], child)
 		}
-		repeat(child, seen)
+		replaceRepeated(child, seen)
 	}
 }
 
@@ -72,7 +72,7 @@ func equal(a, b *yaml.Node) bool {
 	return a.Kind == b.Kind && a.Value == b.Value && slices.EqualFunc(a.Content, b.Content, equal)
 }
 
-// origin gives "Kind namespace/name field" of a model.Origin.
+// origin returns "Kind namespace/name field" of a model.Origin.
 func origin(n *yaml.Node) string {
 	var o struct {
 		Object struct{ Kind, Namespace, Name string }

@@ -28,59 +28,58 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Headers by which the client numbers its requests and says how they are to be answered, and by which a server tells
-// what it got.
+// Headers with the ID of a request and its response script, and with the request as the server received it.
 const (
-	idHeader     = "x-seam-id"
-	scriptHeader = "x-seam-script"
-	gotHeader    = "x-seam-got"
+	idHeader       = "x-test-id"
+	scriptHeader   = "x-test-script"
+	receivedHeader = "x-test-got"
 )
 
-// Got is what a server saw of a request.
-type Got struct {
-	// Who is the name of the server, At the address that it was reached at.
-	Who    string
+// Received is the request as the server received it.
+type Received struct {
+	// Server is the name of the server, At its local address.
+	Server string
 	At     string
 	Method string
 	Path   string
 	Host   string
 }
 
-// tally counts how often each request came to a server.
-type tally struct {
+// requestCounter counts the tries of each request.
+type requestCounter struct {
 	mu    sync.Mutex
 	tries map[string]int
 }
 
-func (t *tally) add(id string) int {
+func (t *requestCounter) add(id string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.tries[id]++
 	return t.tries[id]
 }
 
-func (t *tally) of(id string) int {
+func (t *requestCounter) count(id string) int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.tries[id]
 }
 
-// server plays a destination, the application or the world outside.
+// server is a destination, the application or an external server.
 type server struct {
-	who   string
-	tally *tally
+	name    string
+	counter *requestCounter
 }
 
-// serve answers on a listener in a protocol.
-func (t *tally) serve(l net.Listener, who string, p model.Protocol) {
-	s := &server{who: who, tally: t}
+// serve starts a server for a protocol.
+func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol) {
+	s := &server{name: name, counter: t}
 	switch p {
 	case model.TCP:
-		go s.greet(l)
+		go s.acceptStreams(l)
 	case tlsProtocol:
-		go s.greet(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{selfSigned()}}))
+		go s.acceptStreams(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{selfSigned()}}))
 	case model.GRPC:
-		g := grpc.NewServer(grpc.UnknownServiceHandler(s.call))
+		g := grpc.NewServer(grpc.UnknownServiceHandler(s.serveGRPC))
 		go func() { _ = g.Serve(l) }() // until the process ends
 	default:
 		both := new(http.Protocols)
@@ -91,14 +90,14 @@ func (t *tally) serve(l net.Listener, who string, p model.Protocol) {
 	}
 }
 
-// Protocols of the world outside: HTTP of whatever version, and streams within TLS.
+// Protocols of external servers: HTTP/1.1 and HTTP/2, and streams in TLS.
 const (
 	anyProtocol model.Protocol = "any"
 	tlsProtocol model.Protocol = "tls"
 )
 
-// greet speaks first, as many protocols' servers do. Then the client says in a line how it wants to be answered.
-func (s *server) greet(l net.Listener) {
+// acceptStreams serves streams: the server sends a greeting, the client sends the response script.
+func (s *server) acceptStreams(l net.Listener) {
 	for {
 		conn, err := l.Accept()
 		if err != nil {
@@ -106,24 +105,24 @@ func (s *server) greet(l net.Listener) {
 		}
 		go func() {
 			defer conn.Close()
-			_ = s.converse(conn) // the client notices
+			_ = s.serveStream(conn) // the client detects the error
 		}()
 	}
 }
 
-func (s *server) converse(conn net.Conn) error {
-	if err := json.NewEncoder(conn).Encode(Got{Who: s.who, At: conn.LocalAddr().String()}); err != nil {
+func (s *server) serveStream(conn net.Conn) error {
+	if err := json.NewEncoder(conn).Encode(Received{Server: s.name, At: conn.LocalAddr().String()}); err != nil {
 		return err
 	}
 	line, err := bufio.NewReader(conn).ReadString('\n')
 	if err != nil {
 		return err
 	}
-	script, err := parseAnswers(line)
+	script, err := parseResponses(line)
 	if err != nil {
 		return err
 	}
-	a := answer(script, 1, model.TCP)
+	a := responseOf(script, 1, model.TCP)
 	for _, pause := range append([]time.Duration{a.After}, a.Pauses...) {
 		wait(context.Background(), pause)
 		if _, err := io.WriteString(conn, "\n"); err != nil {
@@ -134,16 +133,16 @@ func (s *server) converse(conn net.Conn) error {
 	return err
 }
 
-// ServeHTTP answers as the request's script says.
+// ServeHTTP responds according to the script of the request.
 func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	at, _ := r.Context().Value(http.LocalAddrContextKey).(net.Addr)
-	got := Got{Who: s.who, At: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host}
-	script, err := parseAnswers(r.Header.Get(scriptHeader))
+	got := Received{Server: s.name, At: at.String(), Method: r.Method, Path: r.RequestURI, Host: r.Host}
+	script, err := parseResponses(r.Header.Get(scriptHeader))
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusTeapot)
 		return
 	}
-	a := answer(script, s.tally.add(r.Header.Get(idHeader)), model.HTTP)
+	a := responseOf(script, s.counter.add(r.Header.Get(idHeader)), model.HTTP)
 	if a.Reset {
 		panic(http.ErrAbortHandler)
 	}
@@ -151,19 +150,19 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	text, _ := json.Marshal(got) // plain strings
-	w.Header().Set(gotHeader, string(text))
+	w.Header().Set(receivedHeader, string(text))
 	code, _ := strconv.Atoi(a.Status) // it was parsed before
 	w.WriteHeader(code)
 	for _, pause := range a.Pauses {
 		if err := http.NewResponseController(w).Flush(); err != nil || !wait(r.Context(), pause) {
 			return
 		}
-		_, _ = io.WriteString(w, "\n") // the client notices
+		_, _ = io.WriteString(w, "\n") // the client detects the error
 	}
 }
 
-// call answers a gRPC call of whatever service: with one message, or with one after each pause.
-func (s *server) call(_ any, stream grpc.ServerStream) error {
+// serveGRPC responds to any gRPC method with one message, or with one message after each pause.
+func (s *server) serveGRPC(_ any, stream grpc.ServerStream) error {
 	method, _ := grpc.MethodFromServerStream(stream)
 	md, _ := metadata.FromIncomingContext(stream.Context())
 	value := func(name string) string {
@@ -172,14 +171,14 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 		}
 		return ""
 	}
-	got := Got{Who: s.who, Method: http.MethodPost, Path: method, Host: value(":authority")}
-	script, err := parseAnswers(value(scriptHeader))
+	got := Received{Server: s.name, Method: http.MethodPost, Path: method, Host: value(":authority")}
+	script, err := parseResponses(value(scriptHeader))
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
 	}
-	a := answer(script, s.tally.add(value(idHeader)), model.GRPC)
+	a := responseOf(script, s.counter.add(value(idHeader)), model.GRPC)
 	if a.Reset {
-		return status.Error(codes.InvalidArgument, "a gRPC server cannot break a connection at will")
+		return status.Error(codes.InvalidArgument, "reset is not supported for gRPC")
 	}
 	if !wait(stream.Context(), a.After) {
 		return status.FromContextError(stream.Context().Err()).Err()
@@ -188,9 +187,9 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 		got.At = from.LocalAddr.String()
 	}
 	text, _ := json.Marshal(got) // plain strings
-	stream.SetTrailer(metadata.Pairs(gotHeader, string(text)))
-	if len(a.Pauses) > 0 { // else there would be an answer, and no second try
-		if err := stream.SendHeader(metadata.Pairs(gotHeader, string(text))); err != nil {
+	stream.SetTrailer(metadata.Pairs(receivedHeader, string(text)))
+	if len(a.Pauses) > 0 { // without pauses, headers would prevent a second try
+		if err := stream.SendHeader(metadata.Pairs(receivedHeader, string(text))); err != nil {
 			return err
 		}
 	}
@@ -203,7 +202,7 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 		}
 	}
 	if code := grpcCodes[a.Status]; code != 0 {
-		return status.Error(codes.Code(code), "as the script says")
+		return status.Error(codes.Code(code), "status of the script")
 	}
 	if len(a.Pauses) > 0 {
 		return nil
@@ -211,7 +210,7 @@ func (s *server) call(_ any, stream grpc.ServerStream) error {
 	return stream.SendMsg(&emptypb.Empty{})
 }
 
-// wait says whether the caller is still there afterwards.
+// wait waits and reports whether the context is still active.
 func wait(ctx context.Context, d time.Duration) bool {
 	select {
 	case <-time.After(d):
@@ -221,16 +220,16 @@ func wait(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// selfSigned is a certificate that nobody trusts.
+// selfSigned returns a self-signed certificate.
 func selfSigned() tls.Certificate {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
-		panic(fmt.Sprintf("seam: making a key: %v", err))
+		panic(fmt.Sprintf("conformance: making a key: %v", err))
 	}
 	template := &x509.Certificate{SerialNumber: big.NewInt(1), NotAfter: time.Now().Add(time.Hour)}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
-		panic(fmt.Sprintf("seam: signing a certificate: %v", err))
+		panic(fmt.Sprintf("conformance: signing a certificate: %v", err))
 	}
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
 }

@@ -11,25 +11,25 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases are about all of them
+	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases use all built-in dialects
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Meaning is the translation of the objects of a case.
-type Meaning struct {
+// Translation is the translation of the objects of a case.
+type Translation struct {
 	State *engine.State
-	// Rendered are the resources of the sidecars of each workload.
+	// Rendered contains the sidecar resources of each workload.
 	Rendered map[model.Key][]sidecar.Resource
-	// Findings are those of dialect, views and driver.
+	// Findings contains the findings of the dialects, views and drivers.
 	Findings []model.Finding
 }
 
-// Mean translates the objects as the control plane does.
-func (c *Case) Mean() Meaning {
-	m := Meaning{Rendered: map[model.Key][]sidecar.Resource{}}
+// Translate translates the objects as the control plane does.
+func (c *Case) Translate() Translation {
+	m := Translation{Rendered: map[model.Key][]sidecar.Resource{}}
 	m.State = engine.Compute(dialect.All(), c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
@@ -42,26 +42,26 @@ func (c *Case) Mean() Meaning {
 	return m
 }
 
-// View finds a workload by the name of the object that it comes from, or by its own.
-func (m Meaning) View(name string) (*model.View, error) {
+// View returns the view of a workload by the name of its object or by its own name.
+func (m Translation) View(name string) (*model.View, error) {
 	var found *model.View
 	for _, v := range m.State.Views {
 		if v.Workload.Name != name && v.Workload.Origin.Object.Name != name {
 			continue
 		}
 		if found != nil {
-			return nil, fmt.Errorf("%s and %s are both called %s", found.Workload.Key, v.Workload.Key, name)
+			return nil, fmt.Errorf("%s and %s have the same name %s", found.Workload.Key, v.Workload.Key, name)
 		}
 		found = v.View
 	}
 	if found == nil {
-		return nil, fmt.Errorf("no workload is called %s", name)
+		return nil, fmt.Errorf("no workload has the name %s", name)
 	}
 	return found, nil
 }
 
-// Sections gives the generated sections of a case's file.
-func (c *Case) Sections(m Meaning) ([]txtar.File, error) {
+// Sections returns the generated sections of the case.
+func (c *Case) Sections(m Translation) ([]txtar.File, error) {
 	shape, err := json.Marshal(m.State.Index.Model)
 	if err != nil {
 		return nil, err
@@ -98,7 +98,7 @@ func lines(findings []model.Finding) []byte {
 	return b.Bytes()
 }
 
-// show gives resources as text, ordered by type and name; only those that are named, if any are.
+// show returns resources as text, sorted by type and name. Names restrict the resources.
 func show(resources []sidecar.Resource, only []string) ([]byte, error) {
 	type shown struct {
 		Type     string          `json:"type"`

@@ -33,7 +33,7 @@ func containersOf(t *testing.T, pod string) []string {
 	return names
 }
 
-// A dry run answers with the pod that would be, and nothing is written by it.
+// TestDryRunWritesNothing checks that a dry run returns the injected pod and writes nothing.
 func TestDryRunWritesNothing(t *testing.T) {
 	everything := func() string {
 		return run(t, "get", "configmaps,secrets,serviceaccounts,pods,services,leases", "-n", "colors", "-o", "name") +
@@ -46,19 +46,19 @@ func TestDryRunWritesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := containersOf(t, out), []string{"proxyinit", "envoy", "app"}; !slices.Equal(got, want) {
-		t.Errorf("containers of the pod that would be: %v, want %v", got, want)
+		t.Errorf("containers of the dry-run pod: %v, want %v", got, want)
 	}
 	if after := everything(); after != before {
 		t.Errorf("the dry run changed the cluster:\n%s\nbefore:\n%s", after, before)
 	}
 }
 
-// Pods that no VirtualNode selects, or several, are answered in the words that App Mesh had.
-func TestPodsWithoutAPlaceAreRefused(t *testing.T) {
+// TestPodWithoutUniqueVirtualNodeIsRejected compares the error messages with those of the App Mesh controller.
+func TestPodWithoutUniqueVirtualNodeIsRejected(t *testing.T) {
 	_, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "stray", "nothing", ""), "create", "-f", "-")
 	if err == nil ||
 		!strings.Contains(err.Error(), "sidecarInject enabled but no matching VirtualNode or VirtualGateway found") {
-		t.Errorf("a pod that nothing selects: %v", err)
+		t.Errorf("pod that no VirtualNode selects: %v", err)
 	}
 	apply(t, `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -69,31 +69,33 @@ spec: {podSelector: {matchLabels: {app: tally}}}
 	_, err = kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "torn", "tally", ""), "create", "-f", "-")
 	if err == nil ||
 		!strings.Contains(err.Error(), "found multiple matching VirtualNodes for pod colors/torn: tally,tally-too") {
-		t.Errorf("a pod that two select: %v", err)
+		t.Errorf("pod that two VirtualNodes select: %v", err)
 	}
 }
 
-// Pods of the host's network, of namespaces that are not labeled, and our own are left as they are.
-func TestPodsThatAreLeftAlone(t *testing.T) {
+// TestPodsWithoutInjection checks that pods in the host network, in unlabeled namespaces and in the namespace of the
+// control plane get no sidecar.
+func TestPodsWithoutInjection(t *testing.T) {
 	for name, manifest := range map[string]string{
-		"hostNetwork":       fmt.Sprintf(podManifest, "colors", "host", "tally", "hostNetwork: true"),
-		"another namespace": fmt.Sprintf(podManifest, "default", "elsewhere", "tally", ""),
-		"our own":           fmt.Sprintf(podManifest, "anymesh-system", "own", "tally", ""),
+		"hostNetwork":             fmt.Sprintf(podManifest, "colors", "host", "tally", "hostNetwork: true"),
+		"another namespace":       fmt.Sprintf(podManifest, "default", "elsewhere", "tally", ""),
+		"control plane namespace": fmt.Sprintf(podManifest, "anymesh-system", "own", "tally", ""),
 	} {
-		out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "json", "-f", "-")
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		if got := containersOf(t, out); !slices.Equal(got, []string{"app"}) {
-			t.Errorf("%s: containers %v", name, got)
-		}
+		t.Run(name, func(t *testing.T) {
+			out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "json", "-f", "-")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got := containersOf(t, out); !slices.Equal(got, []string{"app"}) {
+				t.Errorf("containers %v", got)
+			}
+		})
 	}
 }
 
-// What no mesh could carry is refused with the field's path, on creation and on updates; references to what is not
-// there are not.
-func TestWhatNoMeshCouldCarryIsRefused(t *testing.T) {
+// TestInvalidRegexIsRejected checks creation and update. The error names the path of the field. References to missing
+// objects are accepted.
+func TestInvalidRegexIsRejected(t *testing.T) {
 	router := func(match, node string) string {
 		return fmt.Sprintf(`
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -111,11 +113,11 @@ spec:
 	const bad, want = `path: {regex: "/(unclosed"}`, "spec.routes[0].httpRoute.match.path.regex: not a regular expression"
 	if _, err := kubectlInput(t.Context(), router(bad, "color-red"), "create", "-f", "-"); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("creation is answered with %v, want %s", err, want)
+		t.Errorf("create: got error %v, want %s", err, want)
 	}
 	apply(t, router("prefix: /", "nobody"))
 	if _, err := kubectlInput(t.Context(), router(bad, "nobody"), "apply", "-f", "-"); err == nil ||
 		!strings.Contains(err.Error(), want) {
-		t.Errorf("an update is answered with %v, want %s", err, want)
+		t.Errorf("update: got error %v, want %s", err, want)
 	}
 }

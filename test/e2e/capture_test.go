@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// podIPs gives the IPv4 and the IPv6 address of the pod with a label.
+// podIPs returns the IPv4 and the IPv6 address of the pod with a label.
 func podIPs(t *testing.T, namespace, label string) [2]string {
 	t.Helper()
 	ips := strings.Fields(run(t, "-n", namespace, "get", "pods", "-l", label, "-o",
@@ -19,8 +19,7 @@ func podIPs(t *testing.T, namespace, label string) [2]string {
 	return [2]string{ips[0], ips[1]}
 }
 
-// callerManifests run a pod of the mesh, without backends of its own, whose annotations let some traffic go past the
-// sidecar.
+// callerManifests run a pod of the mesh without backends. Its annotations exclude some traffic from capture.
 const callerManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
@@ -55,7 +54,8 @@ spec:
 
 func refused(o outcome) bool { return o.Status == 0 && o.Error != "" }
 
-// What the application opens is captured over IPv4 and IPv6, but for what the pod's annotations leave out.
+// TestOutboundCapture checks that outbound connections are captured over IPv4 and IPv6, except those that annotations
+// exclude.
 func TestOutboundCapture(t *testing.T) {
 	apply(t, outsideManifests)
 	waitReady(t, "outside", "deployment/outside")
@@ -64,10 +64,10 @@ func TestOutboundCapture(t *testing.T) {
 		name, annotations string
 		a, b              bool // whether ports 8080 and 7070 of outside are reached
 	}{
-		{"everything", "", false, false},
-		{"a port left out", `appmesh.k8s.aws/egressIgnoredPorts: "7070"`, false, true},
-		{"addresses left out", fmt.Sprintf(`appmesh.k8s.aws/egressIgnoredIPs: "%s,%s/128"`, ips[0], ips[1]), true, true},
-		{"a network left out", `appmesh.k8s.aws/egressIgnoredIPs: "10.0.0.0/8,fd00::/8"`, true, true},
+		{"no exclusion", "", false, false},
+		{"ignored port", `appmesh.k8s.aws/egressIgnoredPorts: "7070"`, false, true},
+		{"ignored addresses", fmt.Sprintf(`appmesh.k8s.aws/egressIgnoredIPs: "%s,%s/128"`, ips[0], ips[1]), true, true},
+		{"ignored networks", `appmesh.k8s.aws/egressIgnoredIPs: "10.0.0.0/8,fd00::/8"`, true, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			apply(t, fmt.Sprintf(callerManifests, test.annotations))
@@ -85,14 +85,15 @@ func TestOutboundCapture(t *testing.T) {
 	}
 }
 
-// What arrives at a listener's port passes the sidecar, over IPv4 and IPv6; what arrives elsewhere does not.
+// TestInboundCapture checks that inbound connections to a listener port pass through the sidecar, over IPv4 and IPv6,
+// and that other ports bypass it.
 func TestInboundCapture(t *testing.T) {
 	apply(t, outsideManifests)
 	waitReady(t, "outside", "deployment/outside")
 	for _, ip := range podIPs(t, "colors", "app=tally") {
 		o := fromOutside(t, hostPort(ip, 8081))
 		if o.Version != "tally" || !strings.Contains(o.Body, "X-Request-Id") {
-			t.Errorf("%s: want the answer of tally with a header that the sidecar adds, got %+v", hostPort(ip, 8081), o)
+			t.Errorf("%s: want the response of tally with the request header that the sidecar adds, got %+v", hostPort(ip, 8081), o)
 		}
 		o = fromOutside(t, fmt.Sprintf("http://%s/ready", strings.TrimSuffix(strings.TrimPrefix(hostPort(ip, 15020), "http://"), "/")))
 		if o.Status != 200 {
@@ -101,7 +102,7 @@ func TestInboundCapture(t *testing.T) {
 	}
 }
 
-// fromOutside calls from the pod that is in no mesh.
+// fromOutside makes a request from the pod outside the mesh.
 func fromOutside(t *testing.T, target string) outcome {
 	t.Helper()
 	pod := run(t, "-n", "outside", "get", "pods", "-l", "app=outside", "-o", "jsonpath={.items[0].metadata.name}")

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// runVerb runs an anymesh command on the cluster and returns its output and exit code.
+// runVerb runs an anymesh command against the cluster and returns its output and exit code.
 func runVerb(t *testing.T, args ...string) (out string, code int) {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), filepath.Join(lab.bin, "anymesh"),
@@ -33,7 +33,7 @@ func runVerb(t *testing.T, args ...string) (out string, code int) {
 	return printed.String() + errOutput.String(), code
 }
 
-// shows checks that a verb ends well and prints some texts.
+// wantOutput checks that a command succeeds and that its output contains the texts.
 func wantOutput(t *testing.T, texts []string, args ...string) {
 	t.Helper()
 	out, code := runVerb(t, args...)
@@ -44,7 +44,7 @@ func wantOutput(t *testing.T, texts []string, args ...string) {
 	}
 }
 
-// The output of explain must agree with real requests.
+// TestExplainMatchesTraffic compares the output of explain with real requests.
 func TestExplainMatchesTraffic(t *testing.T) {
 	wantOutput(t,
 		[]string{
@@ -126,7 +126,7 @@ func TestCheckPasses(t *testing.T) {
 	})
 }
 
-// Without a cluster, the first check fails and the others are skipped.
+// TestCheckWithoutCluster checks that the first check fails and the others are skipped.
 func TestCheckWithoutCluster(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "kubeconfig")
 	text := `{apiVersion: v1, kind: Config, current-context: x, contexts: [{name: x, context: {cluster: x}}], clusters: [{name: x, cluster: {server: "https://127.0.0.1:1"}}]}`

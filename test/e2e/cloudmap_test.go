@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// poolManifests are a service that is found through awsCloudMap. Its pods have the readiness gate that App Mesh gave
-// them, and answer with their own name. The Service is there for its name alone.
+// poolManifests define a service with awsCloudMap discovery. Its pods have the readiness gate of the App Mesh
+// controller and respond with their own name. The Service only provides the DNS name.
 const poolManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualService
@@ -52,8 +52,8 @@ spec:
 
 const poolURL = "http://pool.colors.svc.cluster.local:8080/"
 
-// Pods behind awsCloudMap become ready though nobody else opens their gate, get traffic as they come, and lose none as
-// they go.
+// TestCloudMapFollowsPods checks that pods behind awsCloudMap become ready, get traffic when they start, and lose no
+// request when they are deleted.
 func TestCloudMapFollowsPods(t *testing.T) {
 	apply(t, poolManifests)
 	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
@@ -62,33 +62,33 @@ func TestCloudMapFollowsPods(t *testing.T) {
 	waitReady(t, "colors", "deployment/pool")
 	run(t, "-n", "colors", "scale", "deployment/pool", "--replicas=3")
 	waitReady(t, "colors", "deployment/pool")
-	eventually(t, 20*time.Second, "answers of all three pods", func() error {
+	eventually(t, 20*time.Second, "responses from all three pods", func() error {
 		counts := callsFrom(t, "front", poolURL, 60)
 		if len(counts) != 3 || len(failures(counts)) > 0 {
-			return fmt.Errorf("answers: %v", counts)
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})
 
-	gone := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
+	deleted := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=pool", "-o",
 		"jsonpath={.items[*].metadata.name}"))[0]
 	done := make(chan map[string]int)
 	go func() { done <- callsFrom(t, "front", poolURL, 6000) }()
-	run(t, "-n", "colors", "delete", "pod", gone)
+	run(t, "-n", "colors", "delete", "pod", deleted)
 	if lost := failures(<-done); len(lost) > 0 {
-		t.Errorf("while a pod went away: %v", lost)
+		t.Errorf("failures while a pod was deleted: %v", lost)
 	}
 	waitReady(t, "colors", "deployment/pool")
-	eventually(t, 20*time.Second, "answers of the three pods that are there", func() error {
+	eventually(t, 20*time.Second, "responses from the three current pods", func() error {
 		counts := callsFrom(t, "front", poolURL, 60)
-		if len(counts) != 3 || counts[gone] > 0 || len(failures(counts)) > 0 {
-			return fmt.Errorf("answers: %v", counts)
+		if len(counts) != 3 || counts[deleted] > 0 || len(failures(counts)) > 0 {
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})
 }
 
-// failures are the outcomes that are no pod's answer.
+// failures returns the outcomes that are not the response of a pod.
 func failures(counts map[string]int) map[string]int {
 	out := map[string]int{}
 	for outcome, n := range counts {

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// Namespace parcels takes part in the second dialect by its label. Its VirtualServices share their kind's name with
-// those of App Mesh. receiver gets its port from the chart's value, and its pod has the readiness gate of the
-// controller that is gone.
+// dialectsManifests put namespace parcels into the mesh of the second dialect by its label. Its VirtualService kind
+// has the same name as that of App Mesh. receiver gets its port from the Helm value; its pod has the readiness gate
+// of the former controller.
 const dialectsManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: parcels, labels: {parcel.example.com/member: "yes"}}}
 ---
@@ -47,8 +47,8 @@ spec:
 
 const parcelKind = "virtualservices.parcel.example.com"
 
-// dialectsSideBySide has objects of two dialects in one cluster.
-func dialectsSideBySide(t *testing.T) {
+// testTwoDialects runs objects of two dialects in one cluster.
+func testTwoDialects(t *testing.T) {
 	apply(t, dialectsManifests)
 	waitReady(t, "parcels", "deployment/sender")
 	t.Run("admission", func(t *testing.T) {
@@ -66,25 +66,25 @@ func dialectsSideBySide(t *testing.T) {
 		waitReady(t, "parcels", "deployment/receiver")
 		got := run(t, "-n", "parcels", "get", "pods", "-l", "app=receiver", "-o",
 			`jsonpath={.items[*].status.conditions[?(@.type=="parcel.example.com/registered")].message}`)
-		if got != "there is no depot to register with" {
+		if got != "the depot controller is not used" {
 			t.Errorf("message %q", got)
 		}
 	})
 	t.Run("traffic", func(t *testing.T) {
-		eventually(t, 10*time.Second, "a call of the receiver", func() error {
+		eventually(t, 10*time.Second, "request to receiver", func() error {
 			o, err := callFromIn(t.Context(), "parcels", "sender", "http://receiver.parcels.svc.cluster.local:9090/")
 			return want(o, err, o.Version == "received", "received")
 		})
 		o, err := callFrom(t.Context(), "front", colorURL)
-		if err := want(o, err, o.Status == 200, "an answer in the App Mesh mesh"); err != nil {
+		if err := want(o, err, o.Status == 200, "status 200 in the App Mesh mesh"); err != nil {
 			t.Error(err)
 		}
-		if got := extendedShows(t, "proxy", "status"); !hasLine(got, "parcels/receiver-", "parcel/parcels/receiver") {
+		if got := extendedOutput(t, "proxy", "status"); !hasLine(got, "parcels/receiver-", "parcel/parcels/receiver") {
 			t.Errorf("proxy status:\n%s", got)
 		}
 	})
 	t.Run("status", func(t *testing.T) {
-		eventually(t, 10*time.Second, "a condition", func() error {
+		eventually(t, 10*time.Second, "condition", func() error {
 			got := run(t, "-n", "parcels", "get", parcelKind, "receiver", "-o",
 				"jsonpath={.status.conditions[0].type} {.status.conditions[0].status}")
 			if got != "Served True" {
@@ -92,7 +92,7 @@ func dialectsSideBySide(t *testing.T) {
 			}
 			return nil
 		})
-		got := extendedShows(t, "describe", "virtualservice.parcel.example.com/receiver", "-n", "parcels")
+		got := extendedOutput(t, "describe", "virtualservice.parcel.example.com/receiver", "-n", "parcels")
 		if !strings.Contains(got, "VirtualService parcels/receiver, workload receiver_parcels of mesh parcel") {
 			t.Errorf("describe:\n%s", got)
 		}
@@ -106,14 +106,14 @@ func dialectsSideBySide(t *testing.T) {
 	})
 	t.Run("lint", lintTwoDialects)
 	t.Run("check", func(t *testing.T) {
-		if got := extendedShows(t, "check"); !hasLine(got, "a namespace takes part in Parcel", "1 of them") {
+		if got := extendedOutput(t, "check"); !hasLine(got, "a namespace is a member of Parcel", "members: 1") {
 			t.Errorf("check:\n%s", got)
 		}
 	})
-	t.Run("a pod that both claim", claimedTwice)
+	t.Run("pod claimed by both dialects", podClaimedByTwoDialects)
 }
 
-// lintTwoDialects has kinds of one name in one folder.
+// lintTwoDialects lints objects of two dialects whose kinds have the same name.
 func lintTwoDialects(t *testing.T) {
 	folder := t.TempDir()
 	for name, text := range map[string]string{
@@ -132,8 +132,9 @@ func lintTwoDialects(t *testing.T) {
 	}
 }
 
-// claimedTwice has a namespace that is a member of meshes of both dialects, and a pod that workloads of both select.
-func claimedTwice(t *testing.T) {
+// podClaimedByTwoDialects creates a namespace in the meshes of both dialects, and a pod that workloads of both
+// select.
+func podClaimedByTwoDialects(t *testing.T) {
 	apply(t, `
 {apiVersion: v1, kind: Namespace, metadata: {name: both, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled, parcel.example.com/member: "yes"}}}
 ---

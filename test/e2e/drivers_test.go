@@ -12,9 +12,9 @@ import (
 
 const pickURL = "http://pick.drivers.svc.cluster.local:8080/"
 
-// Pods of one mesh have different drivers: left and two-tiny the one of the test, right, one and two have Envoy. left
-// and right call the service pick, which is one and two, and the TCP service store of the example, whose sidecars are
-// Envoys.
+// driversManifests define pods of one mesh with different drivers: left and two-tiny use the test driver; right, one
+// and two use Envoy. left and right call the service pick (one, two and two-tiny) and the TCP service store of the
+// colors example, whose sidecars are Envoys.
 const driversManifests = `
 {apiVersion: v1, kind: Namespace, metadata: {name: drivers, labels: {mesh: colors, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}}
 ---
@@ -77,7 +77,7 @@ spec: {awsName: pick.drivers.svc.cluster.local, provider: {virtualRouter: {virtu
 {apiVersion: v1, kind: Service, metadata: {name: one, namespace: drivers}, spec: {selector: {version: one}, ports: [{port: 8080}]}}
 `
 
-// deployment is one of namespace drivers, with a driver of its own or the default one.
+// deployment returns a Deployment in namespace drivers. An empty class selects the default driver.
 func deployment(name, labels, class, args string) string {
 	annotations := ""
 	if class != "" {
@@ -109,59 +109,59 @@ func driversDeployments() string {
 		deployment("two-tiny", "app: pick, version: two, of: tiny", "tiny", serve+"two-tiny")
 }
 
-// driversServeSideBySide has pods of two drivers in one mesh.
-func driversServeSideBySide(t *testing.T) {
+// testTwoDrivers runs pods of two drivers in one mesh.
+func testTwoDrivers(t *testing.T) {
 	apply(t, driversManifests)
 	apply(t, driversDeployments())
 	for _, name := range []string{"left", "right", "one", "two", "two-tiny"} {
 		waitReady(t, "drivers", "deployment/"+name)
 	}
-	t.Run("both drivers' sidecars reach both", func(t *testing.T) {
-		reaches(t, "left", "one", "two", "two-tiny")
-		reaches(t, "right", "one", "two", "two-tiny")
+	t.Run("both drivers reach both drivers", func(t *testing.T) {
+		waitForVersions(t, "left", "one", "two", "two-tiny")
+		waitForVersions(t, "right", "one", "two", "two-tiny")
 		for _, caller := range []string{"left", "right"} {
 			o, err := callFromIn(t.Context(), "drivers", caller, "tcp://store.colors.svc.cluster.local:9000")
 			if err := want(o, err, o.Version == "store", "store"); err != nil {
 				t.Errorf("%s: %v", caller, err)
 			}
 			o, err = callFromIn(t.Context(), "drivers", caller, "http://tally.colors.svc.cluster.local:8080/")
-			if err := want(o, err, o.Status == 404, "404: it is no backend"); err != nil {
+			if err := want(o, err, o.Status == 404, "404: not a backend"); err != nil {
 				t.Errorf("%s: %v", caller, err)
 			}
 		}
 	})
-	t.Run("a weight reaches both", func(t *testing.T) {
+	t.Run("weighted targets include both drivers", func(t *testing.T) {
 		run(t, "-n", "drivers", "patch", "virtualrouter.appmesh.k8s.aws", "pick", "--type=json", "-p",
 			`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":0}]`)
-		reaches(t, "left", "one")
-		reaches(t, "right", "one")
+		waitForVersions(t, "left", "one")
+		waitForVersions(t, "right", "one")
 		run(t, "-n", "drivers", "patch", "virtualrouter.appmesh.k8s.aws", "pick", "--type=json", "-p",
 			`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":1}]`)
-		reaches(t, "left", "one", "two", "two-tiny")
+		waitForVersions(t, "left", "one", "two", "two-tiny")
 	})
-	t.Run("people see which is which", func(t *testing.T) {
-		if got := extendedShows(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
+	t.Run("status shows the driver", func(t *testing.T) {
+		if got := extendedOutput(t, "proxy", "status"); !hasLine(got, "drivers/left-", " tiny ") ||
 			!hasLine(got, "drivers/right-", " envoy ") {
 			t.Errorf("proxy status:\n%s", got)
 		}
-		if got := extendedShows(t, "describe", "virtualnode/two", "-n",
+		if got := extendedOutput(t, "describe", "virtualnode/two", "-n",
 			"drivers"); !strings.Contains(got, "sidecar drivers: envoy, tiny") {
 			t.Errorf("describe:\n%s", got)
 		}
-		if got := extendedShows(t, "proxy", "config", "two", "-n", "drivers", "--driver",
+		if got := extendedOutput(t, "proxy", "config", "two", "-n", "drivers", "--driver",
 			"tiny"); !strings.Contains(got, `"name": "view"`) {
 			t.Errorf("proxy config:\n%s", got)
 		}
-		eventually(t, 10*time.Second, "a finding that names the driver", func() error {
+		eventually(t, 10*time.Second, "finding names the driver", func() error {
 			got := run(t, "-n", "drivers", "get", "virtualrouter.appmesh.k8s.aws", "pick", "-o",
 				"jsonpath={.status.conditions}")
 			if !strings.Contains(got, "driver tiny does not support route.") || strings.Contains(got, "driver envoy") {
-				return fmt.Errorf("the conditions are %s", got)
+				return fmt.Errorf("conditions: %s", got)
 			}
 			return nil
 		})
 	})
-	t.Run("unknown classes are refused", func(t *testing.T) {
+	t.Run("unknown sidecar class is rejected", func(t *testing.T) {
 		pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: left}, annotations: {anymesh.dev/sidecarClass: nonsense}},
 			spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
 		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
@@ -169,10 +169,10 @@ func driversServeSideBySide(t *testing.T) {
 			t.Errorf("got %v", err)
 		}
 	})
-	t.Run("a rolling restart changes the driver", func(t *testing.T) { migrate(t) })
+	t.Run("rolling restart changes the driver", func(t *testing.T) { migrate(t) })
 }
 
-// migrate takes left from one driver to the other, by the annotation of its template.
+// migrate changes the driver of left by the annotation in its pod template.
 func migrate(t *testing.T) {
 	t.Helper()
 	run(t, "-n", "drivers", "patch", "deployment", "left", "-p",
@@ -181,22 +181,22 @@ func migrate(t *testing.T) {
 		_, err := kubectl(t.Context(), "-n", "drivers", "rollout", "status", "deployment", "left", "--timeout=100ms")
 		ended = err == nil
 		o, err := callFromIn(t.Context(), "drivers", "left", pickURL)
-		if err := want(o, err, o.Status == 200, "an answer, whichever pod calls"); err != nil {
+		if err := want(o, err, o.Status == 200, "status 200 from the old or the new pod"); err != nil {
 			t.Fatal(err)
 		}
 	}
 	eventually(t, 30*time.Second, "all sidecars of left are Envoys", func() error {
-		got := extendedShows(t, "proxy", "status")
+		got := extendedOutput(t, "proxy", "status")
 		if hasLine(got, "drivers/left-", " tiny ") || !hasLine(got, "drivers/left-", " envoy ") {
 			return fmt.Errorf("proxy status:\n%s", got)
 		}
 		return nil
 	})
-	reaches(t, "left", "one", "two", "two-tiny")
+	waitForVersions(t, "left", "one", "two", "two-tiny")
 }
 
-// reaches waits until calls of the service pick are answered by these versions, each of them, and by nobody else.
-func reaches(t *testing.T, caller string, versions ...string) {
+// waitForVersions waits until calls to the service pick are answered by each of these versions and by no other.
+func waitForVersions(t *testing.T, caller string, versions ...string) {
 	t.Helper()
 	eventually(t, 20*time.Second, caller+" reaches "+strings.Join(versions, ", "), func() error {
 		raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("drivers").Resource("services").Name(caller+":8080").
@@ -220,19 +220,19 @@ func reaches(t *testing.T, caller string, versions ...string) {
 	})
 }
 
-// extendedShows runs a verb of the extended program, which must end well.
-func extendedShows(t *testing.T, args ...string) string {
+// extendedOutput runs a command of the extended program and fails the test on error.
+func extendedOutput(t *testing.T, args ...string) string {
 	t.Helper()
 	c := exec.CommandContext(t.Context(), extendedProgram(), append(args, "--kubeconfig", lab.kubeconfig)...)
-	var out, complaints bytes.Buffer
-	c.Stdout, c.Stderr = &out, &complaints
+	var out, errorOutput bytes.Buffer
+	c.Stdout, c.Stderr = &out, &errorOutput
 	if err := c.Run(); err != nil {
-		t.Fatalf("anymesh %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), complaints.String())
+		t.Fatalf("anymesh %s: %v\n%s%s", strings.Join(args, " "), err, out.String(), errorOutput.String())
 	}
 	return out.String()
 }
 
-// hasLine tells whether a line of a text has all parts.
+// hasLine reports whether a line of text contains all parts.
 func hasLine(text string, parts ...string) bool {
 	for line := range strings.Lines(text) {
 		all := true

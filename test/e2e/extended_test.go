@@ -10,27 +10,28 @@ import (
 	"testing"
 )
 
-// The images of the extended program: control planes with a second driver, and that driver's sidecar.
+// Images of the extended program: the control plane with a second driver, and the sidecar of that driver.
 const (
 	extendedImage = "anymesh.dev/anymesh:extended"
 	tinyImage     = "anymesh.dev/tiny:extended"
 )
 
-// TestThirdPartyExtensions has the program of a third party: with a driver of its own beside Envoy, and a dialect of
-// its own beside App Mesh.
+// TestThirdPartyExtensions runs a program with a third-party driver beside Envoy and a third-party dialect beside App
+// Mesh.
 func TestThirdPartyExtensions(t *testing.T) {
-	extend(t)
-	t.Run("drivers", driversServeSideBySide)
-	t.Run("dialects", dialectsSideBySide)
+	installExtended(t)
+	t.Run("drivers", testTwoDrivers)
+	t.Run("dialects", testTwoDialects)
 }
 
-// extendedProgram is Anymesh with the second driver and the second dialect of package extended.
+// extendedProgram is the path of Anymesh with the second driver and dialect of package extended.
 func extendedProgram() string { return filepath.Join(lab.bin, "extended", "anymesh") }
 
 // extendedImagesFile is the name of the image map for the extended program.
 func extendedImagesFile() string { return filepath.Join(os.TempDir(), lab.name+"-images.yaml") }
 
-// extendedImages writes an image map for the extended program, an empty one if it was not built, and gives its name.
+// extendedImages writes an image map for the extended program and returns its path. The map is empty if the program
+// was not built.
 func extendedImages() (string, error) {
 	images := map[string]any{}
 	if _, err := os.Stat(extendedProgram()); err == nil {
@@ -46,11 +47,11 @@ func extendedImages() (string, error) {
 	return extendedImagesFile(), os.WriteFile(extendedImagesFile(), text, 0o600)
 }
 
-// extend makes the control plane one of the extended program until the test ends.
-func extend(t *testing.T) {
+// installExtended replaces the control plane with the extended program until the test ends.
+func installExtended(t *testing.T) {
 	t.Helper()
 	if _, err := os.Stat(extendedProgram()); err != nil {
-		t.Fatalf("%v; make test builds it, and so does go build -o %s ./test/e2e/extended", err, extendedProgram())
+		t.Fatalf("%v; build it with make test or: go build -o %s ./test/e2e/extended", err, extendedProgram())
 	}
 	values := filepath.Join(t.TempDir(), "values.yaml")
 	text := fmt.Sprintf(`{image: %q, osm: {sidecarDrivers: [
@@ -67,7 +68,7 @@ func extend(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	// The chart of the extended program has the second dialect's kinds, webhooks and rights.
+	// The chart of the extended program contains the CRDs, webhooks and permissions of the second dialect.
 	if _, err := command(t.Context(), "", extendedProgram(), "install", "--kubeconfig", lab.kubeconfig, "--values",
 		values); err != nil {
 		t.Fatal(err)

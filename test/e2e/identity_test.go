@@ -33,7 +33,7 @@ import (
 
 const controlPlaneName = "anymesh.anymesh-system.svc.cluster.local"
 
-// forward makes a port of the control plane reachable, as kubectl port-forward does.
+// forward forwards a port of the control plane like kubectl port-forward.
 func forward(t *testing.T, port int) string {
 	t.Helper()
 	pod := strings.TrimSpace(run(t, "-n", "anymesh-system", "get", "pods", "-l", "app.kubernetes.io/name=anymesh", "-o",
@@ -66,7 +66,7 @@ func forward(t *testing.T, port int) string {
 	return fmt.Sprintf("127.0.0.1:%d", ports[0].Local)
 }
 
-// token asks for one as kubelet does for a pod.
+// token requests a service account token of a pod, as kubelet does.
 func token(t *testing.T, pod *corev1.Pod, audience string) string {
 	t.Helper()
 	request := &authenticationv1.TokenRequest{Spec: authenticationv1.TokenRequestSpec{
@@ -96,7 +96,7 @@ func roots(t *testing.T) *x509.CertPool {
 	return pool
 }
 
-// sign exchanges a token for a certificate, and gives the status of the answer.
+// sign exchanges a token for a certificate and returns the HTTP status.
 func sign(t *testing.T, address, bearer string) (tls.Certificate, int) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -135,7 +135,7 @@ func sign(t *testing.T, address, bearer string) (tls.Certificate, int) {
 	}
 }
 
-// discover asks for listeners under a node id and gives how many came.
+// discover requests listeners with a node ID and returns their number.
 func discover(t *testing.T, address string, certificates []tls.Certificate, node string) (int, error) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
@@ -162,7 +162,8 @@ func discover(t *testing.T, address string, certificates []tls.Certificate, node
 	return len(response.GetResources()), err
 }
 
-// Who a pod is, its certificate says: another pod's node id, or no certificate, gets nothing.
+// TestIdentityComesFromTheCertificate checks that requests with the node ID of another pod, or without a certificate,
+// get no resources.
 func TestIdentityComesFromTheCertificate(t *testing.T) {
 	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "app=front"})
 	if err != nil || len(pods.Items) != 1 {
@@ -172,16 +173,16 @@ func TestIdentityComesFromTheCertificate(t *testing.T) {
 	signing, xds := forward(t, 15010), forward(t, 15128)
 	certificate, code := sign(t, signing, token(t, front, "anymesh"))
 	if code != http.StatusOK {
-		t.Fatalf("signing answers %d", code)
+		t.Fatalf("signing: status %d", code)
 	}
 	own := []tls.Certificate{certificate}
 
 	if n, err := discover(t, xds, own, "mesh/colors/virtualNode/front_colors"); err != nil || n != 2 {
-		t.Errorf("with its own node id front gets %d listeners, %v; want 2", n, err)
+		t.Errorf("front with its own node ID: %d listeners, %v; want 2", n, err)
 	}
 	n, err := discover(t, xds, own, "mesh/colors/virtualNode/tally_colors")
 	if grpcstatus.Code(err) != codes.PermissionDenied || n != 0 {
-		t.Errorf("with tally's node id front gets %d listeners, %v; want PermissionDenied", n, err)
+		t.Errorf("front with the node ID of tally: %d listeners, %v; want PermissionDenied", n, err)
 	}
 	if n, err := discover(t, xds, nil, "mesh/colors/virtualNode/front_colors"); err == nil {
 		t.Errorf("without a certificate: %d listeners", n)
@@ -189,26 +190,29 @@ func TestIdentityComesFromTheCertificate(t *testing.T) {
 
 	for name, bearer := range map[string]string{
 		"a token for the API server": token(t, front, "https://kubernetes.default.svc"),
-		"no token of the cluster":    "eyJhbGciOiJub25lIn0.e30.",
+		"foreign token":              "eyJhbGciOiJub25lIn0.e30.",
 	} {
-		if _, code := sign(t, signing, bearer); code != http.StatusUnauthorized {
-			t.Errorf("%s: signing answers %d, want 401", name, code)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, code := sign(t, signing, bearer); code != http.StatusUnauthorized {
+				t.Errorf("signing: status %d, want 401", code)
+			}
+		})
 	}
 }
 
-// A pod of another workload gets a certificate of its own, and with it only its own configuration.
-func TestPodsOfOneAccountAreToldApart(t *testing.T) {
+// TestSameServiceAccountDifferentWorkload checks that a pod gets only the configuration of its own workload, even if
+// another workload uses the same service account.
+func TestSameServiceAccountDifferentWorkload(t *testing.T) {
 	pods, err := lab.kube.CoreV1().Pods("colors").List(t.Context(), metav1.ListOptions{LabelSelector: "app=tally"})
 	if err != nil || len(pods.Items) != 1 {
 		t.Fatalf("pods of tally: %d, %v", len(pods.Items), err)
 	}
 	certificate, code := sign(t, forward(t, 15010), token(t, &pods.Items[0], "anymesh"))
 	if code != http.StatusOK {
-		t.Fatalf("signing answers %d", code)
+		t.Fatalf("signing: status %d", code)
 	}
 	_, err = discover(t, forward(t, 15128), []tls.Certificate{certificate}, "mesh/colors/virtualNode/front_colors")
 	if grpcstatus.Code(err) != codes.PermissionDenied {
-		t.Errorf("tally, which shares front's service account, asks as front: %v; want PermissionDenied", err)
+		t.Errorf("tally with the node ID of front, which has the same service account: %v; want PermissionDenied", err)
 	}
 }

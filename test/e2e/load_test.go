@@ -15,10 +15,10 @@ import (
 	"k8s.io/client-go/dynamic"
 )
 
-// steadyRate is the number of calls a second that front makes while things change.
+// steadyRate is the number of calls per second that front makes during the tests.
 const steadyRate = 100
 
-// underSteadyLoad has front call color while change runs. Every call has to be answered by red or by blue.
+// underSteadyLoad makes front call color while change runs. Every call must be answered by red or blue.
 func underSteadyLoad(t *testing.T, change func()) {
 	t.Helper()
 	client := lab.kube.CoreV1().RESTClient()
@@ -37,7 +37,7 @@ func underSteadyLoad(t *testing.T, change func()) {
 	}
 	stopped := false
 	defer func() {
-		if !stopped { // change gave up
+		if !stopped { // change failed
 			_, _ = stop(contextOf(t))
 		}
 	}()
@@ -54,7 +54,7 @@ func underSteadyLoad(t *testing.T, change func()) {
 		}
 	}
 	if counts["red"]+counts["blue"] < steadyRate {
-		t.Errorf("there was hardly any load: %v", counts)
+		t.Errorf("too few calls: %v", counts)
 	}
 }
 
@@ -69,9 +69,8 @@ func appMesh(t *testing.T, resource, namespace string) dynamic.ResourceInterface
 	}).Namespace(namespace)
 }
 
-// routesOf gives the n-th of the routers that color has during the test: weights and timeouts differ in all of them,
-// every other one has more routes than the one before, of every kind of condition. The last route always takes what is
-// left.
+// routesOf returns the routes of the n-th edit of router color. Weights and timeouts differ in each edit; every
+// second edit adds routes with all kinds of match conditions. The last route matches every request.
 func routesOf(n int) string {
 	target := func(red, blue int) string {
 		return fmt.Sprintf(`"action":{"weightedTargets":[{"virtualNodeRef":{"name":"color-red"},"weight":%d},{"virtualNodeRef":{"name":"color-blue"},"weight":%d}]}`, red, blue)
@@ -96,7 +95,7 @@ func routesOf(n int) string {
 	return `{"spec":{"routes":[` + strings.Join(routes, ",") + `]}}`
 }
 
-// A hundred edits of a router, in bursts, fail no request.
+// TestRouteEditsLoseNothing checks that a hundred edits of a router, in bursts, fail no request.
 func TestRouteEditsLoseNothing(t *testing.T) {
 	routers := appMesh(t, "virtualrouters", "colors")
 	before, err := routers.Get(t.Context(), "color", metav1.GetOptions{})
@@ -123,14 +122,14 @@ func TestRouteEditsLoseNothing(t *testing.T) {
 				continue
 			}
 			eventually(t, 10*time.Second, fmt.Sprintf("edit %d is served", n), func() error {
-				return served(t, routers, "color", edited.GetGeneration())
+				return checkServed(t, routers, "color", edited.GetGeneration())
 			})
 		}
 	})
 }
 
-// served checks that a generation of an object was seen and is well.
-func served(t *testing.T, in dynamic.ResourceInterface, name string, generation int64) error {
+// checkServed checks that status reports a generation of an object with condition True.
+func checkServed(t *testing.T, in dynamic.ResourceInterface, name string, generation int64) error {
 	t.Helper()
 	o, err := in.Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -139,7 +138,7 @@ func served(t *testing.T, in dynamic.ResourceInterface, name string, generation 
 	seen, _, _ := unstructured.NestedInt64(o.Object, "status", "observedGeneration")
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	if seen < generation || len(conditions) == 0 {
-		return fmt.Errorf("generation %d is seen, want %d", seen, generation)
+		return fmt.Errorf("observed generation %d, want %d", seen, generation)
 	}
 	for _, c := range conditions {
 		if c := c.(map[string]any); c["status"] != "True" {
@@ -149,7 +148,8 @@ func served(t *testing.T, in dynamic.ResourceInterface, name string, generation 
 	return nil
 }
 
-// Twenty pods of color are replaced, by rolling restarts and by deleting them one by one, and no request fails.
+// TestReplacedPodsLoseNothing replaces twenty pods of color, by rolling restarts and by single deletions. No request
+// may fail.
 func TestReplacedPodsLoseNothing(t *testing.T) {
 	both := []string{"color-red", "color-blue"}
 	settled := func() {
@@ -201,8 +201,8 @@ func TestReplacedPodsLoseNothing(t *testing.T) {
 	})
 }
 
-// brokenManifests are wrong in one way each, next to color and in its place. What no mesh could carry is not among
-// them: admission refuses it.
+// brokenManifests contain one error each, beside and in place of the objects of color. Objects that admission rejects
+// are not among them.
 const brokenManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualRouter
@@ -242,7 +242,7 @@ spec:
   serviceDiscovery: {dns: {hostname: nowhere.colors.svc.cluster.local}}
 `
 
-// Broken objects come and go, each says what is wrong with it, and nobody else notices.
+// TestBrokenObjectsLoseNothing creates and deletes broken objects. Each one gets a condition, and no request fails.
 func TestBrokenObjectsLoseNothing(t *testing.T) {
 	reasons := map[string]string{
 		"virtualrouters/bad-weights":   "ZeroWeight",
@@ -257,8 +257,8 @@ func TestBrokenObjectsLoseNothing(t *testing.T) {
 			}
 			for object, reason := range reasons {
 				resource, name, _ := strings.Cut(object, "/")
-				eventually(t, 10*time.Second, fmt.Sprintf("round %d: %s says %s", round, object, reason), func() error {
-					return says(t, resource, "colors", name, "False", reason)
+				eventually(t, 10*time.Second, fmt.Sprintf("round %d: %s has reason %s", round, object, reason), func() error {
+					return hasCondition(t, resource, "colors", name, "False", reason)
 				})
 			}
 			if _, err := kubectlInput(t.Context(), brokenManifests, "delete", "--wait=true", "-f", "-"); err != nil {
@@ -268,8 +268,8 @@ func TestBrokenObjectsLoseNothing(t *testing.T) {
 	})
 }
 
-// says checks that an object has a condition with a status and a reason.
-func says(t *testing.T, resource, namespace, name, status, reason string) error {
+// hasCondition checks that an object has a condition with a status and a reason.
+func hasCondition(t *testing.T, resource, namespace, name, status, reason string) error {
 	t.Helper()
 	o, err := appMesh(t, resource, namespace).Get(t.Context(), name, metav1.GetOptions{})
 	if err != nil {
@@ -281,5 +281,5 @@ func says(t *testing.T, resource, namespace, name, status, reason string) error 
 			return nil
 		}
 	}
-	return fmt.Errorf("want a condition %s because of %s, got %v", status, reason, conditions)
+	return fmt.Errorf("want a condition with status %s and reason %s, got %v", status, reason, conditions)
 }

@@ -1,8 +1,8 @@
-// Package e2e tests Anymesh as its users run it: on a real Kubernetes, with the real Envoy, through kubectl and
+// Package e2e tests Anymesh as users run it: on a real Kubernetes cluster with the real Envoy, through kubectl and
 // client-go.
 //
-// One cluster serves all tests. It has Anymesh and the colors example, whose front calls nobody on its own: tests make
-// it call. The programs are taken from the folder that ANYMESH_BIN names, or from bin.
+// All tests share one cluster with Anymesh and the colors example. Its front makes no calls on its own; tests trigger
+// them. The programs are in the folder named by ANYMESH_BIN, or in bin.
 package e2e
 
 import (
@@ -58,7 +58,7 @@ func runAll(m *testing.M) (code int, err error) {
 		if _, downErr := anymesh(context.Background(), "sandbox", "down", "--name", lab.name); err == nil {
 			err = downErr
 		}
-		_ = os.Remove(extendedImagesFile()) // there is none if nothing came up
+		_ = os.Remove(extendedImagesFile()) // the file does not exist if startup failed
 	}()
 	if err := up(ctx); err != nil {
 		return 1, err
@@ -66,7 +66,7 @@ func runAll(m *testing.M) (code int, err error) {
 	return m.Run(), nil
 }
 
-// up brings the cluster, Anymesh and the example to life.
+// up starts the cluster and installs Anymesh and the colors example.
 func up(ctx context.Context) error {
 	extended, err := extendedImages()
 	if err != nil {
@@ -81,7 +81,7 @@ func up(ctx context.Context) error {
 		Clusters []struct{ Kubeconfig string }
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
-		return fmt.Errorf("sandbox up answered %q: %w", out, err)
+		return fmt.Errorf("output of sandbox up %q: %w", out, err)
 	}
 	lab.kubeconfig = answer.Clusters[0].Kubeconfig
 	if lab.config, err = clientcmd.BuildConfigFromFlags("", lab.kubeconfig); err != nil {
@@ -115,7 +115,7 @@ func anymesh(ctx context.Context, args ...string) (string, error) {
 	return command(ctx, "", filepath.Join(lab.bin, "anymesh"), args...)
 }
 
-// kubectl is the one that the sandbox carries.
+// kubectl runs the kubectl of the sandbox.
 func kubectl(ctx context.Context, args ...string) (string, error) {
 	return kubectlInput(ctx, "", args...)
 }
@@ -125,7 +125,7 @@ func kubectlInput(ctx context.Context, input string, args ...string) (string, er
 		append([]string{"sandbox", "kubectl", "--name", lab.name, "--"}, args...)...)
 }
 
-// command runs a program and gives what it printed; the error holds its complaints.
+// command runs a program and returns its standard output. The error contains its standard error.
 func command(ctx context.Context, input, program string, args ...string) (string, error) {
 	c := exec.CommandContext(ctx, program, args...)
 	c.Stdin = strings.NewReader(input)
@@ -138,15 +138,16 @@ func command(ctx context.Context, input, program string, args ...string) (string
 	return out.String(), nil
 }
 
-// onlyLong leaves a test to "make test-long". It is for variants of what a test of "make test" shows already.
+// onlyLong skips a test unless "make test-long" runs it. It is for variants of behavior that "make test" already
+// covers.
 func onlyLong(t *testing.T) {
 	t.Helper()
 	if os.Getenv("ANYMESH_TEST_LONG") == "" {
-		t.Skip("a variant that is left to: make test-long")
+		t.Skip("variant: run with make test-long")
 	}
 }
 
-// eventually polls until check gives nil, and fails with its last error.
+// eventually polls until check returns nil, and fails with its last error.
 func eventually(t *testing.T, within time.Duration, what string, check func() error) {
 	t.Helper()
 	deadline := time.Now().Add(within)
@@ -176,7 +177,7 @@ func apply(t *testing.T, manifests string) {
 	}
 }
 
-// run is kubectl that has to succeed.
+// run runs kubectl and fails the test on error.
 func run(t *testing.T, args ...string) string {
 	t.Helper()
 	out, err := kubectl(t.Context(), args...)
@@ -186,7 +187,7 @@ func run(t *testing.T, args ...string) string {
 	return out
 }
 
-// outcome is what a caller got.
+// outcome is the result of a call.
 type outcome struct {
 	Status         int
 	Version, Error string
@@ -203,12 +204,12 @@ func callFromIn(ctx context.Context, namespace, service, target string) (outcome
 	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace(namespace).Resource("services").Name(service+":8080").
 		SubResource("proxy").Suffix("call").Param("url", target).DoRaw(ctx)
 	if err != nil {
-		return o, fmt.Errorf("asking %s to call %s: %w", service, target, err)
+		return o, fmt.Errorf("calling %s from %s: %w", target, service, err)
 	}
 	return o, json.Unmarshal(raw, &o)
 }
 
-// callsFrom makes many calls and counts the outcomes.
+// callsFrom makes several calls and counts the outcomes.
 func callsFrom(t *testing.T, service, target string, times int) map[string]int {
 	t.Helper()
 	raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("services").Name(service+":8080").
@@ -223,7 +224,7 @@ func callsFrom(t *testing.T, service, target string, times int) map[string]int {
 	return counts
 }
 
-// want checks an outcome with a predicate.
+// want returns an error that describes the outcome unless ok is true.
 func want(o outcome, err error, ok bool, wish string) error {
 	if err != nil {
 		return err

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// outsideManifests run a server that is in no mesh.
+// outsideManifests run a server outside any mesh.
 const outsideManifests = `
 apiVersion: v1
 kind: Namespace
@@ -50,5 +50,5 @@ func waitReady(t *testing.T, namespace, what string) {
 	run(t, "-n", namespace, "rollout", "status", what, "--timeout=60s")
 }
 
-// contextOf outlives the test for what its cleanup does.
+// contextOf returns a context for cleanup functions: it is not canceled when the test ends.
 func contextOf(t *testing.T) context.Context { return context.WithoutCancel(t.Context()) }

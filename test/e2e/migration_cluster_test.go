@@ -9,7 +9,7 @@ import (
 // setUpOldController creates the state of a cluster with the App Mesh controller: CRDs; objects with meshRef,
 // finalizers, ARNs and conditions; pods with the Cloud Map readiness gate; a controller Deployment; and webhook
 // configurations without a server.
-func (m *migrating) setUpOldController() {
+func (m *migrationCluster) setUpOldController() {
 	m.Helper()
 	m.must("apply", "--server-side", "-f", filepath.Join(root, "api/crds"))
 	m.must("wait", "--for=condition=Established", "crd", "--all", "--timeout=30s")
@@ -38,7 +38,7 @@ func (m *migrating) setUpOldController() {
 	m.apply(oldWebhooks)
 }
 
-func (m *migrating) apply(manifests string) {
+func (m *migrationCluster) apply(manifests string) {
 	m.Helper()
 	if _, err := m.kubectl(manifests, "apply", "-f", "-"); err != nil {
 		m.Fatal(err)
@@ -137,7 +137,7 @@ func workload(namespace, name, labels, args string) string {
 		args).Replace(oldWorkload)
 }
 
-// oldPod is one that the old injector has seen: it gave it the gate, which pods that are created anew do not have.
+// oldPod is a pod as the App Mesh injector left it. It has the readiness gate, which new pods do not get.
 const oldPod = `
 apiVersion: v1
 kind: Pod

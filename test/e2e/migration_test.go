@@ -15,42 +15,42 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// migrating is a cluster of its own, that the App Mesh controller has left behind.
-type migrating struct {
+// migrationCluster is a separate cluster in the state that the App Mesh controller leaves behind.
+type migrationCluster struct {
 	*testing.T
 	name, kubeconfig string
 	kube             *kubernetes.Clientset
-	// path is where the page's commands find kubectl and anymesh, dir where they write.
+	// path contains kubectl and anymesh for the commands of the page; dir is their working directory.
 	path, dir string
 }
 
 const isReady = `jsonpath={.status.conditions[?(@.type=="Ready")].status}`
 
-// TestMigration follows docs/migration.md, with the commands that the page has: from a cluster as the App Mesh
-// controller left it, over traffic, to the deletion of everything in the worst order, and back.
+// TestMigration runs the commands of docs/migration.md: it migrates a cluster of the App Mesh controller, checks
+// traffic, deletes all objects in the worst order, and rolls back.
 func TestMigration(t *testing.T) {
-	m := newMigrating(t)
+	m := newMigrationCluster(t)
 	m.setUpOldController()
 	steps, back := commandsOf(t, "Steps"), commandsOf(t, "Roll back")
 	if out, err := m.kubectl("", "-n", "shop", "label", "virtualnode.appmesh.k8s.aws", "front", "a=b"); err == nil {
-		t.Fatalf("the old webhooks are dead and do not stand in the way: %s", out)
+		t.Fatalf("the webhooks of the old controller do not block the request: %s", out)
 	}
 	if got := m.must("-n", "shop", "get", "pod", "injected-of-old", "-o", isReady); got == "True" {
-		t.Fatal("the old pod is ready, though nobody has opened its gate")
+		t.Fatal("the old pod is ready although its readiness gate is not set")
 	}
-	m.follow(steps)
+	m.runCommands(steps)
 
 	m.must("-n", "shop", "wait", "--for=condition=Ready", "pod/injected-of-old", "--timeout=30s")
-	m.eventually("all objects are served, and keep their ARNs", func() error {
-		return m.allAre("True arn:aws:appmesh:us-west-2:123456789012:")
+	m.eventually("all objects are active and keep their ARNs", func() error {
+		return m.checkAll("True arn:aws:appmesh:us-west-2:123456789012:")
 	})
-	m.eventually("both versions of cart answer", func() error {
+	m.eventually("both versions of cart respond", func() error {
 		counts := map[string]int{}
 		for range 20 {
 			counts[m.call("http://cart.shop.svc.cluster.local:8080/")]++
 		}
 		if counts["v1"] == 0 || counts["v2"] == 0 || counts["v1"]+counts["v2"] != 20 {
-			return fmt.Errorf("answers: %v", counts)
+			return fmt.Errorf("responses: %v", counts)
 		}
 		return nil
 	})
@@ -58,9 +58,9 @@ func TestMigration(t *testing.T) {
 		"jsonpath={.items[*].spec.initContainers[*].name}"); strings.Count(pods, "envoy") < 3 {
 		t.Errorf("sidecars: %s", pods)
 	}
-	m.copies()
-	m.deleteInBadOrder()
-	m.follow(back)
+	m.checkBackups()
+	m.deleteInWorstOrder()
+	m.runCommands(back)
 	m.eventually("pods with sidecars have ended", func() error {
 		pods := m.must("-n", "shop", "get", "pods", "-o", "jsonpath={.items[*].spec.initContainers[*].name}")
 		if strings.Contains(pods, "envoy") {
@@ -70,12 +70,12 @@ func TestMigration(t *testing.T) {
 	})
 }
 
-// deleteInBadOrder deletes the Mesh first, and what others refer to before them. Nothing hangs, and the Mesh says for
-// whom it waits.
-func (m *migrating) deleteInBadOrder() {
+// deleteInWorstOrder deletes the Mesh first, and referenced objects before the objects that refer to them. No deletion
+// hangs, and the Mesh reports which objects it waits for.
+func (m *migrationCluster) deleteInWorstOrder() {
 	m.Helper()
 	m.must("delete", "mesh.appmesh.k8s.aws", "shop", "--wait=false")
-	m.eventually("the Mesh says for whom it waits", func() error {
+	m.eventually("the Mesh reports what it waits for", func() error {
 		events := m.must("get", "events", "--all-namespaces", "--field-selector", "reason=PendingMembersDeletion", "-o",
 			"jsonpath={.items[*].message}{.items[*].note}")
 		if !strings.Contains(events, "VirtualNode shop/cart-v1") {
@@ -84,7 +84,7 @@ func (m *migrating) deleteInBadOrder() {
 		return nil
 	})
 	m.must("-n", "shop", "delete", "--timeout=30s", "virtualnode.appmesh.k8s.aws", "cart-v1", "cart-v2")
-	m.eventually("who refers to what is gone is told", func() error {
+	m.eventually("objects with missing references report it", func() error {
 		got := m.must("-n", "shop", "get", "virtualrouter.appmesh.k8s.aws", "cart", "-o",
 			"jsonpath={.status.conditions[0].reason}")
 		if got != "ReferenceNotFound" {
@@ -98,21 +98,21 @@ func (m *migrating) deleteInBadOrder() {
 	m.must("wait", "--for=delete", "mesh.appmesh.k8s.aws/shop", "--timeout=30s")
 }
 
-// copies checks what the page's first step has kept.
-func (m *migrating) copies() {
+// checkBackups checks the files that the first step of the page writes.
+func (m *migrationCluster) checkBackups() {
 	m.Helper()
 	for file, part := range map[string]string{
 		"appmesh-objects.yaml": "kind: VirtualRouter", "webhooks.yaml": "mpod.appmesh.k8s.aws",
 	} {
 		text, err := os.ReadFile(filepath.Join(m.dir, file))
 		if err != nil || !strings.Contains(string(text), part) {
-			m.Errorf("the copy %s lacks %q: %v", file, part, err)
+			m.Errorf("backup %s lacks %q: %v", file, part, err)
 		}
 	}
 }
 
-// allAre checks condition and ARN of every object.
-func (m *migrating) allAre(want string) error {
+// checkAll checks the condition and the ARN of every object.
+func (m *migrationCluster) checkAll(want string) error {
 	m.Helper()
 	for kind, field := range map[string]string{
 		"mesh": "meshARN", "virtualnode": "virtualNodeARN", "virtualservice": "virtualServiceARN",
@@ -129,7 +129,7 @@ func (m *migrating) allAre(want string) error {
 	return nil
 }
 
-// commandsOf gives the shell commands of a section of the page.
+// commandsOf returns the shell commands of a section of the page.
 func commandsOf(t *testing.T, section string) []string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(root, "docs/migration.md"))
@@ -148,8 +148,8 @@ func commandsOf(t *testing.T, section string) []string {
 	return out
 }
 
-func newMigrating(t *testing.T) *migrating {
-	m := &migrating{T: t, name: fmt.Sprintf("migration-%d", os.Getpid()), path: t.TempDir(), dir: t.TempDir()}
+func newMigrationCluster(t *testing.T) *migrationCluster {
+	m := &migrationCluster{T: t, name: fmt.Sprintf("migration-%d", os.Getpid()), path: t.TempDir(), dir: t.TempDir()}
 	out, err := anymesh(t.Context(), "sandbox", "up", "--name", m.name, "--output", "json", "--images",
 		filepath.Join(root, "examples/images.yaml"))
 	t.Cleanup(func() {
@@ -164,7 +164,7 @@ func newMigrating(t *testing.T) *migrating {
 		Clusters []struct{ Kubeconfig string }
 	}
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
-		t.Fatalf("sandbox up answered %q: %v", out, err)
+		t.Fatalf("output of sandbox up %q: %v", out, err)
 	}
 	m.kubeconfig = answer.Clusters[0].Kubeconfig
 	config, err := clientcmd.BuildConfigFromFlags("", m.kubeconfig)
@@ -186,8 +186,8 @@ func newMigrating(t *testing.T) *migrating {
 	return m
 }
 
-// follow runs commands as a person would who stops at the first error.
-func (m *migrating) follow(blocks []string) {
+// runCommands runs the commands in a shell and stops at the first error.
+func (m *migrationCluster) runCommands(blocks []string) {
 	m.Helper()
 	for _, block := range blocks {
 		script := fmt.Sprintf("set -e; cd %s; export PATH=%s:$PATH KUBECONFIG=%s\n%s", m.dir, m.path, m.kubeconfig,
@@ -198,12 +198,12 @@ func (m *migrating) follow(blocks []string) {
 	}
 }
 
-func (m *migrating) kubectl(input string, args ...string) (string, error) {
+func (m *migrationCluster) kubectl(input string, args ...string) (string, error) {
 	return command(m.Context(), input, filepath.Join(lab.bin, "anymesh"),
 		append([]string{"sandbox", "kubectl", "--name", m.name, "--"}, args...)...)
 }
 
-func (m *migrating) must(args ...string) string {
+func (m *migrationCluster) must(args ...string) string {
 	m.Helper()
 	out, err := m.kubectl("", args...)
 	if err != nil {
@@ -212,13 +212,13 @@ func (m *migrating) must(args ...string) string {
 	return out
 }
 
-func (m *migrating) eventually(what string, check func() error) {
+func (m *migrationCluster) eventually(what string, check func() error) {
 	m.Helper()
 	eventually(m.T, 30*time.Second, what, check)
 }
 
-// call has the pod of front call a URL, and gives the version that answers.
-func (m *migrating) call(target string) string {
+// call makes the pod of front call a URL and returns the version that responds.
+func (m *migrationCluster) call(target string) string {
 	m.Helper()
 	raw, err := m.kube.CoreV1().RESTClient().Get().Namespace("shop").Resource("services").Name("front:8080").
 		SubResource("proxy").Suffix("call").Param("url", target).DoRaw(m.Context())

@@ -9,8 +9,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-func apiServerAway(t *testing.T) {
-	at, fixed := sidecars(t), planes(t)
+func testAPIServerOutage(t *testing.T) {
+	at, fixed := sidecars(t), controlPlaneAddresses(t)
 	tally := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=tally", "-o",
 		"jsonpath={.items[0].metadata.name}"))
 	second := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=second", "-o",
@@ -19,7 +19,7 @@ func apiServerAway(t *testing.T) {
 	restarts := planeRestarts(t)
 	sum := func(name string) float64 {
 		t.Helper()
-		n, err := told(t.Context(), fixed, name, "")
+		n, err := sumMetric(t.Context(), fixed, name, "")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -34,9 +34,9 @@ func apiServerAway(t *testing.T) {
 		return nil
 	}
 	underBothLoads(t, func() {
-		paint(t, "red")
-		painted(t, "front", "red", arrives)
-		painted(t, "second", "red", arrives)
+		routeAllTo(t, "red")
+		waitForVersion(t, "front", "red", updateTimeout)
+		waitForVersion(t, "second", "red", updateTimeout)
 		if _, err := anymesh(t.Context(), "sandbox", "apiserver", "kill", "--name", lab.name); err != nil {
 			t.Fatal(err)
 		}
@@ -51,27 +51,27 @@ func apiServerAway(t *testing.T) {
 			}
 		}()
 		until := time.Now().Add(60 * time.Second)
-		if err := nobodyAt(t.Context(), "127.0.0.1", 6443); err != nil {
+		if err := checkNoListener(t.Context(), "127.0.0.1", 6443); err != nil {
 			t.Error(err)
 		}
 
-		// Streams that end meanwhile are opened again, and nothing is sent again.
-		sent, before := sum("anymesh_xds_resources_total"), configured(t, at)
+		// Sidecars reopen streams that end during the outage, and unchanged resources are not sent again.
+		sent, before := sum("anymesh_xds_resources_total"), updateStats(t, at)
 		heal := partition(t, second, "reject with tcp reset")
-		eventually(t, arrives, "the stream of second has ended", func() error {
+		eventually(t, updateTimeout, "the stream of second ends", func() error {
 			if n := sum("anymesh_xds_streams"); int(n) != len(at)-1 {
 				return fmt.Errorf("%v clients", n)
 			}
 			return nil
 		})
 		heal()
-		allConnected(t, fixed, len(at))
+		waitAllConnected(t, fixed, len(at))
 		if more := sum("anymesh_xds_resources_total") - sent; more != 0 {
 			t.Errorf("%v resources were sent again", more)
 		}
-		unchanged(t, before, configured(t, at))
+		checkUnchanged(t, before, updateStats(t, at))
 
-		// A new Envoy gets the whole of its configuration.
+		// A new Envoy gets its complete configuration.
 		signal(t, "KILL", strings.Fields(mustOnNode(t, "sh", "-c",
 			`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = envoy ] && grep -qwF "$0" $p/net/fib_trie && echo ${p#/proc/}; done; true`, address))...)
 		eventually(t, 40*time.Second, "a new Envoy in "+tally, func() error {
@@ -83,20 +83,20 @@ func apiServerAway(t *testing.T) {
 			}
 			return err
 		})
-		allConnected(t, fixed, len(at))
+		waitAllConnected(t, fixed, len(at))
 		if more := sum("anymesh_xds_resources_total") - sent; more == 0 {
-			t.Error("the new Envoy was sent nothing")
+			t.Error("no resources were sent to the new Envoy")
 		}
-		awayFor(t, time.Until(until), ready)
-		if err := nobodyAt(t.Context(), "127.0.0.1", 6443); err != nil {
+		checkDuring(t, time.Until(until), ready)
+		if err := checkNoListener(t.Context(), "127.0.0.1", 6443); err != nil {
 			t.Error(err)
 		}
 		back()
 		back = nil
-		paint(t, "blue")
-		painted(t, "front", "blue", arrives)
-		painted(t, "second", "blue", arrives)
-		// kubelet pauses for up to a minute before it watches again.
+		routeAllTo(t, "blue")
+		waitForVersion(t, "front", "blue", updateTimeout)
+		waitForVersion(t, "second", "blue", updateTimeout)
+		// kubelet waits up to a minute before it watches again.
 		run(t, "-n", "colors", "scale", "deployment", "color-red", "--replicas=2")
 		run(t, "-n", "colors", "rollout", "status", "deployment/color-red", "--timeout=120s")
 		if err := ready(); err != nil {

@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// secondCaller calls color over HTTP, store over TCP and pool, whose endpoints it is told of by discovery, beside the
+// secondCaller calls color over HTTP, store over TCP, and pool, whose endpoints come from EDS, in addition to the
 // steady load of front.
 const secondCaller = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -53,28 +53,28 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 `
 
-// Whatever the sidecars are configured by may go away, all of it or for some of them, by a crash, an upgrade or a cut:
-// requests go on, what did not change is not sent again, and what changes afterwards arrives.
+// TestOutages checks that requests succeed while control planes and the API server crash, hang, are upgraded or lose
+// the network, that unchanged resources are not sent again, and that later changes arrive.
 func TestOutages(t *testing.T) {
-	ownLab(t, "outage", "--set", "replicas=2")
+	ownCluster(t, "outage", "--set", "replicas=2")
 	if _, err := kubectlInput(t.Context(), poolManifests+"---"+secondCaller, "apply", "-f", "-"); err != nil {
 		t.Fatal(err)
 	}
 	waitReady(t, "colors", "deployment/pool")
 	waitReady(t, "colors", "deployment/second")
 	waitReady(t, "anymesh-system", "deployment/anymesh")
-	allConnected(t, planes(t), len(colorsPods(t)))
-	t.Run("control plane killed", controlPlaneKilled)
-	t.Run("control plane upgraded", controlPlaneUpgraded)
-	t.Run("API server away", apiServerAway)
-	t.Run("one sidecar cut off", sidecarCutOff)
+	waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
+	t.Run("control plane killed", testControlPlaneKilled)
+	t.Run("control plane upgraded", testControlPlaneUpgraded)
+	t.Run("API server unavailable", testAPIServerOutage)
+	t.Run("one sidecar disconnected", testSidecarDisconnected)
 	t.Run("control plane hung", func(t *testing.T) {
 		onlyLong(t)
-		controlPlaneHung(t)
+		testControlPlaneHung(t)
 	})
 }
 
-// underBothLoads has front and second call while change runs; no call may fail.
+// underBothLoads makes front and second call while change runs. No call may fail.
 func underBothLoads(t *testing.T, change func()) {
 	t.Helper()
 	counts := func(verb string) (seen map[string]map[string]int) {
@@ -104,94 +104,94 @@ func underBothLoads(t *testing.T, change func()) {
 			}
 		}
 		if answered < 20 {
-			t.Errorf("there was hardly any load on %s: %v", service, seen)
+			t.Errorf("too few calls from %s: %v", service, seen)
 		}
 	}
 }
 
-// paint has all calls of color answered by one version.
-func paint(t *testing.T, version string) {
+// routeAllTo routes all calls of color to one version.
+func routeAllTo(t *testing.T, version string) {
 	t.Helper()
 	weights := map[string]int{version: 1}
 	route := fmt.Sprintf(`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets","value":[`+
 		`{"virtualNodeRef":{"name":"color-red"},"weight":%d},{"virtualNodeRef":{"name":"color-blue"},"weight":%d}]}]`, weights["red"], weights["blue"])
-	// The webhooks of a control plane that has just come back may not be reachable for the API server yet.
-	eventually(t, 30*time.Second, "the API server takes the edit", func() error {
+	// The API server may not reach the webhooks of a restarted control plane yet.
+	eventually(t, 30*time.Second, "the API server accepts the edit", func() error {
 		_, err := appMesh(t, "virtualrouters", "colors").Patch(t.Context(), "color", types.JSONPatchType, []byte(route),
 			metav1.PatchOptions{})
 		return err
 	})
 }
 
-// painted waits until a caller meets one version only.
-func painted(t *testing.T, caller, version string, within time.Duration) {
+// waitForVersion waits until all calls of a pod reach one version.
+func waitForVersion(t *testing.T, caller, version string, within time.Duration) {
 	t.Helper()
 	began := time.Now()
-	eventually(t, within, caller+" meets "+version, func() error {
+	eventually(t, within, caller+" reaches "+version, func() error {
 		const calls = 20
 		if got := callsFrom(t, caller, colorURL, calls); got[version] != calls {
 			return fmt.Errorf("got %v", got)
 		}
 		return nil
 	})
-	t.Logf("%s meets %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
+	t.Logf("%s reaches %s after %v", caller, version, time.Since(began).Round(100*time.Millisecond))
 }
 
-// arrives is how long a change may take to sidecars that have a stream. Where the network was cut, both ends have to
-// notice first.
+// updateTimeout limits how long a change takes to reach sidecars that have a stream. After a network failure, both ends
+// must detect it first.
 const (
-	arrives     = 20 * time.Second
-	arrivesLate = 90 * time.Second
+	updateTimeout     = 20 * time.Second
+	lateUpdateTimeout = 90 * time.Second
 )
 
-func controlPlaneKilled(t *testing.T) {
+func testControlPlaneKilled(t *testing.T) {
 	at, n := sidecars(t), len(colorsPods(t))
 	service, err := lab.kube.CoreV1().Services("anymesh-system").Get(t.Context(), "anymesh", metav1.GetOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	underBothLoads(t, func() {
-		before := configured(t, at)
-		// Stopped, they cannot react to what kubelet tells them; killed, they leave nothing in order. Scaling keeps
-		// kubelet from starting them again.
-		processes := controlPlanes(t)
+		before := updateStats(t, at)
+		// SIGSTOP keeps the processes from reacting to kubelet, and SIGKILL prevents a clean shutdown. Scaling to
+		// zero keeps kubelet from restarting them.
+		processes := controlPlanePIDs(t)
 		if len(processes) != 2 {
 			t.Fatalf("control planes: %v", processes)
 		}
 		signal(t, "STOP", processes...)
 		run(t, "-n", "anymesh-system", "scale", "deployment", "anymesh", "--replicas=0")
 		signal(t, "KILL", processes...)
-		eventually(t, arrives, "nobody is left", func() error {
-			if left := controlPlanes(t); len(left) > 0 {
+		eventually(t, updateTimeout, "no control plane runs", func() error {
+			if left := controlPlanePIDs(t); len(left) > 0 {
 				return fmt.Errorf("processes %v", left)
 			}
-			return nobodyAt(t.Context(), service.Spec.ClusterIP, 15128)
+			return checkNoListener(t.Context(), service.Spec.ClusterIP, 15128)
 		})
 		lease, err := lab.kube.CoordinationV1().Leases("anymesh-system").Get(t.Context(), "anymesh",
 			metav1.GetOptions{})
 		if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
-			t.Errorf("the Lease was released, by whom was killed: %v, %+v", err, lease)
+			t.Errorf("killed control planes released the Lease: %v, %+v", err, lease)
 		}
-		awayFor(t, 60*time.Second, func() error { return nobodyAt(t.Context(), service.Spec.ClusterIP, 15128) })
+		checkDuring(t, 60*time.Second, func() error { return checkNoListener(t.Context(), service.Spec.ClusterIP, 15128) })
 		for pod, address := range at {
 			if figures, err := stats(t.Context(), address, "^control_plane.connected_state$"); err != nil ||
 				figures["control_plane.connected_state"] != 0 {
-				t.Errorf("%s was not cut off: %v, %v", pod, err, figures)
+				t.Errorf("%s is still connected: %v, %v", pod, err, figures)
 			}
 		}
 		run(t, "-n", "anymesh-system", "scale", "deployment", "anymesh", "--replicas=2")
 		waitReady(t, "anymesh-system", "deployment/anymesh")
-		fresh := planes(t)
-		allConnected(t, fresh, n)
-		nothingSent(t, fresh, n)
-		unchanged(t, before, configured(t, at))
-		paint(t, "blue")
-		painted(t, "front", "blue", arrives)
-		painted(t, "second", "blue", arrives)
+		fresh := controlPlaneAddresses(t)
+		waitAllConnected(t, fresh, n)
+		checkNothingSent(t, fresh, n)
+		checkUnchanged(t, before, updateStats(t, at))
+		routeAllTo(t, "blue")
+		waitForVersion(t, "front", "blue", updateTimeout)
+		waitForVersion(t, "second", "blue", updateTimeout)
 	})
 }
 
-func controlPlaneUpgraded(t *testing.T) {
+func testControlPlaneUpgraded(t *testing.T) {
 	versions := []string{"red", "blue"}
 	edits := 0
 	underBothLoads(t, func() {
@@ -213,58 +213,58 @@ func controlPlaneUpgraded(t *testing.T) {
 				done = true
 			default:
 			}
-			paint(t, versions[edits%2])
-			painted(t, "second", versions[edits%2], 60*time.Second)
-			painted(t, "front", versions[edits%2], 60*time.Second)
+			routeAllTo(t, versions[edits%2])
+			waitForVersion(t, "second", versions[edits%2], 60*time.Second)
+			waitForVersion(t, "front", versions[edits%2], 60*time.Second)
 		}
-		eventually(t, arrives, "the old control planes are gone", func() error {
-			if left := planes(t); len(left) != 2 {
+		eventually(t, updateTimeout, "the old control planes have stopped", func() error {
+			if left := controlPlaneAddresses(t); len(left) != 2 {
 				return fmt.Errorf("%v", left)
 			}
 			return nil
 		})
-		allConnected(t, planes(t), len(colorsPods(t)))
+		waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
 	})
 	if edits < 2 {
-		t.Errorf("%d edits met the upgrade", edits)
+		t.Errorf("only %d edits during the upgrade", edits)
 	}
 }
 
-func sidecarCutOff(t *testing.T) {
+func testSidecarDisconnected(t *testing.T) {
 	front := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o",
 		"jsonpath={.items[0].status.podIP}"))
 	connected := hostPort(front, 9901)
 	underBothLoads(t, func() {
-		paint(t, "red")
-		painted(t, "front", "red", arrives)
+		routeAllTo(t, "red")
+		waitForVersion(t, "front", "red", updateTimeout)
 		heal := partition(t, front, "drop")
-		paint(t, "blue")
-		painted(t, "second", "blue", arrives)
-		awayFor(t, 60*time.Second, func() error {
+		routeAllTo(t, "blue")
+		waitForVersion(t, "second", "blue", updateTimeout)
+		checkDuring(t, 60*time.Second, func() error {
 			if got := callsFrom(t, "front", colorURL, 5); got["red"] != 5 {
-				return fmt.Errorf("cut off, front meets %v", got)
+				return fmt.Errorf("disconnected front reaches %v", got)
 			}
 			return nil
 		})
-		eventually(t, arrives, "Envoy notices that its stream is dead", func() error {
+		eventually(t, updateTimeout, "Envoy detects the dead stream", func() error {
 			figures, err := stats(t.Context(), connected, "^control_plane.connected_state$")
 			if err == nil && figures["control_plane.connected_state"] != 0 {
-				// an attempt takes 5 s to fail, then there is a pause
-				err = errors.New("it is connected, or tries to be")
+				// an attempt fails after 5 s and is followed by a pause
+				err = errors.New("Envoy is connected or connecting")
 			}
 			return err
 		})
 		heal()
-		painted(t, "front", "blue", arrivesLate)
-		allConnected(t, planes(t), len(colorsPods(t)))
+		waitForVersion(t, "front", "blue", lateUpdateTimeout)
+		waitAllConnected(t, controlPlaneAddresses(t), len(colorsPods(t)))
 	})
 }
 
-func controlPlaneHung(t *testing.T) {
+func testControlPlaneHung(t *testing.T) {
 	underBothLoads(t, func() {
-		at, fresh := sidecars(t), planes(t)
-		before := configured(t, at)
-		processes := controlPlanes(t)
+		at, fresh := sidecars(t), controlPlaneAddresses(t)
+		before := updateStats(t, at)
+		processes := controlPlanePIDs(t)
 		signal(t, "STOP", processes...)
 		awakened := false
 		awaken := func() {
@@ -274,16 +274,16 @@ func controlPlaneHung(t *testing.T) {
 			}
 		}
 		defer awaken()
-		awayFor(t, 20*time.Second, func() error { return nil })
+		checkDuring(t, 20*time.Second, func() error { return nil })
 		if _, err := fetch(t.Context(), fresh[0]+"readyz"); err == nil {
-			t.Error("a control plane that hangs answers")
+			t.Error("the hung control plane responds")
 		}
 		awaken()
 		waitReady(t, "anymesh-system", "deployment/anymesh")
-		allConnected(t, fresh, len(at))
-		unchanged(t, before, configured(t, at))
-		paint(t, "red")
-		painted(t, "front", "red", arrives)
-		painted(t, "second", "red", arrives)
+		waitAllConnected(t, fresh, len(at))
+		checkUnchanged(t, before, updateStats(t, at))
+		routeAllTo(t, "red")
+		waitForVersion(t, "front", "red", updateTimeout)
+		waitForVersion(t, "second", "red", updateTimeout)
 	})
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// probedManifests run pods of the mesh whose probes all go to a captured port. "good" is well; "failing" answers its
-// liveness probe with 500; nobody listens where "silent" is probed, although the sidecar accepts every connection
+// probedManifests run pods of the mesh whose probes all use a captured port. "good" is healthy; "failing" responds to
+// its liveness probe with 500; "silent" does not listen on its probe port, although the sidecar accepts connections
 // there.
 const probedManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -58,7 +58,7 @@ spec:
       readinessProbe: {tcpSocket: {port: 8082}, periodSeconds: 1}
 `
 
-// Kubelet's probes see the application, not the sidecar in front of it.
+// TestProbesReachTheApplication checks that kubelet probes the application, not the sidecar.
 func TestProbesReachTheApplication(t *testing.T) {
 	apply(t, probedManifests)
 	status := func(pod, path string) string {

@@ -17,9 +17,9 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// ownLab gives the test a cluster of its own, whose certificates live for seconds, with two control planes and colors
-// in it.
-func ownLab(t *testing.T, name string, sets ...string) {
+// ownCluster starts a separate cluster for the test, with two control planes, the colors example, and certificates that
+// are valid for seconds.
+func ownCluster(t *testing.T, name string, sets ...string) {
 	t.Helper()
 	shared := lab
 	lab.name = fmt.Sprintf("%s-%s", shared.name, name)
@@ -40,7 +40,7 @@ func ownLab(t *testing.T, name string, sets ...string) {
 		filepath.Join(root, "examples/images.yaml")))
 	var answer struct{ Clusters []struct{ Kubeconfig string } }
 	if err := json.Unmarshal([]byte(out), &answer); err != nil || len(answer.Clusters) == 0 {
-		t.Fatalf("sandbox up answered %q: %v", out, err)
+		t.Fatalf("output of sandbox up %q: %v", out, err)
 	}
 	lab.kubeconfig = answer.Clusters[0].Kubeconfig
 	var err error
@@ -63,7 +63,7 @@ func readAll(file string) (string, error) {
 	return string(text), err
 }
 
-// planeStatus is what a control plane says of the authority.
+// planeStatus is the certificate authority status of a control plane.
 type planeStatus struct {
 	Phase, LastError string
 	Roots            []struct{ Role, Fingerprint string }
@@ -79,7 +79,7 @@ func identityStatus(t *testing.T) []planeStatus {
 	return all
 }
 
-// awaitPhase waits until every control plane is in a phase, with so many roots.
+// awaitPhase waits until every control plane is in the given phase with the given number of roots.
 func awaitPhase(t *testing.T, phase string, roots int) planeStatus {
 	t.Helper()
 	var first planeStatus
@@ -98,7 +98,7 @@ func awaitPhase(t *testing.T, phase string, roots int) planeStatus {
 
 var serialOf = regexp.MustCompile(`certificate written .*serial=([0-9a-f]+)`)
 
-// serials are those of the certificates that each sidecar of colors has had, by pod.
+// serials returns the serial numbers of all certificates of each sidecar of colors, by pod.
 func serials(t *testing.T) map[string]map[string]bool {
 	t.Helper()
 	out := map[string]map[string]bool{}
@@ -121,23 +121,23 @@ func colorsPods(t *testing.T) []corev1.Pod {
 	return pods.Items
 }
 
-// awaitRenewals waits until each pod has had so many certificates more than before.
+// awaitRenewals waits until each pod has received at least this many new certificates.
 func awaitRenewals(t *testing.T, before map[string]map[string]bool, more int) {
 	t.Helper()
 	eventually(t, 60*time.Second, fmt.Sprintf("%d new certificates in each pod", more), func() error {
 		now := serials(t)
 		for pod, had := range before {
 			if got := len(now[pod]) - len(had); got < more {
-				return fmt.Errorf("%s has %d", pod, got)
+				return fmt.Errorf("%s has %d new certificates", pod, got)
 			}
 		}
 		return nil
 	})
 }
 
-// newborn starts one more pod of color-red, as its Deployment would; it is ready only with a certificate, and
-// configured only by mutual TLS.
-func newborn(t *testing.T, name string) *corev1.Pod {
+// startPod creates one more pod of color-red. It becomes ready only with a certificate, and gets its configuration
+// only over mutual TLS.
+func startPod(t *testing.T, name string) *corev1.Pod {
 	t.Helper()
 	deployment, err := lab.kube.AppsV1().Deployments("colors").Get(t.Context(), "color-red", metav1.GetOptions{})
 	if err != nil {
@@ -146,7 +146,7 @@ func newborn(t *testing.T, name string) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: *deployment.Spec.Template.ObjectMeta.DeepCopy(), Spec: *deployment.Spec.Template.Spec.DeepCopy(),
 	}
-	pod.Name = "born-" + name
+	pod.Name = "new-" + name
 	if pod, err = lab.kube.CoreV1().Pods("colors").Create(t.Context(), pod, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func newborn(t *testing.T, name string) *corev1.Pod {
 	return pod
 }
 
-// total sums a metric of all control planes, over all labels that contain a text.
+// total sums a metric over all control planes and all series whose labels contain a text.
 func total(t *testing.T, metric, label string) float64 {
 	t.Helper()
 	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
@@ -183,39 +183,39 @@ func total(t *testing.T, metric, label string) float64 {
 	return sum
 }
 
-// Certificates change ten times and the root once, with pods being born in each phase, and no request fails. What did
-// not change is not sent again when sidecars come back with their new certificates.
+// TestCertificatesAndRootRotateUnderLoad renews certificates ten times and the root once, and creates pods in each
+// phase. No request may fail, and unchanged resources are not sent again to reconnecting sidecars.
 func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
-	ownLab(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
-	before, keys := serials(t), keysOf(t)
+	ownCluster(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
+	before, keys := serials(t), caKeyLines(t)
 	underSteadyLoad(t, func() {
 		old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
-		newborn(t, "before")
+		startPod(t, "before")
 		if out, code := runVerb(t, "identity", "rotate"); code != 0 {
 			t.Fatal(out)
 		}
 		if s := awaitPhase(t, "Publishing", 2); s.Roots[0].Fingerprint != old {
-			t.Errorf("the new root signs before everybody knows it: %+v", s)
+			t.Errorf("the new root signs before it is distributed: %+v", s)
 		}
-		newborn(t, "publishing")
+		startPod(t, "publishing")
 		if out, code := runVerb(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "in progress") {
-			t.Errorf("a second rotation: exit code %d, %s", code, out)
+			t.Errorf("second rotation: exit code %d, %s", code, out)
 		}
-		keys = append(keys, keysOf(t)...)
-		fresh := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
-		newborn(t, "retiring")
-		if s := awaitPhase(t, "Steady", 1); fresh == old || s.Roots[0].Fingerprint != fresh {
-			t.Errorf("at the end the mesh trusts %+v; the old root was %s", s, old)
+		keys = append(keys, caKeyLines(t)...)
+		newRoot := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
+		startPod(t, "retiring")
+		if s := awaitPhase(t, "Steady", 1); newRoot == old || s.Roots[0].Fingerprint != newRoot {
+			t.Errorf("trusted roots after rotation: %+v; the old root was %s", s, old)
 		}
-		gone := newborn(t, "after")
-		trustedByTheAPIServer(t)
-		replayed(t, gone)
+		deletedPod := startPod(t, "after")
+		webhooksTrustNewRoot(t)
+		checkTokenAfterDeletion(t, deletedPod)
 
 		awaitRenewals(t, before, 8)
 		sent, reconnected := total(t, "anymesh_xds_resources_total", ""), total(t, "anymesh_xds_closed_streams_total",
 			"certificate_expired")
 		awaitRenewals(t, before, 10)
-		eventually(t, 20*time.Second, "every sidecar has come back with a new certificate", func() error {
+		eventually(t, 20*time.Second, "all sidecars reconnect with new certificates", func() error {
 			if n := total(t, "anymesh_xds_closed_streams_total",
 				"certificate_expired") - reconnected; int(n) < len(before) {
 				return fmt.Errorf("%v streams have ended", n)
@@ -226,14 +226,14 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 			return nil
 		})
 		if more := total(t, "anymesh_xds_resources_total", "") - sent; more != 0 {
-			t.Errorf("%v resources were sent again, though none had changed", more)
+			t.Errorf("%v unchanged resources were sent again", more)
 		}
 	})
-	keysAreNotTold(t, append(keys, keysOf(t)...))
+	checkNoKeysDisclosed(t, append(keys, caKeyLines(t)...))
 }
 
-// trustedByTheAPIServer checks that webhooks are called by the new root alone, and still answer.
-func trustedByTheAPIServer(t *testing.T) {
+// webhooksTrustNewRoot checks that caBundle contains only the new root and that webhooks still work.
+func webhooksTrustNewRoot(t *testing.T) {
 	t.Helper()
 	secret, err := lab.kube.CoreV1().Secrets("anymesh-system").Get(t.Context(), "anymesh-ca", metav1.GetOptions{})
 	if err != nil {

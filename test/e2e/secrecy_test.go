@@ -12,22 +12,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// replayed checks that the token of a pod is worth nothing once the pod is gone.
-func replayed(t *testing.T, pod *corev1.Pod) {
+// checkTokenAfterDeletion checks that the token of a deleted pod is rejected.
+func checkTokenAfterDeletion(t *testing.T, pod *corev1.Pod) {
 	t.Helper()
 	signing, bearer := forward(t, 15010), token(t, pod, "anymesh")
 	if _, code := sign(t, signing, bearer); code != http.StatusOK {
-		t.Fatalf("signing answers %d", code)
+		t.Fatalf("signing: status %d", code)
 	}
 	run(t, "-n", "colors", "delete", "pod", pod.Name, "--wait=true", "--timeout=60s")
 	if certificate, code := sign(t, signing, bearer); code != http.StatusUnauthorized && code != http.StatusForbidden ||
 		len(certificate.Certificate) > 0 {
-		t.Errorf("for a pod that is gone, signing answers %d", code)
+		t.Errorf("signing for a deleted pod: status %d", code)
 	}
 }
 
-// keysOf are the private keys in the authority's Secret, as lines that no other text has.
-func keysOf(t *testing.T) []string {
+// caKeyLines returns the lines of the private keys in the Secret of the certificate authority.
+func caKeyLines(t *testing.T) []string {
 	t.Helper()
 	secret, err := lab.kube.CoreV1().Secrets("anymesh-system").Get(t.Context(), "anymesh-ca", metav1.GetOptions{})
 	if err != nil {
@@ -42,20 +42,20 @@ func keysOf(t *testing.T) []string {
 		}
 	}
 	if len(lines) == 0 {
-		t.Fatal("there is no key")
+		t.Fatal("the Secret contains no key")
 	}
 	return lines
 }
 
-// keysAreNotTold looks for keys in all logs, and in all that the debug server tells.
-func keysAreNotTold(t *testing.T, keys []string) {
+// checkNoKeysDisclosed searches all logs and all debug server output for keys.
+func checkNoKeysDisclosed(t *testing.T, keys []string) {
 	t.Helper()
-	told := map[string]string{
+	outputs := map[string]string{
 		"logs of the control planes": run(t, "-n", "anymesh-system", "logs", "-l", "app.kubernetes.io/name=anymesh",
 			"--tail=-1"),
 	}
 	for _, pod := range colorsPods(t) {
-		told["logs of "+pod.Name] = run(t, "-n", "colors", "logs", pod.Name, "--all-containers", "--tail=-1")
+		outputs["logs of "+pod.Name] = run(t, "-n", "colors", "logs", pod.Name, "--all-containers", "--tail=-1")
 	}
 	debug := forward(t, 9091)
 	for _, path := range []string{
@@ -77,15 +77,15 @@ func keysAreNotTold(t *testing.T, keys []string) {
 		if err != nil || len(body) == 0 {
 			t.Fatalf("%s: %d bytes, %v", path, len(body), err)
 		}
-		told[path] = string(body)
+		outputs[path] = string(body)
 	}
-	for where, text := range told {
+	for where, text := range outputs {
 		if strings.Contains(text, "PRIVATE KEY") {
-			t.Errorf("a private key is in %s", where)
+			t.Errorf("private key in %s", where)
 		}
 		for _, key := range keys {
 			if strings.Contains(text, key) {
-				t.Errorf("a key of the authority is in %s", where)
+				t.Errorf("key of the certificate authority in %s", where)
 			}
 		}
 	}

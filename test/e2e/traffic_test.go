@@ -10,34 +10,36 @@ import (
 
 const colorURL = "http://color.colors.svc.cluster.local:8080/"
 
-// A split of 3:1 is kept within the bounds that chance allows in 999 of 1000 cases.
+// TestWeightsSplitTraffic checks a split of 3:1 with a statistical bound that holds in 999 of 1000 cases.
 func TestWeightsSplitTraffic(t *testing.T) {
 	const calls, share, deviations = 2000, 0.75, 3.2905
 	counts := callsFrom(t, "front", colorURL, calls)
 	if got := counts["red"] + counts["blue"]; got != calls {
-		t.Fatalf("of %d calls %d were answered: %v", calls, got, counts)
+		t.Fatalf("%d of %d calls succeeded: %v", got, calls, counts)
 	}
 	bound := deviations * math.Sqrt(calls*share*(1-share))
 	if off := math.Abs(float64(counts["red"]) - calls*share); off > bound {
-		t.Errorf("red answered %d of %d, which is %.0f off; chance allows %.0f", counts["red"], calls, off, bound)
+		t.Errorf("red answered %d of %d: deviation %.0f, limit %.0f", counts["red"], calls, off, bound)
 	}
 }
 
-// A service whose provider is a VirtualNode, and one that speaks plain TCP.
+// TestServicesAreReached covers a service whose provider is a VirtualNode, and a TCP service.
 func TestServicesAreReached(t *testing.T) {
 	for target, version := range map[string]string{
 		"http://tally.colors.svc.cluster.local:8081/": "tally",
 		"tcp://store.colors.svc.cluster.local:9000":   "store",
 	} {
-		o, err := callFrom(t.Context(), "front", target)
-		if err := want(o, err, o.Version == version, version); err != nil {
-			t.Errorf("%s: %v", target, err)
-		}
+		t.Run(target, func(t *testing.T) {
+			o, err := callFrom(t.Context(), "front", target)
+			if err := want(o, err, o.Version == version, version); err != nil {
+				t.Error(err)
+			}
+		})
 	}
 }
 
-// What is no backend is refused: a host on a port that has backends with 404, any other port with a reset. A mesh that
-// allows all lets both pass.
+// TestUndeclaredBackendsFollowTheEgressFilter checks that undeclared hosts are rejected: with 404 on ports that have
+// backends, with a reset on other ports. With ALLOW_ALL, both are forwarded.
 func TestUndeclaredBackendsFollowTheEgressFilter(t *testing.T) {
 	apply(t, outsideManifests)
 	waitReady(t, "outside", "deployment/outside")
@@ -50,7 +52,7 @@ func TestUndeclaredBackendsFollowTheEgressFilter(t *testing.T) {
 			t.Error(err)
 		}
 		o, err = callFrom(t.Context(), "front", otherPort)
-		if err := want(o, err, o.Status == 0 && o.Error != "", "no answer"); err != nil {
+		if err := want(o, err, o.Status == 0 && o.Error != "", "connection error"); err != nil {
 			t.Error(err)
 		}
 	})
@@ -60,13 +62,13 @@ func TestUndeclaredBackendsFollowTheEgressFilter(t *testing.T) {
 		for _, target := range []string{sameHTTPPort, otherPort} {
 			eventually(t, 20*time.Second, target, func() error {
 				o, err := callFrom(t.Context(), "front", target)
-				return want(o, err, o.Version == "outside", "the answer of outside")
+				return want(o, err, o.Version == "outside", "response of outside")
 			})
 		}
 	})
-	eventually(t, 20*time.Second, "refused again", func() error {
+	eventually(t, 20*time.Second, "rejected again", func() error {
 		o, err := callFrom(t.Context(), "front", otherPort)
-		return want(o, err, o.Status == 0 && o.Error != "", "no answer")
+		return want(o, err, o.Status == 0 && o.Error != "", "connection error")
 	})
 }
 
@@ -79,7 +81,7 @@ func patchMesh(t *testing.T, egress string) {
 	}
 }
 
-// A changed weight, under load, loses no request.
+// TestWeightsChangeWithoutLoss checks that weight changes under load lose no request.
 func TestWeightsChangeWithoutLoss(t *testing.T) {
 	done := make(chan map[string]int)
 	go func() { done <- callsFrom(t, "front", colorURL, 6000) }()
@@ -99,7 +101,7 @@ func TestWeightsChangeWithoutLoss(t *testing.T) {
 				}
 			}
 			if edits < 2 {
-				t.Errorf("only %d edits while calls were made", edits)
+				t.Errorf("only %d edits during the calls", edits)
 			}
 			eventually(t, 10*time.Second, "the old weights", func() error {
 				c := callsFrom(t, "front", colorURL, 100)
@@ -116,8 +118,9 @@ func TestWeightsChangeWithoutLoss(t *testing.T) {
 	}
 }
 
-// One bad object hurts only itself: it says so, and the rest of the mesh goes on.
-func TestABadObjectHurtsOnlyItself(t *testing.T) {
+// TestBadObjectAffectsOnlyItself checks that a broken object has a False condition and that the rest of the mesh
+// works.
+func TestBadObjectAffectsOnlyItself(t *testing.T) {
 	apply(t, `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualRouter
@@ -147,7 +150,7 @@ spec:
 		}
 		return nil
 	})
-	eventually(t, 10*time.Second, "an event about it", func() error {
+	eventually(t, 10*time.Second, "event of the broken router", func() error {
 		events := run(t, "-n", "colors", "get", "events", "--field-selector", "involvedObject.name=broken", "-o",
 			"jsonpath={.items[*].reason}")
 		if !strings.Contains(events, "ReferenceNotFound") {

@@ -5,19 +5,19 @@ import (
 	"testing"
 )
 
-// The last test of the package, by its file's name. Uninstalling takes away the control plane and nothing else: users'
-// objects stay, and sidecars go on serving.
+// TestUninstallLeavesObjectsAndTraffic runs last because of its file name. Uninstall removes only the control plane:
+// user objects stay, and sidecars continue to serve.
 func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
 	if out, err := kubectl(t.Context(), "get", "namespace", "anymesh-system"); err == nil {
-		t.Errorf("the namespace is still there: %s", out)
+		t.Errorf("the namespace still exists: %s", out)
 	}
 	left := run(t, "get",
 		"clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name")
 	if strings.Contains(left, "anymesh") {
-		t.Errorf("something is left behind: %s", left)
+		t.Errorf("remaining objects: %s", left)
 	}
 	if nodes := run(t, "-n", "colors", "get", "virtualnodes.appmesh.k8s.aws", "-o",
 		"name"); strings.Count(nodes, "\n") != 5 {

@@ -1,4 +1,4 @@
-// Package poll lets tests wait for a state, instead of sleeping for a guessed time.
+// Package poll waits for conditions in tests without sleeping for a guessed time.
 //
 // In: a condition. Out: nothing, or a failed test that names the condition.
 package poll
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// limit is far longer than anything that a test waits for. It says nothing about how fast things are.
+// limit is much longer than any expected wait. It is not a performance requirement.
 const limit = 20 * time.Second
 
 // Until polls until ok returns true.
@@ -16,7 +16,7 @@ func Until(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(limit); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
+			t.Fatalf("timeout after %v: %s", limit, what)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 	"sync"
 )
 
-// outcome is what came back from a call. Error is set when nothing did.
+// outcome is the result of a call. Error is set if there was no response.
 type outcome struct {
 	Status  int    `json:"status,omitempty"`
 	Version string `json:"version,omitempty"`
@@ -17,7 +17,7 @@ type outcome struct {
 	Error   string `json:"error,omitempty"`
 }
 
-// name is what an outcome counts as: the version that answered, or what went wrong.
+// name returns the version that responded, or the error.
 func (o outcome) name() string {
 	switch {
 	case o.Error != "":
@@ -28,12 +28,12 @@ func (o outcome) name() string {
 	return o.Version
 }
 
-// maxBody bounds what is read of an answer, in bytes.
+// maxBody limits the read part of a response body, in bytes.
 const maxBody = 64 << 10
 
-// callOnce makes the call that ?url= names, with the method and headers of its own request whose names begin with
-// "X-Call-". ?times=N repeats it and answers with the number of each outcome by version.
-func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
+// serveCall calls ?url= with the method of its own request and with its headers that start with "X-Call-". ?times=N
+// repeats the call and returns the number of outcomes by version.
+func (d *driver) serveCall(w http.ResponseWriter, r *http.Request) {
 	target, err := url.Parse(r.URL.Query().Get("url"))
 	if err != nil || target.Host == "" {
 		http.Error(w, "give ?url=", http.StatusBadRequest)
@@ -48,7 +48,7 @@ func (d *driver) callOnce(w http.ResponseWriter, r *http.Request) {
 	_ = json.NewEncoder(w).Encode(d.repeat(r, target, times))
 }
 
-// repeat calls with a few callers side by side.
+// repeat makes the calls with several concurrent callers.
 func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]int {
 	const callers = 8
 	var mu sync.Mutex
@@ -103,9 +103,9 @@ func (d *driver) try(client *http.Client, r *http.Request, target *url.URL) outc
 		return outcome{Status: response.StatusCode, Error: err.Error()}
 	}
 	var said reply
-	_ = json.Unmarshal(body, &said) // what is no reply has no version
+	_ = json.Unmarshal(body, &said) // a response that is not a reply has no version
 	return outcome{Status: response.StatusCode, Version: said.Version, Body: string(body)}
 }
 
-// callPrefix marks the headers that are passed on; canonical, as net/http gives names.
+// callPrefix is the prefix of forwarded headers, in canonical form.
 const callPrefix = "X-Call-"

@@ -13,16 +13,16 @@ import (
 	"time"
 )
 
-// Counts are what a driver has seen: how often each version of each service answered. Failures are versions too.
+// Counts are the responses by service and version. Failures count as versions.
 type Counts map[string]map[string]int64
 
-// drive calls each target at a rate and serves the counts at /counts. POST /counts starts counting anew. GET
-// /call?url=... makes one call and answers with what came back. PUT /steady begins a load that DELETE /steady ends and
+// drive calls each target at a rate and serves the counts at /counts. POST /counts resets them. GET /call?url=...
+// makes one call and returns its outcome. PUT /steady starts a steady load; DELETE /steady stops it and returns its
 // counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
-	listen := flags.String("listen", ":8080", "address of the counts")
-	rate := flags.Int("rate", 50, "calls a second to each target; 0 calls nobody")
+	listen := flags.String("listen", ":8080", "listen address of the HTTP API")
+	rate := flags.Int("rate", 50, "calls per second to each target; 0 disables calls")
 	_ = flags.Parse(args)
 	d := &driver{
 		counts: Counts{}, client: newClient(http.DefaultTransport),
@@ -38,27 +38,27 @@ func drive(ctx context.Context, args []string) error {
 		}
 	}
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /counts", d.show)
-	mux.HandleFunc("POST /counts", d.reset)
-	mux.HandleFunc("/call", d.callOnce)
+	mux.HandleFunc("GET /counts", d.serveCounts)
+	mux.HandleFunc("POST /counts", d.resetCounts)
+	mux.HandleFunc("/call", d.serveCall)
 	mux.HandleFunc("PUT /steady", d.startSteady)
 	mux.HandleFunc("DELETE /steady", d.stopSteady)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	return listenAndServe(ctx, *listen, mux)
 }
 
-// newClient shows redirects as they are.
+// newClient returns a client that does not follow redirects.
 func newClient(transport http.RoundTripper) *http.Client {
 	last := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	return &http.Client{Transport: transport, Timeout: 20 * time.Second, CheckRedirect: last}
 }
 
 type driver struct {
-	// client keeps connections open; once opens one for each call, so that the call meets the rules of its time.
+	// client reuses connections; once opens one per call, so that each call uses the current routes.
 	client, once *http.Client
 	mu           sync.Mutex
 	counts       Counts
-	steady       *steady // nil when there is none
+	steady       *steady // nil if no load runs
 }
 
 func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Duration) {
@@ -73,12 +73,12 @@ func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Du
 			if err != nil {
 				version = "failed: " + err.Error()
 			}
-			d.note(target.Host, version)
+			d.count(target.Host, version)
 		}
 	}
 }
 
-func (d *driver) note(service, version string) {
+func (d *driver) count(service, version string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.counts[service] == nil {
@@ -87,7 +87,7 @@ func (d *driver) note(service, version string) {
 	d.counts[service][version]++
 }
 
-// call gives the version that answered.
+// call returns the version that responded.
 func (d *driver) call(ctx context.Context, target *url.URL) (string, error) {
 	if target.Scheme == "tcp" {
 		return greet(ctx, target.Host)
@@ -111,7 +111,7 @@ func (d *driver) call(ctx context.Context, target *url.URL) (string, error) {
 	return r.Version, nil
 }
 
-// greet reads what a TCP service calls itself, and checks that it listens.
+// greet reads the greeting of a TCP service and checks that it echoes.
 func greet(ctx context.Context, address string) (string, error) {
 	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -133,16 +133,16 @@ func greet(ctx context.Context, address string) (string, error) {
 	return name[:len(name)-1], nil
 }
 
-func (d *driver) show(w http.ResponseWriter, _ *http.Request) {
+func (d *driver) serveCounts(w http.ResponseWriter, _ *http.Request) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(d.counts)
 }
 
-func (d *driver) reset(w http.ResponseWriter, r *http.Request) {
+func (d *driver) resetCounts(w http.ResponseWriter, r *http.Request) {
 	d.mu.Lock()
 	d.counts = Counts{}
 	d.mu.Unlock()
-	d.show(w, r)
+	d.serveCounts(w, r)
 }

@@ -1,8 +1,8 @@
-// Command colors is the program of the example: every service of it, chosen by the first argument.
+// Command colors contains all services of the example. The first argument selects the service:
 //
-//	colors serve  answers HTTP with its name, its version and what it was asked
-//	colors echo   greets each TCP connection with its name and sends back what it gets
-//	colors drive  keeps calling the other services and counts who answered
+//	colors serve  HTTP server that responds with its name, its version and the request
+//	colors echo   TCP server that sends its name and echoes input
+//	colors drive  client that calls the other services and counts the responses
 package main
 
 import (
@@ -28,5 +28,5 @@ func run(ctx context.Context, args []string) error {
 	if len(args) > 0 && commands[args[0]] != nil {
 		return commands[args[0]](ctx, args[1:])
 	}
-	return fmt.Errorf("say what to be: serve, echo or drive")
+	return fmt.Errorf("usage: colors serve|echo|drive [flags]")
 }

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// reply is what a service says about a request.
+// reply is the response of a service.
 type reply struct {
 	Version string      `json:"version"`
 	Pod     string      `json:"pod"`
@@ -23,16 +23,16 @@ type reply struct {
 	Host    string      `json:"host"`
 	Path    string      `json:"path"`
 	Header  http.Header `json:"header"`
-	// Count is the number of requests for the path that this process has seen.
+	// Count is the number of requests for the path in this process.
 	Count int64 `json:"count"`
 }
 
-// serve answers every path, HTTP/1.1 and HTTP/2 without TLS. /status/CODE answers with a code, /delay/DURATION waits
-// first.
+// serve responds to every path over HTTP/1.1 and HTTP/2 without TLS. /status/CODE responds with a status,
+// /delay/DURATION responds after a delay.
 func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address")
-	version := flags.String("version", "unnamed", "what to call ourselves")
+	version := flags.String("version", "unnamed", "name of the version")
 	_ = flags.Parse(args)
 	pod, _ := os.Hostname()
 	var seen counter
@@ -74,11 +74,11 @@ func listenAndServe(ctx context.Context, address string, handler http.Handler) e
 	return nil
 }
 
-// echo greets, then sends back line by line.
+// echo sends a greeting, then echoes each line.
 func echo(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("echo", flag.ExitOnError)
 	listen := flags.String("listen", ":9000", "address")
-	version := flags.String("version", "unnamed", "what to call ourselves")
+	version := flags.String("version", "unnamed", "name of the version")
 	_ = flags.Parse(args)
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", *listen)
 	if err != nil {
@@ -106,7 +106,7 @@ func echo(ctx context.Context, args []string) error {
 	}
 }
 
-// counter counts by path, for as many paths as a person would ask for.
+// counter counts requests by path, for a limited number of paths.
 type counter struct {
 	mu    sync.Mutex
 	paths map[string]int64

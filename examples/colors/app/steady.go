@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// steadyCallers bounds how many calls of a steady load are on their way at once.
+// steadyCallers limits the number of concurrent calls of a steady load.
 const steadyCallers = 64
 
-// steady is a load that goes on until it is told to stop, and that forgets no failure.
+// steady is a load that runs until it is stopped and records all failures.
 type steady struct {
 	cancel context.CancelFunc
 	wait   sync.WaitGroup
@@ -21,18 +21,18 @@ type steady struct {
 	counts map[string]int
 }
 
-// startSteady begins to call ?url= at ?rate= calls a second. There is one such load at a time.
+// startSteady starts to call ?url= at ?rate= calls per second. Only one steady load runs at a time.
 func (d *driver) startSteady(w http.ResponseWriter, r *http.Request) {
 	target, err := url.Parse(r.URL.Query().Get("url"))
 	rate, rateErr := strconv.Atoi(r.URL.Query().Get("rate"))
 	if err != nil || target.Host == "" || rateErr != nil || rate < 1 || rate > 10000 {
-		http.Error(w, "give ?url= and ?rate= from 1 to 10000", http.StatusBadRequest)
+		http.Error(w, "want ?url= and ?rate= from 1 to 10000", http.StatusBadRequest)
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.steady != nil {
-		http.Error(w, "there is a steady load already; DELETE it first", http.StatusConflict)
+		http.Error(w, "a steady load is running; stop it with DELETE", http.StatusConflict)
 		return
 	}
 	ctx, cancel := context.WithCancel(context.Background())
@@ -41,14 +41,14 @@ func (d *driver) startSteady(w http.ResponseWriter, r *http.Request) {
 	s.wait.Go(func() { s.run(ctx, d, target, time.Second/time.Duration(rate)) })
 }
 
-// stopSteady ends the load, waits for the calls that are on their way, and answers with the number of each outcome.
+// stopSteady stops the load, waits for active calls, and returns the number of outcomes by version.
 func (d *driver) stopSteady(w http.ResponseWriter, _ *http.Request) {
 	d.mu.Lock()
 	s := d.steady
 	d.steady = nil
 	d.mu.Unlock()
 	if s == nil {
-		http.Error(w, "there is no steady load", http.StatusNotFound)
+		http.Error(w, "no steady load is running", http.StatusNotFound)
 		return
 	}
 	s.cancel()
@@ -57,7 +57,7 @@ func (d *driver) stopSteady(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(s.counts)
 }
 
-// run makes a call at each tick; a tick for which no caller is free is left out.
+// run makes a call at each tick. Ticks without a free caller are skipped.
 func (s *steady) run(ctx context.Context, d *driver, target *url.URL, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
@@ -71,7 +71,7 @@ func (s *steady) run(ctx context.Context, d *driver, target *url.URL, every time
 		select {
 		case free <- struct{}{}:
 			s.wait.Go(func() {
-				// The load's end cuts no call short.
+				// The end of the load does not cancel active calls.
 				request, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
 				name := d.try(d.client, request, target).name()
 				<-free

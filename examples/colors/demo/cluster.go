@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// name of the sandbox that the demo uses.
+// name is the name of the sandbox.
 const name = "demo"
 
-// up starts the sandbox, in place of one that an earlier demo may have left.
+// up starts the sandbox and replaces one that an earlier demo left.
 func (d *demo) up(ctx context.Context) error {
-	_ = d.anymesh(ctx, "sandbox", "down", "--name", name) // there usually is none
+	_ = d.anymesh(ctx, "sandbox", "down", "--name", name) // it usually does not exist
 	out, err := d.output(ctx, "anymesh", "sandbox", "up", "--name", name, "--output", "json",
 		"--images", filepath.Join(d.folder, "..", "images.yaml"))
 	if err != nil {
@@ -27,13 +27,13 @@ func (d *demo) up(ctx context.Context) error {
 		} `json:"clusters"`
 	}
 	if err := json.Unmarshal(out, &lab); err != nil || len(lab.Clusters) == 0 {
-		return fmt.Errorf("sandbox up answered %q: %w", out, err)
+		return fmt.Errorf("output of sandbox up %q: %w", out, err)
 	}
 	d.kubeconfig = lab.Clusters[0].Kubeconfig
 	return nil
 }
 
-// deploy applies the manifests as they are, the mesh first, and waits for the pods.
+// deploy applies the manifests, the mesh first, and waits for the pods.
 func (d *demo) deploy(ctx context.Context) error {
 	for _, file := range []string{"mesh.yaml", "color.yaml", "tally.yaml", "store.yaml", "front.yaml"} {
 		if _, err := d.kubectl(ctx, "apply", "-f", filepath.Join(d.folder, file)); err != nil {
@@ -45,7 +45,7 @@ func (d *demo) deploy(ctx context.Context) error {
 	return err
 }
 
-// setWeights edits the route as a user would.
+// setWeights patches the route as a user would.
 func (d *demo) setWeights(ctx context.Context, red, blue int) error {
 	patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/0/weight","value":%d},
 	  {"op":"replace","path":"/spec/routes/0/httpRoute/action/weightedTargets/1/weight","value":%d}]`, red, blue)
@@ -56,13 +56,13 @@ func (d *demo) setWeights(ctx context.Context, red, blue int) error {
 
 const countsPath = "/api/v1/namespaces/colors/services/front:8080/proxy/counts"
 
-// resetCounts makes front count anew.
+// resetCounts resets the counts of front.
 func (d *demo) resetCounts(ctx context.Context) error {
 	_, err := d.kubectl(ctx, "create", "--raw", countsPath, "-f", "/dev/null")
 	return err
 }
 
-// counts asks front who has answered: service -> version -> number.
+// counts returns the responses that front has counted: service -> version -> number.
 func (d *demo) counts(ctx context.Context) (map[string]map[string]int64, error) {
 	out, err := d.kubectl(ctx, "get", "--raw", countsPath)
 	if err != nil {
@@ -84,7 +84,7 @@ func (d *demo) anymesh(ctx context.Context, args ...string) error {
 	return err
 }
 
-// output runs one of our programs and gives what it printed; its complaints are the error.
+// output runs a program and returns its standard output. The error contains its standard error.
 func (d *demo) output(ctx context.Context, program string, args ...string) ([]byte, error) {
 	command := exec.CommandContext(ctx, filepath.Join(d.bin, program), args...)
 	var complaints bytes.Buffer

@@ -1,6 +1,6 @@
-// Command demo shows Anymesh at work: it starts a cluster, installs Anymesh, deploys the colors example from its App
-// Mesh manifests, prints who answers while the weights of a route change, and cleans up. It ends with an error if a
-// request failed or the traffic did not follow the weights.
+// Command demo demonstrates Anymesh: it starts a cluster, installs Anymesh, deploys the colors example from its App
+// Mesh manifests, prints which versions respond while the weights of a route change, and cleans up. It fails if a
+// request failed or if the traffic did not follow the weights.
 package main
 
 import (
@@ -15,8 +15,8 @@ import (
 )
 
 func main() {
-	bin := flag.String("bin", "bin", "folder of the programs")
-	folder := flag.String("example", "examples/colors", "folder of the manifests")
+	bin := flag.String("bin", "bin", "folder with the programs")
+	folder := flag.String("example", "examples/colors", "folder with the manifests")
 	keep := flag.Bool("keep", false, "leave the cluster running at the end")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -36,7 +36,7 @@ func absolute(path string) string {
 	return path
 }
 
-// phase is a pair of weights, and how long we look at them.
+// phase is a pair of weights and a duration.
 type phase struct {
 	red, blue int
 	look      time.Duration
@@ -52,41 +52,41 @@ type demo struct {
 }
 
 func (d *demo) run(ctx context.Context) (err error) {
-	d.say("starting a cluster")
+	d.logStep("starting a cluster")
 	if err := d.up(ctx); err != nil {
 		return err
 	}
 	if !d.keep {
 		defer func() {
-			d.say("removing the cluster")
+			d.logStep("removing the cluster")
 			if downErr := d.anymesh(context.WithoutCancel(ctx), "sandbox", "down", "--name", name); err == nil {
 				err = downErr
 			}
 			if err == nil {
-				d.say("done")
+				d.logStep("done")
 			}
 		}()
 	}
-	d.say("installing Anymesh")
+	d.logStep("installing Anymesh")
 	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig); err != nil {
 		return err
 	}
-	d.say("deploying the example: front calls color (red and blue), tally and store")
+	d.logStep("deploying the example: front calls color (red and blue), tally and store")
 	if err := d.deploy(ctx); err != nil {
 		return err
 	}
 	for _, p := range phases {
-		if err := d.show(ctx, p); err != nil {
+		if err := d.runPhase(ctx, p); err != nil {
 			return err
 		}
 	}
 	if d.keep {
-		fmt.Printf("\nThe cluster goes on. Look at it with\n  export KUBECONFIG=%s\nand remove it with\n  anymesh sandbox down --name %s\n", d.kubeconfig, name)
+		fmt.Printf("\nThe cluster is still running. To use it:\n  export KUBECONFIG=%s\nTo remove it:\n  anymesh sandbox down --name %s\n", d.kubeconfig, name)
 	}
 	return nil
 }
 
-// say prints a step and the time that it was reached.
-func (d *demo) say(what string) {
+// logStep prints a step with the elapsed time.
+func (d *demo) logStep(what string) {
 	fmt.Printf("%s%5.1fs%s  %s\n", d.color(dim), time.Since(d.start).Seconds(), d.color(plain), what)
 }

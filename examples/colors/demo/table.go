@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// Escape sequences; plain output has none.
+// Escape sequences, which are empty without a terminal.
 const (
 	plain = "\x1b[0m"
 	dim   = "\x1b[2m"
 	bold  = "\x1b[1m"
 )
 
-// colors of versions that have the name of a color.
+// colors are the escape sequences for versions named after colors.
 var colors = map[string]string{"red": "\x1b[31m", "blue": "\x1b[34m", "tally": "\x1b[32m", "store": "\x1b[33m"}
 
 func isTerminal(f *os.File) bool {
@@ -33,14 +33,14 @@ func (d *demo) color(code string) string {
 	return ""
 }
 
-// show sets weights, prints who answers for a while, and checks it.
-func (d *demo) show(ctx context.Context, p phase) error {
+// runPhase sets weights, prints the responses for the duration of the phase, and checks them.
+func (d *demo) runPhase(ctx context.Context, p phase) error {
 	if err := d.setWeights(ctx, p.red, p.blue); err != nil {
 		return err
 	}
 	fmt.Println()
-	d.say(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.color(bold), p.red, p.blue, d.color(plain)))
-	if err := d.settle(ctx, p); err != nil {
+	d.logStep(fmt.Sprintf("%sweights of color: red %d, blue %d%s", d.color(bold), p.red, p.blue, d.color(plain)))
+	if err := d.waitForWeights(ctx, p); err != nil {
 		return err
 	}
 	end := time.Now().Add(p.look)
@@ -71,8 +71,8 @@ func (d *demo) show(ctx context.Context, p phase) error {
 	return check(counts, p)
 }
 
-// settle counts anew until the new weights are seen in the traffic: from then on all requests count.
-func (d *demo) settle(ctx context.Context, p phase) error {
+// waitForWeights resets the counts until the traffic follows the new weights.
+func (d *demo) waitForWeights(ctx context.Context, p phase) error {
 	ctx, cancel := context.WithTimeout(ctx, 20*time.Second)
 	defer cancel()
 	for {
@@ -94,30 +94,31 @@ func (d *demo) settle(ctx context.Context, p phase) error {
 	}
 }
 
-// check compares the counts with the weights: within 4.5 standard deviations, and without a failure.
+// check compares the counts with the weights: deviations up to 4.5 standard deviations are accepted, failures are
+// not.
 func check(counts map[string]map[string]int64, p phase) error {
 	for service, versions := range counts {
 		for version, n := range versions {
 			if strings.HasPrefix(version, "failed") {
-				return fmt.Errorf("%d calls of %s %s", n, service, version)
+				return fmt.Errorf("%d calls to %s: %s", n, service, version)
 			}
 		}
 	}
 	if len(counts) < 3 {
-		return fmt.Errorf("only %d of 3 services answer", len(counts))
+		return fmt.Errorf("only %d of 3 services respond", len(counts))
 	}
 	color := counts["color.colors.svc.cluster.local:8080"]
 	red, total := float64(color["red"]), float64(color["red"]+color["blue"])
 	want := float64(p.red) / float64(p.red+p.blue)
 	if deviation := math.Sqrt(total * want * (1 - want)); total == 0 || math.Abs(red-total*want) > 4.5*deviation {
-		return fmt.Errorf("of %.0f calls %.0f went to red; the weights are %d to %d", total, red, p.red, p.blue)
+		return fmt.Errorf("%.0f of %.0f calls went to red; the weights are %d:%d", red, total, p.red, p.blue)
 	}
 	return nil
 }
 
 const barWidth = 40
 
-// table shows the counts, a row a version, with a bar for its share.
+// table returns one row per version with a bar for its share.
 func (d *demo) table(counts map[string]map[string]int64) string {
 	var out strings.Builder
 	fmt.Fprintf(&out, "  %-36s %-10s %8s %7s\x1b[K\n", "SERVICE", "VERSION", "REQUESTS", "SHARE")

@@ -12,15 +12,15 @@ func apiServerCommand(p *place) *cobra.Command {
 	cluster := "c1"
 	c := &cobra.Command{
 		Use:   "apiserver",
-		Short: "Kill a cluster's API server, or start it again",
+		Short: "Kill or restart the API server of a cluster",
 		Args:  cobra.NoArgs,
-		Long: `Kills the process that is a cluster's etcd, API server, controllers and scheduler, as the loss of its machine would, or starts it again
-on the same data. Pods, the kubelet and kube-proxy go on meanwhile.`,
+		Long: `Kills the process with etcd, API server, controllers and scheduler of a cluster, or restarts it with the same data.
+Pods, the kubelet and kube-proxy continue.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return cmd.Help() },
 	}
 	for what, short := range map[string]string{
 		lab.KillAPIServer:  "Kill the API server (SIGKILL)",
-		lab.StartAPIServer: "Start the API server again; returns when it answers",
+		lab.StartAPIServer: "Restart the API server and wait until it responds",
 	} {
 		c.AddCommand(&cobra.Command{
 			Use: what + " [--cluster c1]", Short: short, Args: cobra.NoArgs,

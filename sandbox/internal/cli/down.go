@@ -15,7 +15,7 @@ import (
 func downCommand(p *place) *cobra.Command {
 	return &cobra.Command{
 		Use:   "down",
-		Short: "Stop the clusters, or clean up after a sandbox that was killed",
+		Short: "Stop the clusters, or clean up after a killed sandbox",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			dir, err := p.folder()
@@ -28,7 +28,7 @@ func downCommand(p *place) *cobra.Command {
 				if aliveErr != nil || alive {
 					return errors.Join(err, aliveErr)
 				}
-				return lab.Clean(dir) // e.g. only logs of a start that failed
+				return lab.Clean(dir) // for example logs of a failed start
 			}
 			if err != nil {
 				return err
@@ -41,7 +41,7 @@ func downCommand(p *place) *cobra.Command {
 	}
 }
 
-// stop ends the supervisor and waits until it is gone: SIGTERM, and SIGKILL if that takes too long.
+// stop sends SIGTERM to the supervisor, SIGKILL after a timeout, and waits until it exits.
 func stop(dir string, s lab.State) error {
 	const patience = 20 * time.Second
 	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGKILL} {
@@ -53,7 +53,7 @@ func stop(dir string, s lab.State) error {
 			if sig == 0 {
 				continue
 			}
-			// The lock is held, so the process is the supervisor and no other that got its number.
+			// The lock is held, so the process with this ID is the supervisor.
 			p, err := os.FindProcess(s.PID)
 			if err == nil {
 				_ = p.Signal(sig)
@@ -61,5 +61,5 @@ func stop(dir string, s lab.State) error {
 			sig = 0
 		}
 	}
-	return fmt.Errorf("the supervisor (process %d) does not end", s.PID)
+	return fmt.Errorf("the supervisor (process %d) does not exit", s.PID)
 }

@@ -19,8 +19,8 @@ func execCommand(p *place) *cobra.Command {
 	cluster := "c1"
 	c := &cobra.Command{
 		Use:   "exec [--cluster c1] -- COMMAND...",
-		Short: "Run a command in the network of a cluster's node",
-		Long:  "Runs a command in the network namespace of a cluster's node, from where Pods, Services and other clusters' Pods can be reached. Files are this machine's.",
+		Short: "Run a command in the network of a cluster node",
+		Long:  "Runs a command in the network namespace of a cluster node, which has access to Pods, Services and the Pods of other clusters. The command uses the file system of this machine.",
 		Args:  cobra.MinimumNArgs(1),
 		RunE:  func(cmd *cobra.Command, args []string) error { return p.exec(cmd.Context(), cluster, args) },
 	}
@@ -32,7 +32,7 @@ func shellCommand(p *place) *cobra.Command {
 	cluster := "c1"
 	c := &cobra.Command{
 		Use:   "shell [--cluster c1]",
-		Short: "Open a shell in the network of a cluster's node",
+		Short: "Open a shell in the network of a cluster node",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			shell := os.Getenv("SHELL")
@@ -46,7 +46,7 @@ func shellCommand(p *place) *cobra.Command {
 	return c
 }
 
-// running gives a lab that is ready and one of its clusters.
+// running returns a lab that is ready and one of its clusters.
 func (p *place) running(cluster string) (lab.State, plan.Cluster, error) {
 	s, err := p.ready()
 	if err != nil {
@@ -84,8 +84,8 @@ func (p *place) exec(ctx context.Context, cluster string, argv []string) error {
 	return onTerminal(run)
 }
 
-// onTerminal gives the command a terminal of its own and copies between it and ours: a terminal can control one session
-// only.
+// onTerminal runs the command on a new terminal and copies to and from the current one, which cannot control the
+// processes inside.
 func onTerminal(run func(in, out, errOut *os.File) error) error {
 	outer, inner, err := pty.Open()
 	if err != nil {

@@ -18,7 +18,7 @@ func imagesCommand(p *place) *cobra.Command {
 	output := "text"
 	c := &cobra.Command{
 		Use:   "images",
-		Short: "List what images stand for, those that win first",
+		Short: "List the image map in order of precedence",
 		Args:  cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
 			if len(files) == 0 {
@@ -28,7 +28,7 @@ func imagesCommand(p *place) *cobra.Command {
 				}
 				s, err := lab.Read(dir)
 				if err != nil {
-					return errors.Join(err, errors.New("or give --images FILE"))
+					return errors.Join(err, errors.New("or use --images FILE"))
 				}
 				files = s.Lab.Images
 			}
@@ -47,7 +47,7 @@ func imagesCommand(p *place) *cobra.Command {
 			return t.Flush()
 		},
 	}
-	c.Flags().StringArrayVar(&files, "images", nil, "image map files to list instead of the running sandbox's")
+	c.Flags().StringArrayVar(&files, "images", nil, "image map files to list, instead of those of the running sandbox")
 	c.Flags().StringVar(&output, "output", "text", "text or json")
 	return c
 }

@@ -18,8 +18,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// internalCommands are how this program calls itself: one process for the supervisor, one for the inside, three a
-// cluster.
+// internalCommands are the commands that this program runs as child processes: one for the supervisor, one for the
+// inside, and three per cluster.
 func internalCommands(p *place) []*cobra.Command {
 	inside := &cobra.Command{
 		Use: "inside", Hidden: true, Args: cobra.NoArgs,
@@ -46,7 +46,7 @@ func internalCommands(p *place) []*cobra.Command {
 				if err := unix.Sethostname([]byte(c.NodeName())); err != nil {
 					return fmt.Errorf("host name: %w", err)
 				}
-				if name == "proxy" { // it handles no signals: let them end it
+				if name == "proxy" { // it does not handle signals: use the default action
 					return run(cmd.Context(), s.Lab, c)
 				}
 				ctx, stop := signal.NotifyContext(cmd.Context(), syscall.SIGTERM)
@@ -72,7 +72,7 @@ func superviseCommand() *cobra.Command {
 			}
 			ctx, stop := signal.NotifyContext(cmd.Context(), os.Interrupt, syscall.SIGTERM)
 			defer stop()
-			signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // "up" leaves, terminals close
+			signal.Ignore(syscall.SIGPIPE, syscall.SIGHUP) // "up" exits, and terminals close
 			out := json.NewEncoder(os.Stdout)
 			return lab.Supervise(ctx, l, timeout, func(e lab.Event) { _ = out.Encode(e) })
 		},

@@ -26,11 +26,11 @@ func kubectlCommand(p *place) *cobra.Command {
 			if err := os.Setenv("KUBECONFIG", s.Lab.Kubeconfig(c)); err != nil {
 				return err
 			}
-			// kubectl looks for plugins in os.Args.
+			// kubectl reads plugin names from os.Args.
 			os.Args = append([]string{"kubectl"}, args...)
 			kubectl := cmd.NewDefaultKubectlCommand()
 			if err := cli.RunNoErrOutput(kubectl); err != nil {
-				util.CheckErr(err) // prints and exits as kubectl does
+				util.CheckErr(err) // prints the error and exits like kubectl
 			}
 			return nil
 		},
@@ -39,9 +39,9 @@ func kubectlCommand(p *place) *cobra.Command {
 	return c
 }
 
-var errNotReady = errors.New("the sandbox is not ready: see \"status\"")
+var errNotReady = errors.New("the sandbox is not ready; run \"status\"")
 
-// ready gives the state of a lab that runs.
+// ready returns the state of a running lab.
 func (p *place) ready() (lab.State, error) {
 	dir, err := p.folder()
 	if err != nil {

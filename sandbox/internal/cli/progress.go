@@ -13,7 +13,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// progress shows the start: one living line on a terminal, one line a step elsewhere.
+// progress prints the startup: one updated line on a terminal, otherwise one line per step.
 type progress struct {
 	w        io.Writer
 	live     bool

@@ -1,6 +1,6 @@
-// Package cli is the sandbox's command line.
+// Package cli contains the command line of the sandbox.
 //
-// In: arguments. Out: an exit status, text for people on the standard streams, JSON where asked for.
+// In: arguments. Out: an exit status, text on the standard streams, and JSON on request.
 package cli
 
 import (
@@ -15,16 +15,16 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// NameVariable tells how users call this program ("anymesh sandbox"), for help texts.
+// NameVariable contains the command that users run ("anymesh sandbox"), for help texts.
 const NameVariable = "ANYMESH_SANDBOX_NAME"
 
-// exitStatus is an error that carries a command's exit status and has been told already.
+// exitStatus is an error with the exit status of a command that has printed its error.
 type exitStatus int
 
 // Error implements error.
 func (e exitStatus) Error() string { return fmt.Sprintf("exit status %d", int(e)) }
 
-// Main runs the command line and gives the exit status.
+// Main runs the command line and returns the exit status.
 func Main(args []string) int {
 	root := newRoot()
 	root.SetArgs(args)
@@ -40,7 +40,7 @@ func Main(args []string) int {
 	return 1
 }
 
-// place is where a lab is found: its name and, unless it lies elsewhere, no folder.
+// place identifies a lab by its name, and by its folder if it is not the default.
 type place struct{ name, dir string }
 
 func newRoot() *cobra.Command {
@@ -49,17 +49,17 @@ func newRoot() *cobra.Command {
 		name = "sandbox"
 	}
 	p := &place{}
-	// Kubernetes' packages put flags there, and cobra would show them as ours.
+	// Kubernetes packages register flags there, which cobra would add to the help text.
 	pflag.CommandLine = pflag.NewFlagSet(name, pflag.ContinueOnError)
 	root := &cobra.Command{
 		Use:     name,
 		Version: "Kubernetes " + plan.KubernetesVersion,
 		Short:   "Real Kubernetes clusters on this machine, without Docker",
-		Long: `Runs real Kubernetes clusters on this machine: no Docker, no virtual machines, no root needed.
-Pods are processes in network namespaces of their own; clusters reach each other's Pods.`,
+		Long: `Runs real Kubernetes clusters on this machine: without Docker, virtual machines or root.
+Pods are processes in separate network namespaces. Pods of different clusters can connect to each other.`,
 		SilenceUsage: true, SilenceErrors: true,
 	}
-	// cobra takes the first word of Use as the name; the display name may have several.
+	// cobra uses the first word of Use as the name; the display name may contain spaces.
 	root.Annotations = map[string]string{cobra.CommandDisplayNameAnnotation: name}
 	root.PersistentFlags().StringVar(&p.name, "name", "lab", "name of the sandbox")
 	root.PersistentFlags().StringVar(&p.dir, "dir", "", "state folder (default $XDG_STATE_HOME/anymesh/sandbox/NAME)")
@@ -70,7 +70,7 @@ Pods are processes in network namespaces of their own; clusters reach each other
 	return root
 }
 
-// folder gives the absolute state folder.
+// folder returns the absolute state folder.
 func (p *place) folder() (string, error) {
 	if p.dir != "" {
 		return filepath.Abs(p.dir)
@@ -79,7 +79,7 @@ func (p *place) folder() (string, error) {
 	if base == "" {
 		home, err := os.UserHomeDir()
 		if err != nil {
-			return "", fmt.Errorf("state folder: %w: give --dir", err)
+			return "", fmt.Errorf("state folder: %w: use --dir", err)
 		}
 		base = filepath.Join(home, ".local", "state")
 	}

@@ -17,7 +17,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// Report is what status and up print as JSON.
+// Report is the JSON output of status and up.
 type Report struct {
 	Name           string          `json:"name"`
 	Dir            string          `json:"dir"`
@@ -30,7 +30,7 @@ type Report struct {
 	Clusters       []ClusterReport `json:"clusters"`
 }
 
-// ClusterReport describes one cluster.
+// ClusterReport is the part of Report for one cluster.
 type ClusterReport struct {
 	Name             string   `json:"name"`
 	Kubeconfig       string   `json:"kubeconfig"`
@@ -92,8 +92,8 @@ func statusCommand(p *place) *cobra.Command {
 	output := "text"
 	cmd := &cobra.Command{
 		Use:   "status",
-		Short: "Show whether the clusters run and how to reach them",
-		Long:  "Shows whether the clusters run and how to reach them. The exit status is 0 only if all of them are ready.",
+		Short: "Show the state and the addresses of the clusters",
+		Long:  "Shows the state and the addresses of the clusters. The exit status is 0 only if all clusters are ready.",
 		Args:  cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			dir, err := p.folder()

@@ -43,24 +43,24 @@ func upCommand(p *place) *cobra.Command {
 				return err
 			}
 			if f.foreground {
-				return f.inForeground(cmd.Context(), plan)
+				return f.runForeground(cmd.Context(), plan)
 			}
-			return f.detached(plan)
+			return f.runDetached(plan)
 		},
 	}
 	fs := cmd.Flags()
 	fs.IntVar(&f.clusters, "clusters", 1,
-		fmt.Sprintf("number of clusters, 1 to %d; they are named c1, c2, ...", plan.MaxClusters))
+		fmt.Sprintf("number of clusters, 1 to %d, with the names c1, c2, ...", plan.MaxClusters))
 	fs.StringArrayVar(&f.images, "images", nil,
-		"image map: a YAML file that says which program stands for which image; repeatable, later files win")
-	fs.BoolVar(&f.foreground, "foreground", false, "stay, and stop the clusters on Ctrl-C")
+		"YAML file that maps images to programs or archives; can be repeated, later files take precedence")
+	fs.BoolVar(&f.foreground, "foreground", false, "run in the foreground, and stop the clusters on Ctrl-C")
 	fs.BoolVar(&f.userNS, "userns", os.Geteuid() != 0, "run in a user namespace (always, without root)")
-	fs.DurationVar(&f.timeout, "timeout", time.Minute, "give up if the clusters are not ready by then")
+	fs.DurationVar(&f.timeout, "timeout", time.Minute, "maximum time until the clusters are ready")
 	fs.StringVar(&f.output, "output", "text", "text or json")
 	return cmd
 }
 
-// plan checks the flags, so that mistakes are told before anything starts.
+// plan validates the flags before anything is started.
 func (f *upFlags) plan(p *place) (plan.Lab, error) {
 	dir, err := p.folder()
 	if err != nil {
@@ -82,7 +82,7 @@ func (f *upFlags) plan(p *place) (plan.Lab, error) {
 	}
 	if _, err := exec.LookPath("nft"); err != nil {
 		if _, err := os.Stat("/usr/sbin/nft"); err != nil {
-			return plan.Lab{}, errors.New("the program nft is missing, kube-proxy needs it: install the package nftables")
+			return plan.Lab{}, errors.New("program nft not found; kube-proxy requires it: install package nftables")
 		}
 	}
 	l.UserNS = f.userNS || os.Geteuid() != 0
@@ -91,13 +91,14 @@ func (f *upFlags) plan(p *place) (plan.Lab, error) {
 		return plan.Lab{}, err
 	}
 	if alive {
-		return plan.Lab{}, fmt.Errorf("sandbox %q already runs (%s): use another --name, or \"down\" first", p.name,
-			dir)
+		return plan.Lab{},
+			fmt.Errorf("sandbox %q is already running (%s): use another --name, or run \"down\" first", p.name,
+				dir)
 	}
 	return l, lab.Clean(dir)
 }
 
-func (f *upFlags) inForeground(ctx context.Context, l plan.Lab) error {
+func (f *upFlags) runForeground(ctx context.Context, l plan.Lab) error {
 	ctx, stop := signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	show := newProgress(os.Stderr, l)
@@ -110,13 +111,13 @@ func (f *upFlags) inForeground(ctx context.Context, l plan.Lab) error {
 	})
 	show.end()
 	if err != nil {
-		return err // which names the logs: keep them
+		return err // keep the logs that the error names
 	}
 	return errors.Join(printErr, lab.Clean(l.Dir))
 }
 
-// detached starts the supervisor in a session of its own and follows its progress.
-func (f *upFlags) detached(l plan.Lab) error {
+// runDetached starts the supervisor in the background and reports its progress.
+func (f *upFlags) runDetached(l plan.Lab) error {
 	if err := os.MkdirAll(l.LogDir(), 0o700); err != nil {
 		return err
 	}
@@ -155,7 +156,7 @@ func (f *upFlags) detached(l plan.Lab) error {
 		}
 		if e.Done {
 			done = true
-			from.Close() // the supervisor goes on without us
+			from.Close() // the supervisor continues in the background
 		}
 	})
 	show.end()
@@ -166,7 +167,7 @@ func (f *upFlags) detached(l plan.Lab) error {
 	if failure != nil {
 		return failure
 	}
-	return fmt.Errorf("the supervisor ended early: %w; see %s", err, logs.Name())
+	return fmt.Errorf("the supervisor exited: %w; see %s", err, logs.Name())
 }
 
 func (f *upFlags) print(dir string) error {

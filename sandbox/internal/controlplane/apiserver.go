@@ -19,7 +19,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// apiServer completes the API server's options and gives the function that runs it.
+// apiServer completes the options of the API server and returns the function that runs it.
 func apiServer(ctx context.Context, c plan.Cluster, etcdURL string,
 	pki func(string) string) (func(context.Context) error, error) {
 	o := options.NewServerRunOptions()
@@ -58,7 +58,7 @@ func apiServer(ctx context.Context, c plan.Cluster, etcdURL string,
 		return nil, err
 	}
 	rest.SetDefaultWarningHandler(rest.NoWarnings{})
-	// Once per process: the other components share the log.
+	// Once per process: all components share the log.
 	if err := logsapi.ValidateAndApply(o.Logs, utilfeature.DefaultFeatureGate); err != nil {
 		return nil, err
 	}
@@ -72,7 +72,7 @@ func apiServer(ctx context.Context, c plan.Cluster, etcdURL string,
 	return func(ctx context.Context) error { return app.Run(ctx, completed) }, nil
 }
 
-// waitReady polls /readyz until it says ok.
+// waitReady polls /readyz until it succeeds.
 func waitReady(ctx context.Context, kubeconfig string) (kubernetes.Interface, error) {
 	cfg, err := clientcmd.BuildConfigFromFlags("", kubeconfig)
 	if err != nil {

@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// bootstrap creates what an installer would: the DNS Service, which points at the node because CoreDNS runs there,
+// bootstrap creates the objects that an installer would create: the DNS Service, which points to CoreDNS on the node,
 // and the roles of CoreDNS.
 func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster) error {
 	meta := metav1.ObjectMeta{
@@ -26,7 +26,7 @@ func bootstrap(ctx context.Context, client kubernetes.Interface, c plan.Cluster)
 		{Name: "dns-tcp", Protocol: corev1.ProtocolTCP, Port: plan.DNSPort, TargetPort: intstr.FromInt32(plan.DNSPort)},
 	}
 	svc := &corev1.Service{ObjectMeta: meta, Spec: corev1.ServiceSpec{ClusterIP: c.DNSService().String(), Ports: ports}}
-	// After a restart it is there; creating it again would fail because of its address.
+	// After a restart the Service exists; creating it again would fail because its address is in use.
 	_, err := client.CoreV1().Services(meta.Namespace).Get(ctx, svc.Name, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		_, err = client.CoreV1().Services(meta.Namespace).Create(ctx, svc, metav1.CreateOptions{})

@@ -1,8 +1,9 @@
 // Package controlplane runs etcd, kube-apiserver, kube-controller-manager and kube-scheduler of one cluster in this
 // process.
 //
-// In: the lab's plan, the cluster, its keys on disk. Out: a running control plane on the node's address, with the
-// objects that a new cluster needs (DNS Service, roles). One cluster a process: upstream keeps process-wide state.
+// In: the plan of the lab, the cluster, and its keys on disk. Out: a running control plane on the node address, with
+// the objects that a new cluster needs (DNS Service, roles). There is one process per cluster, because upstream code
+// has process-wide state.
 package controlplane
 
 import (
@@ -33,7 +34,7 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 			err := f(ctx)
 			if ctx.Err() == nil {
 				if err == nil {
-					err = errors.New("ended by itself")
+					err = errors.New("exited unexpectedly")
 				}
 				cancel(fmt.Errorf("%s: %w", name, err))
 			}

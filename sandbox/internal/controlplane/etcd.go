@@ -9,13 +9,13 @@ import (
 	"go.etcd.io/etcd/server/v3/embed"
 )
 
-// startEtcd runs a one-member etcd whose data lies in dir, on the loopback of the node's network namespace.
-// It answers with the client URL once the member serves.
+// startEtcd runs a one-member etcd with its data in dir, on the loopback interface of the node network namespace. It
+// returns the client URL when the member serves requests.
 func startEtcd(ctx context.Context, dir string) (*embed.Etcd, string, error) {
 	cfg := embed.NewConfig()
 	cfg.Dir = filepath.Join(dir, "etcd")
 	cfg.LogLevel = "error"
-	// The data is in memory and dies with the lab: waiting for a disk would buy nothing.
+	// The data is in memory and removed with the lab, so fsync has no benefit.
 	cfg.UnsafeNoFsync = true
 	cfg.MaxSnapFiles, cfg.MaxWalFiles = 1, 1
 	cfg.QuotaBackendBytes = 512 << 20

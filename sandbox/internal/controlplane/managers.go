@@ -29,9 +29,9 @@ func controllerManager(ctx context.Context, pki func(string) string) (func(conte
 		"--service-account-private-key-file=" + pki("sa.key"), "--root-ca-file=" + pki("ca.crt"),
 		"--cluster-signing-cert-file=" + pki("ca.crt"), "--cluster-signing-key-file=" + pki("ca.key"),
 		"--allocate-node-cidrs=false",
-		"--flex-volume-plugin-dir=" + pki("../flexvolume"), // the default is a folder of the host
+		"--flex-volume-plugin-dir=" + pki("../flexvolume"), // the default is a host folder
 		"--node-monitor-grace-period=60s", "--node-monitor-period=5s",
-		// A lab is small and people wait for it: let controllers see changes at once.
+		// A lab is small: do not delay controllers by rate limits.
 		"--kube-api-qps=1000", "--kube-api-burst=2000",
 	})
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package imagemap says which local program, or which OCI archive, stands for which container image.
+// Package imagemap maps container images to local programs or OCI archives.
 //
-// In: YAML files of users. Out: for an image name the Image to run, or nothing. A later file wins over an earlier one;
-// within a file an exact name wins over a pattern, and a longer pattern over a shorter one.
+// In: YAML files of users. Out: the Image for an image name, or nothing. A later file takes precedence over an
+// earlier one; in a file, an exact name takes precedence over a pattern, and a longer pattern over a shorter one.
 package imagemap
 
 import (
@@ -21,36 +21,36 @@ import (
 
 // Image is one entry.
 type Image struct {
-	// host path of the image itself; all other fields win over what it says
+	// host path of the image archive; all other fields override its configuration
 	OCIArchive string `json:"ociArchive,omitempty"`
-	// host path; shown in the container as /usr/local/bin/<its name>
+	// host path; mounted in the container as /usr/local/bin/NAME
 	Program string `json:"program,omitempty"`
-	// the image's CMD: used unless the Pod gives args (or command)
+	// CMD of the image: used unless the Pod sets args or command
 	Args       []string `json:"args,omitempty"`
 	Env        []string `json:"env,omitempty"`        // NAME=value
 	WorkingDir string   `json:"workingDir,omitempty"` // in the container
-	// host folder to be seen as the root; empty: the host's own
+	// host folder used as the root; empty: the root of the host
 	Root  string            `json:"root,omitempty"`
-	User  *int64            `json:"user,omitempty"`  // uid unless the Pod says otherwise
+	User  *int64            `json:"user,omitempty"`  // UID; the Pod can override it
 	Files map[string]string `json:"files,omitempty"` // container path -> host path, read-only
 }
 
-// Entry is an Image with its name or pattern and the file that it comes from.
+// Entry is an Image with its name or pattern and its file.
 type Entry struct {
 	Name   string `json:"name"`
 	Source string `json:"source"`
 	Image
 }
 
-// Map is the sum of all files.
+// Map contains the entries of all files.
 type Map struct{ files [][]Entry }
 
 type document struct {
 	Images map[string]Image `json:"images"`
 }
 
-// Load reads files in order. Relative host paths are relative to the file's folder. It is an error if a file has
-// unknown fields, or names a program, root or file that does not exist, or an OCI archive without an image for this
+// Load reads files in order. Relative host paths are relative to the folder of the file. It returns an error for
+// unknown fields, for programs, roots or files that do not exist, and for OCI archives without an image for this
 // machine.
 func Load(files ...string) (*Map, error) {
 	m := &Map{}
@@ -119,7 +119,7 @@ func (i *Image) resolve(dir string) error {
 	}
 	if i.OCIArchive != "" {
 		if i.Root != "" {
-			return errors.New("ociArchive and root: only one of them can be the container's root")
+			return errors.New("ociArchive and root cannot be combined: only one of them can be the root of the container")
 		}
 		if i.OCIArchive, err = abs(i.OCIArchive, "ociArchive", false); err != nil {
 			return err
@@ -146,14 +146,13 @@ func (i *Image) resolve(dir string) error {
 	return nil
 }
 
-// Open opens the image in the OCI archive, as it is now: it may be replaced while the sandbox runs.
+// Open opens the image in the current OCI archive, which may be replaced while the sandbox runs.
 func (i Image) Open() (*ociimage.Image, error) { return ociimage.Open(i.OCIArchive, runtime.GOARCH) }
 
-// Find gives the image for a name as a Pod writes it. Entries match the whole name, the name without its digest or tag,
-// and both without the default registry; patterns are those of path.Match, except that '*' as the last character also
-// matches '/'.
+// Find returns the image for an image name of a Pod. Entries match the full name, the name without digest or tag, and
+// both without the default registry. Patterns are those of path.Match, except that a trailing '*' also matches '/'.
 func (m *Map) Find(image string) (Image, bool) {
-	forms := spellings(image)
+	forms := nameVariants(image)
 	for i := len(m.files) - 1; i >= 0; i-- {
 		for _, exact := range []bool{true, false} {
 			for _, e := range m.files[i] {
@@ -185,8 +184,8 @@ func matches(name string, forms []string, exact bool) bool {
 	return false
 }
 
-// spellings lists the forms under which an entry may name the image, the fullest first.
-func spellings(image string) []string {
+// nameVariants lists the names that an entry may use for the image, the longest first.
+func nameVariants(image string) []string {
 	out := []string{image}
 	add := func(s string) {
 		if s != out[len(out)-1] && s != "" {
@@ -209,7 +208,7 @@ func spellings(image string) []string {
 	return out
 }
 
-// Entries lists all entries, those that win first.
+// Entries lists all entries in order of precedence.
 func (m *Map) Entries() []Entry {
 	var out []Entry
 	for i := len(m.files) - 1; i >= 0; i-- {

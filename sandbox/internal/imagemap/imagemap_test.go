@@ -24,7 +24,7 @@ func load(t *testing.T, texts ...string) (*Map, error) {
 	return Load(files...)
 }
 
-// Which entry stands for which image: args tell the entries apart.
+// TestFind checks the precedence of entries. The args identify the entry.
 func TestFind(t *testing.T) {
 	m, err := load(t, `
 images:
@@ -57,13 +57,15 @@ images:
 		"replaced":                     "new",
 		"unknown":                      "",
 	} {
-		got := ""
-		if img, ok := m.Find(image); ok {
-			got = img.Args[0]
-		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", image, got, want)
-		}
+		t.Run(image, func(t *testing.T) {
+			got := ""
+			if img, ok := m.Find(image); ok {
+				got = img.Args[0]
+			}
+			if got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 
@@ -80,8 +82,8 @@ func TestPathsAreRelativeToTheFile(t *testing.T) {
 	}
 }
 
-// Mistakes name the entry and the field.
-func TestLoadRefuses(t *testing.T) {
+// TestLoadErrors checks that errors name the entry and the field.
+func TestLoadErrors(t *testing.T) {
 	for text, want := range map[string]string{
 		"images: {a: {programm: prog}}":          "programm",
 		"images: {a: {program: nowhere}}":        `images["a"]: program`,
@@ -95,11 +97,13 @@ func TestLoadRefuses(t *testing.T) {
 		"images: {a: {ociArchive: x, root: .}}":  "only one of them",
 		"images: [a]":                            "image map",
 	} {
-		if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%s: want an error with %q, got %v", text, want, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if _, err := load(t, text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("want an error with %q, got %v", want, err)
+			}
+		})
 	}
 	if _, err := Load("/no/such/file"); err == nil {
-		t.Error("a file that does not exist is not an error")
+		t.Error("want an error for a missing file")
 	}
 }

@@ -19,16 +19,16 @@ var names = []string{
 	"PERFMON", "BPF", "CHECKPOINT_RESTORE",
 }
 
-// containerDefaults is what containers get everywhere (the default of containerd and Docker).
+// containerDefaults is the default set of containerd and Docker.
 var containerDefaults = []string{
 	"CHOWN", "DAC_OVERRIDE", "FSETID", "FOWNER", "MKNOD", "NET_RAW", "SETGID", "SETUID", "SETFCAP", "SETPCAP",
 	"NET_BIND_SERVICE",
 	"SYS_CHROOT", "KILL", "AUDIT_WRITE",
 }
 
-// Capabilities gives the numbers of a container's capabilities: the default set, plus add, minus drop; "ALL" stands for
-// every one. As in containerd, add wins over drop ALL. Names may have the prefix CAP_ and any case. Unknown names are
-// an error.
+// Capabilities returns the capability numbers of a container: the default set, plus add, minus drop; "ALL" is every
+// capability. As in containerd, add takes precedence over drop ALL. Names may have the prefix CAP_ and any case.
+// Unknown names are an error.
 func Capabilities(add, drop []string, privileged bool) ([]uint, error) {
 	set := map[uint]bool{}
 	put := func(list []string, on bool) error {
@@ -41,7 +41,7 @@ func Capabilities(add, drop []string, privileged bool) ([]uint, error) {
 					set[uint(i)] = on
 				}
 			case i < 0:
-				return fmt.Errorf("capability %q: no such capability", n)
+				return fmt.Errorf("unknown capability %q", n)
 			default:
 				set[uint(i)] = on
 			}

@@ -13,13 +13,13 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Descriptors that the parent hands over, besides those that the Spec names.
+// File descriptors from the parent, in addition to those in the Spec.
 const (
 	specFD = 3
 	failFD = 4
 )
 
-// FailStatus is the exit status of a process that could not become a container.
+// FailStatus is the exit status of a process that failed to become a container.
 const FailStatus = 70
 
 func init() {
@@ -29,17 +29,17 @@ func init() {
 	runtime.LockOSThread()
 	fail := os.NewFile(failFD, "fail")
 	unix.CloseOnExec(failFD)
-	err := become()
+	err := runContainer()
 	fmt.Fprint(fail, err)
 	os.Exit(FailStatus)
 }
 
-// become returns only on failure.
-func become() error {
+// runContainer replaces the process with the program of the container. It returns only on failure.
+func runContainer() error {
 	f := os.NewFile(specFD, "spec")
 	var s Spec
 	if err := json.NewDecoder(f).Decode(&s); err != nil {
-		return fmt.Errorf("reading the container's description: %w", err)
+		return fmt.Errorf("reading the container spec: %w", err)
 	}
 	f.Close()
 	if len(s.Argv) == 0 {
@@ -80,7 +80,7 @@ func become() error {
 }
 
 func enter(fd int) error {
-	// A thread may change its mount namespace only if it shares its root and working directory with no other.
+	// A thread may change its mount namespace only if it does not share its root and working directory.
 	if err := unix.Unshare(unix.CLONE_FS); err != nil {
 		return fmt.Errorf("unshare: %w", err)
 	}
@@ -104,7 +104,7 @@ func workDir(dir string) error {
 	return nil
 }
 
-// lookPath finds a program as execvp(3) does, but in the container's PATH.
+// lookPath finds a program like execvp(3), in the PATH of the container.
 func lookPath(name string, env []string) (string, error) {
 	if strings.Contains(name, "/") {
 		return name, nil

@@ -24,39 +24,43 @@ func TestCapabilities(t *testing.T) {
 		{name: "add all, drop one", add: []string{"ALL"}, drop: []string{"SYS_ADMIN"}, lacks: []string{"SYS_ADMIN"}, count: len(names) - 1},
 		{name: "privileged", privileged: true, drop: []string{"ALL"}, has: []string{"SYS_ADMIN"}, count: len(names)},
 	} {
-		got, err := Capabilities(test.add, test.drop, test.privileged)
-		if err != nil || len(got) != test.count {
-			t.Errorf("%s: %d capabilities, want %d: %v", test.name, len(got), test.count, err)
-		}
-		for _, n := range test.has {
-			if !slices.Contains(got, number(n)) {
-				t.Errorf("%s: %s is missing", test.name, n)
+		t.Run(test.name, func(t *testing.T) {
+			got, err := Capabilities(test.add, test.drop, test.privileged)
+			if err != nil || len(got) != test.count {
+				t.Errorf("%d capabilities, want %d: %v", len(got), test.count, err)
 			}
-		}
-		for _, n := range test.lacks {
-			if slices.Contains(got, number(n)) {
-				t.Errorf("%s: %s should not be there", test.name, n)
+			for _, n := range test.has {
+				if !slices.Contains(got, number(n)) {
+					t.Errorf("%s is missing", n)
+				}
 			}
-		}
+			for _, n := range test.lacks {
+				if slices.Contains(got, number(n)) {
+					t.Errorf("unexpected %s", n)
+				}
+			}
+		})
 	}
 	if _, err := Capabilities([]string{"NO_SUCH"}, nil, false); err == nil {
-		t.Error("an unknown capability is not an error")
+		t.Error("want an error for an unknown capability")
 	}
 }
 
-// The numbers are the kernel's: a few fixed points of linux/capability.h.
+// TestCapabilityNumbers compares some numbers with linux/capability.h.
 func TestCapabilityNumbers(t *testing.T) {
 	for name, want := range map[string]int{
 		"CHOWN": 0, "NET_BIND_SERVICE": 10, "NET_ADMIN": 12, "NET_RAW": 13, "SYS_ADMIN": 21, "SETFCAP": 31, "BPF": 39,
 		"CHECKPOINT_RESTORE": 40,
 	} {
-		if got := slices.Index(names, name); got != want {
-			t.Errorf("%s is %d, want %d", name, got, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if got := slices.Index(names, name); got != want {
+				t.Errorf("%s is %d, want %d", name, got, want)
+			}
+		})
 	}
 }
 
-// Links of a container's root are followed inside it and never out of it.
+// TestWithin checks that links in a container root are resolved inside the root.
 func TestWithin(t *testing.T) {
 	root := t.TempDir()
 	for link, target := range map[string]string{
@@ -81,13 +85,15 @@ func TestWithin(t *testing.T) {
 		"/":                 "/",
 		"/not/there/at/all": "/not/there/at/all",
 	} {
-		got, err := within(root, path)
-		if err != nil || got != filepath.Join(root, want) {
-			t.Errorf("%s: got %s %v, want %s", path, got, err, filepath.Join(root, want))
-		}
+		t.Run(path, func(t *testing.T) {
+			got, err := within(root, path)
+			if err != nil || got != filepath.Join(root, want) {
+				t.Errorf("got %s %v, want %s", got, err, filepath.Join(root, want))
+			}
+		})
 	}
 	if got, err := within(root, "/loop/x"); err == nil {
-		t.Errorf("a loop resolves to %s", got)
+		t.Errorf("link loop resolves to %s", got)
 	}
 }
 
@@ -99,13 +105,13 @@ func FuzzWithin(f *testing.F) {
 		if err := os.Mkdir(root, 0o755); err != nil {
 			t.Fatal(err)
 		}
-		_ = os.Symlink(target, filepath.Join(root, "a")) // some texts are no targets
+		_ = os.Symlink(target, filepath.Join(root, "a")) // some texts are invalid targets
 		got, err := within(root, path)
 		if err != nil {
 			return
 		}
 		if rel, err := filepath.Rel(root, got); err != nil || rel == ".." || len(rel) > 2 && rel[:3] == "../" {
-			t.Errorf("within(%q) with a -> %q leads out: %s", path, target, got)
+			t.Errorf("within(%q) with a -> %q leaves the root: %s", path, target, got)
 		}
 	})
 }
@@ -128,6 +134,6 @@ func TestLookPath(t *testing.T) {
 		}
 	}
 	if got, err := lookPath("./x", env); err != nil || got != "./x" {
-		t.Errorf("a path is kept: %s %v", got, err)
+		t.Errorf("path with a slash: %s %v", got, err)
 	}
 }

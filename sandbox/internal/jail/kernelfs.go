@@ -22,7 +22,7 @@ func kernelMounts(s *Spec, root string) error {
 			return fmt.Errorf("/proc/sys: %w", err)
 		}
 	}
-	// A sysfs of our own shows the Pod's network devices. Where it is refused, the host's will do.
+	// A new sysfs shows the network devices of the Pod. If it cannot be mounted, bind the sysfs of the host.
 	if err := unix.Mount("sysfs", sys, "sysfs", flags, ""); err != nil {
 		if err := bind("/sys", sys, true); err != nil {
 			return fmt.Errorf("/sys: %w", err)

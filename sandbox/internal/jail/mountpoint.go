@@ -11,12 +11,12 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// mountPoints makes the mount points of all mounts while the root can still be written. Those in /dev, /proc and /sys
-// and those below another mount are left empty: they are made when what they lie in is there.
+// mountPoints creates the mount points of all mounts while the root is writable. Mount points in /dev, /proc and /sys
+// and below other mounts are returned empty: they are created after their parent is mounted.
 func mountPoints(s *Spec, root string) ([]string, error) {
 	out := make([]string, len(s.Mounts))
 	for i, m := range s.Mounts {
-		if late(s.Mounts[:i], m.Target) {
+		if belowOther(s.Mounts[:i], m.Target) {
 			continue
 		}
 		p, err := mountPoint(root, m)
@@ -28,7 +28,7 @@ func mountPoints(s *Spec, root string) ([]string, error) {
 	return out, nil
 }
 
-func late(before []Mount, target string) bool {
+func belowOther(before []Mount, target string) bool {
 	for _, dir := range []string{"/dev", "/proc", "/sys"} {
 		if strings.HasPrefix(target, dir+"/") {
 			return true
@@ -42,7 +42,7 @@ func late(before []Mount, target string) bool {
 	return false
 }
 
-// mountPoint makes the file or folder on which m is to be bound and gives its path outside.
+// mountPoint creates the file or folder on which m is mounted and returns its path outside the container.
 func mountPoint(root string, m Mount) (string, error) {
 	info, err := os.Stat(m.Source)
 	if err != nil {
@@ -61,7 +61,7 @@ func mountPoint(root string, m Mount) (string, error) {
 func makeMountPoint(root, path string, dir bool) error {
 	if info, err := os.Stat(path); err == nil {
 		if info.IsDir() != dir {
-			return errors.New("a file cannot be mounted over a folder, nor a folder over a file")
+			return errors.New("source and target must both be files or both be folders")
 		}
 		return nil
 	}
@@ -76,7 +76,7 @@ func makeMountPoint(root, path string, dir bool) error {
 	if !errors.Is(err, unix.EROFS) && !errors.Is(err, fs.ErrPermission) {
 		return err
 	}
-	// The place is a read-only view of the host. Replace the deepest folder that exists by a memory folder with the
+	// The parent is a read-only view of the host. Replace the deepest existing folder with a tmpfs folder with the
 	// same contents.
 	for parent = filepath.Dir(path); ; parent = filepath.Dir(parent) {
 		if info, err := os.Stat(parent); err == nil && info.IsDir() {
@@ -86,14 +86,14 @@ func makeMountPoint(root, path string, dir bool) error {
 	if parent == root {
 		return err
 	}
-	if err := thaw(parent); err != nil {
+	if err := mountWritable(parent); err != nil {
 		return err
 	}
 	return makeMountPoint(root, path, dir)
 }
 
-// thaw mounts a memory file system over dir and binds dir's entries into it.
-func thaw(dir string) error {
+// mountWritable mounts a tmpfs over dir and binds the entries of dir into it.
+func mountWritable(dir string) error {
 	old, err := unix.Open(dir, unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -127,7 +127,7 @@ func thaw(dir string) error {
 		if err != nil {
 			return err
 		}
-		// What we may not bind we may not see either.
+		// Entries that cannot be bound are not accessible either.
 		_ = bind(from, to, true)
 	}
 	return nil
@@ -141,7 +141,7 @@ func touch(path string) error {
 	return f.Close()
 }
 
-// bind mounts source on target. Read-only needs a second step that must repeat the flags which the first inherited.
+// bind mounts source on target. Read-only requires a remount that repeats the inherited flags.
 func bind(source, target string, readOnly bool) error {
 	if err := unix.Mount(source, target, "", unix.MS_BIND|unix.MS_REC, ""); err != nil {
 		return err
@@ -153,7 +153,7 @@ func bind(source, target string, readOnly bool) error {
 	return unix.MountSetattr(-1, target, unix.AT_RECURSIVE, &attr)
 }
 
-// within resolves path inside root as if root were "/": links never lead out of it. Missing parts are kept as they are.
+// within resolves path inside root as if root were "/": links cannot leave the root. Missing parts are kept.
 func within(root, path string) (string, error) {
 	const maxLinks = 40
 	rest := strings.Split(filepath.Clean("/"+path), "/")

@@ -9,8 +9,8 @@ import (
 
 const lastCapability = 63
 
-// dropPrivileges gives up what the container may not have, in the order in which the kernel allows it: the bounding set
-// while we may still change it, then groups and user, then the process's own sets.
+// dropPrivileges drops privileges in the order that the kernel requires: the bounding set, then groups and user, then
+// the capability sets of the process.
 func dropPrivileges(s *Spec) error {
 	keep := func(set []uint) (lo, hi uint32) {
 		for _, c := range set {
@@ -27,7 +27,7 @@ func dropPrivileges(s *Spec) error {
 		if c < 32 && lo&(1<<c) != 0 || c >= 32 && hi&(1<<(c-32)) != 0 {
 			continue
 		}
-		// EINVAL: the kernel does not know that capability, so all that exist are done.
+		// EINVAL: the kernel does not know the capability, so all existing ones are done.
 		if err := unix.Prctl(unix.PR_CAPBSET_DROP, uintptr(c), 0, 0, 0); errors.Is(err, unix.EINVAL) {
 			break
 		} else if err != nil {
@@ -39,7 +39,7 @@ func dropPrivileges(s *Spec) error {
 			return fmt.Errorf("keeping capabilities: %w", err)
 		}
 	}
-	// A user namespace with a single id refuses setgroups(2) altogether; having no groups to set, we need not care.
+	// A user namespace with a single ID refuses setgroups(2), which does not matter without groups.
 	if err := unix.Setgroups(s.Groups); err != nil && (len(s.Groups) > 0 || !errors.Is(err, unix.EPERM)) {
 		return fmt.Errorf("supplemental groups %v: %w", s.Groups, idRange(err))
 	}
@@ -79,10 +79,10 @@ func dropPrivileges(s *Spec) error {
 	return nil
 }
 
-// idRange explains the error that a user namespace gives for ids which it does not map.
+// idRange explains the error for IDs that are not mapped in the user namespace.
 func idRange(err error) error {
 	if errors.Is(err, unix.EINVAL) {
-		return fmt.Errorf("%w: this id is not mapped here; without root, a sandbox has only the ids that /etc/subuid and /etc/subgid give to its user (package uidmap)", err)
+		return fmt.Errorf("%w: this ID is not mapped; without root, a sandbox can use only the subordinate IDs in /etc/subuid and /etc/subgid (package uidmap)", err)
 	}
 	return err
 }

@@ -12,11 +12,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// buildRoot makes the container's root in a mount namespace of its own and moves into it.
+// buildRoot creates the root of the container in a new mount namespace and changes to it.
 //
-// The root is a memory file system with one overlay for each top folder of the lower root: one overlay over "/" would
-// be simpler, but a user namespace may not take a folder as lower layer that has locked mounts below it, and "/" always
-// has.
+// The root is a tmpfs with one overlay per top-level folder of the lower root. A single overlay over "/" does not
+// work in a user namespace, because a lower layer must not have locked mounts below it.
 func buildRoot(s *Spec) error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -42,7 +41,7 @@ func buildRoot(s *Spec) error {
 			return err
 		}
 	}
-	// /var/tmp and friends may be links; /var/run is a link to /run on today's systems.
+	// /var/tmp may be a link; /var/run usually is a link to /run.
 	sort.SliceStable(s.Mounts, func(i, j int) bool { return depth(s.Mounts[i].Target) < depth(s.Mounts[j].Target) })
 	targets, err := mountPoints(s, root)
 	if err != nil {
@@ -58,7 +57,7 @@ func buildRoot(s *Spec) error {
 		return err
 	}
 	for i, m := range s.Mounts {
-		if targets[i] == "" { // below another mount or in /dev: the mount point exists only now
+		if targets[i] == "" { // below another mount or in /dev: the parent is mounted only now
 			if targets[i], err = mountPoint(root, m); err != nil {
 				return err
 			}
@@ -77,16 +76,16 @@ func buildRoot(s *Spec) error {
 			}
 		}
 	}
-	return moveInto(root)
+	return changeRoot(root)
 }
 
 func depth(path string) int { return strings.Count(filepath.Clean(path), "/") }
 
-// replaced are the top folders that a container gets anew, or has no use for.
+// replaced are the top-level folders that are replaced or omitted in a container.
 var replaced = []string{"proc", "sys", "dev", "tmp", "run", "boot", "lost+found"}
 
-// lowerDirs fills root with the top folders of the lower root: links as they are, files bound, folders under an overlay
-// whose changes are kept in the container's own memory.
+// lowerDirs adds the top-level entries of the lower root: links are copied, files bound, and folders mounted as
+// overlays whose changes are kept in memory.
 func lowerDirs(s *Spec, root string) error {
 	lower := s.InRoot
 	if lower == "" {
@@ -138,9 +137,9 @@ func overlay(s *Spec, from, to, name string) error {
 		}
 	}
 	if s.InRoot != "" {
-		// The merged folder has the attributes of the upper one. Of this machine's files it must be root who may write
-		// to them.
-		if err := likeness(up, info); err != nil {
+		// The merged folder has the attributes of the upper one. Folders of this machine remain writable by root
+		// only.
+		if err := copyAttributes(up, info); err != nil {
 			return err
 		}
 	}
@@ -151,17 +150,17 @@ func overlay(s *Spec, from, to, name string) error {
 	if err := unix.Mount("overlay", to, "overlay", 0, options); err == nil {
 		return nil
 	}
-	// No overlay here (locked mounts below, or a file system that cannot be a lower layer): show it read-only.
+	// Overlay not possible (locked mounts, or a file system that cannot be a lower layer): bind it read-only.
 	if err := bind(from, to, true); err != nil {
-		return fmt.Errorf("showing %s: %w", from, err)
+		return fmt.Errorf("mounting %s: %w", from, err)
 	}
 	return nil
 }
 
-// likeness gives a folder the permissions and the owner that another one has.
-func likeness(dir string, of os.FileInfo) error {
+// copyAttributes copies the permissions and the owner of a folder.
+func copyAttributes(dir string, of os.FileInfo) error {
 	if st, ok := of.Sys().(*syscall.Stat_t); ok {
-		_ = os.Chown(dir, int(st.Uid), int(st.Gid)) // a user namespace may not have that owner: then it stays root
+		_ = os.Chown(dir, int(st.Uid), int(st.Gid)) // root remains the owner if the user namespace does not map the ID
 	}
 	return os.Chmod(dir, of.Mode().Perm()|of.Mode()&(os.ModeSetuid|os.ModeSetgid|os.ModeSticky))
 }
@@ -170,8 +169,8 @@ func escape(path string) string {
 	return strings.NewReplacer(`\`, `\\`, ":", `\:`, ",", `\,`).Replace(path)
 }
 
-// moveInto makes root the root of the mount namespace and forgets the old one.
-func moveInto(root string) error {
+// changeRoot makes root the root of the mount namespace and unmounts the old one.
+func changeRoot(root string) error {
 	if err := os.Chdir(root); err != nil {
 		return err
 	}

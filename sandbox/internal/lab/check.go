@@ -19,7 +19,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// check asks a cluster, from the lab's network, whether its parts work.
+// check checks the parts of a cluster from the network of the lab.
 type check struct {
 	cluster plan.Cluster
 	client  kubernetes.Interface
@@ -46,7 +46,7 @@ func (c *check) registered(ctx context.Context) error {
 	return err
 }
 
-// node wants the node Ready and the default ServiceAccount there: without it no Pod can be made.
+// node checks that the node is Ready and that the default ServiceAccount exists, which Pods require.
 func (c *check) node(ctx context.Context) error {
 	n, err := c.client.CoreV1().Nodes().Get(ctx, c.cluster.NodeName(), metav1.GetOptions{})
 	if err != nil {
@@ -64,7 +64,7 @@ func (c *check) node(ctx context.Context) error {
 	return errors.New("the node is not ready")
 }
 
-// dns wants the right answer for the API server's Service.
+// dns checks the DNS response for the Service of the API server.
 func (c *check) dns(ctx context.Context) error {
 	if err := c.get(ctx, node.DNSReadyPort, "/ready"); err != nil {
 		return err
@@ -81,12 +81,12 @@ func (c *check) dns(ctx context.Context) error {
 		return err
 	}
 	if len(got) != 1 || got[0].Unmap() != c.cluster.APIService() {
-		return fmt.Errorf("DNS answers %v", got)
+		return fmt.Errorf("DNS response: %v", got)
 	}
 	return nil
 }
 
-// services wants kube-proxy's rules to be written.
+// services checks that kube-proxy has written its rules.
 func (c *check) services(ctx context.Context) error {
 	return c.get(ctx, node.ProxyHealthPort, "/healthz")
 }
@@ -108,7 +108,7 @@ func (c *check) get(ctx context.Context, port int, path string) error {
 	return nil
 }
 
-// tail gives the end of a file, at most n bytes.
+// tail returns at most the last n bytes of a file.
 func tail(file string, n int64) string {
 	f, err := os.Open(file)
 	if err != nil {

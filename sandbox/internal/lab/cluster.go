@@ -12,7 +12,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// cluster runs one cluster until ctx ends or one of its components does. It calls ready once.
+// cluster runs one cluster until ctx ends or a component fails. It calls ready once.
 func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) error {
 	if err := in.keys(c); err != nil {
 		return err
@@ -42,7 +42,7 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 		return err
 	}
 	defer node.stop()
-	// kube-proxy asks for its Node, and asks again only after a second, two, four.
+	// kube-proxy reads its Node and retries only after 1, 2 and 4 s.
 	if err := poll(ctx, check.registered); err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 	return context.Cause(ctx)
 }
 
-// keys makes the cluster's keys and kubeconfig files.
+// keys creates the keys and kubeconfig files of the cluster.
 func (in *inside) keys(c plan.Cluster) error {
 	dir := in.lab.PKIDir(c)
 	err := pki.Make(dir, pki.Names{

@@ -14,7 +14,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// component is a process of a cluster. If it ends before its time, failed hears the reason.
+// component is a process of a cluster. It calls failed if it exits unexpectedly.
 type component struct {
 	in      *inside
 	cluster plan.Cluster
@@ -22,10 +22,10 @@ type component struct {
 	ctx     context.Context
 	failed  context.CancelCauseFunc
 
-	mu    sync.Mutex // held while it starts or ends
-	cmd   *exec.Cmd
-	ended chan struct{}
-	away  atomic.Bool // killed on purpose
+	mu     sync.Mutex // held while it starts or stops
+	cmd    *exec.Cmd
+	ended  chan struct{}
+	killed atomic.Bool // killed by a user command
 }
 
 // supervise starts a component.
@@ -44,22 +44,22 @@ func (p *component) start() error {
 	}
 	ended := make(chan struct{})
 	p.cmd, p.ended = cmd, ended
-	p.away.Store(false)
+	p.killed.Store(false)
 	go func() {
 		defer close(ended)
 		err := p.in.wait(cmd)
-		if p.ctx.Err() == nil && !p.away.Load() {
+		if p.ctx.Err() == nil && !p.killed.Load() {
 			log := p.in.logPath(p.cluster, p.name)
-			p.failed(fmt.Errorf("%s ended: %w: %s (see %s)", p.name, err, lastLine(log), log))
+			p.failed(fmt.Errorf("%s exited: %w: %s (see %s)", p.name, err, lastLine(log), log))
 		}
 	}()
 	return nil
 }
 
-// componentGrace is how long a component may take to end after SIGTERM.
+// componentGrace is the time between SIGTERM and SIGKILL.
 const componentGrace = 4 * time.Second
 
-// stop ends the component and waits.
+// stop stops the component and waits.
 func (p *component) stop() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -72,42 +72,42 @@ func (p *component) stop() {
 	}
 }
 
-// kill ends the component as a crash would; nothing else ends with it.
+// kill kills the component with SIGKILL, without effect on other components.
 func (p *component) kill() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if p.away.Swap(true) {
-		return fmt.Errorf("the %s of %s is away already", p.name, p.cluster.Name)
+	if p.killed.Swap(true) {
+		return fmt.Errorf("the %s of %s is not running", p.name, p.cluster.Name)
 	}
 	err := p.cmd.Process.Kill()
 	<-p.ended
 	return err
 }
 
-// restart starts a component that was killed.
+// restart starts a killed component.
 func (p *component) restart() error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	switch {
-	case !p.away.Load():
-		return fmt.Errorf("the %s of %s runs", p.name, p.cluster.Name)
+	case !p.killed.Load():
+		return fmt.Errorf("the %s of %s is already running", p.name, p.cluster.Name)
 	case p.ctx.Err() != nil:
 		return errors.New("the sandbox is stopping")
 	}
 	return p.start()
 }
 
-// What can be done to a cluster's API server.
+// Commands for the API server of a cluster.
 const (
 	KillAPIServer  = "kill"
 	StartAPIServer = "start"
 )
 
-// apiReturn is how long a restarted API server may take to answer.
-const apiReturn = 2 * time.Minute
+// apiStartTimeout limits the time until a restarted API server responds.
+const apiStartTimeout = 2 * time.Minute
 
-// apiServer kills the cluster's API server, with the etcd, controllers and scheduler of its process, or starts it again
-// on the same data and waits until it answers. Pods, the kubelet and kube-proxy go on.
+// apiServer kills the API server process of the cluster, including etcd, controllers and scheduler, or restarts it
+// with the same data and waits until it responds. Pods, the kubelet and kube-proxy continue.
 func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) error {
 	in.mu.Lock()
 	p := in.apis[c.Name]
@@ -118,7 +118,7 @@ func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) er
 	case what == KillAPIServer:
 		return p.kill()
 	case what != StartAPIServer:
-		return fmt.Errorf("an API server can be killed or started; %q is neither", what)
+		return fmt.Errorf("unknown API server command %q: use kill or start", what)
 	}
 	if err := p.restart(); err != nil {
 		return err
@@ -127,7 +127,7 @@ func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) er
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiReturn)
+	ctx, cancel := context.WithTimeout(ctx, apiStartTimeout)
 	defer cancel()
 	return poll(ctx, check.api)
 }

@@ -14,25 +14,25 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Command is a program to run in the network namespace of a cluster's node, with the standard streams of whoever asks.
+// Command is a program to run in the network namespace of a cluster node, with the standard streams of the caller.
 type Command struct {
 	Cluster string   `json:"cluster"`
 	Argv    []string `json:"argv"`
 	Env     []string `json:"env"`
 	Dir     string   `json:"dir"`
-	TTY     bool     `json:"tty"` // the streams are a terminal that becomes the controlling one
-	// APIServer is KillAPIServer or StartAPIServer: what to do with the cluster's API server, instead of running a
-	// program.
+	TTY     bool     `json:"tty"` // the streams are a terminal, which becomes the controlling terminal
+	// APIServer is KillAPIServer or StartAPIServer, instead of a program to run.
 	APIServer string `json:"apiServer,omitempty"`
 }
 
-type answer struct {
+type response struct {
 	Exit int    `json:"exit"`
 	Err  string `json:"error,omitempty"`
 }
 
-// short gives a path of a socket that fits into a socket address whatever the length of dir.
-func short(dir string) (path string, done func(), err error) {
+// shortControlPath returns a path of the control socket that fits into a socket address, independent of the length of
+// dir.
+func shortControlPath(dir string) (path string, done func(), err error) {
 	d, err := os.Open(dir)
 	if err != nil {
 		return "", nil, err
@@ -44,7 +44,7 @@ func listenControl(dir string) (*os.File, error) {
 	if err := os.RemoveAll(controlPath(dir)); err != nil {
 		return nil, err
 	}
-	path, done, err := short(dir)
+	path, done, err := shortControlPath(dir)
 	if err != nil {
 		return nil, err
 	}
@@ -61,16 +61,16 @@ func listenControl(dir string) (*os.File, error) {
 	return l.File()
 }
 
-// Exec runs a command in the lab of dir and gives its exit status. When ctx ends, so does the command.
+// Exec runs a command in the lab of dir and returns its exit status. The command is stopped when ctx ends.
 func Exec(ctx context.Context, dir string, c Command, stdin, stdout, stderr *os.File) (int, error) {
-	path, done, err := short(dir)
+	path, done, err := shortControlPath(dir)
 	if err != nil {
 		return 0, err
 	}
 	conn, err := net.DialUnix("unix", nil, &net.UnixAddr{Name: path, Net: "unix"})
 	done()
 	if err != nil {
-		return 0, fmt.Errorf("reaching the sandbox: %w", err)
+		return 0, fmt.Errorf("connecting to the sandbox: %w", err)
 	}
 	defer func() { _ = conn.Close() }()
 	defer context.AfterFunc(ctx, func() { _ = conn.Close() })()
@@ -82,9 +82,9 @@ func Exec(ctx context.Context, dir string, c Command, stdin, stdout, stderr *os.
 	if _, _, err := conn.WriteMsgUnix(append(b, '\n'), rights, nil); err != nil {
 		return 0, err
 	}
-	var a answer
+	var a response
 	if err := json.NewDecoder(conn).Decode(&a); err != nil {
-		return 0, fmt.Errorf("the sandbox ended: %w", errors.Join(ctx.Err(), err))
+		return 0, fmt.Errorf("the sandbox exited: %w", errors.Join(ctx.Err(), err))
 	}
 	if a.Err != "" {
 		return 0, errors.New(a.Err)
@@ -106,7 +106,7 @@ func (in *inside) serveControl(ctx context.Context) {
 		go func() {
 			defer func() { _ = conn.Close() }()
 			code, err := in.serveExec(ctx, conn.(*net.UnixConn))
-			a := answer{Exit: code}
+			a := response{Exit: code}
 			if err != nil {
 				a.Err = err.Error()
 			}
@@ -160,7 +160,7 @@ func (in *inside) serveExec(ctx context.Context, conn *net.UnixConn) (int, error
 	left, cancel := context.WithCancel(ctx)
 	defer cancel()
 	go func() {
-		_, _ = conn.Read(make([]byte, 1)) // the one who asked is gone
+		_, _ = conn.Read(make([]byte, 1)) // the caller has disconnected
 		cancel()
 	}()
 	defer context.AfterFunc(left, func() { _ = syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) })()
@@ -174,7 +174,7 @@ func (in *inside) serveExec(ctx context.Context, conn *net.UnixConn) (int, error
 func receive(oob []byte) ([]*os.File, error) {
 	msgs, err := unix.ParseSocketControlMessage(oob)
 	if err != nil || len(msgs) != 1 {
-		return nil, fmt.Errorf("no standard streams were sent: %w", err)
+		return nil, fmt.Errorf("no standard streams received: %w", err)
 	}
 	fds, err := unix.ParseUnixRights(&msgs[0])
 	if err != nil {
@@ -186,7 +186,7 @@ func receive(oob []byte) ([]*os.File, error) {
 		out = append(out, os.NewFile(uintptr(fd), "stream"))
 	}
 	if len(out) != 3 {
-		return out, errors.New("three standard streams are needed")
+		return out, errors.New("want three standard streams")
 	}
 	return out, nil
 }

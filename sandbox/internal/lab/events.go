@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Event is one step of the start, or the reason why there will be no more.
+// Event is a startup step, or the error that ended the startup.
 type Event struct {
 	Cluster string  `json:"cluster,omitempty"`
 	Step    string  `json:"step,omitempty"`
@@ -16,10 +16,10 @@ type Event struct {
 	Err     string  `json:"error,omitempty"`
 }
 
-// Steps are the steps of each cluster, in the order in which they usually come.
+// Steps are the startup steps of each cluster in their usual order.
 var Steps = []string{"control plane", "API server", "node", "DNS", "Services"}
 
-// eventWriter sends events through a pipe. Its reader may be gone: that stops nothing.
+// eventWriter sends events through a pipe. Write errors are ignored, because the reader may have exited.
 type eventWriter struct {
 	mu sync.Mutex
 	w  io.Writer
@@ -31,7 +31,7 @@ func (e *eventWriter) send(ev Event) {
 	_ = json.NewEncoder(e.w).Encode(ev)
 }
 
-// ReadEvents calls f for each event until the pipe ends.
+// ReadEvents calls f for each event until the pipe is closed.
 func ReadEvents(r io.Reader, f func(Event)) {
 	lines := bufio.NewScanner(r)
 	for lines.Scan() {

@@ -18,26 +18,27 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// insideStage marks the second execution of the inside, after its user ids were mapped.
+// insideStage marks the second execution of the inside, after its user IDs were mapped.
 const insideStage = "ANYMESH_SANDBOX_STAGE"
 
-// Inside is the first process of the lab's namespaces. It returns when the supervisor asks it to stop, or a component
-// failed.
+// Inside is the first process in the namespaces of the lab. It returns when the supervisor stops it or a component
+// fails.
 func Inside(dir string) error {
 	life := os.NewFile(lifelineFD, "lifeline")
 	if os.Getenv(insideStage) == "" {
-		// Wait for "go". In a user namespace we have no capabilities until we are executed again with our ids mapped.
+		// Wait for the byte "g" from the supervisor. In a user namespace, the process has capabilities only after it
+		// is executed again with mapped IDs.
 		if n, err := life.Read(make([]byte, 1)); n != 1 {
-			return fmt.Errorf("the supervisor is gone: %w", err)
+			return fmt.Errorf("the supervisor exited: %w", err)
 		}
 		env := append(os.Environ(), insideStage+"=2")
 		if err := unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0); err != nil {
 			return err
 		}
 		for fd := lifelineFD; fd < firstAPIFD+plan.MaxClusters; fd++ {
-			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0) // not open, mostly
+			_, _ = unix.FcntlInt(uintptr(fd), unix.F_SETFD, 0) // most are not open
 		}
-		return fmt.Errorf("executing myself: %w", syscall.Exec("/proc/self/exe", os.Args, env))
+		return fmt.Errorf("executing the program again: %w", syscall.Exec("/proc/self/exe", os.Args, env))
 	}
 	for fd := lifelineFD; fd < firstAPIFD+plan.MaxClusters; fd++ {
 		unix.CloseOnExec(fd)
@@ -45,7 +46,7 @@ func Inside(dir string) error {
 	_ = unix.Prctl(unix.PR_SET_PDEATHSIG, uintptr(unix.SIGKILL), 0, 0, 0)
 	go func() {
 		_, _ = life.Read(make([]byte, 1))
-		os.Exit(1) // the supervisor is gone, and with us goes everything
+		os.Exit(1) // the supervisor exited; the kernel ends all processes of this PID namespace
 	}()
 	s, err := Read(dir)
 	if err != nil {
@@ -53,7 +54,7 @@ func Inside(dir string) error {
 	}
 	in := &inside{
 		lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{},
-		apis: map[string]*component{}, ours: map[int]bool{},
+		apis: map[string]*component{}, waited: map[int]bool{},
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
@@ -68,10 +69,10 @@ type inside struct {
 	lab    plan.Lab
 	events *eventWriter
 
-	mu    sync.Mutex
-	nodes map[string]*netns.Set
-	apis  map[string]*component // by cluster
-	ours  map[int]bool          // children that a goroutine of ours waits for
+	mu     sync.Mutex
+	nodes  map[string]*netns.Set
+	apis   map[string]*component // by cluster
+	waited map[int]bool          // children that a goroutine waits for
 }
 
 func (in *inside) run(ctx context.Context) error {
@@ -127,7 +128,7 @@ func (in *inside) run(ctx context.Context) error {
 	return nil
 }
 
-// mounts makes the mount namespace private, shows this PID namespace in /proc and mounts the lab's memory.
+// mounts makes the mount namespace private, mounts /proc for this PID namespace, and mounts the tmpfs of the lab.
 func (in *inside) mounts() error {
 	if err := unix.Mount("", "/", "", unix.MS_PRIVATE|unix.MS_REC, ""); err != nil {
 		return fmt.Errorf("private mounts: %w", err)
@@ -136,7 +137,7 @@ func (in *inside) mounts() error {
 		return fmt.Errorf("/proc: %w", err)
 	}
 	if err := unix.Mount("tmpfs", in.lab.RunDir(), "tmpfs", unix.MS_NOSUID, "mode=755"); err != nil {
-		return fmt.Errorf("memory for the lab: %w", err)
+		return fmt.Errorf("tmpfs of the lab: %w", err)
 	}
 	// The kubelet, kube-proxy and nft keep locks and sockets in /run.
 	if err := unix.Mount("tmpfs", "/run", "tmpfs", unix.MS_NOSUID|unix.MS_NODEV, "mode=755"); err != nil {
@@ -145,7 +146,7 @@ func (in *inside) mounts() error {
 	return nil
 }
 
-// component starts a process of this program in a cluster's network namespace, with a log file of its own.
+// component returns the command of a component in the network namespace of a cluster, with its own log file.
 func (in *inside) component(c plan.Cluster, name string) (*exec.Cmd, error) {
 	logs, err := os.OpenFile(in.logPath(c, name), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -155,7 +156,7 @@ func (in *inside) component(c plan.Cluster, name string) (*exec.Cmd, error) {
 	cmd := exec.Command("/proc/self/exe", name, "--dir", in.lab.Dir, "--cluster", c.Name)
 	cmd.Stdout, cmd.Stderr = logs, logs
 	cmd.Env = append(os.Environ(), "PATH="+os.Getenv("PATH")+":/usr/sbin:/sbin")
-	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS} // for the node's own host name
+	cmd.SysProcAttr = &syscall.SysProcAttr{Cloneflags: syscall.CLONE_NEWUTS} // for the host name of the node
 	return cmd, in.start(c.Name, cmd)
 }
 
@@ -163,27 +164,27 @@ func (in *inside) logPath(c plan.Cluster, name string) string {
 	return filepath.Join(in.lab.LogDir(), c.Name+"-"+name+".log")
 }
 
-// start runs cmd in the network namespace of a cluster's node.
+// start runs cmd in the network namespace of a cluster node.
 func (in *inside) start(cluster string, cmd *exec.Cmd) error {
 	in.mu.Lock()
 	node := in.nodes[cluster]
 	in.mu.Unlock()
 	return netns.Do(node.Net, func() error {
-		in.mu.Lock() // the reaper must not see the child before it is ours
+		in.mu.Lock() // the reaper must not see the child before it is registered
 		defer in.mu.Unlock()
 		if err := cmd.Start(); err != nil {
 			return err
 		}
-		in.ours[cmd.Process.Pid] = true
+		in.waited[cmd.Process.Pid] = true
 		return nil
 	})
 }
 
-// wait waits for a child that start has started.
+// wait waits for a child started by start.
 func (in *inside) wait(cmd *exec.Cmd) error {
 	err := cmd.Wait()
 	in.mu.Lock()
 	defer in.mu.Unlock()
-	delete(in.ours, cmd.Process.Pid)
+	delete(in.waited, cmd.Process.Pid)
 	return err
 }

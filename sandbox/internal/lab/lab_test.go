@@ -12,7 +12,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// The lock is the truth about a lab: whoever holds it is alive, whatever the state file says.
+// TestStateAndLock checks that the lock, not the state file, determines whether a lab runs.
 func TestStateAndLock(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lab")
 	if _, err := Read(dir); !errors.Is(err, ErrNoLab) {
@@ -22,7 +22,7 @@ func TestStateAndLock(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := lock(dir); err == nil || !strings.Contains(err.Error(), "already runs") {
+	if _, err := lock(dir); err == nil || !strings.Contains(err.Error(), "already running") {
 		t.Errorf("locked twice: %v", err)
 	}
 	p, err := plan.New("lab", dir, 1)
@@ -41,7 +41,7 @@ func TestStateAndLock(t *testing.T) {
 	}
 }
 
-// Clean removes what a lab made and nothing else.
+// TestClean checks that Clean removes the files of the lab and nothing else.
 func TestClean(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "lab")
 	if err := os.MkdirAll(filepath.Join(dir, "logs"), 0o755); err != nil {
@@ -59,13 +59,13 @@ func TestClean(t *testing.T) {
 	}
 	left, err := os.ReadDir(dir)
 	if err != nil || len(left) != 1 || left[0].Name() != "mine.txt" {
-		t.Errorf("left: %v %v", left, err)
+		t.Errorf("remaining files: %v %v", left, err)
 	}
 	if err := errors.Join(os.Remove(filepath.Join(dir, "mine.txt")), Clean(dir)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(dir); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the empty folder is left: %v", err)
+		t.Errorf("the empty folder was not removed: %v", err)
 	}
 }
 
@@ -87,15 +87,17 @@ func TestSubordinateIDs(t *testing.T) {
 	}
 }
 
-// A supervisor with root maps its own ids to themselves, but never all there are.
+// TestIdentity checks that a supervisor with root maps its IDs to themselves, except the last ID.
 func TestIdentity(t *testing.T) {
 	for in, want := range map[string]string{
 		"         0          0 4294967295\n": "0 0 4294967294\n",
 		"0 100000 65536\n70000 5 1\n":        "0 0 65536\n70000 70000 1\n",
 	} {
-		if got := string(identity(in)); got != want {
-			t.Errorf("%q: got %q, want %q", in, got, want)
-		}
+		t.Run(in, func(t *testing.T) {
+			if got := string(identity(in)); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }
 

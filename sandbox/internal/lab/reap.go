@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// reap buries orphans: as the first process of its PID namespace, this one inherits them. Children that we started are
-// left to those who wait for them.
+// reap reaps orphans, which the first process of a PID namespace inherits. Registered children are left to their
+// waiters.
 func (in *inside) reap() {
 	signals := make(chan os.Signal, 1)
 	signal.Notify(signals, unix.SIGCHLD)
@@ -29,7 +29,7 @@ func (in *inside) reapOne() bool {
 	}
 	// siginfo_t of SIGCHLD: three ints, padding to the pointer size, then the pid.
 	pid := int(*(*int32)(unsafe.Add(unsafe.Pointer(&info), 16)))
-	if pid == 0 || in.ours[pid] {
+	if pid == 0 || in.waited[pid] {
 		return false
 	}
 	_, err = unix.Wait4(pid, nil, unix.WNOHANG, nil)

@@ -6,8 +6,7 @@ import (
 	"time"
 )
 
-// relay accepts connections of the host and hands them to addr inside. The listener lives in the host's network
-// namespace, the dialed connection in the lab's.
+// relay forwards connections from the host to addr in the network namespace of the lab.
 func relay(l net.Listener, addr string) {
 	for {
 		host, err := l.Accept()

@@ -1,9 +1,9 @@
-// Package lab runs a sandbox: a supervisor on the host, and inside its namespaces the first process that runs the
+// Package lab runs a sandbox: a supervisor on the host, and the first process in its namespaces, which runs the
 // clusters.
 //
-// In: a plan. Out: running clusters whose API servers answer on the host's loopback, kubeconfig files, logs and a state
-// file in the lab's folder. The inside is one PID, mount and network namespace (and user namespace without root). When
-// the supervisor ends, however it ends, the kernel ends everything inside.
+// In: a plan. Out: running clusters whose API servers listen on the loopback interface of the host, kubeconfig files,
+// logs and a state file in the folder of the lab. The inside is one PID, mount and network namespace (and a user
+// namespace without root). When the supervisor exits for any reason, the kernel ends all processes inside.
 package lab
 
 import (
@@ -20,10 +20,10 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// Phase is where a lab is in its life.
+// Phase is the phase of a lab.
 type Phase string
 
-// The phases. Dead is never written: it is what a reader says of a lab whose supervisor holds no lock.
+// Phases. Dead is never written: readers report it for a lab whose supervisor does not hold the lock.
 const (
 	Starting Phase = "Starting"
 	Ready    Phase = "Ready"
@@ -31,7 +31,7 @@ const (
 	Dead     Phase = "Dead"
 )
 
-// State is what the supervisor writes for others to read.
+// State is the state file of the supervisor.
 type State struct {
 	Lab     plan.Lab  `json:"lab"`
 	PID     int       `json:"pid"` // of the supervisor
@@ -41,14 +41,14 @@ type State struct {
 	ReadyIn float64   `json:"readyInSeconds,omitempty"`
 }
 
-// ErrNoLab is the answer for a folder without a lab.
-var ErrNoLab = errors.New("no sandbox there: start one with \"up\"")
+// ErrNoLab is returned for a folder without a lab.
+var ErrNoLab = errors.New("no sandbox found: start one with \"up\"")
 
 func statePath(dir string) string   { return filepath.Join(dir, "state.json") }
 func lockPath(dir string) string    { return filepath.Join(dir, "lock") }
 func controlPath(dir string) string { return filepath.Join(dir, "control.sock") }
 
-// Read gives the state of the lab in dir, with phase Dead if its supervisor is gone.
+// Read returns the state of the lab in dir, with phase Dead if its supervisor does not run.
 func Read(dir string) (State, error) {
 	b, err := os.ReadFile(statePath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -83,8 +83,7 @@ func (s State) write() error {
 	return os.Rename(path+".new", path)
 }
 
-// Alive says whether a supervisor holds the lock of dir. The kernel releases the lock when the supervisor ends, however
-// it does.
+// Alive reports whether a supervisor holds the lock of dir. The kernel releases the lock when the supervisor exits.
 func Alive(dir string) (bool, error) {
 	f, err := os.Open(lockPath(dir))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -101,7 +100,7 @@ func Alive(dir string) (bool, error) {
 	return false, err
 }
 
-// lock takes the lock of dir for this process's life.
+// lock acquires the lock of dir for the lifetime of this process.
 func lock(dir string) (*os.File, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func lock(dir string) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Those who only look hold the lock for a moment.
+	// Readers hold the lock briefly.
 	for range 20 {
 		if err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB); err == nil {
 			return f, nil
@@ -118,10 +117,10 @@ func lock(dir string) (*os.File, error) {
 		time.Sleep(10 * time.Millisecond)
 	}
 	f.Close()
-	return nil, fmt.Errorf("a sandbox already runs in %s: use another --name, or \"down\" first", dir)
+	return nil, fmt.Errorf("a sandbox is already running in %s: use another --name, or run \"down\" first", dir)
 }
 
-// Clean removes what a lab leaves in its folder, and the folder if nothing else is in it. The lab must be dead.
+// Clean removes the files of a lab, and its folder if it is empty. The lab must be dead.
 func Clean(dir string) error {
 	var errs []error
 	for _, pattern := range []string{"*.kubeconfig", "state.json*", "control.sock", "logs", "run", "lock"} {
@@ -131,6 +130,6 @@ func Clean(dir string) error {
 			errs = append(errs, os.RemoveAll(f))
 		}
 	}
-	_ = os.Remove(dir) // not empty: somebody else's files
+	_ = os.Remove(dir) // fails if the folder contains other files
 	return errors.Join(errs...)
 }

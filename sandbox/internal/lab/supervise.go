@@ -17,17 +17,17 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// Descriptors that the supervisor hands to the inside.
+// File descriptors that the supervisor passes to the inside.
 const (
-	lifelineFD = 3 // ends when the supervisor does
+	lifelineFD = 3 // closed when the supervisor exits
 	eventsFD   = 4
 	controlFD  = 5 // listener for exec
-	firstAPIFD = 6 // one listener a cluster, on the host's loopback
+	firstAPIFD = 6 // one listener per cluster, on the loopback interface of the host
 )
 
-// Supervise runs a lab until ctx ends, then stops it. It reports progress through report and fails if the lab is not
-// ready within timeout or a component ends by itself. The calling goroutine is locked to its thread: the kernel ties
-// the inside's life to it.
+// Supervise runs a lab until ctx ends, then stops it. It calls report with the progress. It fails if the lab is not
+// ready within timeout or if a component exits unexpectedly. The calling goroutine is locked to its thread, because
+// the kernel ends the inside with this thread.
 func Supervise(ctx context.Context, lab plan.Lab, timeout time.Duration, report func(Event)) error {
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -53,7 +53,7 @@ func Supervise(ctx context.Context, lab plan.Lab, timeout time.Duration, report 
 	return errors.Join(err, s.write())
 }
 
-// prepare makes the folders and listeners of a lab and notes the ports in the plan.
+// prepare creates the folders and listeners of a lab and writes the ports to the plan.
 func prepare(lab *plan.Lab) ([]*os.File, error) {
 	for _, d := range []string{lab.LogDir(), lab.RunDir()} {
 		if err := os.MkdirAll(d, 0o700); err != nil {
@@ -112,7 +112,7 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
 			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS,
 		Pdeathsig: syscall.SIGKILL,
-		Setsid:    true, // Ctrl-C at a foreground lab is for the supervisor only
+		Setsid:    true, // Ctrl-C must signal only the supervisor
 	}
 	if s.Lab.UserNS {
 		cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWUSER
@@ -121,7 +121,7 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 	lifeR.Close()
 	eventW.Close()
 	if err != nil {
-		return fmt.Errorf("starting the inside: %w%s", err, namespaceHint(err))
+		return fmt.Errorf("starting the lab process: %w%s", err, namespaceHint(err))
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
@@ -132,14 +132,14 @@ func (s *State) run(ctx context.Context, timeout time.Duration, listeners []*os.
 		_, err = lifeW.Write([]byte{'g'}) // go
 	}
 	if err != nil {
-		lifeW.Close() // it waits for "go" and would not see a signal
+		lifeW.Close() // it waits for the byte and would not handle a signal
 	} else {
 		err = s.watch(ctx, timeout, eventR, ended, report)
 	}
 	return errors.Join(err, stopInside(cmd.Process, ended))
 }
 
-// watch follows the inside until it ends or ctx does.
+// watch reads the events of the inside until it exits or ctx ends.
 func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File, ended chan error,
 	report func(Event)) error {
 	events := make(chan Event)
@@ -158,7 +158,7 @@ func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File,
 			return fmt.Errorf("not ready after %s, last step: %s; see %s", timeout, waiting, s.Lab.LogDir())
 		case err := <-ended:
 			ended <- err
-			return fmt.Errorf("the inside ended: %w; see %s", err, filepath.Join(s.Lab.LogDir(), "lab.log"))
+			return fmt.Errorf("the lab process exited: %w; see %s", err, filepath.Join(s.Lab.LogDir(), "lab.log"))
 		case e, ok := <-events:
 			if !ok {
 				events = nil
@@ -181,28 +181,28 @@ func (s *State) watch(ctx context.Context, timeout time.Duration, from *os.File,
 	}
 }
 
-// stopGrace is how long the inside may take to stop containers and components.
+// stopGrace limits the time to stop containers and components.
 const stopGrace = 8 * time.Second
 
 func stopInside(p *os.Process, ended chan error) error {
 	_ = p.Signal(unix.SIGTERM)
 	select {
-	case <-ended: //nolint:errcheck // how it ended does not matter any more
+	case <-ended: //nolint:errcheck // the exit status is irrelevant
 		return nil
 	case <-time.After(stopGrace):
 	}
 	_ = p.Kill()
 	select {
-	case <-ended: //nolint:errcheck // how it ended does not matter any more
+	case <-ended: //nolint:errcheck // the exit status is irrelevant
 		return nil
 	case <-time.After(stopGrace):
-		return errors.New("the inside does not end after SIGKILL")
+		return errors.New("the lab process does not exit after SIGKILL")
 	}
 }
 
 func namespaceHint(err error) string {
 	if errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOSPC) {
-		return "\nThis machine refuses new namespaces. As a user that is not root, look at the settings kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces."
+		return "\nThis machine does not allow new namespaces. Without root, check the sysctls kernel.unprivileged_userns_clone, kernel.apparmor_restrict_unprivileged_userns and user.max_user_namespaces."
 	}
 	return ""
 }

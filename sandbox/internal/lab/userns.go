@@ -9,12 +9,12 @@ import (
 	"strings"
 )
 
-// span is a range of ids that /etc/subuid or /etc/subgid gives to a user.
+// span is a range of subordinate IDs in /etc/subuid or /etc/subgid.
 type span struct{ first, count int }
 
-// mapIDs gives the user namespace of pid its ids: root inside is the user outside; further ids are the user's
-// subordinate ones, set by newuidmap(1). Without those only root exists inside. A supervisor with root maps all ids to
-// themselves.
+// mapIDs maps the IDs of the user namespace of pid: root inside is the user outside; newuidmap(1) maps the
+// subordinate IDs of the user. Without subordinate IDs, only root exists inside. A supervisor with root maps all IDs
+// to themselves.
 func mapIDs(pid int) error {
 	if os.Geteuid() == 0 {
 		for _, f := range []string{"uid_map", "gid_map"} {
@@ -29,7 +29,7 @@ func mapIDs(pid int) error {
 		return nil
 	}
 	me, err := user.LookupId(strconv.Itoa(os.Getuid()))
-	if err != nil { // a user without a name can still have ids
+	if err != nil { // a user without a name may have subordinate IDs
 		me = &user.User{Uid: strconv.Itoa(os.Getuid())}
 	}
 	uids, gids := subordinate("/etc/subuid", me), subordinate("/etc/subgid", me)
@@ -63,8 +63,8 @@ func mapSelf(pid int) error {
 	return nil
 }
 
-// identity turns a uid_map (inside, outside, count) into one that maps the same inside ids to themselves. It leaves out
-// the last of all ids, because a map with every id is how the kubelet recognizes that it is not in a user namespace.
+// identity converts a uid_map (inside, outside, count) to one that maps the inside IDs to themselves. It omits the
+// last ID, because the kubelet treats a complete map as "no user namespace".
 func identity(all string) []byte {
 	const every = "4294967295"
 	var b strings.Builder
@@ -79,7 +79,7 @@ func identity(all string) []byte {
 	return []byte(b.String())
 }
 
-// mapping gives the arguments of newuidmap: id is root inside, the spans follow.
+// mapping returns the arguments of newuidmap: id is root inside, followed by the spans.
 func mapping(id int, spans []span) []string {
 	out := []string{"0", strconv.Itoa(id), "1"}
 	next := 1
@@ -90,7 +90,7 @@ func mapping(id int, spans []span) []string {
 	return out
 }
 
-// subordinate reads lines NAME-OR-ID:FIRST:COUNT.
+// subordinate reads lines of the form NAME-OR-ID:FIRST:COUNT.
 func subordinate(file string, me *user.User) []span {
 	b, err := os.ReadFile(file)
 	if err != nil {

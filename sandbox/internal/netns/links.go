@@ -10,14 +10,14 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// routerLinkLocal is the address under which a node is every Pod's IPv6 router: neighbor discovery answers only for
-// addresses of the link itself, so each link has it.
+// routerLinkLocal is the IPv6 router address of every Pod. Neighbor discovery responds only for addresses of the
+// link, so every link has it.
 var routerLinkLocal = netip.MustParseAddr("fe80::1")
 
-var everywhere = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+var defaultRoutes = []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 
-// JoinNode links the lab (the calling process's namespace) with a node and routes the cluster's Pods there. Service
-// addresses get no route in the lab: each node translates those of its own cluster.
+// JoinNode connects the lab (the namespace of the caller) with a node and routes the Pod addresses of the cluster to
+// it. Service addresses have no route in the lab: each node translates those of its own cluster.
 func JoinNode(node *os.File, c plan.Cluster) error {
 	lab, err := handleAt(nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func JoinNode(node *os.File, c plan.Cluster) error {
 	if err != nil {
 		return err
 	}
-	// On the loopback: the kernel answers ARP on every link for any address that it has.
+	// On the loopback device: the kernel answers ARP on every link for all of its addresses.
 	if err := address(inside, lo, host(c.Gateway4())); err != nil {
 		return err
 	}
@@ -60,15 +60,15 @@ func JoinNode(node *os.File, c plan.Cluster) error {
 		}
 	}
 	for i, via := range []netip.Addr{c.Router4, c.Router6} {
-		if err := route(inside, far, everywhere[i], via); err != nil {
+		if err := route(inside, far, defaultRoutes[i], via); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// JoinPod links a Pod with the node (the calling process's namespace). The device in the node is named name, at most 15
-// characters; it vanishes with the Pod's namespace.
+// JoinPod connects a Pod with the node (the namespace of the caller). The device in the node is called name, at most
+// 15 characters; it is deleted with the namespace of the Pod.
 func JoinPod(pod *os.File, name string, c plan.Cluster, v4, v6 netip.Addr) error {
 	node, err := handleAt(nil)
 	if err != nil {
@@ -96,14 +96,14 @@ func JoinPod(pod *os.File, name string, c plan.Cluster, v4, v6 netip.Addr) error
 		}
 	}
 	for i, via := range []netip.Addr{c.Gateway4(), routerLinkLocal} {
-		if err := route(inside, far, everywhere[i], via); err != nil {
+		if err := route(inside, far, defaultRoutes[i], via); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// Unlink removes a Pod's device from the node, and with it the Pod's end.
+// Unlink deletes the device of a Pod in the node, and thereby its peer.
 func Unlink(name string) error {
 	link, err := netlink.LinkByName(name)
 	if err != nil {

@@ -1,7 +1,7 @@
-// Package netns makes network namespaces and joins them.
+// Package netns creates network namespaces and connects them.
 //
-// In: addresses and routes of a plan. Out: namespaces held by file descriptors only, so that they end with the
-// processes which hold them; nothing is bound to a path and nothing is made outside the lab's own namespace.
+// In: addresses and routes of a plan. Out: namespaces that are referenced only by file descriptors, so that they end
+// with the processes that hold them. Nothing is created outside the namespace of the lab.
 package netns
 
 import (
@@ -16,10 +16,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Set is a group of namespaces, each held by an open descriptor. UTS and IPC are nil for a node.
+// Set is a group of namespaces, referenced by open descriptors. UTS and IPC are nil for a node.
 type Set struct{ Net, UTS, IPC *os.File }
 
-// Close lets the namespaces go.
+// Close closes the descriptors.
 func (s *Set) Close() {
 	for _, f := range []*os.File{s.Net, s.UTS, s.IPC} {
 		if f != nil {
@@ -28,12 +28,12 @@ func (s *Set) Close() {
 	}
 }
 
-// NewNode makes a network namespace with its loopback up and forwarding on.
+// NewNode creates a network namespace with an active loopback device and IP forwarding.
 func NewNode() (*Set, error) {
 	return create(unix.CLONE_NEWNET, func() error { return sysctls(forwarding) })
 }
 
-// NewPod makes network, UTS and IPC namespaces with the given host name and net.* settings.
+// NewPod creates network, UTS and IPC namespaces with the given host name and net.* settings.
 func NewPod(hostname string, settings map[string]string) (*Set, error) {
 	return create(unix.CLONE_NEWNET|unix.CLONE_NEWUTS|unix.CLONE_NEWIPC, func() error {
 		if err := unix.Sethostname([]byte(hostname)); err != nil {
@@ -46,7 +46,7 @@ func NewPod(hostname string, settings map[string]string) (*Set, error) {
 	})
 }
 
-// create runs on a thread of its own, which ends with the goroutine because it is still locked then.
+// create uses a locked thread, which ends with the goroutine.
 func create(flags int, setUp func() error) (*Set, error) {
 	type result struct {
 		set *Set
@@ -89,7 +89,7 @@ func create(flags int, setUp func() error) (*Set, error) {
 	return r.set, r.err
 }
 
-// Loopback brings up the loopback device of the calling thread's namespace.
+// Loopback activates the loopback device in the namespace of the calling thread.
 func Loopback() error {
 	h, err := netlink.NewHandle()
 	if err != nil {
@@ -110,7 +110,7 @@ func up(h *netlink.Handle, name string) error {
 	return nil
 }
 
-// Do runs f on a thread that has joined ns, and comes back.
+// Do runs f on a thread in ns and waits.
 func Do(ns *os.File, f func() error) error {
 	done := make(chan error, 1)
 	go func() {
@@ -131,7 +131,7 @@ func handleAt(ns *os.File) (*netlink.Handle, error) {
 	return netlink.NewHandleAt(vns.NsHandle(ns.Fd()))
 }
 
-// address adds an address that may be used at once: IPv6 duplicate detection would cost a second.
+// address adds an address without IPv6 duplicate address detection, which would take a second.
 func address(h *netlink.Handle, link netlink.Link, p netip.Prefix) error {
 	a := &netlink.Addr{IPNet: ipNet(p)}
 	if p.Addr().Is6() {

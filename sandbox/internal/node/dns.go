@@ -17,10 +17,10 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// DNSReadyPort is where CoreDNS says on the node's address that it serves (GET /ready).
+// DNSReadyPort is the port of CoreDNS readiness (GET /ready) on the node address.
 const DNSReadyPort = 8181
 
-// corefile is the usual one of Kubernetes, without forwarding: a lab has no outside. Names outside the cluster do not
+// corefile is the default of Kubernetes without forwarding: a lab has no external network, so external names do not
 // exist.
 const corefile = `.:%[1]d {
 	bind %[2]s
@@ -37,7 +37,7 @@ const corefile = `.:%[1]d {
 }
 `
 
-// startDNS runs CoreDNS on the node's address.
+// startDNS runs CoreDNS on the node address.
 func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
 	caddy.Quiet, dnsserver.Quiet = true, true
 	config := filepath.Join(lab.PKIDir(c), "dns.kubeconfig")
@@ -48,7 +48,7 @@ func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
 	if err != nil {
 		return nil, fmt.Errorf("CoreDNS: %w", err)
 	}
-	// The plugin takes over the log of all Kubernetes packages and drops what their lines are about.
+	// The plugin replaces the logger of all Kubernetes packages with one that drops key-value pairs.
 	klog.ClearLogger()
 	return instance, nil
 }

@@ -33,14 +33,14 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/runtime"
 )
 
-// maxPods is the node's capacity; the address plan would allow 65 000.
+// maxPods is the capacity of the node; the address plan would allow 65 000.
 const maxPods = 500
 
-// startKubelet starts the kubelet's goroutines and returns.
+// startKubelet starts the goroutines of the kubelet and returns.
 func startKubelet(ctx context.Context, lab plan.Lab, c plan.Cluster, client kubernetes.Interface, rt *runtime.Runtime,
 	images runtime.Images) error {
 	gates := map[string]bool{
-		"EventedPLEG": true, // the runtime tells of changes at once
+		"EventedPLEG": true, // the runtime sends change events
 	}
 	if lab.UserNS {
 		gates["KubeletInUserNamespace"] = true
@@ -90,7 +90,7 @@ func kubeletServer(lab plan.Lab, c plan.Cluster) (*options.KubeletServer, error)
 			return nil, err
 		}
 	}
-	// What Pods with dnsPolicy Default use: the node's own view, which is the cluster's.
+	// Resolver of Pods with dnsPolicy Default: that of the node, which is the cluster DNS.
 	err = os.WriteFile(k.ResolverConfig, []byte("nameserver "+c.Node4.String()+"\n"), 0o644)
 	return &options.KubeletServer{KubeletFlags: *f, KubeletConfiguration: *k}, err
 }
@@ -101,14 +101,15 @@ func configure(k *kubeletconfig.KubeletConfiguration, lab plan.Lab, c plan.Clust
 	k.Authentication.X509.ClientCAFile = tls.ClientCAFile
 	k.TLSCertFile, k.TLSPrivateKeyFile = tls.CertFile, tls.KeyFile
 	k.ClusterDNS, k.ClusterDomain = []string{c.DNSService().String()}, plan.ClusterDomain
-	// No cgroups, no image store, no disk of its own.
+	// There are no cgroups, no image store and no separate disk.
 	k.CgroupsPerQOS, k.EnforceNodeAllocatable, k.FailCgroupV1 = false, nil, false
 	k.LocalStorageCapacityIsolation, k.EvictionHard = false, map[string]string{}
 	k.MakeIPTablesUtilChains = false
 	k.MaxPods = maxPods
-	k.SerializeImagePulls, k.RegistryPullQPS = false, 0 // a pull is a look into a map
+	k.SerializeImagePulls, k.RegistryPullQPS = false, 0 // a pull is only a map lookup
 	k.NodeStatusUpdateFrequency = metav1.Duration{Duration: 5 * time.Second}
-	k.SyncFrequency = metav1.Duration{Duration: 10 * time.Second} // also how soon a changed ConfigMap shows in a volume
+	// also limits the delay of ConfigMap updates in volumes
+	k.SyncFrequency = metav1.Duration{Duration: 10 * time.Second}
 	k.EventRecordQPS = 0
 }
 

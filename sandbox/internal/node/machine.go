@@ -13,9 +13,9 @@ import (
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 )
 
-// machine tells the kubelet about the computer. Capacity is large on purpose: requests must not keep a lab's Pods from
-// being scheduled, because nothing enforces limits. The embedded value answers the questions about containers, of which
-// cAdvisor would know none.
+// machine provides machine information to the kubelet. The capacity is large, because limits are not enforced and
+// requests must not prevent scheduling. The embedded fake handles container queries, for which cAdvisor would have no
+// data.
 type machine struct{ cadvisortest.Fake }
 
 const (

@@ -1,8 +1,9 @@
-// Package node runs a cluster's node in this process: the kubelet with the sandbox's container runtime, and CoreDNS.
+// Package node runs the node of a cluster in this process: the kubelet with the container runtime of the sandbox, and
+// CoreDNS.
 //
-// In: the lab's plan, the cluster, its keys on disk, image maps. Out: a node that runs Pods until the context ends, and
-// then stops their containers. The calling process must already be in the node's network namespace. kube-proxy has a
-// process of its own: it ends the process on errors.
+// In: the plan of the lab, the cluster, its keys on disk, and image maps. Out: a node that runs Pods until the
+// context ends and then stops their containers. The process must already be in the network namespace of the node.
+// kube-proxy runs in a separate process, because it exits the process on errors.
 package node
 
 import (
@@ -52,7 +53,7 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 	if err != nil {
 		return err
 	}
-	defer func() { _ = dns.Stop() }() // we are ending
+	defer func() { _ = dns.Stop() }() // the process is exiting
 	if err := startKubelet(ctx, lab, c, client, rt, imageService); err != nil {
 		return fmt.Errorf("kubelet: %w", err)
 	}

@@ -10,7 +10,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// ProxyHealthPort is where kube-proxy says on the node's address that its rules are current (GET /healthz).
+// ProxyHealthPort is the port of kube-proxy health (GET /healthz) on the node address.
 const ProxyHealthPort = 10256
 
 const proxyConfig = `apiVersion: kubeproxy.config.k8s.io/v1alpha1

@@ -1,8 +1,8 @@
 // Package ociimage reads a container image from an OCI archive and unpacks its file system.
 //
-// In: an OCI image layout in a tar file, which may come from anywhere, and an empty folder. Out: the image's
-// configuration, its digest, and the files of its layers in the folder; nothing outside of it is read or written,
-// whatever the archive holds. All sums are verified, and sizes are limited.
+// In: an OCI image layout in an untrusted tar file, and an empty folder. Out: the configuration and digest of the
+// image, and the files of its layers in the folder; files outside the folder are never read or written. All digests
+// are verified, and sizes are limited.
 package ociimage
 
 import (
@@ -25,17 +25,18 @@ const (
 	maxLayer = 200     // layers of an image
 )
 
-// Image is one image of an archive, for one platform. It holds the archive open until Close.
+// Image is one image of an archive for one platform. The archive stays open until Close.
 type Image struct {
-	Digest string // of the manifest: the same digest is the same image
+	Digest string // digest of the manifest
 	Config oci.ImageConfig
 
 	archive *archive
 	layers  []oci.Descriptor
-	diffIDs []digest.Digest // sums of the layers without compression
+	diffIDs []digest.Digest // digests of the uncompressed layers
 }
 
-// Open finds the image for linux and the architecture in an archive. It is an error if there is none, or more than one.
+// Open opens the image for linux and the architecture in an archive. It returns an error if there is no such image,
+// or more than one.
 func Open(file, arch string) (*Image, error) {
 	a, err := openArchive(file)
 	if err != nil {
@@ -52,7 +53,7 @@ func Open(file, arch string) (*Image, error) {
 // Close closes the archive.
 func (i *Image) Close() { i.archive.file.Close() }
 
-// archive is a tar file whose members are read where they lie.
+// archive is a tar file with random access to its members.
 type archive struct {
 	file    *os.File
 	members map[string]*io.SectionReader
@@ -66,13 +67,13 @@ func openArchive(name string) (*archive, error) {
 	a := &archive{file: file, members: map[string]*io.SectionReader{}}
 	if err := a.list(); err != nil {
 		file.Close()
-		return nil, fmt.Errorf("this is not an OCI image layout in a tar file: %w", err)
+		return nil, fmt.Errorf("not an OCI image layout in a tar file: %w", err)
 	}
 	return a, nil
 }
 
 func (a *archive) list() error {
-	// The reader seeks over what members hold, and reads no further than their headers.
+	// The reader skips the contents of members.
 	for r := tar.NewReader(a.file); ; {
 		h, err := r.Next()
 		if errors.Is(err, io.EOF) {
@@ -84,7 +85,7 @@ func (a *archive) list() error {
 			continue
 		}
 		if len(a.members) == maxFiles {
-			return fmt.Errorf("it has more than %d files", maxFiles)
+			return fmt.Errorf("the archive has more than %d files", maxFiles)
 		}
 		at, err := a.file.Seek(0, io.SeekCurrent)
 		if err != nil {
@@ -94,13 +95,13 @@ func (a *archive) list() error {
 	}
 	for _, name := range []string{oci.ImageLayoutFile, oci.ImageIndexFile} {
 		if a.members[name] == nil {
-			return fmt.Errorf("it has no %s", name)
+			return fmt.Errorf("the archive has no %s", name)
 		}
 	}
 	return nil
 }
 
-// blob gives what a digest stands for. Whoever reads it must verify the sum.
+// blob returns the blob of a digest. The caller must verify the digest.
 func (a *archive) blob(d digest.Digest) (*io.SectionReader, error) {
 	if err := d.Validate(); err != nil {
 		return nil, fmt.Errorf("digest %q: %w", d, err)
@@ -129,7 +130,7 @@ func (a *archive) document(d digest.Digest, into any) error {
 		return err
 	}
 	if sum := digest.FromBytes(text); sum != d {
-		return fmt.Errorf("blob %s has the sum %s", d, sum)
+		return fmt.Errorf("blob %s has the digest %s", d, sum)
 	}
 	if err := json.Unmarshal(text, into); err != nil {
 		return fmt.Errorf("blob %s: %w", d, err)
@@ -137,7 +138,7 @@ func (a *archive) document(d digest.Digest, into any) error {
 	return nil
 }
 
-// image chooses the image of the archive that is for the architecture.
+// image returns the image for the architecture.
 func (a *archive) image(arch string) (*Image, error) {
 	m := a.members[oci.ImageIndexFile]
 	if m.Size() > maxJSON {
@@ -153,11 +154,12 @@ func (a *archive) image(arch string) (*Image, error) {
 	}
 	switch {
 	case len(found.images) == 0 && len(found.others) > 0:
-		return nil, fmt.Errorf("it has no image for linux/%s, only for %s", arch, strings.Join(found.others, ", "))
+		return nil, fmt.Errorf("the archive has no image for linux/%s, only for %s", arch,
+			strings.Join(found.others, ", "))
 	case len(found.images) == 0:
-		return nil, errors.New("it has no image")
+		return nil, errors.New("the archive has no image")
 	case len(found.images) > 1:
-		return nil, fmt.Errorf("it has %d images for linux/%s, want one: write an archive for each", len(found.images),
+		return nil, fmt.Errorf("the archive has %d images for linux/%s, want one per archive", len(found.images),
 			arch)
 	}
 	for _, image := range found.images {
@@ -166,19 +168,19 @@ func (a *archive) image(arch string) (*Image, error) {
 	panic("unreachable")
 }
 
-// search walks through indexes.
+// search searches indexes recursively.
 type search struct {
 	archive *archive
 	arch    string
-	images  map[digest.Digest]*Image // for the platform
+	images  map[digest.Digest]*Image // images for the platform
 	others  []string                 // other platforms
 }
 
-const maxDepth = 3 // indexes in indexes
+const maxDepth = 3 // maximum depth of nested indexes
 
 func (s *search) in(index oci.Index, depth int) error {
 	if depth > maxDepth {
-		return errors.New("it has indexes in indexes without end")
+		return errors.New("nested indexes are too deep")
 	}
 	for _, d := range index.Manifests {
 		switch d.MediaType {
@@ -199,8 +201,8 @@ func (s *search) in(index oci.Index, depth int) error {
 	return nil
 }
 
-// manifest takes an image of the platform. SBOMs, signatures and the like have manifests too, but no image's
-// configuration. Some writers repeat the type of the configuration in a descriptor's artifactType.
+// manifest adds an image for the platform. SBOMs and signatures have manifests without an image configuration. Some
+// tools put the configuration type into artifactType of the descriptor.
 func (s *search) manifest(d oci.Descriptor) error {
 	if d.ArtifactType != "" && !isConfig(d.ArtifactType) || d.Annotations["vnd.docker.reference.type"] != "" ||
 		s.images[d.Digest] != nil {
@@ -223,7 +225,7 @@ func (s *search) manifest(d oci.Descriptor) error {
 	}
 	if n := len(m.Layers); n > maxLayer || n != len(config.RootFS.DiffIDs) {
 		return fmt.Errorf(
-			"manifest %s has %d layers and %d sums of them, want as many, and at most %d",
+			"manifest %s has %d layers and %d digests, want equal numbers, at most %d",
 			d.Digest,
 			n,
 			len(config.RootFS.DiffIDs),

@@ -12,8 +12,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/ociimage/ocitest"
 )
 
-// put writes a file and gives its name.
-func put(t *testing.T, text string) string {
+// writeFile writes a file and returns its name.
+func writeFile(t *testing.T, text string) string {
 	t.Helper()
 	file := filepath.Join(t.TempDir(), "image.tar")
 	if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
@@ -24,14 +24,15 @@ func put(t *testing.T, text string) string {
 
 func write(t *testing.T, a *ocitest.Archive, manifests ...oci.Descriptor) string {
 	t.Helper()
-	file := put(t, "")
+	file := writeFile(t, "")
 	if err := a.Write(file, manifests...); err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-// The image for the platform is found among others, in an index or not, and what is no image is passed over.
+// TestOpenFindsTheImage checks that the image for the platform is found in nested indexes and that other artifacts
+// are ignored.
 func TestOpenFindsTheImage(t *testing.T) {
 	m := ocitest.New()
 	want := m.Image("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
@@ -44,25 +45,27 @@ func TestOpenFindsTheImage(t *testing.T) {
 	marked.ArtifactType, typed.ArtifactType = "application/spdx+json", oci.MediaTypeImageConfig
 	index := m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
 	for what, file := range map[string]string{
-		"alone":         write(t, m, want),
+		"single":        write(t, m, want),
 		"with others":   write(t, m, other, want, marked),
 		"in an index":   write(t, m, index, sbom),
 		"twice":         write(t, m, want, index),
 		"with its type": write(t, m, typed),
 	} {
-		image, err := Open(file, "amd64")
-		if err != nil {
-			t.Errorf("%s: %v", what, err)
-			continue
-		}
-		if image.Digest != want.Digest.String() || image.Config.Entrypoint[0] != "/a" || image.Config.User != "1:2" {
-			t.Errorf("%s: got %+v", what, image)
-		}
-		image.Close()
+		t.Run(what, func(t *testing.T) {
+			image, err := Open(file, "amd64")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if image.Digest != want.Digest.String() || image.Config.Entrypoint[0] != "/a" ||
+				image.Config.User != "1:2" {
+				t.Errorf("got %+v", image)
+			}
+			image.Close()
+		})
 	}
 }
 
-func TestOpenRefuses(t *testing.T) {
+func TestOpenErrors(t *testing.T) {
 	m := ocitest.New()
 	amd, arm := m.Image("amd64", oci.ImageConfig{}), m.Image("arm64", oci.ImageConfig{})
 	second := m.Image("amd64", oci.ImageConfig{User: "1"})
@@ -88,25 +91,27 @@ func TestOpenRefuses(t *testing.T) {
 		strings.Repeat(" ", maxJSON+1))
 	for want, file := range map[string]string{
 		"no image for linux/amd64, only for linux/arm64": write(t, m, arm),
-		"it has no image":              write(t, m),
-		"2 images for linux/amd64":     write(t, m, amd, second),
-		"is missing":                   write(t, m, missing),
-		"invalid checksum":             write(t, m, escaping),
-		"sha512":                       write(t, m, weak),
-		"has the sum":                  write(t, m, wrong),
-		"1 layers and 0 sums":          write(t, m, short),
-		"indexes in indexes":           write(t, m, deep),
-		"no such file":                 filepath.Join(t.TempDir(), "nothing"),
-		"not an OCI image layout":      put(t, "hello"),
-		"it has no oci-layout":         put(t, ocitest.Tar(ocitest.File("index.json", "{}"))),
-		"index.json: unexpected":       put(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.File("index.json", "{"))),
-		"it has no index.json":         put(t, ocitest.Tar(layout, linked)),
-		"index.json has 4194305 bytes": put(t, ocitest.Tar(layout, long)),
+		"the archive has no image":                       write(t, m),
+		"2 images for linux/amd64":                       write(t, m, amd, second),
+		"is missing":                                     write(t, m, missing),
+		"invalid checksum":                               write(t, m, escaping),
+		"sha512":                                         write(t, m, weak),
+		"has the digest":                                 write(t, m, wrong),
+		"1 layers and 0 digests":                         write(t, m, short),
+		"nested indexes":                                 write(t, m, deep),
+		"no such file":                                   filepath.Join(t.TempDir(), "nothing"),
+		"not an OCI image layout":                        writeFile(t, "hello"),
+		"the archive has no oci-layout":                  writeFile(t, ocitest.Tar(ocitest.File("index.json", "{}"))),
+		"index.json: unexpected":                         writeFile(t, ocitest.Tar(ocitest.File("oci-layout", ""), ocitest.File("index.json", "{"))),
+		"the archive has no index.json":                  writeFile(t, ocitest.Tar(layout, linked)),
+		"index.json has 4194305 bytes":                   writeFile(t, ocitest.Tar(layout, long)),
 	} {
-		if image, err := Open(file, "amd64"); err == nil {
-			t.Errorf("want an error with %q, got %+v", want, image)
-		} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
-			t.Errorf("want an error with %q and the file's name, got %v", want, err)
-		}
+		t.Run(want, func(t *testing.T) {
+			if image, err := Open(file, "amd64"); err == nil {
+				t.Errorf("want an error with %q, got %+v", want, image)
+			} else if !strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), file) {
+				t.Errorf("want an error with %q and the file name, got %v", want, err)
+			}
+		})
 	}
 }

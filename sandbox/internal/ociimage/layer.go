@@ -13,23 +13,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Names that say that something of the layers below is gone
+// Whiteouts: file names that delete files of lower layers
 // (https://github.com/opencontainers/image-spec/blob/main/layer.md#whiteouts).
 const (
 	whiteout       = ".wh."
-	opaqueWhiteout = ".wh..wh..opq" // all that the folder has from below
-	aufsNames      = ".wh..wh."     // others are of no meaning to us
+	opaqueWhiteout = ".wh..wh..opq" // deletes all files of the folder in lower layers
+	aufsNames      = ".wh..wh."     // other AUFS metadata is ignored
 )
 
-// layer is one layer that is being unpacked.
+// layer unpacks one layer.
 //
-// Names in a layer may go through links that the image has: "bin/sh" where bin is a link to usr/bin. Such links are
-// followed here, as if root were "/". What is then done goes through os.Root, which lets nothing out of the folder even
-// if that were wrong.
+// Names in a layer may use links of the image: "bin/sh" where bin is a link to usr/bin. Links are resolved as if root
+// were "/". All operations use os.Root, which prevents access outside the folder even if the resolution is wrong.
 type layer struct {
 	root   *os.Root
 	limits *Limits
-	made   map[string]bool // by this layer, with the folders above: whiteouts do not concern it
+	made   map[string]bool // entries of this layer and their parents: whiteouts do not apply to them
 }
 
 func newLayer(root *os.Root, limits *Limits) *layer {
@@ -45,7 +44,7 @@ func (l *layer) unpack(r *tar.Reader) error {
 			return err
 		}
 		if l.limits.Entries--; l.limits.Entries < 0 {
-			return errors.New("the image has more files than are allowed")
+			return errors.New("the image exceeds the limit of files")
 		}
 		if err := l.entry(h, r); err != nil {
 			return fmt.Errorf("%q: %w", h.Name, err)
@@ -56,7 +55,7 @@ func (l *layer) unpack(r *tar.Reader) error {
 func (l *layer) entry(h *tar.Header, body io.Reader) error {
 	name, err := l.place(h.Name)
 	if err != nil || name == "." {
-		return err // the root's own entry: the container's root is a folder of its own
+		return err // the root entry: the container root is a separate folder
 	}
 	switch base := path.Base(name); {
 	case base == opaqueWhiteout:
@@ -66,7 +65,7 @@ func (l *layer) entry(h *tar.Header, body io.Reader) error {
 	case strings.HasPrefix(base, whiteout):
 		gone := strings.TrimPrefix(base, whiteout)
 		if gone == "" || gone == "." || gone == ".." {
-			return errors.New("a whiteout of no file")
+			return errors.New("whiteout without a file name")
 		}
 		return l.prune(path.Join(path.Dir(name), gone))
 	}
@@ -82,7 +81,7 @@ func (l *layer) entry(h *tar.Header, body io.Reader) error {
 	return nil
 }
 
-// make puts one entry in its place. A folder joins a folder that is there; all else replaces what is there.
+// make creates an entry. A folder is merged with an existing folder; other entries replace existing ones.
 func (l *layer) make(name string, h *tar.Header, body io.Reader) error {
 	old, err := l.root.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -113,7 +112,7 @@ func (l *layer) make(name string, h *tar.Header, body io.Reader) error {
 		}
 		return l.root.Link(target, name)
 	default:
-		return nil // a device, a pipe: containers get their own /dev
+		return nil // devices and pipes: containers have their own /dev
 	}
 	return l.attributes(name, h)
 }
@@ -131,7 +130,7 @@ func (l *layer) file(name string, body io.Reader) error {
 }
 
 func (l *layer) attributes(name string, h *tar.Header) error {
-	// EINVAL: the user namespace has no such id. Whoever is not root may give nothing away.
+	// EINVAL: the ID is not mapped in the user namespace. Only root may change owners.
 	err := l.root.Lchown(name, h.Uid, h.Gid)
 	if err != nil && !errors.Is(err, unix.EINVAL) && os.Geteuid() == 0 {
 		return err
@@ -146,7 +145,7 @@ func (l *layer) attributes(name string, h *tar.Header) error {
 	return l.root.Chtimes(name, h.ModTime, h.ModTime)
 }
 
-// prune removes what is there of the layers below.
+// prune removes an entry of lower layers.
 func (l *layer) prune(name string) error {
 	if !l.made[name] {
 		return l.root.RemoveAll(name)
@@ -178,9 +177,10 @@ func (l *layer) pruneBelow(folder string) error {
 	return nil
 }
 
-const maxLinks = 40 // on the way to one file, as in Linux
+const maxLinks = 40 // per path, as in Linux
 
-// place gives where in the folder a name of a layer is: links on the way are followed, a link at its end is not.
+// place resolves a name of a layer to a path in the folder. Links in parent folders are resolved, a link at the end
+// is not.
 func (l *layer) place(name string) (string, error) {
 	if strings.Contains("/"+name+"/", "/../") {
 		return "", errors.New("names with .. are not allowed")
@@ -202,12 +202,12 @@ func (l *layer) place(name string) (string, error) {
 		}
 		next := path.Join(at, part)
 		target, err := l.root.Readlink(next)
-		if err != nil { // no link, or nothing there yet
+		if err != nil { // not a link, or does not exist
 			at = next
 			continue
 		}
 		if links++; links > maxLinks {
-			return "", errors.New("too many links on the way")
+			return "", errors.New("too many links")
 		}
 		if strings.HasPrefix(target, "/") {
 			at = "."

@@ -11,11 +11,11 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Store is a folder with the file systems of images, one a digest. Several processes may share it.
+// Store is a folder with unpacked images, one per digest. Several processes may share it.
 type Store struct{ Dir string }
 
-// Root gives the folder with the image's file system, and unpacks it if this is the first time. Nobody may change what
-// is in it.
+// Root returns the folder with the file system of the image, and unpacks the image if necessary. The folder must not
+// be modified.
 func (s Store) Root(image *Image) (string, error) {
 	if err := os.MkdirAll(s.Dir, 0o755); err != nil {
 		return "", err
@@ -26,14 +26,14 @@ func (s Store) Root(image *Image) (string, error) {
 	}
 	unlock, err := lock(root + ".lock")
 	if err != nil {
-		return "", fmt.Errorf("waiting for another process that unpacks the image: %w", err)
+		return "", fmt.Errorf("waiting for another process to unpack the image: %w", err)
 	}
 	defer unlock()
 	if _, err := os.Stat(root); !errors.Is(err, fs.ErrNotExist) {
-		return root, err // it was unpacked meanwhile
+		return root, err // another process unpacked it
 	}
 	part := root + ".part"
-	if err := os.RemoveAll(part); err != nil { // of a process that was killed
+	if err := os.RemoveAll(part); err != nil { // left by a killed process
 		return "", err
 	}
 	if err := os.Mkdir(part, 0o755); err != nil {
@@ -45,7 +45,7 @@ func (s Store) Root(image *Image) (string, error) {
 	return root, os.Rename(part, root)
 }
 
-// lock waits until this process alone holds the lock. The kernel releases it when the process ends.
+// lock acquires an exclusive lock. The kernel releases it when the process exits.
 func lock(path string) (unlock func(), err error) {
 	file, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {

@@ -12,19 +12,19 @@ import (
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Limits bound what an image may unpack to, in all layers together.
+// Limits limit the unpacked size of all layers of an image.
 type Limits struct {
-	Bytes   int64 // of the layers without compression
+	Bytes   int64 // uncompressed bytes
 	Entries int   // files, folders and links
 }
 
-// DefaultLimits are enough for images of several gigabytes.
+// DefaultLimits allow images of several gigabytes.
 var DefaultLimits = Limits{Bytes: 8 << 30, Entries: 1_000_000}
 
-// Unpack writes the image's file system into an empty folder. After an error the folder holds a part of it.
+// Unpack unpacks the file system of the image into an empty folder. After an error the folder is incomplete.
 //
-// Owners and permissions are kept as far as the process may set them: in a user namespace, files of ids that it does
-// not have are root's. Devices, pipes, sockets and extended attributes are left out.
+// Owners and permissions are kept if the process may set them; in a user namespace, files with unmapped IDs belong to
+// root. Devices, pipes, sockets and extended attributes are omitted.
 func (i *Image) Unpack(folder string, limits Limits) error {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -39,7 +39,7 @@ func (i *Image) Unpack(folder string, limits Limits) error {
 	return nil
 }
 
-// apply unpacks one layer over what is there, and verifies both of its sums.
+// apply unpacks one layer and verifies its compressed and uncompressed digests.
 func (i *Image) apply(root *os.Root, layer oci.Descriptor, diffID digest.Digest, limits *Limits) error {
 	blob, err := i.archive.blob(layer.Digest)
 	if err != nil {
@@ -58,30 +58,30 @@ func (i *Image) apply(root *os.Root, layer oci.Descriptor, diffID digest.Digest,
 		defer z.Close()
 		content = z
 	default:
-		return fmt.Errorf("media type %q: want a tar file, plain or compressed by gzip", layer.MediaType)
+		return fmt.Errorf("media type %q: want a tar file, uncompressed or gzip", layer.MediaType)
 	}
 	bounded := &boundedReader{in: io.TeeReader(content, plain.Hash()), left: &limits.Bytes}
 	if err := newLayer(root, limits).unpack(tar.NewReader(bounded)); err != nil {
 		return err
 	}
-	// What follows the end of the tar file counts for the sums.
+	// Data after the end of the tar file is part of the digests.
 	for _, rest := range []io.Reader{bounded, in} {
 		if _, err := io.Copy(io.Discard, rest); err != nil {
 			return err
 		}
 	}
 	if sum := stored.Digest(); sum != layer.Digest {
-		return fmt.Errorf("the sum is %s", sum)
+		return fmt.Errorf("the digest is %s", sum)
 	}
 	if sum := plain.Digest(); sum != diffID {
-		return fmt.Errorf("the sum without compression is %s, the configuration says %s", sum, diffID)
+		return fmt.Errorf("the uncompressed digest is %s, want %s from the configuration", sum, diffID)
 	}
 	return nil
 }
 
-var errTooLarge = errors.New("the image unpacks to more bytes than are allowed")
+var errTooLarge = errors.New("the image exceeds the limit of unpacked bytes")
 
-// boundedReader fails when more is read than is left. Several of them share what is left.
+// boundedReader returns an error when the limit is exceeded. Several readers share one limit.
 type boundedReader struct {
 	in   io.Reader
 	left *int64

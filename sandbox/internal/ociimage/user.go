@@ -12,18 +12,18 @@ import (
 	"strings"
 )
 
-// User is who a process of an image runs as.
+// User is the user of a container process.
 type User struct {
 	UID, GID int
-	Groups   []int // besides GID
+	Groups   []int // supplementary groups
 	Home     string
 }
 
-const maxUsers = 1 << 20 // bytes of passwd or group
+const maxUsers = 1 << 20 // maximum size of passwd or group in bytes
 
-// LookUp finds a user in the file system of an image, from the text that an image's configuration has: a name or a
-// number, and a group after a colon. Without a group it is that of /etc/passwd, with the further ones of /etc/group. A
-// number needs no entry. No text is root.
+// LookUp resolves the user of an image configuration in the file system of the image: a name or a number, and an
+// optional group after a colon. Without a group, the groups of /etc/passwd and /etc/group apply. A number needs no
+// entry. The empty text is root.
 func LookUp(folder, text string) (User, error) {
 	root, err := os.OpenRoot(folder)
 	if err != nil {
@@ -72,10 +72,10 @@ func LookUp(folder, text string) (User, error) {
 
 type entry struct {
 	id     int
-	fields []string // nil if there is no line
+	fields []string // nil without a line
 }
 
-// find looks for a name, then for a number. In both files the name is the first field and the number the third.
+// find searches by name, then by number. In both files the name is the first field and the number the third.
 func find(lines [][]string, kind, name string) (entry, error) {
 	id, err := number(name)
 	for _, byName := range []bool{true, false} {
@@ -102,7 +102,7 @@ func number(s string) (int, error) {
 	return int(n), err
 }
 
-// table reads a file of lines with colons. Lines of fewer fields are left out; no file is no line.
+// table reads a file of colon-separated fields. Lines with fewer fields are ignored; a missing file is empty.
 func table(root *os.Root, name string, fields int) ([][]string, error) {
 	file, err := root.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -41,9 +41,11 @@ func TestLookUp(t *testing.T) {
 		":logs":     {0, 50, nil, "/root"},
 		"12":        {13, 14, nil, "/twelve"},
 	} {
-		if got, err := LookUp(folder, text); err != nil || !reflect.DeepEqual(got, want) {
-			t.Errorf("%q: got %+v, want %+v (%v)", text, got, want, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got, err := LookUp(folder, text); err != nil || !reflect.DeepEqual(got, want) {
+				t.Errorf("got %+v, want %+v (%v)", got, want, err)
+			}
+		})
 	}
 	for text, want := range map[string]string{
 		"nobody":      `user "nobody" is not in the image's /etc/passwd`,
@@ -53,9 +55,11 @@ func TestLookUp(t *testing.T) {
 		"bad":         `user "bad"`,
 		"lost":        "the group of user lost",
 	} {
-		if got, err := LookUp(folder, text); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%q: want an error with %q, got %+v, %v", text, want, got, err)
-		}
+		t.Run(text, func(t *testing.T) {
+			if got, err := LookUp(folder, text); err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("want an error with %q, got %+v, %v", want, got, err)
+			}
+		})
 	}
 	if err := os.Remove(filepath.Join(folder, "etc/passwd")); err != nil {
 		t.Fatal(err)
@@ -64,6 +68,6 @@ func TestLookUp(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, err := LookUp(folder, "root"); err == nil {
-		t.Errorf("the passwd of this machine was read: %+v", got)
+		t.Errorf("the passwd file of this machine was read: %+v", got)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 )
 
-// Kubeconfig writes a self-contained kubeconfig file: the identity user of the folder dir at the API server URL,
-// under the given cluster name. The file is readable by its owner only.
+// Kubeconfig writes a self-contained kubeconfig file with the key pair of user in dir, for the API server URL and the
+// cluster name. Only the owner can read the file.
 func Kubeconfig(dir, user, cluster, url, file string) error {
 	var data [3][]byte
 	for i, name := range []string{"ca.crt", user + ".crt", user + ".key"} {

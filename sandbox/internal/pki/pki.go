@@ -1,7 +1,7 @@
-// Package pki makes the keys and certificates of one cluster.
+// Package pki creates the keys and certificates of one cluster.
 //
-// In: a folder and the names under which the API server is reached. Out: PEM files in that folder and kubeconfig files
-// for the components. Everything is made anew for each lab and dies with it.
+// In: a folder and the names and addresses of the API server. Out: PEM files in the folder, and kubeconfig files for
+// the components. Every lab gets new keys, which are removed with it.
 package pki
 
 import (
@@ -20,12 +20,12 @@ import (
 	"time"
 )
 
-// Validity is how long certificates last: far longer than any lab.
+// Validity is the lifetime of certificates, which is much longer than that of any lab.
 const Validity = 5 * 365 * 24 * time.Hour
 
 // Names are the subject alternative names and identities that differ between clusters.
 type Names struct {
-	APIServerIPs []net.IP // node, first service address, loopback of the host
+	APIServerIPs []net.IP // addresses of the node, the first Service and the loopback interface of the host
 	NodeName     string
 	NodeIPs      []net.IP
 }
@@ -43,8 +43,8 @@ type leaf struct {
 	ips      []net.IP
 }
 
-// Make writes ca, apiserver, kubelet, front-proxy, admin, kcm, scheduler, proxy and dns key pairs (NAME.crt, NAME.key)
-// and the service account key pair (sa.key, sa.pub) into dir, which it creates.
+// Make writes the key pairs ca, apiserver, kubelet, front-proxy, admin, kcm, scheduler, proxy and dns (NAME.crt,
+// NAME.key) and the service account key pair (sa.key, sa.pub) to dir, which it creates.
 func Make(dir string, n Names) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return fmt.Errorf("pki: %w", err)

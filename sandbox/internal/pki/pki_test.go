@@ -11,8 +11,8 @@ import (
 	"k8s.io/client-go/tools/clientcmd"
 )
 
-// All certificates are of one authority; the API server's is good for its names and addresses; kubeconfig files stand
-// alone.
+// TestMake checks that all certificates have the same CA, that the certificate of the API server has its names and
+// addresses, and that kubeconfig files are self-contained.
 func TestMake(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "pki")
 	err := Make(dir,
@@ -48,6 +48,6 @@ func TestMake(t *testing.T) {
 		t.Errorf("mode %v %v", info.Mode(), err)
 	}
 	if err := Kubeconfig(dir, "nobody", "c1", "https://x", file); err == nil {
-		t.Error("an unknown identity is not an error")
+		t.Error("want an error for an unknown user")
 	}
 }

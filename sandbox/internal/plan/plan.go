@@ -1,7 +1,7 @@
-// Package plan says who gets which address and where things lie.
+// Package plan defines the addresses and paths of a lab.
 //
-// In: a lab's name, its state folder and the number of clusters. Out: one Lab value that every process of the sandbox
-// shares (it travels as JSON), with the address ranges of each cluster. Pure: nothing here touches the machine.
+// In: the name, the state folder and the number of clusters of a lab. Out: one Lab value that all processes of the
+// sandbox share as JSON, with the address ranges of each cluster. The package has no side effects.
 package plan
 
 import (
@@ -11,27 +11,27 @@ import (
 	"regexp"
 )
 
-// MaxClusters is how many clusters fit in one lab's address plan.
+// MaxClusters is the maximum number of clusters in the address plan of a lab.
 const MaxClusters = 50
 
-// KubernetesVersion is the version of the Kubernetes modules that this program is built from.
+// KubernetesVersion is the version of the Kubernetes modules of this program.
 const KubernetesVersion = "v1.36.3"
 
 // ClusterDomain is the DNS suffix of every cluster.
 const ClusterDomain = "cluster.local"
 
-// Ports of a node, all in the node's own network namespace.
+// Ports in the network namespace of a node.
 const (
 	APIPort     = 6443
 	KubeletPort = 10250
 	DNSPort     = 53
 )
 
-// Lab is everything the processes of one sandbox agree on.
+// Lab is the shared configuration of the processes of a sandbox.
 type Lab struct {
 	Name     string    `json:"name"`
 	Dir      string    `json:"dir"`              // state folder on the host, absolute
-	Images   []string  `json:"images,omitempty"` // image map files, absolute; later ones win
+	Images   []string  `json:"images,omitempty"` // absolute paths of image map files; later files take precedence
 	UserNS   bool      `json:"userNamespace"`    // runs in a user namespace, without root
 	Clusters []Cluster `json:"clusters"`
 }
@@ -44,7 +44,7 @@ type Cluster struct {
 
 	Node4     netip.Addr   `json:"node4"`
 	Node6     netip.Addr   `json:"node6"`
-	Router4   netip.Addr   `json:"router4"` // the lab's end of the link to the node
+	Router4   netip.Addr   `json:"router4"` // lab side of the link to the node
 	Router6   netip.Addr   `json:"router6"`
 	Pods4     netip.Prefix `json:"pods4"`
 	Pods6     netip.Prefix `json:"pods6"`
@@ -57,7 +57,7 @@ var nameRule = regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,30}[a-z0-9])?$`)
 // New plans a lab of n clusters. The name must be a DNS label of at most 32 characters, n between 1 and MaxClusters.
 func New(name, dir string, n int) (Lab, error) {
 	if !nameRule.MatchString(name) {
-		return Lab{}, fmt.Errorf("lab name %q: use at most 32 of a-z, 0-9 and '-', not at the ends", name)
+		return Lab{}, fmt.Errorf("lab name %q: use at most 32 characters a-z, 0-9 and '-', without '-' at the start or end", name)
 	}
 	if n < 1 || n > MaxClusters {
 		return Lab{}, fmt.Errorf("--clusters=%d: must be between 1 and %d", n, MaxClusters)
@@ -84,19 +84,19 @@ func cluster(i int) Cluster {
 	}
 }
 
-// NodeName is the name of the cluster's only node.
+// NodeName is the name of the only node of the cluster.
 func (c Cluster) NodeName() string { return c.Name + "-node" }
 
-// APIService is the ClusterIP of the Service "kubernetes": the first of the range.
+// APIService is the ClusterIP of the Service "kubernetes", the first of the range.
 func (c Cluster) APIService() netip.Addr { return c.Services4.Addr().Next() }
 
-// DNSService is the ClusterIP of the Service "kube-dns": the tenth of the range.
+// DNSService is the ClusterIP of the Service "kube-dns", the tenth of the range.
 func (c Cluster) DNSService() netip.Addr { return nth(c.Services4, 10) }
 
-// Gateway4 is the address of the node that Pods see as their router; it lies in the Pod range.
+// Gateway4 is the router address of Pods on the node, in the Pod range.
 func (c Cluster) Gateway4() netip.Addr { return nth(c.Pods4, 1) }
 
-// PodAddrs gives the pair of addresses number n of the Pod ranges, n from 2 to 65534.
+// PodAddrs returns the n-th address pair of the Pod ranges, n from 2 to 65534.
 func (c Cluster) PodAddrs(n int) (v4, v6 netip.Addr) { return nth(c.Pods4, n), nth(c.Pods6, n) }
 
 func nth(p netip.Prefix, n int) netip.Addr {
@@ -107,35 +107,35 @@ func nth(p netip.Prefix, n int) netip.Addr {
 	return addr
 }
 
-// Kubeconfig is the file for users on the host.
+// Kubeconfig is the kubeconfig file for users on the host.
 func (l Lab) Kubeconfig(c Cluster) string { return filepath.Join(l.Dir, c.Name+".kubeconfig") }
 
-// InsideKubeconfig is the file for programs inside the lab (Pods of any of its clusters).
+// InsideKubeconfig is the kubeconfig file for programs inside the lab (Pods of any cluster).
 func (l Lab) InsideKubeconfig(c Cluster) string {
 	return filepath.Join(l.Dir, c.Name+".inside.kubeconfig")
 }
 
-// LogDir holds one log file a component.
+// LogDir contains one log file per component.
 func (l Lab) LogDir() string { return filepath.Join(l.Dir, "logs") }
 
-// RunDir is the mount point of the memory file system that exists only inside the lab's mount namespace.
+// RunDir is the mount point of the tmpfs in the mount namespace of the lab.
 func (l Lab) RunDir() string { return filepath.Join(l.Dir, "run") }
 
-// ImageDir holds the file systems of images, which all clusters share.
+// ImageDir contains the unpacked images of all clusters.
 func (l Lab) ImageDir() string { return filepath.Join(l.RunDir(), "images") }
 
-// ClusterDir is the part of RunDir that belongs to one cluster.
+// ClusterDir is the folder of one cluster in RunDir.
 func (l Lab) ClusterDir(c Cluster) string { return filepath.Join(l.RunDir(), c.Name) }
 
-// PKIDir holds a cluster's keys.
+// PKIDir contains the keys of a cluster.
 func (l Lab) PKIDir(c Cluster) string { return filepath.Join(l.ClusterDir(c), "pki") }
 
-// Cluster finds a cluster by name.
+// Cluster returns a cluster by name.
 func (l Lab) Cluster(name string) (Cluster, error) {
 	for _, c := range l.Clusters {
 		if c.Name == name {
 			return c, nil
 		}
 	}
-	return Cluster{}, fmt.Errorf("lab %q has no cluster %q: it has c1 to c%d", l.Name, name, len(l.Clusters))
+	return Cluster{}, fmt.Errorf("lab %q has no cluster %q, only c1 to c%d", l.Name, name, len(l.Clusters))
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// No two clusters of a lab share an address, and every range is where DNS, Pods and Services expect it.
+// TestRangesAreDistinct checks that the ranges of clusters do not overlap.
 func TestRangesAreDistinct(t *testing.T) {
 	lab, err := New("lab", "/state", MaxClusters)
 	if err != nil {
@@ -44,16 +44,18 @@ func TestAddresses(t *testing.T) {
 		{"last IPv4", last4, "10.42.255.254"},
 		{"last IPv6", last6, "fd00:10:42::fffe"},
 	} {
-		if a, ok := test.got.(netip.Addr); ok {
-			test.got = a.String()
-		}
-		if test.got != test.want {
-			t.Errorf("%s: got %v, want %s", test.what, test.got, test.want)
-		}
+		t.Run(test.what, func(t *testing.T) {
+			if a, ok := test.got.(netip.Addr); ok {
+				test.got = a.String()
+			}
+			if test.got != test.want {
+				t.Errorf("got %v, want %s", test.got, test.want)
+			}
+		})
 	}
 }
 
-func TestNewRefuses(t *testing.T) {
+func TestNewErrors(t *testing.T) {
 	for _, test := range []struct {
 		name, dir string
 		n         int

@@ -5,7 +5,7 @@ import (
 	"sync"
 )
 
-// pool hands out the numbers of Pod addresses, in a ring, so that a number is reused as late as possible.
+// pool allocates Pod address numbers in a ring, so that a number is reused as late as possible.
 type pool struct {
 	mu   *sync.Mutex
 	used map[int]bool
@@ -29,7 +29,7 @@ func (p *pool) take() (int, error) {
 			return n, nil
 		}
 	}
-	return 0, errors.New("all Pod addresses of this node are in use")
+	return 0, errors.New("no free Pod address on this node")
 }
 
 func (p *pool) give(n int) {

@@ -16,7 +16,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/ociimage"
 )
 
-// Pod over image map over archive, as container runtimes do it.
+// TestArgvOfAnArchive checks the precedence: Pod, image map, archive.
 func TestArgvOfAnArchive(t *testing.T) {
 	from := &base{config: oci.ImageConfig{Entrypoint: []string{"/entry", "point"}, Cmd: []string{"cmd"}}}
 	for _, test := range []struct {
@@ -33,7 +33,7 @@ func TestArgvOfAnArchive(t *testing.T) {
 		{image: imagemap.Image{Program: "/host/prog"}, want: "/usr/local/bin/prog"},
 	} {
 		c := &container{base: from, image: test.image, cfg: &rt.ContainerConfig{Command: test.command, Args: test.args}}
-		for range 2 { // asking twice gives the same: nothing is appended to what is shared
+		for range 2 { // the second call must return the same: shared slices must not be appended to
 			if got := strings.Join(c.argv(), " "); got != test.want {
 				t.Errorf("%+v: got %q, want %q", test, got, test.want)
 			}
@@ -60,57 +60,59 @@ func TestUser(t *testing.T) {
 		sec     *security
 		want    ociimage.User
 	}{
-		"the archive's": {
+		"archive": {
 			"web", imagemap.Image{}, &security{}, ociimage.User{UID: 33, GID: 34, Groups: []int{50}, Home: "/srv"},
 		},
-		"named by the kubelet": {
+		"user name from the kubelet": {
 			"web:logs", imagemap.Image{}, &security{RunAsUsername: "web"}, ociimage.User{UID: 33, GID: 50, Home: "/srv"},
 		},
-		"repeated by the kubelet": {
+		"image user repeated by the kubelet": {
 			"33:77", imagemap.Image{}, &security{RunAsUser: number(33)}, ociimage.User{UID: 33, GID: 77, Home: "/srv"},
 		},
-		"the Pod's": {
+		"user from the Pod": {
 			"web", imagemap.Image{}, &security{RunAsUser: number(5)}, ociimage.User{UID: 5, Home: "/"},
 		},
-		"the Pod's root": {"web", imagemap.Image{}, &security{RunAsUser: number(0)}, ociimage.User{Home: "/"}},
-		"the Pod's group": {
+		"root from the Pod": {"web", imagemap.Image{}, &security{RunAsUser: number(0)}, ociimage.User{Home: "/"}},
+		"group from the Pod": {
 			"web", imagemap.Image{}, &security{RunAsGroup: number(9)},
 			ociimage.User{UID: 33, GID: 9, Groups: []int{50}, Home: "/srv"},
 		},
-		"the Pod's groups as well": {
+		"supplemental groups from the Pod": {
 			"web", imagemap.Image{}, &security{SupplementalGroups: []int64{1}},
 			ociimage.User{UID: 33, GID: 34, Groups: []int{50, 1}, Home: "/srv"},
 		},
-		"the map's": {"web", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
-		"only the Pod's groups": {
+		"image map": {"web", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
+		"strict supplemental groups": {
 			"web", imagemap.Image{}, &security{SupplementalGroupsPolicy: rt.SupplementalGroupsPolicy_Strict},
 			ociimage.User{UID: 33, GID: 34, Home: "/srv"},
 		},
 		"no archive":            {"-", imagemap.Image{}, &security{}, ociimage.User{Home: "/root"}},
-		"no archive, the map's": {"-", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
-		"no archive, the Pod's": {
+		"no archive, image map": {"-", imagemap.Image{User: &seven}, &security{}, ociimage.User{UID: 7, Home: "/"}},
+		"no archive, user from the Pod": {
 			"-", imagemap.Image{User: &seven}, &security{RunAsUser: number(33)}, ociimage.User{UID: 33, Home: "/"},
 		},
-		"no archive, the Pod's root": {
+		"no archive, root from the Pod": {
 			"-", imagemap.Image{User: &seven}, &security{RunAsUser: number(0)}, ociimage.User{Home: "/root"},
 		},
 	} {
-		c := &container{
-			image: test.image,
-			cfg:   &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: test.sec}},
-		}
-		if test.archive != "-" {
-			c.base = &base{root: root, config: oci.ImageConfig{User: test.archive}}
-		}
-		if got, err := c.user(); err != nil || !reflect.DeepEqual(got, test.want) {
-			t.Errorf("%s: got %+v, want %+v (%v)", what, got, test.want, err)
-		}
+		t.Run(what, func(t *testing.T) {
+			c := &container{
+				image: test.image,
+				cfg:   &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: test.sec}},
+			}
+			if test.archive != "-" {
+				c.base = &base{root: root, config: oci.ImageConfig{User: test.archive}}
+			}
+			if got, err := c.user(); err != nil || !reflect.DeepEqual(got, test.want) {
+				t.Errorf("got %+v, want %+v (%v)", got, test.want, err)
+			}
+		})
 	}
 	c := &container{
 		cfg: &rt.ContainerConfig{Linux: &rt.LinuxContainerConfig{SecurityContext: &security{RunAsUsername: "web"}}},
 	}
-	if _, err := c.user(); err == nil || !strings.Contains(err.Error(), "by number only") {
-		t.Errorf("a name without an archive: %v", err)
+	if _, err := c.user(); err == nil || !strings.Contains(err.Error(), "numeric users only") {
+		t.Errorf("user name without an archive: %v", err)
 	}
 }
 
@@ -145,9 +147,9 @@ func TestEnvironmentOfAnArchive(t *testing.T) {
 	}
 	c.cfg.StopSignal = rt.Signal_SIGHUP
 	if got := c.stopSignal(); got != syscall.SIGHUP {
-		t.Errorf("the Pod's stop signal: %s", got)
+		t.Errorf("stop signal from the Pod: %s", got)
 	}
 	if got := c.workingDir(); got != "/pod" {
-		t.Errorf("the Pod's working directory: %s", got)
+		t.Errorf("working directory from the Pod: %s", got)
 	}
 }

@@ -17,16 +17,16 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/imagemap"
 )
 
-// container is one container. Fields below mu's mark are guarded by Runtime.mu.
+// container is one container. Fields below mu are guarded by Runtime.mu.
 type container struct {
 	id    string
 	pod   *sandbox
 	cfg   *rt.ContainerConfig
 	image imagemap.Image
-	base  *base // nil if the image is no OCI archive
+	base  *base // nil if the image is not an OCI archive
 	dir   string
 	logs  *logFile
-	done  chan struct{} // closed when the process has ended and its output is written
+	done  chan struct{} // closed when the process has exited and its output is written
 
 	state                      rt.ContainerState
 	created, started, finished time.Time
@@ -35,7 +35,7 @@ type container struct {
 	proc                       *process
 }
 
-// CreateContainer implements the CRI. It fails if the image stands for nothing and the Pod gives no command.
+// CreateContainer implements the CRI. It fails if the image is unknown and the Pod sets no command.
 func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.ContainerConfig,
 	_ *rt.PodSandboxConfig) (string, error) {
 	pod, err := r.findSandbox(podID)
@@ -70,7 +70,7 @@ func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.Conta
 	return c.id, nil
 }
 
-// imageName is the name as the user wrote it; the kubelet passes on what the pull answered.
+// imageName is the image name in the Pod; the kubelet passes the result of the pull.
 func imageName(spec *rt.ImageSpec) string {
 	if spec.GetUserSpecifiedImage() != "" {
 		return spec.UserSpecifiedImage
@@ -115,12 +115,12 @@ func (r *Runtime) await(c *container, p *process) {
 	r.emit(c.pod, c.id, rt.ContainerEventType_CONTAINER_STOPPED_EVENT)
 }
 
-// StopContainer implements the CRI: the stop signal, then SIGKILL after timeout seconds. All processes of the container
-// end with its first.
+// StopContainer implements the CRI: it sends the stop signal, and SIGKILL after timeout seconds. All processes of the
+// container end with its first process.
 func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) error {
 	c, err := r.find(id)
 	if err != nil {
-		return nil // gone already
+		return nil // already removed
 	}
 	r.mu.Lock()
 	p, state := c.proc, c.state
@@ -149,8 +149,7 @@ func (r *Runtime) StopContainer(ctx context.Context, id string, timeout int64) e
 	}
 }
 
-// stopSignal maps the CRI's enumeration, whose names are those of the signals. The real-time ones are counted from both
-// ends.
+// stopSignal maps the enumeration of the CRI, which uses signal names. Real-time signals count from both ends.
 func stopSignal(s rt.Signal) syscall.Signal {
 	const rtMin, rtMax = 34, 64
 	name := s.String()
@@ -225,7 +224,7 @@ func (r *Runtime) ContainerStatus(_ context.Context, id string, _ bool) (*rt.Con
 	return &rt.ContainerStatusResponse{Status: c.status()}, nil
 }
 
-// status describes the container. The caller holds Runtime.mu.
+// status returns the CRI status. The caller holds Runtime.mu.
 func (c *container) status() *rt.ContainerStatus {
 	nano := func(t time.Time) int64 {
 		if t.IsZero() {

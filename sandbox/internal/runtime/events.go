@@ -8,17 +8,17 @@ import (
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 )
 
-// events hands changes to the kubelet at once; without them it would look only once a second.
+// events sends changes to the kubelet, which otherwise polls once per second.
 type events struct {
 	mu sync.Mutex
-	to chan *rt.ContainerEventResponse // nil until the kubelet listens
+	to chan *rt.ContainerEventResponse // nil until the kubelet subscribes
 }
 
-// refreshPeriod is how often each Pod's state is told again. The kubelet does not act on a Pod before it has heard of
-// it after its last action, and would otherwise wait up to 5 s for that.
+// refreshPeriod is the period of repeated Pod states. After an action, the kubelet waits up to 5 s for a newer state
+// of the Pod before it acts again.
 const refreshPeriod = 200 * time.Millisecond
 
-// GetContainerEvents implements the CRI: it feeds the channel until ctx ends.
+// GetContainerEvents implements the CRI: it sends events to the channel until ctx ends.
 func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerEventResponse,
 	connected func(rt.RuntimeService_GetContainerEventsClient)) error {
 	r.events.mu.Lock()
@@ -34,7 +34,7 @@ func (r *Runtime) GetContainerEvents(ctx context.Context, to chan *rt.ContainerE
 	return ctx.Err()
 }
 
-// emit tells the kubelet about a change of a container or, with the Pod's own id, of the Pod.
+// emit sends a change of a container or, with the ID of the Pod, of the Pod to the kubelet.
 func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
 	r.events.mu.Lock()
 	defer r.events.mu.Unlock()
@@ -52,9 +52,9 @@ func (r *Runtime) emit(s *sandbox, id string, kind rt.ContainerEventType) {
 	r.events.to <- e
 }
 
-// retell repeats a Pod's state without making the kubelet act: that is what it does about "created". A busy kubelet is
-// left alone.
-func (r *Runtime) retell(s *sandbox) {
+// resend repeats the state of a Pod as a "created" event, on which the kubelet does not act. It does nothing if the
+// kubelet is busy.
+func (r *Runtime) resend(s *sandbox) {
 	r.events.mu.Lock()
 	busy := len(r.events.to) > cap(r.events.to)/2
 	r.events.mu.Unlock()
@@ -72,7 +72,7 @@ func (r *Runtime) refresh() {
 		}
 		r.mu.Unlock()
 		for _, s := range pods {
-			r.retell(s)
+			r.resend(s)
 		}
 	}
 }

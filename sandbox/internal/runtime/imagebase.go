@@ -16,13 +16,13 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/ociimage"
 )
 
-// base is what an OCI archive gives to a container.
+// base contains the parts of a container that come from an OCI archive.
 type base struct {
-	root   string // its files, which all containers of the image share: nobody writes there
+	root   string // root folder, shared read-only by all containers of the image
 	config oci.ImageConfig
 }
 
-// base unpacks the image of an archive if it is not yet. Images without an archive have no base.
+// base unpacks the image of an archive if necessary. It returns nil for images without an archive.
 func (r *Runtime) base(image imagemap.Image) (*base, error) {
 	if image.OCIArchive == "" {
 		return nil, nil
@@ -39,7 +39,7 @@ func (r *Runtime) base(image imagemap.Image) (*base, error) {
 	return &base{root, opened.Config}, nil
 }
 
-// imageUser gives the user that an archive names, as the kubelet wants to know it: a number, or a name.
+// imageUser returns the user of an archive as the kubelet expects it: a number or a name.
 func imageUser(config oci.ImageConfig) (uid *rt.Int64Value, name string) {
 	name, _, _ = strings.Cut(config.User, ":")
 	if n, err := strconv.ParseInt(name, 10, 64); err == nil {
@@ -48,12 +48,13 @@ func imageUser(config oci.ImageConfig) (uid *rt.Int64Value, name string) {
 	return nil, name
 }
 
-// argv follows Kubernetes: command replaces the image's program and args, args replace the image's args.
+// argv returns the command line as in Kubernetes: command replaces program and args of the image, args replace the
+// args of the image.
 func (c *container) argv() []string {
 	if len(c.cfg.Command) > 0 {
 		return append(c.cfg.Command[:len(c.cfg.Command):len(c.cfg.Command)], c.cfg.Args...)
 	}
-	var entrypoint []string // empty for an image of files only, as "FROM scratch" without ENTRYPOINT
+	var entrypoint []string // empty for images without ENTRYPOINT
 	args := c.image.Args
 	switch {
 	case c.image.Program != "":
@@ -70,8 +71,8 @@ func (c *container) argv() []string {
 	return append(entrypoint[:len(entrypoint):len(entrypoint)], args...)
 }
 
-// user is who the container runs as. Users and groups have names only in archives; on this machine's files they are
-// numbers.
+// user returns the user of the container. User and group names are resolved only in archives; otherwise IDs are
+// numeric.
 func (c *container) user() (ociimage.User, error) {
 	sec := c.cfg.GetLinux().GetSecurityContext()
 	user, err := c.imageOrPodUser(sec)
@@ -98,7 +99,7 @@ func (c *container) imageOrPodUser(sec *rt.LinuxContainerSecurityContext) (ociim
 	case c.base != nil:
 		text = c.base.config.User
 	}
-	// The kubelet repeats the image's user here if the Pod gives none: then the image's group counts too.
+	// If the Pod sets no user, the kubelet repeats the user of the image here: then the group of the image applies.
 	wanted := sec.GetRunAsUsername()
 	if sec.GetRunAsUser() != nil {
 		wanted = strconv.FormatInt(sec.RunAsUser.Value, 10)
@@ -114,13 +115,13 @@ func (c *container) imageOrPodUser(sec *rt.LinuxContainerSecurityContext) (ociim
 		user.Home = "/"
 		var err error
 		if user.UID, err = strconv.Atoi(text); err != nil {
-			return user, fmt.Errorf("user %q: without an ociArchive, the sandbox knows users by number only", text)
+			return user, fmt.Errorf("user %q: images without ociArchive support numeric users only", text)
 		}
 	}
 	return user, nil
 }
 
-// env gives the variables, those of the Pod over those of the image map over those of the archive.
+// env returns the variables. The Pod takes precedence over the image map, and the image map over the archive.
 func (c *container) env(home string) []string {
 	env := []string{"PATH=" + defaultPath, "HOSTNAME=" + c.pod.cfg.Hostname, "HOME=" + home}
 	if c.base != nil {
@@ -146,7 +147,7 @@ func (c *container) workingDir() string {
 	return c.image.WorkingDir
 }
 
-// stopSignal is what the Pod says, else what the image says, else SIGTERM.
+// stopSignal returns the stop signal of the Pod, else of the image, else SIGTERM.
 func (c *container) stopSignal() syscall.Signal {
 	if c.cfg.GetStopSignal() != rt.Signal_RUNTIME_DEFAULT || c.base == nil {
 		return stopSignal(c.cfg.GetStopSignal())

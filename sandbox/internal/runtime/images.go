@@ -11,15 +11,15 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/imagemap"
 )
 
-// Images implements the image half of the CRI over an image map. Nothing is ever downloaded.
+// Images implements the image service of the CRI with an image map. Nothing is downloaded.
 type Images struct {
 	Map *imagemap.Map
-	// Pod finds the Pod that a pull is for: an image without an entry is fine if the Pod says what to run.
+	// Pod returns the Pod of a pull: an image without an entry is accepted if the Pod sets a command.
 	Pod func(ctx context.Context, namespace, name string) (*corev1.Pod, error)
 }
 
 func errNoImage(name string) error {
-	return fmt.Errorf("image %q is not in the sandbox's image map and the container gives no command: add \"images: {%q: {program: /path/to/program}}\", or ociArchive instead of program, to a file and start the sandbox with --images FILE", name, name)
+	return fmt.Errorf("image %q is not in the image map of the sandbox, and the container has no command: add \"images: {%q: {program: /path/to/program}}\", or ociArchive instead of program, to a file, and start the sandbox with --images FILE", name, name)
 }
 
 // ListImages implements the CRI.
@@ -64,8 +64,8 @@ func (i Images) ImageStatus(_ context.Context, spec *rt.ImageSpec, _ bool) (*rt.
 	return &rt.ImageStatusResponse{Image: image}, nil
 }
 
-// PullImage implements the CRI. It succeeds for images of the map and for those whose every container in the Pod gives
-// a command.
+// PullImage implements the CRI. It succeeds for images of the map, and for images if all their containers in the Pod
+// set a command.
 func (i Images) PullImage(ctx context.Context, spec *rt.ImageSpec, _ *rt.AuthConfig,
 	sb *rt.PodSandboxConfig) (string, error) {
 	name := imageName(spec)
@@ -74,7 +74,7 @@ func (i Images) PullImage(ctx context.Context, spec *rt.ImageSpec, _ *rt.AuthCon
 	}
 	pod, err := i.Pod(ctx, sb.GetMetadata().GetNamespace(), sb.GetMetadata().GetName())
 	if err != nil {
-		return "", fmt.Errorf("image %q: looking at its Pod: %w", name, err)
+		return "", fmt.Errorf("image %q: reading its Pod: %w", name, err)
 	}
 	if !givesCommand(pod, name) {
 		return "", errNoImage(name)
@@ -98,7 +98,7 @@ func givesCommand(pod *corev1.Pod, image string) bool {
 	return true
 }
 
-// RemoveImage implements the CRI; the map is the user's.
+// RemoveImage implements the CRI. It does nothing: users own the map.
 func (i Images) RemoveImage(context.Context, *rt.ImageSpec) error { return nil }
 
 // ImageFsInfo implements the CRI.

@@ -11,10 +11,10 @@ import (
 	"time"
 )
 
-// maxLine is how many bytes of a line go into one record; longer lines are split into records marked P (partial).
+// maxLine is the maximum size of a record in bytes; longer lines are split into records with tag P (partial).
 const maxLine = 16 << 10
 
-// logFile writes a container's output in the CRI format: time, stream, F or P, text.
+// logFile writes the output of a container in the CRI format: time, stream, F or P, text.
 type logFile struct {
 	path    string
 	mu      sync.Mutex
@@ -50,7 +50,7 @@ func (l *logFile) stream(name string) io.Writer {
 	return s
 }
 
-// Close writes unfinished lines and closes the file. Closing twice is fine.
+// Close writes incomplete lines and closes the file. It can be called twice.
 func (l *logFile) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -74,7 +74,7 @@ func (l *logFile) record(stream, tag string, text []byte) {
 	}
 	line := fmt.Appendf(nil, "%s %s %s ", time.Now().Format(time.RFC3339Nano), stream, tag)
 	line = append(append(line, text...), '\n')
-	_, _ = l.file.Write(line) // a full memory file system must not stop the container
+	_, _ = l.file.Write(line) // a full tmpfs must not stop the container
 }
 
 type logStream struct {
@@ -105,7 +105,7 @@ func (s *logStream) Write(b []byte) (int, error) {
 	}
 }
 
-// ReopenContainerLog implements the CRI; the kubelet calls it after it has renamed a log that grew too long.
+// ReopenContainerLog implements the CRI; the kubelet calls it after log rotation.
 func (r *Runtime) ReopenContainerLog(_ context.Context, id string) error {
 	c, err := r.find(id)
 	if err != nil {

@@ -17,37 +17,37 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/jail"
 )
 
-// process is the first process of a container, or one that exec started in it.
+// process is the first process of a container, or a process started by exec.
 type process struct {
 	cmd    *exec.Cmd
-	pumps  sync.WaitGroup // output being copied
-	tty    *os.File       // our end of the terminal, nil without
-	fanout *fanout        // who listens to the output besides the log; nil for exec
+	pumps  sync.WaitGroup // goroutines that copy output
+	tty    *os.File       // master side of the terminal; nil without a terminal
+	fanout *fanout        // attached clients; nil for exec
 	stdin  *stdinHub      // nil without standard input
 }
 
 type launchSpec struct {
 	spec    *jail.Spec
 	pod     *sandbox
-	newPIDs bool     // in a PID namespace of its own
-	pids    *os.File // or in this one
-	mounts  *os.File // mount namespace to join instead of making one
+	newPIDs bool     // in a new PID namespace
+	pids    *os.File // or in this PID namespace
+	mounts  *os.File // mount namespace to join instead of a new one
 
 	tty, stdin, stdinOnce bool
-	logs                  *logFile // output goes here, or to
+	logs                  *logFile // output goes to logs, or to out and err
 	in                    io.Reader
 	out, err              io.Writer
 }
 
-// launch starts a process of this program that becomes the container's, and waits until it has.
+// launch starts a process that becomes the container process, and waits until it has executed the program.
 func launch(l launchSpec) (*process, error) {
 	p := &process{cmd: &exec.Cmd{Path: "/proc/self/exe", Args: []string{jail.Argv0}, Env: []string{}}}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{}
 	if !l.spec.TTY && !l.tty {
 		p.cmd.SysProcAttr.Setsid = true
 	}
-	var ours closers // files that only the child needs
-	defer ours.close()
+	var childFiles closers // files of the child only
+	defer childFiles.close()
 
 	specR, specW, err := os.Pipe()
 	if err != nil {
@@ -60,7 +60,7 @@ func launch(l launchSpec) (*process, error) {
 		return nil, err
 	}
 	defer failR.Close()
-	ours.add(specR, failW)
+	childFiles.add(specR, failW)
 	p.cmd.ExtraFiles = []*os.File{specR, failW}
 	pass := func(f *os.File) int {
 		p.cmd.ExtraFiles = append(p.cmd.ExtraFiles, f)
@@ -79,26 +79,26 @@ func launch(l launchSpec) (*process, error) {
 	if l.newPIDs {
 		p.cmd.SysProcAttr.Cloneflags |= syscall.CLONE_NEWPID
 	}
-	if err := p.connect(l, &ours); err != nil {
+	if err := p.connect(l, &childFiles); err != nil {
 		return nil, err
 	}
 	if err := startIn(p.cmd, l.pids); err != nil {
 		p.closePipes()
 		return nil, err
 	}
-	ours.close()
+	childFiles.close()
 	if err := json.NewEncoder(specW).Encode(l.spec); err != nil {
 		return nil, p.abandon(err)
 	}
 	specW.Close()
-	// The descriptor closes when the program is executed; text before that is an error.
+	// The descriptor is closed on exec; text before that is an error.
 	if why, err := io.ReadAll(failR); err != nil || len(why) > 0 {
 		return nil, p.abandon(errors.Join(errors.New(string(why)), err))
 	}
 	return p, nil
 }
 
-// startIn starts cmd with pids, if given, as its PID namespace: a thread's children go where the thread says.
+// startIn starts cmd in the PID namespace pids, if it is set. A child inherits the setting of its parent thread.
 func startIn(cmd *exec.Cmd, pids *os.File) error {
 	if pids == nil {
 		return cmd.Start()
@@ -111,11 +111,11 @@ func startIn(cmd *exec.Cmd, pids *os.File) error {
 	}
 	defer own.Close()
 	if err := unix.Setns(int(pids.Fd()), unix.CLONE_NEWPID); err != nil {
-		return fmt.Errorf("joining the container's processes: %w", err)
+		return fmt.Errorf("joining the PID namespace of the container: %w", err)
 	}
 	err = cmd.Start()
 	if back := unix.Setns(int(own.Fd()), unix.CLONE_NEWPID); back != nil {
-		panic(fmt.Sprintf("cannot return to the own PID namespace: %v", back))
+		panic(fmt.Sprintf("cannot return to the PID namespace of the node: %v", back))
 	}
 	return err
 }
@@ -126,7 +126,7 @@ func (p *process) abandon(err error) error {
 	return err
 }
 
-// wait gives the exit status once the process has ended and its output is copied; 128+n if signal n ended it.
+// wait returns the exit status after the process has exited and its output is copied; 128+n for signal n.
 func (p *process) wait() int {
 	_ = p.cmd.Wait()
 	if p.stdin != nil {

@@ -1,9 +1,9 @@
-// Package runtime is a container runtime for the kubelet whose containers are processes of this machine.
+// Package runtime is a container runtime for the kubelet that runs containers as processes of this machine.
 //
-// In: calls of the Container Runtime Interface, made directly by the kubelet in the same process. Out: processes in
-// namespaces (see package jail), their logs in the CRI format, exec, attach and port-forward streams, and events.
-// Images are names for local programs or OCI archives (see packages imagemap and ociimage). Not applied: cgroup limits,
-// seccomp, AppArmor and SELinux.
+// In: calls of the Container Runtime Interface from the kubelet in the same process. Out: processes in namespaces
+// (see package jail), their logs in the CRI format, exec, attach and port-forward streams, and events. Images are
+// names of local programs or OCI archives (see packages imagemap and ociimage). cgroup limits, seccomp, AppArmor and
+// SELinux are not applied.
 package runtime
 
 import (
@@ -21,7 +21,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
 
-// Runtime implements the runtime half of the CRI. Make it with New.
+// Runtime implements the runtime service of the CRI. Create it with New.
 type Runtime struct {
 	cfg     Config
 	streams streaming.Server
@@ -34,18 +34,19 @@ type Runtime struct {
 	containers map[string]*container
 }
 
-// Config is what a runtime must know of its node.
+// Config is the configuration of the runtime of a node.
 type Config struct {
 	Cluster plan.Cluster
-	Dir     string   // folder on a memory file system, for the containers' changes
-	Hidden  []string // host folders that no container may see
+	Dir     string   // folder on a tmpfs for changes of containers
+	Hidden  []string // host folders hidden from containers
 	UserNS  bool
 	Images  *imagemap.Map
 
-	ImageDir string // folder for unpacked images; the nodes of a lab share it
+	ImageDir string // folder for unpacked images, shared by the nodes of a lab
 }
 
-// New makes a runtime and starts its streaming server on the loopback of the calling thread's network namespace.
+// New creates a runtime and starts its streaming server on the loopback interface in the network namespace of the
+// calling thread.
 func New(cfg Config) (*Runtime, error) {
 	if err := os.MkdirAll(filepath.Join(cfg.Dir, "containers"), 0o755); err != nil {
 		return nil, fmt.Errorf("container runtime: %w", err)
@@ -60,14 +61,14 @@ func New(cfg Config) (*Runtime, error) {
 	r.streams = s
 	go func() {
 		if err := s.Start(true); err != nil {
-			klog.ErrorS(err, "exec, attach and port-forward have stopped working")
+			klog.ErrorS(err, "the streaming server for exec, attach and port-forward failed")
 		}
 	}()
 	go r.refresh()
 	return r, nil
 }
 
-// id makes a new identifier. The caller holds mu.
+// id returns a new identifier. The caller holds mu.
 func (r *Runtime) id(kind string) string {
 	r.serial++
 	return fmt.Sprintf("%s-%s-%06d", r.cfg.Cluster.Name, kind, r.serial)
@@ -80,7 +81,7 @@ func (r *Runtime) Version(context.Context, string) (*rt.VersionResponse, error) 
 	}, nil
 }
 
-// Status implements the CRI: always ready, there is no other daemon to wait for.
+// Status implements the CRI. The runtime is always ready.
 func (r *Runtime) Status(context.Context, bool) (*rt.StatusResponse, error) {
 	return &rt.StatusResponse{
 		Status: &rt.RuntimeStatus{Conditions: []*rt.RuntimeCondition{
@@ -95,7 +96,7 @@ func (r *Runtime) RuntimeConfig(context.Context) (*rt.RuntimeConfigResponse, err
 	return &rt.RuntimeConfigResponse{Linux: &rt.LinuxRuntimeConfiguration{CgroupDriver: rt.CgroupDriver_CGROUPFS}}, nil
 }
 
-// UpdateRuntimeConfig implements the CRI; Pod ranges come from the plan.
+// UpdateRuntimeConfig implements the CRI. It does nothing: Pod ranges come from the plan.
 func (r *Runtime) UpdateRuntimeConfig(context.Context, *rt.RuntimeConfig) error { return nil }
 
 // Close implements the CRI.

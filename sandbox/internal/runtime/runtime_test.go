@@ -14,7 +14,8 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/imagemap"
 )
 
-// What runs follows the table of Kubernetes: image program and args against command and args of the Pod.
+// TestArgv follows the table of the Kubernetes documentation: program and args of the image, command and args of the
+// Pod.
 func TestArgv(t *testing.T) {
 	image := imagemap.Image{Program: "/host/bin/prog", Args: []string{"image-arg"}}
 	for _, test := range []struct {
@@ -51,7 +52,7 @@ func TestEnv(t *testing.T) {
 		}
 	}
 	if len(got) != 5 {
-		t.Errorf("a variable is there twice: %v", got)
+		t.Errorf("duplicate variable: %v", got)
 	}
 }
 
@@ -67,7 +68,7 @@ func TestResolvConf(t *testing.T) {
 	}
 }
 
-// Records have the CRI's form; long lines are split; what has no end of line is written at the end.
+// TestLog checks the CRI format, the split of long lines, and that an incomplete line is written at the end.
 func TestLog(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "sub", "0.log")
 	l, err := openLog(path)
@@ -108,7 +109,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-// A log that was renamed goes on in a new file, without losing lines, while it is written.
+// TestLogReopen checks that no lines are lost when a log is rotated while it is written.
 func TestLogReopen(t *testing.T) {
 	dir := t.TempDir()
 	l, err := openLog(filepath.Join(dir, "0.log"))
@@ -144,7 +145,7 @@ func TestLogReopen(t *testing.T) {
 	}
 }
 
-// Addresses are given once, come back, and run out with an error.
+// TestPool checks that addresses are unique, are reused as late as possible, and run out with an error.
 func TestPool(t *testing.T) {
 	p := newPool()
 	first, err := p.take()
@@ -153,7 +154,7 @@ func TestPool(t *testing.T) {
 	}
 	p.give(first)
 	if second, _ := p.take(); second == first {
-		t.Error("an address is used again at once")
+		t.Error("an address is reused immediately")
 	}
 	seen := map[int]bool{}
 	for range lastPod - firstPod {
@@ -164,7 +165,7 @@ func TestPool(t *testing.T) {
 		seen[n] = true
 	}
 	if n, err := p.take(); err == nil {
-		t.Errorf("got %d from an empty pool", n)
+		t.Errorf("got %d from an exhausted pool", n)
 	}
 	p.give(77)
 	if n, err := p.take(); n != 77 || err != nil {
@@ -177,13 +178,16 @@ func TestStopSignal(t *testing.T) {
 		rt.Signal_RUNTIME_DEFAULT: 15, rt.Signal_SIGINT: 2, rt.Signal_SIGUSR1: 10, rt.Signal_SIGRTMIN: 34,
 		rt.Signal_SIGRTMINPLUS3: 37, rt.Signal_SIGRTMAX: 64, rt.Signal_SIGRTMAXMINUS2: 62,
 	} {
-		if got := int(stopSignal(in)); got != want {
-			t.Errorf("%s: got %d, want %d", in, got, want)
-		}
+		t.Run(in.String(), func(t *testing.T) {
+			if got := int(stopSignal(in)); got != want {
+				t.Errorf("got %d, want %d", got, want)
+			}
+		})
 	}
 }
 
-// A pull of an image without an entry succeeds only if every container with it says what to run.
+// TestGivesCommand checks that a pull of an unknown image succeeds only if all containers with the image set a
+// command.
 func TestGivesCommand(t *testing.T) {
 	pod := &corev1.Pod{Spec: corev1.PodSpec{
 		InitContainers: []corev1.Container{{Image: "a", Command: []string{"x"}}},

@@ -17,14 +17,14 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/netns"
 )
 
-// sandbox is a Pod: the namespaces and files that its containers share.
+// sandbox is a Pod: the shared namespaces and files of its containers.
 type sandbox struct {
 	id      string
 	cfg     *rt.PodSandboxConfig
 	dir     string
 	created time.Time
-	ns      *netns.Set // nil when the Pod uses the node's network
-	number  int        // of its addresses; 0 with the node's network
+	ns      *netns.Set // nil with the host network
+	number  int        // address number; 0 with the host network
 	v4, v6  netip.Addr
 	state   rt.PodSandboxState // guarded by Runtime.mu
 }
@@ -35,7 +35,8 @@ func (s *sandbox) options() *rt.NamespaceOption {
 
 func (s *sandbox) hostNetwork() bool { return s.options().GetNetwork() == rt.NamespaceMode_NODE }
 
-// RunPodSandbox implements the CRI: it makes the Pod's namespaces and link, and the files resolv.conf and hostname.
+// RunPodSandbox implements the CRI: it creates the namespaces and the link of the Pod, and the files resolv.conf and
+// hostname.
 func (r *Runtime) RunPodSandbox(_ context.Context, cfg *rt.PodSandboxConfig, _ string) (string, error) {
 	r.mu.Lock()
 	id := r.id("pod")
@@ -56,11 +57,11 @@ func (r *Runtime) RunPodSandbox(_ context.Context, cfg *rt.PodSandboxConfig, _ s
 func (r *Runtime) setUp(s *sandbox) error {
 	for _, p := range s.cfg.PortMappings {
 		if p.HostPort != 0 && !s.hostNetwork() {
-			return fmt.Errorf("hostPort %d: not supported by the sandbox: use a Service of type NodePort", p.HostPort)
+			return fmt.Errorf("hostPort %d: not supported by the sandbox; use a Service of type NodePort", p.HostPort)
 		}
 	}
 	if s.options().GetPid() == rt.NamespaceMode_POD {
-		return errors.New("shareProcessNamespace: not supported by the sandbox: each container has its own process namespace")
+		return errors.New("shareProcessNamespace: not supported by the sandbox; each container has its own PID namespace")
 	}
 	if err := os.MkdirAll(s.dir, 0o755); err != nil {
 		return err
@@ -113,7 +114,7 @@ func resolvConf(c *rt.DNSConfig) []byte {
 func (r *Runtime) tearDown(s *sandbox) {
 	if s.ns != nil {
 		if s.v4.IsValid() {
-			_ = netns.Unlink(s.device()) // gone with the namespace otherwise, only later
+			_ = netns.Unlink(s.device()) // it would be deleted with the namespace, but later
 		}
 		s.ns.Close()
 	}
@@ -122,7 +123,7 @@ func (r *Runtime) tearDown(s *sandbox) {
 	}
 }
 
-// StopPodSandbox implements the CRI. Stopping twice, or a Pod that is gone, is fine.
+// StopPodSandbox implements the CRI. Stopping a stopped or removed Pod succeeds.
 func (r *Runtime) StopPodSandbox(ctx context.Context, id string) error {
 	r.mu.Lock()
 	s := r.sandboxes[id]
@@ -167,7 +168,7 @@ func (r *Runtime) RemovePodSandbox(ctx context.Context, id string) error {
 	return os.RemoveAll(s.dir)
 }
 
-// containersOf lists a Pod's containers. The caller holds mu.
+// containersOf returns the containers of a Pod. The caller holds mu.
 func (r *Runtime) containersOf(id string) []*container {
 	var out []*container
 	for _, c := range r.containers {
@@ -202,7 +203,7 @@ func (r *Runtime) PodSandboxStatus(_ context.Context, id string, _ bool) (*rt.Po
 	return resp, nil
 }
 
-// status describes the Pod. The caller holds Runtime.mu.
+// status returns the CRI status of the Pod. The caller holds Runtime.mu.
 func (s *sandbox) status() *rt.PodSandboxStatus {
 	out := &rt.PodSandboxStatus{
 		Id: s.id, Metadata: s.cfg.Metadata, State: s.state, CreatedAt: s.created.UnixNano(),

@@ -11,10 +11,10 @@ import (
 
 const defaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
 
-// programDir is where an image's program is shown in the container.
+// programDir is the folder of the program of an image in the container.
 const programDir = "/usr/local/bin"
 
-// start runs the container's first process.
+// start starts the first process of the container.
 func (r *Runtime) start(c *container) (*process, error) {
 	spec, err := r.spec(c)
 	if err != nil {
@@ -40,7 +40,7 @@ func (r *Runtime) start(c *container) (*process, error) {
 	})
 }
 
-// spec fills in what is the same for a container's first process and for those that exec starts in it.
+// spec returns the common part of the spec for the first process and for exec.
 func (r *Runtime) spec(c *container) (*jail.Spec, error) {
 	sec := c.cfg.GetLinux().GetSecurityContext()
 	user, err := c.user()
@@ -65,7 +65,7 @@ func (r *Runtime) spec(c *container) (*jail.Spec, error) {
 	return s, nil
 }
 
-// lastWins drops all but the last definition of each variable, as a shell would see them.
+// lastWins keeps only the last definition of each variable.
 func lastWins(env []string) []string {
 	at := map[string]int{}
 	var out []string
@@ -87,7 +87,7 @@ func lastWins(env []string) []string {
 	return out
 }
 
-// mounts are the Pod's files, the image's, then the volumes, which may cover both.
+// mounts returns the files of the Pod, those of the image, then the volumes, which may cover both.
 func (r *Runtime) mounts(c *container) []jail.Mount {
 	out := []jail.Mount{
 		{Source: c.pod.file("resolv.conf"), Target: "/etc/resolv.conf"},

@@ -8,9 +8,8 @@ import (
 	"github.com/creack/pty"
 )
 
-// connect gives the process its standard streams. A container's go to its log and to those who attach; an exec's to its
-// caller.
-func (p *process) connect(l launchSpec, ours *closers) error {
+// connect connects the standard streams: for a container to its log and attached clients, for exec to the caller.
+func (p *process) connect(l launchSpec, childFiles *closers) error {
 	out, errOut := l.out, l.err
 	if l.logs != nil {
 		p.fanout = newFanout()
@@ -18,7 +17,7 @@ func (p *process) connect(l launchSpec, ours *closers) error {
 		errOut = io.MultiWriter(l.logs.stream("stderr"), p.fanout.writer("stderr"))
 	}
 	if l.tty {
-		return p.connectTTY(l, out, ours)
+		return p.connectTTY(l, out, childFiles)
 	}
 	for _, s := range []struct {
 		to   io.Writer
@@ -31,7 +30,7 @@ func (p *process) connect(l launchSpec, ours *closers) error {
 		if err != nil {
 			return err
 		}
-		ours.add(w)
+		childFiles.add(w)
 		*s.file = w
 		p.pump(s.to, r)
 	}
@@ -42,19 +41,19 @@ func (p *process) connect(l launchSpec, ours *closers) error {
 	if err != nil {
 		return err
 	}
-	ours.add(r)
+	childFiles.add(r)
 	p.cmd.Stdin = r
 	p.stdin = &stdinHub{w: w, once: l.stdinOnce, end: w.Close}
 	p.feed(l.in)
 	return nil
 }
 
-func (p *process) connectTTY(l launchSpec, out io.Writer, ours *closers) error {
+func (p *process) connectTTY(l launchSpec, out io.Writer, childFiles *closers) error {
 	master, slave, err := pty.Open()
 	if err != nil {
 		return err
 	}
-	ours.add(slave)
+	childFiles.add(slave)
 	p.tty = master
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = slave, slave, slave
 	l.spec.TTY = true
@@ -63,7 +62,7 @@ func (p *process) connectTTY(l launchSpec, out io.Writer, ours *closers) error {
 	}
 	p.pump(out, master)
 	if l.stdin {
-		// Ctrl-D, not a close: closing would hang up the terminal.
+		// Send Ctrl-D: closing would hang up the terminal.
 		p.stdin = &stdinHub{w: master, once: l.stdinOnce, end: func() error {
 			_, err := master.Write([]byte{4})
 			return err
@@ -73,7 +72,7 @@ func (p *process) connectTTY(l launchSpec, out io.Writer, ours *closers) error {
 	return nil
 }
 
-// pump copies output until the last process that holds the other end is gone. Reading a terminal then gives EIO.
+// pump copies output until all processes have closed the other end. Reads from a terminal then return EIO.
 func (p *process) pump(to io.Writer, from *os.File) {
 	p.pumps.Go(func() {
 		_, _ = io.Copy(to, from)
@@ -102,11 +101,11 @@ func (p *process) closePipes() {
 	}
 }
 
-// stdinHub is a container's standard input, fed by whoever attaches.
+// stdinHub is the standard input of a container, which attached clients write to.
 type stdinHub struct {
 	mu   sync.Mutex
 	w    *os.File
-	once bool // close it when the first who attached leaves
+	once bool // close it when the first attached client disconnects
 	end  func() error
 	shut bool
 }
@@ -114,7 +113,7 @@ type stdinHub struct {
 // Write implements io.Writer.
 func (s *stdinHub) Write(b []byte) (int, error) { return s.w.Write(b) }
 
-// finish tells the process that there is no more input, if that is how the container wants it.
+// finish closes the input if the container is configured with stdinOnce.
 func (s *stdinHub) finish() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,8 +132,7 @@ func (s *stdinHub) close() {
 	}
 }
 
-// fanout copies output to those who attached. One who does not read stops only himself: he is dropped when a write
-// fails.
+// fanout copies output to attached clients. A client is dropped when a write fails.
 type fanout struct {
 	mu     sync.Mutex
 	subs   map[*subscriber]bool
@@ -166,7 +164,7 @@ type fanoutWriter struct {
 	stream string
 }
 
-// Write implements io.Writer and never fails: the log must go on.
+// Write implements io.Writer. It never fails, so that the log continues.
 func (w fanoutWriter) Write(b []byte) (int, error) {
 	w.f.mu.Lock()
 	defer w.f.mu.Unlock()

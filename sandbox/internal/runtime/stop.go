@@ -5,10 +5,10 @@ import (
 	"sync"
 )
 
-// stopGrace is how long StopAll lets containers end by themselves, in seconds.
+// stopGrace is the stop timeout of containers in StopAll, in seconds.
 const stopGrace = 2
 
-// StopAll stops all containers, for the end of the lab.
+// StopAll stops all containers when the lab stops.
 func (r *Runtime) StopAll() {
 	r.mu.Lock()
 	var all []*container

@@ -22,7 +22,7 @@ import (
 	"anymesh.dev/anymesh/sandbox/internal/netns"
 )
 
-// Exec implements the CRI: it answers with the address at which the stream waits.
+// Exec implements the CRI: it returns the address of the stream.
 func (r *Runtime) Exec(_ context.Context, q *rt.ExecRequest) (*rt.ExecResponse, error) {
 	if _, err := r.running(q.ContainerId); err != nil {
 		return nil, err
@@ -43,9 +43,9 @@ func (r *Runtime) PortForward(_ context.Context, q *rt.PortForwardRequest) (*rt.
 	return r.streams.GetPortForward(q)
 }
 
-// ExecSync implements the CRI: exec probes and lifecycle hooks. A process that outlives the timeout is killed and the
-// call fails with ErrCommandTimedOut, which a probe counts as a failure; one that fails gives an error with its exit
-// status.
+// ExecSync implements the CRI for exec probes and lifecycle hooks. After the timeout, the process is killed and the
+// error is ErrCommandTimedOut, which counts as a probe failure. A process that fails results in an error with its
+// exit status.
 func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string,
 	timeout time.Duration) (stdout, stderr []byte, err error) {
 	if timeout > 0 {
@@ -69,7 +69,7 @@ func (r *Runtime) ExecSync(ctx context.Context, id string, argv []string,
 	return out.Bytes(), errOut.Bytes(), nil
 }
 
-// limited keeps the first 16 MiB, the CRI's limit for answers.
+// limited keeps the first 16 MiB, the limit of the CRI for responses.
 type limited struct{ bytes.Buffer }
 
 // Write implements io.Writer.
@@ -94,7 +94,7 @@ func (r *Runtime) running(id string) (*container, error) {
 	return c, nil
 }
 
-// exec runs a command in a running container and gives its exit status.
+// exec runs a command in a running container and returns its exit status.
 func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSpec,
 	resize <-chan remotecommand.TerminalSize) (int, error) {
 	c, err := r.running(id)
@@ -131,7 +131,7 @@ func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSp
 	case code := <-ended:
 		return code, nil
 	case <-ctx.Done():
-		// The whole session: a shell's children too.
+		// The negative PID also kills the child processes of a shell.
 		_ = syscall.Kill(-p.cmd.Process.Pid, syscall.SIGKILL)
 		p.signal(syscall.SIGKILL)
 		<-ended
@@ -139,7 +139,7 @@ func (r *Runtime) exec(ctx context.Context, id string, argv []string, l launchSp
 	}
 }
 
-// streams is the side of the runtime that the streaming server calls.
+// streams implements the interface that the streaming server calls.
 type streams struct{ r *Runtime }
 
 // Exec implements streaming.Runtime.
@@ -192,8 +192,8 @@ func (s streams) Attach(ctx context.Context, id string, in io.Reader, out, errOu
 	}
 }
 
-// PortForward implements streaming.Runtime: it dials the Pod's own loopback, so that programs which listen only there
-// are reached too.
+// PortForward implements streaming.Runtime. It connects to the loopback interface of the Pod, so that programs that
+// listen only there can be reached.
 func (s streams) PortForward(ctx context.Context, id string, port int32, stream io.ReadWriteCloser) error {
 	pod, err := s.r.findSandbox(id)
 	if err != nil {

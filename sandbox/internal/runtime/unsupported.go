@@ -9,10 +9,10 @@ import (
 )
 
 func unsupported(what string) error {
-	return status.Errorf(codes.Unimplemented, "the sandbox runs plain processes: no %s", what)
+	return status.Errorf(codes.Unimplemented, "the sandbox does not support %s", what)
 }
 
-// UpdateContainerResources implements the CRI: limits need cgroups, which the sandbox does not use.
+// UpdateContainerResources implements the CRI. Limits require cgroups, which the sandbox does not use.
 func (r *Runtime) UpdateContainerResources(context.Context, string, *rt.ContainerResources) error {
 	return unsupported("resource limits")
 }
@@ -33,7 +33,7 @@ func (r *Runtime) ContainerStats(context.Context, string) (*rt.ContainerStats, e
 	return nil, unsupported("statistics")
 }
 
-// ListContainerStats implements the CRI. It is empty rather than an error: the kubelet asks for it all the time.
+// ListContainerStats implements the CRI. It returns an empty list, because the kubelet calls it periodically.
 func (r *Runtime) ListContainerStats(context.Context, *rt.ContainerStatsFilter) ([]*rt.ContainerStats, error) {
 	return nil, nil
 }
@@ -43,7 +43,7 @@ func (r *Runtime) PodSandboxStats(context.Context, string) (*rt.PodSandboxStats,
 	return nil, unsupported("statistics")
 }
 
-// ListPodSandboxStats implements the CRI; empty as ListContainerStats.
+// ListPodSandboxStats implements the CRI. It returns an empty list like ListContainerStats.
 func (r *Runtime) ListPodSandboxStats(context.Context, *rt.PodSandboxStatsFilter) ([]*rt.PodSandboxStats, error) {
 	return nil, nil
 }

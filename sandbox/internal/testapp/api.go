@@ -6,7 +6,7 @@ import (
 	"net/http"
 )
 
-// apiServer answers /mutate with a patch that labels the object, and serves the group tests.sandbox, version v1.
+// apiServer serves /mutate with a patch that labels the object, and the API group tests.sandbox, version v1.
 func apiServer() http.Handler {
 	mux := http.NewServeMux()
 	answer := func(path string, f func(r *http.Request) any) {

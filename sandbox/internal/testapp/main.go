@@ -1,7 +1,7 @@
-// Command testapp is what the sandbox's tests run in Pods.
+// Command testapp runs in the Pods of the sandbox tests.
 //
-// In: flags. Out: an HTTP server that tells about the place it runs in and does as it is asked, a gRPC health service,
-// an HTTPS server that answers admission reviews and a small aggregated API.
+// In: flags. Out: an HTTP server that reports its environment and runs commands, a gRPC health service, and an HTTPS
+// server with an admission webhook and an aggregated API.
 package main
 
 import (
@@ -25,9 +25,9 @@ import (
 )
 
 func main() {
-	httpAddr := flag.String("http", ":8080", "address of the HTTP server")
-	grpcAddr := flag.String("grpc", "", "address of the gRPC health service")
-	tlsAddr := flag.String("https", "", "address of the HTTPS server")
+	httpAddr := flag.String("http", ":8080", "listen address of the HTTP server")
+	grpcAddr := flag.String("grpc", "", "listen address of the gRPC health service")
+	tlsAddr := flag.String("https", "", "listen address of the HTTPS server")
 	tlsDir := flag.String("tls", "/tls", "folder with tls.crt and tls.key")
 	flag.Parse()
 	log.SetFlags(0)
@@ -37,7 +37,7 @@ func main() {
 	signal.Notify(stop, syscall.SIGTERM)
 	go func() {
 		<-stop
-		log.Print("asked to stop")
+		log.Print("stopping")
 		if at := os.Getenv("STOP_FILE"); at != "" {
 			note(at)
 		}
@@ -57,7 +57,7 @@ func main() {
 	log.Fatal(http.ListenAndServe(*httpAddr, handler()))
 }
 
-// note appends this process's name and the time to a file, for tests of order.
+// note appends the value of NOTE to a file, for tests of the start and stop order.
 func note(file string) {
 	f, err := os.OpenFile(file, os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o666)
 	if err != nil {
@@ -79,7 +79,7 @@ func serveGRPC(addr string) {
 }
 
 func handler() http.Handler {
-	var sick atomic.Bool
+	var failing atomic.Bool
 	client := &http.Client{Timeout: 5 * time.Second, Transport: &http.Transport{DisableKeepAlives: true}}
 	mux := http.NewServeMux()
 	text := func(path string, f func(r *http.Request) (string, error)) {
@@ -94,15 +94,15 @@ func handler() http.Handler {
 	}
 	text("/{$}", func(*http.Request) (string, error) { return os.Hostname() })
 	text("/healthz", func(*http.Request) (string, error) {
-		if sick.Load() {
-			return "", fmt.Errorf("sick")
+		if failing.Load() {
+			return "", fmt.Errorf("unhealthy")
 		}
 		return "ok", nil
 	})
 	text("/self", aboutSelf)
 	text("/list", list)
 	text("/write", write)
-	text("/sick", func(*http.Request) (string, error) { sick.Store(true); return "", nil })
+	text("/fail", func(*http.Request) (string, error) { failing.Store(true); return "", nil })
 	text("/peer", func(r *http.Request) (string, error) {
 		host, _, err := net.SplitHostPort(r.RemoteAddr)
 		return host, err

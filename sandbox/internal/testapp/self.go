@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// self is what a process knows of itself.
+// self describes the process.
 type self struct {
 	UID, GID int
 	Groups   []int

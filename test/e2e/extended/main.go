@@ -1,5 +1,5 @@
-// Command anymesh of this folder is Anymesh as third parties extend it: the whole program, with a second sidecar driver
-// and a second dialect. It is the control plane and the sidecar of tests; nobody ships it.
+// Command extended is Anymesh as third parties extend it: the complete program with a second sidecar driver and a
+// second dialect. It is the control plane and the sidecar of tests and is not released.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Package ocitest makes OCI archives for tests.
+// Package ocitest creates OCI archives for tests.
 //
-// In: images as layers of entries, or parts of images that are wrong on purpose. Out: a tar file.
+// In: images as layers of entries, or deliberately invalid parts. Out: a tar file.
 package ocitest
 
 import (
@@ -17,10 +17,10 @@ import (
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// Archive collects blobs, by the digits of their sums.
+// Archive contains blobs by the hex digits of their digest.
 type Archive struct{ Blobs map[string]string }
 
-// New makes an archive without blobs.
+// New returns an archive without blobs.
 func New() *Archive { return &Archive{map[string]string{}} }
 
 // Blob adds a blob.
@@ -30,7 +30,7 @@ func (a *Archive) Blob(mediaType, text string) oci.Descriptor {
 	return oci.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(text))}
 }
 
-// Document adds a value as JSON. It panics if there is no JSON for it.
+// Document adds a value as JSON. It panics if the value cannot be encoded.
 func (a *Archive) Document(mediaType string, value any) oci.Descriptor {
 	return a.Blob(mediaType, document(value))
 }
@@ -43,14 +43,14 @@ func document(value any) string {
 	return string(text)
 }
 
-// Image adds an image of layers that Tar made. Write puts it into the index.
+// Image adds an image with layers created by Tar. Write adds it to the index.
 func (a *Archive) Image(arch string, config oci.ImageConfig, layers ...string) oci.Descriptor {
 	all := oci.Image{Platform: oci.Platform{OS: "linux", Architecture: arch}, Config: config}
 	manifest := oci.Manifest{MediaType: oci.MediaTypeImageManifest}
 	for _, layer := range layers {
 		var z bytes.Buffer
 		w := gzip.NewWriter(&z)
-		_, _ = w.Write([]byte(layer)) // memory takes it
+		_, _ = w.Write([]byte(layer)) // writes to memory do not fail
 		_ = w.Close()
 		manifest.Layers = append(manifest.Layers, a.Blob(oci.MediaTypeImageLayerGzip, z.String()))
 		all.RootFS.DiffIDs = append(all.RootFS.DiffIDs, digest.FromString(layer))
@@ -71,26 +71,25 @@ func (a *Archive) Write(file string, manifests ...oci.Descriptor) error {
 	return os.WriteFile(file, []byte(Tar(entries...)), 0o644)
 }
 
-// File is a regular file for Tar, which finds its text in Linkname.
+// File returns a regular file for Tar, with its content in Linkname.
 func File(name, text string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeReg, Linkname: text}
 }
 
-// Dir is a folder for Tar.
+// Dir returns a folder for Tar.
 func Dir(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeDir} }
 
-// Link is a symbolic link for Tar.
+// Link returns a symbolic link for Tar.
 func Link(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
 }
 
-// Hard is a hard link for Tar.
+// Hard returns a hard link for Tar.
 func Hard(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: to}
 }
 
-// Tar gives a tar file. Permissions are 0755 unless an entry has some. It panics if an entry has no place in a tar
-// file.
+// Tar returns a tar file. The default permission is 0755. It panics if an entry cannot be encoded.
 func Tar(entries ...*tar.Header) string {
 	var out bytes.Buffer
 	w := tar.NewWriter(&out)
@@ -111,6 +110,6 @@ func Tar(entries ...*tar.Header) string {
 			panic(fmt.Sprintf("tar entry %s: %v", h.Name, err))
 		}
 	}
-	_ = w.Close() // memory takes it
+	_ = w.Close() // writes to memory do not fail
 	return out.String()
 }

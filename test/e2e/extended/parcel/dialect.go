@@ -15,7 +15,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// definition is the CustomResourceDefinition.
+// definition is the YAML of the CustomResourceDefinition.
 //
 //go:embed definition.yaml
 var definition []byte
@@ -26,15 +26,15 @@ type Dialect struct {
 	values      values
 }
 
-// values are the settings as the chart has them.
+// values are the Helm values of the dialect.
 type values struct {
 	Port int32 `json:"port"`
 }
 
-// Name is the name of the chart value.
+// Name returns the key of the dialect in the Helm values.
 func (Dialect) Name() string { return "parcel" }
 
-// Title is the name that users know.
+// Title returns the name shown to users.
 func (Dialect) Title() string { return "Parcel" }
 
 // AddToScheme adds the kind and its list to a scheme.
@@ -44,7 +44,7 @@ func (Dialect) AddToScheme(scheme *runtime.Scheme) error {
 	return nil
 }
 
-// Definitions gives the CustomResourceDefinition.
+// Definitions returns the CustomResourceDefinition.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) {
 	crd := &apiextensionsv1.CustomResourceDefinition{}
 	if err := yaml.UnmarshalStrict(definition, crd); err != nil {
@@ -53,15 +53,15 @@ func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error
 	return []*apiextensionsv1.CustomResourceDefinition{crd}, nil
 }
 
-// Kinds gives an empty object of each kind that the rules read.
+// Kinds returns an empty object of each kind that the rules read.
 func (Dialect) Kinds() []client.Object {
 	return []client.Object{&corev1.Namespace{}, &corev1.Pod{}, &VirtualService{}}
 }
 
-// Values gives the default settings.
+// Values returns the default Helm values.
 func (Dialect) Values() any { return values{Port: 8080} }
 
-// Configure gives the dialect with settings as the chart has them.
+// Configure returns the dialect with the given Helm values.
 func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
 	v := d.Values().(values)
 	if err := dialect.Decode(raw, &v); err != nil {

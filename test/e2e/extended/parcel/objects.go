@@ -13,10 +13,10 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// AdmissionReads gives nothing: defaults depend on the object alone.
+// AdmissionReads returns nothing: defaults depend only on the object.
 func (Dialect) AdmissionReads(client.Object) []client.Object { return nil }
 
-// Default fills in port and host.
+// Default sets port and host if they are empty.
 func (d Dialect) Default(_, object client.Object, _ dialect.AdmissionContext) error {
 	v := object.(*VirtualService)
 	if v.Spec.Port == 0 {
@@ -28,7 +28,7 @@ func (d Dialect) Default(_, object client.Object, _ dialect.AdmissionContext) er
 	return nil
 }
 
-// Validate refuses to change the label of the pods.
+// Validate rejects changes of spec.app.
 func (Dialect) Validate(before, object client.Object) error {
 	if before == nil {
 		return nil
@@ -39,11 +39,11 @@ func (Dialect) Validate(before, object client.Object) error {
 	return nil
 }
 
-// Status gives a copy of an object with the condition Served.
+// Status returns a copy of the object with the condition Served.
 func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	out := object.DeepCopyObject().(*VirtualService)
 	c := metav1.Condition{
-		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "a part of mesh " + mesh,
+		Type: "Served", Status: metav1.ConditionTrue, Reason: "Served", Message: "member of mesh " + mesh,
 		ObservedGeneration: out.Generation,
 		LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
 	}
@@ -57,13 +57,13 @@ func (Dialect) Status(object client.Object, mesh string, findings []model.Findin
 	return out
 }
 
-// Finalizers lists the one of the former controller.
+// Finalizers lists the finalizer of the former controller.
 func (Dialect) Finalizers() []string { return []string{finalizer} }
 
-// Owners gives nothing: no deletion waits for another object.
+// Owners returns nothing: no deletion waits for another object.
 func (Dialect) Owners(client.Object) []types.UID { return nil }
 
-// ReadinessGates lists the one that the former controller opened.
+// ReadinessGates lists the readiness gate of the former controller.
 func (Dialect) ReadinessGates() []dialect.ReadinessGate {
-	return []dialect.ReadinessGate{{Type: gate, Message: "there is no depot to register with"}}
+	return []dialect.ReadinessGate{{Type: gate, Message: "the depot controller is not used"}}
 }

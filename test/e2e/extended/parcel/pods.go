@@ -12,14 +12,14 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// InjectionSelector selects the namespaces that are members.
+// InjectionSelector selects member namespaces.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	return []metav1.LabelSelectorRequirement{
 		{Key: memberLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{"yes"}},
 	}
 }
 
-// InjectionMode leaves pods of namespaces alone that are no members.
+// InjectionMode disables injection in namespaces that are not members.
 func (Dialect) InjectionMode(_ *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
 	if !member(namespaceLabels) {
 		return dialect.InjectionDisabled
@@ -27,10 +27,10 @@ func (Dialect) InjectionMode(_ *corev1.Pod, namespaceLabels map[string]string) d
 	return dialect.InjectionUnspecified
 }
 
-// InjectionHint says how pods of a namespace get sidecars.
+// InjectionHint tells users how to enable injection in a namespace.
 func (Dialect) InjectionHint() string { return "label the namespace " + memberLabel + ": yes" }
 
-// NoWorkload is never used: injection is never demanded.
+// NoWorkload is never called: InjectionMode never requires injection.
 func (Dialect) NoWorkload(pod *corev1.Pod) error {
 	return fmt.Errorf("no VirtualService selects pod %s", pod.Name)
 }
@@ -40,12 +40,12 @@ func (Dialect) PodOptions(_ *corev1.Pod, w model.Workload) (dialect.PodOptions, 
 	return dialect.PodOptions{InboundPorts: []int{int(w.Listeners[0].Port)}, IPv6: true}, nil
 }
 
-// WorkloadReads gives the kinds that SelectWorkload reads.
+// WorkloadReads returns the kinds that SelectWorkload reads.
 func (Dialect) WorkloadReads() []client.Object {
 	return []client.Object{&corev1.Namespace{}, &VirtualService{}}
 }
 
-// SelectWorkload finds the VirtualService of a pod by its label.
+// SelectWorkload returns the VirtualService whose spec.app equals the label app of the pod.
 func (Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	for _, v := range dialect.ObjectsOf[*VirtualService](objects) {
 		if v.Namespace == namespace && v.DeletionTimestamp == nil && v.Spec.App == pod.Labels["app"] {
@@ -55,10 +55,10 @@ func (Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespac
 	return model.Key{}, false, nil
 }
 
-// Checks lists what users of this API check besides.
+// Checks lists the additional checks of this dialect.
 func (Dialect) Checks() []dialect.Check {
 	return []dialect.Check{{
-		Code: "ParcelHasMembers", Title: "a namespace takes part in Parcel",
+		Code: "ParcelHasMembers", Title: "a namespace is a member of Parcel",
 		Meaning: "No namespace is a member: VirtualServices are not served.",
 		Remedy:  "Label a namespace " + memberLabel + ": yes.", Run: hasMembers,
 	}}
@@ -72,5 +72,5 @@ func hasMembers(ctx context.Context, c client.Client) (string, error) {
 	if len(all.Items) == 0 {
 		return "", fmt.Errorf("no namespace has the label %s: yes", memberLabel)
 	}
-	return fmt.Sprintf("%d of them", len(all.Items)), nil
+	return fmt.Sprintf("members: %d", len(all.Items)), nil
 }

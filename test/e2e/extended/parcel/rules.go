@@ -11,13 +11,14 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// mesh is the name of the only mesh of this API.
+// mesh is the name of the only mesh of this dialect.
 const mesh = "parcel"
 
-// app is what the pods of a VirtualService have in common.
+// app identifies the pods of a VirtualService.
 type app struct{ namespace, label string }
 
-// Rules adds the rules: from VirtualServices to workloads, services and what is between, and from Pods to endpoints.
+// Rules adds the rules from VirtualServices to workloads, services, routes and destinations, and from Pods to
+// endpoints.
 func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.Model) {
 	namespaces := store.Of[*corev1.Namespace](objects)
 	apps := incremental.NewRelation[app](g, "apps", model.Key.Compare, func(a, b model.Key) bool { return a == b })
@@ -49,7 +50,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 		})
 }
 
-// emit adds what a VirtualService means.
+// emit adds the model items of a VirtualService.
 func (d Dialect) emit(t *incremental.Evaluation, out *store.Model, v *VirtualService, key model.Key, at model.Origin) {
 	port, name := uint16(v.Spec.Port), key.Name
 	out.AddMesh(t, model.Mesh{Name: mesh, TrustDomain: d.trustDomain, Egress: model.EgressAllow, Origin: at})

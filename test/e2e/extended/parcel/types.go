@@ -1,8 +1,8 @@
 // Package parcel is a small second dialect, written as third parties would write one. Tests run it beside App Mesh.
 //
-// In: VirtualServices of group parcel.example.com, Namespaces and Pods. Out: for each VirtualService a workload of the
-// mesh parcel, which the pods with its label app belong to, and a service by which every other workload of the mesh
-// reaches it. A Namespace takes part by its label.
+// In: VirtualServices of group parcel.example.com, Namespaces and Pods. Out: for each VirtualService, a workload of
+// the mesh parcel, which selects pods by their label app, and a service that every other workload of the mesh can
+// reach. A Namespace becomes a member by its label.
 package parcel
 
 import (
@@ -11,21 +11,21 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// groupVersion is that of the dialect's only kind, whose name App Mesh has too.
+// groupVersion contains the only kind of the dialect. App Mesh has a kind of the same name.
 var groupVersion = schema.GroupVersion{Group: "parcel.example.com", Version: "v1"}
 
 const (
 	kind = "VirtualService"
-	// memberLabel on a Namespace makes it a part of the mesh.
+	// memberLabel makes a Namespace a member of the mesh.
 	memberLabel = "parcel.example.com/member"
-	// finalizer and gate are those of the controller that used to run this API.
+	// finalizer and gate belong to the former controller of this API.
 	finalizer = "parcel.example.com/depot"
 	gate      = "parcel.example.com/registered"
-	// nodeTag is the statistics tag that users of this API know.
+	// nodeTag is the statistics tag of this dialect.
 	nodeTag = "parcel.sender"
 )
 
-// VirtualService is an application: the pods with a label, a port, and the name by which others call it.
+// VirtualService is an application: a pod label, a port and a host.
 type VirtualService struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -33,17 +33,17 @@ type VirtualService struct {
 	Status            Status `json:"status,omitzero"`
 }
 
-// Spec is what users write.
+// Spec is the desired state.
 type Spec struct {
-	// App is the value of the label app of the pods.
+	// App is the value of the pod label app.
 	App string `json:"app"`
-	// Port is from 1 to 65535; 0 means the chart's value parcel.port.
+	// Port is from 1 to 65535; 0 means the Helm value parcel.port.
 	Port int32 `json:"port,omitempty"`
-	// Host is the name that clients dial; empty means that of the Service of the same name and namespace.
+	// Host is the host name of the service; empty means the name of the Service with the same name and namespace.
 	Host string `json:"host,omitempty"`
 }
 
-// Status is what became of it.
+// Status is the observed state.
 type Status struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
@@ -58,7 +58,7 @@ func (v *VirtualService) DeepCopyObject() runtime.Object {
 	return out
 }
 
-// VirtualServiceList is a list of them.
+// VirtualServiceList is a list of VirtualServices.
 type VirtualServiceList struct {
 	metav1.TypeMeta `json:",inline"`
 	metav1.ListMeta `json:"metadata"`

@@ -1,8 +1,8 @@
-// Package tiny is a sidecar driver and its sidecar, as small as they can be: the README of package sidecar is all that
-// they were written by.
+// Package tiny is a minimal sidecar driver and its sidecar. It uses only what the README of package sidecar
+// documents.
 //
-// In: the view of a workload. Out: the same as JSON, in two types of xDS resources of its own, and a sidecar that
-// forwards HTTP and TCP as package model decides.
+// In: the view of a workload. Out: the same data as JSON in two xDS resource types of its own, and a sidecar that
+// forwards HTTP and TCP according to package model.
 package tiny
 
 import (
@@ -17,16 +17,16 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// Name is the sidecarClass of the driver, and the verb of the program that runs its sidecar.
+// Name is the sidecarClass of the driver and the command that runs its sidecar.
 const Name = "tiny"
 
-// The types of resources. A sidecar has one view, and a reach for each destination.
+// Resource types. A sidecar subscribes to one view and to one resolved destination per destination.
 const (
 	viewType  = "type.googleapis.com/tiny.View"
 	reachType = "type.googleapis.com/tiny.Reach"
 )
 
-// readyAddress answers /ready.
+// readyAddress serves /ready.
 const readyAddress = "127.0.0.1:15021"
 
 func init() { sidecar.Register(Name, Driver{}) }
@@ -34,7 +34,7 @@ func init() { sidecar.Register(Name, Driver{}) }
 // Driver is the sidecar driver.
 type Driver struct{}
 
-// Patch asks for a container with the sidecar.
+// Patch adds the sidecar container.
 func (Driver) Patch(ctx context.Context) error {
 	injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext)
 	if !ok {
@@ -54,7 +54,7 @@ func (Driver) Patch(ctx context.Context) error {
 	return nil
 }
 
-// Start has the control plane deliver what Render gives.
+// Start makes the control plane deliver the resources of Render.
 func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	controller, ok := ctx.Value(&sidecar.ControllerCtxKey).(*sidecar.ControllerContext)
 	if !ok {
@@ -64,7 +64,7 @@ func (d Driver) Start(ctx context.Context) (sidecar.HealthProbes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 
-// Supports lists what the sidecar honors: it neither retries nor stops waiting.
+// Supports lists the supported features. Retries and timeouts are not among them.
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
 		"egress.Allow": true, "egress.Deny": true, "route.weights": true, "route.match.method": true,
@@ -81,12 +81,12 @@ func (Driver) Supports() map[model.Feature]bool {
 	return supported
 }
 
-// Render gives the view as it is.
+// Render encodes the view unchanged.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return []sidecar.Resource{resource(viewType, "view", v, v.Workload.Origin)}, nil
 }
 
-// RenderDestination gives the reach as it is.
+// RenderDestination encodes the resolved destination unchanged.
 func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	return []sidecar.Resource{resource(reachType, r.Destination.Name, r, r.Destination.Origin)}
 }
@@ -94,7 +94,7 @@ func (Driver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource 
 func resource(kind, name string, value any, origin model.Origin) sidecar.Resource {
 	body, err := json.Marshal(value)
 	if err != nil {
-		panic(fmt.Sprintf("tiny: %s does not encode: %v", name, err)) // the model is made for JSON
+		panic(fmt.Sprintf("tiny: %s does not encode: %v", name, err)) // all types of the model can be encoded as JSON
 	}
 	return sidecar.Resource{Type: kind, Name: name, Body: body, Origins: []model.Origin{origin}}
 }

@@ -24,7 +24,7 @@ import (
 func Run(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet(Name, flag.ContinueOnError)
 	server := flags.String("server", "", "address of the control plane")
-	node := flags.String("node", "", "what to call ourselves to the control plane")
+	node := flags.String("node", "", "xDS node ID")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -49,7 +49,7 @@ func Run(ctx context.Context, args []string) error {
 	return group.Wait()
 }
 
-// listen takes captured connections. Each comes with where it was going.
+// listen accepts captured connections and passes each one with its original destination.
 func listen(ctx context.Context, port int, handle func(net.Conn, netip.AddrPort)) error {
 	l, err := (&net.ListenConfig{}).Listen(ctx, "tcp4", ":"+strconv.Itoa(port))
 	if err != nil {
@@ -73,7 +73,7 @@ func listen(ctx context.Context, port int, handle func(net.Conn, netip.AddrPort)
 	}
 }
 
-// originalDestination asks the kernel where a connection was going before it was captured.
+// originalDestination returns the destination of a connection before it was captured.
 func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -81,7 +81,7 @@ func originalDestination(conn *net.TCPConn) (netip.AddrPort, error) {
 	}
 	var to netip.AddrPort
 	controlErr := raw.Control(func(fd uintptr) {
-		// The option's value is a sockaddr_in, which this structure is large enough for: family, port, address.
+		// The kernel returns a sockaddr_in, which fits into this structure: family, port, address.
 		var got *unix.IPv6Mreq
 		if got, err = unix.GetsockoptIPv6Mreq(int(fd), unix.SOL_IP, unix.SO_ORIGINAL_DST); err == nil {
 			b := got.Multiaddr
@@ -97,7 +97,7 @@ type proxy struct {
 	requests chan net.Conn
 }
 
-// inbound hands connections to declared listeners to the application, whatever they carry.
+// inbound forwards connections to declared listeners to the application as raw TCP.
 func (p *proxy) inbound(conn net.Conn, to netip.AddrPort) {
 	p.mesh.mu.RLock()
 	view := p.mesh.view
@@ -105,7 +105,7 @@ func (p *proxy) inbound(conn net.Conn, to netip.AddrPort) {
 	if view != nil {
 		for _, in := range view.Inbound {
 			if in.Listener.Port == to.Port() {
-				splice(conn, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(to.Port()))))
+				copyBoth(conn, net.JoinHostPort("127.0.0.1", strconv.Itoa(int(to.Port()))))
 				return
 			}
 		}
@@ -113,7 +113,7 @@ func (p *proxy) inbound(conn net.Conn, to netip.AddrPort) {
 	_ = conn.Close()
 }
 
-// outbound takes ports of HTTP services for requests, and forwards anything else as it is.
+// outbound handles ports of HTTP services as HTTP and forwards other ports as raw TCP.
 func (p *proxy) outbound(conn net.Conn, to netip.AddrPort) {
 	p.mesh.mu.RLock()
 	view := p.mesh.view
@@ -135,11 +135,10 @@ func (p *proxy) outbound(conn net.Conn, to netip.AddrPort) {
 		_ = conn.Close()
 		return
 	}
-	splice(conn, address)
+	copyBoth(conn, address)
 }
 
-// decide lets the model decide, and picks one of the targets by weight. The address is empty if the request goes
-// nowhere.
+// decide evaluates the model and picks a target by weight. The address is empty if the request is not forwarded.
 func (p *proxy) decide(r model.Request) (model.Outcome, string) {
 	p.mesh.mu.RLock()
 	defer p.mesh.mu.RUnlock()
@@ -165,8 +164,8 @@ func (p *proxy) decide(r model.Request) (model.Outcome, string) {
 	return d.Outcome, ""
 }
 
-// splice copies both ways until both ends are done.
-func splice(from net.Conn, address string) {
+// copyBoth copies in both directions until both ends are closed.
+func copyBoth(from net.Conn, address string) {
 	defer func() { _ = from.Close() }()
 	to, err := net.DialTimeout("tcp", address, 5*time.Second)
 	if err != nil {

@@ -15,22 +15,22 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// captured is a connection with requests, and where it was going.
+// captured is a connection with its original destination.
 type captured struct {
 	net.Conn
 	to netip.AddrPort
 }
 
-// capturedKey finds the connection of a request in its context.
+// capturedKey is the context key of the captured connection.
 type capturedKey struct{}
 
-// connections is a listener of captured connections.
+// connections is a net.Listener of captured connections.
 type connections struct {
 	all chan net.Conn
 	ctx context.Context
 }
 
-// Accept gives the next connection.
+// Accept returns the next connection.
 func (c connections) Accept() (net.Conn, error) {
 	select {
 	case conn := <-c.all:
@@ -40,13 +40,13 @@ func (c connections) Accept() (net.Conn, error) {
 	}
 }
 
-// Close does nothing: the connections' context ends.
+// Close does nothing: the context ends the connections.
 func (c connections) Close() error { return nil }
 
-// Addr is for nobody.
+// Addr is required by net.Listener and unused.
 func (c connections) Addr() net.Addr { return &net.TCPAddr{} }
 
-// request forwards a request as the model decides.
+// request forwards a request according to the model.
 func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 	conn, ok := r.Context().Value(capturedKey{}).(captured)
 	if !ok {
@@ -78,7 +78,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 	forward.ServeHTTP(w, r)
 }
 
-// addressOf picks an address of a destination; empty if there is none.
+// addressOf picks an address of a destination; it is empty if there is none.
 func addressOf(r model.ResolvedDestination) string {
 	port := strconv.Itoa(int(r.Destination.Port))
 	if r.Destination.Discovery.Kind == model.DiscoverDNS {

@@ -22,12 +22,13 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// mesh is what a sidecar knows.
+// mesh is the configuration that the sidecar has received.
 type mesh struct {
 	mu      sync.RWMutex
 	view    *model.View
-	reaches map[string]model.ResolvedDestination // by destination
-	// versions are those of the resources, by type and name: a server that we come back to sends what differs.
+	reaches map[string]model.ResolvedDestination // by destination name
+	// versions are the resource versions by type and name. After a reconnect, the server sends only changed
+	// resources.
 	versions map[string]map[string]string
 }
 
@@ -38,7 +39,7 @@ func newMesh() *mesh {
 	}
 }
 
-// ready is an error until there is a view with all of its destinations.
+// ready returns an error until the view and all of its destinations have been received.
 func (m *mesh) ready() error {
 	m.mu.RLock()
 	defer m.mu.RUnlock()
@@ -47,13 +48,13 @@ func (m *mesh) ready() error {
 	}
 	for _, d := range m.view.Destinations {
 		if _, known := m.reaches[d.Name]; !known {
-			return fmt.Errorf("nothing about destination %s yet", d.Name)
+			return fmt.Errorf("destination %s not received yet", d.Name)
 		}
 	}
 	return nil
 }
 
-// follow keeps the mesh current until the context ends. Streams that end are opened again; what is known stays
+// follow keeps the mesh current until the context ends. It reopens streams that end and keeps the last configuration
 // meanwhile.
 func (m *mesh) follow(ctx context.Context, server, node string) {
 	for ctx.Err() == nil {
@@ -67,7 +68,7 @@ func (m *mesh) follow(ctx context.Context, server, node string) {
 	}
 }
 
-// stream opens a delta stream for both types and takes what comes.
+// stream opens a delta stream for both types and applies the responses.
 func (m *mesh) stream(ctx context.Context, server, node string) error {
 	config, err := mutualTLS(server)
 	if err != nil {
@@ -98,7 +99,7 @@ func (m *mesh) stream(ctx context.Context, server, node string) error {
 		}
 		answer := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: response.GetTypeUrl(), ResponseNonce: response.GetNonce()}
 		if err := m.take(response); err != nil {
-			return err // a later version of the driver would refuse it by ErrorDetail, and go on
+			return err // a complete driver would NACK with ErrorDetail and continue
 		}
 		if err := stream.Send(answer); err != nil {
 			return err
@@ -136,7 +137,7 @@ func (m *mesh) take(response *discoveryv3.DeltaDiscoveryResponse) error {
 	return nil
 }
 
-// mutualTLS is with the certificate that the agent keeps fresh. Each stream reads it again.
+// mutualTLS returns a configuration with the certificate that the agent renews. Each stream reads the files again.
 func mutualTLS(server string) (*tls.Config, error) {
 	file := func(name string) string { return filepath.Join(sidecar.CertificatesDir, name) }
 	pair, err := tls.LoadX509KeyPair(file("tls.crt"), file("tls.key"))
@@ -149,7 +150,7 @@ func mutualTLS(server string) (*tls.Config, error) {
 	}
 	pool := x509.NewCertPool()
 	if !pool.AppendCertsFromPEM(roots) {
-		return nil, errors.New("ca.crt holds no certificate")
+		return nil, errors.New("ca.crt contains no certificate")
 	}
 	host, _, err := net.SplitHostPort(server)
 	return &tls.Config{

@@ -1,8 +1,7 @@
 package e2e
 
-// The samples of the API's design document leave out what they are not about. These manifests add it: namespaces, the
-// objects that the samples refer to, pods, and names for the applications to dial.
-const seedNamespaces = `
+// These manifests complete the samples of the API design document: namespaces, referenced objects, pods and Services.
+const designNamespaces = `
 apiVersion: v1
 kind: Namespace
 metadata: {name: my-app-ns, labels: {mesh: my-mesh, appmesh.k8s.aws/sidecarInjectorWebhook: enabled}}
@@ -12,7 +11,7 @@ kind: Namespace
 metadata: {name: my-other-ns, labels: {mesh: my-mesh}}
 `
 
-const seedRest = `
+const designObjects = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
 metadata: {namespace: my-app-ns, name: node-v2}
@@ -98,8 +97,8 @@ spec:
   containers: [{name: app, image: anymesh.dev/colors, args: [serve, --listen=:9080, --version=v2]}]
 `
 
-// seedDeployment is the document's, with a program that exists.
-const seedDeployment = `
+// designDeployment is the Deployment of the document with an existing image.
+const designDeployment = `
 apiVersion: apps/v1
 kind: Deployment
 metadata: {namespace: my-app-ns, name: my-app-node-deployment}

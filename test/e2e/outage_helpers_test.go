@@ -14,7 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// onNode runs a command in the network and among the processes of the cluster's node: this needs no API server.
+// onNode runs a command in the network and process namespace of the cluster node. It does not use the API server.
 func onNode(ctx context.Context, argv ...string) (string, error) {
 	return anymesh(ctx, append([]string{"sandbox", "exec", "--name", lab.name, "--"}, argv...)...)
 }
@@ -28,13 +28,13 @@ func mustOnNode(t *testing.T, argv ...string) string {
 	return out
 }
 
-// fetch gets a URL of a pod or a Service from the node.
+// fetch requests a URL of a pod or a Service from the node.
 func fetch(ctx context.Context, url string) (string, error) {
 	return onNode(ctx, "python3", "-c",
 		"import sys, urllib.request; print(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())", url)
 }
 
-// metric sums a metric in Prometheus text, over all labels that contain a text.
+// metric sums a metric in Prometheus text format over all series whose labels contain a text.
 func metric(text, name, label string) (sum float64) {
 	for line := range strings.Lines(text) {
 		series, value, _ := strings.Cut(strings.TrimSpace(line), " ")
@@ -46,8 +46,8 @@ func metric(text, name, label string) (sum float64) {
 	return sum
 }
 
-// planes are the addresses of the control planes that run.
-func planes(t *testing.T) []string {
+// controlPlaneAddresses returns the addresses of the running control planes.
+func controlPlaneAddresses(t *testing.T) []string {
 	t.Helper()
 	pods, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
@@ -63,8 +63,8 @@ func planes(t *testing.T) []string {
 	return out
 }
 
-// told sums a metric over control planes, also while the API server is away.
-func told(ctx context.Context, planes []string, name, label string) (sum float64, err error) {
+// sumMetric sums a metric over control planes. It does not use the API server.
+func sumMetric(ctx context.Context, planes []string, name, label string) (sum float64, err error) {
 	for _, plane := range planes {
 		text, err := fetch(ctx, plane+"metrics")
 		if err != nil {
@@ -75,50 +75,51 @@ func told(ctx context.Context, planes []string, name, label string) (sum float64
 	return sum, nil
 }
 
-// allConnected waits until so many sidecars hold a stream, and nothing more is sent or answered.
-func allConnected(t *testing.T, planes []string, sidecars int) {
+// waitAllConnected waits until the given number of sidecars have a stream and no message is sent or acknowledged
+// anymore.
+func waitAllConnected(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	began := time.Now()
 	var before map[string]float64
-	eventually(t, 90*time.Second, "every sidecar is connected", func() error {
+	eventually(t, 90*time.Second, "all sidecars are connected", func() error {
 		figures := map[string]float64{
 			"anymesh_xds_streams": 0, "anymesh_xds_responses_total": 0, "anymesh_xds_acks_total": 0,
 		}
 		for name := range figures {
 			var err error
-			if figures[name], err = told(t.Context(), planes, name, ""); err != nil {
+			if figures[name], err = sumMetric(t.Context(), planes, name, ""); err != nil {
 				return err
 			}
 		}
 		settled := maps.Equal(figures, before)
 		before = figures
 		if int(figures["anymesh_xds_streams"]) != sidecars || !settled {
-			return fmt.Errorf("want %d clients, and nothing in the making, got %v", sidecars, figures)
+			return fmt.Errorf("want %d streams and constant counters, got %v", sidecars, figures)
 		}
 		return nil
 	})
 	t.Logf("%d sidecars were connected after %v", sidecars, time.Since(began).Round(time.Second))
 }
 
-// nothingSent checks that control planes that have just started sent no resource to anybody. What they did send is the
-// empty answer that a client expects for each of the types of which it wants all there are.
-func nothingSent(t *testing.T, planes []string, sidecars int) {
+// checkNothingSent checks that control planes that have just started sent no resource. They send only the empty
+// response that a client expects for each type with a wildcard subscription.
+func checkNothingSent(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	figures := map[string]float64{}
 	for _, name := range []string{"resources", "responses", "sent_bytes"} {
 		var err error
-		if figures[name], err = told(t.Context(), planes, "anymesh_xds_"+name+"_total", ""); err != nil {
+		if figures[name], err = sumMetric(t.Context(), planes, "anymesh_xds_"+name+"_total", ""); err != nil {
 			t.Fatal(err)
 		}
 	}
 	t.Logf("sent to %d sidecars: %v", sidecars, figures)
 	if figures["resources"] != 0 || figures["responses"] > float64(2*sidecars) ||
 		figures["sent_bytes"] > 128*figures["responses"] {
-		t.Errorf("%d sidecars were sent more than two empty answers each: %v", sidecars, figures)
+		t.Errorf("%d sidecars got more than two empty responses each: %v", sidecars, figures)
 	}
 }
 
-// sidecars are where each sidecar tells its figures, by the name of its pod.
+// sidecars returns the admin address of each sidecar by pod name.
 func sidecars(t *testing.T) map[string]string {
 	t.Helper()
 	out := map[string]string{}
@@ -128,7 +129,7 @@ func sidecars(t *testing.T) map[string]string {
 	return out
 }
 
-// stats are Envoy's figures, for those names that a regular expression finds.
+// stats returns the Envoy statistics whose names match a regular expression.
 func stats(ctx context.Context, sidecar, filter string) (map[string]int, error) {
 	text, err := fetch(ctx, sidecar+"stats?filter="+filter)
 	if err != nil {
@@ -145,9 +146,8 @@ func stats(ctx context.Context, sidecar, filter string) (map[string]int, error) 
 	return out, nil
 }
 
-// configured counts what each Envoy has made of configuration that it was sent, and how often it was told of endpoints
-// and routes.
-func configured(t *testing.T, sidecars map[string]string) map[string]int {
+// updateStats returns the statistics of configuration updates of each Envoy, including endpoints and routes.
+func updateStats(t *testing.T, sidecars map[string]string) map[string]int {
 	t.Helper()
 	const changes = "config_reload|cluster_added|cluster_modified|cluster_removed|cluster_updated|listener_added|listener_modified|listener_removed|listener_in_place_updated|update_success|update_rejected"
 	all, endpoints := map[string]int{}, false
@@ -157,9 +157,9 @@ func configured(t *testing.T, sidecars map[string]string) map[string]int {
 			t.Fatal(err)
 		}
 		for name, n := range figures {
-			// Successes of clusters are those of discovery only where the endpoints come from there, else of DNS.
+			// update_success of a cluster counts xDS updates only for EDS clusters, and DNS resolutions otherwise.
 			dns := strings.HasPrefix(name, "cluster.") && !strings.Contains(name, "_pool_")
-			// Those of these two types count empty answers, too.
+			// The counters of these two types include empty responses.
 			empty := name == "cluster_manager.cds.update_success" || name == "listener_manager.lds.update_success"
 			if !dns && !empty {
 				all[pod+" "+name] = n
@@ -168,24 +168,24 @@ func configured(t *testing.T, sidecars map[string]string) map[string]int {
 		}
 	}
 	if len(all) < 10*len(sidecars) || !endpoints {
-		t.Fatalf("Envoy counts hardly anything: %v", all)
+		t.Fatalf("too few Envoy statistics: %v", all)
 	}
 	return all
 }
 
-func unchanged(t *testing.T, before, after map[string]int) {
+func checkUnchanged(t *testing.T, before, after map[string]int) {
 	t.Helper()
 	for _, name := range slices.Sorted(maps.Keys(after)) {
 		if after[name] != before[name] {
-			t.Errorf("%s was %d and is %d", name, before[name], after[name])
+			t.Errorf("%s changed from %d to %d", name, before[name], after[name])
 		}
 	}
 }
 
-// controlPlanes are the processes of all control planes, as the node knows them.
-func controlPlanes(t *testing.T) []string {
+// controlPlanePIDs returns the process IDs of all control planes on the node.
+func controlPlanePIDs(t *testing.T) []string {
 	t.Helper()
-	// In brackets, so that grep does not find itself.
+	// The brackets keep grep from matching its own process.
 	return strings.Fields(mustOnNode(t, "sh", "-c",
 		`grep -lxzs -e '--mesh-config=[/].*' /proc/[0-9]*/cmdline | cut -d/ -f3`))
 }
@@ -193,23 +193,23 @@ func controlPlanes(t *testing.T) []string {
 func signal(t *testing.T, name string, processes ...string) {
 	t.Helper()
 	if len(processes) == 0 {
-		t.Fatalf("there is nobody to send %s to", name)
+		t.Fatalf("no process to send %s to", name)
 	}
 	mustOnNode(t, append([]string{"sh", "-c", `kill -s "$0" "$@"`, name}, processes...)...)
 }
 
-// awayFor lets a time pass that the promise itself names, and checks all the while that something holds.
-func awayFor(t *testing.T, d time.Duration, holds func() error) {
+// checkDuring runs check repeatedly for a duration that a documented limit defines.
+func checkDuring(t *testing.T, d time.Duration, check func() error) {
 	t.Helper()
 	for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(time.Second) {
-		if err := holds(); err != nil {
+		if err := check(); err != nil {
 			t.Fatal(err)
 		}
 	}
 }
 
-// nobodyAt checks that nobody listens at an address of the node's network.
-func nobodyAt(ctx context.Context, host string, port int) error {
+// checkNoListener checks that no process listens at an address in the network of the node.
+func checkNoListener(ctx context.Context, host string, port int) error {
 	const connect = `import errno, socket, sys
 try:
     socket.create_connection((sys.argv[1], int(sys.argv[2])), timeout=5)
@@ -223,8 +223,8 @@ except OSError as e:
 	return err
 }
 
-// partition has the node lose every packet between a pod and any control plane, or refuse them if verdict says so,
-// until heal is called.
+// partition drops all packets between a pod and the control planes, or rejects them with the given verdict, until
+// heal is called.
 func partition(t *testing.T, podIP, verdict string) (heal func()) {
 	t.Helper()
 	family := "ip"
@@ -245,7 +245,7 @@ func partition(t *testing.T, podIP, verdict string) (heal func()) {
 		healed = true
 		out, _ := onNode(contextOf(t), "nft", "list", "table", "inet", table)
 		if !strings.Contains(out, "counter packets") || strings.Count(out, "counter packets 0 ") == 2 {
-			t.Errorf("no packet was lost:\n%s", out)
+			t.Errorf("no packet was dropped:\n%s", out)
 		}
 		if _, err := onNode(contextOf(t), "nft", "delete", "table", "inet", table); err != nil {
 			t.Error(err)

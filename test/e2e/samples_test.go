@@ -15,7 +15,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// The samples of the design document, by the order in which they stand there.
+// The samples of the design document, in document order.
 const (
 	sampleMeshNamed = iota
 	sampleServiceNamed
@@ -51,8 +51,8 @@ func specField(t *testing.T, manifest string, path ...string) string {
 	return value
 }
 
-// asWritten gives an object as the API server would keep it.
-func asWritten(t *testing.T, manifest string) string {
+// storedObject returns an object as the API server would store it.
+func storedObject(t *testing.T, manifest string) string {
 	t.Helper()
 	out, err := kubectlInput(t.Context(), manifest, "create", "--dry-run=server", "-o", "yaml", "-f", "-")
 	if err != nil {
@@ -61,25 +61,26 @@ func asWritten(t *testing.T, manifest string) string {
 	return out
 }
 
-// patchSample adds to an object what its sample leaves out.
+// patchSample adds fields that the sample omits.
 func patchSample(t *testing.T, resource, name, spec string) {
 	t.Helper()
 	run(t, "-n", "my-app-ns", "patch", resource+".appmesh.k8s.aws", name, "--type=merge", "-p", `{"spec":`+spec+`}`)
 }
 
-// Every sample of the design document that the API comes from applies as it is, and does what its text says.
+// TestDesignDocument checks that every sample of the API design document can be applied unchanged and behaves as
+// documented.
 func TestDesignDocument(t *testing.T) {
 	all := samples(t)
-	t.Run("a Mesh has the name that it is given", func(t *testing.T) {
-		if got := specField(t, asWritten(t, all[sampleMeshNamed]), "awsName"); got != "my-cluster-mesh" {
+	t.Run("explicit Mesh name", func(t *testing.T) {
+		if got := specField(t, storedObject(t, all[sampleMeshNamed]), "awsName"); got != "my-cluster-mesh" {
 			t.Errorf("awsName is %q", got)
 		}
 	})
-	apply(t, seedNamespaces+"---\n"+all[sampleMeshSelector])
+	apply(t, designNamespaces+"---\n"+all[sampleMeshSelector])
 	if got := run(t, "get", "mesh.appmesh.k8s.aws", "global", "-o", "jsonpath={.spec.awsName}"); got != "global" {
-		t.Errorf("awsName of the mesh that states none: %q", got)
+		t.Errorf("default awsName of the mesh: %q", got)
 	}
-	t.Run("names", func(t *testing.T) { seedNames(t, all) })
+	t.Run("names", func(t *testing.T) { testDesignNames(t, all) })
 
 	apply(t, all[sampleNodeNamed])
 	apply(t, all[sampleNodeBackends])
@@ -88,7 +89,7 @@ func TestDesignDocument(t *testing.T) {
 	apply(t, all[sampleServiceNode])
 	patchSample(t, "virtualnode", "node-v1", `{"podSelector":{"matchLabels":{"app":"node-v1"}},
 		"listeners":[{"portMapping":{"port":9080,"protocol":"http"}}],"serviceDiscovery":{"dns":{"hostname":"node-v1.my-app-ns.svc.cluster.local"}}}`)
-	apply(t, seedRest)
+	apply(t, designObjects)
 	patchSample(t, "virtualnode", "my-app-node", `{"backends":[`+strings.Join([]string{
 		backendJSON("my-app-ns", "my-app-svc"), backendJSON("my-app-ns", "svc-a"), backendJSON("my-app-ns", "svc-b"),
 		backendJSON("my-other-ns", "far"),
@@ -98,20 +99,20 @@ func TestDesignDocument(t *testing.T) {
 		t.Fatal(err)
 	}
 	patchSample(t, "virtualnode", "my-app-node", string(pods.Spec))
-	apply(t, seedDeployment)
+	apply(t, designDeployment)
 	waitReady(t, "my-app-ns", "deployment/my-app-node-deployment")
 
-	t.Run("pods", seedPods)
-	t.Run("traffic", seedTraffic)
-	t.Run("overlaps", seedOverlaps)
+	t.Run("pods", testDesignPods)
+	t.Run("traffic", testDesignTraffic)
+	t.Run("overlaps", testDesignOverlaps)
 }
 
 func backendJSON(namespace, name string) string {
 	return fmt.Sprintf(`{"virtualService":{"virtualServiceRef":{"namespace":%q,"name":%q}}}`, namespace, name)
 }
 
-// seedNames: names may be stated; left out, they are those that the document says.
-func seedNames(t *testing.T, all []string) {
+// testDesignNames checks explicit names and the documented default names.
+func testDesignNames(t *testing.T, all []string) {
 	for _, sample := range []int{sampleServiceNamed, sampleNodeNamed, sampleRouter} {
 		want := specField(t, all[sample], "awsName")
 		unnamed := strings.ReplaceAll(all[sample], "  awsName: "+want+"\n", "  {}\n")
@@ -120,7 +121,7 @@ func seedNames(t *testing.T, all []string) {
 		}
 		unnamed = strings.TrimSuffix(unnamed, "  awsName: "+want)
 		for _, manifest := range []string{all[sample], unnamed} {
-			kept := asWritten(t, manifest)
+			kept := storedObject(t, manifest)
 			if got := specField(t, kept, "awsName"); got != want {
 				t.Errorf("awsName %q, want %q, of\n%s", got, want, manifest)
 			}
@@ -132,12 +133,12 @@ func seedNames(t *testing.T, all []string) {
 	stranger := strings.ReplaceAll(all[sampleNodeNamed], "namespace: my-app-ns", "namespace: default")
 	_, err := kubectlInput(t.Context(), stranger, "create", "--dry-run=server", "-f", "-")
 	if err == nil || !strings.Contains(err.Error(), "failed to find matching mesh for namespace: default") {
-		t.Errorf("a namespace that no mesh selects: %v", err)
+		t.Errorf("namespace that no mesh selects: %v", err)
 	}
 }
 
-// seedPods: each of the five pods has a sidecar that is the VirtualNode which selects it.
-func seedPods(t *testing.T) {
+// testDesignPods checks that each of the five pods has a sidecar for the VirtualNode that selects it.
+func testDesignPods(t *testing.T) {
 	pods, err := lab.kube.CoreV1().Pods("my-app-ns").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "app=my-app-node"})
 	if err != nil || len(pods.Items) != 5 {
@@ -153,14 +154,14 @@ func seedPods(t *testing.T) {
 			}
 		}
 		if want := []string{"mesh/global/virtualNode/my-app-node_my-app-ns"}; !slices.Equal(nodes, want) {
-			t.Errorf("pod %s is %v, want %v", pod.Name, nodes, want)
+			t.Errorf("pod %s has node IDs %v, want %v", pod.Name, nodes, want)
 		}
 	}
 }
 
-// seedTraffic: a VirtualRouter sends /auth to node-v1 and nothing else anywhere; a VirtualNode provides all of its
-// service; references reach into other namespaces.
-func seedTraffic(t *testing.T) {
+// testDesignTraffic checks that a VirtualRouter sends only /auth to node-v1, that a VirtualNode provider gets all
+// requests of its service, and that references work across namespaces.
+func testDesignTraffic(t *testing.T) {
 	pod := strings.Fields(run(t, "-n", "my-app-ns", "get", "pods", "-l", "app=my-app-node", "-o",
 		"jsonpath={.items[*].metadata.name}"))[0]
 	for _, test := range []struct {
@@ -176,30 +177,32 @@ func seedTraffic(t *testing.T) {
 		{"http://my-app-svc.my-app-ns:9080/", 404, ""},
 		{"http://far.my-other-ns:9080/other", 200, "v1"},
 	} {
-		eventually(t, 15*time.Second, test.url, func() error {
-			raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("my-app-ns").Resource("pods").Name(pod+":80").
-				SubResource("proxy").Suffix("call").Param("url", test.url).DoRaw(t.Context())
-			if err != nil {
-				return err
-			}
-			var o outcome
-			err = json.Unmarshal(raw, &o)
-			return want(o, err, o.Status == test.status && o.Version == test.version,
-				fmt.Sprintf("%d %s", test.status, test.version))
+		t.Run(test.url, func(t *testing.T) {
+			eventually(t, 15*time.Second, test.url, func() error {
+				raw, err := lab.kube.CoreV1().RESTClient().Get().Namespace("my-app-ns").Resource("pods").Name(pod+":80").
+					SubResource("proxy").Suffix("call").Param("url", test.url).DoRaw(t.Context())
+				if err != nil {
+					return err
+				}
+				var o outcome
+				err = json.Unmarshal(raw, &o)
+				return want(o, err, o.Status == test.status && o.Version == test.version,
+					fmt.Sprintf("%d %s", test.status, test.version))
+			})
 		})
 	}
 }
 
-// seedOverlaps: selectors must not overlap, and the objects say where they do.
-func seedOverlaps(t *testing.T) {
+// testDesignOverlaps checks that overlapping selectors are reported on the objects.
+func testDesignOverlaps(t *testing.T) {
 	apply(t, `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: Mesh
 metadata: {name: global-too}
 spec: {namespaceSelector: {matchLabels: {mesh: my-mesh}}}
 `)
-	eventually(t, 10*time.Second, "the younger mesh says that it overlaps", func() error {
-		return says(t, "meshes", "", "global-too", "False", "MultipleMeshes")
+	eventually(t, 10*time.Second, "the younger mesh reports the overlap", func() error {
+		return hasCondition(t, "meshes", "", "global-too", "False", "MultipleMeshes")
 	})
 	const node = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -211,7 +214,7 @@ spec: {podSelector: {matchLabels: {app: my-app-node}}}
 	if err == nil ||
 		!strings.Contains(err.Error(),
 			"found multiple matching meshes for namespace: my-app-ns, expecting 1 but found 2: global,global-too") {
-		t.Errorf("a VirtualNode between two meshes: %v", err)
+		t.Errorf("VirtualNode selected by two meshes: %v", err)
 	}
 	run(t, "delete", "mesh.appmesh.k8s.aws", "global-too")
 	eventually(t, 10*time.Second, "one mesh is left", func() error {
@@ -219,11 +222,11 @@ spec: {podSelector: {matchLabels: {app: my-app-node}}}
 		return err
 	})
 	apply(t, node)
-	eventually(t, 10*time.Second, "the younger VirtualNode says that it overlaps", func() error {
-		return says(t, "virtualnodes", "my-app-ns", "my-app-node-too", "False", "SelectorConflict")
+	eventually(t, 10*time.Second, "the younger VirtualNode reports the overlap", func() error {
+		return hasCondition(t, "virtualnodes", "my-app-ns", "my-app-node-too", "False", "SelectorConflict")
 	})
 	pod := fmt.Sprintf(podManifest, "my-app-ns", "torn", "my-app-node", "")
-	eventually(t, 10*time.Second, "a pod that both select is refused", func() error {
+	eventually(t, 10*time.Second, "a pod selected by both is rejected", func() error {
 		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-f", "-")
 		if err == nil ||
 			!strings.Contains(err.Error(),
