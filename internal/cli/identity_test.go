@@ -9,7 +9,6 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// Columns are aligned, and each phase is told in words.
 func TestIdentityStatusOutput(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	until := now.Add(30 * time.Hour)

@@ -30,7 +30,7 @@ func TestPhrases(t *testing.T) {
 	}
 }
 
-// A part of a match holds on its own whenever the whole holds.
+// A request that matches also meets each condition of the match.
 func TestConditionsSplitMatch(t *testing.T) {
 	m := model.Match{
 		Path: model.StringMatch{Kind: model.Exact, Value: "/a"}, Method: "GET",
@@ -39,10 +39,10 @@ func TestConditionsSplitMatch(t *testing.T) {
 	r := model.Request{Path: "/a?q=1", Method: "GET"}
 	for _, c := range Conditions(m) {
 		if !c.Match.Matches(r) {
-			t.Errorf("%s does not hold", c.Text)
+			t.Errorf("condition %s is not met", c.Text)
 		}
 	}
 	if r.Method = "PUT"; Conditions(m)[1].Match.Matches(r) || !Conditions(m)[0].Match.Matches(r) {
-		t.Error("the method alone decides about the method")
+		t.Error("the method must affect only the method condition")
 	}
 }
