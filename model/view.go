@@ -141,7 +141,7 @@ func (b *viewBuilder) addService(backend Backend) {
 			b.ports[p.Port] = out
 		}
 		if out.has(binding) {
-			continue // several routes of a gateway lead to it
+			continue // another route of the gateway has added it
 		}
 		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(

@@ -44,8 +44,10 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
 		"none: the CA is not managed by Anymesh":                                                              {Phase: identity.Steady},
 		"Cooling":                                                                                             {Phase: "Cooling", Managed: true},
 	} {
-		if got := describePhase(st, now); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		t.Run(string(st.Phase), func(t *testing.T) {
+			if got := describePhase(st, now); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }

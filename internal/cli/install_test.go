@@ -92,9 +92,11 @@ func TestValuePrecedence(t *testing.T) {
 		{"--set wins over files", []string{"--set", "replicas=7", "-f", six}, 7},
 		{"the last --set wins", []string{"--set", "replicas=7", "--set", "replicas=8"}, 8},
 	} {
-		if got := replicas(t, dryRun(t, c.arguments...)); got != c.want {
-			t.Errorf("%s: %d replicas, want %d", c.text, got, c.want)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			if got := replicas(t, dryRun(t, c.arguments...)); got != c.want {
+				t.Errorf("got %d replicas, want %d", got, c.want)
+			}
+		})
 	}
 	f := installFlags{values: []string{five, six}, sets: []string{"osm.sidecarImage=x"}}
 	o, err := f.options()

@@ -43,14 +43,16 @@ func TestExitCodes(t *testing.T) {
 		{"controller --status-writes-per-second 201", 2, "must be between 1 and 200"},
 		{"controller --mesh-config /nowhere/mesh.json", 1, "/nowhere/mesh.json"},
 	} {
-		code, _, stderr := runCommand(t, strings.Fields(c.arguments)...)
-		if code != c.code || !strings.Contains(stderr, c.stderr) {
-			t.Errorf("anymesh %s: got exit code %d and error %q, want %d and %q", c.arguments, code, stderr, c.code,
-				c.stderr)
-		}
-		if code == 0 && stderr != "" || code != 0 && !strings.HasPrefix(stderr, "anymesh: ") {
-			t.Errorf("anymesh %s: got exit code %d and error %q", c.arguments, code, stderr)
-		}
+		t.Run(c.arguments, func(t *testing.T) {
+			code, _, stderr := runCommand(t, strings.Fields(c.arguments)...)
+			if code != c.code || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("got exit code %d and error %q, want %d and %q", code, stderr, c.code,
+					c.stderr)
+			}
+			if code == 0 && stderr != "" || code != 0 && !strings.HasPrefix(stderr, "anymesh: ") {
+				t.Errorf("got exit code %d and error %q", code, stderr)
+			}
+		})
 	}
 }
 

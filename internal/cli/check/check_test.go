@@ -85,9 +85,11 @@ func TestMinVersion(t *testing.T) {
 	for version, supported := range map[string]bool{
 		"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false,
 	} {
-		if err := minVersion(version); (err == nil) != supported {
-			t.Errorf("%s: got error %v, want supported = %v", version, err, supported)
-		}
+		t.Run(version, func(t *testing.T) {
+			if err := minVersion(version); (err == nil) != supported {
+				t.Errorf("got error %v, want supported = %v", err, supported)
+			}
+		})
 	}
 }
 
@@ -97,7 +99,7 @@ func TestCRDFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := all[0]
-	for text, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+	for fault, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"":                   func(*apiextensionsv1.CustomResourceDefinition) {},
 		"is not established": func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil },
 		"does not serve":     func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false },
@@ -105,14 +107,16 @@ func TestCRDFault(t *testing.T) {
 			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		},
 	} {
-		have := want.DeepCopy()
-		have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-		}
-		change(have)
-		if got := definitionFault(want, have); text == "" && got != "" || !strings.Contains(got, text) {
-			t.Errorf("got %q, want %q", got, text)
-		}
+		t.Run(fault, func(t *testing.T) {
+			have := want.DeepCopy()
+			have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+			}
+			change(have)
+			if got := definitionFault(want, have); fault == "" && got != "" || !strings.Contains(got, fault) {
+				t.Errorf("got %q, want %q", got, fault)
+			}
+		})
 	}
 	if got := definitionFault(want, nil); !strings.HasSuffix(got, "is missing") {
 		t.Errorf("got %q", got)

@@ -52,25 +52,27 @@ func TestGraphOutput(t *testing.T) {
 			"svg":  func(w io.Writer) error { return SVG(w, meshes) },
 			"json": func(w io.Writer) error { return terminal.JSON(w, meshes) },
 		} {
-			file := filepath.Join("testdata", name+"."+extension)
-			var got bytes.Buffer
-			if err := draw(&got); err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+			t.Run(name+"."+extension, func(t *testing.T) {
+				file := filepath.Join("testdata", name+"."+extension)
+				var got bytes.Buffer
+				if err := draw(&got); err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s differs; if the change is correct, run go test ./internal/cli/graph -update\ngot\n%s",
-					file,
-					got.String())
-			}
+				if *update {
+					if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Bytes(), want) {
+					t.Errorf("%s differs; if the change is correct, run go test ./internal/cli/graph -update\ngot\n%s",
+						file,
+						got.String())
+				}
+			})
 		}
 	}
 }

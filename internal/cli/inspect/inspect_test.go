@@ -22,9 +22,11 @@ func TestStateOf(t *testing.T) {
 		Unacked:  {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
 		Rejected: {SentVersion: "2", AckedVersion: "1", LastNack: nack},
 	} {
-		if got := StateOf(c); got != want {
-			t.Errorf("%+v: got %s, want %s", c, got, want)
-		}
+		t.Run(string(want), func(t *testing.T) {
+			if got := StateOf(c); got != want {
+				t.Errorf("%+v: got %s, want %s", c, got, want)
+			}
+		})
 	}
 }
 

@@ -145,24 +145,26 @@ func TestWaitReadyReportsReason(t *testing.T) {
 		{"caBundle set", "", webhooks("QQ==", "QQ==")},
 		{"caBundle of one webhook missing", "MutatingWebhookConfiguration w is not ready: the control plane has not set caBundle yet", webhooks("QQ==", "")},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			kind := "Deployment"
-			if _, is := c.object.(*appsv1.Deployment); !is {
-				kind = "MutatingWebhookConfiguration"
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
-			if kind != "Deployment" {
-				wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
-			}
-			reported := 0
-			err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
-				[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { reported++ })
-			if c.fails == "" && (err != nil || reported != 1) || c.fails != "" &&
-				(err == nil || !strings.Contains(err.Error(), c.fails) || reported != 0) {
-				t.Errorf("%d objects reported, error %v", reported, err)
-			}
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kind := "Deployment"
+				if _, is := c.object.(*appsv1.Deployment); !is {
+					kind = "MutatingWebhookConfiguration"
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
+				if kind != "Deployment" {
+					wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
+				}
+				reported := 0
+				err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
+					[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { reported++ })
+				if c.fails == "" && (err != nil || reported != 1) || c.fails != "" &&
+					(err == nil || !strings.Contains(err.Error(), c.fails) || reported != 0) {
+					t.Errorf("%d objects reported, error %v", reported, err)
+				}
+			})
 		})
 	}
 }

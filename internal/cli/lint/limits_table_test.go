@@ -9,8 +9,8 @@ func tableCases() []limitCase {
 		gwHTTP                       = "httpRoute."
 	)
 
-	of := func(kind, path string) func(refused, accepted []any) limitCase {
-		return func(refused, accepted []any) limitCase { return limitCase{kind, "spec." + path, refused, accepted} }
+	of := func(kind, path string) func(invalid, valid []any) limitCase {
+		return func(invalid, valid []any) limitCase { return limitCase{kind, "spec." + path, invalid, valid} }
 	}
 	some := map[string]any{}
 	protocols := func() ([]any, []any) { return enum("grpc", "http", "http2", "tcp") }

@@ -46,30 +46,30 @@ func list(v ...any) []any { return v }
 
 // intRange returns values for an integer from low to high: the first values outside of the range, and its limits. A
 // negative high means no upper limit.
-func intRange(low, high int) (refused, accepted []any) {
-	refused, accepted = list(low-1), list(low)
+func intRange(low, high int) (invalid, valid []any) {
+	invalid, valid = list(low-1), list(low)
 	if high >= 0 {
-		refused, accepted = append(refused, high+1), append(accepted, high)
+		invalid, valid = append(invalid, high+1), append(valid, high)
 	}
-	return refused, accepted
+	return invalid, valid
 }
 
-func lengthRange(low, high int) (refused, accepted []any) {
+func lengthRange(low, high int) (invalid, valid []any) {
 	if low > 0 {
-		refused = append(refused, stringOfLength(low-1))
+		invalid = append(invalid, stringOfLength(low-1))
 	}
-	return append(refused, stringOfLength(high+1)), list(stringOfLength(low), stringOfLength(high))
+	return append(invalid, stringOfLength(high+1)), list(stringOfLength(low), stringOfLength(high))
 }
 
-func itemRange(low, high int, item string) (refused, accepted []any) {
-	refused, accepted = list(repeat(low-1, item)), list(repeat(low, item))
+func itemRange(low, high int, item string) (invalid, valid []any) {
+	invalid, valid = list(repeat(low-1, item)), list(repeat(low, item))
 	if high >= 0 {
-		refused, accepted = append(refused, repeat(high+1, item)), append(accepted, repeat(high, item))
+		invalid, valid = append(invalid, repeat(high+1, item)), append(valid, repeat(high, item))
 	}
-	return refused, accepted
+	return invalid, valid
 }
 
-func enum(values ...any) (refused, accepted []any) { return list("other", ""), values }
+func enum(values ...any) (invalid, valid []any) { return list("other", ""), values }
 
 // The App Mesh schemas accept the limits of each field and reject values outside of them. They reject unknown fields.
 func TestSchemaLimits(t *testing.T) {
@@ -77,13 +77,13 @@ func TestSchemaLimits(t *testing.T) {
 	type trial struct {
 		row     limitCase
 		value   any
-		refused bool
+		invalid bool
 	}
 	trials := map[string]trial{}
 	var documents strings.Builder
-	add := func(row limitCase, value any, refused bool) {
+	add := func(row limitCase, value any, invalid bool) {
 		name := "x" + strconv.Itoa(len(trials))
-		trials[name] = trial{row, value, refused}
+		trials[name] = trial{row, value, invalid}
 		o := setField(t, clone(t, bases[row.kind]), row.path, value)
 		maps.Copy(o, map[string]any{
 			"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind,
@@ -122,14 +122,15 @@ func TestSchemaLimits(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
 		c, got := trials[name], findings[name]
-		field := fmt.Sprintf("%s %s = %.60v", c.row.kind, c.row.path, c.value)
-		_, named := got[c.row.path]
-		switch {
-		case c.refused && (!named || len(got) != 1):
-			t.Errorf("%s: got findings %v, want one about this field", field, got)
-		case !c.refused && len(got) > 0:
-			t.Errorf("%s: got findings %v, want none", field, got)
-		}
+		t.Run(fmt.Sprintf("%s_%s=%.60v", c.row.kind, c.row.path, c.value), func(t *testing.T) {
+			_, named := got[c.row.path]
+			switch {
+			case c.invalid && (!named || len(got) != 1):
+				t.Errorf("got findings %v, want one about this field", got)
+			case !c.invalid && len(got) > 0:
+				t.Errorf("got findings %v, want none", got)
+			}
+		})
 	}
 }
 

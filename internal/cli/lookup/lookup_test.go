@@ -49,18 +49,22 @@ func TestFindWorkloadByNames(t *testing.T) {
 		"a_one": "a_one", "m/a_two": "a_two", "mesh/m/virtualNode/a_two": "a_two", "two/a": "a_two", "b": "b_one", "a": "a_one",
 		"pod/a-pod": "a_one", "pod/two/a-pod": "a_two",
 	} {
-		if w, err := FindWorkload(s, name, "one"); err != nil || w.Name != want {
-			t.Errorf("%s: got %s (error %v), want %s", name, w.Name, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if w, err := FindWorkload(s, name, "one"); err != nil || w.Name != want {
+				t.Errorf("got %s (error %v), want %s", w.Name, err, want)
+			}
+		})
 	}
 	for name, text := range map[string]string{
 		"a":           `"a" is ambiguous; use one of one/a, two/a`,
 		"c":           "workloads are one/a, two/a, one/b",
 		"pod/missing": "pod three/missing not found",
 	} {
-		if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: got %v, want %q", name, err, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("got %v, want %q", err, text)
+			}
+		})
 	}
 }
 
@@ -82,9 +86,11 @@ func TestFindServiceAndMesh(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one",
 	} {
-		if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
-			t.Errorf("%s: got %s (error %v), want %s", name, v.Name, err, want)
-		}
+		t.Run(name, func(t *testing.T) {
+			if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
+				t.Errorf("got %s (error %v), want %s", v.Name, err, want)
+			}
+		})
 	}
 	if _, err := FindService(s, "a", "three"); err == nil || !strings.Contains(err.Error(), "is ambiguous") {
 		t.Errorf("got %v", err)

@@ -87,9 +87,11 @@ spec:
 		"": 4, "spec.listeners[1].portMapping.port": 12, "spec.listeners[0].portMapping": 9, "spec.listeners[1].timeout.http": 11, "spec.listeners[7]": 8,
 		"spec.awsName": 7, "status": 4,
 	} {
-		if got := documents[0].LineOf(path); got != want {
-			t.Errorf("%q: got line %d, want %d", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if got := documents[0].LineOf(path); got != want {
+				t.Errorf("got line %d, want %d", got, want)
+			}
+		})
 	}
 	if got := documents[1].LineOf("metadata.name"); got != 14 {
 		t.Errorf("object in a List: got line %d, want 14", got)
@@ -139,23 +141,26 @@ func TestMissingNamespaces(t *testing.T) {
 		`{matchLabels: {kubernetes.io/metadata.name: there}}`:                                                                     false,
 		`null`: false,
 	} {
-		set, _ := decode(t, `
+		t.Run(selector, func(t *testing.T) {
+			set, _ := decode(t, `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: `+selector+`}}
 ---
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: front}}
 `)
-		set.Complete(dialect.All())
-		mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
-		if got := len(set.Assumptions) == 1; got != assumed {
-			t.Errorf("%s: got assumptions %v", selector, set.Assumptions)
-		}
-		selector, err := metav1.LabelSelectorAsSelector(mesh.Spec.NamespaceSelector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if matches := selector.Matches(labels.Set(namespace.Labels)); matches != assumed || namespace.Name != "here" {
-			t.Errorf("%s: got namespace %+v", selector, namespace.ObjectMeta)
-		}
+			set.Complete(dialect.All())
+			mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
+			if got := len(set.Assumptions) == 1; got != assumed {
+				t.Errorf("got assumptions %v", set.Assumptions)
+			}
+			selector, err := metav1.LabelSelectorAsSelector(mesh.Spec.NamespaceSelector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matches := selector.Matches(labels.Set(namespace.Labels)); matches != assumed ||
+				namespace.Name != "here" {
+				t.Errorf("got namespace %+v", namespace.ObjectMeta)
+			}
+		})
 	}
 	set, _ := decode(t, `{apiVersion: v1, kind: Namespace, metadata: {name: x}}`)
 	set.Complete(dialect.All())

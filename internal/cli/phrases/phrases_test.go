@@ -24,9 +24,11 @@ func TestPhrases(t *testing.T) {
 		{Share(0, 0), "-"},
 		{Outcome(model.NotFound, model.GRPC), "the sidecar responds with gRPC status UNIMPLEMENTED"},
 	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("got %q, want %q", c.got, c.want)
+			}
+		})
 	}
 }
 
