@@ -10,13 +10,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The debug server accepts requests only on and for the loopback address.
+// The debug server accepts only loopback listen addresses and Host headers.
 func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:9091": true, "[::1]:9091": true, ":9091": false, "0.0.0.0:9091": false, "10.0.0.1:9091": false, "localhost:9091": false, "nonsense": false,
 	} {
 		if err := checkLoopback(address); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
+			t.Errorf("%s: got error %v", address, err)
 		}
 	}
 	h := loopbackHostOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
@@ -27,14 +27,14 @@ func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 		r.Host = host
 		w := httptest.NewRecorder()
 		if h.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("host %q: %d", host, w.Code)
+			t.Errorf("host %q: got status %d, want %d", host, w.Code, want)
 		}
 	}
 }
 
 func TestDebugViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp := newPlane()
+		cp := newTestControlPlane()
 		cp.addPod("front", "uid-1")
 		cp.start(t)
 		get := func(query string) (int, string) {
@@ -46,10 +46,10 @@ func TestDebugViews(t *testing.T) {
 		var shown struct{ View model.View }
 		if err := json.Unmarshal([]byte(text), &shown); err != nil || code != http.StatusOK ||
 			shown.View.Workload.Name != "front_a" {
-			t.Errorf("%d %v: %s", code, err, text)
+			t.Errorf("got status %d, error %v: %s", code, err, text)
 		}
-		if code, _ := get("mesh=m&workload=nobody"); code != http.StatusNotFound {
-			t.Errorf("a workload that is not there: %d", code)
+		if code, _ := get("mesh=m&workload=missing"); code != http.StatusNotFound {
+			t.Errorf("workload that does not exist: got status %d", code)
 		}
 	})
 }

@@ -14,7 +14,7 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
 		view, ok := catalog.View(key)
 		if !ok {
-			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
 		resources, _ := sidecar.Configuration(Driver{}, view, catalog.ResolvedDestination)
