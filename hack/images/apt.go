@@ -80,8 +80,8 @@ func (a apt) check() error {
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil || id != "debian" || codename != want {
 		return fmt.Errorf(
-			"the images take packages of Debian %s, and this machine runs %s %s: run this on Debian %s, or copy "+
-				"the files that hack/images/images.lock names into .cache/debs",
+			"the images take packages of Debian %s, but this machine runs %s %s: run this on Debian %s, or copy "+
+				"the files in hack/images/images.lock into .cache/debs",
 			want,
 			id,
 			codename,

@@ -98,11 +98,11 @@ func (f fetcher) download(missing []*fetched) error {
 	}
 	if len(gone) > 0 {
 		what := "Debian's archive no longer has versions that hack/images/images.lock pins: " +
-			strings.Join(gone, ", ") + ". Run `make images-lock`, look at the changes, and commit them"
+			strings.Join(gone, ", ") + ". Run `make images-lock`, check the changes, and commit them"
 		if f.locked {
 			return errors.New(what)
 		}
-		fmt.Fprintf(f.warn, "warning: %s. This build takes what the archive has.\n", what)
+		fmt.Fprintf(f.warn, "warning: %s. This build uses the versions of the archive.\n", what)
 	}
 	return f.source.download(f.folder, pinsOf(missing))
 }

@@ -67,7 +67,7 @@ func eventuallyTrue(t *testing.T, ok func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
-			t.Fatal("never")
+			t.Fatal("timeout")
 		}
 	}
 }
