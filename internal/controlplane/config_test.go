@@ -32,10 +32,12 @@ func TestLoadMeshConfig(t *testing.T) {
 		`{"sidecar": {"sidecarImage": "a"}`:     "EOF",
 		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`: "cannot unmarshal",
 	} {
-		err := load(text)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("got error %v, want %q", err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			err := load(text)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("got error %v, want %q", err, want)
+			}
+		})
 	}
 	if _, err := LoadMeshConfig(filepath.Join(t.TempDir(), "none")); err == nil {
 		t.Error("got no error for a file that does not exist")

@@ -15,20 +15,24 @@ func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:9091": true, "[::1]:9091": true, ":9091": false, "0.0.0.0:9091": false, "10.0.0.1:9091": false, "localhost:9091": false, "nonsense": false,
 	} {
-		if err := checkLoopback(address); (err == nil) != ok {
-			t.Errorf("%s: got error %v", address, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			if err := checkLoopback(address); (err == nil) != ok {
+				t.Errorf("got error %v", err)
+			}
+		})
 	}
 	h := loopbackHostOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{
 		"127.0.0.1:1": 200, "localhost:1": 200, "localhost": 200, "[::1]:1": 200, "evil.example": 403, "evil.example:9091": 403, "10.0.0.1": 403, "": 403,
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/debug/model", nil)
-		r.Host = host
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("host %q: got status %d, want %d", host, w.Code, want)
-		}
+		t.Run(host, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/debug/model", nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("host %q: got status %d, want %d", host, w.Code, want)
+			}
+		})
 	}
 }
 

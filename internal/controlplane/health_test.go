@@ -84,9 +84,11 @@ func TestDriverHealthProbes(t *testing.T) {
 		"TCP, closed port":  {&sidecar.HealthProbe{Port: closedPort, TCPSocket: true}, false},
 		"HTTP, closed port": {&sidecar.HealthProbe{Path: "/200", Port: closedPort, HTTP: true}, false},
 	} {
-		if err := probe(t.Context(), c.probe); (err == nil) != c.healthy {
-			t.Errorf("%s: got error %v", name, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := probe(t.Context(), c.probe); (err == nil) != c.healthy {
+				t.Errorf("got error %v", err)
+			}
+		})
 	}
 }
 
@@ -94,9 +96,11 @@ func TestClusterIsIPv6(t *testing.T) {
 	for host, want := range map[string]bool{
 		"https://10.0.0.1:443": false, "https://[fd00::1]:443": true, "https://kubernetes.default": false, "": false, "::": false,
 	} {
-		cp := &controlPlane{Config: Config{KubeConfig: &rest.Config{Host: host}}}
-		if got := cp.clusterIsIPv6(); got != want {
-			t.Errorf("API server %q: got IPv6 %v", host, got)
-		}
+		t.Run(host, func(t *testing.T) {
+			cp := &controlPlane{Config: Config{KubeConfig: &rest.Config{Host: host}}}
+			if got := cp.clusterIsIPv6(); got != want {
+				t.Errorf("API server %q: got IPv6 %v", host, got)
+			}
+		})
 	}
 }

@@ -81,13 +81,15 @@ func TestRejectionEndsWhenResourceChanges(t *testing.T) {
 		"backend removed":  strings.Replace(shop, ", backends: [{virtualService: {virtualServiceRef: {name: back}}}]", "", 1),
 		"resource changed": strings.Replace(shop, "back.example", "elsewhere.example", 1),
 	} {
-		f := newFixture(t)
-		f.applyYAML(t, shop)
-		f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
-		f.applyYAML(t, now)
-		if got := f.Findings(); len(got) != 0 {
-			t.Errorf("%s: got findings %s", name, texts(got))
-		}
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.applyYAML(t, shop)
+			f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+			f.applyYAML(t, now)
+			if got := f.Findings(); len(got) != 0 {
+				t.Errorf("got findings %s", texts(got))
+			}
+		})
 	}
 }
 

@@ -30,11 +30,13 @@ func TestChangesMesh(t *testing.T) {
 		{"label", func(o *api.VirtualNode) { o.Labels = map[string]string{"a": "c"} }, true},
 		{"annotation", func(o *api.VirtualNode) { o.Annotations = nil }, true},
 	} {
-		now := base.DeepCopy()
-		c.change(now)
-		if got := changesMesh(base, now); got != c.want {
-			t.Errorf("%s: got %v", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			now := base.DeepCopy()
+			c.change(now)
+			if got := changesMesh(base, now); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 
@@ -76,11 +78,13 @@ func TestPodChanged(t *testing.T) {
 		{"deletion timestamp", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
 		{"replaced pod", func(p *corev1.Pod) { p.UID = "v" }, true},
 	} {
-		now := base.DeepCopy()
-		c.change(now)
-		if got := changesMesh(base, now); got != c.want {
-			t.Errorf("%s: got %v", c.name, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			now := base.DeepCopy()
+			c.change(now)
+			if got := changesMesh(base, now); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 

@@ -21,9 +21,11 @@ func TestRegexTooLarge(t *testing.T) {
 		{strings.Repeat("[^/]{1000}", 25), true},
 		{"(", true},
 	} {
-		if have := regexTooLarge(c.expression); have != c.want {
-			t.Errorf("%.30s: got too large %v", c.expression, have)
-		}
+		t.Run(c.expression, func(t *testing.T) {
+			if have := regexTooLarge(c.expression); have != c.want {
+				t.Errorf("%.30s: got too large %v", c.expression, have)
+			}
+		})
 	}
 }
 
@@ -63,15 +65,17 @@ func TestInvalidRouteIsSkipped(t *testing.T) {
 		"inverted":      {Query: []model.FieldMatch{{Name: "a", Kind: model.Present, Invert: true}}},
 		"large":         {Headers: []model.FieldMatch{{Name: "a", Kind: model.Regex, Value: strings.Repeat(".{1000}", 20)}}},
 	} {
-		r := renderer{
-			view: &model.View{
-				Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
-			},
-		}
-		bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
-		have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
-		if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {
-			t.Errorf("%s: got routes %v, findings %v", name, have, r.findings)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := renderer{
+				view: &model.View{
+					Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
+				},
+			}
+			bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
+			have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
+			if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {
+				t.Errorf("got routes %v, findings %v", have, r.findings)
+			}
+		})
 	}
 }

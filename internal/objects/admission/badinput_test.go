@@ -106,10 +106,12 @@ func TestBodiesBelowLimitsPass(t *testing.T) {
 		"6 MB":                   `{"metadata": {"name": "x"}, "spec": {"new": "` + strings.Repeat("x", 6_000_000) + `"}}`,
 		"case-sensitive field":   `{"metadata": {"name": "x"}, "spec": {"Listeners": 7}}`, // unknown, as for the API server
 	} {
-		h, _ := guardedServer(t)
-		if allowed, code, text, uid := postReview(t, h, path, reviewOf("v1", object)); !allowed || uid != "7f" {
-			t.Errorf("%s: got code %d %s, uid %q", name, code, text, uid)
-		}
+		t.Run(name, func(t *testing.T) {
+			h, _ := guardedServer(t)
+			if allowed, code, text, uid := postReview(t, h, path, reviewOf("v1", object)); !allowed || uid != "7f" {
+				t.Errorf("got code %d %s, uid %q", code, text, uid)
+			}
+		})
 	}
 }
 

@@ -50,18 +50,20 @@ func TestDefaults(t *testing.T) {
 		{"BackendGroup", `{kind: BackendGroup, metadata: {name: x, namespace: a}, spec: {}}`,
 			`{kind: BackendGroup, metadata: {name: x, namespace: a}, spec: {` + ref + `}}`, false},
 	} {
-		response, raw := review(t, server(t, c.ipv6), "mutate", c.object, "")
-		if !response.Allowed {
-			t.Errorf("%s: denied: %s", c.name, message(response))
-			continue
-		}
-		if got := admitted(t, raw, response); !jsonpatch.Equal([]byte(got), asJSON(t, c.want)) {
-			t.Errorf("%s: got\n%s\nwant\n%s", c.name, got, asJSON(t, c.want))
-		}
-		again, raw := review(t, server(t, c.ipv6), "validate", admitted(t, raw, response), "")
-		if strings.Contains(message(again), "read-only") {
-			t.Errorf("%s: the object with defaults is denied: %s %s", c.name, message(again), raw)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			response, raw := review(t, server(t, c.ipv6), "mutate", c.object, "")
+			if !response.Allowed {
+				t.Errorf("denied: %s", message(response))
+				return
+			}
+			if got := admitted(t, raw, response); !jsonpatch.Equal([]byte(got), asJSON(t, c.want)) {
+				t.Errorf("got\n%s\nwant\n%s", got, asJSON(t, c.want))
+			}
+			again, raw := review(t, server(t, c.ipv6), "validate", admitted(t, raw, response), "")
+			if strings.Contains(message(again), "read-only") {
+				t.Errorf("the object with defaults is denied: %s %s", message(again), raw)
+			}
+		})
 	}
 }
 
@@ -92,15 +94,17 @@ func TestDenials(t *testing.T) {
 		{"wrong type in old object", "validate", `{kind: Mesh, metadata: {name: x}}`, `{kind: Mesh, metadata: {name: x}, spec: 7}`, "cannot be decoded"},
 		{"wrong type in mutated object", "mutate", `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {listeners: 7}}`, "", "cannot be decoded"},
 	} {
-		response, _ := review(t, server(t, false, terminating), c.verb, c.object, c.old)
-		if response.Allowed || !strings.Contains(message(response), c.want) {
-			t.Errorf("%s: got allowed %v, message %q, want %q", c.name, response.Allowed, message(response), c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			response, _ := review(t, server(t, false, terminating), c.verb, c.object, c.old)
+			if response.Allowed || !strings.Contains(message(response), c.want) {
+				t.Errorf("got allowed %v, message %q, want %q", response.Allowed, message(response), c.want)
+			}
+		})
 	}
 }
 
 func TestUnrelatedUpdatesPass(t *testing.T) {
-	for text, c := range map[string][2]string{
+	for name, c := range map[string][2]string{
 		"finalizers of an object that is invalid now": {
 			`{kind: VirtualNode, metadata: {name: x, namespace: a, finalizers: []}, spec: {awsName: x, listeners: [{portMapping: {port: 1, protocol: http}}]}}`,
 			`{kind: VirtualNode, metadata: {name: x, namespace: a, finalizers: [f]}, spec: {awsName: x, listeners: [{portMapping: {port: 1, protocol: http}}]}}`,
@@ -109,27 +113,31 @@ func TestUnrelatedUpdatesPass(t *testing.T) {
 			`{kind: Mesh, metadata: {name: x}, spec: {awsName: x, egressFilter: {type: ALLOW_ALL}}}`, `{kind: Mesh, metadata: {name: x}, spec: {awsName: x}}`,
 		},
 	} {
-		for _, verb := range []string{"mutate", "validate"} {
-			if response, _ := review(t, server(t, false), verb, c[0], c[1]); !response.Allowed {
-				t.Errorf("%s, %s: %s", text, verb, message(response))
+		t.Run(name, func(t *testing.T) {
+			for _, verb := range []string{"mutate", "validate"} {
+				if response, _ := review(t, server(t, false), verb, c[0], c[1]); !response.Allowed {
+					t.Errorf("%s: denied: %s", verb, message(response))
+				}
 			}
-		}
+		})
 	}
 }
 
 // Manifests that worked before may have fields that the API does not have. The API server drops them, so admission
 // allows them.
 func TestUnknownFieldsPass(t *testing.T) {
-	for text, object := range map[string]string{
+	for name, object := range map[string]string{
 		"TLS mode of a client policy": `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {backendDefaults: {clientPolicy: {tls: {mode: STRICT, validation: {trust: {file: {certificateChain: /ca}}}}}}}}`,
 		"prefix of a TCP route": `{kind: VirtualRouter, metadata: {name: x, namespace: a}, spec: {listeners: [{portMapping: {port: 80, protocol: tcp}}],
 			routes: [{name: r, tcpRoute: {match: {prefix: /}, action: {weightedTargets: [{virtualNodeRef: {name: node}, weight: 1}]}}}]}}`,
 	} {
-		for _, verb := range []string{"mutate", "validate"} {
-			if response, _ := review(t, server(t, false), verb, object, ""); !response.Allowed {
-				t.Errorf("%s, %s: %s", text, verb, message(response))
+		t.Run(name, func(t *testing.T) {
+			for _, verb := range []string{"mutate", "validate"} {
+				if response, _ := review(t, server(t, false), verb, object, ""); !response.Allowed {
+					t.Errorf("%s: denied: %s", verb, message(response))
+				}
 			}
-		}
+		})
 	}
 }
 
@@ -153,14 +161,16 @@ func TestMalformedReviews(t *testing.T) {
 		"a list":    `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "operation": "CREATE", "object": []}}`,
 		"too large": `{"request": {"object": {"new": "` + strings.Repeat("x", 10<<20) + `"}}}`,
 	} {
-		for _, verb := range []string{"mutate", "validate"} {
-			recorder := post(server(t, false), "/"+verb+"-appmesh-k8s-aws-v1beta2-virtualnode", []byte(body))
-			var review admissionv1.AdmissionReview
-			if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil ||
-				review.Response.Allowed || message(*review.Response) == "" {
-				t.Errorf("%s, %s: %v: %.300s", verb, name, err, recorder.Body)
+		t.Run(name, func(t *testing.T) {
+			for _, verb := range []string{"mutate", "validate"} {
+				recorder := post(server(t, false), "/"+verb+"-appmesh-k8s-aws-v1beta2-virtualnode", []byte(body))
+				var review admissionv1.AdmissionReview
+				if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil ||
+					review.Response.Allowed || message(*review.Response) == "" {
+					t.Errorf("%s: %v: %.300s", verb, err, recorder.Body)
+				}
 			}
-		}
+		})
 	}
 	if recorder := post(server(t, false), "/mutate-appmesh-k8s-aws-v1beta2-nothing",
 		nil); recorder.Code != http.StatusNotFound {

@@ -74,15 +74,17 @@ func TestDecide(t *testing.T) {
 		{"route", deletingRoute, []client.Object{gateway}, nil, ""},
 		{"other finalizers", node("n", live, true, foreign), nil, []string{foreign}, ""},
 	} {
-		x := newIndex([]Dialect{appmesh.Dialect{}})
-		for _, o := range append(c.others, c.object) {
-			x.set(o)
-		}
-		o, members := x.lookup(keyOf(c.object))
-		keep, waitReason := decide(appmesh.Dialect{}, o, members)
-		if !slices.Equal(keep, c.keep) || !strings.Contains(waitReason, c.waitReason) ||
-			(waitReason == "") != (c.waitReason == "") {
-			t.Errorf("%s: got finalizers %v, reason %q", c.name, keep, waitReason)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			x := newIndex([]Dialect{appmesh.Dialect{}})
+			for _, o := range append(c.others, c.object) {
+				x.set(o)
+			}
+			o, members := x.lookup(keyOf(c.object))
+			keep, waitReason := decide(appmesh.Dialect{}, o, members)
+			if !slices.Equal(keep, c.keep) || !strings.Contains(waitReason, c.waitReason) ||
+				(waitReason == "") != (c.waitReason == "") {
+				t.Errorf("got finalizers %v, reason %q", keep, waitReason)
+			}
+		})
 	}
 }
