@@ -145,7 +145,7 @@ func (b *viewBuilder) addService(backend Backend) {
 		}
 		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
-				"%s (%s) on port %d cannot be told from %s (%s), which %s; it is left out",
+				"%s (%s) on port %d conflicts with %s (%s), which %s; it is not served",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
 			continue
 		}
