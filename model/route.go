@@ -103,7 +103,7 @@ type MetadataSet struct {
 	Value any    `json:"value"`
 }
 
-// Retry retries failed attempts. Retries 0 means one attempt, whatever Conditions contains.
+// Retry retries failed attempts. Retries 0 means one attempt, regardless of Conditions.
 type Retry struct {
 	// Retries is the maximum number of retries.
 	Retries uint32 `json:"retries,omitempty"`
@@ -150,7 +150,7 @@ type Destination struct {
 type DiscoveryKind string
 
 const (
-	// DiscoverDNS resolves a name and connects to one of its addresses, chosen anew for each connection.
+	// DiscoverDNS resolves a name and connects to one of its addresses, chosen for each connection.
 	DiscoverDNS DiscoveryKind = "DNS"
 	// DiscoverDNSEndpoints resolves a name and takes each of its addresses as an endpoint to balance over.
 	DiscoverDNSEndpoints DiscoveryKind = "DNSEndpoints"

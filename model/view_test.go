@@ -45,7 +45,7 @@ func TestViewWithoutMesh(t *testing.T) {
 	if _, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: "front"}); ok {
 		t.Error("got a view without a mesh")
 	}
-	if _, _, ok := model.NewView(model.NewIndex(model.Merge(shop())), model.Key{Mesh: "m", Name: "nobody"}); ok {
+	if _, _, ok := model.NewView(model.NewIndex(model.Merge(shop())), model.Key{Mesh: "m", Name: "missing"}); ok {
 		t.Error("got a view of a workload that does not exist")
 	}
 }
