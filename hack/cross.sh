@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles for each platform: the whole module for Linux, the CLI for the others. Usage: cross.sh OS/ARCH...
-# Run it by "make cross", which sets the flags that all builds share; others compile everything again.
+# Use "make cross": it sets the flags of all builds. Other flags recompile everything.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CGO_ENABLED=0

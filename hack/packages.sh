@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the system packages that the sandbox needs and that are not there yet.
+# Installs the missing system packages that the sandbox requires.
 set -euo pipefail
 need=()
 command -v nft >/dev/null || need+=(nftables)

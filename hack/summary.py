@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reads the JSON events of `go test -json`: prints the output of what failed and the slowest tests, or with --counts one line of numbers."""
+"""Reads the JSON events of `go test -json`: prints the output of failed tests and the slowest tests, or with --counts one line of counts."""
 import collections
 import json
 import sys

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Runs the tests, and prints at the end what ran and how long it took. Usage: test.sh [unit|long]
-# Its callers set the flags of the compiler, as the Makefile does.
+# Runs the tests and prints a summary with durations. Usage: test.sh [unit|long]
+# The caller sets the compiler flags, as the Makefile does.
 set -uo pipefail
 cd "$(dirname "$0")/.."
 export PATH="$PWD/bin:$PATH" ANYMESH_BIN="$PWD/bin"
@@ -25,7 +25,7 @@ if [ "$what" != unit ]; then
   [ "$what" != long ] || export ANYMESH_TEST_LONG=1
   run "end to end" go test -count=1 -timeout 30m ./test/e2e/...
 fi
-printf '\nwhat ran, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
+printf '\ntest runs, in %d:%02d minutes\n' $((SECONDS / 60)) $((SECONDS % 60))
 printf '  %s\n' "${results[@]}"
 [ $failed -eq 0 ] && echo "all passed" || echo "FAILED"
 exit $failed

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Canonical sorts the lists whose order carries no meaning, in place, and returns the model. The order of routes,
-// of weighted destinations and of chains has a meaning and stays.
+// Canonical sorts the lists whose order has no meaning, in place, and returns the model. It keeps the order of
+// routes, weighted destinations and chains, which has a meaning.
 func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Meshes, func(a, b Mesh) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(m.Workloads, func(a, b Workload) int { return a.Key.Compare(b.Key) })
@@ -86,7 +86,7 @@ func (i Instance) compare(o Instance) int {
 		strings.Compare(i.UID, o.UID))
 }
 
-// Merge joins fragments into one canonical model. The model takes over the slices of the fragments.
+// Merge combines fragments into one canonical model. The model takes over the slices of the fragments.
 func Merge(fragments ...Model) *Model {
 	var m Model
 	for _, f := range fragments {

@@ -11,8 +11,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestMergeDoesNotDependOnOrder cuts a model into fragments at random, shuffles every list whose order carries no
-// meaning, and merges them again.
+// Fragments in random order, with lists in random order where it has no meaning, merge to the same model.
 func TestMergeDoesNotDependOnOrder(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	want := model.Merge(large())
@@ -29,7 +28,7 @@ func TestMergeDoesNotDependOnOrder(t *testing.T) {
 			scramble(random, &fragments[i])
 		}
 		if got := model.Merge(fragments...); !reflect.DeepEqual(got, want) {
-			t.Fatalf("another order, another model:\ngot  %+v\nwant %+v", got, want)
+			t.Fatalf("the result depends on the order:\ngot  %+v\nwant %+v", got, want)
 		}
 	}
 }
@@ -38,11 +37,11 @@ func TestCanonicalIsIdempotent(t *testing.T) {
 	once := model.Merge(large())
 	hash := model.Hash(once)
 	if model.Hash(once.Canonical()) != hash {
-		t.Error("a canonical model changed when it was made canonical")
+		t.Error("Canonical changed a canonical model")
 	}
 }
 
-// The order of routes and of the chains of an action decides what happens to traffic.
+// The order of routes and of the chains of an action affects traffic.
 func TestCanonicalKeepsSignificantOrder(t *testing.T) {
 	routes := []model.Route{
 		{Name: "z", Action: model.Action{ForwardChain: []string{"second", "first"}, ReverseChain: []string{"b", "a"},
@@ -51,17 +50,17 @@ func TestCanonicalKeepsSignificantOrder(t *testing.T) {
 	}
 	m := model.Model{Routers: []model.Router{{Routes: slices.Clone(routes)}}}
 	if got := m.Canonical().Routers[0].Routes; !reflect.DeepEqual(got, routes) {
-		t.Errorf("routes were reordered: %+v", got)
+		t.Errorf("the routes have another order: %+v", got)
 	}
 }
 
 func TestMergeOfNothing(t *testing.T) {
 	if got := model.Merge(); !reflect.DeepEqual(got, &model.Model{}) {
-		t.Errorf("nothing merged gives %+v", got)
+		t.Errorf("got %+v, want an empty model", got)
 	}
 }
 
-// large has several of everything, and names that differ in one part only.
+// large has several items of each kind, with names that differ in one part only.
 func large() model.Model {
 	var m model.Model
 	for _, mesh := range []string{"m", "n"} {
@@ -96,7 +95,7 @@ func large() model.Model {
 	return m
 }
 
-// lists gives the lists of a model.
+// lists returns the lists of a model.
 func lists(m *model.Model) []reflect.Value {
 	v := reflect.ValueOf(m).Elem()
 	var out []reflect.Value

@@ -97,7 +97,7 @@ var Codes = []CodeInfo{
 	},
 }
 
-// Severity gives the severity of a code; codes that are not in the table are errors.
+// Severity returns the severity of a code. Codes that are not in the table have severity Error.
 func (c Code) Severity() Severity {
 	for _, info := range Codes {
 		if info.Code == c {

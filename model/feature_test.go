@@ -25,16 +25,15 @@ func TestNeeds(t *testing.T) {
 		"route.rewrite", "route.timeout", "route.weights",
 	}
 	if got := featureNames(front.Needs()); !slices.Equal(got, want) {
-		t.Errorf("the front needs\n%v\nwant\n%v", got, want)
+		t.Errorf("got needs\n%v\nwant\n%v", got, want)
 	}
 }
 
-// TestEveryNeedIsAFeature lets a view ask for everything at once: what it then needs is the table of features, apart
-// from alternatives.
+// A view that uses everything needs all features of AllFeatures, except for alternatives, and no others.
 func TestEveryNeedIsAFeature(t *testing.T) {
 	known := model.AllFeatures()
 	if !slices.IsSorted(known) || len(slices.Compact(slices.Clone(known))) != len(known) {
-		t.Error("the table of features is not in order, or says something twice")
+		t.Error("AllFeatures is not sorted or has duplicates")
 	}
 	v := model.View{
 		Mesh: model.Mesh{Egress: model.EgressAllow},
@@ -64,7 +63,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	got := v.Needs()
 	for _, n := range got {
 		if !slices.Contains(known, n.Feature) {
-			t.Errorf("%s is needed, and no feature of the model", n.Feature)
+			t.Errorf("the need %s is not in AllFeatures", n.Feature)
 		}
 	}
 	for _, f := range known {
@@ -72,12 +71,12 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			strings.HasPrefix(string(f), "discovery.") ||
 			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
 		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {
-			t.Errorf("no view can need %s", f)
+			t.Errorf("the view does not need %s", f)
 		}
 	}
 }
 
-// The first field that asks for a feature is the one that is named.
+// The finding names the first field that requires the feature.
 func TestUnsupportedNamesTheField(t *testing.T) {
 	at := func(path string) model.Origin {
 		return model.Origin{Object: model.ObjectRef{Kind: "VirtualRouter", Namespace: "n", Name: "r"}, Path: path}
@@ -89,10 +88,10 @@ func TestUnsupportedNamesTheField(t *testing.T) {
 	findings := model.Unsupported("pipy", v.Needs(), supports)
 	if len(findings) != 1 || findings[0].Code != model.CodeNotSupported || findings[0].Path != "spec.routes[0]" ||
 		!strings.Contains(findings[0].Text, "pipy") || !strings.Contains(findings[0].Text, "route.match.method") {
-		t.Errorf("findings: %v", findings)
+		t.Errorf("got findings %v", findings)
 	}
 	supports["route.match.method"] = true
 	if findings := model.Unsupported("pipy", v.Needs(), supports); len(findings) != 0 {
-		t.Errorf("everything is supported, and still: %v", findings)
+		t.Errorf("all features are supported: got findings %v", findings)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Severity says how much a finding matters.
+// Severity is the severity of a finding.
 type Severity string
 
 const (
@@ -14,7 +14,7 @@ const (
 	Error Severity = "Error"
 	// Warning means that the object is served, but the mesh does not honor all of its fields.
 	Warning Severity = "Warning"
-	// Info is noteworthy and needs no action.
+	// Info means that no action is required.
 	Info Severity = "Info"
 )
 

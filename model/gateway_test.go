@@ -7,7 +7,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// gateway is the shop with a door: a gateway without backends, whose routes lead to services.
+// gateway returns the shop mesh with a gateway "door" that has no backends and routes to services.
 func gateway() model.Model {
 	m := shop()
 	route := func(name, prefix string, to model.ServiceTarget, rewrite *model.Rewrite) model.Route {
@@ -35,38 +35,40 @@ func gateway() model.Model {
 func TestGatewayFollowsServiceRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, c := range []struct {
-		text, host, path string
+		name, host, path string
 		outcome          model.Outcome
-		route, leavesAs  string
+		route, newPath   string
 	}{
-		{"the service's own route decides", "www.shop.example", "/cart/x", model.Forwarded, "all", "/x"},
-		{"after the gateway has rewritten", "www.shop.example", "/cart/old/y", model.Forwarded, "old", "/y"},
-		{"on the port that it names", "www.shop.example", "/calls/m", model.Forwarded, "calls", "/calls/m"},
-		{"a port that the service has not", "www.shop.example", "/nowhere", model.NotFound, "nowhere", "/nowhere"},
-		{"another host", "www.example", "/cart/x", model.NotFound, "", "/cart/x"},
-		{"no route", "www.shop.example", "/", model.NotFound, "", "/"},
+		{"route of the service", "www.shop.example", "/cart/x", model.Forwarded, "all", "/x"},
+		{"route of the service after rewrite", "www.shop.example", "/cart/old/y", model.Forwarded, "old", "/y"},
+		{"port of the target", "www.shop.example", "/calls/m", model.Forwarded, "calls", "/calls/m"},
+		{"unknown port", "www.shop.example", "/nowhere", model.NotFound, "nowhere", "/nowhere"},
+		{"unknown host", "www.example", "/cart/x", model.NotFound, "", "/cart/x"},
+		{"no matching route", "www.shop.example", "/", model.NotFound, "", "/"},
 	} {
-		d := door.DecideInbound(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
-		if d.Outcome != c.outcome || d.Route != c.route || d.Request.Path != c.leavesAs {
-			t.Errorf("%s: %s by route %q as %s\n%+v", c.text, d.Outcome, d.Route, d.Request.Path, d.Steps)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			d := door.DecideInbound(model.Request{Port: 8443, Protocol: model.HTTP, Host: c.host, Path: c.path})
+			if d.Outcome != c.outcome || d.Route != c.route || d.Request.Path != c.newPath {
+				t.Errorf("got %s by route %q with path %s\n%+v", d.Outcome, d.Route, d.Request.Path, d.Steps)
+			}
+		})
 	}
 }
 
-// A gateway has no application and no backends: all that it may reach comes from its routes.
+// A gateway has no backends: its view has the services of its routes.
 func TestGatewayViewHasServicesOfRoutes(t *testing.T) {
 	door := viewOf(t, gateway(), "door")
 	for _, name := range []string{"cart-v1", "cart-v2", "items-calls"} {
 		if _, ok := door.Destination(name); !ok {
-			t.Errorf("destination %s is missing from the view", name)
+			t.Errorf("destination %s is missing in the view", name)
 		}
 	}
 	if _, ok := door.Destination("db"); ok {
-		t.Error("the database is in the view of a gateway that has no route to it")
+		t.Error("the view has destination db without a route to it")
 	}
 }
 
-// Two routes to one service are two ways to it, not two services.
+// A service that is the target of several routes is in the view once.
 func TestSeveralRoutesToOneService(t *testing.T) {
 	m := gateway()
 	routes := &m.Routers[len(m.Routers)-1].Routes
@@ -79,7 +81,7 @@ func TestSeveralRoutesToOneService(t *testing.T) {
 		for _, b := range o.Bindings {
 			key := fmt.Sprint(b.Service, o.Port)
 			if seen[key] {
-				t.Errorf("service %s is on port %d twice", b.Service, o.Port)
+				t.Errorf("duplicate service %s on port %d", b.Service, o.Port)
 			}
 			seen[key] = true
 		}

@@ -13,18 +13,17 @@ import (
 func TestEqualContentHasEqualHash(t *testing.T) {
 	a, b := whole[model.View](t), whole[model.View](t)
 	if model.Hash(a) != model.Hash(b) {
-		t.Error("two views that were made alike have different hashes")
+		t.Error("equal views have different hashes")
 	}
 	if got := len(model.Hash(a)); got != 32 {
-		t.Errorf("a hash has %d hexadecimal digits, not 32", got)
+		t.Errorf("got %d hexadecimal digits, want 32", got)
 	}
 }
 
-// A hash is written into versions that other replicas compare with theirs, and replicas may be of one release and two
-// builds.
+// Replicas compare versions that contain hashes, and replicas may run different builds.
 func TestHashIsStable(t *testing.T) {
 	if got, want := model.Hash(model.Key{Mesh: "m", Name: "n"}), "24c21a707be46af18e2810a337c85314"; got != want {
-		t.Errorf("hash of a key: %s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
@@ -38,61 +37,64 @@ func TestHashIgnoresOrigins(t *testing.T) {
 		}
 	})
 	if moved < 20 {
-		t.Fatalf("only %d fields of origins were found", moved)
+		t.Fatalf("got %d fields of origins, want at least 20", moved)
 	}
 	if model.Hash(a) != model.Hash(b) {
-		t.Error("the hash changes with origins")
+		t.Error("the hash depends on origins")
 	}
 }
 
-// TestHashCoversEveryField changes each field of each type that views and models are made of, one at a time: a field
-// that somebody adds is part of the hash without further thought.
+// Changing any single field changes the hash, also for fields that are added later.
 func TestHashCoversEveryField(t *testing.T) {
 	view, all := whole[model.View](t), whole[model.Model](t)
 	for name, item := range map[string]reflect.Value{
 		"View": reflect.ValueOf(&view).Elem(), "Model": reflect.ValueOf(&all).Elem(),
 	} {
-		before, changed := model.Hash(item.Interface()), 0
-		eachLeaf(item, name, func(path string, v reflect.Value, inOrigin bool) {
-			if inOrigin {
-				return
+		t.Run(name, func(t *testing.T) {
+			before, changed := model.Hash(item.Interface()), 0
+			eachLeaf(item, name, func(path string, v reflect.Value, inOrigin bool) {
+				if inOrigin {
+					return
+				}
+				kept := reflect.New(v.Type()).Elem()
+				kept.Set(v)
+				change(t, path, v)
+				if model.Hash(item.Interface()) == before {
+					t.Errorf("the hash does not depend on %s", path)
+				}
+				v.Set(kept)
+				changed++
+			})
+			if changed < 50 {
+				t.Errorf("got %d fields, want at least 50", changed)
 			}
-			kept := reflect.New(v.Type()).Elem()
-			kept.Set(v)
-			change(t, path, v)
-			if model.Hash(item.Interface()) == before {
-				t.Errorf("%s changed, the hash did not", path)
+			if model.Hash(item.Interface()) != before {
+				t.Error("the hash differs after all fields are restored")
 			}
-			v.Set(kept)
-			changed++
 		})
-		if changed < 50 {
-			t.Errorf("%s: only %d fields were found", name, changed)
-		}
-		if model.Hash(item.Interface()) != before {
-			t.Errorf("%s: with every field as it was, the hash is another", name)
-		}
 	}
 }
 
-// Strings and lists next to each other must not run into one another.
+// Adjacent strings and lists have an unambiguous encoding.
 func TestHashSeparatesFields(t *testing.T) {
 	for name, pair := range map[string][2]any{
-		"strings":          {model.Key{Mesh: "ab", Name: "c"}, model.Key{Mesh: "a", Name: "bc"}},
-		"list and list":    {model.Action{ForwardChain: []string{"a"}}, model.Action{ReverseChain: []string{"a"}}},
-		"one item and two": {model.Service{Aliases: []string{"ab"}}, model.Service{Aliases: []string{"a", "b"}}},
-		"nil and empty":    {model.Rewrite{}, model.Rewrite{PathPrefix: new("")}},
-		"text and number":  {model.MetadataSet{Value: "1"}, model.MetadataSet{Value: 1.0}},
-		"truth and number": {model.MetadataSet{Value: true}, model.MetadataSet{Value: 1}},
-		"keys of a map":    {map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "d", "c": "b"}},
+		"strings":           {model.Key{Mesh: "ab", Name: "c"}, model.Key{Mesh: "a", Name: "bc"}},
+		"two lists":         {model.Action{ForwardChain: []string{"a"}}, model.Action{ReverseChain: []string{"a"}}},
+		"one and two items": {model.Service{Aliases: []string{"ab"}}, model.Service{Aliases: []string{"a", "b"}}},
+		"nil and empty":     {model.Rewrite{}, model.Rewrite{PathPrefix: new("")}},
+		"string and number": {model.MetadataSet{Value: "1"}, model.MetadataSet{Value: 1.0}},
+		"bool and number":   {model.MetadataSet{Value: true}, model.MetadataSet{Value: 1}},
+		"map keys":          {map[string]any{"a": "b", "c": "d"}, map[string]any{"a": "d", "c": "b"}},
 	} {
-		if model.Hash(pair[0]) == model.Hash(pair[1]) {
-			t.Errorf("%s: %v and %v have one hash", name, pair[0], pair[1])
-		}
+		t.Run(name, func(t *testing.T) {
+			if model.Hash(pair[0]) == model.Hash(pair[1]) {
+				t.Errorf("%v and %v have the same hash", pair[0], pair[1])
+			}
+		})
 	}
 }
 
-// whole makes a value with every field set: one element in each list, something behind each pointer.
+// whole returns a value with all fields set, one element in each list, and non-nil pointers.
 func whole[T any](t *testing.T) T {
 	t.Helper()
 	var v T
@@ -134,14 +136,14 @@ func fill(v reflect.Value, n *int, depth int) {
 		}
 	case reflect.Slice:
 		if v.Type().Elem() == reflect.TypeFor[model.Predicate]() && depth > 1 {
-			return // predicates hold predicates
+			return // predicates are recursive
 		}
 		v.Set(reflect.MakeSlice(v.Type(), 1, 1))
 		fill(v.Index(0), n, depth+1)
 	}
 }
 
-// eachLeaf visits every value without parts, and every list as a whole.
+// eachLeaf visits every scalar value and every list.
 func eachLeaf(v reflect.Value, path string, visit func(path string, v reflect.Value, inOrigin bool)) {
 	walk(v, path, false, visit)
 }
@@ -203,6 +205,6 @@ func change(t *testing.T, path string, v reflect.Value) {
 	case reflect.Pointer:
 		v.Set(reflect.Zero(v.Type()))
 	default:
-		t.Fatalf("%s: this test does not know how to change a %s", path, v.Type())
+		t.Fatalf("%s: cannot change a value of type %s", path, v.Type())
 	}
 }

@@ -101,7 +101,7 @@ func (v *View) Decide(r Request) Decision {
 			binding.Service)
 		return v.followBinding(d, *binding)
 	case requests:
-		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d is called %q", r.Port, r.Host),
+		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d has the host name %q", r.Port, r.Host),
 			v.Workload.Origin)
 	}
 	return v.applyEgress(d, Refused, fmt.Sprintf("no backend on port %d has address %s", r.Port, r.Address),
@@ -113,7 +113,7 @@ func (v *View) DecideInbound(r Request) Decision {
 	d := Decision{Request: r}
 	i := slices.IndexFunc(v.Inbound, func(in Inbound) bool { return in.Listener.Port == r.Port })
 	if i < 0 {
-		d.step(v.Workload.Origin, "port %d is no listener of the workload", r.Port)
+		d.step(v.Workload.Origin, "the workload has no listener on port %d", r.Port)
 		d.Outcome = ToApplication
 		return d
 	}
@@ -128,7 +128,7 @@ func (v *View) DecideInbound(r Request) Decision {
 	if in.Listener.Router != "" {
 		return v.route(d, in.Routes, in.Listener.Protocol)
 	}
-	d.step(in.Listener.Origin, "listener on port %d hands it to the application", r.Port)
+	d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
 	d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	return d
 }
@@ -142,7 +142,7 @@ func (v *View) authorized(d *Decision) bool {
 			return m.Matches(d.Request)
 		})
 		if named && matches {
-			d.step(a.Origin, "%s may call", d.Request.Source)
+			d.step(a.Origin, "the authorization policy allows %s", d.Request.Source)
 			return true
 		}
 	}
@@ -221,14 +221,14 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 // target destinations, so there are no loops.
 func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	if d.Service != "" {
-		d.step(v.Workload.Origin, "the routes of service %s cannot lead on to service %s", d.Service, s.Service)
+		d.step(v.Workload.Origin, "the routes of service %s cannot target service %s", d.Service, s.Service)
 		d.Outcome = NotFound
 		return d
 	}
 	for _, o := range v.Outbound {
 		for _, b := range o.Bindings {
 			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {
-				d.step(b.Origin, "it goes on to service %s on port %d", b.Service, o.Port)
+				d.step(b.Origin, "the routes of service %s on port %d apply", b.Service, o.Port)
 				d.Request.Port = o.Port
 				return v.followBinding(d, b)
 			}
@@ -248,7 +248,7 @@ func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin)
 	}
 	named := func(pattern string) bool { return hostMatches(pattern, d.Request.ServerName) }
 	if d.Request.Port == EgressNamesPort && slices.ContainsFunc(v.Mesh.EgressNames, named) {
-		d.step(v.Mesh.Origin, "the mesh lets TLS to %s pass", d.Request.ServerName)
+		d.step(v.Mesh.Origin, "the mesh allows TLS to %s", d.Request.ServerName)
 		d.Outcome = PassedThrough
 		return d
 	}

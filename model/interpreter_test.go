@@ -9,7 +9,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// shop is a mesh of a front that may reach two web services and a database, and of what these are.
+// shop is a mesh with the workload front, which has two web services and a database as backends.
 func shop() model.Model {
 	key := func(name string) model.Key { return model.Key{Mesh: "m", Name: name} }
 	to := func(name string, weight uint32) model.WeightedDestination {
@@ -68,7 +68,7 @@ func viewOf(t *testing.T, m model.Model, workload string) model.View {
 	t.Helper()
 	v, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: workload})
 	if !ok {
-		t.Fatalf("there is no view of %s", workload)
+		t.Fatalf("no view of %s", workload)
 	}
 	return v
 }
@@ -84,38 +84,40 @@ func targets(d model.Decision) string {
 func TestDecide(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	for _, c := range []struct {
-		text    string
+		name    string
 		request model.Request
 		outcome model.Outcome
 		route   string
 		targets string
 	}{
-		{"a service by its name", model.Request{Port: 80, Host: "items.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
-		{"with the port", model.Request{Port: 80, Host: "items.example:80", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
-		{"with another port", model.Request{Port: 80, Host: "items.example:81", Method: "GET", Path: "/"}, model.NotFound, "", ""},
-		{"names ignore case", model.Request{Port: 80, Host: "ITEMS.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
-		{"by an alias", model.Request{Port: 80, Host: "cart", Path: "/"}, model.Forwarded, "all", "cart-v1 cart-v2"},
-		{"weight 0 gets nothing", model.Request{Port: 80, Host: "cart.example", Path: "/x"}, model.Forwarded, "all", "cart-v1 cart-v2"},
-		{"the first route that matches", model.Request{Port: 80, Host: "cart.example", Path: "/old/x"}, model.Forwarded, "old", "cart-v1"},
-		{"a route whose destination is gone", model.Request{Port: 80, Host: "cart.example", Path: "/secret"}, model.NotFound, "secret", ""},
-		{"no route", model.Request{Port: 80, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, "", ""},
-		{"no such host", model.Request{Port: 80, Host: "other.example", Path: "/"}, model.NotFound, "", ""},
-		{"no such port", model.Request{Port: 81, Host: "cart.example", Path: "/"}, model.Refused, "", ""},
-		{"another port of a service", model.Request{Port: 90, Protocol: model.GRPC, Host: "items.example", Method: "POST", Path: "/pkg.Svc/M"}, model.Forwarded, "calls", "items-calls"},
-		{"a stream by its address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")}, model.Forwarded, "rows", "db"},
-		{"a stream to another address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.2")}, model.Refused, "", ""},
+		{"host name", model.Request{Port: 80, Host: "items.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"host name with port", model.Request{Port: 80, Host: "items.example:80", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"host name with another port", model.Request{Port: 80, Host: "items.example:81", Method: "GET", Path: "/"}, model.NotFound, "", ""},
+		{"host name in other case", model.Request{Port: 80, Host: "ITEMS.example", Method: "GET", Path: "/"}, model.Forwarded, "web", "items-web"},
+		{"alias", model.Request{Port: 80, Host: "cart", Path: "/"}, model.Forwarded, "all", "cart-v1 cart-v2"},
+		{"no target with weight 0", model.Request{Port: 80, Host: "cart.example", Path: "/x"}, model.Forwarded, "all", "cart-v1 cart-v2"},
+		{"first matching route", model.Request{Port: 80, Host: "cart.example", Path: "/old/x"}, model.Forwarded, "old", "cart-v1"},
+		{"route without destination", model.Request{Port: 80, Host: "cart.example", Path: "/secret"}, model.NotFound, "secret", ""},
+		{"no matching route", model.Request{Port: 80, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, "", ""},
+		{"unknown host", model.Request{Port: 80, Host: "other.example", Path: "/"}, model.NotFound, "", ""},
+		{"unknown port", model.Request{Port: 81, Host: "cart.example", Path: "/"}, model.Refused, "", ""},
+		{"second port of a service", model.Request{Port: 90, Protocol: model.GRPC, Host: "items.example", Method: "POST", Path: "/pkg.Svc/M"}, model.Forwarded, "calls", "items-calls"},
+		{"stream to a service address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")}, model.Forwarded, "rows", "db"},
+		{"stream to another address", model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.2")}, model.Refused, "", ""},
 	} {
-		if c.request.Protocol == "" {
-			c.request.Protocol = model.HTTP
-		}
-		d := front.Decide(c.request)
-		if d.Outcome != c.outcome || d.Route != c.route || targets(d) != c.targets {
-			t.Errorf("%s: %s by route %q to %q, want %s by %q to %q\n%+v", c.text, d.Outcome, d.Route, targets(d),
-				c.outcome, c.route, c.targets, d.Steps)
-		}
-		if len(d.Steps) == 0 {
-			t.Errorf("%s: the decision does not say how it came about", c.text)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			if c.request.Protocol == "" {
+				c.request.Protocol = model.HTTP
+			}
+			d := front.Decide(c.request)
+			if d.Outcome != c.outcome || d.Route != c.route || targets(d) != c.targets {
+				t.Errorf("got %s by route %q to %q, want %s by %q to %q\n%+v", d.Outcome, d.Route, targets(d),
+					c.outcome, c.route, c.targets, d.Steps)
+			}
+			if len(d.Steps) == 0 {
+				t.Error("the decision has no steps")
+			}
+		})
 	}
 }
 
@@ -123,44 +125,48 @@ func TestUndeclaredTraffic(t *testing.T) {
 	allow := shop()
 	allow.Meshes[0].Egress = model.EgressAllow
 	for _, c := range []struct {
-		text        string
+		name        string
 		request     model.Request
 		deny, allow model.Outcome
 	}{
-		{"a port that no backend has", model.Request{Port: 9, Protocol: model.TCP}, model.Refused, model.PassedThrough},
-		{"a host that no backend has", model.Request{Port: 80, Protocol: model.HTTP, Host: "x", Path: "/"}, model.NotFound, model.PassedThrough},
-		{"an address that no backend has", model.Request{Port: 5432, Protocol: model.TCP}, model.Refused, model.PassedThrough},
-		{"a declared host without a route is not undeclared", model.Request{Port: 80, Protocol: model.HTTP, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, model.NotFound},
-		{"a name that the mesh lets pass", model.Request{Port: 443, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.PassedThrough, model.PassedThrough},
-		{"that name in capitals", model.Request{Port: 443, Protocol: model.TCP, ServerName: "S3.AMAZONAWS.COM"}, model.PassedThrough, model.PassedThrough},
-		{"that name on another port", model.Request{Port: 444, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.Refused, model.PassedThrough},
-		{"a name that only ends alike", model.Request{Port: 443, Protocol: model.TCP, ServerName: "notamazonaws.com"}, model.Refused, model.PassedThrough},
+		{"undeclared port", model.Request{Port: 9, Protocol: model.TCP}, model.Refused, model.PassedThrough},
+		{"undeclared host", model.Request{Port: 80, Protocol: model.HTTP, Host: "x", Path: "/"}, model.NotFound, model.PassedThrough},
+		{"undeclared address", model.Request{Port: 5432, Protocol: model.TCP}, model.Refused, model.PassedThrough},
+		{"declared host without matching route", model.Request{Port: 80, Protocol: model.HTTP, Host: "items.example", Method: "PUT", Path: "/"}, model.NotFound, model.NotFound},
+		{"egress name", model.Request{Port: 443, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.PassedThrough, model.PassedThrough},
+		{"egress name in upper case", model.Request{Port: 443, Protocol: model.TCP, ServerName: "S3.AMAZONAWS.COM"}, model.PassedThrough, model.PassedThrough},
+		{"egress name on another port", model.Request{Port: 444, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.Refused, model.PassedThrough},
+		{"egress name without the dot", model.Request{Port: 443, Protocol: model.TCP, ServerName: "notamazonaws.com"}, model.Refused, model.PassedThrough},
 	} {
-		for egress, want := range map[*model.Model]model.Outcome{new(shop()): c.deny, &allow: c.allow} {
-			front := viewOf(t, *egress, "front")
-			if d := front.Decide(c.request); d.Outcome != want {
-				t.Errorf("%s, egress %s: %s, want %s", c.text, egress.Meshes[0].Egress, d.Outcome, want)
+		t.Run(c.name, func(t *testing.T) {
+			for egress, want := range map[*model.Model]model.Outcome{new(shop()): c.deny, &allow: c.allow} {
+				front := viewOf(t, *egress, "front")
+				if d := front.Decide(c.request); d.Outcome != want {
+					t.Errorf("egress %s: got %s, want %s", egress.Meshes[0].Egress, d.Outcome, want)
+				}
 			}
-		}
+		})
 	}
 }
 
 func TestRewrite(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	for path, want := range map[string][2]string{
-		"/old/a/b?q=/old/": {"v1.example", "/a/b?q=/old/"}, // the query is not touched
+		"/old/a/b?q=/old/": {"v1.example", "/a/b?q=/old/"}, // the query is unchanged
 		"/old/":            {"v1.example", "/"},
 		"/here?q":          {"cart.example", "/there?q"},
 		"/plain":           {"cart.example", "/plain"},
 	} {
-		d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: path})
-		if got := [2]string{d.Request.Host, d.Request.Path}; got != want {
-			t.Errorf("%s leaves as %v, want %v", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			d := front.Decide(model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: path})
+			if got := [2]string{d.Request.Host, d.Request.Path}; got != want {
+				t.Errorf("got %v, want %v", got, want)
+			}
+		})
 	}
 }
 
-// What is asked of one request must not be seen by the next.
+// A rewrite must not modify the metadata of the connection, which other requests use.
 func TestRewriteDoesNotModifyMetadata(t *testing.T) {
 	m := shop()
 	m.Routers[2].Routes[0].Action.Rewrite = &model.Rewrite{Metadata: []model.MetadataSet{
@@ -175,10 +181,10 @@ func TestRewriteDoesNotModifyMetadata(t *testing.T) {
 		"labels": map[string]any{"zone": "b", "app": "x"}, "new": map[string]any{"deep": 1.0}, "plain": map[string]any{"below": true},
 	}
 	if model.Hash(d.Request.Metadata) != model.Hash(want) {
-		t.Errorf("metadata leave as %v, want %v", d.Request.Metadata, want)
+		t.Errorf("got metadata %v, want %v", d.Request.Metadata, want)
 	}
 	if before["labels"].(map[string]any)["zone"] != "a" || before["plain"] != "text" || len(before) != 2 {
-		t.Errorf("the metadata of the connection itself changed: %v", before)
+		t.Errorf("Decide modified the metadata of the connection: %v", before)
 	}
 }
 
@@ -191,7 +197,7 @@ func TestDecisionHasRouteSettings(t *testing.T) {
 	d = front.Decide(model.Request{Port: 5432, Protocol: model.TCP, Address: netip.MustParseAddr("10.9.0.1")})
 	if !slices.Equal(d.ForwardChain, []string{"audit", "encrypt"}) ||
 		!slices.Equal(d.ReverseChain, []string{"decrypt"}) {
-		t.Errorf("there by %v, back by %v", d.ForwardChain, d.ReverseChain)
+		t.Errorf("got forward chain %v, reverse chain %v", d.ForwardChain, d.ReverseChain)
 	}
 }
 
@@ -205,26 +211,28 @@ func TestDecideInbound(t *testing.T) {
 		{Key: model.Key{Mesh: "m", Name: "other"}, Workload: "cart", Sources: []model.Identity{bob}},
 	}
 	for _, c := range []struct {
-		text    string
+		name    string
 		mesh    model.Model
 		request model.Request
 		want    model.Outcome
 	}{
-		{"without accesses, everybody", open, model.Request{Port: 8080, Source: bob}, model.ToApplication},
-		{"even nobody", open, model.Request{Port: 8080}, model.ToApplication},
-		{"a port without a listener is not the mesh's", closed, model.Request{Port: 1, Source: bob}, model.ToApplication},
-		{"who is named, for what is named", closed, model.Request{Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
-		{"who is named, for something else", closed, model.Request{Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
-		{"who is named for another port", closed, model.Request{Port: 8080, Source: bob, Method: "GET"}, model.Denied},
-		{"who has no certificate", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
+		{"no policies", open, model.Request{Port: 8080, Source: bob}, model.ToApplication},
+		{"no policies, no identity", open, model.Request{Port: 8080}, model.ToApplication},
+		{"port without listener", closed, model.Request{Port: 1, Source: bob}, model.ToApplication},
+		{"allowed identity and method", closed, model.Request{Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
+		{"allowed identity, other method", closed, model.Request{Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
+		{"identity allowed on another port", closed, model.Request{Port: 8080, Source: bob, Method: "GET"}, model.Denied},
+		{"no identity", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
 	} {
-		front := viewOf(t, c.mesh, "front")
-		if d := front.DecideInbound(c.request); d.Outcome != c.want {
-			t.Errorf("%s: %s, want %s", c.text, d.Outcome, c.want)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			front := viewOf(t, c.mesh, "front")
+			if d := front.DecideInbound(c.request); d.Outcome != c.want {
+				t.Errorf("got %s, want %s", d.Outcome, c.want)
+			}
+		})
 	}
 	front := viewOf(t, open, "front")
 	if d := front.DecideInbound(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
-		t.Errorf("the listener's timeouts do not reach the decision: %+v", d.Timeouts)
+		t.Errorf("the decision does not have the timeouts of the listener: %+v", d.Timeouts)
 	}
 }

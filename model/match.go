@@ -75,9 +75,9 @@ func (r Request) header(name string) (string, bool) {
 
 // scheme returns the scheme of the request. HTTP/1.1 requests carry it only in X-Forwarded-Proto.
 func (r Request) scheme() string {
-	said, _ := r.header("x-forwarded-proto")
-	if r.Protocol == HTTP && (strings.EqualFold(said, "http") || strings.EqualFold(said, "https")) {
-		return said
+	scheme, _ := r.header("x-forwarded-proto")
+	if r.Protocol == HTTP && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https")) {
+		return scheme
 	}
 	return r.Scheme
 }

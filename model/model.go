@@ -8,7 +8,7 @@ type Key struct {
 	Name string `json:"name"`
 }
 
-// String gives "mesh/name".
+// String returns "mesh/name".
 func (k Key) String() string { return k.Mesh + "/" + k.Name }
 
 // Model contains the meshes that the objects of all clusters describe. Call Canonical before comparing or hashing a
@@ -41,7 +41,7 @@ const (
 	AnyFamily AddressFamily = ""
 	// IPv4Only ignores IPv6 answers.
 	IPv4Only AddressFamily = "IPv4"
-	// IPv6Only ignores IPv4 answers and talks to the application over IPv6.
+	// IPv6Only ignores IPv4 answers and connects to the application over IPv6.
 	IPv6Only AddressFamily = "IPv6"
 )
 
@@ -100,7 +100,7 @@ type Listener struct {
 	Protocol Protocol `json:"protocol"`
 	// Socket is the file name of a unix listener, which has no port.
 	Socket string `json:"socket,omitempty"`
-	// Peer restricts a UDP listener to one remote address and port; the zero value accepts every peer.
+	// Peer restricts a UDP listener to one remote address and port; the zero value allows every peer.
 	Peer netip.AddrPort `json:"peer,omitzero"`
 	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port.
 	Router   string   `json:"router,omitempty"`
@@ -114,9 +114,9 @@ type Service struct {
 	Key
 	// Aliases are further host names with the same meaning.
 	Aliases []string `json:"aliases,omitempty"`
-	// Addresses are virtual addresses by which protocols without a host name find the service.
+	// Addresses are virtual addresses that identify the service for protocols without a host name.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// Router names the service's router. Without one, every request is answered with 404.
+	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`
 }
@@ -144,7 +144,7 @@ type Identity struct {
 	Account     string `json:"account"`
 }
 
-// String gives the SPIFFE id.
+// String returns the SPIFFE ID.
 func (i Identity) String() string {
 	return "spiffe://" + i.TrustDomain + "/ns/" + i.Namespace + "/sa/" + i.Account
 }
@@ -153,16 +153,16 @@ func (i Identity) String() string {
 type Endpoint struct {
 	// Workload is the workload that it is an instance of.
 	Workload Key `json:"workload"`
-	// Instance names it: the pod, with its namespace and unique id.
+	// Instance identifies the pod by name, namespace and UID.
 	Instance Instance `json:"instance"`
 	// Addresses, first the preferred one; at most one of each family.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
 	Identity  Identity     `json:"identity,omitzero"`
 	Ready     bool         `json:"ready"`
-	// Groups are the groups of endpoints that this one belongs to besides its workload, in canonical order. Dialects
-	// derive them from service registries and label selectors.
+	// Groups are the endpoint groups of this endpoint besides its workload, in canonical order. Dialects derive them
+	// from service registries and label selectors.
 	Groups []string `json:"groups,omitempty"`
-	// Weight is the share of this endpoint among its peers, from 1; 0 means 1.
+	// Weight is the relative weight of this endpoint, from 1; 0 means 1.
 	Weight   uint32   `json:"weight,omitempty"`
 	Locality Locality `json:"locality,omitzero"`
 }

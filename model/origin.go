@@ -2,8 +2,8 @@ package model
 
 import "strings"
 
-// ObjectRef names a user's object. Group is the API group, without the version: kinds of two groups may have one name.
-// Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
+// ObjectRef identifies a user's object. Group is the API group without version, because kinds of two groups may have
+// the same name. Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
 type ObjectRef struct {
 	Group     string `json:"group,omitempty"`
 	Kind      string `json:"kind"`
@@ -12,7 +12,7 @@ type ObjectRef struct {
 	Cluster   string `json:"cluster,omitempty"`
 }
 
-// String gives "Kind namespace/name", without the group and with "@cluster" behind it for objects of another cluster.
+// String returns "Kind namespace/name", with "@cluster" appended for objects of another cluster. It omits the group.
 func (r ObjectRef) String() string {
 	var b strings.Builder
 	b.WriteString(r.Kind)
@@ -36,15 +36,15 @@ func (r ObjectRef) Compare(o ObjectRef) int {
 		strings.Compare(r.Namespace, o.Namespace), strings.Compare(r.Name, o.Name), strings.Compare(r.Group, o.Group))
 }
 
-// Origin is the provenance of a model item: the object and the field that it came from.
-// It takes no part in content hashes: moving a route within its list changes nothing that a sidecar sees.
+// Origin is the object and the field that define a model item. Content hashes ignore it, because the position of a
+// route in an object does not affect sidecars.
 type Origin struct {
 	Object ObjectRef `json:"object,omitzero"`
 	// Path is a field path as the Kubernetes API server prints it: spec.routes[0].httpRoute.match.
 	Path string `json:"path,omitempty"`
 }
 
-// At gives the origin of a field of the same object.
+// At returns the origin of a field of the same object.
 func (o Origin) At(path string) Origin { return Origin{Object: o.Object, Path: path} }
 
 // Compare orders origins by object, then field.
@@ -52,7 +52,7 @@ func (o Origin) Compare(other Origin) int {
 	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))
 }
 
-// String gives the object and, behind it, the field.
+// String returns the object and the field.
 func (o Origin) String() string {
 	if o.Path == "" {
 		return o.Object.String()

@@ -77,7 +77,7 @@ func resolveDots(path string) string {
 			out = out[:len(out)-1]
 		}
 		if i == len(segments)-1 {
-			out = append(out, "") // "/a/." is a folder, "/a/"
+			out = append(out, "") // "/a/." becomes "/a/"
 		}
 	}
 	return "/" + strings.Join(out, "/")

@@ -7,7 +7,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// metadata is that of an HTTP connection, as l7mp's manual shows it.
+// metadata is the metadata of an HTTP connection in the l7mp manual.
 const metadata = `{
   "HTTP": {"method": "GET", "url": {"path": "/a/b?q=1", "port": 8080}, "headers": {"host": "example.com", "x": "Word"}},
   "list": ["a", {"k": 1}], "null": null, "yes": true, "empty": ""
@@ -23,18 +23,18 @@ func TestPredicates(t *testing.T) {
 		want      bool
 	}{
 		{`{"op": "test", "path": "/HTTP/method", "value": "GET"}`, true},
-		{`{"op": "test", "path": "HTTP/method/", "value": "GET"}`, true}, // slashes at the ends do not count
+		{`{"op": "test", "path": "HTTP/method/", "value": "GET"}`, true}, // leading and trailing slashes are ignored
 		{`{"op": "test", "path": "/HTTP/method", "value": "get"}`, false},
 		{`{"op": "test", "path": "/HTTP/method", "value": "get", "ignoreCase": true}`, true},
 		{`{"op": "test", "path": "/HTTP/url/port", "value": 8080}`, true},
-		{`{"op": "test", "path": "/HTTP/url/port", "value": "8080"}`, false}, // a string is no number
+		{`{"op": "test", "path": "/HTTP/url/port", "value": "8080"}`, false}, // a string is not a number
 		{`{"op": "test", "path": "/yes", "value": 1}`, false},
 		{`{"op": "in", "path": "/HTTP/url/port", "value": ["8080"]}`, false},
 		{`{"op": "test", "path": "/list", "value": ["a", {"k": 1}]}`, true}, // deep equality
 		{`{"op": "test", "path": "/list", "value": ["a", {"k": 2}]}`, false},
 		{`{"op": "test", "path": "/yes", "value": true}`, true},
 		{`{"op": "test", "path": "/none", "value": "x"}`, false},
-		{`{"op": "test", "path": "/HTTP/method/further", "value": "GET"}`, false}, // there is nothing below a string
+		{`{"op": "test", "path": "/HTTP/method/further", "value": "GET"}`, false}, // a string has no children
 
 		{`{"op": "defined", "path": "/HTTP/headers/host"}`, true},
 		{`{"op": "defined", "path": "/null"}`, true}, // null is a value
@@ -44,7 +44,7 @@ func TestPredicates(t *testing.T) {
 
 		{`{"op": "contains", "path": "/HTTP/url/path", "value": "b?q"}`, true},
 		{`{"op": "contains", "path": "/HTTP/headers/x", "value": "OR", "ignoreCase": true}`, true},
-		{`{"op": "contains", "path": "/HTTP/url/port", "value": "80"}`, false}, // no string, no error
+		{`{"op": "contains", "path": "/HTTP/url/port", "value": "80"}`, false}, // not a string
 		{`{"op": "contains", "path": "/none", "value": "a"}`, false},
 		{`{"op": "starts", "path": "/HTTP/url/path", "value": "/a"}`, true},
 		{`{"op": "starts", "path": "/HTTP/url/path", "value": "a"}`, false},
@@ -73,24 +73,26 @@ func TestPredicates(t *testing.T) {
 		{`{"op": "or", "apply": [{"op": "defined", "path": "/none"}]}`, false},
 		{`{"op": "or"}`, true},
 		{`{"op": "not", "apply": [{"op": "defined", "path": "/none"}]}`, true},
-		{`{"op": "not", "apply": [{"op": "defined", "path": "/none"}, {"op": "defined", "path": "/yes"}]}`, false}, // none of them
+		{`{"op": "not", "apply": [{"op": "defined", "path": "/none"}, {"op": "defined", "path": "/yes"}]}`, false}, // no operand may be true
 
 		{`{"op": "sounds-like", "path": "/yes", "value": true}`, false},
 		{`{}`, false},
 	} {
-		var p model.Predicate
-		if err := json.Unmarshal([]byte(c.predicate), &p); err != nil {
-			t.Fatal(err)
-		}
-		if got := p.Matches(connection); got != c.want {
-			t.Errorf("%s: %v", c.predicate, got)
-		}
+		t.Run(c.predicate, func(t *testing.T) {
+			var p model.Predicate
+			if err := json.Unmarshal([]byte(c.predicate), &p); err != nil {
+				t.Fatal(err)
+			}
+			if got := p.Matches(connection); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 
 func TestPredicateWithoutMetadata(t *testing.T) {
 	if (model.Predicate{Op: "defined", Path: "/a"}).Matches(nil) ||
 		!(model.Predicate{Op: "undefined", Path: "/a"}).Matches(nil) {
-		t.Error("without metadata, something is defined")
+		t.Error("got true without metadata")
 	}
 }

@@ -28,10 +28,10 @@ func (p Protocol) Multiplexed() bool { return p == HTTP2 || p == GRPC }
 // Duration is a duration that is encoded as text ("15s") in JSON and YAML. Zero means "no limit".
 type Duration time.Duration
 
-// MarshalText gives the text of time.Duration.
+// MarshalText returns the format of time.Duration.
 func (d Duration) MarshalText() ([]byte, error) { return []byte(time.Duration(d).String()), nil }
 
-// UnmarshalText takes the text of time.Duration.
+// UnmarshalText parses the format of time.Duration.
 func (d *Duration) UnmarshalText(text []byte) error {
 	parsed, err := time.ParseDuration(string(text))
 	if err != nil {
@@ -41,10 +41,10 @@ func (d *Duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// Timeouts bound one hop. Dialects fill in their defaults, so that zero always means "no limit".
+// Timeouts limit one hop. Dialects set their defaults, so zero always means "no limit".
 type Timeouts struct {
-	// Request bounds a request from its first byte to the end of the response, retries included.
+	// Request limits the time from the first byte of a request to the end of the response, including retries.
 	Request Duration `json:"request,omitzero"`
-	// Idle bounds the time without activity on a stream or connection.
+	// Idle limits the time without activity on a stream or connection.
 	Idle Duration `json:"idle,omitzero"`
 }

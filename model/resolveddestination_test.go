@@ -1,13 +1,14 @@
 package model_test
 
 import (
+	"fmt"
 	"testing"
 
 	"anymesh.dev/anymesh/model"
 )
 
-// What a destination leads to are the ready endpoints of its group or, without one, of its workload; a name is for
-// others to resolve.
+// A resolved destination has the ready endpoints of its group or, without group, of its workload. It has none if the
+// sidecar resolves a DNS name.
 func TestResolvedDestinationHasReadyEndpoints(t *testing.T) {
 	m := shop()
 	pod := func(name, workload string, ready bool, groups ...string) model.Endpoint {
@@ -26,21 +27,23 @@ func TestResolvedDestinationHasReadyEndpoints(t *testing.T) {
 	}{
 		{model.Discovery{Kind: model.DiscoverInstances, Group: "all"}, "12"},
 		{model.Discovery{Kind: model.DiscoverInstances, Group: "old"}, "1"},
-		{model.Discovery{Kind: model.DiscoverInstances, Group: "nobody's"}, ""},
+		{model.Discovery{Kind: model.DiscoverInstances, Group: "unknown"}, ""},
 		{model.Discovery{Kind: model.DiscoverInstances}, "1"},
 		{model.Discovery{Kind: model.DiscoverDNS, Hostname: "cart.example"}, ""},
 	} {
-		m.Destinations[0].Discovery = c.discovery
-		r, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(m.Destinations[0].Key)
-		got := ""
-		for _, e := range r.Endpoints {
-			got += e.Instance.Name
-		}
-		if !ok || got != c.want || r.Mesh.Name != "m" || r.Destination.Key != m.Destinations[0].Key {
-			t.Errorf("%+v leads to %q (%v), not to %q", c.discovery, got, ok, c.want)
-		}
+		t.Run(fmt.Sprintf("%+v", c.discovery), func(t *testing.T) {
+			m.Destinations[0].Discovery = c.discovery
+			r, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(m.Destinations[0].Key)
+			got := ""
+			for _, e := range r.Endpoints {
+				got += e.Instance.Name
+			}
+			if !ok || got != c.want || r.Mesh.Name != "m" || r.Destination.Key != m.Destinations[0].Key {
+				t.Errorf("got %q (%v), want %q", got, ok, c.want)
+			}
+		})
 	}
-	if _, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(model.Key{Mesh: "m", Name: "nobody"}); ok {
-		t.Error("a destination that is not there leads somewhere")
+	if _, ok := model.NewIndex(model.Merge(m)).ResolvedDestination(model.Key{Mesh: "m", Name: "missing"}); ok {
+		t.Error("got a destination that does not exist")
 	}
 }

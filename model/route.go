@@ -45,13 +45,14 @@ const (
 	Present MatchKind = "Present"
 )
 
-// FieldMatch compares a header (names ignore case; several fields of a name are one value, joined by commas) or a query
-// parameter (names do not; the first of a name counts, and values are compared without decoding them).
+// FieldMatch compares a header or a query parameter. Header names ignore case, and several header fields with one
+// name are joined by commas. Parameter names are case-sensitive, and only the first parameter with a name is
+// compared, without decoding.
 type FieldMatch struct {
 	Name  string    `json:"name"`
 	Kind  MatchKind `json:"kind"`
 	Value string    `json:"value,omitempty"`
-	// Start and End bound a Range of decimal integers: Start <= value < End.
+	// Start and End limit a Range of decimal integers: Start <= value < End.
 	Start int64 `json:"start,omitempty"`
 	End   int64 `json:"end,omitempty"`
 	// Invert negates the comparison; an absent field then counts as empty, so that it usually matches.
@@ -69,7 +70,7 @@ type Action struct {
 	ReverseChain []string `json:"reverseChain,omitempty"`
 	Rewrite      *Rewrite `json:"rewrite,omitempty"`
 	Retry        Retry    `json:"retry,omitzero"`
-	// Timeouts bound the hop from the client's side.
+	// Timeouts limit the hop from the client's side.
 	Timeouts Timeouts `json:"timeouts,omitzero"`
 }
 
@@ -104,11 +105,11 @@ type MetadataSet struct {
 	Value any    `json:"value"`
 }
 
-// Retry retries failed attempts. Retries 0 means one attempt, whatever Conditions contains.
+// Retry retries failed attempts. Retries 0 means one attempt, regardless of Conditions.
 type Retry struct {
 	// Retries is the maximum number of retries.
 	Retries uint32 `json:"retries,omitempty"`
-	// PerTry bounds each attempt; with zero only the request timeout applies.
+	// PerTry limits each attempt; with zero only the request timeout applies.
 	PerTry Duration `json:"perTry,omitzero"`
 	// Conditions lists the failures that are retried.
 	Conditions []RetryCondition `json:"conditions,omitempty"`
@@ -151,7 +152,7 @@ type Destination struct {
 type DiscoveryKind string
 
 const (
-	// DiscoverDNS resolves a name and connects to one of its addresses, chosen anew for each connection.
+	// DiscoverDNS resolves a name and connects to one of its addresses, chosen for each connection.
 	DiscoverDNS DiscoveryKind = "DNS"
 	// DiscoverDNSEndpoints resolves a name and takes each of its addresses as an endpoint to balance over.
 	DiscoverDNSEndpoints DiscoveryKind = "DNSEndpoints"

@@ -2,7 +2,7 @@ package model
 
 import "testing"
 
-// A service whose routes lead back to itself is no way to keep us busy for ever.
+// A service whose routes target the service itself must not cause an endless loop.
 func TestServiceRouteCannotTargetService(t *testing.T) {
 	target := &ServiceTarget{Service: "s"}
 	m := Merge(Model{

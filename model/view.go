@@ -144,11 +144,11 @@ func (b *viewBuilder) addService(backend Backend) {
 			b.ports[p.Port] = out
 		}
 		if out.has(binding) {
-			continue // several routes of a gateway lead to it
+			continue // another route of the gateway has added it
 		}
 		if other, why := out.conflict(binding); why != "" {
 			b.findings = append(b.findings, NewFinding(backend.Origin, CodePortConflict, fmt.Sprintf(
-				"%s (%s) is left out on port %d, because %s (%s) uses the port too and %s",
+				"%s (%s) on port %d conflicts with %s (%s): %s; it is not served",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)))
 			continue
 		}

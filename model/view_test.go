@@ -16,16 +16,16 @@ func TestViewHasBackends(t *testing.T) {
 		ports = append(ports, o.Port)
 	}
 	if len(ports) != 3 || ports[0] != 80 || ports[1] != 90 || ports[2] != 5432 {
-		t.Errorf("ports %v", ports)
+		t.Errorf("got ports %v", ports)
 	}
 	if len(front.Destinations) != 9 {
-		t.Errorf("%d destinations: those of all routes and chains, each once", len(front.Destinations))
+		t.Errorf("got %d destinations, want those of all routes and chains, each once", len(front.Destinations))
 	}
 	if _, ok := front.Destination("gone"); ok {
-		t.Error("a destination that does not exist is in the view")
+		t.Error("the view has a destination that does not exist")
 	}
 	if cart := viewOf(t, shop(), "cart"); len(cart.Outbound)+len(cart.Destinations)+len(cart.Inbound) != 0 {
-		t.Errorf("a workload without backends and listeners sees %+v", cart)
+		t.Errorf("workload without backends and listeners: got %+v", cart)
 	}
 }
 
@@ -35,7 +35,7 @@ func TestViewWithAllBackends(t *testing.T) {
 	m.Services = append(m.Services, model.Service{Key: model.Key{Mesh: "other", Name: "cart.example"}, Router: "cart"})
 	all, front := viewOf(t, m, "cart"), viewOf(t, m, "front")
 	if model.Hash(all.Outbound) != model.Hash(front.Outbound) {
-		t.Errorf("who may reach everything sees\n%+v\nwho has everything for a backend\n%+v", all.Outbound,
+		t.Errorf("BackendsAll:\n%+v\nall services as backends:\n%+v", all.Outbound,
 			front.Outbound)
 	}
 }
@@ -44,15 +44,15 @@ func TestViewWithoutMesh(t *testing.T) {
 	m := shop()
 	m.Meshes = nil
 	if _, _, ok := model.NewView(model.NewIndex(model.Merge(m)), model.Key{Mesh: "m", Name: "front"}); ok {
-		t.Error("there is a view of a workload without a mesh")
+		t.Error("got a view without a mesh")
 	}
-	if _, _, ok := model.NewView(model.NewIndex(model.Merge(shop())), model.Key{Mesh: "m", Name: "nobody"}); ok {
-		t.Error("there is a view of a workload that does not exist")
+	if _, _, ok := model.NewView(model.NewIndex(model.Merge(shop())), model.Key{Mesh: "m", Name: "missing"}); ok {
+		t.Error("got a view of a workload that does not exist")
 	}
 }
 
-// Requests name their host, so any number of services can share a port. Streams can be told apart by the address they
-// go to.
+// Any number of HTTP services can share a port, because requests have a host name. TCP services need different
+// addresses.
 func TestServicesOnOnePort(t *testing.T) {
 	at := func(s string) []netip.Addr { return []netip.Addr{netip.MustParseAddr(s)} }
 	type service struct {
@@ -60,50 +60,52 @@ func TestServicesOnOnePort(t *testing.T) {
 		addresses []netip.Addr
 	}
 	for _, c := range []struct {
-		text  string
-		a, b  service
-		clash bool
+		name     string
+		a, b     service
+		conflict bool
 	}{
-		{"two of HTTP", service{model.HTTP, nil}, service{model.HTTP, nil}, false},
+		{"HTTP and HTTP", service{model.HTTP, nil}, service{model.HTTP, nil}, false},
 		{"HTTP and gRPC", service{model.HTTP, nil}, service{model.GRPC, nil}, false},
-		{"two of TCP without addresses", service{model.TCP, nil}, service{model.TCP, nil}, true},
-		{"two of TCP with addresses", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.2")}, false},
-		{"two of TCP with the same address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.1")}, true},
+		{"TCP without addresses", service{model.TCP, nil}, service{model.TCP, nil}, true},
+		{"TCP with addresses", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.2")}, false},
+		{"TCP, one without an address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, nil}, true},
+		{"TCP without an address and HTTP", service{model.TCP, nil}, service{model.HTTP, nil}, true},
+		{"HTTP and TCP without an address", service{model.HTTP, nil}, service{model.TCP, nil}, true},
+		{"TCP with an address and HTTP", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, nil}, false},
+		{"TCP and UDP", service{model.TCP, nil}, service{model.UDP, nil}, false},
+		{"UDP and UDP", service{model.UDP, nil}, service{model.UDP, nil}, true},
+		{"TCP with the same address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, at("10.0.0.1")}, true},
 		{"TCP and HTTP with the same address", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, at("10.0.0.1")}, true},
-		{"two of TCP, one with an address", service{model.TCP, at("10.0.0.1")}, service{model.TCP, nil}, true},
-		{"two of TCP, the second with an address", service{model.TCP, nil}, service{model.TCP, at("10.0.0.1")}, true},
-		{"TCP without an address, and HTTP", service{model.TCP, nil}, service{model.HTTP, nil}, true},
-		{"HTTP, and TCP without an address", service{model.HTTP, nil}, service{model.TCP, nil}, true},
-		{"TCP with an address, and HTTP", service{model.TCP, at("10.0.0.1")}, service{model.HTTP, nil}, false},
-		{"TCP and UDP are ports of their own", service{model.TCP, nil}, service{model.UDP, nil}, false},
-		{"two of UDP", service{model.UDP, nil}, service{model.UDP, nil}, true},
+		{"TCP, the first without an address", service{model.TCP, nil}, service{model.TCP, at("10.0.0.1")}, true},
 	} {
-		key := func(name string) model.Key { return model.Key{Mesh: "m", Name: name} }
-		m := model.Model{
-			Meshes: []model.Mesh{{Name: "m"}},
-			Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
-				{Service: "a"}, {Service: "b", Origin: model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
-			}}},
-			Services: []model.Service{
-				{Key: key("a"), Router: "a", Addresses: c.a.addresses},
-				{Key: key("b"), Router: "b", Addresses: c.b.addresses},
-			},
-			Routers: []model.Router{
-				{Key: key("a"), Ports: []model.RouterPort{{Port: 7, Protocol: c.a.protocol}}}, {Key: key("b"), Ports: []model.RouterPort{{Port: 7, Protocol: c.b.protocol}}},
-			},
-		}
-		view, findings, _ := model.NewView(model.NewIndex(model.Merge(m)), key("w"))
-		if c.clash != (len(findings) == 1) || c.clash != (len(view.Outbound[0].Bindings) == 1) {
-			t.Errorf("%s: findings %v, bindings %+v", c.text, findings, view.Outbound[0].Bindings)
-			continue
-		}
-		if c.clash &&
-			(findings[0].Code != model.CodePortConflict || findings[0].Path != "spec.backends[1]" || !strings.Contains(findings[0].Text, "port 7")) {
-			t.Errorf("%s: %s", c.text, findings[0])
-		}
-		if view.Outbound[0].Bindings[0].Service != "a" {
-			t.Errorf("%s: the first one does not stay", c.text)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			key := func(name string) model.Key { return model.Key{Mesh: "m", Name: name} }
+			m := model.Model{
+				Meshes: []model.Mesh{{Name: "m"}},
+				Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
+					{Service: "a"}, {Service: "b", Origin: model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
+				}}},
+				Services: []model.Service{
+					{Key: key("a"), Router: "a", Addresses: c.a.addresses},
+					{Key: key("b"), Router: "b", Addresses: c.b.addresses},
+				},
+				Routers: []model.Router{
+					{Key: key("a"), Ports: []model.RouterPort{{Port: 7, Protocol: c.a.protocol}}}, {Key: key("b"), Ports: []model.RouterPort{{Port: 7, Protocol: c.b.protocol}}},
+				},
+			}
+			view, findings, _ := model.NewView(model.NewIndex(model.Merge(m)), key("w"))
+			if c.conflict != (len(findings) == 1) || c.conflict != (len(view.Outbound[0].Bindings) == 1) {
+				t.Errorf("got findings %v, bindings %+v", findings, view.Outbound[0].Bindings)
+				return
+			}
+			if c.conflict &&
+				(findings[0].Code != model.CodePortConflict || findings[0].Path != "spec.backends[1]" || !strings.Contains(findings[0].Text, "port 7")) {
+				t.Errorf("got finding %s", findings[0])
+			}
+			if view.Outbound[0].Bindings[0].Service != "a" {
+				t.Error("the first service has no binding")
+			}
+		})
 	}
 }
 

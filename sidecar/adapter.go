@@ -20,8 +20,8 @@ var (
 // errNotInstalled is returned if no driver is installed.
 var errNotInstalled = errors.New("sidecar: unknown driver (forgot to init?)")
 
-// Register makes a sidecar driver available under a name. It panics if the driver is nil or the name is taken: both are
-// mistakes of the program that imports the drivers.
+// Register registers a sidecar driver. It panics if the driver is nil or the name is already registered: both are
+// bugs of the importing program.
 func Register(name string, driver Driver) {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
@@ -50,8 +50,8 @@ func RendererOf(name string) (Renderer, bool) {
 	return renderer, ok
 }
 
-// InstallDriver sets the default driver: that of contexts which name no class. An unknown name is an error that lists
-// the known ones.
+// InstallDriver sets the default driver: the driver of contexts without a class. The error for an unknown name lists
+// the known names.
 func InstallDriver(driverName string) error {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
@@ -65,7 +65,7 @@ func InstallDriver(driverName string) error {
 // InitDriver is an alias of InstallDriver.
 func InitDriver(driverName string) error { return InstallDriver(driverName) }
 
-// Patch calls the Patch of the driver that the InjectorContext in ctx names, or of the default one.
+// Patch calls Patch of the driver in the InjectorContext of ctx, or of the default driver.
 func Patch(ctx context.Context) error {
 	class := ""
 	if c, ok := ctx.Value(&InjectorCtxKey).(*InjectorContext); ok {
@@ -78,7 +78,7 @@ func Patch(ctx context.Context) error {
 	return driver.Patch(ctx)
 }
 
-// Start calls the Start of the driver that the ControllerContext in ctx names, or of the default one.
+// Start calls Start of the driver in the ControllerContext of ctx, or of the default driver.
 func Start(ctx context.Context) (HealthProbes, error) {
 	class := ""
 	if c, ok := ctx.Value(&ControllerCtxKey).(*ControllerContext); ok {
@@ -91,7 +91,7 @@ func Start(ctx context.Context) (HealthProbes, error) {
 	return driver.Start(ctx)
 }
 
-// driverOf gives the driver of a class; an empty class is the default one.
+// driverOf returns the driver of a class; an empty class is the default driver.
 func driverOf(class string) (Driver, error) {
 	driversMutex.RLock()
 	defer driversMutex.RUnlock()
@@ -104,7 +104,7 @@ func driverOf(class string) (Driver, error) {
 	return drivers[class], unknown(class)
 }
 
-// unknown is an error if there is no driver of a name. The caller holds the lock.
+// unknown returns an error if no driver has the name. The caller holds the lock.
 func unknown(name string) error {
 	if _, ok := drivers[name]; ok {
 		return nil

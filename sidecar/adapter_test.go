@@ -8,7 +8,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 )
 
-// probe is a driver that notes what it was given.
+// probe is a driver that records its input.
 type probe struct {
 	pod      *corev1.Pod
 	handlers int
@@ -28,7 +28,7 @@ func (p *probe) Start(ctx context.Context) (HealthProbes, error) {
 	return HealthProbes{Liveness: &HealthProbe{Path: "/live", Port: 1, HTTP: true}}, nil
 }
 
-// reset gives each test a registry of its own.
+// reset replaces the registry during a test.
 func reset(t *testing.T) {
 	driversMutex.Lock()
 	defer driversMutex.Unlock()
@@ -46,11 +46,11 @@ func panics(f func()) (message any) {
 func TestRegisterPanicsOnNilAndTwice(t *testing.T) {
 	reset(t)
 	if got := panics(func() { Register("a", nil) }); got != "sidecar: Register driver is nil" {
-		t.Errorf("nil driver: panic %v", got)
+		t.Errorf("nil driver: got panic %v", got)
 	}
 	Register("a", &probe{})
 	if got := panics(func() { Register("a", &probe{}) }); got != "sidecar: Register called twice for driver a" {
-		t.Errorf("second driver: panic %v", got)
+		t.Errorf("duplicate driver: got panic %v", got)
 	}
 }
 
@@ -61,25 +61,25 @@ func TestInstallDriverListsKnownDrivers(t *testing.T) {
 	for _, install := range []func(string) error{InstallDriver, InitDriver} {
 		err := install("envoi")
 		if err == nil || !strings.Contains(err.Error(), `"envoi"`) || !strings.Contains(err.Error(), "envoy, pipy") {
-			t.Errorf("unknown driver: %v", err)
+			t.Errorf("unknown driver: got error %v", err)
 		}
 		if err := install("envoy"); err != nil {
-			t.Errorf("known driver: %v", err)
+			t.Errorf("known driver: got error %v", err)
 		}
 	}
 }
 
-func TestPatchAndStartNeedAnInstalledDriver(t *testing.T) {
+func TestPatchAndStartRequireInstalledDriver(t *testing.T) {
 	reset(t)
 	if err := Patch(t.Context()); err == nil {
-		t.Error("Patch without a driver succeeded")
+		t.Error("Patch without a driver: got no error")
 	}
 	if _, err := Start(t.Context()); err == nil {
-		t.Error("Start without a driver succeeded")
+		t.Error("Start without a driver: got no error")
 	}
 }
 
-// The contexts are built as the contract's examples build them: without a context to wrap.
+// The contexts have no parent, as in the examples of the contract.
 func TestContextsArePassedToDriver(t *testing.T) {
 	reset(t)
 	p := &probe{}
@@ -103,11 +103,11 @@ func TestContextsArePassedToDriver(t *testing.T) {
 		t.Errorf("Start: %v, %v", probes, err)
 	}
 	if ctx.Value(&InjectorCtxKey) != nil {
-		t.Error("a controller's context answers for the injector's")
+		t.Error("a ControllerContext has a value for InjectorCtxKey")
 	}
 }
 
-// A context names its driver; without a name it is the one that was installed.
+// A context without a class selects the default driver.
 func TestContextSelectsDriver(t *testing.T) {
 	reset(t)
 	first, second := &probe{}, &probe{}
@@ -120,20 +120,20 @@ func TestContextSelectsDriver(t *testing.T) {
 		t.Run("class "+class, func(t *testing.T) {
 			pod := &corev1.Pod{}
 			if err := Patch(&InjectorContext{Pod: pod, SidecarClass: class}); err != nil || want.pod != pod {
-				t.Errorf("Patch: %v; the driver got %p, want %p", err, want.pod, pod)
+				t.Errorf("Patch: got error %v, pod %p, want pod %p", err, want.pod, pod)
 			}
 			want.started = false
 			if _, err := Start(&ControllerContext{SidecarClass: class}); err != nil || !want.started {
-				t.Errorf("Start: %v; started: %v", err, want.started)
+				t.Errorf("Start: got error %v, started %v", err, want.started)
 			}
 		})
 	}
 	if err := Patch(&InjectorContext{SidecarClass: "third"}); err == nil ||
 		!strings.Contains(err.Error(), "known drivers: first, second") {
-		t.Errorf("Patch of an unknown class: %v", err)
+		t.Errorf("Patch with an unknown class: got error %v", err)
 	}
 	if _, err := Start(&ControllerContext{SidecarClass: "third"}); err == nil ||
 		!strings.Contains(err.Error(), `"third"`) {
-		t.Errorf("Start of an unknown class: %v", err)
+		t.Errorf("Start with an unknown class: got error %v", err)
 	}
 }

@@ -19,19 +19,19 @@ type MeshConfig struct {
 	Sidecar Settings `json:"sidecar"`
 }
 
-// Settings are the sidecar settings of the mesh. The images at the top take precedence over those of the default
-// driver. They do not apply to other drivers.
+// Settings are the sidecar settings of the mesh. The images here take precedence over the images in the entry of the
+// default driver. They do not apply to other drivers.
 type Settings struct {
-	// SidecarClass names the default driver: that of pods which name none.
+	// SidecarClass names the default driver, for pods that do not name one.
 	SidecarClass string `json:"sidecarClass,omitempty"`
-	// SidecarImage is the image of the default driver's proxy; it holds the agent as well.
+	// SidecarImage is the image of the default driver's proxy and of the agent.
 	SidecarImage string `json:"sidecarImage,omitempty"`
-	// InitContainerImage is the image of the init container that captures traffic. It holds no proxy: other drivers use
-	// it too if their entry names none.
+	// InitContainerImage is the image of the init container that captures traffic. It contains no proxy. Other
+	// drivers use it too if their entry has no image.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
-	// SidecarDrivers are the drivers that pods may name, besides the default one. Each is started, on its own
+	// SidecarDrivers are the drivers that pods may name besides the default. Each driver is started and has its own
 	// ProxyServerPort.
 	SidecarDrivers []DriverSettings `json:"sidecarDrivers,omitempty"`
 }
@@ -41,11 +41,11 @@ type DriverSettings struct {
 	SidecarName        string `json:"sidecarName,omitempty"`
 	SidecarImage       string `json:"sidecarImage,omitempty"`
 	InitContainerImage string `json:"initContainerImage,omitempty"`
-	// ProxyServerPort is the port on which sidecars reach the control plane; 0 means DefaultProxyServerPort.
+	// ProxyServerPort is the port of the control plane for sidecars; 0 means DefaultProxyServerPort.
 	ProxyServerPort uint32 `json:"proxyServerPort,omitempty"`
 }
 
-// DefaultProxyServerPort is where sidecars reach the control plane unless the entry of their driver says otherwise.
+// DefaultProxyServerPort is the port of the control plane for sidecars if the entry of their driver has none.
 const DefaultProxyServerPort = 15128
 
 // Classes lists the distinct drivers with settings: the default driver first, then the others in order.
@@ -75,8 +75,8 @@ func (c *MeshConfig) Of(class string) *MeshConfig {
 // GetSidecarClass returns the sidecarClass of the settings: the default driver, or the argument of Of.
 func (c *MeshConfig) GetSidecarClass() string { return c.Sidecar.SidecarClass }
 
-// GetSidecarImage gives the image of the proxy: that of the mesh for the default driver, else that of the driver's
-// entry.
+// GetSidecarImage returns the image of the proxy: for the default driver that of the mesh, otherwise that of the
+// driver's entry.
 func (c *MeshConfig) GetSidecarImage() string {
 	if c.Sidecar.SidecarImage != "" {
 		return c.Sidecar.SidecarImage
@@ -84,7 +84,8 @@ func (c *MeshConfig) GetSidecarImage() string {
 	return c.driver().SidecarImage
 }
 
-// GetInitContainerImage gives the image of the capturing container: that of the mesh, of its driver, else the proxy's.
+// GetInitContainerImage returns the image of the capture container: from the mesh, else from the driver's entry, else
+// the image of the proxy.
 func (c *MeshConfig) GetInitContainerImage() string {
 	for _, image := range []string{c.Sidecar.InitContainerImage, c.driver().InitContainerImage} {
 		if image != "" {
@@ -94,7 +95,7 @@ func (c *MeshConfig) GetInitContainerImage() string {
 	return c.GetSidecarImage()
 }
 
-// GetProxyServerPort gives the port on which sidecars reach the control plane.
+// GetProxyServerPort returns the port of the control plane for sidecars.
 func (c *MeshConfig) GetProxyServerPort() uint32 {
 	if port := c.driver().ProxyServerPort; port != 0 {
 		return port
@@ -102,7 +103,7 @@ func (c *MeshConfig) GetProxyServerPort() uint32 {
 	return DefaultProxyServerPort
 }
 
-// GetSidecarLogLevel gives the proxy's log level.
+// GetSidecarLogLevel returns the log level of the proxy.
 func (c *MeshConfig) GetSidecarLogLevel() string {
 	if c.Sidecar.LogLevel == "" {
 		return "error"

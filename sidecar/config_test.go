@@ -5,7 +5,6 @@ import (
 	"testing"
 )
 
-// Two drivers with entries, and images for the whole mesh.
 func twoDrivers() *MeshConfig {
 	return &MeshConfig{Sidecar: Settings{SidecarClass: "one", LogLevel: "debug", SidecarDrivers: []DriverSettings{
 		{SidecarName: "one", SidecarImage: "one:1", ProxyServerPort: 6060},
@@ -47,7 +46,7 @@ func TestMeshConfigOf(t *testing.T) {
 				t.Errorf("got %+v, want %+v", got, c.want)
 			}
 			if mesh.GetSidecarClass() != "one" {
-				t.Error("the mesh's own settings changed")
+				t.Error("Of modified the settings of the mesh")
 			}
 		})
 	}
@@ -66,6 +65,6 @@ func ownInitImage(c *MeshConfig) {
 
 func TestMeshConfigClasses(t *testing.T) {
 	if got := twoDrivers().Classes(); !slices.Equal(got, []string{"one", "two"}) {
-		t.Errorf("classes: %q", got)
+		t.Errorf("got classes %q", got)
 	}
 }

@@ -13,7 +13,7 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// contextKey is the type of the two keys below; only their addresses count.
+// contextKey is the type of the two keys below; they are compared by address.
 type contextKey struct{ name string }
 
 var (
@@ -23,15 +23,15 @@ var (
 	ControllerCtxKey = contextKey{"controller"}
 )
 
-// CommonName is the name of a sidecar: "<pod>.<service account>.<namespace>". It is informative; identity is the SPIFFE
-// id.
+// CommonName is the name of a sidecar: "<pod>.<service account>.<namespace>". It is informative; the identity is the
+// SPIFFE ID.
 type CommonName string
 
 // InjectorContext is the input and output of Patch for one pod.
 type InjectorContext struct {
 	context.Context
 
-	// Pod is the pod as it will be; a driver may change it, but usually fills in Sidecar.
+	// Pod is the pod after admission. A driver may change it, but usually sets only Sidecar.
 	Pod             *corev1.Pod
 	MeshName        string
 	OsmNamespace    string
@@ -40,10 +40,10 @@ type InjectorContext struct {
 	ProxyCommonName CommonName
 	ProxyUUID       uuid.UUID
 	Configurator    Configurator
-	// KubeClient reads; Patch writes nothing.
+	// KubeClient is read-only.
 	KubeClient kubernetes.Interface
-	// BootstrapCertificate is the PEM bundle by which the sidecar trusts the control plane. There is no key in it: keys
-	// are made in the pod.
+	// BootstrapCertificate is the PEM bundle that the sidecar uses to verify the control plane. It contains no key:
+	// the agent creates keys in the pod.
 	BootstrapCertificate         []byte
 	ContainerPullPolicy          corev1.PullPolicy
 	InboundPortExclusionList     []int
@@ -54,12 +54,11 @@ type InjectorContext struct {
 	// DryRun is true if the pod will not be created.
 	DryRun bool
 
-	// SidecarClass names the driver of the pod, which Patch calls; empty is the default. Configurator is that of the
-	// class.
+	// SidecarClass names the driver of the pod; empty means the default. Configurator has the settings of the class.
 	SidecarClass string
 	// Workload is the workload that the pod is an instance of.
 	Workload model.Workload
-	// Node is the xDS node id of the sidecar.
+	// Node is the xDS node ID of the sidecar.
 	Node string
 	// Sidecar is the output of the driver.
 	Sidecar *Spec
@@ -71,33 +70,34 @@ type Spec struct {
 	// Container has the name, image, environment, ports and resources of the sidecar; its command is set by the
 	// injector.
 	Container corev1.Container
-	// Command starts the sidecar once certificates are there; the agent supervises it.
+	// Command starts the sidecar when the certificates exist. The agent supervises the process.
 	Command []string
-	// Files are placed, read only, in FilesDir.
+	// Files are created in FilesDir, read-only.
 	Files map[string][]byte
-	// ReadyURL answers 200 once the sidecar has its configuration and can take traffic.
+	// ReadyURL returns 200 when the sidecar has its configuration and can serve traffic.
 	ReadyURL string
-	// MetricsURL gives the sidecar's Prometheus metrics; empty if it has none.
+	// MetricsURL returns the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
-	// Drain is run in the sidecar's container when the termination of the pod starts, while the application still
-	// serves: it should make callers take their next calls elsewhere, and fail none. Empty if there is no such thing.
+	// Drain is run in the container of the sidecar when the termination of the pod starts, while the application
+	// still serves. It must make clients use other pods for new requests without failing requests. Empty if the
+	// sidecar does not support it.
 	Drain []string
 }
 
 const (
-	// FilesDir is where the files of a Spec are found in the sidecar container.
+	// FilesDir is the directory of the files of a Spec in the sidecar container.
 	FilesDir = "/etc/anymesh"
-	// CertificatesDir holds tls.crt, tls.key and ca.crt, replaced together as they are renewed. It is memory.
+	// CertificatesDir contains tls.crt, tls.key and ca.crt, which are replaced together at renewal. It is in memory.
 	CertificatesDir = "/run/anymesh"
-	// UID is the user that sidecars run as; its traffic is never captured.
+	// UID is the user ID of sidecars. Their traffic is not captured.
 	UID = 1337
 )
 
 // The ports of a pod with a sidecar.
 const (
-	// InboundPort takes captured connections that arrive at the pod.
+	// InboundPort accepts captured inbound connections of the pod.
 	InboundPort = 15000
-	// OutboundPort takes captured connections that the application opens.
+	// OutboundPort accepts captured outbound connections of the application.
 	OutboundPort = 15001
 	// AgentPort serves probes, readiness and metrics.
 	AgentPort = 15020
@@ -128,20 +128,21 @@ type ControllerContext struct {
 	OsmNamespace    string
 	KubeConfig      *rest.Config
 	Configurator    Configurator
-	// MeshCatalog gives the current views and their changes, for drivers that deliver configuration themselves.
+	// MeshCatalog returns the current views and their changes, for drivers that deliver configuration themselves.
 	MeshCatalog Catalog
 	// Deliver makes the control plane listen on ProxyServerPort, render the views of the workloads that have pods of
-	// the class, and push what changed over xDS. A driver that does not call it in Start has the port for itself.
+	// the class, and push changes over xDS. If a driver does not call it in Start, the driver may listen on the port
+	// itself.
 	Deliver func(Renderer)
-	// DebugHandlers are served by the debug server, behind its authorization; Start adds to them. Two drivers with one
-	// path are an error. "anymesh proxy config" asks for /debug/<class>?mesh=M&workload=W, which lists what is rendered
-	// unless Start adds it.
+	// DebugHandlers are served by the debug server, with its authorization. Start adds handlers. Two drivers with the
+	// same path are an error. "anymesh proxy config" requests /debug/<class>?mesh=M&workload=W, which returns the
+	// rendered resources unless Start adds a handler.
 	DebugHandlers map[string]http.Handler
 	CancelFunc    func()
 	Stop          chan struct{}
 
-	// SidecarClass names the driver that Start starts; empty is the default. Configurator and ProxyServerPort are those
-	// of the class.
+	// SidecarClass names the driver to start; empty means the default. Configurator and ProxyServerPort are those of
+	// the class.
 	SidecarClass string
 }
 
@@ -172,7 +173,7 @@ type Catalog interface {
 	Workloads() []model.Key
 }
 
-// parent lets a context be used without one to wrap, as the contract's examples do.
+// parent returns the wrapped context, or a background context if there is none, as in the examples of the contract.
 func parent(ctx context.Context) context.Context {
 	if ctx == nil {
 		return context.Background()

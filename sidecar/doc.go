@@ -1,10 +1,10 @@
-// Package sidecar is the contract between Anymesh and the drivers of sidecar proxies. Third parties build drivers on
-// it.
+// Package sidecar is the contract between Anymesh and the drivers of sidecar proxies, which third parties can
+// implement.
 //
-// In: for each new pod an InjectorContext, for the running control plane a ControllerContext; both are found in the
-// context that a Driver's methods get, under InjectorCtxKey and ControllerCtxKey. Out: what the driver's sidecar needs
-// in the pod (Spec), and for every workload the configuration that its sidecars get (Renderer).
+// In: for each new pod an InjectorContext, for the control plane a ControllerContext. The methods of a Driver find
+// them in their context, with the keys InjectorCtxKey and ControllerCtxKey. Out: the requirements of the sidecar in
+// the pod (Spec), and the configuration of the sidecars of each workload (Renderer).
 //
-// What every driver would otherwise repeat is done once, behind this contract: the sidecar's uuid, traffic capture, the
-// rewriting of probes, volumes, certificates, subscriptions and pushes.
+// The caller of the driver implements the common parts: the sidecar's UUID, traffic capture, probe rewriting,
+// volumes, certificates, subscriptions and pushes.
 package sidecar

@@ -8,13 +8,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// ClassAnnotation is the annotation of a pod, or of its namespace, that names the pod's driver. The annotation of the
-// pod takes precedence; without annotations the default applies. The injector sets it on the pod: a sidecar keeps its
-// driver until its pod is replaced.
+// ClassAnnotation is the annotation of a pod or of its namespace that names the driver of the pod. The annotation of
+// the pod takes precedence; without annotations the default applies. The injector sets it on the pod, so a sidecar
+// keeps its driver until its pod is replaced.
 const ClassAnnotation = "anymesh.dev/sidecarClass"
 
-// Driver must be implemented by a sidecar driver. Patch is called when a pod of its class is admitted, Start once when
-// the control plane starts. Several drivers serve side by side; the driver is a property of a pod.
+// Driver is implemented by sidecar drivers. Patch is called when a pod of its class is admitted, Start once when the
+// control plane starts. A control plane can serve several drivers; each pod has one.
 type Driver interface {
 	// Patch sets Sidecar, or changes Pod, of the InjectorContext in ctx. It has no other effects: it writes nothing to
 	// the cluster, so that a dry run gets the same response.
@@ -48,7 +48,7 @@ func Configuration(r Renderer, view *model.View,
 	return resources, findings
 }
 
-// Resource is one named piece of a sidecar's configuration.
+// Resource is a named part of the configuration of a sidecar.
 type Resource struct {
 	// Type is the xDS type URL, Name its name within the type.
 	Type string
@@ -59,7 +59,7 @@ type Resource struct {
 	Origins []model.Origin
 }
 
-// MarshalJSON shows the resource to people: a body that is JSON as it is, any other in base64.
+// MarshalJSON encodes the resource for display: a JSON body unchanged, any other body in base64.
 func (r Resource) MarshalJSON() ([]byte, error) {
 	var body any = r.Body
 	if json.Valid(r.Body) {
@@ -72,7 +72,7 @@ func (r Resource) MarshalJSON() ([]byte, error) {
 	}{r.Type, r.Name, body})
 }
 
-// HealthProbes says how the health of a sidecar driver is probed. A nil probe always succeeds.
+// HealthProbes are the health probes of a sidecar driver. A nil probe always succeeds.
 type HealthProbes struct {
 	Liveness, Readiness, Startup *HealthProbe
 }
@@ -85,7 +85,7 @@ type HealthProbe struct {
 	Port int32
 	// HTTP selects an HTTP GET of Path; a status from 200 to 399 is success.
 	HTTP bool
-	// Timeout bounds the probe; zero means one second.
+	// Timeout limits the probe; zero means one second.
 	Timeout time.Duration
 	// TCPSocket selects a TCP connection as the probe.
 	TCPSocket bool

@@ -1,4 +1,4 @@
-// Command anymesh is the whole of Anymesh in one program: control plane, agent, capture, and what people look at.
+// Command anymesh is the only program of Anymesh: control plane, pod agent, traffic capture, and tools for users.
 package main
 
 import (

@@ -8,9 +8,9 @@ import (
 	"strings"
 )
 
-// apt is the archive that this machine's apt is set up for. Apt checks the signature of the list of packages, and the
-// sum of what it downloads against that list.
-type apt struct{ release string } // codename of the Debian release that it must be
+// apt is the package archive in the apt configuration of this machine. Apt verifies the signature of the package
+// list, and the checksums of downloads against the list.
+type apt struct{ release string } // required codename of the Debian release
 
 func (a apt) update() error {
 	if err := a.check(); err != nil {
@@ -29,7 +29,8 @@ func (a apt) offers(p pin) bool {
 
 func (a apt) newest(p pin) (pin, error) { return a.show(p, p.aptName()) }
 
-// show asks apt for one version of a package. A version that is installed but not in the archive has no sum.
+// show returns the metadata of one package version. A version that is installed, but not in the archive, has no
+// checksum.
 func (a apt) show(p pin, what string) (pin, error) {
 	command := exec.Command("apt-cache", "show", "--no-all-versions", what)
 	out, err := command.Output()
@@ -39,7 +40,7 @@ func (a apt) show(p pin, what string) (pin, error) {
 	field := func(name string) string { return controlField(string(out), name) }
 	found := pin{p.name, field("Version"), field("Architecture"), field("SHA256")}
 	if found.version == "" || found.arch == "" || found.sha256 == "" {
-		return pin{}, fmt.Errorf("%v: no Version, Architecture or SHA256 in the answer", command)
+		return pin{}, fmt.Errorf("%v: no Version, Architecture or SHA256 in the output", command)
 	}
 	return found, nil
 }
@@ -59,12 +60,12 @@ func (a apt) download(folder string, pins []pin) error {
 	return nil
 }
 
-// check says what to do on a machine whose apt has other packages.
+// check returns an error with instructions if the machine runs another release.
 func (a apt) check() error {
 	want := a.release
 	text, err := os.ReadFile("/etc/os-release")
 	if err != nil {
-		return fmt.Errorf("the images take packages of Debian %s, and this machine does not say what it runs: %w", want,
+		return fmt.Errorf("the images take packages of Debian %s, but the release of this machine is unknown: %w", want,
 			err)
 	}
 	var id, codename string
@@ -79,8 +80,8 @@ func (a apt) check() error {
 	}
 	if _, err := exec.LookPath("apt-get"); err != nil || id != "debian" || codename != want {
 		return fmt.Errorf(
-			"the images take packages of Debian %s, and this machine runs %s %s: run this on Debian %s, or copy "+
-				"the files that hack/images/images.lock names into .cache/debs",
+			"the images take packages of Debian %s, but this machine runs %s %s: run this on Debian %s, or copy "+
+				"the files in hack/images/images.lock into .cache/debs",
 			want,
 			id,
 			codename,
@@ -90,14 +91,14 @@ func (a apt) check() error {
 	return nil
 }
 
-// newest gives the newest version of each package.
+// newest returns the newest version of each package.
 func newest(from debSource, names []string) ([]pin, error) {
 	if err := from.update(); err != nil {
 		return nil, err
 	}
 	var pins []pin
 	for _, name := range names {
-		p, err := from.newest(pin{name: name, arch: "all"}) // apt shows that of this machine's architecture
+		p, err := from.newest(pin{name: name, arch: "all"}) // apt shows the architecture of this machine
 		if err != nil {
 			return nil, err
 		}
@@ -106,7 +107,7 @@ func newest(from debSource, names []string) ([]pin, error) {
 	return pins, nil
 }
 
-// controlField gives a field of a paragraph of Debian's metadata.
+// controlField returns a field of a paragraph of Debian metadata.
 func controlField(paragraph, name string) string {
 	for line := range strings.Lines(paragraph) {
 		if value, ok := strings.CutPrefix(line, name+":"); ok {

@@ -20,7 +20,7 @@ import (
 	oci "github.com/opencontainers/image-spec/specs-go/v1"
 )
 
-// spdxType is the media type of an SBOM, and the artifact type of the manifest that refers from it to an image.
+// spdxType is the media type of an SBOM, and the artifact type of the manifest that links it to an image.
 const spdxType = "application/spdx+json"
 
 // writeArchive writes an OCI archive: the index of an image under its name, and the SBOMs, by architecture, as
@@ -42,8 +42,8 @@ func writeArchive(
 		return err
 	}
 	named := layout.WithAnnotations(map[string]string{
-		oci.AnnotationRefName:      version,              // what skopeo, podman and oras look at
-		"io.containerd.image.name": name + ":" + version, // what containerd, kind and Docker look at
+		oci.AnnotationRefName:      version,              // read by skopeo, podman and oras
+		"io.containerd.image.name": name + ":" + version, // read by containerd, kind and Docker
 	})
 	if err := into.AppendIndex(index, named); err != nil {
 		return err
@@ -59,7 +59,7 @@ func writeArchive(
 	return replace(path, func(w io.Writer) error { return pack(os.DirFS(folder), w) })
 }
 
-// refer adds an SBOM with a manifest whose subject is the image.
+// refer adds an SBOM, with a manifest that has the image as its subject.
 func refer(into layout.Path, image v1.Image, sbom []byte) error {
 	digest, err := image.Digest()
 	if err != nil {
@@ -103,7 +103,7 @@ func refer(into layout.Path, image v1.Image, sbom []byte) error {
 	})
 }
 
-// pack writes a folder as a tar file that depends on the contents only.
+// pack writes a folder as a tar file. Equal contents give equal bytes.
 func pack(folder fs.FS, w io.Writer) error {
 	out := tar.NewWriter(w)
 	err := fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
@@ -134,7 +134,7 @@ func pack(folder fs.FS, w io.Writer) error {
 	return out.Close()
 }
 
-// replace writes a file anew: readers see the old one or the new one.
+// replace writes a file atomically.
 func replace(path string, write func(io.Writer) error) error {
 	out, err := os.CreateTemp(filepath.Dir(path), ".new-")
 	if err != nil {

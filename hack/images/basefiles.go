@@ -11,12 +11,11 @@ import (
 // deb is an unpacked Debian package.
 type deb struct {
 	fetched
-	control string // its paragraph of metadata
+	control string // its metadata paragraph
 	files   tree
 }
 
-// Users that may run in the images: root for the container that captures traffic, nonroot for the control plane,
-// sidecar for sidecars.
+// The users of the images: root for the capture container, nonroot for the control plane, sidecar for sidecars.
 const (
 	passwd = "root:x:0:0:root:/root:/sbin/nologin\n" +
 		"sidecar:x:1337:1337:sidecar:/:/sbin/nologin\n" +
@@ -26,10 +25,10 @@ const (
 	nsswitch = "passwd: files\ngroup: files\nhosts: files dns\n"
 )
 
-// base makes the lowest layer of an image: the packages' files, users, and the bundle of CA certificates.
+// base creates the base layer of an image: the files of the packages, users, and the bundle of CA certificates.
 //
-// The scripts of packages do not run: what they would make is made here. As in other images without dpkg, each package
-// has its paragraph in /var/lib/dpkg/status.d, where scanners look.
+// The scripts of packages do not run: base creates the files that they would create. As in other images without dpkg,
+// each package has its metadata paragraph in /var/lib/dpkg/status.d, for scanners.
 func base(packages []deb) tree {
 	t := tree{
 		"tmp":          {mode: 0o1777, dir: true},
@@ -53,7 +52,7 @@ func base(packages []deb) tree {
 	return t
 }
 
-// unwanted are folders of packages without use in an image that has neither a shell nor a user at a terminal.
+// unwanted are folders of packages that an image without shell and terminal does not need.
 var unwanted = []string{
 	"usr/share/man/", "usr/share/info/", "usr/share/lintian/", "usr/share/locale/", "usr/share/bug/",
 	"usr/share/zoneinfo/right/", "usr/share/zoneinfo/posix/", "usr/share/base-files/",
@@ -63,11 +62,11 @@ var unwanted = []string{
 	"usr/src/", "usr/include/",
 }
 
-// wanted tells whether an entry of a package becomes part of the image. CA certificates do so as one bundle. Folders
-// follow from what is in them, but for those that anybody may write to; license texts stay.
+// wanted reports whether an entry of a package is added to the image. CA certificates are added as one bundle, and
+// folders with their contents, except for world-writable folders. License texts are kept.
 func wanted(name string, n node) bool {
 	if path.Dir(name) == "usr/share/ca-certificates/mozilla" {
-		return true // certificates takes them out again
+		return true // certificates removes them again
 	}
 	for _, dir := range unwanted {
 		if strings.HasPrefix(name+"/", dir) {
@@ -80,7 +79,7 @@ func wanted(name string, n node) bool {
 	return !n.dir || n.mode&0o1000 != 0
 }
 
-// certificates takes the single certificates out of t and gives them as one file, in the order of their names.
+// certificates removes the single certificates from t and returns them as one file, ordered by name.
 func certificates(t tree) string {
 	var bundle bytes.Buffer
 	for _, name := range slices.Sorted(maps.Keys(t)) {

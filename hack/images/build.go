@@ -23,15 +23,15 @@ import (
 	"anymesh.dev/anymesh/charts"
 )
 
-// builder makes all images of one set of programs.
+// builder builds all images for one set of programs.
 type builder struct {
 	lock       lock
-	locked     bool // versions that are not those of the lock are an error
+	locked     bool // versions other than those of the lock are an error
 	source     debSource
 	bin, cache string
 	archs      []string
 	of         release
-	debs       map[string]fetched // by their names
+	debs       map[string]fetched // by name
 }
 
 func (b builder) out() string { return filepath.Join(b.bin, "images") }
@@ -65,10 +65,9 @@ func (b builder) build() error {
 	return os.WriteFile(keyFile, []byte(key), 0o644)
 }
 
-// key changes with everything that decides what the archives hold: this program, the lock, and the programs that are
-// put into images.
+// key depends on all inputs of the archives: this program, the lock, and the programs in the images.
 func (b builder) key() (string, error) {
-	self, err := os.Executable() // what go run builds is the same for the same source
+	self, err := os.Executable() // go run builds equal binaries from equal sources
 	if err != nil {
 		return "", err
 	}
@@ -153,7 +152,7 @@ func (b builder) buildOne(r recipe) error {
 		}
 	}
 	if len(images) == 0 {
-		return fmt.Errorf("it is for %v only, and --archs says %v", r.archs, b.archs)
+		return fmt.Errorf("supported architectures are %v, but --archs is %v", r.archs, b.archs)
 	}
 	index, err := r.index(of, images)
 	if err != nil {
@@ -186,7 +185,7 @@ func (b builder) tell(r recipe, index v1.ImageIndex) error {
 	return nil
 }
 
-// fetchDebs gets the Debian packages of all images.
+// fetchDebs fetches the Debian packages of all images.
 func (b builder) fetchDebs() (map[string]fetched, error) {
 	pins, err := b.lock.packages(allPackages())
 	if err != nil {
@@ -200,7 +199,7 @@ func (b builder) fetchDebs() (map[string]fetched, error) {
 	return out, err
 }
 
-// lower makes the layer of Debian's files.
+// lower creates the layer of the Debian files.
 func (b builder) lower(r recipe) ([]deb, []v1.Layer, error) {
 	debs := make([]deb, len(r.packages))
 	for i, name := range r.packages {
@@ -234,12 +233,12 @@ func (b builder) envoyLayer(wheel pin) (v1.Layer, error) {
 	})
 }
 
-// layer gives the compressed layer that belongs to a key. If it is not in the cache, it is what write writes.
+// layer returns the compressed layer of a key. If it is not in the cache, write creates it.
 func (b builder) layer(key string, write func(io.Writer) error) (v1.Layer, error) {
 	path := filepath.Join(b.cache, "layers", key+".tar.gz")
 	if _, err := os.Stat(path); err != nil {
 		err := replace(path, func(w io.Writer) error {
-			z := gzip.NewWriter(w) // its header holds neither name nor time
+			z := gzip.NewWriter(w) // its header has no name and no time
 			if err := write(z); err != nil {
 				return err
 			}
@@ -252,8 +251,8 @@ func (b builder) layer(key string, write func(io.Writer) error) (v1.Layer, error
 	return tarball.LayerFromFile(path, tarball.WithMediaType(types.OCILayer))
 }
 
-// releaseNow asks git which commit this is. The time is that of the commit, unless epoch, in seconds, is given
-// (see https://reproducible-builds.org/specs/source-date-epoch/). Without git it is 1970, of no revision.
+// releaseNow reads the commit from git. The time is that of the commit, unless epoch is set, in seconds (see
+// https://reproducible-builds.org/specs/source-date-epoch/). Without git, the time is 1970 and the revision is empty.
 func releaseNow(epoch string) (release, error) {
 	of := release{version: charts.Version(), created: time.Unix(0, 0)}
 	if out, err := exec.Command("git", "log", "-1", "--format=%H %ct").Output(); err == nil {
@@ -279,7 +278,7 @@ func releaseNow(epoch string) (release, error) {
 func digest(parts ...string) string {
 	h := sha256.New()
 	for _, p := range parts {
-		fmt.Fprintf(h, "%d:", len(p)) // so that no two lists give the same bytes
+		fmt.Fprintf(h, "%d:", len(p)) // unambiguous encoding
 		_, _ = io.Copy(h, bytes.NewReader([]byte(p)))
 	}
 	return hex.EncodeToString(h.Sum(nil))

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/validate"
 )
 
-// Two builds of the same input, with nothing in common but that, give the same bytes; a third one has nothing to do.
+// Two independent builds of the same input give equal bytes. A third build in the same place does nothing.
 func TestBuildIsReproducible(t *testing.T) {
 	b := inputs(t)
 	if err := b.build(); err != nil {
@@ -46,7 +46,7 @@ func TestBuildIsReproducible(t *testing.T) {
 			t.Fatal(err)
 		}
 		if second, err := sumOf(filepath.Join(again.out(), name)); err != nil || first != second {
-			t.Errorf("%s: sha256 %s, and %s when built again (%v)", name, first, second, err)
+			t.Errorf("%s: got sha256 %s, then %s (error %v)", name, first, second, err)
 		}
 	}
 	before, _ := os.Stat(b.archive(recipes[0]))
@@ -54,12 +54,11 @@ func TestBuildIsReproducible(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after, err := os.Stat(b.archive(recipes[0])); err != nil || !os.SameFile(before, after) {
-		t.Errorf("an archive is written again though nothing changed (%v)", err)
+		t.Errorf("an archive was written although nothing changed (error %v)", err)
 	}
 }
 
-// The archive is what others read: blobs have the sums that they are named by, labels say where the image comes from,
-// and each image has an SBOM that refers to it.
+// Blobs have the digests in their names, labels have the source of the image, and each image has an SBOM as referrer.
 func TestArchive(t *testing.T) {
 	b := inputs(t)
 	if err := b.build(); err != nil {
@@ -70,7 +69,7 @@ func TestArchive(t *testing.T) {
 		named := top.Manifests[0]
 		if named.Annotations["io.containerd.image.name"] != "anymesh.dev/"+r.name+":1.2.3" ||
 			named.Annotations["org.opencontainers.image.ref.name"] != "1.2.3" {
-			t.Errorf("%s: the name of the image is %v", r.name, named.Annotations)
+			t.Errorf("%s: got image name %v", r.name, named.Annotations)
 		}
 		root, err := path.ImageIndex()
 		if err != nil {
@@ -97,7 +96,7 @@ func TestArchive(t *testing.T) {
 			checkImage(t, r, image)
 		}
 		if !slices.Equal(archs, r.archs) || len(top.Manifests) != 1+len(archs) {
-			t.Errorf("%s: images for %v, want %v, and %d manifests at the top", r.name, archs, r.archs,
+			t.Errorf("%s: got images for %v, want %v; got %d manifests in index.json", r.name, archs, r.archs,
 				len(top.Manifests))
 		}
 		for i, d := range top.Manifests[1:] {
@@ -106,11 +105,11 @@ func TestArchive(t *testing.T) {
 	}
 }
 
-// An image with a package that is not the lock's says so in its labels, and the SBOM at the package. The other image
-// does not.
+// An image with a package version other than that of the lock has a label, and its SBOM marks the package. Other
+// images are not affected.
 func TestUnlockedImageIsMarked(t *testing.T) {
 	b := inputs(t)
-	pinned := slices.IndexFunc(b.lock.debs, func(p pin) bool { return p.name == "netbase" }) // of the envoy image alone
+	pinned := slices.IndexFunc(b.lock.debs, func(p pin) bool { return p.name == "netbase" }) // only in the envoy image
 	b.source = replacedArchive{b.lock.debs[pinned]}
 	b.lock.debs[pinned].version = "0.9"
 	if err := b.build(); err != nil {
@@ -135,16 +134,16 @@ func TestUnlockedImageIsMarked(t *testing.T) {
 			want = "netbase=1:2~3"
 		}
 		if got := manifest.Annotations[unlockedLabel]; got != want {
-			t.Errorf("%s: annotation %s is %q, want %q", r.name, unlockedLabel, got, want)
+			t.Errorf("%s: annotation %s: got %q, want %q", r.name, unlockedLabel, got, want)
 		}
 		sbom, err := os.ReadFile(r.sbomFile(b.out(), "amd64"))
 		if marked := bytes.Contains(sbom, []byte("which pins version 0.9.")); err != nil || marked != (want != "") {
-			t.Errorf("%s: the SBOM says that a package is not the lock's: %v (%v)", r.name, marked, err)
+			t.Errorf("%s: got unlocked package in the SBOM: %v (error %v)", r.name, marked, err)
 		}
 	}
 	b.locked = true
 	if err := b.build(); err == nil || !strings.Contains(err.Error(), "netbase 0.9 (the archive has 1:2~3)") {
-		t.Errorf("locked: want an error that names the version, got %v", err)
+		t.Errorf("locked: got error %v, want one with the version", err)
 	}
 }
 
@@ -163,11 +162,11 @@ func checkImage(t *testing.T, r recipe, image v1.Image) {
 	}
 	for name, value := range want {
 		if got := config.Config.Labels["org.opencontainers.image."+name]; got != value {
-			t.Errorf("%s: label %s is %q, want %q", r.name, name, got, value)
+			t.Errorf("%s: label %s: got %q, want %q", r.name, name, got, value)
 		}
 	}
 	if config.Config.User != r.user || !config.Created.Equal(testRelease.created) {
-		t.Errorf("%s: user %s, created %s", r.name, config.Config.User, config.Created)
+		t.Errorf("%s: got user %s, created %s", r.name, config.Config.User, config.Created)
 	}
 	layers, err := image.Layers()
 	if err != nil {
@@ -192,20 +191,20 @@ func checkImage(t *testing.T, r recipe, image v1.Image) {
 		"usr/share/doc/tzdata/copyright",
 	} {
 		if _, ok := files[name]; !ok {
-			t.Errorf("%s: %s is not in the image", r.name, name)
+			t.Errorf("%s: %s is missing", r.name, name)
 		}
 	}
 	if _, ok := files["usr/local/bin/envoy"]; ok != r.envoy {
-		t.Errorf("%s: has Envoy: %v, want %v", r.name, ok, r.envoy)
+		t.Errorf("%s: got Envoy %v, want %v", r.name, ok, r.envoy)
 	}
 	if bundle := files["etc/ssl/certs/ca-certificates.crt"]; !strings.Contains(
 		bundle,
 		"certificate of ca-certificates\ncertificate of ",
 	) {
-		t.Errorf("%s: the bundle of certificates is %q", r.name, bundle)
+		t.Errorf("%s: got certificate bundle %q", r.name, bundle)
 	}
 	if _, ok := files["usr/share/doc/tzdata/README"]; ok {
-		t.Errorf("%s: files without use are in the image", r.name)
+		t.Errorf("%s: the image has unwanted files", r.name)
 	}
 }
 
@@ -224,12 +223,12 @@ func checkReferrer(t *testing.T, path layout.Path, d v1.Descriptor, image v1.Has
 		t.Fatal(err)
 	}
 	if m.ArtifactType != "application/spdx+json" || m.Subject.Digest != image {
-		t.Errorf("a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest,
+		t.Errorf("got a referrer of type %s to %s, want application/spdx+json to %s", m.ArtifactType, m.Subject.Digest,
 			image)
 	}
 	list, err := path.Bytes(m.Layers[0].Digest)
 	if err != nil || !bytes.Contains(list, []byte(image.Hex)) ||
 		!bytes.Contains(list, []byte("pkg:deb/debian/tzdata@1%3A2~3")) {
-		t.Errorf("the SBOM does not name the image %s and its packages (%v)", image, err)
+		t.Errorf("the SBOM does not contain the image %s and its packages (error %v)", image, err)
 	}
 }

@@ -15,13 +15,13 @@ import (
 
 // debSource is an archive of Debian packages.
 type debSource interface {
-	// update fetches the archive's list of packages.
+	// update fetches the package list of the archive.
 	update() error
-	// offers tells whether the list has this version of the package.
+	// offers reports whether the list has this version of the package.
 	offers(pin) bool
-	// newest is the version of the package that the list offers, with the sum that the signed list gives.
+	// newest returns the version of the package in the list, with its checksum in the signed list.
 	newest(pin) (pin, error)
-	// download puts packages into the folder.
+	// download downloads packages into the folder.
 	download(folder string, pins []pin) error
 }
 
@@ -29,21 +29,21 @@ type debSource interface {
 type fetched struct {
 	pin
 	path   string
-	pinned string // the version that the lock pins, if it has left the archive and pin has another one
+	pinned string // the version of the lock, if the archive no longer has it and pin has another version
 }
 
-// fetcher takes Debian packages from the cache, or from their source.
+// fetcher returns Debian packages from the cache or from their source.
 type fetcher struct {
 	folder string
 	source debSource
-	locked bool      // a pinned version that has left the archive is an error
-	warn   io.Writer // is told which versions are not those of the lock
+	locked bool      // a pinned version that the archive no longer has is an error
+	warn   io.Writer // receives warnings about versions other than those of the lock
 }
 
-// fetch makes sure that the packages are in the folder. Only what is missing is asked of the source.
+// fetch downloads the packages that are not in the folder.
 //
-// Debian removes a version from its archive as soon as there is a newer one. So that a checkout can be built at any
-// time, the newer version then takes its place, unless locked is set.
+// Debian removes a version from its archive when there is a newer one. The newer version is then used instead, so
+// that any commit can be built, unless locked is set.
 func (f fetcher) fetch(pins []pin) ([]fetched, error) {
 	if err := os.MkdirAll(f.folder, 0o755); err != nil {
 		return nil, err
@@ -53,7 +53,7 @@ func (f fetcher) fetch(pins []pin) ([]fetched, error) {
 		out[i] = fetched{pin: p, path: filepath.Join(f.folder, p.debFile())}
 		switch sum, err := sumOf(out[i].path); {
 		case errors.Is(err, os.ErrNotExist) || err == nil && sum != p.sha256:
-			_ = os.Remove(out[i].path) // apt would take it for what it is asked for
+			_ = os.Remove(out[i].path) // apt would use it as the requested file
 			missing = append(missing, &out[i])
 		case err != nil:
 			return nil, err
@@ -67,7 +67,7 @@ func (f fetcher) fetch(pins []pin) ([]fetched, error) {
 	}
 	for _, d := range missing {
 		if sum, err := sumOf(d.path); err != nil {
-			return nil, fmt.Errorf("package %s: apt-get download did not give it: %w", d.name, err)
+			return nil, fmt.Errorf("package %s: apt-get download did not create the file: %w", d.name, err)
 		} else if sum != d.sha256 {
 			return nil, fmt.Errorf("package %s: %s has the sha256 sum %s, want %s", d.name, d.path, sum, d.sha256)
 		}
@@ -75,7 +75,7 @@ func (f fetcher) fetch(pins []pin) ([]fetched, error) {
 	return out, nil
 }
 
-// download asks the source for packages. If it fails, the list of packages may be old, or not there at all.
+// download downloads packages from the source. If that fails, it updates the package list and tries again.
 func (f fetcher) download(missing []*fetched) error {
 	first := f.source.download(f.folder, pinsOf(missing))
 	if first == nil {
@@ -98,11 +98,11 @@ func (f fetcher) download(missing []*fetched) error {
 	}
 	if len(gone) > 0 {
 		what := "Debian's archive no longer has versions that hack/images/images.lock pins: " +
-			strings.Join(gone, ", ") + ". Run `make images-lock`, look at the changes, and commit them"
+			strings.Join(gone, ", ") + ". Run `make images-lock`, check the changes, and commit them"
 		if f.locked {
 			return errors.New(what)
 		}
-		fmt.Fprintf(f.warn, "warning: %s. This build takes what the archive has.\n", what)
+		fmt.Fprintf(f.warn, "warning: %s. This build uses the versions of the archive.\n", what)
 	}
 	return f.source.download(f.folder, pinsOf(missing))
 }
@@ -115,7 +115,7 @@ func pinsOf(debs []*fetched) []pin {
 	return out
 }
 
-// debFile is the name that apt-get download gives to the file: an epoch's colon is escaped.
+// debFile is the file name that apt-get download uses: the colon of an epoch is escaped.
 func (p pin) debFile() string {
 	return p.name + "_" + strings.ReplaceAll(p.version, ":", "%3a") + "_" + p.arch + ".deb"
 }

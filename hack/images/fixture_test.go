@@ -20,11 +20,11 @@ import (
 
 var testRelease = release{version: "1.2.3", revision: "abc", created: time.Unix(1700000000, 0)}
 
-// inputs makes a builder whose cache holds all that would be fetched, so that nothing is.
+// inputs returns a builder whose cache contains all downloads.
 func inputs(t *testing.T) builder {
 	t.Helper()
 	if _, err := exec.LookPath("dpkg-deb"); err != nil {
-		t.Skip("there is no dpkg-deb here, of package dpkg")
+		t.Skip("dpkg-deb is not installed (package dpkg)")
 	}
 	dir := t.TempDir()
 	b := builder{
@@ -86,7 +86,7 @@ func inputs(t *testing.T) builder {
 	return b
 }
 
-// replacedArchive has one package, which is in the cache already.
+// replacedArchive has one package, which is in the cache.
 type replacedArchive struct {
 	has pin
 }
@@ -99,7 +99,7 @@ func (a replacedArchive) newest(pin) (pin, error) { return a.has, nil }
 
 func (a replacedArchive) download(_ string, pins []pin) error {
 	if !slices.Equal(pins, []pin{a.has}) {
-		return fmt.Errorf("no %v here", pins)
+		return fmt.Errorf("%v not found", pins)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func put(t *testing.T, path, text string) {
 	}
 }
 
-// unpack makes a folder of an archive, and gives its index.json.
+// unpack unpacks an archive and returns its index.json.
 func unpack(t *testing.T, archive string) (layout.Path, *v1.IndexManifest) {
 	t.Helper()
 	in, err := os.Open(archive)

@@ -11,49 +11,50 @@ import (
 	"github.com/google/go-containerregistry/pkg/v1/types"
 )
 
-// recipe says how one of our images is made.
+// recipe describes how to build an image.
 type recipe struct {
-	name        string // of the archive, and of the image below anymesh.dev/
+	name        string // name of the archive, and of the image below anymesh.dev/
 	title       string
 	description string
-	packages    []string // of Debian
+	packages    []string // Debian packages
 	envoy       bool
-	archs       []string // all that there are
+	archs       []string // all supported architectures
 	user        string
 }
 
 var recipes = []recipe{
 	{
 		name: "anymesh", title: "Anymesh", description: "The control plane of Anymesh.",
-		packages: []string{"ca-certificates", "tzdata"}, // for all architectures: the program is static
+		packages: []string{"ca-certificates", "tzdata"}, // architecture-independent, because the program is static
 		archs:    []string{"amd64", "arm64"}, user: "65532:65532",
 	},
 	{
 		name: "envoy", title: "Anymesh sidecar with Envoy",
 		description: "Envoy, and the agent that captures traffic and looks after it.",
-		packages:    []string{"base-files", "ca-certificates", "libc6", "netbase", "tzdata"}, // ldd envoy: libc6 alone
-		envoy:       true, archs: []string{"amd64"}, user: "1337:1337",
+		// ldd envoy lists only libc6
+		packages: []string{"base-files", "ca-certificates", "libc6", "netbase", "tzdata"},
+		envoy:    true, archs: []string{"amd64"}, user: "1337:1337",
 	},
 }
 
-// release is what the labels of all images say, read from the program that is inside.
+// release has the values of the labels of all images, read from the program in the images.
 type release struct {
 	version  string
 	revision string
 	created  time.Time
-	unlocked []string // NAME=VERSION of Debian packages of one image that are not as images.lock pins them
+	unlocked []string // NAME=VERSION of Debian packages of one image that differ from images.lock
 }
 
 const (
 	source   = "https://anymesh.dev/anymesh"
 	licenses = "Apache-2.0"
 	program  = "/usr/local/bin/anymesh"
-	// unlockedLabel marks an image that no release may have: another build of the same commit may differ.
+	// unlockedLabel marks an image that must not be released: another build of the same commit may differ.
 	unlockedLabel = "dev.anymesh.images.unlocked"
 )
 
-// labels are those of the OCI image specification; they are labels of the image, and annotations of its manifest and
-// index.
+// labels returns the labels of the OCI image specification. They are labels of the image, and annotations of its
+// manifest and index.
 func (r recipe) labels(of release) map[string]string {
 	out := map[string]string{}
 	for name, value := range map[string]string{
@@ -71,7 +72,7 @@ func (r recipe) labels(of release) map[string]string {
 	return out
 }
 
-// image puts layers together for one architecture.
+// image combines layers into the image of one architecture.
 func (r recipe) image(arch string, of release, layers []v1.Layer) (v1.Image, error) {
 	config := &v1.ConfigFile{
 		Architecture: arch, OS: "linux", Created: v1.Time{Time: of.created.UTC()}, RootFS: v1.RootFS{Type: "layers"},
@@ -106,7 +107,7 @@ func annotated(image v1.Image, with map[string]string) (v1.Image, error) {
 	return out, nil
 }
 
-// index puts the images of all architectures together.
+// index combines the images of all architectures.
 func (r recipe) index(of release, images map[string]v1.Image) (v1.ImageIndex, error) {
 	index := mutate.IndexMediaType(empty.Index, types.OCIImageIndex)
 	for _, arch := range r.archs {

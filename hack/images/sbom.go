@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// The parts of SPDX 2.3 that we write (https://spdx.github.io/spdx-spec/v2.3/).
+// The subset of SPDX 2.3 that is written (https://spdx.github.io/spdx-spec/v2.3/).
 type (
 	spdx struct {
 		Version       string         `json:"spdxVersion"`
@@ -58,7 +58,7 @@ type (
 	}
 )
 
-// contents is what an image of one architecture is made of.
+// contents lists the parts of an image of one architecture.
 type contents struct {
 	arch   string
 	digest string // of the image's manifest
@@ -67,7 +67,7 @@ type contents struct {
 	build  *debug.BuildInfo
 }
 
-// sbom lists what is in an image, as SPDX 2.3 in JSON.
+// sbom returns the contents of an image as SPDX 2.3 in JSON.
 func (r recipe) sbom(of release, c contents) ([]byte, error) {
 	doc := spdx{
 		Version: "SPDX-2.3", DataLicense: "CC0-1.0", ID: "SPDXRef-DOCUMENT",
@@ -129,11 +129,10 @@ func (r recipe) sbom(of release, c contents) ([]byte, error) {
 	return out.Bytes(), err
 }
 
-// debianVersion is the number of the release that the lock names.
+// debianVersion is the version number of the Debian release in the lock.
 const debianVersion = "12"
 
-// modules are what the program was built from, as the toolchain notes in it: replacements count, and the standard
-// library.
+// modules lists the modules of the program from its build information, with replacements, and the standard library.
 func modules(build *debug.BuildInfo) []debug.Module {
 	out := []debug.Module{{Path: "stdlib", Version: strings.TrimPrefix(strings.Fields(build.GoVersion)[0], "go")}}
 	for _, m := range build.Deps {
@@ -168,7 +167,8 @@ func (p *spdxPackage) sum(sha256 string) {
 	p.Checksums = append(p.Checksums, spdxChecksum{"SHA256", sha256})
 }
 
-// identifier replaces what SPDX does not allow in one: only letters, digits, "." and "-" are.
+// identifier replaces the characters that SPDX does not allow in identifiers: all except letters, digits, "." and
+// "-".
 func identifier(s string) string {
 	return strings.Map(func(c rune) rune {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || c == '.' || c == '-' {
@@ -178,7 +178,7 @@ func identifier(s string) string {
 	}, s)
 }
 
-// sbomFile is the name of the list beside the archive.
+// sbomFile is the file name of the SBOM.
 func (r recipe) sbomFile(folder, arch string) string {
 	return path.Join(folder, fmt.Sprintf("%s-linux-%s.spdx.json", r.name, arch))
 }

@@ -12,12 +12,12 @@ import (
 	"time"
 )
 
-// tree is what a layer holds: paths, without a slash in front, and what is there.
+// tree is the content of a layer: nodes by path, without a leading slash.
 type tree map[string]node
 
 // node is a folder, a symbolic link, or a file.
 type node struct {
-	mode     int64 // permissions with the bits of setuid, setgid and sticky
+	mode     int64 // permissions with setuid, setgid and sticky bits
 	dir      bool
 	link     string
 	body     []byte
@@ -26,7 +26,7 @@ type node struct {
 
 func (t tree) file(name, text string) { t[name] = node{mode: 0o644, body: []byte(text)} }
 
-// folders adds the folders above what is there.
+// folders adds the missing parent folders.
 func (t tree) folders() {
 	for name := range maps.Clone(t) {
 		for dir := path.Dir(name); dir != "."; dir = path.Dir(dir) {
@@ -37,8 +37,8 @@ func (t tree) folders() {
 	}
 }
 
-// write gives the tree as a tar file. The same tree gives the same bytes: paths are in order, so that folders come
-// before what is in them, and everything is of 1970.
+// write writes the tree as a tar file. Equal trees give equal bytes: paths are sorted, so that folders precede their
+// contents, and all times are 1970.
 func (t tree) write(w io.Writer) error {
 	t.folders()
 	out := tar.NewWriter(w)
@@ -64,8 +64,8 @@ func (t tree) write(w io.Writer) error {
 	return out.Close()
 }
 
-// readTree reads a tar file. A hard link becomes a copy of its target. Special files are errors: no package that we
-// take has any.
+// readTree reads a tar file. A hard link becomes a copy of its target. Special files are errors, because no used
+// package has any.
 func readTree(r io.Reader) (tree, error) {
 	t := tree{}
 	for in := tar.NewReader(r); ; {
@@ -88,7 +88,7 @@ func readTree(r io.Reader) (tree, error) {
 		case tar.TypeLink:
 			target, ok := t[strings.TrimPrefix(path.Clean("/"+h.Linkname), "/")]
 			if !ok {
-				return nil, fmt.Errorf("%s: a hard link to %s, which is not there", h.Name, h.Linkname)
+				return nil, fmt.Errorf("%s: hard link to %s, which does not exist", h.Name, h.Linkname)
 			}
 			n = target
 		case tar.TypeReg:
@@ -96,7 +96,7 @@ func readTree(r io.Reader) (tree, error) {
 				return nil, fmt.Errorf("%s: %w", h.Name, err)
 			}
 		default:
-			return nil, fmt.Errorf("%s: a file of type %q cannot be in an image", h.Name, h.Typeflag)
+			return nil, fmt.Errorf("%s: files of type %q are not supported", h.Name, h.Typeflag)
 		}
 		t[name] = n
 	}

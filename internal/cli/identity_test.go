@@ -9,7 +9,6 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// Columns are aligned, and each phase is told in words.
 func TestIdentityStatusOutput(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 	until := now.Add(30 * time.Hour)
@@ -45,8 +44,10 @@ previous  2027-01-02T04:00:00Z  fedcba9876543210       CN=root
 		"none: the CA is not managed by Anymesh":                                                              {Phase: identity.Steady},
 		"Cooling":                                                                                             {Phase: "Cooling", Managed: true},
 	} {
-		if got := describePhase(st, now); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
+		t.Run(string(st.Phase), func(t *testing.T) {
+			if got := describePhase(st, now); got != want {
+				t.Errorf("got %q, want %q", got, want)
+			}
+		})
 	}
 }

@@ -10,12 +10,12 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// manifests reads what --dry-run prints.
-func manifests(t *testing.T, arguments ...string) []*unstructured.Unstructured {
+// dryRun returns the manifests that install --dry-run prints.
+func dryRun(t *testing.T, arguments ...string) []*unstructured.Unstructured {
 	t.Helper()
-	code, out, said := typed(t, append([]string{"install", "--dry-run"}, arguments...)...)
-	if code != 0 || said != "" {
-		t.Fatalf("exit code %d: %s", code, said)
+	code, out, stderr := runCommand(t, append([]string{"install", "--dry-run"}, arguments...)...)
+	if code != 0 || stderr != "" {
+		t.Fatalf("exit code %d: %s", code, stderr)
 	}
 	var all []*unstructured.Unstructured
 	for _, document := range strings.Split(strings.TrimPrefix(out, "---\n"), "\n---\n") {
@@ -24,7 +24,7 @@ func manifests(t *testing.T, arguments ...string) []*unstructured.Unstructured {
 			t.Fatalf("%v in\n%s", err, document)
 		}
 		if o.GetKind() == "" || o.GetAPIVersion() == "" || o.GetName() == "" {
-			t.Errorf("this is no object:\n%s", document)
+			t.Errorf("not a Kubernetes object:\n%s", document)
 		}
 		all = append(all, o)
 	}
@@ -43,13 +43,13 @@ func replicas(t *testing.T, all []*unstructured.Unstructured) int64 {
 			return n
 		}
 	}
-	t.Fatal("there is no Deployment")
+	t.Fatal("no Deployment")
 	return 0
 }
 
 func TestDryRunPrintsManifests(t *testing.T) {
 	kinds := map[string]int{}
-	for _, o := range manifests(t, "-n", "elsewhere") {
+	for _, o := range dryRun(t, "-n", "elsewhere") {
 		kinds[o.GetKind()]++
 		if ns := o.GetNamespace(); ns != "" && ns != "elsewhere" {
 			t.Errorf("%s %s is in namespace %s", o.GetKind(), o.GetName(), ns)
@@ -60,17 +60,17 @@ func TestDryRunPrintsManifests(t *testing.T) {
 		"ValidatingWebhookConfiguration",
 	} {
 		if kinds[kind] == 0 {
-			t.Errorf("there is no %s", kind)
+			t.Errorf("no %s", kind)
 		}
 	}
-	for _, o := range manifests(t, "--skip-crds") {
+	for _, o := range dryRun(t, "--skip-crds") {
 		if o.GetKind() == "CustomResourceDefinition" {
-			t.Errorf("%s is there all the same", o.GetName())
+			t.Errorf("--skip-crds: got %s", o.GetName())
 		}
 	}
 }
 
-// As in Helm: the chart's own values, then files in their order, then --set.
+// As in Helm, --set overrides files, later files override earlier ones, and files override the chart values.
 func TestValuePrecedence(t *testing.T) {
 	dir := t.TempDir()
 	file := func(name, text string) string {
@@ -86,15 +86,17 @@ func TestValuePrecedence(t *testing.T) {
 		arguments []string
 		want      int64
 	}{
-		{"a file", []string{"-f", five}, 5},
+		{"file", []string{"-f", five}, 5},
 		{"the last file wins", []string{"-f", five, "-f", six}, 6},
-		{"whatever their names", []string{"-f", six, "-f", five}, 5},
+		{"file names do not matter", []string{"-f", six, "-f", five}, 5},
 		{"--set wins over files", []string{"--set", "replicas=7", "-f", six}, 7},
 		{"the last --set wins", []string{"--set", "replicas=7", "--set", "replicas=8"}, 8},
 	} {
-		if got := replicas(t, manifests(t, c.arguments...)); got != c.want {
-			t.Errorf("%s: %d replicas, want %d", c.text, got, c.want)
-		}
+		t.Run(c.text, func(t *testing.T) {
+			if got := replicas(t, dryRun(t, c.arguments...)); got != c.want {
+				t.Errorf("got %d replicas, want %d", got, c.want)
+			}
+		})
 	}
 	f := installFlags{values: []string{five, six}, sets: []string{"osm.sidecarImage=x"}}
 	o, err := f.options()
@@ -102,10 +104,10 @@ func TestValuePrecedence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, _ := yaml.Marshal(o.Values); string(text) != "osm:\n  sidecarImage: x\n  sidecarLogLevel: info\nreplicas: 6\n" {
-		t.Errorf("values are merged into\n%s", text)
+		t.Errorf("got merged values\n%s", text)
 	}
-	if code, _, said := typed(t, "install", "--dry-run", "-f", file("bad.yaml", "a: [")); code != 2 ||
-		!strings.Contains(said, "bad.yaml") {
-		t.Errorf("a file that is no YAML: exit code %d: %s", code, said)
+	if code, _, stderr := runCommand(t, "install", "--dry-run", "-f", file("bad.yaml", "a: [")); code != 2 ||
+		!strings.Contains(stderr, "bad.yaml") {
+		t.Errorf("invalid YAML file: got exit code %d: %s", code, stderr)
 	}
 }

@@ -8,21 +8,20 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// typed runs a command as a shell does.
-func typed(t *testing.T, arguments ...string) (code int, out, errOut string) {
+func runCommand(t *testing.T, arguments ...string) (code int, out, errOut string) {
 	t.Helper()
 	var o, e bytes.Buffer
 	code = Run(t.Context(), arguments, strings.NewReader(""), &o, &e)
 	return code, o.String(), e.String()
 }
 
-// 0 is success, 1 failure, 2 wrong usage: scripts tell them apart.
+// Exit codes are 0 for success, 1 for failure and 2 for wrong usage.
 func TestExitCodes(t *testing.T) {
 	t.Setenv("KUBECONFIG", "/nowhere")
 	for _, c := range []struct {
 		arguments string
 		code      int
-		says      string
+		stderr    string
 	}{
 		{"", 0, ""},
 		{"--help", 0, ""},
@@ -44,49 +43,52 @@ func TestExitCodes(t *testing.T) {
 		{"controller --status-writes-per-second 201", 2, "must be between 1 and 200"},
 		{"controller --mesh-config /nowhere/mesh.json", 1, "/nowhere/mesh.json"},
 	} {
-		code, _, said := typed(t, strings.Fields(c.arguments)...)
-		if code != c.code || !strings.Contains(said, c.says) {
-			t.Errorf("anymesh %s: exit code %d, says %q; want %d and %q", c.arguments, code, said, c.code, c.says)
-		}
-		if code == 0 && said != "" || code != 0 && !strings.HasPrefix(said, "anymesh: ") {
-			t.Errorf("anymesh %s: exit code %d, and on standard error %q", c.arguments, code, said)
-		}
+		t.Run(c.arguments, func(t *testing.T) {
+			code, _, stderr := runCommand(t, strings.Fields(c.arguments)...)
+			if code != c.code || !strings.Contains(stderr, c.stderr) {
+				t.Errorf("got exit code %d and error %q, want %d and %q", code, stderr, c.code,
+					c.stderr)
+			}
+			if code == 0 && stderr != "" || code != 0 && !strings.HasPrefix(stderr, "anymesh: ") {
+				t.Errorf("got exit code %d and error %q", code, stderr)
+			}
+		})
 	}
 }
 
 func TestUnknownCommandSuggestsSimilar(t *testing.T) {
-	if _, _, said := typed(t, "instal"); !strings.Contains(said, "install") ||
-		!strings.Contains(said, "anymesh --help") {
-		t.Errorf("anymesh instal: %s", said)
+	if _, _, stderr := runCommand(t, "instal"); !strings.Contains(stderr, "install") ||
+		!strings.Contains(stderr, "anymesh --help") {
+		t.Errorf("anymesh instal: %s", stderr)
 	}
 }
 
 func TestEveryCommandHasHelp(t *testing.T) {
-	_, overview, _ := typed(t, "--help")
+	_, overview, _ := runCommand(t, "--help")
 	for _, c := range Root().Commands() {
 		if c.Short == "" || c.GroupID == "" {
-			t.Errorf("%s: it has no short description, or belongs to no group", c.Name())
+			t.Errorf("%s: no short description or no group", c.Name())
 		}
 		if !strings.Contains(overview, c.Name()) {
-			t.Errorf("%s is missing in the overview", c.Name())
+			t.Errorf("%s is missing in the output of --help", c.Name())
 		}
 		if c.DisableFlagParsing {
-			continue // another program's help
+			continue // anymesh does not print its help
 		}
-		code, help, said := typed(t, c.Name(), "--help")
-		if code != 0 || said != "" || !strings.Contains(help, "anymesh "+c.Name()) {
-			t.Errorf("anymesh %s --help: exit code %d, says %q, prints\n%s", c.Name(), code, said, help)
+		code, help, stderr := runCommand(t, c.Name(), "--help")
+		if code != 0 || stderr != "" || !strings.Contains(help, "anymesh "+c.Name()) {
+			t.Errorf("anymesh %s --help: got exit code %d, error %q, output\n%s", c.Name(), code, stderr, help)
 		}
 		c.Flags().VisitAll(func(f *pflag.Flag) {
 			if f.Usage == "" {
-				t.Errorf("anymesh %s --%s: nobody says what it does", c.Name(), f.Name)
+				t.Errorf("anymesh %s --%s: no description", c.Name(), f.Name)
 			}
 		})
 	}
 }
 
 func TestVersion(t *testing.T) {
-	if _, out, _ := typed(t, "--version"); !strings.Contains(out, Version) {
+	if _, out, _ := runCommand(t, "--version"); !strings.Contains(out, Version) {
 		t.Errorf("anymesh --version prints %q", out)
 	}
 }

@@ -13,68 +13,67 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// trip is a transport.
-type trip func(*http.Request) (*http.Response, error)
+type roundTripFunc func(*http.Request) (*http.Response, error)
 
-func (t trip) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
+func (t roundTripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }
 
 var errRefused = errors.New("connection refused")
 
-// awaitingFor is a transport below which the API server is.
-func awaitingFor(api trip, tell func(error)) http.RoundTripper {
-	return withAPIServerRetry(&rest.Config{}, tell).WrapTransport(api)
+// newRetryTransport returns a transport with retries that sends requests to api.
+func newRetryTransport(api roundTripFunc, report func(error)) http.RoundTripper {
+	return withAPIServerRetry(&rest.Config{}, report).WrapTransport(api)
 }
 
-func ask(ctx context.Context, through http.RoundTripper, path string) error {
+func get(ctx context.Context, transport http.RoundTripper, path string) error {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://api"+path, nil)
 	if err != nil {
 		return err
 	}
-	response, err := through.RoundTrip(r)
+	response, err := transport.RoundTrip(r)
 	if err != nil {
 		return err
 	}
 	return response.Body.Close()
 }
 
-// Twenty kinds are watched while the API server is away for ten minutes: one looks for it, all go on when it is back,
-// and it is told once a look.
+// During an outage of ten minutes only one of 20 requests probes the API server. All continue when it responds again.
+// Each failed probe is reported.
 func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const kinds, outage = 20, 10 * time.Minute
 		began := time.Now()
-		var asked atomic.Int32
+		var requests atomic.Int32
 		var mu sync.Mutex
-		var told []error
-		through := awaitingFor(func(*http.Request) (*http.Response, error) {
-			asked.Add(1)
+		var reported []error
+		transport := newRetryTransport(func(*http.Request) (*http.Response, error) {
+			requests.Add(1)
 			if time.Since(began) < outage {
 				return nil, errRefused
 			}
 			return &http.Response{Body: http.NoBody}, nil
-		}, func(trouble error) {
+		}, func(err error) {
 			mu.Lock()
 			defer mu.Unlock()
-			told = append(told, trouble)
+			reported = append(reported, err)
 		})
 		var all sync.WaitGroup
 		for range kinds {
 			all.Go(func() {
-				if err := ask(t.Context(), through, "/pods"); err != nil {
+				if err := get(t.Context(), transport, "/pods"); err != nil {
 					t.Error(err)
 				}
 			})
 		}
 		all.Wait()
 		if late := time.Since(began) - outage; late > probeInterval {
-			t.Errorf("they went on %v after the return", late)
+			t.Errorf("requests continued %v after the end of the outage", late)
 		}
-		looks := int(outage / probeInterval)
-		if n := int(asked.Load()); n > looks+2*kinds {
-			t.Errorf("the API server was asked %d times", n)
+		probes := int(outage / probeInterval)
+		if n := int(requests.Load()); n > probes+2*kinds {
+			t.Errorf("the API server got %d requests", n)
 		}
-		if len(told) != looks+1 || !errors.Is(told[0], errRefused) || told[looks] != nil {
-			t.Errorf("told %d times, first %v and last %v", len(told), told[0], told[len(told)-1])
+		if len(reported) != probes+1 || !errors.Is(reported[0], errRefused) || reported[probes] != nil {
+			t.Errorf("got %d reports, first %v, last %v", len(reported), reported[0], reported[len(reported)-1])
 		}
 	})
 }
@@ -82,35 +81,35 @@ func TestRequestsResumeWhenAPIServerReturns(t *testing.T) {
 // If the probing request is canceled, another request takes over. Canceled requests return immediately.
 func TestCanceledProbeIsTakenOver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var back atomic.Bool
-		through := awaitingFor(func(*http.Request) (*http.Response, error) {
-			if !back.Load() {
+		var available atomic.Bool
+		transport := newRetryTransport(func(*http.Request) (*http.Response, error) {
+			if !available.Load() {
 				return nil, errRefused
 			}
 			return &http.Response{Body: http.NoBody}, nil
 		}, func(error) {})
-		answers := make([]chan error, 3)
+		results := make([]chan error, 3)
 		stops := make([]context.CancelFunc, 3)
-		for i := range answers {
+		for i := range results {
 			ctx, stop := context.WithCancel(t.Context())
-			answers[i], stops[i] = make(chan error, 1), stop
-			go func() { answers[i] <- ask(ctx, through, "/pods") }()
-			synctest.Wait() // the first one looks
+			results[i], stops[i] = make(chan error, 1), stop
+			go func() { results[i] <- get(ctx, transport, "/pods") }()
+			synctest.Wait() // the first request probes
 		}
-		for _, i := range []int{1, 0} { // one who waits, and the one who looks
+		for _, i := range []int{1, 0} { // a waiting request, then the probing one
 			stops[i]()
 			synctest.Wait()
 			select {
-			case err := <-answers[i]:
+			case err := <-results[i]:
 				if !errors.Is(err, errRefused) {
-					t.Errorf("request %d: %v", i, err)
+					t.Errorf("request %d: got error %v", i, err)
 				}
 			default:
-				t.Errorf("request %d still waits", i)
+				t.Errorf("request %d has not returned", i)
 			}
 		}
-		back.Store(true)
-		if err := <-answers[2]; err != nil {
+		available.Store(true)
+		if err := <-results[2]; err != nil {
 			t.Error(err)
 		}
 		stops[2]()
@@ -121,7 +120,7 @@ func TestCanceledProbeIsTakenOver(t *testing.T) {
 func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
-		through := awaitingFor(func(r *http.Request) (*http.Response, error) {
+		transport := newRetryTransport(func(r *http.Request) (*http.Response, error) {
 			if time.Since(began) < time.Minute {
 				return nil, errRefused
 			}
@@ -133,26 +132,26 @@ func TestSlowResponseDoesNotDelayOtherRequests(t *testing.T) {
 		var all sync.WaitGroup
 		defer all.Wait()
 		all.Go(func() {
-			if err := ask(t.Context(), through, "/large"); err != nil {
+			if err := get(t.Context(), transport, "/large"); err != nil {
 				t.Error(err)
 			}
 		})
-		synctest.Wait() // it looks
-		if err := ask(t.Context(), through, "/small"); err != nil {
+		synctest.Wait() // the first request probes
+		if err := get(t.Context(), transport, "/small"); err != nil {
 			t.Error(err)
 		}
 		if late := time.Since(began) - time.Minute; late > probeInterval {
-			t.Errorf("the small one went on %v after the return", late)
+			t.Errorf("the small request continued %v after the end of the outage", late)
 		}
 	})
 }
 
 // A response with an error status shows that the API server is reachable.
 func TestErrorStatusIsNotRetried(t *testing.T) {
-	through := awaitingFor(func(*http.Request) (*http.Response, error) {
+	transport := newRetryTransport(func(*http.Request) (*http.Response, error) {
 		return &http.Response{StatusCode: http.StatusServiceUnavailable, Body: http.NoBody}, nil
-	}, func(trouble error) { t.Errorf("told of %v", trouble) })
-	if err := ask(t.Context(), through, "/pods"); err != nil {
+	}, func(err error) { t.Errorf("reported %v", err) })
+	if err := get(t.Context(), transport, "/pods"); err != nil {
 		t.Error(err)
 	}
 }

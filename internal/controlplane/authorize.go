@@ -37,8 +37,9 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 			return known
 		})
 		if err != nil {
-			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is no instance of any workload",
-				who.Namespace, who.Pod)
+			return xds.Grant{},
+				grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is not an instance of any workload",
+					who.Namespace, who.Pod)
 		}
 		if id := node.GetId(); id != "" && id != workload.NodeID {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
@@ -47,7 +48,7 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 		if class := cp.engine.ClassOf(who.PodUID); !d.Has(class) {
 			return xds.Grant{},
 				grpcstatus.Errorf(codes.PermissionDenied,
-					"pod %s/%s has annotation %s: %q, and this is the discovery server of class %s; %s",
+					"pod %s/%s has annotation %s: %q, but this is the xDS server of driver %s; %s",
 					who.Namespace, who.Pod, sidecar.ClassAnnotation, class, d.Name, cp.wrongServerHint(class))
 		}
 		return xds.Grant{Key: workload.Key.String(), Identity: who.PodUID}, nil

@@ -31,31 +31,31 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// newPlane has mesh m with workload front_a, and no pods.
-func newPlane() *controlPlane {
+// newTestControlPlane has mesh m with workload front_a, and no pods.
+func newTestControlPlane() *controlPlane {
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
 	f.Set(&api.Mesh{
 		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
 	})
 	f.Set(frontNode())
-	usual := &driver{Class: delivery.Class{Name: "usual", Default: true}, mesh: twoDrivers()}
+	defaultDriver := &driver{Class: delivery.Class{Name: "default", Default: true}, mesh: twoDrivers()}
 	second := &driver{Class: delivery.Class{Name: "second"}, mesh: twoDrivers().Of("second")}
 	return &controlPlane{
 		Config: Config{Log: slog.New(slog.DiscardHandler)}, engine: f, podWatchTimeout: defaultPodWatchTimeout,
-		drivers: []*driver{usual, second},
+		drivers: []*driver{defaultDriver, second},
 	}
 }
 
 func twoDrivers() *sidecar.MeshConfig {
 	return &sidecar.MeshConfig{
 		Sidecar: sidecar.Settings{
-			SidecarClass:   "usual",
+			SidecarClass:   "default",
 			SidecarDrivers: []sidecar.DriverSettings{{SidecarName: "second", ProxyServerPort: 15129}},
 		},
 	}
 }
 
-// authorize asks on behalf of the default driver.
+// authorize authorizes a sidecar of the default driver.
 func (cp *controlPlane) authorize(ctx context.Context, peer xds.Peer, node *corev3.Node) (xds.Grant, error) {
 	return cp.authorizer(cp.drivers[0])(ctx, peer, node)
 }
@@ -84,7 +84,7 @@ func (cp *controlPlane) addPodOf(app, name, uid, class string) {
 	cp.engine.Set(pod)
 }
 
-// start runs the flow until the end of the test's bubble.
+// start runs the engine until the end of the test.
 func (cp *controlPlane) start(t *testing.T) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -97,7 +97,7 @@ func (cp *controlPlane) start(t *testing.T) {
 	synctest.Wait()
 }
 
-// peer has a certificate of our authority for a pod.
+// peer returns a peer with a client certificate for a pod.
 func peer(t *testing.T, ca *identity.CA, pod, uid string) xds.Peer {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -130,10 +130,10 @@ func newCA(t *testing.T) *identity.CA {
 	return ca
 }
 
-// The certificate decides; what a sidecar says of itself can only agree.
+// The client certificate determines the workload; the node ID must match it.
 func TestAuthorize(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ca, cp := newCA(t), newPlane()
+		ca, cp := newCA(t), newTestControlPlane()
 		cp.addPod("front", "uid-1")
 		cp.start(t)
 		known, unknown := peer(t, ca, "front-1", "uid-1"), peer(t, ca, "front-1", "uid-2")
@@ -146,76 +146,78 @@ func TestAuthorize(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, c := range []struct {
-			text string
-			peer xds.Peer
-			node *corev3.Node
-			code codes.Code
-			says string
+			name  string
+			peer  xds.Peer
+			node  *corev3.Node
+			code  codes.Code
+			fails string
 		}{
-			{"its own node id", known, &corev3.Node{Id: "mesh/m/virtualNode/front_a"}, codes.OK, ""},
-			{"no node id", known, &corev3.Node{}, codes.OK, ""},
+			{"node ID of the workload", known, &corev3.Node{Id: "mesh/m/virtualNode/front_a"}, codes.OK, ""},
+			{"no node ID", known, &corev3.Node{}, codes.OK, ""},
 			{"no node", known, nil, codes.OK, ""},
-			{"the node id of another", known, &corev3.Node{Id: "mesh/m/virtualNode/back_a"}, codes.PermissionDenied, "is an instance of mesh/m/virtualNode/front_a, not of mesh/m/virtualNode/back_a"},
-			{"a gateway of that name", known, &corev3.Node{Id: "mesh/m/virtualGateway/front_a"}, codes.PermissionDenied, "not of"},
-			{"a pod of that name that is gone", unknown, nil, codes.PermissionDenied, "pod a/front-1 is no instance of any workload"},
+			{"node ID of another workload", known, &corev3.Node{Id: "mesh/m/virtualNode/back_a"}, codes.PermissionDenied, "is an instance of mesh/m/virtualNode/front_a, not of mesh/m/virtualNode/back_a"},
+			{"node ID of a gateway", known, &corev3.Node{Id: "mesh/m/virtualGateway/front_a"}, codes.PermissionDenied, "not of"},
+			{"deleted pod with the same name", unknown, nil, codes.PermissionDenied, "pod a/front-1 is not an instance of any workload"},
 			{"no certificate", xds.Peer{Address: "10.0.0.1:1"}, nil, codes.Unauthenticated, "no client certificate"},
-			{"a certificate that is no workload's", xds.Peer{Chain: []*x509.Certificate{own.Leaf}}, nil, codes.PermissionDenied, "peer certificate"},
+			{"serving certificate", xds.Peer{Chain: []*x509.Certificate{own.Leaf}}, nil, codes.PermissionDenied, "peer certificate"},
 		} {
 			grant, err := cp.authorize(t.Context(), c.peer, c.node)
-			if grpcstatus.Code(err) != c.code || c.code != codes.OK && !strings.Contains(err.Error(), c.says) {
-				t.Errorf("%s: %v", c.text, err)
+			if grpcstatus.Code(err) != c.code || c.code != codes.OK && !strings.Contains(err.Error(), c.fails) {
+				t.Errorf("%s: got error %v, want %s %q", c.name, err, c.code, c.fails)
 			}
 			want := xds.Grant{}
 			if c.code == codes.OK {
 				want = xds.Grant{Key: "m/front_a", Identity: "uid-1"}
 			}
 			if grant != want {
-				t.Errorf("%s: granted %+v", c.text, grant)
+				t.Errorf("%s: got %+v, want %+v", c.name, grant, want)
 			}
 		}
 	})
 }
 
-// Each driver's server is for the sidecars of its own pods.
+// The xDS server of a driver accepts only sidecars of pods with this driver.
 func TestAuthorizeChecksDriver(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ca, cp := newCA(t), newPlane()
-		for name, class := range map[string]string{"none": "", "usual": "usual", "second": "second", "gone": "gone"} {
+		ca, cp := newCA(t), newTestControlPlane()
+		for name, class := range map[string]string{
+			"none": "", "default": "default", "second": "second", "unknown": "unknown",
+		} {
 			cp.addPodOf("front", name, "uid-"+name, class)
 		}
 		cp.start(t)
-		for _, c := range []struct{ pod, server, says string }{
-			{"none", "usual", ""},
-			{"usual", "usual", ""},
+		for _, c := range []struct{ pod, server, fails string }{
+			{"none", "default", ""},
+			{"default", "default", ""},
 			{"second", "second", ""},
-			{"none", "second", `pod a/none has annotation anymesh.dev/sidecarClass: "", and this is the discovery server of class second; its own listens on port 15128`},
-			{"usual", "second", `class second; its own listens on port 15128`},
-			{"second", "usual", `pod a/second has annotation anymesh.dev/sidecarClass: "second", and this is the discovery server of class usual; its own listens on port 15129`},
-			{"gone", "usual", "the mesh serves usual, second only"},
+			{"none", "second", `pod a/none has annotation anymesh.dev/sidecarClass: "", but this is the xDS server of driver second; use port 15128`},
+			{"default", "second", `driver second; use port 15128`},
+			{"second", "default", `pod a/second has annotation anymesh.dev/sidecarClass: "second", but this is the xDS server of driver default; use port 15129`},
+			{"unknown", "default", "the mesh has only the drivers default, second;"},
 		} {
 			i := slices.IndexFunc(cp.drivers, func(d *driver) bool { return d.Name == c.server })
 			_, err := cp.authorizer(cp.drivers[i])(t.Context(), peer(t, ca, c.pod, "uid-"+c.pod), nil)
-			if c.says == "" && err != nil || c.says != "" &&
-				(grpcstatus.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), c.says)) {
-				t.Errorf("pod %s at %s: %v; want %q", c.pod, c.server, err, c.says)
+			if c.fails == "" && err != nil || c.fails != "" &&
+				(grpcstatus.Code(err) != codes.PermissionDenied || !strings.Contains(err.Error(), c.fails)) {
+				t.Errorf("pod %s, server %s: got error %v, want %q", c.pod, c.server, err, c.fails)
 			}
 		}
 	})
 }
 
-// A sidecar may be there before the watch has told us of its pod.
-func TestAuthorizeWaitsForThePod(t *testing.T) {
+// A sidecar may connect before the watch event of its pod arrives.
+func TestAuthorizeWaitsForPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp, who := newPlane(), peer(t, newCA(t), "front-1", "uid-1")
+		cp, peer := newTestControlPlane(), peer(t, newCA(t), "front-1", "uid-1")
 		cp.start(t)
-		answer := make(chan error, 1)
+		result := make(chan error, 1)
 		go func() {
-			_, err := cp.authorize(t.Context(), who, nil)
-			answer <- err
+			_, err := cp.authorize(t.Context(), peer, nil)
+			result <- err
 		}()
-		time.Sleep(cp.podWatchTimeout / 2) // of the bubble's time
+		time.Sleep(cp.podWatchTimeout / 2) // fake clock
 		cp.addPod("front", "uid-1")
-		if err := <-answer; err != nil {
+		if err := <-result; err != nil {
 			t.Error(err)
 		}
 	})
@@ -223,13 +225,13 @@ func TestAuthorizeWaitsForThePod(t *testing.T) {
 
 func TestAuthorizeTimesOut(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp, who := newPlane(), peer(t, newCA(t), "front-1", "uid-1")
+		cp, peer := newTestControlPlane(), peer(t, newCA(t), "front-1", "uid-1")
 		cp.start(t)
 		cp.podWatchTimeout = time.Minute
 		before := time.Now()
-		_, err := cp.authorize(t.Context(), who, nil)
+		_, err := cp.authorize(t.Context(), peer, nil)
 		if grpcstatus.Code(err) != codes.PermissionDenied || time.Since(before) != time.Minute {
-			t.Errorf("after %s: %v", time.Since(before), err)
+			t.Errorf("after %s: got error %v", time.Since(before), err)
 		}
 	})
 }

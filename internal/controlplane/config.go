@@ -46,7 +46,7 @@ type Config struct {
 }
 
 // LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are
-// errors, and a mesh that names no driver has the default one of this program.
+// errors. If the file names no driver, the default driver of this program applies.
 func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -60,7 +60,7 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("mesh configuration %s: there is more than one JSON document", path)
+		return nil, fmt.Errorf("mesh configuration %s: more than one JSON document", path)
 	}
 	config.Sidecar.SidecarClass = cmp.Or(config.Sidecar.SidecarClass, drivers.Default)
 	return config, nil

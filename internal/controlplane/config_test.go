@@ -15,7 +15,7 @@ func TestLoadMeshConfig(t *testing.T) {
 		}
 		_, err := LoadMeshConfig(path)
 		if err != nil && !strings.Contains(err.Error(), path) {
-			t.Errorf("the error does not name the file: %v", err)
+			t.Errorf("the error does not contain the file name: %v", err)
 		}
 		return err
 	}
@@ -28,23 +28,25 @@ func TestLoadMeshConfig(t *testing.T) {
 		`{"traffic": {}}`:                       `unknown field "traffic"`,
 		`{"sidecar": {"sidecarImage": 7}}`:      "cannot unmarshal",
 		`{"sidecar": {}} {"sidecar": {}}`:       "more than one",
-		`{"sidecar": {}} and so on`:             "more than one",
+		`{"sidecar": {}} trailing text`:         "more than one",
 		`{"sidecar": {"sidecarImage": "a"}`:     "EOF",
 		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`: "cannot unmarshal",
 	} {
-		err := load(text)
-		if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
-			t.Errorf("%s: %v, want %q", text, err, want)
-		}
+		t.Run(text, func(t *testing.T) {
+			err := load(text)
+			if want == "" && err != nil || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+				t.Errorf("got error %v, want %q", err, want)
+			}
+		})
 	}
 	if _, err := LoadMeshConfig(filepath.Join(t.TempDir(), "none")); err == nil {
-		t.Error("a file that does not exist was read")
+		t.Error("got no error for a file that does not exist")
 	}
 }
 
 func TestServiceNames(t *testing.T) {
 	c := Config{Namespace: "mesh"}
 	if got := strings.Join(c.serviceNames(), " "); got != "anymesh.mesh.svc.cluster.local anymesh.mesh.svc" {
-		t.Errorf("we are called %s", got)
+		t.Errorf("got %s", got)
 	}
 }

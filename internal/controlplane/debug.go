@@ -60,7 +60,7 @@ func loopbackHostOnly(next http.Handler) http.Handler {
 		}
 		if ip, err := netip.ParseAddr(strings.Trim(host, "[]")); host != "localhost" &&
 			(err != nil || !ip.IsLoopback()) {
-			http.Error(w, "ask for localhost", http.StatusForbidden)
+			http.Error(w, "the Host header must be a loopback address or localhost", http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
@@ -70,7 +70,7 @@ func loopbackHostOnly(next http.Handler) http.Handler {
 func (cp *controlPlane) dumpModel(w http.ResponseWriter, _ *http.Request) {
 	state := cp.engine.State()
 	if state == nil {
-		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
+		http.Error(w, "the model is not computed yet", http.StatusServiceUnavailable)
 		return
 	}
 	writeJSON(w, state.Index.Model)
@@ -81,7 +81,7 @@ func (cp *controlPlane) dumpView(w http.ResponseWriter, r *http.Request) {
 	key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
 	view, ok := cp.engine.View(key)
 	if !ok {
-		http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+		http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 		return
 	}
 	shown := struct {
@@ -104,18 +104,18 @@ func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
 		view, ok := cp.engine.View(key)
 		renderer, renders := sidecar.RendererOf(d.Name)
 		if !ok || !renders {
-			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
 		resources, _ := sidecar.Configuration(renderer, view, cp.engine.ResolvedDestination)
-		writeJSON(w, append([]sidecar.Resource{}, resources...)) // never null
+		writeJSON(w, append([]sidecar.Resource{}, resources...)) // not null
 	}
 }
 
 func (cp *controlPlane) dumpFindings(w http.ResponseWriter, _ *http.Request) {
 	state := cp.engine.State()
 	if state == nil {
-		http.Error(w, "there is no model yet", http.StatusServiceUnavailable)
+		http.Error(w, "the model is not computed yet", http.StatusServiceUnavailable)
 		return
 	}
 	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.deliverers().Findings())))

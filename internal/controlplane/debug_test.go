@@ -10,31 +10,35 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// The debug server accepts requests only on and for the loopback address.
+// The debug server accepts only loopback listen addresses and Host headers.
 func TestDebugServerAcceptsLoopbackOnly(t *testing.T) {
 	for address, ok := range map[string]bool{
 		"127.0.0.1:9091": true, "[::1]:9091": true, ":9091": false, "0.0.0.0:9091": false, "10.0.0.1:9091": false, "localhost:9091": false, "nonsense": false,
 	} {
-		if err := checkLoopback(address); (err == nil) != ok {
-			t.Errorf("%s: %v", address, err)
-		}
+		t.Run(address, func(t *testing.T) {
+			if err := checkLoopback(address); (err == nil) != ok {
+				t.Errorf("got error %v", err)
+			}
+		})
 	}
 	h := loopbackHostOnly(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}))
 	for host, want := range map[string]int{
 		"127.0.0.1:1": 200, "localhost:1": 200, "localhost": 200, "[::1]:1": 200, "evil.example": 403, "evil.example:9091": 403, "10.0.0.1": 403, "": 403,
 	} {
-		r := httptest.NewRequest(http.MethodGet, "/debug/model", nil)
-		r.Host = host
-		w := httptest.NewRecorder()
-		if h.ServeHTTP(w, r); w.Code != want {
-			t.Errorf("host %q: %d", host, w.Code)
-		}
+		t.Run(host, func(t *testing.T) {
+			r := httptest.NewRequest(http.MethodGet, "/debug/model", nil)
+			r.Host = host
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, r); w.Code != want {
+				t.Errorf("host %q: got status %d, want %d", host, w.Code, want)
+			}
+		})
 	}
 }
 
 func TestDebugViews(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp := newPlane()
+		cp := newTestControlPlane()
 		cp.addPod("front", "uid-1")
 		cp.start(t)
 		get := func(query string) (int, string) {
@@ -46,10 +50,10 @@ func TestDebugViews(t *testing.T) {
 		var shown struct{ View model.View }
 		if err := json.Unmarshal([]byte(text), &shown); err != nil || code != http.StatusOK ||
 			shown.View.Workload.Name != "front_a" {
-			t.Errorf("%d %v: %s", code, err, text)
+			t.Errorf("got status %d, error %v: %s", code, err, text)
 		}
-		if code, _ := get("mesh=m&workload=nobody"); code != http.StatusNotFound {
-			t.Errorf("a workload that is not there: %d", code)
+		if code, _ := get("mesh=m&workload=missing"); code != http.StatusNotFound {
+			t.Errorf("workload that does not exist: got status %d", code)
 		}
 	})
 }

@@ -45,7 +45,7 @@ func newDrivers(mesh *sidecar.MeshConfig, log *slog.Logger, changed func()) ([]*
 		}
 		d := &driver{Class: delivery.Class{Name: name, Default: name == mesh.GetSidecarClass()}, mesh: mesh.Of(name)}
 		if other, taken := ports[d.port()]; taken {
-			return nil, fmt.Errorf("sidecar drivers %s and %s are both on port %d; give one of them another proxyServerPort in its entry of sidecarDrivers", other, name, d.port())
+			return nil, fmt.Errorf("sidecar drivers %s and %s have the same port %d; set another proxyServerPort in the entry of one of them in sidecarDrivers", other, name, d.port())
 		}
 		ports[d.port()] = name
 		d.deliverer = delivery.New(log, d.Class, changed)
@@ -82,7 +82,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	}
 	for path, handler := range started.DebugHandlers {
 		if _, taken := cp.debug[path]; taken {
-			return fmt.Errorf("sidecar driver %s: another driver serves %s of the debug server already; put the driver's name into the path", d.Name, path)
+			return fmt.Errorf("sidecar driver %s: another driver already has the debug handler %s; include the name of the driver in the path", d.Name, path)
 		}
 		cp.debug[path] = handler
 	}
@@ -104,7 +104,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 func (cp *controlPlane) serveXDS(ctx context.Context, d *driver) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", d.port()))
 	if err != nil {
-		return fmt.Errorf("discovery server of sidecar driver %s: %w", d.Name, err)
+		return fmt.Errorf("xDS server of sidecar driver %s: %w", d.Name, err)
 	}
 	return d.xds.Serve(ctx, identity.CloseOnCertificateExpiry(socket.Listener(listener)))
 }
@@ -160,10 +160,10 @@ func (cp *controlPlane) wrongServerHint(class string) string {
 	var names []string
 	for _, d := range cp.drivers {
 		if d.Has(class) {
-			return fmt.Sprintf("its own listens on port %d; restart the pod if its sidecar is of another class than its annotation", d.port())
+			return fmt.Sprintf("use port %d; if the sidecar was injected for another driver, restart the pod", d.port())
 		}
 		names = append(names, d.Name)
 	}
-	return "and the mesh serves " + strings.Join(names, ", ") +
-		" only; add an entry to sidecarDrivers, or restart the pod"
+	return "the mesh has only the drivers " + strings.Join(names, ", ") +
+		"; add an entry to sidecarDrivers, or restart the pod"
 }

@@ -14,16 +14,18 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// idle is a driver that delivers by itself.
-type idle struct{}
+// selfDelivering is a driver that does not call Deliver.
+type selfDelivering struct{}
 
-func (idle) Patch(context.Context) error { return nil }
+func (selfDelivering) Patch(context.Context) error { return nil }
 
-func (idle) Start(context.Context) (sidecar.HealthProbes, error) { return sidecar.HealthProbes{}, nil }
+func (selfDelivering) Start(context.Context) (sidecar.HealthProbes, error) {
+	return sidecar.HealthProbes{}, nil
+}
 
 func init() {
-	sidecar.Register("idle", idle{})
-	sidecar.Register("idler", idle{})
+	sidecar.Register("idle", selfDelivering{})
+	sidecar.Register("idler", selfDelivering{})
 }
 
 func TestNewDrivers(t *testing.T) {
@@ -36,20 +38,20 @@ func TestNewDrivers(t *testing.T) {
 		want    string
 		fails   string
 	}{
-		"the default alone":                    {"idle", nil, "idle 15128 default", ""},
-		"a driver without an entry is not":     {"idle", []sidecar.DriverSettings{entry("idle", 1)}, "idle 1 default", ""},
-		"every entry":                          {"idle", []sidecar.DriverSettings{entry("idler", 7), entry("idle", 8)}, "idle 8 default, idler 7", ""},
-		"but those that are not built in":      {"idle", []sidecar.DriverSettings{entry("other", 15128), entry("idler", 7)}, "idle 15128 default, idler 7", ""},
-		"two on a port":                        {"idle", []sidecar.DriverSettings{entry("idler", 7), entry("idle", 7)}, "", "sidecar drivers idle and idler are both on port 7"},
-		"two on the port that they do not say": {"idle", []sidecar.DriverSettings{entry("idler", 0)}, "", "sidecar drivers idle and idler are both on port 15128"},
-		"a default that is not built in":       {"other", []sidecar.DriverSettings{entry("other", 7)}, "", "sidecarClass of the mesh configuration: sidecar: unknown driver \"other\""},
+		"only the default driver":     {"idle", nil, "idle 15128 default", ""},
+		"port of the default driver":  {"idle", []sidecar.DriverSettings{entry("idle", 1)}, "idle 1 default", ""},
+		"two entries":                 {"idle", []sidecar.DriverSettings{entry("idler", 7), entry("idle", 8)}, "idle 8 default, idler 7", ""},
+		"unknown drivers are skipped": {"idle", []sidecar.DriverSettings{entry("other", 15128), entry("idler", 7)}, "idle 15128 default, idler 7", ""},
+		"same port":                   {"idle", []sidecar.DriverSettings{entry("idler", 7), entry("idle", 7)}, "", "sidecar drivers idle and idler have the same port 7"},
+		"same default port":           {"idle", []sidecar.DriverSettings{entry("idler", 0)}, "", "sidecar drivers idle and idler have the same port 15128"},
+		"unknown default driver":      {"other", []sidecar.DriverSettings{entry("other", 7)}, "", "sidecarClass of the mesh configuration: sidecar: unknown driver \"other\""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			mesh := &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: c.class, SidecarDrivers: c.entries}}
 			all, err := newDrivers(mesh, slog.New(slog.DiscardHandler), func() {})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
-					t.Errorf("%v; want %q", err, c.fails)
+					t.Errorf("got error %v, want %q", err, c.fails)
 				}
 				return
 			}
@@ -65,13 +67,13 @@ func TestNewDrivers(t *testing.T) {
 				got = append(got, text)
 			}
 			if strings.Join(got, ", ") != c.want {
-				t.Errorf("served are %s; want %s", strings.Join(got, ", "), c.want)
+				t.Errorf("got %s, want %s", strings.Join(got, ", "), c.want)
 			}
 		})
 	}
 }
 
-// The control plane is as healthy as its drivers are, and says which one is not.
+// The control plane is not live if a driver is not. The error names the driver.
 func TestHealthReportsEveryDriver(t *testing.T) {
 	status := map[string]int{"/one": http.StatusOK, "/two": http.StatusOK}
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -94,11 +96,11 @@ func TestHealthReportsEveryDriver(t *testing.T) {
 	}
 	cp.assembled.Store(true)
 	if err := cp.live(t.Context()); err != nil {
-		t.Errorf("all are well: %v", err)
+		t.Errorf("all drivers are healthy: got error %v", err)
 	}
 	status["/two"] = http.StatusServiceUnavailable
 	if err := cp.live(t.Context()); err == nil ||
-		!strings.Contains(err.Error(), "sidecar driver two: /two answers 503") {
-		t.Errorf("the second driver is not: %v", err)
+		!strings.Contains(err.Error(), "sidecar driver two: /two returned 503") {
+		t.Errorf("the second driver is unhealthy: got error %v", err)
 	}
 }

@@ -20,30 +20,31 @@ import (
 	clienttesting "k8s.io/client-go/testing"
 )
 
-// leaseServer has one Lease, for which replicas run.
+// leaseServer stores the Lease of several replicas.
 type leaseServer struct {
 	t      *testing.T
 	leases clienttesting.ObjectTracker
 
-	mu       sync.Mutex
-	versions int
-	ending   time.Duration // of work
-	working  map[string]bool
-	most     int // that worked at the same time
+	mu            sync.Mutex
+	versions      int
+	stopDuration  time.Duration // how long the leader's work takes to stop
+	leading       map[string]bool
+	maxConcurrent int // replicas that led at the same time
 }
 
-// testReplica is a replica.
 type testReplica struct {
 	*election
-	cut  atomic.Bool // from the API server
-	stop func()
+	partitioned atomic.Bool // requests to the API server fail
+	stop        func()
 }
 
 func newLeaseServer(t *testing.T) *leaseServer {
-	return &leaseServer{t: t, leases: fake.NewClientset().Tracker(), working: map[string]bool{}, ending: time.Second}
+	return &leaseServer{
+		t: t, leases: fake.NewClientset().Tracker(), leading: map[string]bool{}, stopDuration: time.Second,
+	}
 }
 
-// update writes a Lease as an API server does: on the version that was read, or not at all.
+// update fails with a conflict unless the resource version matches, like an API server.
 func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object, error) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
@@ -54,7 +55,7 @@ func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object,
 	}
 	if stored.(*coordinationv1.Lease).ResourceVersion != lease.ResourceVersion {
 		return true, nil, apierrors.NewConflict(action.GetResource().GroupResource(), lease.Name,
-			errors.New("another version"))
+			errors.New("resource version conflict"))
 	}
 	o.versions++
 	lease = lease.DeepCopy()
@@ -62,7 +63,7 @@ func (o *leaseServer) update(action clienttesting.Action) (bool, runtime.Object,
 	return true, lease, o.leases.Update(action.GetResource(), lease, lease.Namespace)
 }
 
-// run lets a replica run for the Lease. Its work takes a while to end.
+// run starts a replica. Its work stops stopDuration after it loses the Lease.
 func (o *leaseServer) run(name string) *testReplica {
 	kube := fake.NewClientset()
 	c := &testReplica{
@@ -71,16 +72,16 @@ func (o *leaseServer) run(name string) *testReplica {
 	kube.PrependReactor("*", "*", clienttesting.ObjectReaction(o.leases))
 	kube.PrependReactor("update", "leases", o.update)
 	kube.PrependReactor("*", "*", func(clienttesting.Action) (bool, runtime.Object, error) {
-		return c.cut.Load(), nil, errors.New("no connection")
+		return c.partitioned.Load(), nil, errors.New("no connection")
 	})
 	ctx, cancel := context.WithCancel(o.t.Context())
 	var running sync.WaitGroup
 	running.Go(func() {
 		if err := c.run(ctx, func(working context.Context) {
-			o.note(name, true)
+			o.setLeading(name, true)
 			<-working.Done()
-			time.Sleep(o.ending)
-			o.note(name, false)
+			time.Sleep(o.stopDuration)
+			o.setLeading(name, false)
 		}); err != nil {
 			o.t.Error(err)
 		}
@@ -90,52 +91,52 @@ func (o *leaseServer) run(name string) *testReplica {
 	return c
 }
 
-func (o *leaseServer) note(name string, works bool) {
+func (o *leaseServer) setLeading(name string, leads bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	delete(o.working, name)
-	if works {
-		o.working[name] = true
+	delete(o.leading, name)
+	if leads {
+		o.leading[name] = true
 	}
-	o.most = max(o.most, len(o.working))
+	o.maxConcurrent = max(o.maxConcurrent, len(o.leading))
 }
 
-// worker names who works, after some of the bubble's time.
-func (o *leaseServer) worker(after time.Duration) (name string) {
+// leaderAfter advances the fake clock and returns the replica that leads, or "".
+func (o *leaseServer) leaderAfter(after time.Duration) (name string) {
 	o.t.Helper()
 	time.Sleep(after)
 	synctest.Wait()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.most > 1 {
-		o.t.Fatalf("%d replicas worked at the same time", o.most)
+	if o.maxConcurrent > 1 {
+		o.t.Fatalf("%d replicas led at the same time", o.maxConcurrent)
 	}
-	for name = range o.working {
+	for name = range o.leading {
 	}
 	return name
 }
 
-// takeover bounds the time until somebody takes a Lease whose holder has not been heard of.
-const takeover = leaseDuration + 3*retryPeriod
+// takeoverTimeout is the maximum time until another replica acquires the Lease of a leader that stopped renewing it.
+const takeoverTimeout = leaseDuration + 3*retryPeriod
 
 func TestOneReplicaLeads(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)
-		o.ending = leaseDuration / 2
+		o.stopDuration = leaseDuration / 2
 		a := o.run("a")
-		if o.worker(0) != "a" || testutil.ToFloat64(a.leaderGauge) != 1 {
-			t.Fatal("the only replica does not work")
+		if o.leaderAfter(0) != "a" || testutil.ToFloat64(a.leaderGauge) != 1 {
+			t.Fatal("the only replica does not lead")
 		}
 		b := o.run("b")
 		for range 60 {
-			if o.worker(time.Second) != "a" || testutil.ToFloat64(b.leaderGauge) != 0 {
-				t.Fatal("a second replica took the work away")
+			if o.leaderAfter(time.Second) != "a" || testutil.ToFloat64(b.leaderGauge) != 0 {
+				t.Fatal("the second replica leads")
 			}
 		}
-		a.stop() // ends its work, and then hands it on
-		if got := o.worker(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leaderGauge) != 0 ||
+		a.stop() // stops the work, then releases the Lease
+		if got := o.leaderAfter(3 * retryPeriod); got != "b" || testutil.ToFloat64(a.leaderGauge) != 0 ||
 			testutil.ToFloat64(b.leaderGauge) != 1 {
-			t.Errorf("when the first is stopped, %q works", got)
+			t.Errorf("after the stop of the first replica: got leader %q", got)
 		}
 	})
 }
@@ -146,28 +147,28 @@ func TestPartitionedLeaderStopsBeforeTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)
 		a := o.run("a")
-		o.worker(time.Minute)
+		o.leaderAfter(time.Minute)
 		b := o.run("b")
-		o.worker(time.Minute)
-		a.cut.Store(true)
-		if got := o.worker(renewDeadline / 2); got != "a" {
-			t.Errorf("a short while without the API server, and %q works", got)
+		o.leaderAfter(time.Minute)
+		a.partitioned.Store(true)
+		if got := o.leaderAfter(renewDeadline / 2); got != "a" {
+			t.Errorf("before the renew deadline: got leader %q", got)
 		}
-		if got := o.worker(renewDeadline/2 + retryPeriod + time.Second); got != "" {
-			t.Errorf("the Lease could not be renewed, and %q works", got)
+		if got := o.leaderAfter(renewDeadline/2 + retryPeriod + time.Second); got != "" {
+			t.Errorf("after the renew deadline: got leader %q", got)
 		}
-		if got := o.worker(takeover - renewDeadline); got != "b" {
-			t.Errorf("the Lease has ended, and %q works", got)
+		if got := o.leaderAfter(takeoverTimeout - renewDeadline); got != "b" {
+			t.Errorf("after the expiry of the Lease: got leader %q", got)
 		}
-		a.cut.Store(false)
-		if got := o.worker(time.Minute); got != "b" {
-			t.Errorf("the first is there again, and %q works", got)
+		a.partitioned.Store(false)
+		if got := o.leaderAfter(time.Minute); got != "b" {
+			t.Errorf("after the first replica reconnected: got leader %q", got)
 		}
-		b.cut.Store(true)
-		if got := o.worker(takeover); got != "a" {
-			t.Errorf("the second is cut off, and %q works", got)
+		b.partitioned.Store(true)
+		if got := o.leaderAfter(takeoverTimeout); got != "a" {
+			t.Errorf("after the second replica was partitioned: got leader %q", got)
 		}
-		b.stop() // who is cut off can be stopped
+		b.stop() // a partitioned replica can stop
 	})
 }
 
@@ -176,17 +177,17 @@ func TestNoLeaderWithoutAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := newLeaseServer(t)
 		a, b := o.run("a"), o.run("b")
-		o.worker(time.Minute)
-		a.cut.Store(true)
-		b.cut.Store(true)
-		if got := o.worker(takeover); got != "" {
-			t.Errorf("%q works", got)
+		o.leaderAfter(time.Minute)
+		a.partitioned.Store(true)
+		b.partitioned.Store(true)
+		if got := o.leaderAfter(takeoverTimeout); got != "" {
+			t.Errorf("got leader %q, want none", got)
 		}
-		o.worker(time.Hour)
-		a.cut.Store(false)
-		b.cut.Store(false)
-		if got := o.worker(takeover); got == "" {
-			t.Error("nobody works")
+		o.leaderAfter(time.Hour)
+		a.partitioned.Store(false)
+		b.partitioned.Store(false)
+		if got := o.leaderAfter(takeoverTimeout); got == "" {
+			t.Error("no replica leads after the outage")
 		}
 	})
 }

@@ -20,7 +20,7 @@ func TestEventNotesAreTruncated(t *testing.T) {
 		got := strings.TrimPrefix(<-fake.Events, "Warning Why ")
 		if len(got) > maxNoteLength || !utf8.ValidString(got) || len(text) <= maxNoteLength && got != text ||
 			len(text) > maxNoteLength && !strings.HasSuffix(got, " ...") {
-			t.Errorf("of %d bytes remain %d: %.20s...", len(text), len(got), got)
+			t.Errorf("%d bytes: got %d bytes: %.20s...", len(text), len(got), got)
 		}
 	}
 }

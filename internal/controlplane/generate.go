@@ -1,3 +1,3 @@
 package controlplane
 
-//go:generate go test -run TestDashboardQueriesExistingMetrics . -update
+//go:generate go test -run TestDashboardUsesExistingMetrics . -update

@@ -77,7 +77,7 @@ func probe(ctx context.Context, p *sidecar.HealthProbe) error {
 	}
 	defer func() { _ = response.Body.Close() }()
 	if response.StatusCode < 200 || response.StatusCode >= 400 {
-		return fmt.Errorf("%s answers %s", p.Path, response.Status)
+		return fmt.Errorf("%s returned %s", p.Path, response.Status)
 	}
 	return nil
 }

@@ -19,28 +19,28 @@ import (
 
 func TestCatalogReturnsCurrentState(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		cp := newPlane()
+		cp := newTestControlPlane()
 		c := catalog{cp.engine}
 		front := model.Key{Mesh: "m", Name: "front_a"}
 		if _, ok := c.View(front); ok || c.Workloads() != nil {
-			t.Error("there is something to see before the first state")
+			t.Error("the catalog is not empty before the first sync")
 		}
 		dump := httptest.NewRecorder()
 		cp.dumpModel(dump, nil)
 		if dump.Code != http.StatusServiceUnavailable {
-			t.Errorf("the model before the first state: status %d", dump.Code)
+			t.Errorf("model before the first sync: got status %d", dump.Code)
 		}
 		cp.start(t)
 		if v, ok := c.View(front); !ok || v.Workload.Key != front {
-			t.Errorf("view of the front: %v", ok)
+			t.Errorf("view of the workload: got %v", ok)
 		}
 		if got := c.Workloads(); len(got) != 1 || got[0] != front {
-			t.Errorf("workloads: %v", got)
+			t.Errorf("got workloads %v", got)
 		}
 		dump = httptest.NewRecorder()
 		cp.dumpModel(dump, nil)
 		if dump.Code != http.StatusOK || !strings.Contains(dump.Body.String(), `"front_a"`) {
-			t.Errorf("the model: status %d\n%s", dump.Code, dump.Body)
+			t.Errorf("model: got status %d\n%s", dump.Code, dump.Body)
 		}
 	})
 }
@@ -67,26 +67,28 @@ func TestDriverHealthProbes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	nobody := int32(closed.Addr().(*net.TCPAddr).Port)
+	closedPort := int32(closed.Addr().(*net.TCPAddr).Port)
 	if err := closed.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for text, c := range map[string]struct {
-		probe *sidecar.HealthProbe
-		good  bool
+	for name, c := range map[string]struct {
+		probe   *sidecar.HealthProbe
+		healthy bool
 	}{
-		"no probe":         {nil, true},
-		"an answer":        {&sidecar.HealthProbe{Path: "/200", Port: int32(port), HTTP: true}, true},
-		"a redirect":       {&sidecar.HealthProbe{Path: "/399", Port: int32(port), HTTP: true}, true},
-		"an error":         {&sidecar.HealthProbe{Path: "/500", Port: int32(port), HTTP: true}, false},
-		"no answer":        {&sidecar.HealthProbe{Path: "/never", Port: int32(port), HTTP: true, Timeout: 50 * time.Millisecond}, false},
-		"a connection":     {&sidecar.HealthProbe{Port: int32(port), TCPSocket: true}, true},
-		"nobody there":     {&sidecar.HealthProbe{Port: nobody, TCPSocket: true}, false},
-		"nobody, for HTTP": {&sidecar.HealthProbe{Path: "/200", Port: nobody, HTTP: true}, false},
+		"no probe":          {nil, true},
+		"HTTP status 200":   {&sidecar.HealthProbe{Path: "/200", Port: int32(port), HTTP: true}, true},
+		"HTTP status 399":   {&sidecar.HealthProbe{Path: "/399", Port: int32(port), HTTP: true}, true},
+		"HTTP status 500":   {&sidecar.HealthProbe{Path: "/500", Port: int32(port), HTTP: true}, false},
+		"HTTP timeout":      {&sidecar.HealthProbe{Path: "/never", Port: int32(port), HTTP: true, Timeout: 50 * time.Millisecond}, false},
+		"TCP":               {&sidecar.HealthProbe{Port: int32(port), TCPSocket: true}, true},
+		"TCP, closed port":  {&sidecar.HealthProbe{Port: closedPort, TCPSocket: true}, false},
+		"HTTP, closed port": {&sidecar.HealthProbe{Path: "/200", Port: closedPort, HTTP: true}, false},
 	} {
-		if err := probe(t.Context(), c.probe); (err == nil) != c.good {
-			t.Errorf("%s: %v", text, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if err := probe(t.Context(), c.probe); (err == nil) != c.healthy {
+				t.Errorf("got error %v", err)
+			}
+		})
 	}
 }
 
@@ -94,9 +96,11 @@ func TestClusterIsIPv6(t *testing.T) {
 	for host, want := range map[string]bool{
 		"https://10.0.0.1:443": false, "https://[fd00::1]:443": true, "https://kubernetes.default": false, "": false, "::": false,
 	} {
-		cp := &controlPlane{Config: Config{KubeConfig: &rest.Config{Host: host}}}
-		if got := cp.clusterIsIPv6(); got != want {
-			t.Errorf("API server at %q: IPv6 %v", host, got)
-		}
+		t.Run(host, func(t *testing.T) {
+			cp := &controlPlane{Config: Config{KubeConfig: &rest.Config{Host: host}}}
+			if got := cp.clusterIsIPv6(); got != want {
+				t.Errorf("API server %q: got IPv6 %v", host, got)
+			}
+		})
 	}
 }

@@ -32,6 +32,6 @@ func (cp *controlPlane) dumpIdentity() http.Handler {
 func (cp *controlPlane) registerServingExpiry() {
 	cp.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 		Name: "anymesh_identity_serving_expiry_timestamp_seconds",
-		Help: "When the control plane's own certificate expires, in Unix time.",
+		Help: "Expiry of the control plane's serving certificate, in Unix time.",
 	}, func() float64 { return float64(cp.serving.NotAfter().Unix()) }))
 }

@@ -30,8 +30,8 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 )
 
-// pair is a key with a certificate of the authority, for a while.
-func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, error) {
+// clientCertificate issues a client certificate that expires after ttl.
+func clientCertificate(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, error) {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -55,8 +55,8 @@ func pair(t *testing.T, ca *identity.CA, ttl time.Duration) (*tls.Certificate, e
 	return &out, err
 }
 
-// A sidecar whose certificate expires loses its connection, not only its stream, and is let in again with a fresh one:
-// on the old connection it would for ever be who it was.
+// When its certificate expires, a sidecar loses its connection, because the identity of a connection does not change.
+// It can connect again with a new certificate.
 func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	ca := newCA(t)
 	serving, err := identity.NewServingCertificate(ca, []string{"anymesh.test"}, time.Hour)
@@ -84,18 +84,18 @@ func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 	defer running.Wait()
 	defer cancel()
 
-	// The first certificate is short, the later ones are not.
-	var made int
+	// Only the first certificate expires during the test.
+	var issued int
 	conn, err := grpc.NewClient("passthrough:///"+l.Addr().String(), grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		RootCAs: ca.Bundle().Pool(), ServerName: "anymesh.test", MinVersion: tls.VersionTLS13,
 		GetClientCertificate: func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
 			mu.Lock()
 			defer mu.Unlock()
-			made++
-			if made == 1 {
-				return pair(t, ca, 2*time.Second)
+			issued++
+			if issued == 1 {
+				return clientCertificate(t, ca, 2*time.Second)
 			}
-			return pair(t, ca, time.Hour)
+			return clientCertificate(t, ca, time.Hour)
 		},
 	})))
 	if err != nil {
@@ -115,18 +115,18 @@ func TestConnectionEndsWhenCertificateExpires(t *testing.T) {
 		return stream
 	}
 	if _, err := open().Recv(); err == nil {
-		t.Fatal("the stream outlives its certificate")
+		t.Fatal("the stream is open after the expiry of the certificate")
 	}
-	patience := time.After(20 * time.Second)
+	timeout := time.After(20 * time.Second)
 	for {
 		ended, stream := make(chan struct{}), open()
 		go func() { _, _ = stream.Recv(); close(ended) }()
 		select {
 		case <-second:
 			return
-		case <-ended: // as the one before
-		case <-patience:
-			t.Fatal("it is never in with a second certificate")
+		case <-ended: // the old connection has closed
+		case <-timeout:
+			t.Fatal("no stream with the second certificate")
 		}
 	}
 }
@@ -135,27 +135,27 @@ type deltaClient = discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourc
 
 func TestDebugIdentityHasNoPrivateKey(t *testing.T) {
 	client := fake.NewClientset()
-	keeper, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{
+	caStore, err := identity.OpenCAStore(t.Context(), client, identity.CAStoreOptions{
 		Namespace: "anymesh-system", TrustDomain: "cluster.local", Logger: slog.New(slog.DiscardHandler),
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	cp := &controlPlane{caStore: keeper}
+	cp := &controlPlane{caStore: caStore}
 	w := httptest.NewRecorder()
 	cp.dumpIdentity().ServeHTTP(w, nil)
 	text := w.Body.String()
 	if w.Code != http.StatusOK || !strings.Contains(text, `"phase": "Steady"`) ||
 		!strings.Contains(text, `"role": "signing"`) {
-		t.Errorf("status %d: %s", w.Code, text)
+		t.Errorf("got status %d: %s", w.Code, text)
 	}
-	key, err := keeper.Current().KeyPEM()
+	key, err := caStore.Current().KeyPEM()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for line := range strings.Lines(string(key)) {
 		if strings.Contains(text, strings.TrimSpace(line)) {
-			t.Error("a key is told")
+			t.Error("the response contains the private key")
 		}
 	}
 }

@@ -21,27 +21,27 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// kubeAPI is enough of an API server for the control plane as it is: discovery, and get, list, watch, create, update,
-// patch and delete of objects of any kind, with one count of versions. Everything is kept in memory, and outlives the
-// servers that serve it.
+// kubeAPI implements the part of an API server that the control plane uses: discovery, and get, list, watch, create,
+// update, patch and delete of objects of the listed kinds, with one counter of resource versions. It keeps the
+// objects in memory. They survive restarts of apiProcess.
 type kubeAPI struct {
 	mu        sync.Mutex
 	version   int
-	compacted int // watches from before it have expired
+	compacted int // watches from older versions are expired
 	objects   map[string]*unstructured.Unstructured
 	history   []change
-	changed   chan struct{} // closed with the next change
+	changed   chan struct{} // closed at the next change
 }
 
-// change is what happened to an object.
+// change is an event of an object.
 type change struct {
-	version int
-	path    string
-	what    string
-	object  *unstructured.Unstructured
+	version   int
+	path      string
+	eventType string
+	object    *unstructured.Unstructured
 }
 
-// kinds are those that the control plane uses, by the path of their group; those with a namespace have a star.
+// kinds are the resources that the control plane uses, by group path; * marks namespaced resources.
 var kinds = map[string]string{
 	"/api/v1":                               "namespaces:Namespace pods*:Pod secrets*:Secret services*:Service",
 	"/apis/appmesh.k8s.aws/v1beta2":         "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
@@ -54,23 +54,23 @@ func newKubeAPI() *kubeAPI {
 	return &kubeAPI{objects: map[string]*unstructured.Unstructured{}, changed: make(chan struct{})}
 }
 
-// put creates or replaces an object, as somebody else does.
-func (k *kubeAPI) put(t *testing.T, o client.Object) {
+// applyObject creates or replaces an object, like a user.
+func (k *kubeAPI) applyObject(t *testing.T, o client.Object) {
 	t.Helper()
 	path, u := k.pathOf(t, o)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	what := "ADDED"
+	eventType := "ADDED"
 	if old := k.objects[path]; old != nil {
 		u.SetUID(old.GetUID())
 		u.SetGeneration(old.GetGeneration() + 1)
-		what = "MODIFIED"
+		eventType = "MODIFIED"
 	}
-	k.store(path, what, u)
+	k.store(path, eventType, u)
 }
 
-// remove deletes an object, as somebody else does.
-func (k *kubeAPI) remove(t *testing.T, o client.Object) {
+// deleteObject deletes an object, like a user.
+func (k *kubeAPI) deleteObject(t *testing.T, o client.Object) {
 	t.Helper()
 	path, _ := k.pathOf(t, o)
 	k.mu.Lock()
@@ -78,15 +78,15 @@ func (k *kubeAPI) remove(t *testing.T, o client.Object) {
 	k.store(path, "DELETED", k.objects[path])
 }
 
-// compact forgets what happened so far: whoever watches from an earlier version has to list again.
+// compact drops the history: watches from older versions expire.
 func (k *kubeAPI) compact() {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	k.history, k.compacted = nil, k.version
 }
 
-// read gives an object as it is now.
-func (k *kubeAPI) read(t *testing.T, o client.Object) *unstructured.Unstructured {
+// getObject returns the current object, or nil.
+func (k *kubeAPI) getObject(t *testing.T, o client.Object) *unstructured.Unstructured {
 	t.Helper()
 	path, _ := k.pathOf(t, o)
 	k.mu.Lock()
@@ -125,12 +125,12 @@ func (k *kubeAPI) pathOf(t *testing.T, o client.Object) (string, *unstructured.U
 			return group + "/" + resource + "/" + o.GetName(), u
 		}
 	}
-	t.Fatalf("no such kind: %s", gvk)
+	t.Fatalf("unknown kind %s", gvk)
 	return "", nil
 }
 
-// store makes a change; the lock is held.
-func (k *kubeAPI) store(path, what string, u *unstructured.Unstructured) {
+// store stores a change. The caller holds the lock.
+func (k *kubeAPI) store(path, eventType string, u *unstructured.Unstructured) {
 	k.version++
 	u = u.DeepCopy()
 	u.SetResourceVersion(strconv.Itoa(k.version))
@@ -139,23 +139,23 @@ func (k *kubeAPI) store(path, what string, u *unstructured.Unstructured) {
 		u.SetGeneration(max(u.GetGeneration(), 1))
 	}
 	k.objects[path] = u
-	if what == "DELETED" {
+	if eventType == "DELETED" {
 		delete(k.objects, path)
 	}
-	k.history = append(k.history, change{k.version, path, what, u})
+	k.history = append(k.history, change{k.version, path, eventType, u})
 	close(k.changed)
 	k.changed = make(chan struct{})
 }
 
-// under lists the paths of a resource, in one namespace or in all, in order; the lock is held.
-func (k *kubeAPI) under(collection string) []string {
+// listPaths lists the object paths of a resource, in one namespace or in all. The caller holds the lock.
+func (k *kubeAPI) listPaths(collection string) []string {
 	return slices.DeleteFunc(slices.Sorted(maps.Keys(k.objects)), func(path string) bool {
-		return !within(path, collection)
+		return !inCollection(path, collection)
 	})
 }
 
-// within tells whether a path is that of an object of a collection: /api/v1/pods has /api/v1/namespaces/a/pods/p.
-func within(path, collection string) bool {
+// inCollection reports whether an object path is in a collection: /api/v1/namespaces/a/pods/p is in /api/v1/pods.
+func inCollection(path, collection string) bool {
 	if rest, ok := strings.CutPrefix(path, collection+"/"); ok {
 		return !strings.Contains(rest, "/")
 	}
@@ -178,13 +178,13 @@ func merge(o *unstructured.Unstructured, patch []byte) (*unstructured.Unstructur
 	return out, out.UnmarshalJSON(after)
 }
 
-func refuse(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
+func replyError(w http.ResponseWriter, code int, reason metav1.StatusReason, message string) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(code)
-	_ = json.NewEncoder(w).Encode(failure(code, reason, message))
+	_ = json.NewEncoder(w).Encode(errorStatus(code, reason, message))
 }
 
-func failure(code int, reason metav1.StatusReason, message string) metav1.Status {
+func errorStatus(code int, reason metav1.StatusReason, message string) metav1.Status {
 	return metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusFailure, Code: int32(code),
 		Reason: reason, Message: message,

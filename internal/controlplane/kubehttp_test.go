@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
-// ServeHTTP answers as an API server does.
+// ServeHTTP implements http.Handler.
 func (k *kubeAPI) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	switch path := strings.TrimSuffix(r.URL.Path, "/"); {
 	case path == "/api":
@@ -56,7 +56,7 @@ func resources(group string) metav1.APIResourceList {
 	return list
 }
 
-// serve answers anything but watches; the lock is held.
+// serve serves all requests except watches. The caller holds the lock.
 func (k *kubeAPI) serve(w http.ResponseWriter, r *http.Request, path string) {
 	stored := k.objects[path]
 	body, err := io.ReadAll(r.Body)
@@ -71,25 +71,25 @@ func (k *kubeAPI) serve(w http.ResponseWriter, r *http.Request, path string) {
 				"metadata": map[string]any{"resourceVersion": strconv.Itoa(k.version)},
 			},
 		}
-		for _, p := range k.under(path) {
+		for _, p := range k.listPaths(path) {
 			list.Items = append(list.Items, *k.objects[p])
 		}
 		reply(w, &list)
 	case r.Method == http.MethodPost:
 		o := &unstructured.Unstructured{}
 		if err := o.UnmarshalJSON(body); err != nil {
-			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+			replyError(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 			return
 		}
 		path += "/" + o.GetName()
 		if k.objects[path] != nil {
-			refuse(w, http.StatusConflict, metav1.StatusReasonAlreadyExists, path+" is there already")
+			replyError(w, http.StatusConflict, metav1.StatusReasonAlreadyExists, path+" already exists")
 			return
 		}
 		k.store(path, "ADDED", o)
 		reply(w, k.objects[path])
 	case stored == nil:
-		refuse(w, http.StatusNotFound, metav1.StatusReasonNotFound, path+" is not there")
+		replyError(w, http.StatusNotFound, metav1.StatusReasonNotFound, path+" not found")
 	case r.Method == http.MethodGet:
 		reply(w, stored)
 	case r.Method == http.MethodDelete:
@@ -103,11 +103,11 @@ func (k *kubeAPI) serve(w http.ResponseWriter, r *http.Request, path string) {
 			err = o.UnmarshalJSON(body)
 		}
 		if err != nil {
-			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+			replyError(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 			return
 		}
 		if version := o.GetResourceVersion(); version != "" && version != stored.GetResourceVersion() {
-			refuse(w, http.StatusConflict, metav1.StatusReasonConflict, path+" is of another version")
+			replyError(w, http.StatusConflict, metav1.StatusReasonConflict, path+" has another resource version")
 			return
 		}
 		k.store(path, "MODIFIED", o)
@@ -115,7 +115,7 @@ func (k *kubeAPI) serve(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// listKind gives the kind of a list by its path, and "" for the paths of objects.
+// listKind returns the kind of a list path, or "" for an object path.
 func listKind(path string) (apiVersion, kind string) {
 	for group, list := range kinds {
 		rest, ok := strings.CutPrefix(path, group+"/")
@@ -133,16 +133,16 @@ func listKind(path string) (apiVersion, kind string) {
 	return "", ""
 }
 
-// watch tells what happens from a version on.
+// watch sends the events after a resource version.
 func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 	if r.URL.Query().Get("sendInitialEvents") != "" {
-		refuse(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
-			"sendInitialEvents is forbidden: older API servers do not know it")
+		replyError(w, http.StatusUnprocessableEntity, metav1.StatusReasonInvalid,
+			"sendInitialEvents is forbidden: not supported by older API servers")
 		return
 	}
 	seen, err := strconv.Atoi(r.URL.Query().Get("resourceVersion"))
 	if err != nil {
-		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
+		replyError(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, err.Error())
 		return
 	}
 	encoder, controller := json.NewEncoder(w), http.NewResponseController(w)
@@ -155,7 +155,7 @@ func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 		if expired {
 			_ = encoder.Encode(map[string]any{
 				"type":   "ERROR",
-				"object": failure(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"),
+				"object": errorStatus(http.StatusGone, metav1.StatusReasonExpired, "too old resource version"),
 			})
 			return
 		}
@@ -164,8 +164,8 @@ func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 				continue
 			}
 			seen = c.version
-			if within(c.path, path) {
-				_ = encoder.Encode(map[string]any{"type": c.what, "object": c.object})
+			if inCollection(c.path, path) {
+				_ = encoder.Encode(map[string]any{"type": c.eventType, "object": c.object})
 			}
 		}
 		_ = controller.Flush()
@@ -177,7 +177,7 @@ func (k *kubeAPI) watch(w http.ResponseWriter, r *http.Request, path string) {
 	}
 }
 
-// apiProcess is a process of the API server: it can be killed and started again, at one address.
+// apiProcess is an API server at a fixed address that can be killed and restarted.
 type apiProcess struct {
 	t       *testing.T
 	handler http.Handler
@@ -188,7 +188,7 @@ type apiProcess struct {
 	fault  func(http.ResponseWriter, *http.Request) (answered bool)
 }
 
-// newAPIProcess reserves an address, at which nobody answers yet.
+// newAPIProcess reserves an address. Connections are refused until run is called.
 func newAPIProcess(t *testing.T, handler http.Handler) *apiProcess {
 	p := &apiProcess{t: t, handler: handler, address: freeAddress(t)}
 	t.Cleanup(p.kill)
@@ -213,7 +213,7 @@ func (p *apiProcess) run() {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	server := &http.Server{Handler: http.HandlerFunc(p.answer)}
+	server := &http.Server{Handler: http.HandlerFunc(p.serveHTTP)}
 	p.server = server
 	go func() {
 		if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
@@ -222,7 +222,7 @@ func (p *apiProcess) run() {
 	}()
 }
 
-// kill cuts every connection.
+// kill closes the listener and all connections.
 func (p *apiProcess) kill() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -232,22 +232,22 @@ func (p *apiProcess) kill() {
 	}
 }
 
-// inject lets a function answer in the place of the API server, or not.
+// inject sets a function that may respond instead of the API server.
 func (p *apiProcess) inject(fault func(http.ResponseWriter, *http.Request) (answered bool)) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.fault = fault
 }
 
-// before injects a fault before the one that is there.
-func (p *apiProcess) before(fault func(http.ResponseWriter, *http.Request) (answered bool)) {
+// injectBefore adds a fault that takes precedence over the current one.
+func (p *apiProcess) injectBefore(fault func(http.ResponseWriter, *http.Request) (answered bool)) {
 	p.mu.Lock()
 	next := p.fault
 	p.mu.Unlock()
 	p.inject(func(w http.ResponseWriter, r *http.Request) bool { return fault(w, r) || next(w, r) })
 }
 
-func (p *apiProcess) answer(w http.ResponseWriter, r *http.Request) {
+func (p *apiProcess) serveHTTP(w http.ResponseWriter, r *http.Request) {
 	p.mu.Lock()
 	fault := p.fault
 	p.mu.Unlock()

@@ -22,14 +22,14 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// replica is a control plane as it is, with all its parts.
+// replica is a control plane with all components.
 type replica struct {
 	*controlPlane
 	t     *testing.T
 	ended chan error
 }
 
-// startReplica starts a replica that asks the API server at an address.
+// startReplica starts a replica that uses the API server at an address.
 func startReplica(t *testing.T, name, address string) *replica {
 	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
@@ -60,32 +60,32 @@ func startReplica(t *testing.T, name, address string) *replica {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-r.ended; err != nil {
-			t.Errorf("replica %s ended with: %v", name, err)
+			t.Errorf("replica %s returned error %v", name, err)
 		}
 	})
 	return r
 }
 
-// eventually waits until something holds.
-func (r *replica) eventually(what string, holds func() bool) {
+// eventually polls until a condition is true.
+func (r *replica) eventually(description string, condition func() bool) {
 	r.t.Helper()
 	ctx, cancel := context.WithTimeout(r.t.Context(), 2*time.Minute)
 	defer cancel()
 	ticks := time.NewTicker(20 * time.Millisecond)
 	defer ticks.Stop()
-	for !holds() {
+	for !condition() {
 		select {
 		case err := <-r.ended:
 			r.ended <- nil
-			r.t.Fatalf("the replica ended: %v", err)
+			r.t.Fatalf("the replica returned %v", err)
 		case <-ctx.Done():
-			r.t.Fatalf("never: %s; it says %v", what, r.health("/readyz"))
+			r.t.Fatalf("timeout: %s; readiness: %v", description, r.health("/readyz"))
 		case <-ticks.C:
 		}
 	}
 }
 
-// health asks as the kubelet does. No answer is an error, too.
+// health sends a health probe, like the kubelet.
 func (r *replica) health(path string) error {
 	response, err := http.Get("http://" + r.MetricsAddress + path)
 	if err != nil {
@@ -99,18 +99,18 @@ func (r *replica) health(path string) error {
 	return err
 }
 
-// expectNotReady waits until the replica is alive and not ready, and says why.
+// expectNotReady waits until the replica is live, but not ready for a reason.
 func (r *replica) expectNotReady(reason string) {
 	r.t.Helper()
-	r.eventually("it is unready for "+reason, func() bool {
+	r.eventually("not ready: "+reason, func() bool {
 		err := r.health("/readyz")
 		return r.health("/livez") == nil && err != nil && strings.Contains(err.Error(), reason)
 	})
 }
 
-func (r *replica) ready() {
+func (r *replica) expectReady() {
 	r.t.Helper()
-	r.eventually("it is ready", func() bool { return r.health("/readyz") == nil })
+	r.eventually("ready", func() bool { return r.health("/readyz") == nil })
 }
 
 func (r *replica) workloads() (names []string) {
@@ -120,7 +120,7 @@ func (r *replica) workloads() (names []string) {
 	return names
 }
 
-func (r *replica) has(workloads ...string) {
+func (r *replica) expectWorkloads(workloads ...string) {
 	r.t.Helper()
 	r.eventually("the workloads are "+strings.Join(workloads, ", "), func() bool {
 		return slices.Equal(r.workloads(), workloads)
@@ -136,15 +136,15 @@ func workload(name string) *api.VirtualNode {
 	}
 }
 
-// newPopulatedAPI is an API server's content: a Mesh with some VirtualNodes.
+// newPopulatedAPI returns an API server with a Mesh and VirtualNodes.
 func newPopulatedAPI(t *testing.T, nodes ...string) *kubeAPI {
 	k := newKubeAPI()
-	k.put(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
-	k.put(t, &api.Mesh{
+	k.applyObject(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+	k.applyObject(t, &api.Mesh{
 		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
 	})
 	for _, name := range nodes {
-		k.put(t, workload(name))
+		k.applyObject(t, workload(name))
 	}
 	return k
 }

@@ -16,8 +16,8 @@ func init() {
 	ctrllog.SetLogger(logr.Discard())
 }
 
-// leads tells whether a replica says that it writes statuses.
-func (r *replica) leads() bool {
+// isLeader reads the leader metric of a replica.
+func (r *replica) isLeader() bool {
 	families, err := r.registry.Gather()
 	if err != nil {
 		r.t.Fatal(err)
@@ -30,8 +30,8 @@ func (r *replica) leads() bool {
 	return false
 }
 
-// Of two replicas, both serve and one writes. When it is cut off, the other writes what has not been written, and goes
-// on when the first is back.
+// Both replicas serve sidecars, and only the leader writes statuses. If the leader is partitioned, the other replica
+// writes the missing statuses, and stays the leader.
 func TestOnlyLeaderWritesStatus(t *testing.T) {
 	t.Parallel()
 	k := newPopulatedAPI(t, "front")
@@ -41,13 +41,13 @@ func TestOnlyLeaderWritesStatus(t *testing.T) {
 	written := func(name string, by int) {
 		t.Helper()
 		replicas[by].eventually(name+" has a status", func() bool {
-			return condition(k.read(t, workload(name))) == "True"
+			return condition(k.getObject(t, workload(name))) == "True"
 		})
 		if writes[by].Swap(0) == 0 || writes[1-by].Load() != 0 {
-			t.Errorf("%s was not written by replica %d alone", name, by)
+			t.Errorf("%s was not written only by replica %d", name, by)
 		}
 	}
-	for i := range replicas { // each has its own way to the API server
+	for i := range replicas { // each has its own connection to the API server
 		processes[i] = newAPIProcess(t, k)
 		processes[i].inject(func(_ http.ResponseWriter, r *http.Request) bool {
 			if r.Method == http.MethodPatch && strings.HasSuffix(r.URL.Path, "/status") {
@@ -57,28 +57,28 @@ func TestOnlyLeaderWritesStatus(t *testing.T) {
 		})
 		processes[i].run()
 		replicas[i] = startReplica(t, string(rune('a'+i)), processes[i].address)
-		replicas[i].ready()
-		replicas[0].eventually("the first leads", replicas[0].leads)
+		replicas[i].expectReady()
+		replicas[0].eventually("the first replica leads", replicas[0].isLeader)
 	}
 	written("front", 0)
-	k.put(t, workload("second"))
+	k.applyObject(t, workload("second"))
 	written("second", 0)
 
 	processes[0].kill()
-	k.put(t, workload("third"))
-	replicas[1].has("front_a", "second_a", "third_a")
-	replicas[1].eventually("the second leads", replicas[1].leads)
-	if replicas[0].leads() || replicas[0].health("/readyz") != nil || len(replicas[0].workloads()) != 2 {
-		t.Errorf("the replica that is cut off leads: %v, is not ready: %v, or has forgotten what it knew",
-			replicas[0].leads(), replicas[0].health("/readyz"))
+	k.applyObject(t, workload("third"))
+	replicas[1].expectWorkloads("front_a", "second_a", "third_a")
+	replicas[1].eventually("the second replica leads", replicas[1].isLeader)
+	if replicas[0].isLeader() || replicas[0].health("/readyz") != nil || len(replicas[0].workloads()) != 2 {
+		t.Errorf("partitioned replica: got leader %v, readiness error %v, %d workloads",
+			replicas[0].isLeader(), replicas[0].health("/readyz"), len(replicas[0].workloads()))
 	}
 	written("third", 1)
 
 	processes[0].run()
-	replicas[0].has("front_a", "second_a", "third_a")
-	k.put(t, workload("fourth"))
+	replicas[0].expectWorkloads("front_a", "second_a", "third_a")
+	k.applyObject(t, workload("fourth"))
 	written("fourth", 1)
-	if replicas[0].leads() || !replicas[1].leads() {
-		t.Error("the first took the work back")
+	if replicas[0].isLeader() || !replicas[1].isLeader() {
+		t.Error("the first replica leads again")
 	}
 }

@@ -81,7 +81,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 	return serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLSConfig())
 }
 
-// clusterIsIPv6 reads the cluster's family off the address at which pods find the API server.
+// clusterIsIPv6 reports whether the address of the API server is IPv6.
 func (cp *controlPlane) clusterIsIPv6() bool {
 	u, err := url.Parse(cp.KubeConfig.Host)
 	if err != nil {

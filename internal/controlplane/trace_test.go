@@ -20,51 +20,51 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-var quietLog = slog.New(slog.DiscardHandler)
+var discardLog = slog.New(slog.DiscardHandler)
 
-// A change is one span, and its stages follow each other within.
+// The span of a change has a child span for each stage.
 func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	f := engine.New(quietLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
+	f := engine.New(discardLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
 	f.Sync()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
 	f.Sync()
 	ended := spans.Ended()
 	if len(ended) != 8 {
-		t.Fatalf("%d spans for two changes", len(ended))
+		t.Fatalf("got %d spans for two changes, want 8", len(ended))
 	}
-	stages, whole := ended[4:7], ended[7]
-	if whole.Name() != "change" {
-		t.Errorf("the last span is %s", whole.Name())
+	stages, root := ended[4:7], ended[7]
+	if root.Name() != "change" {
+		t.Errorf("got last span %s, want change", root.Name())
 	}
-	at := whole.StartTime()
+	at := root.StartTime()
 	for i, name := range []string{"wait", "sync", "deliver"} {
 		s := stages[i]
-		if s.Name() != name || s.Parent().SpanID() != whole.SpanContext().SpanID() || !s.StartTime().Equal(at) {
-			t.Errorf("stage %d is %s from %s, want %s from %s within the change", i, s.Name(), s.StartTime(), name, at)
+		if s.Name() != name || s.Parent().SpanID() != root.SpanContext().SpanID() || !s.StartTime().Equal(at) {
+			t.Errorf("stage %d: got %s from %s, want %s from %s as child of the change", i, s.Name(), s.StartTime(),
+				name, at)
 		}
 		at = s.EndTime()
 	}
-	if !at.Equal(whole.EndTime()) {
-		t.Errorf("the stages end at %s, the change at %s", at, whole.EndTime())
+	if !at.Equal(root.EndTime()) {
+		t.Errorf("the last stage ends at %s, the change at %s", at, root.EndTime())
 	}
 }
 
-// Without a collector nothing is recorded, and so nothing kept.
 func TestNoTracesWithoutCollector(t *testing.T) {
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "")
 	t.Setenv("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "")
-	provider, err := newTracer(t.Context(), "replica", quietLog)
+	provider, err := newTracer(t.Context(), "replica", discardLog)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, span := provider.Tracer("test").Start(t.Context(), "change"); span.IsRecording() {
-		t.Error("a span is recorded")
+		t.Error("got a recording span")
 	}
 }
 
-// collector takes traces as OpenTelemetry's own does.
+// collector is an OTLP collector.
 type collector struct {
 	collectorv1.UnimplementedTraceServiceServer
 	exported chan *collectorv1.ExportTraceServiceRequest
@@ -76,7 +76,7 @@ func (c collector) Export(_ context.Context,
 	return &collectorv1.ExportTraceServiceResponse{}, nil
 }
 
-// What is left at the end is sent, too, and says of which replica it is.
+// flushTraces exports the remaining spans with the name of the replica.
 func TestTracesAreExported(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,28 +84,28 @@ func TestTracesAreExported(t *testing.T) {
 	}
 	c, server := collector{exported: make(chan *collectorv1.ExportTraceServiceRequest, 1)}, grpc.NewServer()
 	collectorv1.RegisterTraceServiceServer(server, c)
-	go func() { _ = server.Serve(listener) }() // ends by Stop
+	go func() { _ = server.Serve(listener) }() // until Stop
 	defer server.Stop()
 	t.Setenv("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+listener.Addr().String())
-	cp := &controlPlane{Config: Config{Log: quietLog}}
-	if cp.traces, err = newTracer(t.Context(), "replica-1", quietLog); err != nil {
+	cp := &controlPlane{Config: Config{Log: discardLog}}
+	if cp.traces, err = newTracer(t.Context(), "replica-1", discardLog); err != nil {
 		t.Fatal(err)
 	}
-	engine.New(quietLog, nil, traceChanges(cp.traces.Tracer("test"))).Sync()
+	engine.New(discardLog, nil, traceChanges(cp.traces.Tracer("test"))).Sync()
 	cp.flushTraces(t.Context())
 	select {
 	case r := <-c.exported:
-		about := map[string]string{}
+		attributes := map[string]string{}
 		for _, a := range r.ResourceSpans[0].Resource.Attributes {
-			about[a.Key] = a.Value.GetStringValue()
+			attributes[a.Key] = a.Value.GetStringValue()
 		}
-		if about["service.name"] != "anymesh" || about["service.instance.id"] != "replica-1" {
-			t.Errorf("traces of %v", about)
+		if attributes["service.name"] != "anymesh" || attributes["service.instance.id"] != "replica-1" {
+			t.Errorf("got attributes %v", attributes)
 		}
 		if n := len(r.ResourceSpans[0].ScopeSpans[0].Spans); n != 4 {
-			t.Errorf("%d spans of a change", n)
+			t.Errorf("got %d spans for a change, want 4", n)
 		}
 	default:
-		t.Error("the collector got nothing")
+		t.Error("the collector got no spans")
 	}
 }

@@ -10,10 +10,9 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
-// Whoever applies the manifests again empties what the API server trusts us by; it is filled in again, and nothing else
-// is touched.
+// Applying the manifests again clears caBundle. The control plane restores it, and does not write if it is correct.
 func TestWebhookCABundleIsRestored(t *testing.T) {
-	cp := newPlane()
+	cp := newTestControlPlane()
 	cp.ca = newCA(t)
 	mutating := &admissionregistrationv1.MutatingWebhookConfiguration{
 		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations},
@@ -26,10 +25,10 @@ func TestWebhookCABundleIsRestored(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: webhookConfigurations},
 		Webhooks:   []admissionregistrationv1.ValidatingWebhook{{Name: "c.x"}},
 	}
-	cp.client = apiServer(t, mutating)
+	cp.client = newFakeClient(t, mutating)
 	if err := cp.updateWebhookCA(t.Context()); err == nil ||
 		!strings.Contains(err.Error(), "ValidatingWebhookConfiguration anymesh") {
-		t.Errorf("one of them is missing: %v", err)
+		t.Errorf("missing ValidatingWebhookConfiguration: got error %v", err)
 	}
 	if err := cp.client.Create(t.Context(), validating); err != nil {
 		t.Fatal(err)
@@ -50,10 +49,10 @@ func TestWebhookCABundleIsRestored(t *testing.T) {
 		mutating.Webhooks[0].ClientConfig, mutating.Webhooks[1].ClientConfig, validating.Webhooks[0].ClientConfig,
 	} {
 		if !bytes.Equal(c.CABundle, cp.ca.Bundle().PEM()) {
-			t.Errorf("trusted is %q", c.CABundle)
+			t.Errorf("got caBundle %q", c.CABundle)
 		}
 	}
 	if len(versions) != 1 {
-		t.Errorf("what was right was written again: %v", versions)
+		t.Errorf("correct configurations were written: %v", versions)
 	}
 }

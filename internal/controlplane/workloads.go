@@ -20,15 +20,15 @@ import (
 type workloadDialect interface {
 	dialect.Dialect
 	inject.Dialect
-	// WorkloadReads gives an empty object of each kind that SelectWorkload reads. Of kinds with namespaces, it reads
-	// those of the pod's own, and of Namespaces that one.
+	// WorkloadReads returns an empty object of each kind that SelectWorkload reads. Of namespaced kinds, it reads the
+	// objects in the namespace of the pod; of Namespaces, only this one.
 	WorkloadReads() []client.Object
-	// SelectWorkload finds the workload that a new pod of a namespace will be an instance of, among objects of those
-	// kinds. It reports false if there is none; an error is the reason why the pod is refused.
+	// SelectWorkload returns the workload of a new pod, selected from objects of those kinds. It reports false if
+	// there is none. An error denies the pod.
 	SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error)
 }
 
-// workloads finds the workload of a pod that is being created.
+// workloads finds the workload of a new pod.
 type workloads struct{ cp *controlPlane }
 
 // SelectWorkload selects the workload of a new pod from the cached objects. If there is none, it reads from the API
@@ -53,7 +53,7 @@ func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect,
 	}
 	workload, ok := engine.Compute([]dialect.Dialect{selector}, objects).Index.Workload(key)
 	if !ok {
-		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; the status of its object says why", key)
+		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; see the status of its object", key)
 	}
 	return workload, true, nil
 }
@@ -108,7 +108,7 @@ func (w workloads) listFromAPIServer(ctx context.Context, kinds []client.Object,
 // namespaces reads the labels of namespaces from the API server.
 type namespaces struct{ reader client.Reader }
 
-// Labels gives the labels of a namespace.
+// Labels returns the labels of a namespace.
 func (n namespaces) Labels(ctx context.Context, name string) (map[string]string, error) {
 	var ns corev1.Namespace
 	if err := n.reader.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {
@@ -117,7 +117,7 @@ func (n namespaces) Labels(ctx context.Context, name string) (map[string]string,
 	return ns.Labels, nil
 }
 
-// Annotations gives the annotations of a namespace.
+// Annotations returns the annotations of a namespace.
 func (n namespaces) Annotations(ctx context.Context, name string) (map[string]string, error) {
 	var ns corev1.Namespace
 	if err := n.reader.Get(ctx, client.ObjectKey{Name: name}, &ns); err != nil {

@@ -16,8 +16,7 @@ import (
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
-// apiServer is one in memory.
-func apiServer(t *testing.T, objects ...client.Object) client.WithWatch {
+func newFakeClient(t *testing.T, objects ...client.Object) client.WithWatch {
 	t.Helper()
 	scheme, err := dialect.NewScheme()
 	if err != nil {
@@ -32,7 +31,7 @@ func newPod(app string) *corev1.Pod {
 	}
 }
 
-// A VirtualNode that was applied an instant before its pod is known to the API server only.
+// A VirtualNode that was created just before its pod is found in the API server if it is not in the cache.
 func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		back := frontNode()
@@ -41,36 +40,36 @@ func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 		broken.Name, broken.Spec.AWSName = "broken", new("front_a")
 		broken.Spec.PodSelector.MatchLabels = map[string]string{"app": "broken"}
 		broken.CreationTimestamp = metav1.Now()
-		cp := newPlane()
-		cp.client = apiServer(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
+		cp := newTestControlPlane()
+		cp.client = newFakeClient(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 			&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}, frontNode(), back, broken)
-		for _, watching := range []bool{false, true} {
-			if watching {
+		for _, cached := range []bool{false, true} {
+			if cached {
 				cp.start(t)
 			}
 			for app, want := range map[string]string{"front": "m/front_a", "back": "m/back_a", "other": ""} {
 				w, found, err := workloads{cp}.SelectWorkload(t.Context(), appmesh.Dialect{}, newPod(app))
 				if err != nil || found != (want != "") || found && w.Key.String() != want {
-					t.Errorf("watching %v: pod of %s is an instance of %s (%v): %v", watching, app, w.Key, found, err)
+					t.Errorf("cache running %v, pod %s: got workload %s (%v), error %v", cached, app, w.Key, found, err)
 				}
 			}
 			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{},
 				newPod("broken")); found ||
 				err == nil || !strings.Contains(err.Error(), "status") {
-				t.Errorf("watching %v: a pod of a VirtualNode that is not served: %v", watching, err)
+				t.Errorf("cache running %v, pod of an invalid VirtualNode: got error %v", cached, err)
 			}
 		}
 	})
 }
 
 func TestSelectWorkloadInDeletedNamespace(t *testing.T) {
-	cp := newPlane()
-	cp.client = apiServer(t)
+	cp := newTestControlPlane()
+	cp.client = newFakeClient(t)
 	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil ||
 		!strings.Contains(err.Error(), "namespace a") {
-		t.Errorf("%v", err)
+		t.Errorf("got error %v", err)
 	}
 	if _, err := (namespaces{cp.client}).Labels(t.Context(), "a"); err == nil {
-		t.Error("a namespace that does not exist has labels")
+		t.Error("got labels of a namespace that does not exist")
 	}
 }

@@ -16,65 +16,67 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// counting counts what it renders.
-type counting struct {
-	modest
+// countingDriver counts its calls.
+type countingDriver struct {
+	limitedDriver
 	views, destinations *int
 }
 
-func (c counting) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+func (c countingDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	*c.views++
-	return c.modest.Render(v)
+	return c.limitedDriver.Render(v)
 }
 
-func (c counting) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
+func (c countingDriver) RenderDestination(r model.ResolvedDestination) []sidecar.Resource {
 	*c.destinations++
-	return c.modest.RenderDestination(r)
+	return c.limitedDriver.RenderDestination(r)
 }
 
-// pair is a default driver and a second one, side by side.
-type pair struct {
+// driverPair is a default driver and a second driver on one engine.
+type driverPair struct {
 	delivery.Drivers
-	flow                *engine.Engine
-	usual, second       *publisher
-	views, destinations int // that the second one rendered
-	changed             int
+	engine                *engine.Engine
+	defaultDriver, second *recordingPublisher
+	views, destinations   int // calls of the second driver
+	changed               int
 }
 
-func newPair(t *testing.T) *pair {
+func newDriverPair(t *testing.T) *driverPair {
 	t.Helper()
-	p := &pair{}
-	quiet := slog.New(slog.DiscardHandler)
-	newOne := func(class delivery.Class, r sidecar.Renderer) *publisher {
-		d := delivery.New(quiet, class, func() { p.changed++ })
-		out := &publisher{Server: xds.NewServer(byNode, xds.Options{Observer: d, Logger: quiet})}
+	p := &driverPair{}
+	log := slog.New(slog.DiscardHandler)
+	addDriver := func(class delivery.Class, r sidecar.Renderer) *recordingPublisher {
+		d := delivery.New(log, class, func() { p.changed++ })
+		out := &recordingPublisher{Server: xds.NewServer(byNode, xds.Options{Observer: d, Logger: log})}
 		d.SetRenderer(r)
 		p.Drivers = append(p.Drivers, d)
 		return out
 	}
-	p.usual = newOne(delivery.Class{Name: "usual", Default: true}, modest{lacks: "egress.Deny"})
-	p.second = newOne(delivery.Class{Name: "second"}, counting{modest{lacks: "egress.Deny"}, &p.views, &p.destinations})
-	p.flow = engine.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, p.Deliver)
-	p.Drivers[0].Connect(p.flow, p.usual)
-	p.Drivers[1].Connect(p.flow, p.second)
+	p.defaultDriver = addDriver(delivery.Class{Name: "default", Default: true},
+		limitedDriver{unsupported: "egress.Deny"})
+	p.second = addDriver(delivery.Class{Name: "second"},
+		countingDriver{limitedDriver{unsupported: "egress.Deny"}, &p.views, &p.destinations})
+	p.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, p.Deliver)
+	p.Drivers[0].Connect(p.engine, p.defaultDriver)
+	p.Drivers[1].Connect(p.engine, p.second)
 	return p
 }
 
-// set adds objects in one change; remove removes them.
-func (p *pair) set(t *testing.T, text string) {
+// set adds objects in one change; remove deletes them.
+func (p *driverPair) set(t *testing.T, text string) {
 	t.Helper()
 	for _, o := range objects(t, text) {
-		p.flow.Set(o)
+		p.engine.Set(o)
 	}
-	p.flow.Sync()
+	p.engine.Sync()
 }
 
-func (p *pair) remove(t *testing.T, text string) {
+func (p *driverPair) remove(t *testing.T, text string) {
 	t.Helper()
 	for _, o := range objects(t, text) {
-		p.flow.Delete(o)
+		p.engine.Delete(o)
 	}
-	p.flow.Sync()
+	p.engine.Sync()
 }
 
 func podOf(app, uid, class string) string {
@@ -82,70 +84,69 @@ func podOf(app, uid, class string) string {
 		uid, uid, app, sidecar.ClassAnnotation, class)
 }
 
-func (p *pair) says(t *testing.T, when string, usual, second []string) {
+func (p *driverPair) checkCalls(t *testing.T, when string, wantDefault, wantSecond []string) {
 	t.Helper()
-	if got := p.usual.said(); !slices.Equal(got, usual) {
-		t.Errorf("%s: the default driver does %q, want %q", when, got, usual)
+	if got := p.defaultDriver.takeCalls(); !slices.Equal(got, wantDefault) {
+		t.Errorf("%s: default driver: got %q, want %q", when, got, wantDefault)
 	}
-	if got := p.second.said(); !slices.Equal(got, second) {
-		t.Errorf("%s: the second driver does %q, want %q", when, got, second)
+	if got := p.second.takeCalls(); !slices.Equal(got, wantSecond) {
+		t.Errorf("%s: second driver: got %q, want %q", when, got, wantSecond)
 	}
 }
 
-// A second driver has the workloads that have pods of it, from the first of them to the last, and the default driver
-// has all.
+// The default driver renders all workloads, a second driver those that have pods of it.
 func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
-	p := newPair(t)
+	p := newDriverPair(t)
 	p.set(t, shop)
-	p.says(t, "at first", []string{"publish m/back_a", "publish m/front_a"}, nil)
+	p.checkCalls(t, "start", []string{"publish m/back_a", "publish m/front_a"}, nil)
 	if p.views+p.destinations != 0 {
-		t.Errorf("nobody has the second driver, and it renders %d views and %d destinations", p.views, p.destinations)
+		t.Errorf("no pods of the second driver: got %d views and %d destinations", p.views, p.destinations)
 	}
 	p.set(t, podOf("front", "f2", "second"))
-	p.says(t, "the first pod of the second driver", nil, []string{"publish m/front_a"})
+	p.checkCalls(t, "first pod of the second driver", nil, []string{"publish m/front_a"})
 	p.set(t, podOf("front", "f3", "second"))
-	p.set(t, podOf("front", "f4", "usual"))
-	p.says(t, "more pods of both", nil, nil)
+	p.set(t, podOf("front", "f4", "default"))
+	p.checkCalls(t, "more pods of both drivers", nil, nil)
 	if p.views != 1 || p.destinations != 1 {
-		t.Errorf("the second driver rendered %d views and %d destinations for one workload with one destination",
+		t.Errorf("second driver: got %d views and %d destinations, want 1 and 1",
 			p.views, p.destinations)
 	}
 	p.set(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
-	p.says(t, "a change that concerns both", []string{"publish m/front_a"}, []string{"publish m/front_a"})
+	p.checkCalls(t, "changed destination", []string{"publish m/front_a"}, []string{"publish m/front_a"})
 	p.remove(t, podOf("front", "f3", "second"))
-	p.says(t, "one of its two pods goes", nil, nil)
+	p.checkCalls(t, "one of two pods deleted", nil, nil)
 	p.remove(t, podOf("front", "f2", "second"))
-	p.says(t, "its last pod goes", nil, []string{"remove m/front_a"})
+	p.checkCalls(t, "last pod deleted", nil, []string{"remove m/front_a"})
 	p.set(t, podOf("front", "f5", "unknown"))
-	p.says(t, "a pod of a driver that is not there", nil, nil)
+	p.checkCalls(t, "pod of an unknown driver", nil, nil)
 }
 
-// Endpoints go to both drivers' sidecars, rendered once for each driver that has users of the destination.
+// Endpoints are sent to the sidecars of both drivers. Each driver that uses the destination renders it once.
 func TestEndpointsReachBothDrivers(t *testing.T) {
 	discovered := strings.Replace(shop, "serviceDiscovery: {dns: {hostname: back.example}}",
 		"serviceDiscovery: {awsCloudMap: {namespaceName: x, serviceName: back}}", 1)
-	ready := strings.TrimSuffix(podOf("back", "b1", "usual"), "}") +
+	ready := strings.TrimSuffix(podOf("back", "b1", "default"), "}") +
 		", status: {podIP: 10.0.0.1, conditions: [{type: Ready, status: 'True'}]}}"
-	p := newPair(t)
+	p := newDriverPair(t)
 	p.set(t, discovered+"\n---\n"+podOf("front", "f2", "second"))
-	p.says(t, "at first", []string{"publish m/back_a", "publish m/front_a"}, []string{"publish m/front_a"})
+	p.checkCalls(t, "start", []string{"publish m/back_a", "publish m/front_a"}, []string{"publish m/front_a"})
 	p.set(t, ready)
 	want := []string{"update m/front_a +" + toBack}
-	p.says(t, "an endpoint comes", want, want)
+	p.checkCalls(t, "endpoint added", want, want)
 	if p.views != 1 || p.destinations != 2 {
-		t.Errorf("the second driver rendered %d views and %d destinations; want 1 and 2", p.views, p.destinations)
+		t.Errorf("second driver: got %d views and %d destinations, want 1 and 2", p.views, p.destinations)
 	}
 	p.remove(t, podOf("front", "f2", "second"))
-	p.says(t, "the last sidecar of the second driver goes", nil, []string{"remove m/front_a"})
+	p.checkCalls(t, "last sidecar of the second driver deleted", nil, []string{"remove m/front_a"})
 	p.remove(t, ready)
-	p.says(t, "the endpoint goes", want, nil)
+	p.checkCalls(t, "endpoint deleted", want, nil)
 	if p.destinations != 2 {
-		t.Error("a destination is rendered that nobody has")
+		t.Error("the second driver rendered a destination without users")
 	}
 }
 
-// Only drivers that pods of a workload have give findings about it, and each finding names its driver.
-// The Mesh denies what is not declared, which neither supports.
+// Only the drivers of the pods of a workload cause findings about it, and each finding names its driver. Neither
+// driver supports the egress rule of the Mesh.
 func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 	finding := func(driver string) string {
 		return "Warning NotSupportedByDriver Mesh m: driver " + driver + " does not support egress.Deny"
@@ -154,24 +155,24 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 		pods []string
 		want []string
 	}{
-		"no pods":                        {nil, []string{"usual"}},
-		"a pod that names none":          {[]string{podOf("front", "f2", "")}, []string{"usual"}},
-		"pods of the default driver":     {[]string{podOf("front", "f2", "usual"), podOf("back", "b2", "usual")}, []string{"usual"}},
-		"all pods of the second":         {[]string{podOf("front", "f2", "second"), podOf("back", "b2", "second")}, []string{"second"}},
-		"a workload with pods of both":   {[]string{podOf("front", "f2", "second"), podOf("front", "f3", "usual"), podOf("back", "b2", "second")}, []string{"second", "usual"}},
-		"another workload without a pod": {[]string{podOf("front", "f2", "second")}, []string{"second", "usual"}},
+		"no pods":                       {nil, []string{"default"}},
+		"pod without a driver":          {[]string{podOf("front", "f2", "")}, []string{"default"}},
+		"pods of the default driver":    {[]string{podOf("front", "f2", "default"), podOf("back", "b2", "default")}, []string{"default"}},
+		"pods of the second driver":     {[]string{podOf("front", "f2", "second"), podOf("back", "b2", "second")}, []string{"second"}},
+		"workload with both drivers":    {[]string{podOf("front", "f2", "second"), podOf("front", "f3", "default"), podOf("back", "b2", "second")}, []string{"default", "second"}},
+		"another workload without pods": {[]string{podOf("front", "f2", "second")}, []string{"default", "second"}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := newPair(t)
+			p := newDriverPair(t)
 			documents := strings.Split(shop, "\n---\n")
-			p.set(t, strings.Join(append(documents[:4], c.pods...), "\n---\n")) // without the pod of its own
+			p.set(t, strings.Join(append(documents[:4], c.pods...), "\n---\n")) // without the pod in shop
 			got := slices.Compact(strings.Split(texts(p.Findings()), "\n"))
 			var want []string
 			for _, driver := range c.want {
 				want = append(want, finding(driver))
 			}
 			if !slices.Equal(got, want) {
-				t.Errorf("findings:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+				t.Errorf("got findings\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 			}
 		})
 	}
@@ -179,29 +180,29 @@ func TestOnlyDriversInUseGiveFindings(t *testing.T) {
 
 // Findings appear and disappear with the pods, and the callback is called.
 func TestFindingsFollowPodDrivers(t *testing.T) {
-	p := newPair(t)
+	p := newDriverPair(t)
 	p.set(t, shop)
 	before := p.changed
 	p.set(t, podOf("back", "b2", "second"))
 	if got := texts(p.Findings()); !strings.Contains(got, "driver second") || p.changed == before {
-		t.Errorf("the second driver has a pod; told %d times:\n%s", p.changed-before, got)
+		t.Errorf("pod of the second driver added: %d callbacks, findings\n%s", p.changed-before, got)
 	}
 	before = p.changed
 	p.remove(t, podOf("back", "b2", "second"))
 	if got := texts(p.Findings()); strings.Contains(got, "driver second") || p.changed == before {
-		t.Errorf("the second driver has no pod; told %d times:\n%s", p.changed-before, got)
+		t.Errorf("pod of the second driver deleted: %d callbacks, findings\n%s", p.changed-before, got)
 	}
 }
 
-// The annotation of a running pod may be edited: its sidecar belongs to another server then.
+// If the annotation of a running pod changes, its sidecar must use another xDS server.
 func TestSidecarIsDisconnectedWhenDriverChanges(t *testing.T) {
-	p := newPair(t)
+	p := newDriverPair(t)
 	p.set(t, shop+"\n---\n"+podOf("front", "f2", "second"))
 	f := &fixture{publisher: p.second}
 	stream := connect(t, f, front.String(), "f2")
 	receive(t, stream)
-	p.set(t, podOf("front", "f2", "usual")+"\n---\n"+podOf("front", "f3", "second"))
+	p.set(t, podOf("front", "f2", "default")+"\n---\n"+podOf("front", "f3", "second"))
 	if _, err := stream.Recv(); err == nil {
-		t.Error("the stream goes on")
+		t.Error("the stream is still open")
 	}
 }

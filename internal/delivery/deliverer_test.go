@@ -17,126 +17,126 @@ import (
 
 func TestOnlyChangesArePublished(t *testing.T) {
 	f := newFixture(t)
-	f.mean(t, shop)
-	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
-		t.Errorf("at first: %q", got)
+	f.applyYAML(t, shop)
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
+		t.Errorf("start: got %q", got)
 	}
-	f.mean(t, shop)
-	if got := f.publisher.said(); len(got) != 0 {
-		t.Errorf("nothing changed, and still: %q", got)
+	f.applyYAML(t, shop)
+	if got := f.publisher.takeCalls(); len(got) != 0 {
+		t.Errorf("no change: got %q", got)
 	}
 	moved := strings.Replace(shop, "back.example", "elsewhere.example", 1)
-	f.mean(t, moved)
-	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a"}) {
-		t.Errorf("the back's address changed, which only the front must know: %q", got)
+	f.applyYAML(t, moved)
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a"}) {
+		t.Errorf("host name of back changed: got %q, want an update of front only", got)
 	}
 	documents := strings.Split(moved, "\n---\n")
-	f.mean(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"))
-	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a", "remove m/back_a"}) {
-		t.Errorf("the back is gone: %q", got)
+	f.applyYAML(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"))
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a", "remove m/back_a"}) {
+		t.Errorf("back deleted: got %q", got)
 	}
 }
 
-// A driver that delivers by itself sets no renderer.
+// A driver that delivers configuration itself sets no renderer.
 func TestNothingIsPublishedWithoutRenderer(t *testing.T) {
 	d := delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: "own", Default: true}, func() {})
 	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, d.Deliver)
 	for _, o := range objects(t, shop) {
 		f.Set(o)
 	}
-	f.Sync() // a publisher that was never set would be missed
+	f.Sync() // must not use the publisher, which is nil
 	if got := d.Findings(); len(got) != 0 {
-		t.Errorf("findings: %v", got)
+		t.Errorf("got findings %v", got)
 	}
 }
 
-// modest is Envoy without some of its features.
-type modest struct {
+// limitedDriver is Envoy without one feature.
+type limitedDriver struct {
 	envoy.Driver
-	lacks model.Feature
-	found []model.Finding
+	unsupported model.Feature
+	findings    []model.Finding
 }
 
-func (m modest) Supports() map[model.Feature]bool {
+func (m limitedDriver) Supports() map[model.Feature]bool {
 	all := m.Driver.Supports()
-	delete(all, m.lacks)
+	delete(all, m.unsupported)
 	return all
 }
 
-func (m modest) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+func (m limitedDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	resources, _ := m.Driver.Render(v)
-	return resources, m.found
+	return resources, m.findings
 }
 
 func TestUnsupportedFeaturesBecomeFindings(t *testing.T) {
 	f := newFixture(t)
-	f.SetRenderer(modest{lacks: "listener.http"})
-	f.mean(t, shop)
+	f.SetRenderer(limitedDriver{unsupported: "listener.http"})
+	f.applyYAML(t, shop)
 	want := "Warning NotSupportedByDriver VirtualNode a/back spec.listeners[0]: driver envoy does not support listener.http\n" +
 		"Warning NotSupportedByDriver VirtualService a/back: driver envoy does not support listener.http"
 	if got := texts(f.Findings()); got != want {
-		t.Errorf("findings:\n%s\nwant\n%s", got, want)
+		t.Errorf("got findings\n%s\nwant\n%s", got, want)
 	}
-	f.mean(t, strings.Split(shop, "\n---\n")[0])
+	f.applyYAML(t, strings.Split(shop, "\n---\n")[0])
 	if got := f.Findings(); len(got) != 0 {
-		t.Errorf("the workloads are gone, their findings stay: %s", texts(got))
+		t.Errorf("workloads deleted: got findings %s", texts(got))
 	}
 }
 
-// A driver may keep the slice of its findings; adding to it would write into another workload's.
+// The deliverer must not append to the slice of findings of a driver, which may keep it.
 func TestDriverFindingsAreNotModified(t *testing.T) {
 	kept := make([]model.Finding, 1, 8)
 	kept[0] = model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}},
-		model.CodeFieldNotImplemented, "the driver's own")
+		model.CodeFieldNotImplemented, "finding of the driver")
 	f := newFixture(t)
-	f.SetRenderer(modest{lacks: "listener.http", found: kept})
-	f.mean(t, shop)
+	f.SetRenderer(limitedDriver{unsupported: "listener.http", findings: kept})
+	f.applyYAML(t, shop)
 	if got := kept[:2][1]; got != (model.Finding{}) {
-		t.Errorf("behind the driver's findings there is now %s", got)
+		t.Errorf("the deliverer appended %s to the slice of the driver", got)
 	}
 	if got := f.Findings(); len(got) != 3 {
-		t.Errorf("findings:\n%s", texts(got))
+		t.Errorf("got findings\n%s", texts(got))
 	}
 }
 
-// clumsy renders some workload's resources twice.
-type clumsy struct {
+// duplicateDriver renders a duplicate resource for one workload.
+type duplicateDriver struct {
 	envoy.Driver
-	with string
+	workload string
 }
 
-func (c clumsy) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+func (c duplicateDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	resources, findings := c.Driver.Render(v)
-	if v.Workload.Name == c.with {
+	if v.Workload.Name == c.workload {
 		resources = append(resources, resources[0])
 	}
 	return resources, findings
 }
 
-// TestLastGoodConfigurationStays lets the driver fail for one workload: that one keeps what it has, the others go on,
-// and its owner is told.
-func TestLastGoodConfigurationStays(t *testing.T) {
+// If rendering fails for a workload, the workload keeps its last configuration and gets a finding. Other workloads
+// are not affected.
+func TestFailedRenderingKeepsLastConfiguration(t *testing.T) {
 	f := newFixture(t)
-	f.mean(t, shop)
-	f.publisher.said()
+	f.applyYAML(t, shop)
+	f.publisher.takeCalls()
 
-	f.SetRenderer(clumsy{with: "back_a"})
-	f.mean(t, strings.Replace(shop, "port: 80", "port: 81", 1))
-	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/front_a"}) {
-		t.Errorf("the back cannot be rendered: %q", got)
+	f.SetRenderer(duplicateDriver{workload: "back_a"})
+	f.applyYAML(t, strings.Replace(shop, "port: 80", "port: 81", 1))
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a"}) {
+		t.Errorf("failed rendering of back: got %q", got)
 	}
 	got := f.Findings()
 	if len(got) != 1 || got[0].Object.Name != "back" || got[0].Severity != model.Error ||
 		!strings.Contains(got[0].Text, "two resources") {
-		t.Errorf("findings: %s", texts(got))
+		t.Errorf("got findings %s", texts(got))
 	}
 
 	f.SetRenderer(envoy.Driver{})
-	f.mean(t, strings.Replace(shop, "port: 80", "port: 82", 1))
-	if got := f.publisher.said(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
-		t.Errorf("the back can be rendered again: %q", got)
+	f.applyYAML(t, strings.Replace(shop, "port: 80", "port: 82", 1))
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
+		t.Errorf("fixed rendering of back: got %q", got)
 	}
 	if got := f.Findings(); len(got) != 0 {
-		t.Errorf("findings stay: %s", texts(got))
+		t.Errorf("fixed rendering of back: got findings %s", texts(got))
 	}
 }

@@ -63,7 +63,7 @@ func (d *Deliverer) Findings() []model.Finding {
 		for _, message := range d.rejected.messages(r) {
 			for _, origin := range d.originsOf(r) {
 				out = append(out, model.NewFinding(origin, model.CodeRejected,
-					fmt.Sprintf("the %s sidecars of workload %s refuse %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
+					fmt.Sprintf("the %s sidecars of workload %s reject %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
 			}
 		}
 	}

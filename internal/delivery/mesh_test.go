@@ -57,7 +57,7 @@ const (
 	toBack    = "cds_egress_m_back_a_http_80"
 )
 
-// objects reads YAML documents.
+// objects decodes YAML documents.
 func objects(t *testing.T, text string) []client.Object {
 	t.Helper()
 	var out []client.Object
@@ -77,25 +77,25 @@ func objects(t *testing.T, text string) []client.Object {
 	return out
 }
 
-// publisher passes everything on to a discovery server and notes it.
-type publisher struct {
+// recordingPublisher records calls and passes them to an xDS server.
+type recordingPublisher struct {
 	*xds.Server
 	mu    sync.Mutex
 	calls []string
 }
 
-func (p *publisher) note(call string) {
+func (p *recordingPublisher) record(call string) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.calls = append(p.calls, call)
 }
 
-func (p *publisher) Publish(key string, s *xds.Snapshot, since time.Time) {
-	p.note("publish " + key)
+func (p *recordingPublisher) Publish(key string, s *xds.Snapshot, since time.Time) {
+	p.record("publish " + key)
 	p.Server.Publish(key, s, since)
 }
 
-func (p *publisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
+func (p *recordingPublisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
 	text := "update " + key
 	for _, r := range changed {
 		text += " +" + r.Name
@@ -103,17 +103,17 @@ func (p *publisher) Update(key string, changed []*xds.Resource, removed []xds.Re
 	for _, r := range removed {
 		text += " -" + r.Name
 	}
-	p.note(text)
+	p.record(text)
 	return p.Server.Update(key, changed, removed, since)
 }
 
-func (p *publisher) Remove(key string) {
-	p.note("remove " + key)
+func (p *recordingPublisher) Remove(key string) {
+	p.record("remove " + key)
 	p.Server.Remove(key)
 }
 
-// said gives what was published and removed since the last time, in order of names.
-func (p *publisher) said() []string {
+// takeCalls returns the calls since the last takeCalls, sorted.
+func (p *recordingPublisher) takeCalls() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	out := slices.Sorted(slices.Values(p.calls))
@@ -121,28 +121,28 @@ func (p *publisher) said() []string {
 	return out
 }
 
-// fixture is a deliverer with the Envoy driver and a discovery server.
+// fixture is a deliverer with the Envoy driver, an engine and an xDS server.
 type fixture struct {
 	*delivery.Deliverer
-	flow      *engine.Engine
-	publisher *publisher
+	engine    *engine.Engine
+	publisher *recordingPublisher
 	changed   int
 }
 
-// apply makes the objects those that there are, in one change.
+// apply replaces all objects in one change.
 func (f *fixture) apply(t *testing.T, now []client.Object) {
 	t.Helper()
-	for _, o := range f.flow.Objects(func(client.Object) bool { return true }) {
-		f.flow.Delete(o)
+	for _, o := range f.engine.Objects(func(client.Object) bool { return true }) {
+		f.engine.Delete(o)
 	}
 	for _, o := range now {
-		f.flow.Set(o)
+		f.engine.Set(o)
 	}
-	f.flow.Sync()
+	f.engine.Sync()
 }
 
-// mean applies the objects of a text.
-func (f *fixture) mean(t *testing.T, text string) {
+// applyYAML replaces all objects by those of YAML documents.
+func (f *fixture) applyYAML(t *testing.T, text string) {
 	t.Helper()
 	f.apply(t, objects(t, text))
 }
@@ -153,11 +153,11 @@ func newFixture(t *testing.T) *fixture {
 	f.Deliverer = delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: envoy.Name, Default: true}, func() {
 		f.changed++
 	})
-	f.publisher = &publisher{
+	f.publisher = &recordingPublisher{
 		Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)}),
 	}
-	f.flow = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
-	f.Connect(f.flow, f.publisher)
+	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
+	f.Connect(f.engine, f.publisher)
 	f.SetRenderer(envoy.Driver{})
 	return f
 }

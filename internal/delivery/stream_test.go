@@ -18,16 +18,15 @@ import (
 	"anymesh.dev/anymesh/test/poll"
 )
 
-// byNode believes what a sidecar says of itself: workload in the id, pod in the cluster. There are no certificates in
-// this test.
+// byNode authorizes clients by their node, without certificates: the ID is the workload, the cluster is the pod.
 func byNode(_ context.Context, _ xds.Peer, node *corev3.Node) (xds.Grant, error) {
 	if node.GetId() == "" {
-		return xds.Grant{}, errors.New("no node id")
+		return xds.Grant{}, errors.New("no node ID")
 	}
 	return xds.Grant{Key: node.GetId(), Identity: node.GetCluster()}, nil
 }
 
-// client is a sidecar's stream to a server that really runs.
+// connect starts the server and returns the ADS stream of a client.
 func connect(t *testing.T, f *fixture, key,
 	pod string) discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesClient {
 	t.Helper()
@@ -71,14 +70,13 @@ func receive(t *testing.T,
 
 var eventually = poll.Until
 
-// TestNackOverXDS refuses and accepts as a sidecar does, over a connection.
 func TestNackOverXDS(t *testing.T) {
 	f := newFixture(t)
-	f.mean(t, shop)
+	f.applyYAML(t, shop)
 	stream := connect(t, f, front.String(), "p1")
 	first := receive(t, stream)
 	if !slices.ContainsFunc(first.GetResources(), func(r *discoveryv3.Resource) bool { return r.GetName() == toBack }) {
-		t.Fatalf("the front gets %v", first)
+		t.Fatalf("got response %v", first)
 	}
 	nack := &discoveryv3.DeltaDiscoveryRequest{
 		TypeUrl: clusters, ResponseNonce: first.GetNonce(), ErrorDetail: &statuspb.Status{Message: "no"},
@@ -86,23 +84,26 @@ func TestNackOverXDS(t *testing.T) {
 	if err := stream.Send(nack); err != nil {
 		t.Fatal(err)
 	}
-	eventually(t, "the refusal is a finding", func() bool { return strings.Contains(texts(f.Findings()), refused) })
+	eventually(t, "a finding about the rejected resource", func() bool {
+		return strings.Contains(texts(f.Findings()), rejectedFinding)
+	})
 
-	f.mean(t, shop+"\n---\n"+`{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}`)
-	if got := texts(f.Findings()); !strings.Contains(got, refused) {
-		t.Errorf("something else changed, and the refusal is forgotten: %s", got)
+	f.applyYAML(t, shop+"\n---\n"+`{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}`)
+	if got := texts(f.Findings()); !strings.Contains(got, rejectedFinding) {
+		t.Errorf("after an unrelated change: got findings %s", got)
 	}
 }
 
-// A pod whose labels changed belongs to another workload: its sidecar is sent away, and placed anew when it comes back.
+// If the labels of a pod select another workload, its sidecar is disconnected and gets the other configuration when
+// it reconnects.
 func TestSidecarIsDisconnectedWhenWorkloadChanges(t *testing.T) {
 	f := newFixture(t)
-	f.mean(t, shop)
+	f.applyYAML(t, shop)
 	stream := connect(t, f, front.String(), "p1")
 	receive(t, stream)
-	f.mean(t, shop)
+	f.applyYAML(t, shop)
 	if n := len(f.publisher.Clients()); n != 1 {
-		t.Fatalf("%d sidecars are connected", n)
+		t.Fatalf("got %d connected sidecars, want 1", n)
 	}
 	moved := objects(t, shop)
 	for _, o := range moved {
@@ -112,6 +113,6 @@ func TestSidecarIsDisconnectedWhenWorkloadChanges(t *testing.T) {
 	}
 	f.apply(t, moved)
 	if _, err := stream.Recv(); err == nil {
-		t.Error("the stream goes on")
+		t.Error("the stream is still open")
 	}
 }

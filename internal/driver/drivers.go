@@ -1,9 +1,9 @@
-// Package driver is the list of the sidecar drivers that the program has.
+// Package driver lists the sidecar drivers of the program.
 //
 // In: nothing. Out: the drivers below, which register themselves with package sidecar when this package is imported,
-// and the name of the default one.
+// and the name of the default driver.
 //
-// To add one: make a folder beside envoy with a type that is a sidecar.Driver, and import it here.
+// To add a driver, create a folder beside envoy with a type that implements sidecar.Driver, and import it here.
 package driver
 
 import (
@@ -14,7 +14,7 @@ import (
 // Default is the driver of a mesh whose configuration names none.
 const Default = envoy.Name
 
-// Renderers gives the drivers that render, by name.
+// Renderers returns the drivers with a renderer, by name.
 func Renderers() map[string]sidecar.Renderer {
 	out := map[string]sidecar.Renderer{}
 	for _, name := range sidecar.Drivers() {

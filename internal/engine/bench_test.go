@@ -14,7 +14,7 @@ import (
 
 func named(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Name: name, Namespace: "ns"} }
 
-// instance is a pod of the VirtualNode of an app.
+// instance returns a pod of the VirtualNode of an app.
 func instance(app string, i int) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: named(fmt.Sprintf("%s-%d", app, i))}
 	p.UID, p.Labels = types.UID(p.Name), map[string]string{"app": app}
@@ -48,8 +48,8 @@ func router(name string, prefix string) *api.VirtualRouter {
 	}}
 }
 
-// largeMesh has services, each a VirtualService with a router and a VirtualNode with two pods, and clients with 20
-// backends each.
+// largeMesh returns services, each a VirtualService with a router and a VirtualNode with two pods, and clients with
+// 20 backends each.
 func largeMesh(services, clients int) []client.Object {
 	objects := []client.Object{
 		&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "ns"}},
@@ -76,7 +76,7 @@ func largeMesh(services, clients int) []client.Object {
 }
 
 func newSyncedEngine(services int) *Engine {
-	f := New(quiet, dialects)
+	f := New(discardLog, dialects)
 	for _, o := range largeMesh(services, 200) {
 		f.Set(o)
 	}
@@ -86,14 +86,14 @@ func newSyncedEngine(services int) *Engine {
 
 var sizes = []int{100, 1000, 10000}
 
-// BenchmarkStart is a whole mesh from nothing.
+// BenchmarkStart measures the first sync of a mesh.
 func BenchmarkStart(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
 			objects := largeMesh(services, 200)
 			b.ReportAllocs()
 			for b.Loop() {
-				f := New(quiet, dialects)
+				f := New(discardLog, dialects)
 				for _, o := range objects {
 					f.Set(o)
 				}
@@ -103,7 +103,7 @@ func BenchmarkStart(b *testing.B) {
 	}
 }
 
-// BenchmarkEndpoint is a pod that gets another address.
+// BenchmarkEndpoint measures a new address of a pod.
 func BenchmarkEndpoint(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
@@ -120,7 +120,7 @@ func BenchmarkEndpoint(b *testing.B) {
 	}
 }
 
-// BenchmarkRoute is an edit of a route that a few workloads use.
+// BenchmarkRoute measures the change of a route that a few workloads use.
 func BenchmarkRoute(b *testing.B) {
 	for _, services := range sizes {
 		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {

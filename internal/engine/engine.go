@@ -36,7 +36,7 @@ type Engine struct {
 	snapshot *State // copy of state, made on demand; guarded by mu
 }
 
-// id names an object of any kind.
+// id identifies an object of any kind.
 type id struct {
 	kind reflect.Type
 	name types.NamespacedName

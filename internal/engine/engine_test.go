@@ -40,7 +40,7 @@ func pod(app, uid string) *corev1.Pod {
 	}
 }
 
-// run starts a flow in a bubble where time and goroutines stand still for the test to look.
+// run runs the engine until the end of the test, in a synctest bubble.
 func run(t *testing.T, f *Engine) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -49,46 +49,46 @@ func run(t *testing.T, f *Engine) {
 	t.Cleanup(func() {
 		cancel()
 		if err := <-done; err != nil {
-			t.Errorf("the flow ended with %v", err)
+			t.Errorf("Run returned %v", err)
 		}
 	})
 }
 
-// Nothing happens while nothing changes.
-func TestOneChangeForOneEvent(t *testing.T) {
+// Each event gives one change if events arrive one at a time.
+func TestOneChangePerEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []Change
-		f := New(quiet, dialects, func(c Change) { changes = append(changes, c) })
+		f := New(discardLog, dialects, func(c Change) { changes = append(changes, c) })
 		f.Set(mesh())
 		if f.Ready() || f.State() != nil {
-			t.Error("ready before the first change")
+			t.Error("the engine is ready before the first sync")
 		}
 		run(t, f)
 		synctest.Wait()
 		if len(changes) != 1 || len(changes[0].Objects) != 1 || !f.Ready() {
-			t.Fatalf("%d changes for what was there at the start", len(changes))
+			t.Fatalf("initial objects: got %d changes, want 1", len(changes))
 		}
 		for i := range 3 {
 			f.Set(node("n" + strconv.Itoa(i)))
 			synctest.Wait()
 		}
 		if len(changes) != 4 || len(changes[3].Views) != 1 || len(f.State().Views) != 3 {
-			t.Errorf("%d changes after three events, one at a time", len(changes))
+			t.Errorf("three events: got %d changes, want 4", len(changes))
 		}
 		f.Delete(node("n0"))
 		synctest.Wait()
 		if len(changes) != 5 || len(changes[4].Deleted) != 1 || len(f.State().Views) != 2 {
-			t.Errorf("%d changes after a deletion", len(changes))
+			t.Errorf("deletion: got %d changes, want 5", len(changes))
 		}
 	})
 }
 
-// A slow sink sees fewer changes; the last one holds everything.
+// While a sink runs, events are coalesced into one change.
 func TestPendingEventsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int32
 		proceed := make(chan struct{})
-		f := New(quiet, dialects)
+		f := New(discardLog, dialects)
 		f.AddSink(func(Change) {
 			seen.Add(1)
 			<-proceed
@@ -103,30 +103,30 @@ func TestPendingEventsAreCoalesced(t *testing.T) {
 		close(proceed)
 		synctest.Wait()
 		if n := seen.Load(); n != 2 {
-			t.Errorf("the sink saw %d changes, not the first and the last", n)
+			t.Errorf("got %d changes, want 2", n)
 		}
 		if n := len(f.State().Views); n != 100 {
-			t.Errorf("in the end there are %d of 100 workloads", n)
+			t.Errorf("got %d workloads, want 100", n)
 		}
 	})
 }
 
-// Since is when the first event came in, so that one can tell how long users wait.
+// Since is the arrival time of the first event of a change.
 func TestSinceIsTimeOfFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Bool
 		var last Change
-		f := New(quiet, dialects, func(c Change) {
+		f := New(discardLog, dialects, func(c Change) {
 			last = c
 			if slow.Load() {
-				time.Sleep(time.Minute) // of the bubble's time
+				time.Sleep(time.Minute) // fake clock
 			}
 		})
 		f.Set(mesh())
 		run(t, f)
 		synctest.Wait()
 		if !last.Since.IsZero() {
-			t.Errorf("what was there at the start came at %s", last.Since)
+			t.Errorf("initial objects: got Since %s, want zero", last.Since)
 		}
 		slow.Store(true)
 		f.Set(node("m"))
@@ -138,24 +138,24 @@ func TestSinceIsTimeOfFirstEvent(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		synctest.Wait()
 		if !last.Since.Equal(first) || len(last.Views) != 2 {
-			t.Errorf("since %s, the first event came at %s", last.Since, first)
+			t.Errorf("got Since %s, want %s", last.Since, first)
 		}
 	})
 }
 
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := New(quiet, dialects)
+		f := New(discardLog, dialects)
 		views := func(n int) func() bool { return func() bool { return len(f.State().Views) >= n } }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
 		if err := f.Await(ctx, views(0)); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("before the first change: %v", err)
+			t.Errorf("before the first sync: got error %v", err)
 		}
 		f.Set(mesh())
 		run(t, f)
 		if err := f.Await(t.Context(), views(0)); err != nil {
-			t.Errorf("with a mesh that will do: %v", err)
+			t.Errorf("condition is true: got error %v", err)
 		}
 		var done atomic.Bool
 		go func() {
@@ -166,12 +166,12 @@ func TestAwait(t *testing.T) {
 		f.Set(node("a"))
 		synctest.Wait()
 		if done.Load() {
-			t.Error("one view was enough, where two were asked for")
+			t.Error("Await returned although the condition is false")
 		}
 		f.Set(node("b"))
 		synctest.Wait()
 		if _, ok := f.View(model.Key{Mesh: "m", Name: "b_a"}); !ok || !done.Load() {
-			t.Error("what was waited for did not come")
+			t.Error("Await did not return although the condition is true")
 		}
 	})
 }

@@ -19,19 +19,18 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// sameAddress compares addresses, whose fields nobody can see.
+// sameAddress makes cmp compare addresses with ==, because their fields are unexported.
 var sameAddress = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
 
-// TestIncrementalEqualsFull lets random objects come, change and go, in any order, and compares after each few events
-// what the flow made of it with what comes out when one starts afresh with the objects that there are. Origins count:
-// findings name them.
+// After any sequence of random events, the state equals the result of Compute for the current objects, including
+// origins.
 func TestIncrementalEqualsFull(t *testing.T) {
 	for seed := range uint64(60) {
-		f := New(quiet, dialects)
+		f := New(discardLog, dialects)
 		w := newCluster(seed, f)
 		for step := range 60 {
 			for range 1 + w.random.IntN(4) {
-				w.event()
+				w.randomEvent()
 			}
 			f.Sync()
 			got, want := f.State(), Compute(dialects, w.list())
@@ -41,36 +40,36 @@ func TestIncrementalEqualsFull(t *testing.T) {
 				"classes": {want.Classes, got.Classes},
 			} {
 				if !reflect.DeepEqual(pair[0], pair[1]) {
-					t.Fatalf("seed %d, step %d: %s differ (-afresh +incremental):\n%s", seed, step, what,
+					t.Fatalf("seed %d, step %d: %s differ (-full +incremental):\n%s", seed, step, what,
 						cmp.Diff(pair[0], pair[1], sameAddress))
 				}
 			}
 			for _, d := range got.Index.Model.Destinations {
 				live, _ := f.ResolvedDestination(d.Key)
 				if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
-					t.Fatalf("seed %d, step %d: %s leads to %+v, afresh to %+v", seed, step, d.Key, live, whole)
+					t.Fatalf("seed %d, step %d: %s: incremental %+v, full %+v", seed, step, d.Key, live, whole)
 				}
 			}
 		}
 	}
 }
 
-// A change lists what changed, and nothing else.
-func TestChangesNameWhatChanged(t *testing.T) {
-	var told Change
-	f := New(quiet, dialects, func(c Change) { told = c })
+// A change lists all views that changed and no others, and all changed pods, classes and findings.
+func TestChangesAreComplete(t *testing.T) {
+	var change Change
+	f := New(discardLog, dialects, func(c Change) { change = c })
 	w := newCluster(7, f)
 	f.Sync()
 	same, other := 0, 0
 	for range 400 {
 		before := f.State()
-		w.event()
+		w.randomEvent()
 		f.Sync()
 		now := f.State()
 		for key := range union(before.Views, now.Views) {
 			changed := !reflect.DeepEqual(before.Views[key], now.Views[key])
-			if changed != slices.Contains(told.Views, key) {
-				t.Fatalf("view %s: changed %v, and that was said %v", key, changed, !changed)
+			if changed != slices.Contains(change.Views, key) {
+				t.Fatalf("view %s: changed %v, in the change %v", key, changed, !changed)
 			}
 			if changed {
 				other++
@@ -79,24 +78,24 @@ func TestChangesNameWhatChanged(t *testing.T) {
 			}
 		}
 		for uid := range union(before.pods, now.pods) {
-			if before.pods[uid] != now.pods[uid] && !slices.Contains(told.Pods, uid) {
-				t.Fatalf("pod %s moved, and nobody was told", uid)
+			if before.pods[uid] != now.pods[uid] && !slices.Contains(change.Pods, uid) {
+				t.Fatalf("pod %s has another workload, but is not in the change", uid)
 			}
 		}
 		for key := range union(before.Classes, now.Classes) {
-			if !slices.Equal(before.Classes[key], now.Classes[key]) && !slices.Contains(told.Classes, key) {
-				t.Fatalf("the pods of %s have other classes, and nobody was told", key)
+			if !slices.Equal(before.Classes[key], now.Classes[key]) && !slices.Contains(change.Classes, key) {
+				t.Fatalf("workload %s has other classes, but is not in the change", key)
 			}
 		}
 		for _, finding := range slices.Concat(before.Findings, now.Findings) {
 			if slices.Contains(before.Findings, finding) != slices.Contains(now.Findings, finding) &&
-				!slices.Contains(told.FindingsChanged, finding.Object) {
-				t.Fatalf("%s is new or gone, and nobody was told", finding)
+				!slices.Contains(change.FindingsChanged, finding.Object) {
+				t.Fatalf("finding %s was added or removed, but its object is not in the change", finding)
 			}
 		}
 	}
 	if same < 100 || other < 20 {
-		t.Errorf("%d views stayed and %d changed: too few for a test", same, other)
+		t.Errorf("got %d unchanged and %d changed views, want more", same, other)
 	}
 }
 
@@ -106,10 +105,10 @@ func union[K comparable, V any](a, b map[K]V) map[K]V {
 	return out
 }
 
-// A pod that comes, changes or goes costs the same however large the mesh is.
+// The cost of a pod event does not depend on the size of the mesh.
 func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
 	evaluations := func(services int) uint64 {
-		f := New(quiet, dialects)
+		f := New(discardLog, dialects)
 		for _, o := range largeMesh(services, 10) {
 			f.Set(o)
 		}
@@ -125,13 +124,13 @@ func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
 	}
 	small, large := evaluations(20), evaluations(2000)
 	if small != large || small == 0 {
-		t.Errorf("three changes of a pod are %d evaluations among 20 services, and %d among 2000", small, large)
+		t.Errorf("three pod events: got %d evaluations with 20 services, %d with 2000", small, large)
 	}
 }
 
 // The pods of one workload may have several drivers.
 func TestClassesOfWorkload(t *testing.T) {
-	f := New(quiet, dialects)
+	f := New(discardLog, dialects)
 	f.Set(mesh())
 	f.Set(node("front"))
 	front := model.Key{Mesh: "m", Name: "front_a"}
@@ -152,47 +151,47 @@ func TestClassesOfWorkload(t *testing.T) {
 		f.Set(p)
 		f.Sync()
 		if got := f.Classes(front); !slices.Equal(got, c.want) {
-			t.Errorf("with pod %d of class %q: %q, want %q", i, c.class, got, c.want)
+			t.Errorf("pod %d of class %q added: got classes %q, want %q", i, c.class, got, c.want)
 		}
 		if got := f.ClassOf(string(p.UID)); got != c.class {
-			t.Errorf("pod %d has class %q, want %q", i, got, c.class)
+			t.Errorf("pod %d: got class %q, want %q", i, got, c.class)
 		}
 		if diff := cmp.Diff(f.State().Classes[front], c.want); diff != "" {
-			t.Errorf("the state says otherwise:\n%s", diff)
+			t.Errorf("classes of the state differ:\n%s", diff)
 		}
 	}
-	if got := f.Classes(model.Key{Mesh: "m", Name: "nobody"}); len(got) != 0 {
-		t.Errorf("a workload without pods has classes %q", got)
+	if got := f.Classes(model.Key{Mesh: "m", Name: "missing"}); len(got) != 0 {
+		t.Errorf("workload without pods: got classes %q", got)
 	}
 }
 
 func TestWorkloadOfPod(t *testing.T) {
-	f := New(quiet, dialects)
+	f := New(discardLog, dialects)
 	f.Set(mesh())
 	f.Set(node("front"))
 	f.Set(pod("front", "uid-1"))
 	f.Sync()
 	if w, ok := f.State().WorkloadOf("uid-1"); !ok || w.Key != (model.Key{Mesh: "m", Name: "front_a"}) {
-		t.Errorf("pod uid-1 is an instance of %v (%v)", w.Key, ok)
+		t.Errorf("pod uid-1: got workload %v (%v)", w.Key, ok)
 	}
 	for _, uid := range []string{"", "uid-2"} {
 		if w, ok := f.State().WorkloadOf(uid); ok {
-			t.Errorf("pod %q is an instance of %v", uid, w.Key)
+			t.Errorf("pod %q: got workload %v, want none", uid, w.Key)
 		}
 	}
 }
 
-// TrimPod keeps all that the dialect reads: what slim pods mean is what whole pods mean.
+// Trimmed pods give the same mesh as whole pods.
 func TestTrimPodKeepsRelevantFields(t *testing.T) {
-	w := newCluster(3, New(quiet, dialects))
+	w := newCluster(3, New(discardLog, dialects))
 	for range 200 {
-		w.event()
+		w.randomEvent()
 	}
-	slimmed := 0
-	var whole, slim = w.list(), w.list()[:0:0]
+	trimmedPods := 0
+	var whole, trimmed = w.list(), w.list()[:0:0]
 	for _, o := range whole {
 		if p, ok := o.(*corev1.Pod); ok {
-			slimmed++
+			trimmedPods++
 			p.Spec = corev1.PodSpec{
 				ServiceAccountName: "robot", NodeName: "n1",
 				Containers: []corev1.Container{
@@ -209,26 +208,26 @@ func TestTrimPodKeepsRelevantFields(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		slim = append(slim, s.(client.Object))
+		trimmed = append(trimmed, s.(client.Object))
 		if p, ok := s.(*corev1.Pod); ok &&
 			(len(p.Spec.Containers) > 0 || len(p.Annotations) > 1 || p.ManagedFields != nil || len(p.Status.Conditions) > 1) {
-			t.Errorf("a slim pod still has %+v", p)
+			t.Errorf("the trimmed pod has unused fields: %+v", p)
 		}
 	}
-	if slimmed == 0 {
+	if trimmedPods == 0 {
 		t.Fatal("no pods")
 	}
-	a, b := Compute(dialects, whole), Compute(dialects, slim)
+	a, b := Compute(dialects, whole), Compute(dialects, trimmed)
 	if diff := cmp.Diff(a.Index.Model, b.Index.Model, sameAddress); diff != "" {
-		t.Errorf("models differ (-whole +slim):\n%s", diff)
+		t.Errorf("models differ (-full +trimmed):\n%s", diff)
 	}
 	if diff := cmp.Diff(a.Findings, b.Findings); diff != "" {
-		t.Errorf("findings differ (-whole +slim):\n%s", diff)
+		t.Errorf("findings differ (-full +trimmed):\n%s", diff)
 	}
 	if diff := cmp.Diff(a.Classes, b.Classes); diff != "" {
-		t.Errorf("classes differ (-whole +slim):\n%s", diff)
+		t.Errorf("classes differ (-full +trimmed):\n%s", diff)
 	}
 	if s, err := TrimPod("something else"); err != nil || s != "something else" {
-		t.Errorf("what is no pod becomes %v (%v)", s, err)
+		t.Errorf("not a pod: got %v, error %v", s, err)
 	}
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	f, registry := New(quiet, dialects), prometheus.NewPedanticRegistry()
+	f, registry := New(discardLog, dialects), prometheus.NewPedanticRegistry()
 	f.Register(registry)
 	f.Set(mesh())
 	f.Sync()
@@ -42,6 +42,6 @@ anymesh_engine_pending_events 0
 		t.Error(err)
 	}
 	if n, err := testutil.GatherAndCount(registry); err != nil || n != 7 {
-		t.Errorf("%d series (%v)", n, err)
+		t.Errorf("got %d series (error %v)", n, err)
 	}
 }

@@ -24,11 +24,11 @@ import (
 )
 
 var (
-	dialects = []dialect.Dialect{appmesh.Dialect{}}
-	quiet    = slog.New(slog.DiscardHandler)
+	dialects   = []dialect.Dialect{appmesh.Dialect{}}
+	discardLog = slog.New(slog.DiscardHandler)
 )
 
-// cluster is what an API server has: few names, so that objects of random events meet.
+// cluster simulates an API server with random events. It has few names, so that events affect the same objects.
 type cluster struct {
 	random   *rand.Rand
 	objects  map[id]client.Object
@@ -44,9 +44,9 @@ func (w *cluster) chance(percent int) bool { return w.random.IntN(100) < percent
 
 func (w *cluster) name(prefix string, n int) string { return prefix + strconv.Itoa(w.random.IntN(n)) }
 
-// event lets one object come, change or go, and tells the flow as an informer does.
-func (w *cluster) event() {
-	now := w.object()
+// randomEvent creates, updates or deletes a random object and calls the event handler like an informer.
+func (w *cluster) randomEvent() {
+	now := w.randomObject()
 	id := id{reflect.TypeOf(now), client.ObjectKeyFromObject(now)}
 	old, exists := w.objects[id]
 	w.clock++
@@ -55,20 +55,21 @@ func (w *cluster) event() {
 	case exists && w.chance(25):
 		delete(w.objects, id)
 		var last any = old
-		if w.chance(20) { // the informer was cut off and missed the end
+		if w.chance(20) { // the informer missed the deletion
 			last = toolscache.DeletedFinalStateUnknown{Obj: old}
 		}
 		w.informer.OnDelete(last)
 	case exists:
 		now.SetUID(old.GetUID())
 		if w.chance(10) {
-			now.SetUID(types.UID(fmt.Sprintf("%s-%d", id.name.Name, w.clock))) // deleted and created between two looks
+			// the informer missed a deletion and creation
+			now.SetUID(types.UID(fmt.Sprintf("%s-%d", id.name.Name, w.clock)))
 		}
 		now.SetCreationTimestamp(old.GetCreationTimestamp())
 		if old.GetGeneration() > 0 {
 			now.SetGeneration(old.GetGeneration() + 1)
 		}
-		if w.chance(20) { // a write to the status alone
+		if w.chance(20) { // a status write
 			same := old.DeepCopyObject().(client.Object)
 			same.SetResourceVersion(now.GetResourceVersion())
 			now = same
@@ -83,15 +84,15 @@ func (w *cluster) event() {
 	}
 }
 
-// list gives the objects in random order.
+// list returns the objects in random order.
 func (w *cluster) list() []client.Object {
 	out := slices.Collect(maps.Values(w.objects))
 	w.random.Shuffle(len(out), func(i, j int) { out[i], out[j] = out[j], out[i] })
 	return out
 }
 
-// object makes a random object, valid more often than not.
-func (w *cluster) object() client.Object {
+// randomObject returns a random object, which is valid in most cases.
+func (w *cluster) randomObject() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
 	switch w.random.IntN(8) {
 	case 0:
@@ -163,7 +164,7 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 	meta.Name = w.name("vn", 3)
 	vn := &api.VirtualNode{ObjectMeta: meta}
 	if w.chance(15) {
-		vn.Spec.AWSName = new("shared") // two of one name
+		vn.Spec.AWSName = new("shared") // duplicate name
 	}
 	vn.Spec.PodSelector = &metav1.LabelSelector{MatchLabels: map[string]string{"app": w.name("vn", 3)}}
 	if w.chance(80) {
@@ -201,7 +202,7 @@ func (w *cluster) router(meta metav1.ObjectMeta) *api.VirtualRouter {
 		vr.Spec.Routes = append(vr.Spec.Routes, r)
 	}
 	if w.chance(50) {
-		slices.Reverse(vr.Spec.Routes) // the same meaning in another place
+		slices.Reverse(vr.Spec.Routes) // another order
 	}
 	return vr
 }

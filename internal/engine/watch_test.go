@@ -17,37 +17,39 @@ func TestChangesMesh(t *testing.T) {
 		Annotations: map[string]string{"c": "d"},
 	}}
 	for _, c := range []struct {
-		text   string
+		name   string
 		change func(*api.VirtualNode)
 		want   bool
 	}{
-		{"nothing: the informer lists again", func(*api.VirtualNode) {}, false},
-		{"our own status", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.Status.VirtualNodeARN = new("arn") }, false},
-		{"who wrote what", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, false},
-		{"the spec", func(o *api.VirtualNode) { o.Generation = 4 }, true},
-		{"another object of the name", func(o *api.VirtualNode) { o.UID = "v" }, true},
-		{"the beginning of its end", func(o *api.VirtualNode) { o.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
-		{"a label", func(o *api.VirtualNode) { o.Labels = map[string]string{"a": "c"} }, true},
-		{"an annotation", func(o *api.VirtualNode) { o.Annotations = nil }, true},
+		{"no change", func(*api.VirtualNode) {}, false},
+		{"status", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.Status.VirtualNodeARN = new("arn") }, false},
+		{"managed fields", func(o *api.VirtualNode) { o.ResourceVersion = "8"; o.ManagedFields = []metav1.ManagedFieldsEntry{{}} }, false},
+		{"spec", func(o *api.VirtualNode) { o.Generation = 4 }, true},
+		{"replaced object", func(o *api.VirtualNode) { o.UID = "v" }, true},
+		{"deletion timestamp", func(o *api.VirtualNode) { o.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
+		{"label", func(o *api.VirtualNode) { o.Labels = map[string]string{"a": "c"} }, true},
+		{"annotation", func(o *api.VirtualNode) { o.Annotations = nil }, true},
 	} {
-		now := base.DeepCopy()
-		c.change(now)
-		if got := changesMesh(base, now); got != c.want {
-			t.Errorf("%s: matters %v", c.text, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			now := base.DeepCopy()
+			c.change(now)
+			if got := changesMesh(base, now); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 
-// Namespaces have no generation: the API server counts none for them.
+// Namespaces have no metadata.generation: any other resourceVersion is a change.
 func TestChangesMeshWithoutGeneration(t *testing.T) {
 	old := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n", ResourceVersion: "1"}}
 	if changesMesh(old, old.DeepCopy()) {
-		t.Error("the same version matters")
+		t.Error("got true for an equal resourceVersion")
 	}
 	now := old.DeepCopy()
 	now.ResourceVersion = "2"
 	if !changesMesh(old, now) {
-		t.Error("another version does not matter")
+		t.Error("got false for another resourceVersion")
 	}
 }
 
@@ -60,39 +62,41 @@ func TestPodChanged(t *testing.T) {
 		},
 	}
 	for _, c := range []struct {
-		text   string
+		name   string
 		change func(*corev1.Pod)
 		want   bool
 	}{
-		{"a heartbeat", func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Conditions[0].LastProbeTime = metav1.Unix(1, 0) }, false},
-		{"it starts and ends", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
+		{"heartbeat", func(p *corev1.Pod) { p.ResourceVersion = "2"; p.Status.Conditions[0].LastProbeTime = metav1.Unix(1, 0) }, false},
+		{"phase", func(p *corev1.Pod) { p.Status.Phase = corev1.PodSucceeded }, true},
 		{"labels", func(p *corev1.Pod) { p.Labels = map[string]string{"app": "b"} }, true},
-		{"the driver of its sidecar", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.ClassAnnotation: "b"} }, true},
-		{"another annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
+		{"sidecarClass annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{sidecar.ClassAnnotation: "b"} }, true},
+		{"other annotation", func(p *corev1.Pod) { p.Annotations = map[string]string{"a": "b"} }, false},
 		{"readiness", func(p *corev1.Pod) { p.Status.Conditions[0].Status = corev1.ConditionFalse }, true},
-		{"the first word about readiness", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
-		{"a second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},
-		{"the address, where there is no list of them", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
-		{"it is being deleted", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
-		{"it was deleted earlier than thought", func(p *corev1.Pod) { p.UID = "v" }, true},
+		{"no readiness condition", func(p *corev1.Pod) { p.Status.Conditions = nil }, true},
+		{"second address", func(p *corev1.Pod) { p.Status.PodIPs = append(p.Status.PodIPs, corev1.PodIP{IP: "fd00::1"}) }, true},
+		{"podIP without podIPs", func(p *corev1.Pod) { p.Status.PodIP = "10.0.0.2" }, true},
+		{"deletion timestamp", func(p *corev1.Pod) { p.DeletionTimestamp = new(metav1.Unix(1, 0)) }, true},
+		{"replaced pod", func(p *corev1.Pod) { p.UID = "v" }, true},
 	} {
-		now := base.DeepCopy()
-		c.change(now)
-		if got := changesMesh(base, now); got != c.want {
-			t.Errorf("%s: matters %v", c.text, got)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			now := base.DeepCopy()
+			c.change(now)
+			if got := changesMesh(base, now); got != c.want {
+				t.Errorf("got %v", got)
+			}
+		})
 	}
 }
 
-// Events about what is no object, which informers send when they lost sight of one, change nothing.
-func TestEventsWithoutAnObject(t *testing.T) {
-	f := New(quiet, dialects)
+// Informers may send events without an object.
+func TestEventsWithoutObjectAreIgnored(t *testing.T) {
+	f := New(discardLog, dialects)
 	h := handler(f)
 	h.OnAdd("text", false)
 	h.OnUpdate(nil, nil)
 	h.OnDelete(nil)
 	h.OnUpdate(nil, client.Object(pod("a", "u")))
 	if len(f.pending) != 1 {
-		t.Errorf("the flow has %d objects, not one", len(f.pending))
+		t.Errorf("got %d pending events, want 1", len(f.pending))
 	}
 }

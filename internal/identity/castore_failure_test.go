@@ -13,6 +13,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/test/poll"
 )
 
 func TestInvalidSecretIsLoggedOnceAndLastCAStays(t *testing.T) {
@@ -45,7 +47,9 @@ func TestInvalidSecretIsLoggedOnceAndLastCAStays(t *testing.T) {
 			ctx, cancel := context.WithCancel(t.Context())
 			var wg sync.WaitGroup
 			wg.Go(func() { _ = k.Run(ctx) })
-			eventuallyTrue(t, func() bool { return testutil.ToFloat64(k.metrics.reads.WithLabelValues("failed")) >= 3 })
+			poll.Until(t, "three failed reads are counted", func() bool {
+				return testutil.ToFloat64(k.metrics.reads.WithLabelValues("failed")) >= 3
+			})
 			cancel()
 			wg.Wait()
 			if n := strings.Count(log.String(), "CA Secret is unusable"); n != 1 ||
@@ -60,15 +64,6 @@ func TestInvalidSecretIsLoggedOnceAndLastCAStays(t *testing.T) {
 			}
 			good = k.Current()
 		})
-	}
-}
-
-func eventuallyTrue(t *testing.T, ok func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("never")
-		}
 	}
 }
 

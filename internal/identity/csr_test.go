@@ -1,7 +1,7 @@
 package identity
 
 import (
-	"crypto/dsa" // only its type is of interest: it must be refused
+	"crypto/dsa" // for a key type that must be rejected
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -33,7 +33,7 @@ func TestRequestLimits(t *testing.T) {
 
 	for name, c := range map[string]struct {
 		csr  []byte
-		want string // "" is accepted
+		want string // "" means success
 	}{
 		"P-256":               {good, ""},
 		"P-384":               {newCSR(t, p384, &x509.CertificateRequest{}), ""},
@@ -58,7 +58,7 @@ func TestRequestLimits(t *testing.T) {
 			case c.want != "" && !errors.Is(err, ErrRequest):
 				t.Errorf("got %v, want ErrRequest", err)
 			case c.want != "" && !strings.Contains(err.Error(), c.want):
-				t.Errorf("error %q does not say %q", err, c.want)
+				t.Errorf("error %q does not contain %q", err, c.want)
 			}
 		})
 	}

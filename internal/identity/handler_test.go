@@ -146,7 +146,7 @@ func TestClientIgnoresRedirects(t *testing.T) {
 		},
 		Roots: func() (*Bundle, error) { return ca.Bundle(), nil }}
 	if _, err := c.Request(ctx, nil); err == nil {
-		t.Error("a redirect is a response")
+		t.Error("the client followed a redirect")
 	}
 	if stolen.Load() != 0 {
 		t.Error("the token was sent to another server")

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Every number of HandlerOptions is in Limits.
+// Limits lists every number of HandlerOptions.
 func TestLimitsListEveryOption(t *testing.T) {
 	listed := map[string]bool{"MaxRequestSize": true}
 	for _, l := range Limits() {
@@ -20,7 +20,7 @@ func TestLimitsListEveryOption(t *testing.T) {
 		if f := fields.Field(i); f.Type.Kind() == reflect.Int || f.Type.Kind() == reflect.Float64 {
 			numbers++
 			if !listed[f.Name] {
-				t.Errorf("%s is no limit", f.Name)
+				t.Errorf("%s is missing in Limits", f.Name)
 			}
 		}
 	}

@@ -41,10 +41,10 @@ func TestServingCertificateIsRenewedAndHasNoSPIFFEID(t *testing.T) {
 	opts = x509.VerifyOptions{Roots: ca.Bundle().Pool(), CurrentTime: now,
 		KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}}
 	if _, err := second.Leaf.Verify(opts); err == nil {
-		t.Error("good for clients, too")
+		t.Error("the certificate is valid for client authentication")
 	}
 	if _, err := PeerFromCertificate(second.Leaf); err == nil {
-		t.Error("it passes as a workload")
+		t.Error("the certificate is accepted as a workload certificate")
 	}
 	if _, err := ca.IssueServingCertificate(nil); err == nil {
 		t.Error("issued without a name")
@@ -58,11 +58,11 @@ func TestBundleUnion(t *testing.T) {
 		t.Fatalf("%d roots, want 2", len(both.Roots()))
 	}
 	if string(both.PEM()) != string(b.Bundle().Union(a.Bundle()).PEM()) {
-		t.Error("order matters")
+		t.Error("the result depends on the order")
 	}
 	parsed, err := ParseBundle(both.PEM())
 	if err != nil || string(parsed.PEM()) != string(both.PEM()) {
-		t.Errorf("not read back: %v", err)
+		t.Errorf("parsing the encoded bundle: got error %v", err)
 	}
 	for _, bad := range []string{"", "rubbish", string(both.PEM()) + "rubbish"} {
 		if _, err := ParseBundle([]byte(bad)); err == nil {

@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestEveryCodeIsExplained compares the constants of type Code with the table from which their documentation is made.
-func TestEveryCodeIsExplained(t *testing.T) {
+// Every constant of type Code has an entry in the table that generates its documentation.
+func TestEveryCodeHasDocumentation(t *testing.T) {
 	constants := map[model.Code]string{}
 	file, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "model/codes.go"), nil, 0)
 	if err != nil {
@@ -35,22 +35,22 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		return true
 	})
 	if len(constants) == 0 {
-		t.Fatal("no constants were found")
+		t.Fatal("found no constants")
 	}
 	explained := map[model.Code]bool{}
 	for _, info := range model.Codes {
 		if explained[info.Code] {
-			t.Errorf("%s is explained twice", info.Code)
+			t.Errorf("duplicate entry %s", info.Code)
 		}
 		explained[info.Code] = true
 		if constants[info.Code] == "" {
-			t.Errorf("%s is explained, and there is no constant of this value", info.Code)
+			t.Errorf("%s: no constant with this value", info.Code)
 		}
 		if info.Meaning == "" || info.Remedy == "" {
 			t.Errorf("%s: meaning or remedy is missing", info.Code)
 		}
 		if s := info.Severity; s != model.Error && s != model.Warning && s != model.Info {
-			t.Errorf("%s has severity %q", info.Code, s)
+			t.Errorf("%s: invalid severity %q", info.Code, s)
 		}
 	}
 	for code, name := range constants {

@@ -1,5 +1,4 @@
-// Package presubmit has tests of the house rules: what may import what, how long a file may be, what must be said
-// where.
+// Package presubmit tests the rules of this repository: allowed imports, file lengths, package comments and names.
 //
-// In: the source of this module, as git and the go command list it. Out: failures that name the file and the rule.
+// In: the source of this module, as listed by git and the go command. Out: failures with the file and the rule.
 package presubmit

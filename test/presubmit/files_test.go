@@ -10,38 +10,38 @@ import (
 	"testing"
 )
 
-// root is the folder of the module, seen from this one.
+// root is the module directory relative to this package.
 const root = "../.."
 
-// longest is how many lines a file that people write may have.
-const longest = 300
+// maxLines is the maximum number of lines of a hand-written file.
+const maxLines = 300
 
 var (
 	generated = regexp.MustCompile(`(?m)^// Code generated .* DO NOT EDIT\.$`)
-	// vague are names that say nothing about what is inside.
+	// vague matches file names that do not describe the content.
 	vague = regexp.MustCompile(`(^|/)(utils?|common|helpers?|misc)(/|\.go$|_test\.go$)`)
-	// hosts are registries and mirrors: where packages come from is a matter of each machine's settings.
+	// hosts matches the hosts of registries and mirrors. These belong into the settings of each machine.
 	hosts = regexp.MustCompile(`(?i)(proxy|sum)\.golang` + `\.org|pypi` + `\.org|registry\.npm` + `js\.|deb\.deb` +
 		`ian\.org|files\.python` + `hosted|goproxy\.` + `(io|cn)`)
 )
 
 func TestFilesAreShort(t *testing.T) {
 	for name, text := range sources(t) {
-		if lines := bytes.Count(text, []byte("\n")); lines > longest && !generated.Match(text) {
-			t.Errorf("%s has %d lines; split it by subject: at most %d", name, lines, longest)
+		if lines := bytes.Count(text, []byte("\n")); lines > maxLines && !generated.Match(text) {
+			t.Errorf("%s has %d lines, the limit is %d; split it by subject", name, lines, maxLines)
 		}
 	}
 }
 
-func TestNamesSaySomething(t *testing.T) {
+func TestFileNamesAreDescriptive(t *testing.T) {
 	for _, name := range tracked(t) {
 		if vague.MatchString(name) {
-			t.Errorf("%s: the name says nothing about what is inside", name)
+			t.Errorf("%s: the file name does not describe the content", name)
 		}
 	}
 }
 
-func TestEveryPackageSaysWhatItIs(t *testing.T) {
+func TestEveryPackageHasComment(t *testing.T) {
 	for _, p := range list(t, "./...") {
 		if len(p.GoFiles) == 0 {
 			continue
@@ -52,19 +52,19 @@ func TestEveryPackageSaysWhatItIs(t *testing.T) {
 	}
 }
 
-func TestNoRegistryIsNamed(t *testing.T) {
+func TestNoRegistryHosts(t *testing.T) {
 	for _, name := range tracked(t) {
 		text, err := os.ReadFile(filepath.Join(root, name))
 		if err != nil || len(text) > 1<<20 || strings.HasSuffix(name, ".sum") {
 			continue
 		}
 		if found := hosts.Find(text); found != nil {
-			t.Errorf("%s names %s; registries are found by the machine's own settings", name, found)
+			t.Errorf("%s contains the registry host %s; use the settings of the machine", name, found)
 		}
 	}
 }
 
-// sources gives the text of our Go files.
+// sources returns the text of the Go files by name.
 func sources(t *testing.T) map[string][]byte {
 	t.Helper()
 	out := map[string][]byte{}
@@ -76,12 +76,12 @@ func sources(t *testing.T) map[string][]byte {
 		}
 	}
 	if len(out) < 50 {
-		t.Fatalf("only %d Go files were found", len(out))
+		t.Fatalf("found only %d Go files", len(out))
 	}
 	return out
 }
 
-// tracked lists the files of the project: those that git knows, and new ones that it does not ignore.
+// tracked lists the files of the project: files in git, and new files that git does not ignore.
 func tracked(t *testing.T) []string {
 	t.Helper()
 	command := exec.Command("git", "ls-files", "-co", "--exclude-standard")

@@ -12,15 +12,14 @@ import (
 
 const module = "anymesh.dev/anymesh/"
 
-// rule says which of our packages one of them, or one group, may import.
+// rule lists the allowed imports of a package or a group of packages.
 type rule struct {
 	pkg     string
 	imports []string
 }
 
-// mayImport says which of our packages each of our packages may import; tests may import more. "x/..." stands for x and
-// all below it. Packages are listed from the middle to the rim: one may only name those above it, which the test checks
-// too.
+// mayImport lists the allowed imports of each package; tests may import more. "x/..." means x and all packages below
+// it. A rule may only name packages of earlier rules, which the test checks.
 var mayImport = []rule{
 	{"model", nil},
 	{"internal/truncate", nil},
@@ -89,10 +88,10 @@ var mayImport = []rule{
 	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
 }
 
-// free are folders that may import what they like: programs about the product, not parts of it.
+// free are directories without import rules: programs that are not part of the product.
 var free = []string{"bench/...", "docs/...", "examples/...", "test/...", "hack/..."}
 
-// pkg is what the go command says about a package.
+// pkg is the output of go list for a package.
 type pkg struct {
 	ImportPath   string
 	Standard     bool
@@ -103,13 +102,13 @@ type pkg struct {
 	XTestGoFiles []string
 }
 
-func TestImportsPointOneWay(t *testing.T) {
+func TestAllowedImports(t *testing.T) {
 	for i, r := range mayImport {
 		for _, other := range r.imports {
 			if !slices.ContainsFunc(mayImport[:i], func(above rule) bool {
 				return above.pkg == other
 			}) && other != r.pkg {
-				t.Errorf("the table lets %s import %s, which does not stand above it", r.pkg, other)
+				t.Errorf("mayImport allows %s to import %s, which has no earlier rule", r.pkg, other)
 			}
 		}
 	}
@@ -120,19 +119,19 @@ func TestImportsPointOneWay(t *testing.T) {
 		}
 		r, ok := ruleOf(name)
 		if !ok {
-			t.Errorf("package %s is not in the table: say what it may import", name)
+			t.Errorf("package %s has no rule in mayImport", name)
 			continue
 		}
 		for _, imported := range p.Imports {
 			ours, isOurs := strings.CutPrefix(imported, module)
 			if isOurs && !covers(r.imports, ours) {
-				t.Errorf("%s imports %s, and may import only %v", name, ours, r.imports)
+				t.Errorf("%s imports %s; allowed imports are %v", name, ours, r.imports)
 			}
 		}
 	}
 }
 
-// ruleOf finds the rule of a package: its own, else that of its group.
+// ruleOf returns the rule of a package, or else of its group.
 func ruleOf(name string) (rule, bool) {
 	i := slices.IndexFunc(mayImport, func(r rule) bool { return r.pkg == name })
 	if i < 0 {
@@ -144,23 +143,23 @@ func ruleOf(name string) (rule, bool) {
 	return mayImport[i], true
 }
 
-// A dialect that knew a driver, or the reverse, would break the promise that either can be exchanged.
-func TestDialectsAndDriversDoNotKnowEachOther(t *testing.T) {
+// Dialects and drivers must not depend on each other, so that each can be replaced.
+func TestDialectsAndDriversAreIndependent(t *testing.T) {
 	for folder, forbidden := range map[string]string{
 		"internal/dialect/...": "internal/driver/", "internal/driver/...": "internal/dialect",
 	} {
 		for _, p := range list(t, "-deps", "./"+folder) {
 			if strings.HasPrefix(p.ImportPath, module+forbidden) {
-				t.Errorf("%s needs %s", folder, p.ImportPath)
+				t.Errorf("%s depends on %s", folder, p.ImportPath)
 			}
 		}
 	}
 }
 
-func TestModelNeedsTheStandardLibraryOnly(t *testing.T) {
+func TestModelImportsOnlyStandardLibrary(t *testing.T) {
 	for _, p := range list(t, "-deps", "./model") {
 		if !p.Standard && p.ImportPath != module+"model" {
-			t.Errorf("model needs %s", p.ImportPath)
+			t.Errorf("model depends on %s", p.ImportPath)
 		}
 	}
 }
@@ -172,7 +171,7 @@ func covers(patterns []string, name string) bool {
 	})
 }
 
-// list asks the go command about packages of this module.
+// list runs go list for packages of this module.
 func list(t *testing.T, arguments ...string) []pkg {
 	t.Helper()
 	command := exec.Command("go", append([]string{

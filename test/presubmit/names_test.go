@@ -9,16 +9,16 @@ import (
 	"testing"
 )
 
-// home is a dialect or a driver: where its names belong, and which names are its own.
+// home lists the directories that may use the names of a dialect or driver, and these names.
 type home struct {
-	// folders may use the names: that of the dialect or driver, those of its API types, and the list.
+	// folders may use the names: those of the dialect or driver, of its API types, and of the list.
 	folders []string
-	// words are found in identifiers, and in string literals, in any case.
+	// words are matched in identifiers and string literals, ignoring case.
 	words *regexp.Regexp
 }
 
-// homes has a row for each dialect and driver. Kinds that are words of the model too, as Mesh and Route, are
-// everybody's.
+// homes has an entry for each dialect and driver, without kinds that are also terms of the model, such as Mesh and
+// Route.
 var homes = map[string]home{
 	"dialect appmesh": {
 		[]string{"api/appmesh/", "internal/dialect/appmesh/", "internal/dialect/builtin/"},
@@ -30,13 +30,13 @@ var homes = map[string]home{
 	"dialect l7mp": {[]string{"api/l7mp/", "internal/dialect/l7mp/", "internal/dialect/builtin/"}, regexp.MustCompile(`(?i)l7mp`)},
 }
 
-// xdsNames are names of the xDS protocol: the Go module of its messages, its services and the types of its resources.
-// Every client of the protocol has them, whatever its name.
+// xdsNames are names of the xDS protocol: the Go module of its messages, its services and its resource types. All
+// clients of the protocol use them, with any driver.
 var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
-// TestNamesStayAtHome parses the code of the program. A dialect's name, API group, annotation prefix or kind outside
-// its folder means that another dialect would need a change there; the same holds for drivers.
-func TestNamesOfDialectsStayAtHome(t *testing.T) {
+// The name, API group, annotation prefix and kinds of a dialect are used only in its folders, because other dialects
+// would require changes elsewhere. The same applies to drivers.
+func TestNamesOfDialectsAndDriversAreLocal(t *testing.T) {
 	for file, text := range sources(t) {
 		if strings.HasSuffix(file, "_test.go") || !product(file) {
 			continue
@@ -61,7 +61,7 @@ func TestNamesOfDialectsStayAtHome(t *testing.T) {
 					}
 				}
 				if found != "" {
-					t.Errorf("%s: %q is a word of %s; say it there, behind the contract", set.Position(n.Pos()), found,
+					t.Errorf("%s: %q is a name of %s and allowed only there", set.Position(n.Pos()), found,
 						name)
 				}
 				return true
@@ -70,7 +70,7 @@ func TestNamesOfDialectsStayAtHome(t *testing.T) {
 	}
 }
 
-// product tells whether a file is part of the program.
+// product reports whether a file is part of the program.
 func product(file string) bool {
 	return startsWithAny(file, []string{"internal/", "sidecar/", "model/", "cmd/"})
 }

@@ -10,9 +10,8 @@ import (
 	"testing"
 )
 
-// former lists names that the project had before it took the terms of gRPC, Envoy, Kubernetes and HTTP, by the folder
-// in which they must not come back. A folder includes those below it. The name that took its place is in the CHANGELOG
-// or obvious from the code.
+// former lists names that were replaced by terms of gRPC, Envoy, Kubernetes and HTTP, by the directory in which they
+// are not allowed, including its subdirectories. The CHANGELOG or the code shows the new name.
 var former = []struct{ folder, names string }{
 	{"model", "Reach NewReach Access Accesses RetryCause OtherHost Holds Accept onwards Ingress"},
 	{"internal/engine", "world Settle Settled Told Flow look"},
@@ -29,12 +28,11 @@ var former = []struct{ folder, names string }{
 	{"test", "inhabitant sight instead besides leftbehind steady seam house"},
 }
 
-// words are public names that users may have seen before: finding codes and metrics.
+// words are former public names: finding codes and metrics.
 var words = []string{"NotHonored", "ManyMeshes", "NoWeight", "anymesh_flow_", "anymesh_deliver_", "anymesh_queue_"}
 
-// TestFormerNamesStayAway looks at files, types, functions, methods, fields and package variables; names within
-// functions are free.
-func TestFormerNamesStayAway(t *testing.T) {
+// The test checks files, types, functions, methods, fields and package variables, but not names within functions.
+func TestFormerNamesAreNotUsed(t *testing.T) {
 	for file, text := range sources(t) {
 		names := declared(t, file, text)
 		names = append(names, strings.TrimSuffix(strings.TrimSuffix(path.Base(file), ".go"), "_test"))
@@ -44,14 +42,14 @@ func TestFormerNamesStayAway(t *testing.T) {
 			}
 			for _, name := range names {
 				if slices.Contains(strings.Fields(f.names), name) {
-					t.Errorf("%s: the name %s is not used in %s any more; take the term of the field", file, name,
+					t.Errorf("%s: the name %s is not allowed in %s; use the term of the gRPC, Envoy, Kubernetes or HTTP documents", file, name,
 						f.folder)
 				}
 			}
 		}
 		for _, w := range words {
 			if strings.Contains(string(text), w) && !strings.HasPrefix(file, "test/presubmit/") {
-				t.Errorf("%s: %s has another name now; see the CHANGELOG", file, w)
+				t.Errorf("%s: %s was renamed; see the CHANGELOG", file, w)
 			}
 		}
 	}

@@ -32,41 +32,41 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Every check can be run, is explained, and needs one that runs before it whenever it runs.
-func TestTableIsComplete(t *testing.T) {
+// Every check has a function and documentation, and its required check always runs before it.
+func TestCheckTableIsComplete(t *testing.T) {
 	seen := map[Code]Stage{}
 	page := Page(dialect.All())
 	for _, c := range Checks(dialect.All()) {
 		if c.Title == "" || c.Meaning == "" || c.Remedy == "" || c.run == nil {
-			t.Errorf("%s lacks something", c.Code)
+			t.Errorf("%s: title, meaning, remedy or function is missing", c.Code)
 		}
 		if seen[c.Code] != "" {
-			t.Errorf("%s is there twice", c.Code)
+			t.Errorf("duplicate code %s", c.Code)
 		}
 		if needed := seen[c.Needs]; c.Needs != "" && needed != Always && needed != c.Stage {
-			t.Errorf("%s needs %s, which does not run before it", c.Code, c.Needs)
+			t.Errorf("%s requires %s, which does not run before it", c.Code, c.Needs)
 		}
 		seen[c.Code] = c.Stage
 		if !strings.Contains(page, "## "+string(c.Code)+"\n") || !strings.Contains(page, "(#"+anchor(c.Code)+")") {
-			t.Errorf("%s is not on the page", c.Code)
+			t.Errorf("%s is not in docs/check.md", c.Code)
 		}
 	}
 }
 
-// A check that fails takes those with it that need it; a warning does not.
+// A failed check skips its dependent checks; a warning does not.
 func TestDependentChecksAreSkipped(t *testing.T) {
-	whole := common
-	t.Cleanup(func() { common = whole })
-	gives := func(err error) func(context.Context, *Cluster) (string, error) {
+	original := common
+	t.Cleanup(func() { common = original })
+	returns := func(err error) func(context.Context, *Cluster) (string, error) {
 		return func(context.Context, *Cluster) (string, error) { return "", err }
 	}
 	common = []Check{
-		{Code: "A", Stage: Always, run: gives(errors.New("no")), Meaning: "m", Remedy: "r"},
-		{Code: "B", Stage: After, Needs: "A", run: gives(nil)},
-		{Code: "C", Stage: After, Needs: "B", run: gives(nil)},
-		{Code: "D", Stage: After, run: gives(warn("careful"))},
-		{Code: "E", Stage: After, Needs: "D", run: gives(nil)},
-		{Code: "F", Stage: Before, run: gives(nil)},
+		{Code: "A", Stage: Always, run: returns(errors.New("no")), Meaning: "m", Remedy: "r"},
+		{Code: "B", Stage: After, Needs: "A", run: returns(nil)},
+		{Code: "C", Stage: After, Needs: "B", run: returns(nil)},
+		{Code: "D", Stage: After, run: returns(warn("careful"))},
+		{Code: "E", Stage: After, Needs: "D", run: returns(nil)},
+		{Code: "F", Stage: Before, run: returns(nil)},
 	}
 	var began, got []string
 	results := Run(t.Context(), &Cluster{}, After, func(title string) { began = append(began, title) },
@@ -82,22 +82,24 @@ func TestDependentChecksAreSkipped(t *testing.T) {
 }
 
 func TestMinVersion(t *testing.T) {
-	for version, fine := range map[string]bool{
+	for version, supported := range map[string]bool{
 		"v1.29.15": false, "v1.30.0": true, "v1.36.3": true, "v1.31.2-eks-7f9249a": true, "nonsense": false,
 	} {
-		if err := minVersion(version); (err == nil) != fine {
-			t.Errorf("%s: %v", version, err)
-		}
+		t.Run(version, func(t *testing.T) {
+			if err := minVersion(version); (err == nil) != supported {
+				t.Errorf("got error %v, want supported = %v", err, supported)
+			}
+		})
 	}
 }
 
-func TestDefinitionFault(t *testing.T) {
+func TestCRDFault(t *testing.T) {
 	all, err := crds.All()
 	if err != nil {
 		t.Fatal(err)
 	}
 	want := all[0]
-	for text, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
+	for fault, change := range map[string]func(*apiextensionsv1.CustomResourceDefinition){
 		"":                   func(*apiextensionsv1.CustomResourceDefinition) {},
 		"is not established": func(d *apiextensionsv1.CustomResourceDefinition) { d.Status.Conditions = nil },
 		"does not serve":     func(d *apiextensionsv1.CustomResourceDefinition) { d.Spec.Versions[0].Served = false },
@@ -105,14 +107,16 @@ func TestDefinitionFault(t *testing.T) {
 			d.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"] = apiextensionsv1.JSONSchemaProps{Type: "string"}
 		},
 	} {
-		have := want.DeepCopy()
-		have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
-			{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
-		}
-		change(have)
-		if got := definitionFault(want, have); text == "" && got != "" || !strings.Contains(got, text) {
-			t.Errorf("got %q, want %q", got, text)
-		}
+		t.Run(fault, func(t *testing.T) {
+			have := want.DeepCopy()
+			have.Status.Conditions = []apiextensionsv1.CustomResourceDefinitionCondition{
+				{Type: apiextensionsv1.Established, Status: apiextensionsv1.ConditionTrue},
+			}
+			change(have)
+			if got := definitionFault(want, have); fault == "" && got != "" || !strings.Contains(got, fault) {
+				t.Errorf("got %q, want %q", got, fault)
+			}
+		})
 	}
 	if got := definitionFault(want, nil); !strings.HasSuffix(got, "is missing") {
 		t.Errorf("got %q", got)
@@ -145,17 +149,17 @@ func TestBundleValidity(t *testing.T) {
 	var w warning
 	if _, err := bundleValidity(slices.Concat(long, caBundle(t, now.Add(-day), now.Add(7*day))),
 		now); !errors.As(err, &w) {
-		t.Errorf("an authority that ends soon: %v", err)
+		t.Errorf("a CA that expires soon: got %v, want a warning", err)
 	}
 	for _, bundle := range [][]byte{caBundle(t, now.Add(-day),
 		now.Add(-time.Hour)), caBundle(t, now.Add(day), now.Add(2*day)), []byte("nothing")} {
 		if _, err := bundleValidity(bundle, now); err == nil || errors.As(err, &w) {
-			t.Errorf("a bad authority: %v", err)
+			t.Errorf("an invalid bundle: got %v, want an error", err)
 		}
 	}
 }
 
-// state has two running pods of one workload, one of them without a sidecar, and one that has ended.
+// state has two running pods of one workload, one of them without a sidecar, and one terminated pod.
 func state() *engine.State {
 	pod := func(name string, injected bool, phase corev1.PodPhase) *corev1.Pod {
 		p := &corev1.Pod{Status: corev1.PodStatus{Phase: phase}}
@@ -178,7 +182,7 @@ func state() *engine.State {
 	})
 }
 
-func TestMissingSidecars(t *testing.T) {
+func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	s := state()
 	cluster := &Cluster{State: func(context.Context) (*engine.State, error) { return s, nil }}
 	var w warning
@@ -196,22 +200,23 @@ func TestMissingSidecars(t *testing.T) {
 	}
 }
 
-func TestOutOfSync(t *testing.T) {
+func TestRejectedConfigurationFails(t *testing.T) {
 	nack := &clientstatus.Nack{Names: []string{"cds_x"}, Message: "bad"}
-	late := inspect.Sidecar{
+	rejected := inspect.Sidecar{
 		Pod: "demo/a",
 		Client: clientstatus.Client{
 			Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "1", LastNack: nack}},
 		},
 	}
-	fine := inspect.Sidecar{
+	synced := inspect.Sidecar{
 		Pod:    "demo/b",
 		Client: clientstatus.Client{Types: []clientstatus.ClientType{{SentVersion: "2", AckedVersion: "2"}}},
 	}
-	if err := outOfSync([]inspect.Sidecar{fine, late}); err == nil || err.Error() != "demo/a: rejected cds_x: bad" {
+	if err := outOfSync([]inspect.Sidecar{synced, rejected}); err == nil ||
+		err.Error() != "demo/a: rejected cds_x: bad" {
 		t.Errorf("got %v", err)
 	}
-	if err := outOfSync([]inspect.Sidecar{fine}); err != nil {
+	if err := outOfSync([]inspect.Sidecar{synced}); err != nil {
 		t.Error(err)
 	}
 }
@@ -232,12 +237,12 @@ func TestDeploymentReady(t *testing.T) {
 		deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0),
 	} {
 		if _, err := deploymentReady(d); err == nil {
-			t.Errorf("%d of %v is ready", d.Status.AvailableReplicas, d.Spec.Replicas)
+			t.Errorf("%d of %v available replicas: got no error", d.Status.AvailableReplicas, d.Spec.Replicas)
 		}
 	}
 }
 
-func TestCountFindings(t *testing.T) {
+func TestFindingsGiveWarning(t *testing.T) {
 	at := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
 	_, err := countFindings([]model.Finding{
 		model.NewFinding(at, model.CodeNoMesh, "x"), model.NewFinding(at, model.CodeFieldNotImplemented, "y"),

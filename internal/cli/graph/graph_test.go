@@ -22,7 +22,7 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-var update = flag.Bool("update", false, "rewrite the pictures in testdata")
+var update = flag.Bool("update", false, "rewrite the drawings in testdata")
 
 func stateOf(t *testing.T, name string) *engine.State {
 	t.Helper()
@@ -52,29 +52,32 @@ func TestGraphOutput(t *testing.T) {
 			"svg":  func(w io.Writer) error { return SVG(w, meshes) },
 			"json": func(w io.Writer) error { return terminal.JSON(w, meshes) },
 		} {
-			file := filepath.Join("testdata", name+"."+extension)
-			var got bytes.Buffer
-			if err := draw(&got); err != nil {
-				t.Fatal(err)
-			}
-			if *update {
-				if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+			t.Run(name+"."+extension, func(t *testing.T) {
+				file := filepath.Join("testdata", name+"."+extension)
+				var got bytes.Buffer
+				if err := draw(&got); err != nil {
 					t.Fatal(err)
 				}
-			}
-			want, err := os.ReadFile(file)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !bytes.Equal(got.Bytes(), want) {
-				t.Errorf("%s differs; look at it after go test ./internal/cli/graph -update\ngot\n%s", file,
-					got.String())
-			}
+				if *update {
+					if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+						t.Fatal(err)
+					}
+				}
+				want, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !bytes.Equal(got.Bytes(), want) {
+					t.Errorf("%s differs; if the change is correct, run go test ./internal/cli/graph -update\ngot\n%s",
+						file,
+						got.String())
+				}
+			})
 		}
 	}
 }
 
-// Names are whatever users like; the picture stays XML.
+// Names with special characters give valid XML.
 func TestSVGIsXML(t *testing.T) {
 	m := Mesh{Name: `<a href="x">&`, Nodes: []Node{
 		{ID: "a", Kind: Service, Name: `"<&>'`}, {ID: "b", Name: "]]>"},
@@ -98,8 +101,8 @@ func TestSVGIsXML(t *testing.T) {
 	}
 }
 
-// Whatever the graph, circles among them: edges go from layer to layer, nothing overlaps, and all is within the size
-// that is told.
+// In any graph, also with cycles, edges connect adjacent layers, items do not overlap, and all items are within the
+// returned size.
 func TestLayoutOfRandomGraphs(t *testing.T) {
 	for seed := range uint64(200) {
 		r := rand.New(rand.NewPCG(seed, 0))
@@ -127,7 +130,7 @@ func checkLayers(nodes int, edges [][2]int) error {
 				return fmt.Errorf("%+v is outside of %v x %v or its layer %d", i, w, h, n)
 			}
 			if k > 0 && i.y-i.h/2 < l[k-1].y+l[k-1].h/2+verticalGap-0.01 {
-				return fmt.Errorf("%+v is too near to %+v", i, l[k-1])
+				return fmt.Errorf("%+v is too close to %+v", i, l[k-1])
 			}
 		}
 	}
@@ -136,11 +139,11 @@ func checkLayers(nodes int, edges [][2]int) error {
 	}
 	for n, path := range g.paths {
 		if path[0].node != edges[n][0] || path[len(path)-1].node != edges[n][1] {
-			return fmt.Errorf("path %d does not join %v", n, edges[n])
+			return fmt.Errorf("path %d does not connect %v", n, edges[n])
 		}
 		for k := 1; k < len(path); k++ {
 			if d := path[k].layer - path[k-1].layer; d != 1 && d != -1 && path[0] != path[len(path)-1] {
-				return fmt.Errorf("path %d jumps over %d layers", n, d)
+				return fmt.Errorf("path %d has a step of %d layers", n, d)
 			}
 		}
 	}

@@ -17,20 +17,22 @@ import (
 func TestStateOf(t *testing.T) {
 	nack := &clientstatus.Nack{Names: []string{"a"}, Message: "bad"}
 	for want, c := range map[State]clientstatus.ClientType{
-		Synced:   {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // what was refused before is mended
+		Synced:   {SentVersion: "2", AckedVersion: "2", LastNack: nack}, // a later version was acknowledged
 		Pending:  {SentVersion: "1", AckedVersion: "1", PendingResources: 2},
 		Unacked:  {SentVersion: "2", AckedVersion: "1", PendingAcks: 1},
 		Rejected: {SentVersion: "2", AckedVersion: "1", LastNack: nack},
 	} {
-		if got := StateOf(c); got != want {
-			t.Errorf("%+v is %s, want %s", c, got, want)
-		}
+		t.Run(string(want), func(t *testing.T) {
+			if got := StateOf(c); got != want {
+				t.Errorf("%+v: got %s, want %s", c, got, want)
+			}
+		})
 	}
 }
 
 func TestTableListsRejections(t *testing.T) {
 	now := time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
-	all := []Sidecar{{Pod: "colors/front-1", Driver: "usual", ControlPlane: "anymesh-0", Client: clientstatus.Client{
+	all := []Sidecar{{Pod: "colors/front-1", Driver: "default", ControlPlane: "anymesh-0", Client: clientstatus.Client{
 		Key: "colors/front_colors", NodeID: "mesh/colors/virtualNode/front_colors",
 		Connected: now.Add(-5 * time.Minute),
 		Types: []clientstatus.ClientType{{
@@ -40,7 +42,7 @@ func TestTableListsRejections(t *testing.T) {
 		}},
 	}}}
 	var out bytes.Buffer
-	if err := Table(&out, terminal.Style{}, all, "usual", now); err != nil {
+	if err := Table(&out, terminal.Style{}, all, "default", now); err != nil {
 		t.Fatal(err)
 	}
 	want := strings.TrimPrefix(`
@@ -53,11 +55,11 @@ colors/front_colors  colors/front-1  5m     3 rejected  anymesh-0      mesh/colo
 		t.Errorf("got\n%s\nwant\n%s", out.String(), want)
 	}
 	if !AnyRejected(all) {
-		t.Error("a refusal is not one")
+		t.Error("AnyRejected returned false")
 	}
 }
 
-// The driver is told where it is not what one expects.
+// The driver column is shown if a sidecar has a driver other than the default.
 func TestTableDriverColumn(t *testing.T) {
 	of := func(pod, driver string) Sidecar {
 		return Sidecar{Pod: pod, Driver: driver, Client: clientstatus.Client{Key: "m/w"}}
@@ -66,14 +68,14 @@ func TestTableDriverColumn(t *testing.T) {
 		all  []Sidecar
 		want string
 	}{
-		"all have the default":  {[]Sidecar{of("a/1", "usual"), of("a/2", "usual")}, ""},
-		"an old control plane":  {[]Sidecar{of("a/1", "")}, ""},
-		"two drivers":           {[]Sidecar{of("a/1", "usual"), of("a/2", "other")}, "DRIVER usual other"},
-		"one that is not usual": {[]Sidecar{of("a/1", "other")}, "DRIVER other"},
+		"all have the default driver": {[]Sidecar{of("a/1", "default"), of("a/2", "default")}, ""},
+		"old control plane":           {[]Sidecar{of("a/1", "")}, ""},
+		"two drivers":                 {[]Sidecar{of("a/1", "default"), of("a/2", "other")}, "DRIVER default other"},
+		"one non-default driver":      {[]Sidecar{of("a/1", "other")}, "DRIVER other"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := Table(&out, terminal.Style{}, c.all, "usual", time.Time{}); err != nil {
+			if err := Table(&out, terminal.Style{}, c.all, "default", time.Time{}); err != nil {
 				t.Fatal(err)
 			}
 			var got []string
@@ -83,22 +85,22 @@ func TestTableDriverColumn(t *testing.T) {
 				}
 			}
 			if text := strings.Join(got, " "); text != c.want {
-				t.Errorf("the column is %q, want %q:\n%s", text, c.want, out.String())
+				t.Errorf("got driver column %q, want %q:\n%s", text, c.want, out.String())
 			}
 		})
 	}
 }
 
-// silent is a driver that does not tell its configuration in words.
-type silent struct{}
+// noOutliner is a driver that does not implement Outliner.
+type noOutliner struct{}
 
-func (silent) Patch(context.Context) error                                    { return nil }
-func (silent) Supports() map[model.Feature]bool                               { return nil }
-func (silent) Render(*model.View) ([]sidecar.Resource, []model.Finding)       { return nil, nil }
-func (silent) RenderDestination(model.ResolvedDestination) []sidecar.Resource { return nil }
+func (noOutliner) Patch(context.Context) error                                    { return nil }
+func (noOutliner) Supports() map[model.Feature]bool                               { return nil }
+func (noOutliner) Render(*model.View) ([]sidecar.Resource, []model.Finding)       { return nil, nil }
+func (noOutliner) RenderDestination(model.ResolvedDestination) []sidecar.Resource { return nil }
 
 func TestOutlineWithoutOutliner(t *testing.T) {
-	dump, err := Dump(silent{}, []sidecar.Resource{
+	dump, err := Dump(noOutliner{}, []sidecar.Resource{
 		{Type: "t", Name: "n", Body: []byte(`{"a": 1}`)}, {Type: "t", Name: "o", Body: []byte{0xff}},
 	})
 	if err != nil {
@@ -108,7 +110,7 @@ func TestOutlineWithoutOutliner(t *testing.T) {
 		t.Errorf("got %s, want %s", dump, want)
 	}
 	var out bytes.Buffer
-	if err := Outline(&out, terminal.Style{}, silent{}, dump); err != nil || !json.Valid(out.Bytes()) ||
+	if err := Outline(&out, terminal.Style{}, noOutliner{}, dump); err != nil || !json.Valid(out.Bytes()) ||
 		!strings.Contains(out.String(), "\n    \"name\": \"n\"") {
 		t.Errorf("%v: %s", err, out.String())
 	}

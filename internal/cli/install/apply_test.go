@@ -32,15 +32,15 @@ func object(apiVersion, kind, name string) *unstructured.Unstructured {
 	return o
 }
 
-// small is what an installation consists of, in its order.
-func small() []*unstructured.Unstructured {
+// testObjects are the objects of an installation in apply order.
+func testObjects() []*unstructured.Unstructured {
 	return []*unstructured.Unstructured{
 		object("v1", "Namespace", "n"), object("apiextensions.k8s.io/v1", "CustomResourceDefinition", "meshes.x"),
 		object("v1", "ConfigMap", "c"),
 	}
 }
 
-func applied(t *testing.T, c client.Client, o *unstructured.Unstructured) bool {
+func exists(t *testing.T, c client.Client, o *unstructured.Unstructured) bool {
 	t.Helper()
 	err := c.Get(t.Context(), client.ObjectKeyFromObject(o), o.DeepCopy())
 	if err != nil && !apierrors.IsNotFound(err) {
@@ -60,41 +60,43 @@ func newCluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWa
 func TestApplyIsIdempotent(t *testing.T) {
 	c := newCluster(interceptor.Funcs{})
 	for range 2 {
-		var told []string
-		if err := Apply(t.Context(), c, small(), func(what string) { told = append(told, what) }); err != nil {
+		var reported []string
+		if err := Apply(t.Context(), c, testObjects(), func(what string) {
+			reported = append(reported, what)
+		}); err != nil {
 			t.Fatal(err)
 		}
-		if want := []string{"Namespace n", "CustomResourceDefinition meshes.x", "ConfigMap c"}; !slices.Equal(told, want) {
-			t.Errorf("told was %q", told)
+		if want := []string{"Namespace n", "CustomResourceDefinition meshes.x", "ConfigMap c"}; !slices.Equal(reported, want) {
+			t.Errorf("reported %q", reported)
 		}
 	}
-	for _, o := range small() {
-		if !applied(t, c, o) {
-			t.Errorf("%s %s is not there", o.GetKind(), o.GetName())
+	for _, o := range testObjects() {
+		if !exists(t, c, o) {
+			t.Errorf("%s %s was not created", o.GetKind(), o.GetName())
 		}
 	}
 }
 
-// A kind is served only some time after its definition was accepted.
+// A kind is served some time after its CRD is created.
 func TestApplyWaitsForNewKinds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		tries := 0
+		attempts := 0
 		c := newCluster(interceptor.Funcs{Apply: func(ctx context.Context, under client.WithWatch,
 			o runtime.ApplyConfiguration, opts ...client.ApplyOption) error {
-			if tries++; tries < 5 {
+			if attempts++; attempts < 5 {
 				return &meta.NoKindMatchError{GroupKind: schema.GroupKind{Kind: "Mesh"}}
 			}
 			return under.Apply(ctx, o, opts...)
 		}})
-		if err := Apply(t.Context(), c, small()[:1], func(string) {}); err != nil || tries != 5 {
-			t.Errorf("after %d tries: %v", tries, err)
+		if err := Apply(t.Context(), c, testObjects()[:1], func(string) {}); err != nil || attempts != 5 {
+			t.Errorf("after %d attempts: got error %v", attempts, err)
 		}
-		tries = -1 << 30
+		attempts = -1 << 30
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if err := Apply(ctx, c, small()[:1], func(string) {}); err == nil ||
+		if err := Apply(ctx, c, testObjects()[:1], func(string) {}); err == nil ||
 			!strings.Contains(err.Error(), "applying Namespace n") {
-			t.Errorf("a kind that is never served: %v", err)
+			t.Errorf("kind that is never served: got error %v", err)
 		}
 	})
 }
@@ -104,10 +106,10 @@ func TestApplyStopsAtFirstError(t *testing.T) {
 		...client.ApplyOption) error {
 		return errors.New("forbidden")
 	}})
-	told := 0
-	err := Apply(t.Context(), c, small(), func(string) { told++ })
-	if err == nil || err.Error() != "applying Namespace n: forbidden" || told != 0 {
-		t.Errorf("told %d times: %v", told, err)
+	reported := 0
+	err := Apply(t.Context(), c, testObjects(), func(string) { reported++ })
+	if err == nil || err.Error() != "applying Namespace n: forbidden" || reported != 0 {
+		t.Errorf("%d objects reported, error %v", reported, err)
 	}
 }
 
@@ -132,58 +134,60 @@ func TestWaitReadyReportsReason(t *testing.T) {
 		return o
 	}
 	for _, c := range []struct {
-		text, says string
-		object     client.Object
+		name, fails string
+		object      client.Object
 	}{
-		{"rolled out", "", rolled(3, 3, 2, 2, 2)},
-		{"not seen yet", "Deployment d is not ready: 2 of 2 replicas are available", rolled(4, 3, 2, 2, 2)},
-		{"one is not available", "Deployment d is not ready: 1 of 2 replicas are available", rolled(3, 3, 2, 1, 2)},
-		{"an old one is still there", "is not ready", rolled(3, 3, 2, 2, 3)},
-		{"one is of before", "is not ready", rolled(3, 3, 1, 2, 2)},
-		{"trusted", "", webhooks("QQ==", "QQ==")},
-		{"not trusted by all", "MutatingWebhookConfiguration w is not ready: the control plane has not set caBundle yet", webhooks("QQ==", "")},
+		{"rollout complete", "", rolled(3, 3, 2, 2, 2)},
+		{"generation not observed", "Deployment d is not ready: 2 of 2 replicas are available", rolled(4, 3, 2, 2, 2)},
+		{"replica not available", "Deployment d is not ready: 1 of 2 replicas are available", rolled(3, 3, 2, 1, 2)},
+		{"old replica still running", "is not ready", rolled(3, 3, 2, 2, 3)},
+		{"replica not updated", "is not ready", rolled(3, 3, 1, 2, 2)},
+		{"caBundle set", "", webhooks("QQ==", "QQ==")},
+		{"caBundle of one webhook missing", "MutatingWebhookConfiguration w is not ready: the control plane has not set caBundle yet", webhooks("QQ==", "")},
 	} {
-		synctest.Test(t, func(t *testing.T) {
-			kind := "Deployment"
-			if _, is := c.object.(*appsv1.Deployment); !is {
-				kind = "MutatingWebhookConfiguration"
-			}
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
-			if kind != "Deployment" {
-				wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
-			}
-			told := 0
-			err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
-				[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { told++ })
-			if c.says == "" && (err != nil || told != 1) || c.says != "" &&
-				(err == nil || !strings.Contains(err.Error(), c.says) || told != 0) {
-				t.Errorf("%s: told %d times: %v", c.text, told, err)
-			}
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				kind := "Deployment"
+				if _, is := c.object.(*appsv1.Deployment); !is {
+					kind = "MutatingWebhookConfiguration"
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+				defer cancel()
+				wanted := object(map[string]string{"Deployment": "apps/v1"}[kind], kind, c.object.GetName())
+				if kind != "Deployment" {
+					wanted.SetAPIVersion("admissionregistration.k8s.io/v1")
+				}
+				reported := 0
+				err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
+					[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { reported++ })
+				if c.fails == "" && (err != nil || reported != 1) || c.fails != "" &&
+					(err == nil || !strings.Contains(err.Error(), c.fails) || reported != 0) {
+					t.Errorf("%d objects reported, error %v", reported, err)
+				}
+			})
 		})
 	}
 }
 
 func TestDeleteReversesOrderAndKeepsCRDs(t *testing.T) {
 	c := newCluster(interceptor.Funcs{})
-	if err := Apply(t.Context(), c, small(), func(string) {}); err != nil {
+	if err := Apply(t.Context(), c, testObjects(), func(string) {}); err != nil {
 		t.Fatal(err)
 	}
-	var told []string
-	tell := func(what string) { told = append(told, what) }
-	objects := small()
-	if err := Delete(t.Context(), c, objects, true, tell); err != nil {
+	var reported []string
+	report := func(what string) { reported = append(reported, what) }
+	objects := testObjects()
+	if err := Delete(t.Context(), c, objects, true, report); err != nil {
 		t.Fatal(err)
 	}
-	if want := []string{"ConfigMap c", "Namespace n"}; !slices.Equal(told, want) || !applied(t, c, objects[1]) {
-		t.Errorf("told was %q", told)
+	if want := []string{"ConfigMap c", "Namespace n"}; !slices.Equal(reported, want) || !exists(t, c, objects[1]) {
+		t.Errorf("reported %q", reported)
 	}
 	if objects[0].GetKind() != "Namespace" {
-		t.Error("the caller's list was turned round")
+		t.Error("Delete reversed the slice of the caller")
 	}
-	if err := Delete(t.Context(), c, objects, false, tell); err != nil || applied(t, c, objects[1]) {
-		t.Errorf("what is gone already, and the definitions: %v", err)
+	if err := Delete(t.Context(), c, objects, false, report); err != nil || exists(t, c, objects[1]) {
+		t.Errorf("deleting CRDs and objects that do not exist: %v", err)
 	}
 }
 
@@ -193,7 +197,7 @@ func TestDeleteReportsBlockedObjects(t *testing.T) {
 		stuck.SetFinalizers([]string{"example.com/other"})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		err := Delete(ctx, newCluster(interceptor.Funcs{}, stuck), small(), true, func(string) {})
+		err := Delete(ctx, newCluster(interceptor.Funcs{}, stuck), testObjects(), true, func(string) {})
 		if err == nil || !strings.Contains(err.Error(), "ConfigMap c is not removed yet; check its finalizers") {
 			t.Errorf("%v", err)
 		}

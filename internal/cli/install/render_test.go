@@ -29,7 +29,7 @@ func find(t *testing.T, objects []*unstructured.Unstructured, kind, name string)
 			return o
 		}
 	}
-	t.Fatalf("no %s %s among the manifests", kind, name)
+	t.Fatalf("no %s %s in the manifests", kind, name)
 	return nil
 }
 
@@ -44,12 +44,12 @@ func TestManifestOrder(t *testing.T) {
 			}
 		}
 		if place < last {
-			t.Errorf("%s %s comes after its time", o.GetKind(), o.GetName())
+			t.Errorf("%s %s is in the wrong position", o.GetKind(), o.GetName())
 		}
 		last = place
 	}
 	if last != 4 {
-		t.Errorf("no webhooks among the manifests")
+		t.Errorf("no webhook configurations in the manifests")
 	}
 }
 
@@ -61,7 +61,7 @@ func TestManifestsAreDeterministic(t *testing.T) {
 	for range 5 {
 		again, _ := YAML(render(t, Options{Namespace: "n"}))
 		if !bytes.Equal(first, again) {
-			t.Fatal("manifests differ from one rendering to the next")
+			t.Fatal("two renderings differ")
 		}
 	}
 }
@@ -73,15 +73,15 @@ func TestValuesInMeshConfig(t *testing.T) {
 	config := find(t, objects, "ConfigMap", "preset-mesh-config")
 	text, _, _ := unstructured.NestedString(config.Object, "data", "preset-mesh-config.json")
 	if !strings.Contains(text, `"sidecarImage": "mine:1"`) || config.GetNamespace() != "elsewhere" {
-		t.Errorf("configuration in %s: %s", config.GetNamespace(), text)
+		t.Errorf("namespace %s: got configuration %s", config.GetNamespace(), text)
 	}
 	ports, _, _ := unstructured.NestedSlice(find(t, objects, "Service", "anymesh").Object, "spec", "ports")
 	if port := ports[0].(map[string]any)["port"]; port != int64(16000) {
-		t.Errorf("the service's port for sidecars is %v", port)
+		t.Errorf("got Service port %v for sidecars, want 16000", port)
 	}
 }
 
-// Every driver has a port of the Service and of the container, and none shares it.
+// Every driver has its own port in the Service and in the container.
 func TestDriverPorts(t *testing.T) {
 	entry := func(name string, port int) map[string]any {
 		out := map[string]any{"sidecarName": name}
@@ -95,13 +95,13 @@ func TestDriverPorts(t *testing.T) {
 		want    string
 		fails   string
 	}{
-		"none":                    {nil, "xds:15128", ""},
-		"the default one":         {[]any{entry("Envoy", 16000)}, "xds:16000", ""},
-		"two":                     {[]any{entry("Other", 16001), entry("envoy", 16000)}, "xds:16000 xds-other:16001", ""},
-		"one twice":               {[]any{entry("other", 16001), entry("other", 16002)}, "xds:15128 xds-other:16001", ""},
-		"two on a port":           {[]any{entry("other", 15128)}, "", "envoy and other are both on port 15128"},
-		"two that say none":       {[]any{entry("other", 0), entry("envoy", 0)}, "", "envoy and other are both on port 15128"},
-		"a name that is no label": {[]any{entry("other_one", 16001)}, "", "sidecarName"},
+		"no driver":               {nil, "xds:15128", ""},
+		"default driver":          {[]any{entry("Envoy", 16000)}, "xds:16000", ""},
+		"two drivers":             {[]any{entry("Other", 16001), entry("envoy", 16000)}, "xds:16000 xds-other:16001", ""},
+		"duplicate driver":        {[]any{entry("other", 16001), entry("other", 16002)}, "xds:15128 xds-other:16001", ""},
+		"shared port":             {[]any{entry("other", 15128)}, "", "envoy and other are both on port 15128"},
+		"two drivers, no ports":   {[]any{entry("other", 0), entry("envoy", 0)}, "", "envoy and other are both on port 15128"},
+		"name is not a DNS label": {[]any{entry("other_one", 16001)}, "", "sidecarName"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			objects, err := Manifests(Options{
@@ -109,31 +109,31 @@ func TestDriverPorts(t *testing.T) {
 			})
 			if c.fails != "" {
 				if err == nil || !strings.Contains(err.Error(), c.fails) {
-					t.Errorf("%v; want %q", err, c.fails)
+					t.Errorf("got %v, want error %q", err, c.fails)
 				}
 				return
 			}
 			if err != nil {
 				t.Fatal(err)
 			}
-			var got, listens []string
+			var got, targetPorts []string
 			ports, _, _ := unstructured.NestedSlice(find(t, objects, "Service", "anymesh").Object, "spec", "ports")
 			for _, p := range ports {
 				port := p.(map[string]any)
 				if text := fmt.Sprint(port["name"]); strings.HasPrefix(text, "xds") {
 					got = append(got, fmt.Sprintf("%s:%d", text, port["port"]))
-					listens = append(listens, fmt.Sprint(port["targetPort"]))
+					targetPorts = append(targetPorts, fmt.Sprint(port["targetPort"]))
 				}
 			}
 			if strings.Join(got, " ") != c.want {
-				t.Errorf("ports of the Service: %q, want %s", got, c.want)
+				t.Errorf("got Service ports %q, want %s", got, c.want)
 			}
 			containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec",
 				"template", "spec", "containers")
-			of, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "ports")
-			for i, port := range listens {
-				if fmt.Sprint(of[i].(map[string]any)["containerPort"]) != port {
-					t.Errorf("ports of the container: %v, want %q first", of, listens)
+			containerPorts, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "ports")
+			for i, port := range targetPorts {
+				if fmt.Sprint(containerPorts[i].(map[string]any)["containerPort"]) != port {
+					t.Errorf("got container ports %v, want first %q", containerPorts, targetPorts)
 				}
 			}
 		})
@@ -147,13 +147,15 @@ func TestValuesSchema(t *testing.T) {
 		"out of range":  {"replicas": 0},
 		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
 	} {
-		if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
-			t.Errorf("%s: accepted", name)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
+				t.Error("got no error")
+			}
+		})
 	}
 }
 
-// Our own pods get only what they need.
+// The roles have no wildcards.
 func TestLeastPrivilege(t *testing.T) {
 	for _, o := range render(t, Options{Namespace: "n"}) {
 		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
@@ -170,18 +172,17 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// A limit of memory is told to Go, which knows of none by itself.
+// The Go runtime does not read the memory limit of the container: GOMEMLIMIT sets it.
 func TestMemoryLimitEnv(t *testing.T) {
 	if got := env(t, resources("cpu", "1")); got != nil {
-		t.Errorf("without a limit of memory: %v", got)
+		t.Errorf("without memory limit: got %v", got)
 	}
 	got := env(t, resources("memory", "512Mi"))
 	if len(got) != 1 || got[0].(map[string]any)["name"] != "GOMEMLIMIT" {
-		t.Errorf("with a limit of memory: %v", got)
+		t.Errorf("with memory limit: got %v", got)
 	}
 }
 
-// A collector of traces is told by the variable that OpenTelemetry defines.
 func TestTracesEndpointEnv(t *testing.T) {
 	const endpoint = "http://collector:4317"
 	values := resources("memory", "512Mi")
@@ -189,20 +190,20 @@ func TestTracesEndpointEnv(t *testing.T) {
 	got := env(t, values)
 	want := map[string]any{"name": "OTEL_EXPORTER_OTLP_ENDPOINT", "value": endpoint}
 	if len(got) != 2 || !maps.Equal(got[1].(map[string]any), want) {
-		t.Errorf("with a collector: %v", got)
+		t.Errorf("with a collector: got %v", got)
 	}
 	values["traces"] = map[string]any{"endpoint": "collector:4317"}
 	if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
-		t.Error("an endpoint without a scheme is accepted")
+		t.Error("no error for an endpoint without scheme")
 	}
 }
 
-// resources limits one resource of the control plane.
+// resources returns values with a resource limit of the control plane.
 func resources(name, limit string) map[string]any {
 	return map[string]any{"resources": map[string]any{"limits": map[string]any{name: limit}}}
 }
 
-// env is the environment of the control plane that is installed with the values.
+// env returns the environment variables of the control plane.
 func env(t *testing.T, values map[string]any) []any {
 	t.Helper()
 	objects := render(t, Options{Namespace: "n", Values: values})
@@ -212,26 +213,27 @@ func env(t *testing.T, values map[string]any) []any {
 	return list
 }
 
-// Nodes can be drained with any number of replicas: of two, one stays, and an only one holds nobody up.
+// Nodes can be drained with any number of replicas: one of two replicas keeps running, and a single replica does not
+// block the eviction.
 func TestPodDisruptionBudget(t *testing.T) {
 	objects := render(t, Options{Namespace: "n"})
 	budget, deployment := find(t, objects, "PodDisruptionBudget", "anymesh"), find(t, objects, "Deployment", "anymesh")
-	if most, _, _ := unstructured.NestedInt64(budget.Object, "spec", "maxUnavailable"); most != 1 {
-		t.Errorf("at most %d may be away", most)
+	if got, _, _ := unstructured.NestedInt64(budget.Object, "spec", "maxUnavailable"); got != 1 {
+		t.Errorf("got maxUnavailable %d, want 1", got)
 	}
-	chosen, _, _ := unstructured.NestedStringMap(budget.Object, "spec", "selector", "matchLabels")
+	selector, _, _ := unstructured.NestedStringMap(budget.Object, "spec", "selector", "matchLabels")
 	labels, _, _ := unstructured.NestedStringMap(deployment.Object, "spec", "template", "metadata", "labels")
-	for name, value := range chosen {
+	for name, value := range selector {
 		if labels[name] != value {
-			t.Errorf("the budget chooses pods with %s=%s, ours have %q", name, value, labels[name])
+			t.Errorf("the budget selects pods with %s=%s, the Deployment has %q", name, value, labels[name])
 		}
 	}
-	if len(chosen) == 0 {
-		t.Error("the budget chooses every pod")
+	if len(selector) == 0 {
+		t.Error("the budget selects all pods")
 	}
 }
 
-// The dashboard comes when it is asked for, whole.
+// The dashboard is installed only on request.
 func TestDashboardOption(t *testing.T) {
 	installed := func(values map[string]any) string {
 		for _, o := range render(t, Options{Namespace: "n", Values: values}) {
@@ -243,9 +245,9 @@ func TestDashboardOption(t *testing.T) {
 		return ""
 	}
 	if text := installed(nil); text != "" {
-		t.Error("nobody asked for a dashboard")
+		t.Error("got a dashboard by default")
 	}
 	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.JSON()) {
-		t.Errorf("the dashboard is %.200q", text)
+		t.Errorf("got dashboard %.200q", text)
 	}
 }

@@ -17,20 +17,20 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// limitOf is a field with values that its schema refuses and takes; absent stands for leaving it out, full for what
-// fullObjects have.
-type limitOf struct {
-	kind, path        string
-	refused, accepted []any
+// limitCase has values of a field that the schema rejects and accepts. absent removes the field; unchanged keeps the
+// value in fullObjects.
+type limitCase struct {
+	kind, path     string
+	invalid, valid []any
 }
 
-type special string
+type marker string
 
-const absent, full = special("absent"), special("full")
+const absent, unchanged = marker("absent"), marker("full")
 
-func text(n int) string { return strings.Repeat("x", n) }
+func stringOfLength(n int) string { return strings.Repeat("x", n) }
 
-func times(n int, item string) []any {
+func repeat(n int, item string) []any {
 	out := []any{}
 	for range n {
 		var v any
@@ -44,46 +44,46 @@ func times(n int, item string) []any {
 
 func list(v ...any) []any { return v }
 
-// from is what is accepted from low to high, and refused just outside; below 0 there is no high.
-func from(low, high int) (refused, accepted []any) {
-	refused, accepted = list(low-1), list(low)
+// intRange returns values for an integer from low to high: the first values outside of the range, and its limits. A
+// negative high means no upper limit.
+func intRange(low, high int) (invalid, valid []any) {
+	invalid, valid = list(low-1), list(low)
 	if high >= 0 {
-		refused, accepted = append(refused, high+1), append(accepted, high)
+		invalid, valid = append(invalid, high+1), append(valid, high)
 	}
-	return refused, accepted
+	return invalid, valid
 }
 
-func lengths(low, high int) (refused, accepted []any) {
+func lengthRange(low, high int) (invalid, valid []any) {
 	if low > 0 {
-		refused = append(refused, text(low-1))
+		invalid = append(invalid, stringOfLength(low-1))
 	}
-	return append(refused, text(high+1)), list(text(low), text(high))
+	return append(invalid, stringOfLength(high+1)), list(stringOfLength(low), stringOfLength(high))
 }
 
-func items(low, high int, item string) (refused, accepted []any) {
-	refused, accepted = list(times(low-1, item)), list(times(low, item))
+func itemRange(low, high int, item string) (invalid, valid []any) {
+	invalid, valid = list(repeat(low-1, item)), list(repeat(low, item))
 	if high >= 0 {
-		refused, accepted = append(refused, times(high+1, item)), append(accepted, times(high, item))
+		invalid, valid = append(invalid, repeat(high+1, item)), append(valid, repeat(high, item))
 	}
-	return refused, accepted
+	return invalid, valid
 }
 
-func oneOf(values ...any) (refused, accepted []any) { return list("other", ""), values }
+func enum(values ...any) (invalid, valid []any) { return list("other", ""), values }
 
-// TestLimitsOfTheSchema holds each limit that App Mesh's schemas state against values on both sides of it, and fields
-// that they do not have against their absence.
-func TestLimitsOfTheSchema(t *testing.T) {
+// The App Mesh schemas accept the limits of each field and reject values outside of them. They reject unknown fields.
+func TestSchemaLimits(t *testing.T) {
 	bases := fullObjects(t)
 	type trial struct {
-		row     limitOf
+		row     limitCase
 		value   any
-		refused bool
+		invalid bool
 	}
 	trials := map[string]trial{}
 	var documents strings.Builder
-	add := func(row limitOf, value any, refused bool) {
+	add := func(row limitCase, value any, invalid bool) {
 		name := "x" + strconv.Itoa(len(trials))
-		trials[name] = trial{row, value, refused}
+		trials[name] = trial{row, value, invalid}
 		o := setField(t, clone(t, bases[row.kind]), row.path, value)
 		maps.Copy(o, map[string]any{
 			"apiVersion": "appmesh.k8s.aws/v1beta2", "kind": row.kind,
@@ -95,11 +95,11 @@ func TestLimitsOfTheSchema(t *testing.T) {
 		}
 		documents.WriteString("---\n" + string(object) + "\n")
 	}
-	for _, row := range limits() {
-		for _, v := range row.refused {
+	for _, row := range limitCases() {
+		for _, v := range row.invalid {
 			add(row, v, true)
 		}
-		for _, v := range row.accepted {
+		for _, v := range row.valid {
 			add(row, v, false)
 		}
 	}
@@ -111,29 +111,30 @@ func TestLimitsOfTheSchema(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := map[string]map[string]string{}
+	findings := map[string]map[string]string{}
 	for _, f := range report.Findings {
 		if f.Code == model.CodeSchema || f.Code == model.CodeUnknownField || f.Code == model.CodeUnreadable {
-			if said[f.Object.Name] == nil {
-				said[f.Object.Name] = map[string]string{}
+			if findings[f.Object.Name] == nil {
+				findings[f.Object.Name] = map[string]string{}
 			}
-			said[f.Object.Name][f.Path] = f.Text
+			findings[f.Object.Name][f.Path] = f.Text
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(trials)) {
-		c, got := trials[name], said[name]
-		shown := fmt.Sprintf("%s %s = %.60v", c.row.kind, c.row.path, c.value)
-		_, named := got[c.row.path]
-		switch {
-		case c.refused && (!named || len(got) != 1):
-			t.Errorf("%s: got %v, want one refusal of this field", shown, got)
-		case !c.refused && len(got) > 0:
-			t.Errorf("%s: got %v, want it accepted", shown, got)
-		}
+		c, got := trials[name], findings[name]
+		t.Run(fmt.Sprintf("%s_%s=%.60v", c.row.kind, c.row.path, c.value), func(t *testing.T) {
+			_, named := got[c.row.path]
+			switch {
+			case c.invalid && (!named || len(got) != 1):
+				t.Errorf("got findings %v, want one about this field", got)
+			case !c.invalid && len(got) > 0:
+				t.Errorf("got findings %v, want none", got)
+			}
+		})
 	}
 }
 
-// fullObjects give each kind's fullSpecs, with all that is alike filled in, and a status.
+// fullObjects returns an object of each kind with the spec in fullSpecs, the fields with shared limits, and a status.
 func fullObjects(t *testing.T) map[string]map[string]any {
 	t.Helper()
 	out := map[string]map[string]any{}
@@ -143,14 +144,14 @@ func fullObjects(t *testing.T) map[string]map[string]any {
 			t.Fatal(kind, err)
 		}
 		out[kind] = map[string]any{"spec": spec}
-		if kind != "BackendGroup" { // whose status is empty
+		if kind != "BackendGroup" { // its status has no fields
 			out[kind]["status"] = map[string]any{
 				"conditions": list(map[string]any{"type": kind + "Active", "status": "True"}),
 			}
 		}
 	}
-	for _, a := range alikes {
-		setField(t, out[a.kind], a.path, getField(t, clone(t, out[a.of]), a.as))
+	for _, a := range allSharedLimits {
+		setField(t, out[a.kind], a.path, getField(t, clone(t, out[a.sourceKind]), a.sourcePath))
 	}
 	return out
 }
@@ -168,13 +169,13 @@ func clone(t *testing.T, v map[string]any) map[string]any {
 	return out
 }
 
-var step = regexp.MustCompile(`[^.\[\]]+`)
+var pathElement = regexp.MustCompile(`[^.\[\]]+`)
 
-// look gives the value of a path. Everything on the way must be there.
+// getField returns the value at a path. All parents must exist.
 func getField(t *testing.T, object map[string]any, path string) any {
 	t.Helper()
 	var at any = object
-	for _, name := range step.FindAllString(path, -1) {
+	for _, name := range pathElement.FindAllString(path, -1) {
 		switch here := at.(type) {
 		case map[string]any:
 			at = here[name]
@@ -186,23 +187,23 @@ func getField(t *testing.T, object map[string]any, path string) any {
 			at = here[n]
 		}
 		if at == nil {
-			t.Fatalf("%s: the full object has nothing at %s", path, name)
+			t.Fatalf("%s: the object has no field %s", path, name)
 		}
 	}
 	return at
 }
 
-// place sets the field of a path, or removes it. Everything on the way must be there.
+// setField sets or removes the value at a path. All parents must exist.
 func setField(t *testing.T, object map[string]any, path string, value any) map[string]any {
 	t.Helper()
 	var at any = object
-	steps := step.FindAllString(path, -1)
+	steps := pathElement.FindAllString(path, -1)
 	for i, name := range steps {
 		last := i == len(steps)-1
 		switch here := at.(type) {
 		case map[string]any:
 			switch {
-			case last && value == any(full):
+			case last && value == any(unchanged):
 			case last && value == any(absent):
 				delete(here, name)
 			case last:
@@ -215,13 +216,13 @@ func setField(t *testing.T, object map[string]any, path string, value any) map[s
 			if err != nil || n >= len(here) {
 				t.Fatalf("%s: no element %s", path, name)
 			}
-			if last && value != any(full) {
+			if last && value != any(unchanged) {
 				here[n] = value
 			} else {
 				at = here[n]
 			}
 		default:
-			t.Fatalf("%s: the full object has nothing at %s", path, name)
+			t.Fatalf("%s: the object has no field %s", path, name)
 		}
 	}
 	return object

@@ -27,16 +27,16 @@ var update = flag.Bool("update", false, "rewrite the reports in testdata")
 
 const reportFile = "report.txt"
 
-// judge lints files and folders.
+// runLint lints files and folders.
 func runLint(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Report {
 	t.Helper()
 	documents, faults, err := manifest.Read(names, strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := lint.Options{Namespace: "default", Driver: "usual"}
+	o := lint.Options{Namespace: "default", Driver: "default"}
 	if renderer != nil {
-		o.Drivers = map[string]sidecar.Renderer{"usual": renderer, "second": limited{without: "route.weights"}}
+		o.Drivers = map[string]sidecar.Renderer{"default": renderer, "second": limited{without: "route.weights"}}
 	}
 	report, err := lint.Run(documents, faults, o)
 	if err != nil {
@@ -45,11 +45,11 @@ func runLint(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Rep
 	return report
 }
 
-// Each file of testdata holds manifests and the report about them.
+// Each archive in testdata has manifests and the expected report. Together, the reports contain every finding code.
 func TestReports(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
-		t.Fatal("no testdata", err)
+		t.Fatal("no files in testdata", err)
 	}
 	seen := map[model.Code]bool{}
 	for _, name := range names {
@@ -89,15 +89,16 @@ func TestReports(t *testing.T) {
 			}
 		})
 	}
-	elsewhere := []model.Code{model.CodeRejected, model.CodeNotSupported} // what sidecars say, and the test below
+	// Sidecars report CodeRejected; TestUnsupportedFeatures tests CodeNotSupported.
+	elsewhere := []model.Code{model.CodeRejected, model.CodeNotSupported}
 	for _, c := range model.Codes {
 		if !seen[c.Code] && !slices.Contains(elsewhere, c.Code) {
-			t.Errorf("no file of testdata shows %s", c.Code)
+			t.Errorf("no report in testdata has a finding with code %s", c.Code)
 		}
 	}
 }
 
-// limited is a driver that does not honor one feature.
+// limited is a driver that does not support one feature.
 type limited struct {
 	envoy.Driver
 	without model.Feature
@@ -112,15 +113,15 @@ func (l limited) Supports() map[model.Feature]bool {
 func TestUnsupportedFeatures(t *testing.T) {
 	const colors = "../../../examples/colors"
 	if report := runLint(t, envoy.Driver{}, colors); len(report.Findings) > 0 {
-		t.Errorf("the example has findings: %v", report.Findings)
+		t.Errorf("got findings for the example: %v", report.Findings)
 	}
 	report := runLint(t, limited{without: "route.weights"}, colors)
 	if len(report.Findings) != 1 || report.Findings[0].Code != model.CodeNotSupported || report.Findings[0].Line != 26 {
-		t.Errorf("want one finding at the route of color.yaml, got %+v", report.Findings)
+		t.Errorf("got %+v, want one finding for the route in color.yaml", report.Findings)
 	}
 }
 
-// Each workload is judged by the drivers of its pods: those that pod templates name, else their namespace, else the
+// Lint checks each workload with the drivers of its pods: from the pod template, else from the namespace, else the
 // default.
 func TestFindingsPerDriverOfPods(t *testing.T) {
 	const mesh = `
@@ -149,18 +150,18 @@ kind: Deployment
 metadata: {name: two, namespace: a}
 spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sidecarClass: %q}}}}
 `
-	const refused = `pods of this workload cannot be created: annotation anymesh.dev/sidecarClass names the unknown sidecar driver "nonsense"; known drivers are second, usual`
-	const lacks = "driver second does not support listener.http"
+	const unknownDriver = `pods of this workload cannot be created: annotation anymesh.dev/sidecarClass names the unknown sidecar driver "nonsense"; known drivers are default, second`
+	const notSupported = "driver second does not support listener.http"
 	for name, c := range map[string]struct {
 		namespace, one, two string
 		want                []string
 	}{
-		"nobody names one":      {"", "", "", nil},
-		"the namespace does":    {"second", "", "", []string{lacks}},
-		"one of two templates":  {"", "", "second", []string{lacks}},
-		"templates count more":  {"second", "usual", "usual", nil},
-		"none of that name":     {"", "nonsense", "", []string{refused}},
-		"two that have a fault": {"second", "nonsense", "", []string{lacks, refused}},
+		"default":                          {"", "", "", nil},
+		"driver of the namespace":          {"second", "", "", []string{notSupported}},
+		"driver of one template":           {"", "", "second", []string{notSupported}},
+		"templates override the namespace": {"second", "default", "default", nil},
+		"unknown driver":                   {"", "nonsense", "", []string{unknownDriver}},
+		"two drivers with findings":        {"second", "nonsense", "", []string{notSupported, unknownDriver}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			file := filepath.Join(t.TempDir(), "mesh.yaml")
@@ -172,8 +173,8 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 				t.Fatal(err)
 			}
 			report, err := lint.Run(documents, faults,
-				lint.Options{Driver: "usual", Drivers: map[string]sidecar.Renderer{
-					"usual": envoy.Driver{}, "second": limited{without: "listener.http"},
+				lint.Options{Driver: "default", Drivers: map[string]sidecar.Renderer{
+					"default": envoy.Driver{}, "second": limited{without: "listener.http"},
 				}})
 			if err != nil {
 				t.Fatal(err)
@@ -230,24 +231,24 @@ func TestSARIFRulesAndLocations(t *testing.T) {
 	}
 	if log.Version != "2.1.0" || len(log.Runs) != 1 || log.Runs[0].Tool.Driver.Name != "anymesh" ||
 		log.Runs[0].Tool.Driver.Version != "1.2.3" {
-		t.Fatalf("head: %s", text)
+		t.Fatalf("got log %s", text)
 	}
 	run := log.Runs[0]
 	if len(run.Results) != 1 || len(run.Tool.Driver.Rules) != len(model.Codes) {
-		t.Fatalf("want one result and all rules: %s", text)
+		t.Fatalf("got %s, want one result and all rules", text)
 	}
 	for _, rule := range run.Tool.Driver.Rules {
 		if rule.Help.Text == "" || !strings.Contains(rule.Help.Markdown, "# "+rule.ID+"\n") {
-			t.Errorf("rule %s has no page: %+v", rule.ID, rule.Help)
+			t.Errorf("rule %s: got help %+v, want the page of the finding", rule.ID, rule.Help)
 		}
 	}
 	r := run.Results[0]
 	if r.RuleID != "UnknownField" || run.Tool.Driver.Rules[r.RuleIndex].ID != r.RuleID || r.Level != "error" ||
 		!strings.Contains(r.Message.Text, "spec.egress") {
-		t.Errorf("result: %+v", r)
+		t.Errorf("got result %+v", r)
 	}
 	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) ||
 		at.Region.StartLine != 7 {
-		t.Errorf("place: %+v", at)
+		t.Errorf("got location %+v", at)
 	}
 }

@@ -49,18 +49,22 @@ func TestFindWorkloadByNames(t *testing.T) {
 		"a_one": "a_one", "m/a_two": "a_two", "mesh/m/virtualNode/a_two": "a_two", "two/a": "a_two", "b": "b_one", "a": "a_one",
 		"pod/a-pod": "a_one", "pod/two/a-pod": "a_two",
 	} {
-		if w, err := FindWorkload(s, name, "one"); err != nil || w.Name != want {
-			t.Errorf("%s is %s, want %s (%v)", name, w.Name, want, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if w, err := FindWorkload(s, name, "one"); err != nil || w.Name != want {
+				t.Errorf("got %s (error %v), want %s", w.Name, err, want)
+			}
+		})
 	}
 	for name, text := range map[string]string{
-		"a":          `"a" is ambiguous; use one of one/a, two/a`,
-		"c":          "workloads are one/a, two/a, one/b",
-		"pod/nobody": "pod three/nobody not found",
+		"a":           `"a" is ambiguous; use one of one/a, two/a`,
+		"c":           "workloads are one/a, two/a, one/b",
+		"pod/missing": "pod three/missing not found",
 	} {
-		if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
-			t.Errorf("%s: got %v, want %q", name, err, text)
-		}
+		t.Run(name, func(t *testing.T) {
+			if _, err := FindWorkload(s, name, "three"); err == nil || !strings.Contains(err.Error(), text) {
+				t.Errorf("got %v, want %q", err, text)
+			}
+		})
 	}
 }
 
@@ -72,7 +76,7 @@ func TestPodIdentity(t *testing.T) {
 			t.Fatal(err)
 		}
 		if id, ok := w.Identity(s); !ok || id.String() != "spiffe://cluster.local/ns/one/sa/b" {
-			t.Errorf("%s is %s", name, id)
+			t.Errorf("%s: got identity %s", name, id)
 		}
 	}
 }
@@ -82,9 +86,11 @@ func TestFindServiceAndMesh(t *testing.T) {
 	for name, want := range map[string]string{
 		"a": "a.two", "one/a": "a.one", "a.one": "a.one", "m/b.one": "b.one", "b": "b.one",
 	} {
-		if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
-			t.Errorf("%s is %s, want %s (%v)", name, v.Name, want, err)
-		}
+		t.Run(name, func(t *testing.T) {
+			if v, err := FindService(s, name, "two"); err != nil || v.Name != want {
+				t.Errorf("got %s (error %v), want %s", v.Name, err, want)
+			}
+		})
 	}
 	if _, err := FindService(s, "a", "three"); err == nil || !strings.Contains(err.Error(), "is ambiguous") {
 		t.Errorf("got %v", err)
@@ -93,6 +99,6 @@ func TestFindServiceAndMesh(t *testing.T) {
 		t.Error(m, err)
 	}
 	if _, err := FindMesh(s, "n"); err == nil {
-		t.Error("a mesh that is not there was found")
+		t.Error("got a mesh that does not exist")
 	}
 }

@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-// Whatever is in a file, reading it ends, and lines are lines of the file.
+// Read and Decode accept any input, and findings have a line within the file.
 func FuzzRead(f *testing.F) {
 	f.Add([]byte("a: 1\n---\n{apiVersion: v1, kind: List, items: [{apiVersion: v1, kind: Pod, metadata: {name: x}}]}\n"))
 	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNode\nmetadata: {name: n}\nspec: {listeners: [{portMapping: {port: x}}, 1], listeners: 2}\n"))
 	f.Add([]byte("--- &a [*a]\n---\n? [a]\n: b\n"))
 	f.Add([]byte("apiVersion: apps/v1\nkind: Deployment\nspec: {template: 1}\n"))
-	f.Add([]byte("\r{")) // a line break, too
+	f.Add([]byte("\r{")) // a line break in YAML
 	f.Add([]byte("a: [\u0085---\r\nb: [\u2028"))
 	breaks := regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 	f.Fuzz(func(t *testing.T, text []byte) {
@@ -29,7 +29,7 @@ func FuzzRead(f *testing.F) {
 		lines := len(breaks.FindAllIndex(text, -1)) + 1
 		for _, fault := range append(faults, set.Faults...) {
 			if n := fault.Document.LineOf(fault.Path); n < 1 || n > lines {
-				t.Errorf("%s is in line %d of %d", fault.Finding, n, lines)
+				t.Errorf("%s: got line %d of %d", fault.Finding, n, lines)
 			}
 		}
 	})

@@ -60,12 +60,12 @@ func TestReadFoldersRecursively(t *testing.T) {
 		t.Errorf("got %v, want %v", files, want)
 	}
 	if _, _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
-		t.Error("a file that is not there was read")
+		t.Error("no error for a file that does not exist")
 	}
 }
 
 func TestLineOf(t *testing.T) {
-	_, documents := decode(t, `# nothing but a comment
+	_, documents := decode(t, `# only a comment
 ---
 # comment
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -87,23 +87,24 @@ spec:
 		"": 4, "spec.listeners[1].portMapping.port": 12, "spec.listeners[0].portMapping": 9, "spec.listeners[1].timeout.http": 11, "spec.listeners[7]": 8,
 		"spec.awsName": 7, "status": 4,
 	} {
-		if got := documents[0].LineOf(path); got != want {
-			t.Errorf("%q is in line %d, want %d", path, got, want)
-		}
+		t.Run(path, func(t *testing.T) {
+			if got := documents[0].LineOf(path); got != want {
+				t.Errorf("got line %d, want %d", got, want)
+			}
+		})
 	}
 	if got := documents[1].LineOf("metadata.name"); got != 14 {
-		t.Errorf("in a list: line %d", got)
+		t.Errorf("object in a List: got line %d, want 14", got)
 	}
 }
 
-// Whatever ends a line for YAML ends one for us: in a file of an old Mac, markers are markers, and lines have the
-// numbers that they had.
+// All line breaks of YAML 1.1 end a line, including a single CR: markers are found and line numbers are correct.
 func TestLineEndings(t *testing.T) {
 	text := "apiVersion: v1\nkind: ConfigMap\n---\n\nmetadata: {name: x}\nkind: Pod\napiVersion: v1\n"
 	for _, end := range []string{"\n", "\r\n", "\r", "\u0085"} {
 		_, documents := decode(t, strings.ReplaceAll(text, "\n", end))
 		if len(documents) != 2 || documents[1].LineOf("kind") != 6 {
-			t.Errorf("lines that end with %q: %d documents, the last kind in line %d", end, len(documents),
+			t.Errorf("line break %q: got %d documents, the last kind in line %d", end, len(documents),
 				documents[len(documents)-1].LineOf("kind"))
 		}
 	}
@@ -126,11 +127,12 @@ func TestPodsFromWorkloadTemplates(t *testing.T) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if set.Read != 2 || set.Skipped["Service"] != 1 {
-		t.Errorf("read %d, passed over %v", set.Read, set.Skipped)
+		t.Errorf("got %d objects read, skipped %v", set.Read, set.Skipped)
 	}
 }
 
-// One Mesh is taken to be meant; a selector that names a namespace is not bent.
+// A missing Namespace gets the labels that the selector of the only Mesh requires, unless the selector names
+// namespaces.
 func TestMissingNamespaces(t *testing.T) {
 	for selector, assumed := range map[string]bool{
 		`{}`:                       true,
@@ -139,27 +141,30 @@ func TestMissingNamespaces(t *testing.T) {
 		`{matchLabels: {kubernetes.io/metadata.name: there}}`:                                                                     false,
 		`null`: false,
 	} {
-		set, _ := decode(t, `
+		t.Run(selector, func(t *testing.T) {
+			set, _ := decode(t, `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: `+selector+`}}
 ---
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: front}}
 `)
-		set.Complete(dialect.All())
-		mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
-		if got := len(set.Assumptions) == 1; got != assumed {
-			t.Errorf("%s: assumptions %v", selector, set.Assumptions)
-		}
-		selector, err := metav1.LabelSelectorAsSelector(mesh.Spec.NamespaceSelector)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if matches := selector.Matches(labels.Set(namespace.Labels)); matches != assumed || namespace.Name != "here" {
-			t.Errorf("%s: %+v", selector, namespace.ObjectMeta)
-		}
+			set.Complete(dialect.All())
+			mesh, namespace := set.Objects[0].(*api.Mesh), set.Objects[2].(*corev1.Namespace)
+			if got := len(set.Assumptions) == 1; got != assumed {
+				t.Errorf("got assumptions %v", set.Assumptions)
+			}
+			selector, err := metav1.LabelSelectorAsSelector(mesh.Spec.NamespaceSelector)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if matches := selector.Matches(labels.Set(namespace.Labels)); matches != assumed ||
+				namespace.Name != "here" {
+				t.Errorf("got namespace %+v", namespace.ObjectMeta)
+			}
+		})
 	}
 	set, _ := decode(t, `{apiVersion: v1, kind: Namespace, metadata: {name: x}}`)
 	set.Complete(dialect.All())
 	if set.Objects[0].GetLabels()[corev1.LabelMetadataName] != "x" {
-		t.Error("a Namespace lacks its name's label")
+		t.Error("the Namespace has no label kubernetes.io/metadata.name")
 	}
 }

@@ -24,13 +24,15 @@ func TestPhrases(t *testing.T) {
 		{Share(0, 0), "-"},
 		{Outcome(model.NotFound, model.GRPC), "the sidecar responds with gRPC status UNIMPLEMENTED"},
 	} {
-		if c.got != c.want {
-			t.Errorf("got %q, want %q", c.got, c.want)
-		}
+		t.Run(c.want, func(t *testing.T) {
+			if c.got != c.want {
+				t.Errorf("got %q, want %q", c.got, c.want)
+			}
+		})
 	}
 }
 
-// A part of a match holds on its own whenever the whole holds.
+// A request that matches also meets each condition of the match.
 func TestConditionsSplitMatch(t *testing.T) {
 	m := model.Match{
 		Path: model.StringMatch{Kind: model.Exact, Value: "/a"}, Method: "GET",
@@ -39,10 +41,10 @@ func TestConditionsSplitMatch(t *testing.T) {
 	r := model.Request{Path: "/a?q=1", Method: "GET"}
 	for _, c := range Conditions(m) {
 		if !c.Match.Matches(r) {
-			t.Errorf("%s does not hold", c.Text)
+			t.Errorf("condition %s is not met", c.Text)
 		}
 	}
 	if r.Method = "PUT"; Conditions(m)[1].Match.Matches(r) || !Conditions(m)[0].Match.Matches(r) {
-		t.Error("the method alone decides about the method")
+		t.Error("the method must affect only the method condition")
 	}
 }

@@ -23,7 +23,7 @@ func TestTableIgnoresColorWidth(t *testing.T) {
 
 func TestColorsOnTerminalsOnly(t *testing.T) {
 	if text := StyleFor(&bytes.Buffer{}).Red("x"); text != "x" {
-		t.Errorf("a buffer got %q", text)
+		t.Errorf("buffer: got %q, want no colors", text)
 	}
 	file, err := os.Create(t.TempDir() + "/file")
 	if err != nil {
@@ -31,10 +31,10 @@ func TestColorsOnTerminalsOnly(t *testing.T) {
 	}
 	defer func() { _ = file.Close() }()
 	if text := StyleFor(file).Bold("x"); text != "x" {
-		t.Errorf("a file got %q", text)
+		t.Errorf("file: got %q, want no colors", text)
 	}
 	if text := Colored().Bold(""); text != "" {
-		t.Errorf("nothing was painted: %q", text)
+		t.Errorf("empty text: got %q", text)
 	}
 }
 

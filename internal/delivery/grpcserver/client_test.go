@@ -75,11 +75,11 @@ func checkEcho(t testing.TB, conn *grpc.ClientConn) {
 		t.Error(err)
 	}
 	if got, err := receive(s); string(got) != "hello" {
-		t.Errorf("the echo is %q, %v", got, err)
+		t.Errorf("got echo %q, error %v", got, err)
 	}
 	s.CloseSend()
 	if _, err := receive(s); !errors.Is(err, io.EOF) {
-		t.Errorf("the stream ended with %v", err)
+		t.Errorf("got error %v at the end of the stream", err)
 	}
 }
 
@@ -130,12 +130,12 @@ func TestMessageSizes(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, err := receive(s); err != nil || !bytes.Equal(got, want) {
-				t.Fatalf("received %[2]d of %[1]d bytes, %[3]v", size, len(got), err)
+				t.Fatalf("received %[2]d of %[1]d bytes, error %[3]v", size, len(got), err)
 			}
 		}
 		s.CloseSend()
 		if _, err := receive(s); !errors.Is(err, io.EOF) {
-			t.Errorf("the stream ended with %v", err)
+			t.Errorf("got error %v at the end of the stream", err)
 		}
 	})
 }
@@ -161,12 +161,12 @@ func TestLargeResponses(t *testing.T) {
 			}
 			for len(got) > 0 {
 				if !bytes.HasPrefix(got, part) {
-					t.Fatal("other bytes")
+					t.Fatal("received other bytes")
 				}
 				got = got[len(part):]
 			}
 			if _, err := receive(s); !errors.Is(err, io.EOF) {
-				t.Errorf("the stream ended with %v", err)
+				t.Errorf("got error %v at the end of the stream", err)
 			}
 		})
 }
@@ -193,11 +193,11 @@ func TestConcurrentStreams(t *testing.T) {
 			all.Go(func() {
 				for message := range want {
 					if got, err := receive(s); err != nil || !bytes.Equal(got, message) {
-						t.Errorf("stream %d: of %d bytes came %d, %v", i, len(message), len(got), err)
+						t.Errorf("stream %d: sent %d bytes, received %d, error %v", i, len(message), len(got), err)
 					}
 				}
 				if _, err := receive(s); !errors.Is(err, io.EOF) {
-					t.Errorf("stream %d: the end is %v", i, err)
+					t.Errorf("stream %d: got error %v at the end", i, err)
 				}
 			})
 		}
@@ -212,18 +212,18 @@ func TestStatus(t *testing.T) {
 		code codes.Code
 		text string
 	}{
-		"OK":                                  {nil, codes.OK, ""},
-		"no text":                             {status.Error(codes.NotFound, ""), codes.NotFound, ""},
-		"text":                                {status.Error(codes.DataLoss, "what is lost"), codes.DataLoss, "what is lost"},
-		"more than ASCII":                     {status.Error(codes.Aborted, "größer als 50 %, 漢"), codes.Aborted, "größer als 50 %, 漢"},
-		"what looks escaped":                  {status.Error(codes.Aborted, "%41%zz%"), codes.Aborted, "%41%zz%"},
-		"lines":                               {status.Error(codes.Internal, "one\r\ntwo\x00\x7f"), codes.Internal, "one\r\ntwo\x00\x7f"},
-		"the highest code":                    {status.Error(codes.Unauthenticated, "who?"), codes.Unauthenticated, "who?"},
-		"an unknown code":                     {status.Error(123, "own"), 123, "own"},
-		"any error":                           {errors.New("any"), codes.Unknown, "any"},
-		"a wrapped status":                    {fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "it")), codes.NotFound, "wrapped: rpc error: code = NotFound desc = it"},
-		"a long text":                         {status.Error(codes.Internal, long), codes.Internal, long[:maxStatusMessage]},
-		"a long text truncated within a rune": {status.Error(codes.Internal, "x"+long), codes.Internal, "x" + long[:maxStatusMessage-2]},
+		"OK":                                {nil, codes.OK, ""},
+		"no text":                           {status.Error(codes.NotFound, ""), codes.NotFound, ""},
+		"text":                              {status.Error(codes.DataLoss, "what is lost"), codes.DataLoss, "what is lost"},
+		"more than ASCII":                   {status.Error(codes.Aborted, "größer als 50 %, 漢"), codes.Aborted, "größer als 50 %, 漢"},
+		"looks escaped":                     {status.Error(codes.Aborted, "%41%zz%"), codes.Aborted, "%41%zz%"},
+		"control characters":                {status.Error(codes.Internal, "one\r\ntwo\x00\x7f"), codes.Internal, "one\r\ntwo\x00\x7f"},
+		"highest code":                      {status.Error(codes.Unauthenticated, "who?"), codes.Unauthenticated, "who?"},
+		"unknown code":                      {status.Error(123, "own"), 123, "own"},
+		"no gRPC status":                    {errors.New("any"), codes.Unknown, "any"},
+		"wrapped status":                    {fmt.Errorf("wrapped: %w", status.Error(codes.NotFound, "it")), codes.NotFound, "wrapped: rpc error: code = NotFound desc = it"},
+		"long text":                         {status.Error(codes.Internal, long), codes.Internal, long[:maxStatusMessage]},
+		"long text truncated within a rune": {status.Error(codes.Internal, "x"+long), codes.Internal, "x" + long[:maxStatusMessage-2]},
 	} {
 		for when, messages := range map[string]int{"": 0, ", after a message": 1} {
 			t.Run(name+when, func(t *testing.T) {
@@ -249,7 +249,7 @@ func TestStatus(t *testing.T) {
 					err = nil
 				}
 				if got := status.Convert(err); got.Code() != tt.code || got.Message() != tt.text {
-					t.Errorf("%v %.100q, want %v %.100q", got.Code(), got.Message(), tt.code, tt.text)
+					t.Errorf("got %v %.100q, want %v %.100q", got.Code(), got.Message(), tt.code, tt.text)
 				}
 			})
 		}
@@ -276,11 +276,11 @@ func TestUnsupportedRequests(t *testing.T) {
 			s := openStream(t, conn, tt.method, tt.options...)
 			s.SendMsg(tt.message) // the end of the stream has the error
 			if _, err := receive(s); status.Code(err) != tt.want {
-				t.Errorf("%v, want %v", err, tt.want)
+				t.Errorf("got error %v, want %v", err, tt.want)
 			}
 			other.SendMsg(randomBytes(2, 1000))
 			if got, err := receive(other); len(got) != 1000 {
-				t.Errorf("another stream of the connection: %v", err)
+				t.Errorf("another stream of the connection: got error %v", err)
 			}
 			checkEcho(t, conn)
 		})

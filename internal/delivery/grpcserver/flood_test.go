@@ -86,7 +86,7 @@ func TestFloodClosesConnection(t *testing.T) {
 				if n := len(got); n < 2 || !strings.HasSuffix(got[n-2], http2.ErrCodeEnhanceYourCalm.String()) ||
 					got[n-1] != "closed" ||
 					tt.want != nil && !slices.Equal(got, tt.want) {
-					t.Errorf("the client sees %q", got)
+					t.Errorf("the client received %q", got)
 				}
 				if len(got) > 2*burst {
 					t.Errorf("the client received %d frames", len(got))

@@ -153,7 +153,7 @@ func TestAnnouncedMessageAllocatesNothing(t *testing.T) {
 		p.expectEvents()
 		runtime.ReadMemStats(&after)
 		if n := after.TotalAlloc - before.TotalAlloc; n > 8<<20 {
-			t.Errorf("%d bytes for 50 messages of which there is nothing", n)
+			t.Errorf("allocated %d bytes for 50 messages without data", n)
 		}
 	})
 }

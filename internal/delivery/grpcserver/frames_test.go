@@ -53,7 +53,7 @@ func TestControlFrameEncoding(t *testing.T) {
 	theirs.WriteRSTStream(7, http2.ErrCodeRefusedStream)
 	theirs.WriteGoAway(9, http2.ErrCodeEnhanceYourCalm, nil)
 	if !bytes.Equal(b, want.Bytes()) {
-		t.Errorf("\n%x, want\n%x", b, want.Bytes())
+		t.Errorf("got\n%x, want\n%x", b, want.Bytes())
 	}
 }
 
@@ -111,15 +111,15 @@ func checkStatusMessage(t *testing.T, text, encoded string) {
 	t.Helper()
 	for i := range len(encoded) {
 		if encoded[i] < ' ' || encoded[i] > '~' {
-			t.Fatalf("%q has to be escaped", encoded)
+			t.Fatalf("%q is not escaped", encoded)
 		}
 	}
 	got, err := url.PathUnescape(encoded)
 	if err != nil || !strings.HasPrefix(text, got) {
-		t.Fatalf("%q became %q: %v", text, got, err)
+		t.Fatalf("%q: decoded %q, error %v", text, got, err)
 	}
 	if lost := len(text) - len(got); lost > 0 && len(got) < maxStatusMessage-utf8.UTFMax {
-		t.Fatalf("%d bytes of %d are lost", lost, len(text))
+		t.Fatalf("lost %d of %d bytes", lost, len(text))
 	}
 	if utf8.ValidString(text) && !utf8.ValidString(got) {
 		t.Fatalf("%q was truncated within a rune", text)

@@ -162,7 +162,7 @@ func FuzzConnection(f *testing.F) {
 			select {
 			case <-done:
 			case <-time.After(20 * time.Second):
-				t.Fatalf("%s does not end", what)
+				t.Fatalf("timeout: %s", what)
 			}
 		}
 		pending.Wait()

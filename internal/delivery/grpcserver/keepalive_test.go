@@ -35,7 +35,7 @@ func TestKeepaliveClosesSilentConnection(t *testing.T) {
 				<-p.done
 				p.expectEvents("closed")
 				if d := time.Since(began); d > 2*pingAfter+pingTimeout+time.Second {
-					t.Errorf("after %v", d)
+					t.Errorf("closed after %v", d)
 				}
 			})
 		})
@@ -136,7 +136,7 @@ func TestClientThatDoesNotReadGoAway(t *testing.T) {
 			}
 		}
 		if d := time.Since(began); d > 2*time.Second {
-			t.Errorf("after %v", d)
+			t.Errorf("closed after %v", d)
 		}
 	})
 }

@@ -140,7 +140,7 @@ func (p *rawClient) dataBytes(id uint32) (all int) {
 func (p *rawClient) expectEvents(want ...string) {
 	p.t.Helper()
 	if got := p.takeEvents(); !slices.Equal(got, want) {
-		p.t.Errorf("the client sees %q, want %q", got, want)
+		p.t.Errorf("the client received %q, want %q", got, want)
 	}
 }
 

@@ -2,16 +2,16 @@ package grpcserver
 
 import "net"
 
-// recordConn reads no further than the end of a TLS record that is large. Without it, what was read of the next one
-// stays in crypto/tls' buffer, which doubles to hold another large one behind it, and never shrinks.
+// recordConn does not read beyond the end of a large TLS record. Otherwise the start of the next record stays in the
+// buffer of crypto/tls, which grows to hold another large record and never shrinks.
 type recordConn struct {
 	net.Conn
-	header [5]byte // of the record that begins
-	have   int     // of the header
-	left   int     // of the record's body
+	header [5]byte // header of the current record
+	have   int     // received bytes of the header
+	left   int     // remaining bytes of the body
 }
 
-// peek is how much is read where a record may begin, in bytes. Most requests are smaller, so that one read is enough.
+// peek is the number of bytes to read where a record may begin. Most requests are smaller, so that one read suffices.
 const peek = 1 << 10
 
 // Read implements net.Conn.
@@ -25,7 +25,7 @@ func (c *recordConn) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// follow keeps track of where records end.
+// follow tracks the ends of records.
 func (c *recordConn) follow(read []byte) {
 	for len(read) > 0 {
 		if c.left > 0 {

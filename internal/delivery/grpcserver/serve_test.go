@@ -126,7 +126,7 @@ func TestMaxConnections(t *testing.T) {
 		first, second, third := connect(t, h.listener), connectRaw(t, h.listener), connectRaw(t, h.listener)
 		third.expectEvents("closed")
 		if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedMaxConnections}) {
-			t.Errorf("refused %q", got)
+			t.Errorf("got refusals %q", got)
 		}
 		second.close() // counts before the preface, too
 		synctest.Wait()
@@ -174,10 +174,10 @@ func TestPermanentAcceptErrorStopsServe(t *testing.T) {
 	f.remaining.Store(1)
 	err := Serve(t.Context(), f, Options{})
 	if err == nil || !strings.Contains(err.Error(), "no longer") || !strings.Contains(err.Error(), l.Addr().String()) {
-		t.Errorf("Serve: %v", err)
+		t.Errorf("Serve: got error %v", err)
 	}
 	if _, err := l.Accept(); !errors.Is(err, net.ErrClosed) {
-		t.Errorf("the listener: %v", err)
+		t.Errorf("the listener is not closed: %v", err)
 	}
 }
 

@@ -45,7 +45,7 @@ func startServer(t testing.TB, l net.Listener, o Options) *testServer {
 	go func() {
 		defer close(done)
 		if err := Serve(ctx, l, o); err != nil {
-			t.Errorf("Serve: %v", err)
+			t.Errorf("Serve: got error %v", err)
 		}
 	}()
 	r.stop = func() {

@@ -87,7 +87,7 @@ func TestInvalidPrefaceIsRefused(t *testing.T) {
 				<-p.done // after handshakeTimeout
 				p.expectEvents("closed")
 				if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedHandshake}) {
-					t.Errorf("refused %q", got)
+					t.Errorf("got refusals %q", got)
 				}
 				checkRawEcho(connect(t, h.listener), 1)
 			})

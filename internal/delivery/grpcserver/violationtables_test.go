@@ -30,18 +30,18 @@ func goAway(last string, code http2.ErrCode) []string {
 }
 
 var framing = []violation{
-	{"a frame of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameData, 0, 1, strings.Repeat("x", maxFrameSize+1)) },
+	{"frame of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameData, 0, 1, strings.Repeat("x", maxFrameSize+1)) },
 		goAway("0", http2.ErrCodeFrameSize)},
 	{"HEADERS of more than 16 KiB", "RFC 9113, 4.2", func(p *rawClient) { raw(p, http2.FrameHeaders, 4, 1, strings.Repeat("x", maxFrameSize+1)) },
 		goAway("0", http2.ErrCodeFrameSize)},
-	{"SETTINGS with a length that is no multiple of 6", "RFC 9113, 6.5", func(p *rawClient) { raw(p, http2.FrameSettings, 0, 0, "1234567") },
+	{"SETTINGS with a length that is not a multiple of 6", "RFC 9113, 6.5", func(p *rawClient) { raw(p, http2.FrameSettings, 0, 0, "1234567") },
 		goAway("0", http2.ErrCodeFrameSize)},
 	{"SETTINGS of a stream", "RFC 9113, 6.5", func(p *rawClient) { raw(p, http2.FrameSettings, 0, 1, "") }, goAway("0", http2.ErrCodeProtocol)},
 	{"PING with a length that is not 8", "RFC 9113, 6.7", func(p *rawClient) { raw(p, http2.FramePing, 0, 0, "1234567") }, goAway("0", http2.ErrCodeFrameSize)},
 	{"PUSH_PROMISE", "RFC 9113, 8.4", func(p *rawClient) { raw(p, http2.FramePushPromise, 4, 1, "\x00\x00\x00\x02") }, goAway("0", http2.ErrCodeProtocol)},
-	{"frames of unknown types", "RFC 9113, 4.1: they are ignored", func(p *rawClient) { raw(p, 99, 255, 7, "whatever"); raw(p, 200, 0, 0, "") }, nil},
-	{"GOAWAY", "RFC 9113, 6.8: what is open goes on", func(p *rawClient) { _ = p.WriteGoAway(0, http2.ErrCodeNo, nil) }, nil},
-	{"PRIORITY", "RFC 9113, 5.3.2: it is deprecated", func(p *rawClient) { _ = p.WritePriority(1, http2.PriorityParam{StreamDep: 3}) }, nil},
+	{"frames of unknown types", "RFC 9113, 4.1: ignored", func(p *rawClient) { raw(p, 99, 255, 7, "payload"); raw(p, 200, 0, 0, "") }, nil},
+	{"GOAWAY", "RFC 9113, 6.8: open streams continue", func(p *rawClient) { _ = p.WriteGoAway(0, http2.ErrCodeNo, nil) }, nil},
+	{"PRIORITY", "RFC 9113, 5.3.2: deprecated", func(p *rawClient) { _ = p.WritePriority(1, http2.PriorityParam{StreamDep: 3}) }, nil},
 }
 
 var streamStates = []violation{
@@ -51,18 +51,18 @@ var streamStates = []violation{
 	{"WINDOW_UPDATE of an idle stream", "RFC 9113, 5.1", func(p *rawClient) { _ = p.WriteWindowUpdate(5, 1) }, goAway("0", http2.ErrCodeProtocol)},
 	{"HEADERS of stream 0", "RFC 9113, 6.2", func(p *rawClient) { p.open(0, sinkMethod) }, goAway("0", http2.ErrCodeProtocol)},
 	{"even stream ID", "RFC 9113, 5.1.1", func(p *rawClient) { p.open(2, sinkMethod) }, goAway("0", http2.ErrCodeProtocol)},
-	{"stream ID lower than the last", "RFC 9113, 5.1.1: it is not opened; it may have been, and these its trailers",
+	{"stream ID lower than the last", "RFC 9113, 5.1.1: not opened, because the frames may be trailers of a closed stream",
 		func(p *rawClient) { p.open(5, muteMethod); p.open(3, sinkMethod); p.send(3, 9, false) }, nil},
 	{"DATA after END_STREAM", "RFC 9113, 5.1", func(p *rawClient) { p.open(1, muteMethod); p.send(1, 1, true); p.send(1, 1, false) },
 		[]string{"RST 1 STREAM_CLOSED"}},
 	{"HEADERS after END_STREAM", "RFC 9113, 5.1", func(p *rawClient) { p.open(1, muteMethod); p.send(1, 1, true); p.trailers(1, true) },
 		[]string{"RST 1 STREAM_CLOSED"}},
-	{"trailers", "RFC 9113, 8.1: they end the request", func(p *rawClient) { p.open(1, sinkMethod); p.send(1, 1, false); p.trailers(1, true) },
+	{"trailers", "RFC 9113, 8.1: end of the request", func(p *rawClient) { p.open(1, sinkMethod); p.send(1, 1, false); p.trailers(1, true) },
 		[]string{"HEADERS 1 status=200 grpc-status=0"}},
 	{"trailers that do not end the stream", "RFC 9113, 8.1", func(p *rawClient) { p.open(1, muteMethod); p.trailers(1, false) }, []string{"RST 1 PROTOCOL_ERROR"}},
-	{"DATA of a stream that the server has ended", "RFC 9113, 5.1: it was on its way", func(p *rawClient) { p.open(1, "/no/method"); p.send(1, 1, false); p.send(1, 1, true) },
+	{"DATA of a stream that the server has ended", "RFC 9113, 5.1: sent before RST_STREAM arrived", func(p *rawClient) { p.open(1, "/no/method"); p.send(1, 1, false); p.send(1, 1, true) },
 		[]string{"HEADERS 1 status=200 grpc-status=12", "RST 1 NO_ERROR"}},
-	{"RST_STREAM twice", "RFC 9113, 5.1: it was on its way", func(p *rawClient) {
+	{"RST_STREAM twice", "RFC 9113, 5.1: sent before RST_STREAM arrived", func(p *rawClient) {
 		p.open(1, muteMethod)
 		repeat(2, func() { _ = p.WriteRSTStream(1, http2.ErrCodeCancel) })
 	}, nil},
@@ -74,7 +74,7 @@ var headerBlocks = []violation{
 		_ = p.WritePing(false, [8]byte{})
 	}, goAway("0", http2.ErrCodeProtocol)},
 	{"CONTINUATION without HEADERS", "RFC 9113, 6.10", func(p *rawClient) { _ = p.WriteContinuation(1, true, nil) }, goAway("0", http2.ErrCodeProtocol)},
-	{"HEADERS split into CONTINUATIONs", "RFC 9113, 4.3: they are allowed", func(p *rawClient) {
+	{"HEADERS split into CONTINUATIONs", "RFC 9113, 4.3: allowed", func(p *rawClient) {
 		all := p.headerBlock(sinkMethod)
 		_ = p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: all[:1], EndStream: true})
 		for i := range all[1:] {
@@ -96,7 +96,7 @@ var headerBlocks = []violation{
 			EndHeaders: true})
 	}, goAway("0", http2.ErrCodeCompression)},
 	{"uppercase header name", "RFC 9113, 8.2.1", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "X", Value: "y"}) }, []string{"RST 1 PROTOCOL_ERROR"}},
-	{"uppercase header name followed by a message", "RFC 9113, 5.4.2: it was on its way", func(p *rawClient) {
+	{"uppercase header name followed by a message", "RFC 9113, 5.4.2: sent before RST_STREAM arrived", func(p *rawClient) {
 		p.open(1, sinkMethod, hpack.HeaderField{Name: "X", Value: "y"})
 		p.send(1, 1, true)
 	}, []string{"RST 1 PROTOCOL_ERROR"}},

@@ -8,19 +8,19 @@ import (
 	"unsafe"
 )
 
-// direction is one of a connection's two. Whoever closes its descriptor has to end it before: what is done now is not
-// noticed by Go.
+// direction is the read or write side of a connection. end must be called before the descriptor is closed, because
+// the runtime does not know about calls of now.
 type direction struct {
 	name  string
 	call  uintptr
-	until func(func(fd uintptr) (done bool)) error // waits until the socket is ready again, as long as it is not done
+	until func(func(fd uintptr) (done bool)) error // waits for readiness and calls the function until it returns true
 
 	mu   sync.Mutex
 	fd   uintptr
 	shut bool
 }
 
-// now moves what can be moved without waiting.
+// now transfers data without blocking.
 func (d *direction) now(p []byte) (int, syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -30,7 +30,7 @@ func (d *direction) now(p []byte) (int, syscall.Errno) {
 	return d.move(d.fd, p)
 }
 
-// later waits until something can be moved. It is for what now could not do.
+// later waits until data can be transferred. It is called after now returned EAGAIN.
 func (d *direction) later(until func(func(fd uintptr) bool) error, p []byte) (n int, err error) {
 	var errno syscall.Errno
 	err = until(func(fd uintptr) (done bool) {
@@ -67,7 +67,7 @@ func (d *direction) failure(errno syscall.Errno) error {
 	return os.NewSyscallError(d.name, errno)
 }
 
-// end is for whoever closes the descriptor.
+// end makes further calls of now fail. It must be called before the descriptor is closed.
 func (d *direction) end() {
 	d.mu.Lock()
 	defer d.mu.Unlock()

@@ -13,27 +13,28 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// most is how many connections may have something to read at once without another goroutine that helps.
+// most is the maximum number of events per epoll_wait call. If a call returns that many, another goroutine is
+// started.
 const most = 32
 
-// poll waits until there is something to read on one of many connections. It is epoll, which Go's own poller waits for.
+// poll waits for input on any of many connections, with an epoll instance that the netpoller watches.
 type poll struct {
 	users atomic.Int32
 
-	mu    sync.Mutex // of what follows, but for events
+	mu    sync.Mutex // guards the fields up to last
 	file  *os.File
 	raw   syscall.RawConn
 	conns map[int32]*conn
-	last  int32 // number
+	last  int32 // last used number of a connection
 
-	// Of the one that waits.
+	// Used only by the goroutine that waits.
 	events [most]syscall.EpollEvent
 	ready  int
 }
 
 func (p *poll) inUse() bool { return p.users.Load() > 0 }
 
-// open needs the lock.
+// open creates the epoll instance. It requires the lock.
 func (p *poll) open() error {
 	if p.file != nil {
 		return nil
@@ -42,7 +43,7 @@ func (p *poll) open() error {
 	if err != nil {
 		return os.NewSyscallError("epoll_create1", err)
 	}
-	if err := syscall.SetNonblock(fd, true); err != nil { // Go polls only files that say so
+	if err := syscall.SetNonblock(fd, true); err != nil { // os.NewFile uses the netpoller only for nonblocking files
 		return os.NewSyscallError("fcntl", err)
 	}
 	file := os.NewFile(uintptr(fd), "epoll")
@@ -53,7 +54,7 @@ func (p *poll) open() error {
 	return nil
 }
 
-// add begins to wait for a connection, by a descriptor of its own.
+// add adds a connection with its own descriptor.
 func (p *poll) add(c *conn, fd uintptr) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -69,7 +70,7 @@ func (p *poll) add(c *conn, fd uintptr) error {
 			return err
 		}
 	}
-	// syscall's EPOLLET has either sign
+	// unix.EPOLLET, because the sign of syscall.EPOLLET depends on the platform
 	event := syscall.EpollEvent{Events: unix.EPOLLIN | unix.EPOLLRDHUP | unix.EPOLLET, Fd: p.last}
 	var failed error
 	err := p.raw.Control(func(epoll uintptr) {
@@ -84,18 +85,18 @@ func (p *poll) add(c *conn, fd uintptr) error {
 	return nil
 }
 
-// remove ends that. The descriptor must be closed right after.
+// remove removes a connection. Its descriptor must be closed immediately afterwards.
 func (p *poll) remove(c *conn) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	delete(p.conns, c.number)
 	if p.users.Add(-1) == 0 {
-		_ = p.file.SetReadDeadline(time.Unix(1, 0)) // whoever waits is not needed
+		_ = p.file.SetReadDeadline(time.Unix(1, 0)) // ends the waiting goroutine
 	}
 }
 
-// wait appends tasks of connections that have something to read, or have ended. It returns without any when there is no
-// connection left.
+// wait waits for events and appends the tasks of their connections. It returns without tasks if there are no
+// connections left.
 func (p *poll) wait(found []*Task) []*Task {
 	if err := p.raw.Read(p.ask); err != nil {
 		return found
@@ -113,7 +114,7 @@ func (p *poll) wait(found []*Task) []*Task {
 	return found
 }
 
-// ask is whether there is an event.
+// ask reports whether there are events.
 func (p *poll) ask(fd uintptr) (done bool) {
 	n, _, err := syscall.RawSyscall6(syscall.SYS_EPOLL_PWAIT, fd, uintptr(unsafe.Pointer(&p.events[0])), most, 0, 0, 0)
 	if p.ready = int(n); err != 0 {
@@ -123,9 +124,9 @@ func (p *poll) ask(fd uintptr) (done bool) {
 	return n > 0
 }
 
-// Watch has the task taken whenever there may be something to read on a direct connection. From then on only the task
-// reads, and gets ErrWait instead of waiting; Close interrupts those who use the connection, and the task has to
-// Release it. It is false where the connection cannot be watched.
+// Watch adds a direct connection to the pool: the task runs whenever data may be available. From then on only the
+// task may read, and Read returns ErrWait instead of blocking. Close interrupts all calls on the connection; the task
+// must then call Release. Watch returns false if the connection cannot be watched.
 func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 	one := under(direct)
 	if one == nil {
@@ -159,8 +160,8 @@ func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 	return true
 }
 
-// Release closes a connection, for its task, if it is watched, and for all. The task may come once more, if it was
-// woken before.
+// Release closes a connection; the task of a watched connection calls it. The task may run once more if it was woken
+// before.
 func (c *WorkerPool) Release(direct net.Conn) error {
 	one := under(direct)
 	if one == nil {
@@ -174,7 +175,7 @@ func (c *WorkerPool) Release(direct net.Conn) error {
 	err := one.end()
 	one.mu.Unlock()
 	if direct != net.Conn(one) {
-		_ = direct.Close() // what is around it may have more to end
+		_ = direct.Close() // the wrapping connection may have resources of its own
 	}
 	return err
 }

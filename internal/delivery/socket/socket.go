@@ -25,9 +25,9 @@ func (l listener) Accept() (net.Conn, error) {
 	return Direct(c), nil
 }
 
-// Direct is the connection with reads and writes that are no more than system calls. One that is not the system's own
-// is returned as it is, and so is one that is direct already, or around such a one. Neither reads nor writes may
-// overlap with others of their kind. A deadline that has passed is noticed by those who wait.
+// Direct returns a connection whose reads and writes are plain system calls. It returns c itself if c has no
+// descriptor, or is or wraps a direct connection. Calls of Read must not overlap with each other, nor calls of Write.
+// Deadlines are checked only when a call has to wait.
 func Direct(c net.Conn) net.Conn {
 	if under(c) != nil {
 		return c
@@ -51,7 +51,7 @@ func Direct(c net.Conn) net.Conn {
 	return d
 }
 
-// under is the direct connection that c is, or is around, as its method NetConn says; nil if there is none.
+// under returns the direct connection that c is or wraps (method NetConn), or nil.
 func under(c net.Conn) *conn {
 	for {
 		switch one := c.(type) {
@@ -66,25 +66,25 @@ func under(c net.Conn) *conn {
 }
 
 type conn struct {
-	net.Conn // Go's; once the connection is watched, it is closed, and only good for addresses
+	net.Conn // of the net package; closed and used only for addresses once watched
 	in, out  direction
 
-	// Of a connection that is watched.
+	// Of watched connections.
 	watched bool
-	drained bool        // as the last read showed; of the task
-	hungUp  atomic.Bool // there may be an end behind what there is to read, or a deadline
-	late    atomic.Bool // the deadline for reading has passed
+	drained bool        // the last read returned all available data; used by the task
+	hungUp  atomic.Bool // after the available data there may be EOF, or a deadline has passed
+	late    atomic.Bool // the read deadline has passed
 	task    *Task
 	number  int32
 
-	mu      sync.Mutex // of what follows
+	mu      sync.Mutex // guards the fields below
 	closed  bool
 	pool    *WorkerPool
 	writeBy time.Time
-	waits   *os.File // of whoever waits until the client takes more
+	waits   *os.File // descriptor of a blocked write
 }
 
-// ErrWait is that there is nothing to read now, on a connection that is watched.
+// ErrWait is the error of Read on a watched connection if no data is available.
 var ErrWait net.Error = wait{}
 
 type wait struct{}
@@ -94,7 +94,7 @@ func (wait) Error() string { return "there is nothing to read now" }
 // Timeout implements net.Error.
 func (wait) Timeout() bool { return true }
 
-// Temporary implements net.Error: crypto/tls goes on behind such an error.
+// Temporary implements net.Error: crypto/tls can continue after a temporary error.
 func (wait) Temporary() bool { return true }
 
 // Read implements net.Conn.
@@ -103,7 +103,7 @@ func (c *conn) Read(p []byte) (int, error) {
 		return 0, nil
 	}
 	if c.drained {
-		c.drained = false // whoever comes again has been woken
+		c.drained = false // the task was woken since
 		return 0, ErrWait
 	}
 	n, errno := c.in.now(p)
@@ -142,7 +142,7 @@ func (c *conn) Write(p []byte) (written int, err error) {
 	return written, err
 }
 
-// await writes when there is room, on a connection that is watched: Go waits for it, by a descriptor for that time.
+// await waits until a watched connection is writable and writes. It uses a temporary descriptor in the netpoller.
 func (c *conn) await(p []byte) (int, error) {
 	c.mu.Lock()
 	if c.closed {
@@ -187,18 +187,18 @@ func duplicate(fd uintptr) (uintptr, error) {
 	return own, nil
 }
 
-// own takes the descriptor out of the hands of Go, whose poller would be woken by all that comes in, for nobody. It
-// needs the lock.
+// own replaces the descriptor of the net package by fd, because the netpoller would wake up for all input. It
+// requires the lock.
 func (c *conn) own(fd uintptr) {
 	for _, d := range []*direction{&c.in, &c.out} {
 		d.mu.Lock()
 		d.fd = fd
 		d.mu.Unlock()
 	}
-	_ = c.Conn.Close() // the connection goes on by the other descriptor
+	_ = c.Conn.Close() // the connection stays open with fd
 }
 
-// Close implements net.Conn. Of a connection that is watched, it is the end for all who use it, and its task notices.
+// Close implements net.Conn. It interrupts all calls on a watched connection and wakes its task, which releases it.
 func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -211,14 +211,14 @@ func (c *conn) Close() error {
 	return err
 }
 
-// end closes the connection for all. It needs the lock.
+// end closes the connection. It requires the lock.
 func (c *conn) end() error {
 	if c.closed {
 		return net.ErrClosed
 	}
 	c.closed = true
 	if c.waits != nil {
-		_ = c.waits.SetWriteDeadline(time.Unix(1, 0)) // a writer that waits has a descriptor of its own, which goes on
+		_ = c.waits.SetWriteDeadline(time.Unix(1, 0)) // interrupts a blocked write, which has its own descriptor
 	}
 	c.in.end()
 	c.out.end()
@@ -233,8 +233,7 @@ func (c *conn) SetDeadline(t time.Time) error {
 	return errors.Join(c.SetReadDeadline(t), c.SetWriteDeadline(t))
 }
 
-// SetReadDeadline implements net.Conn. A connection that is watched can only have one that has passed; its task is told
-// of it.
+// SetReadDeadline implements net.Conn. A watched connection supports only deadlines in the past, which wake its task.
 func (c *conn) SetReadDeadline(t time.Time) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -13,19 +13,19 @@ import (
 	"time"
 )
 
-// end is one end of a connection that a pool watches.
-type end struct {
+// testConn is one end of a connection in a pool. It records the received data.
+type testConn struct {
 	net.Conn
-	pool  *WorkerPool
-	task  Task
-	took  func() // at the beginning of each task
-	got   bytes.Buffer
-	over  bool
-	ended chan error // why; it is released then
+	pool   *WorkerPool
+	task   Task
+	onTask func() // called at the start of each task
+	got    bytes.Buffer
+	over   bool
+	ended  chan error // result, after the release
 }
 
-// watched is a connection that the pool watches, and its other side.
-func watched(t *testing.T, c *WorkerPool, took func()) (*end, net.Conn) {
+// watchedPair returns a connection that the pool watches, and its other end.
+func watchedPair(t *testing.T, c *WorkerPool, onTask func()) (*testConn, net.Conn) {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -40,21 +40,21 @@ func watched(t *testing.T, c *WorkerPool, took func()) (*end, net.Conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	e := &end{Conn: Direct(accepted), pool: c, took: took, ended: make(chan error, 1)}
+	e := &testConn{Conn: Direct(accepted), pool: c, onTask: onTask, ended: make(chan error, 1)}
 	e.task.Run = e.read
 	if !c.Watch(e.Conn, &e.task) {
-		t.Fatal("a connection of the system cannot be watched")
+		t.Fatal("Watch returned false for a TCP connection")
 	}
 	t.Cleanup(func() { _ = other.Close() })
 	return e, other
 }
 
-func (e *end) read() {
-	if e.took != nil {
-		e.took()
+func (e *testConn) read() {
+	if e.onTask != nil {
+		e.onTask()
 	}
 	buffer := make([]byte, 100)
-	for !e.over { // somebody may have woken the task once more
+	for !e.over { // the task may run once more after the end
 		n, err := e.Read(buffer)
 		e.got.Write(buffer[:n])
 		if errors.Is(err, ErrWait) {
@@ -69,8 +69,8 @@ func (e *end) read() {
 	}
 }
 
-// idle waits until no goroutine of the pool is left.
-func idle(t *testing.T, c *WorkerPool) {
+// waitUntilIdle waits until the pool has no goroutines.
+func waitUntilIdle(t *testing.T, c *WorkerPool) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		c.mu.Lock()
@@ -80,18 +80,17 @@ func idle(t *testing.T, c *WorkerPool) {
 			return
 		}
 		if time.Now().After(deadline) {
-			t.Fatal("goroutines are left, though there is nothing to wait for")
+			t.Fatal("the idle pool still has goroutines")
 		}
 	}
 }
 
-// Whatever is sent, in whichever pieces and pauses, arrives, and the end behind it; nothing is left of many connections
-// that were.
-func TestNothingIsMissed(t *testing.T) {
+// All data of many connections arrives, in pieces and with pauses, followed by EOF. The pool keeps no goroutines.
+func TestWatchedConnectionsReceiveEverything(t *testing.T) {
 	c := NewWorkerPool(2)
 	var all sync.WaitGroup
 	for i := range 100 {
-		e, other := watched(t, c, nil)
+		e, other := watchedPair(t, c, nil)
 		rng := rand.New(rand.NewPCG(uint64(i), 1))
 		all.Go(func() {
 			var sent bytes.Buffer
@@ -111,92 +110,92 @@ func TestNothingIsMissed(t *testing.T) {
 			}
 			_ = other.Close()
 			if err := <-e.ended; !errors.Is(err, io.EOF) {
-				t.Errorf("the end is %v", err)
+				t.Errorf("got error %v, want EOF", err)
 			}
 			if !bytes.Equal(e.got.Bytes(), sent.Bytes()) {
-				t.Errorf("%d bytes of %d arrived, or not as they were sent", e.got.Len(), sent.Len())
+				t.Errorf("received %d of %d bytes, or other data", e.got.Len(), sent.Len())
 			}
 		})
 	}
 	all.Wait()
-	idle(t, c)
+	waitUntilIdle(t, c)
 }
 
-// Others end a connection, or the wait for it, and the task notices.
+// A task gets an error if another goroutine closes its connection or sets a deadline.
 func TestTaskSeesClosedConnection(t *testing.T) {
 	for name, test := range map[string]struct {
-		end  func(e *end)
+		end  func(e *testConn)
 		want error
 	}{
-		"closed":   {func(e *end) { _ = e.Close() }, io.EOF},
-		"deadline": {func(e *end) { _ = e.SetReadDeadline(time.Now()) }, os.ErrDeadlineExceeded},
+		"closed":   {func(e *testConn) { _ = e.Close() }, io.EOF},
+		"deadline": {func(e *testConn) { _ = e.SetReadDeadline(time.Now()) }, os.ErrDeadlineExceeded},
 	} {
 		t.Run(name, func(t *testing.T) {
 			c := NewWorkerPool(1)
-			e, other := watched(t, c, nil)
+			e, other := watchedPair(t, c, nil)
 			blocked := make(chan error, 1)
 			go func() {
-				_, err := e.Write(make([]byte, 64<<20)) // nobody reads it
+				_, err := e.Write(make([]byte, 64<<20)) // the other end does not read
 				blocked <- err
 			}()
 			test.end(e)
 			if err := <-e.ended; !errors.Is(err, test.want) {
-				t.Errorf("%v, want %v", err, test.want)
+				t.Errorf("got error %v, want %v", err, test.want)
 			}
 			if err := <-blocked; err == nil {
-				t.Error("whoever wrote has not noticed")
+				t.Error("the blocked write succeeded")
 			}
 			if _, err := io.Copy(io.Discard, other); err != nil {
-				t.Errorf("the other side: %v", err)
+				t.Errorf("other end: got error %v", err)
 			}
-			_ = e.Close() // once more
-			idle(t, c)
+			_ = e.Close() // again
+			waitUntilIdle(t, c)
 		})
 	}
 }
 
-// A task that waits holds up no other connection, even where one goroutine should be enough.
-func TestConnectionsBehindATurnThatWaits(t *testing.T) {
+// A blocked task does not delay other connections, even in a pool of one goroutine.
+func TestBlockedTaskDoesNotDelayConnections(t *testing.T) {
 	c := NewWorkerPool(1)
 	release := make(chan struct{})
-	var ends []*end
+	var conns []*testConn
 	for i := range 10 {
 		wait := func() { <-release }
 		if i == 9 {
 			wait = nil
 		}
-		e, other := watched(t, c, wait)
-		ends = append(ends, e)
+		e, other := watchedPair(t, c, wait)
+		conns = append(conns, e)
 		_, _ = other.Write([]byte("x"))
 		_ = other.Close()
 	}
-	if err := <-ends[9].ended; !errors.Is(err, io.EOF) || ends[9].got.String() != "x" {
-		t.Errorf("%q, %v", ends[9].got.String(), err)
+	if err := <-conns[9].ended; !errors.Is(err, io.EOF) || conns[9].got.String() != "x" {
+		t.Errorf("got %q, error %v", conns[9].got.String(), err)
 	}
 	close(release)
-	for _, e := range ends[:9] {
+	for _, e := range conns[:9] {
 		if err := <-e.ended; !errors.Is(err, io.EOF) || e.got.String() != "x" {
-			t.Errorf("%q, %v", e.got.String(), err)
+			t.Errorf("got %q, error %v", e.got.String(), err)
 		}
 	}
-	idle(t, c)
+	waitUntilIdle(t, c)
 }
 
-// around is a connection around another one, as that of a listener that wraps another one.
-type around struct {
+// wrappedConn is a connection of a listener that wraps another one.
+type wrappedConn struct {
 	net.Conn
 	closed chan struct{}
 }
 
-func (a around) NetConn() net.Conn { return a.Conn }
+func (a wrappedConn) NetConn() net.Conn { return a.Conn }
 
-func (a around) Close() error {
+func (a wrappedConn) Close() error {
 	close(a.closed)
 	return a.Conn.Close()
 }
 
-// A connection around a direct one is watched as that is, and closed when it is released.
-func TestAroundADirectOne(t *testing.T) {
+// A connection that wraps a direct one can be watched, and its Close is called at the release.
+func TestWrappedConnectionIsWatched(t *testing.T) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -212,39 +211,39 @@ func TestAroundADirectOne(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wrapped := around{accepted, make(chan struct{})}
+	wrapped := wrappedConn{accepted, make(chan struct{})}
 	if Direct(wrapped) != net.Conn(wrapped) {
-		t.Error("it is direct already")
+		t.Error("Direct wrapped a connection that is direct")
 	}
 	c := NewWorkerPool(1)
-	e := &end{Conn: wrapped, pool: c, ended: make(chan error, 1)}
+	e := &testConn{Conn: wrapped, pool: c, ended: make(chan error, 1)}
 	e.task.Run = e.read
 	if !c.Watch(e.Conn, &e.task) {
-		t.Fatal("it cannot be watched")
+		t.Fatal("Watch returned false for a wrapped connection")
 	}
 	_, _ = other.Write([]byte("x"))
 	_ = other.Close()
 	if err := <-e.ended; !errors.Is(err, io.EOF) || e.got.String() != "x" {
-		t.Errorf("%q, %v", e.got.String(), err)
+		t.Errorf("got %q, error %v", e.got.String(), err)
 	}
 	<-wrapped.closed
-	idle(t, c)
+	waitUntilIdle(t, c)
 }
 
-func TestWhatCannotBeWatched(t *testing.T) {
+func TestUnsupportedConnectionsAreNotWatched(t *testing.T) {
 	c := NewWorkerPool(1)
 	pipe, _ := net.Pipe()
 	if c.Watch(pipe, &Task{}) {
-		t.Error("a pipe is watched")
+		t.Error("Watch returned true for a pipe")
 	}
-	direct, _ := watched(t, c, nil)
+	direct, _ := watchedPair(t, c, nil)
 	_ = direct.Close()
 	<-direct.ended
 	if c.Watch(direct.Conn, &Task{}) {
-		t.Error("a connection that is closed is watched")
+		t.Error("Watch returned true for a closed connection")
 	}
 	if err := c.Release(pipe); err != nil {
 		t.Error(err)
 	}
-	idle(t, c)
+	waitUntilIdle(t, c)
 }

@@ -10,7 +10,7 @@ import (
 // tasks do. A task may block on a client; the pool grows while its goroutines block. One idle goroutine waits for
 // events of the connections.
 type WorkerPool struct {
-	size int // goroutines while none of them blocks
+	size int // number of goroutines while none blocks
 	poll poll
 
 	mu          sync.Mutex
@@ -19,11 +19,11 @@ type WorkerPool struct {
 	waiting     bool // one goroutine waits for events; it does not count as working
 	begun       int  // tasks started so far
 	timer       *time.Timer
-	looking     bool // the timer is set, to see whether tasks that wait begin
+	looking     bool // the timer that checks for blocked goroutines is set
 }
 
-// NewWorkerPool makes a pool of size goroutines. They start when there is work, and end when there is none and no
-// connection to watch.
+// NewWorkerPool creates a pool of size goroutines. They start when there is work, and end when there is neither work
+// nor a connection.
 func NewWorkerPool(size int) *WorkerPool { return &WorkerPool{size: size} }
 
 // Task is a function that runs repeatedly, and never twice at the same time. Run must be set before the first use.
@@ -41,7 +41,7 @@ const (
 	again        // running, and queued once more
 )
 
-// wake reports whether the task is to be queued.
+// wake updates the state, and reports whether the task must be queued.
 func (t *Task) wake() bool {
 	for {
 		switch t.state.Load() {
@@ -68,7 +68,7 @@ func (c *WorkerPool) Wake(t *Task) {
 	}
 }
 
-// add needs the lock.
+// add queues a task. It requires the lock.
 func (c *WorkerPool) add(t *Task) {
 	c.append(t)
 	if c.working < c.size {
@@ -78,7 +78,7 @@ func (c *WorkerPool) add(t *Task) {
 	}
 }
 
-// append needs the lock.
+// append requires the lock.
 func (c *WorkerPool) append(t *Task) {
 	if c.first == nil {
 		c.first = t
@@ -88,7 +88,7 @@ func (c *WorkerPool) append(t *Task) {
 	c.last = t
 }
 
-// spawn needs the lock.
+// spawn starts a goroutine. It requires the lock.
 func (c *WorkerPool) spawn() {
 	c.working++
 	go c.work()
@@ -103,12 +103,12 @@ func (c *WorkerPool) work() {
 		}
 		t.state.Store(awake)
 		c.mu.Lock()
-		c.append(t) // behind the others
+		c.append(t) // at the end of the queue
 		c.mu.Unlock()
 	}
 }
 
-// take returns the next task, or nil when the goroutine has to end.
+// take returns the next task, or nil if the goroutine must end.
 func (c *WorkerPool) take(found *[]*Task) *Task {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -139,10 +139,10 @@ func (c *WorkerPool) take(found *[]*Task) *Task {
 	return t
 }
 
-// patience is how long tasks wait while none begins, until there are more goroutines.
+// patience is the time without a task start after which more goroutines are started for queued tasks.
 const patience = 2 * time.Millisecond
 
-// lookAfter has somebody see whether tasks that wait begin. It needs the lock.
+// lookAfter sets the timer that checks whether queued tasks start. It requires the lock.
 func (c *WorkerPool) lookAfter() {
 	if c.looking {
 		return
@@ -152,8 +152,8 @@ func (c *WorkerPool) lookAfter() {
 	c.timer = time.AfterFunc(patience, func() { c.look(&begun) })
 }
 
-// look makes twice as many goroutines if none of the tasks that wait, or that may have come in, has begun since it
-// looked last.
+// look doubles the goroutines if no task has started since the last check, although tasks are queued or no goroutine
+// waits for events.
 func (c *WorkerPool) look(begun *int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,34 +7,34 @@ import (
 	"time"
 )
 
-// Tasks that wait hold nobody up for long, and the goroutines that took their place are gone when they are not needed.
+// Blocked tasks do not delay other tasks for long. The additional goroutines end when they are not needed.
 func TestBlockedTasksDoNotDelayOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		const waiting = 100
+		const blocked = 100
 		c := NewWorkerPool(2)
 		release := make(chan struct{})
-		for range waiting {
+		for range blocked {
 			c.Wake(&Task{Run: func() { <-release }})
 		}
 		done := make(chan struct{})
 		began := time.Now()
 		c.Wake(&Task{Run: func() { close(done) }})
 		<-done
-		if took := time.Since(began); took > 10*patience { // the fake clock of the bubble
-			t.Errorf("a task waited for %v behind %d that wait", took, waiting)
+		if took := time.Since(began); took > 10*patience { // fake clock
+			t.Errorf("a task waited for %v behind %d blocked tasks", took, blocked)
 		}
 		close(release)
 		time.Sleep(2 * patience)
 		synctest.Wait()
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		if c.working != 0 || c.looking || c.begun != waiting+1 {
-			t.Errorf("%d goroutines are left, looking: %v, tasks: %d", c.working, c.looking, c.begun)
+		if c.working != 0 || c.looking || c.begun != blocked+1 {
+			t.Errorf("got %d goroutines, looking %v, %d tasks", c.working, c.looking, c.begun)
 		}
 	})
 }
 
-// As long as nothing waits, there are no more goroutines than said, and tasks begin in their order.
+// If no task blocks, the number of goroutines stays at the limit, and tasks start in order.
 func TestTasksRunInOrder(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const tasks = 1000
@@ -50,17 +50,17 @@ func TestTasksRunInOrder(t *testing.T) {
 		}
 		synctest.Wait()
 		if len(order) != tasks {
-			t.Fatalf("%d tasks of %d", len(order), tasks)
+			t.Fatalf("got %d tasks of %d", len(order), tasks)
 		}
 		for i, n := range order {
 			if i != n {
-				t.Fatalf("task %d comes as number %d", n, i)
+				t.Fatalf("task %d is number %d", n, i)
 			}
 		}
 	})
 }
 
-// A task may be woken again while it is taken, by itself or by others.
+// A task that is woken while it runs, also by itself, runs again.
 func TestTaskWokenWhileRunningRunsAgain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := NewWorkerPool(2)
@@ -74,7 +74,7 @@ func TestTaskWokenWhileRunningRunsAgain(t *testing.T) {
 		c.Wake(&one)
 		synctest.Wait()
 		if left != 0 {
-			t.Errorf("%d tasks are left", left)
+			t.Errorf("%d runs are missing", left)
 		}
 	})
 }

@@ -52,11 +52,11 @@ func checkDecoded(t *testing.T, got, want proto.Message, node *corev3.Node, err,
 		return
 	}
 	if err != nil {
-		t.Fatalf("refused: %v", err)
+		t.Fatalf("got error %v", err)
 	}
 	for _, name := range names {
 		if !utf8.ValidString(name) {
-			t.Fatalf("the library takes %q", name)
+			t.Fatalf("the protobuf library accepts %q", name)
 		}
 	}
 	if node != nil {

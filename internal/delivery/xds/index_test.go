@@ -17,7 +17,7 @@ func TestIndexMatchesMap(t *testing.T) {
 			name := strconv.Itoa(rng.IntN(200))
 			number, known := numbers[name]
 			if got, ok := x.find(name, nameOf); ok != known || ok && got != number {
-				t.Fatalf("seed %d: %q is %d %t, want %d %t", seed, name, got, ok, number, known)
+				t.Fatalf("seed %d: %q: got %d %t, want %d %t", seed, name, got, ok, number, known)
 			}
 			switch {
 			case known && rng.IntN(2) == 0:
@@ -29,7 +29,7 @@ func TestIndexMatchesMap(t *testing.T) {
 				x.add(name, numbers[name], nameOf)
 			}
 			if x.used != len(numbers) {
-				t.Fatalf("seed %d: %d are used of %d", seed, x.used, len(numbers))
+				t.Fatalf("seed %d: got %d used cells, want %d", seed, x.used, len(numbers))
 			}
 		}
 	}

@@ -168,14 +168,14 @@ func manyNames(t *testing.T) {
 				return err
 			}
 			if err := ask(names[:100_000]); err != nil {
-				t.Errorf("100k names: %v", err)
+				t.Errorf("100k names: got error %v", err)
 			}
 			b.nextResponse(b.now)
 			if err := ask(names[:100_000]); err != nil {
-				t.Errorf("the same again: %v", err)
+				t.Errorf("the same names again: got error %v", err)
 			}
 			if err := ask(names); status.Code(err) != codes.ResourceExhausted {
-				t.Errorf("one more: %v", err)
+				t.Errorf("one more name: got error %v", err)
 			}
 			b.close(b.published)
 			if len(b.published) != 0 {

@@ -27,7 +27,7 @@ func TestLimitsListEveryOption(t *testing.T) {
 			continue
 		}
 		if _, ok := listed[field.Name]; !ok {
-			t.Errorf("%s is no limit", field.Name)
+			t.Errorf("%s is missing in Limits", field.Name)
 		}
 		delete(listed, field.Name)
 		if reflect.ValueOf(o).Field(i).IsZero() {
@@ -57,7 +57,7 @@ func TestLimitMetricsExist(t *testing.T) {
 	}
 	for _, l := range Limits() {
 		if !series[l.Metric] {
-			t.Errorf("%s: there is no %s", l.Name, l.Metric)
+			t.Errorf("%s: unknown metric %s", l.Name, l.Metric)
 		}
 	}
 }

@@ -26,14 +26,14 @@ func nackSurvivesOtherAcks(t *testing.T) {
 		}).rejected
 	}
 	if got := answer("no"); !slices.Equal(got, []string{"bad"}) {
-		t.Errorf("refused: %q", got)
+		t.Errorf("got rejected %q", got)
 	}
 	b.publish(text(ClusterType, "bad", "1"), text(ClusterType, "other", "1"))
 	if got := answer(""); !slices.Equal(got, []string{"bad"}) {
-		t.Errorf("another resource is accepted, refused is %q", got)
+		t.Errorf("after the ACK of another resource: got rejected %q", got)
 	}
 	b.publish(text(ClusterType, "bad", "2"), text(ClusterType, "other", "1"))
 	if got := answer(""); len(got) != 0 {
-		t.Errorf("mended, refused is %q", got)
+		t.Errorf("after the ACK: got rejected %q", got)
 	}
 }

@@ -140,7 +140,7 @@ func TestUnauthorizedClientsReceiveNothing(t *testing.T) {
 		switch {
 		case n.GetId() == "starting":
 			return Grant{}, status.Error(codes.Unavailable, "not yet")
-		case n.GetId() == "nobody":
+		case n.GetId() == "unauthenticated":
 			return Grant{}, status.Error(codes.Unauthenticated, "who?")
 		case n.GetId() != p.Chain[0].Subject.CommonName:
 			return Grant{}, errors.New("the node belongs to another identity")
@@ -149,7 +149,7 @@ func TestUnauthorizedClientsReceiveNothing(t *testing.T) {
 	}, Options{})
 	r.Publish("blue", snapshot(t, text(ClusterType, "c", "1")), time.Time{})
 	for id, want := range map[string]codes.Code{"red": codes.PermissionDenied, "starting": codes.Unavailable,
-		"nobody": codes.Unauthenticated} {
+		"unauthenticated": codes.Unauthenticated} {
 		t.Run(want.String(), func(t *testing.T) {
 			c := r.connect(t, "blue")
 			c.send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ClusterType, Node: &corev3.Node{Id: id}})

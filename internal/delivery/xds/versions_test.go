@@ -29,7 +29,7 @@ func TestVersionsMatchMap(t *testing.T) {
 				seen := 0
 				for n, r := range v.all() {
 					if want[n] != r {
-						t.Fatalf("seed %d: %d is %p, want %p", seed, n, r, want[n])
+						t.Fatalf("seed %d: %d: got %p, want %p", seed, n, r, want[n])
 					}
 					if seen++; rng.IntN(2) == 0 {
 						v.remove(n)
@@ -38,7 +38,7 @@ func TestVersionsMatchMap(t *testing.T) {
 					}
 				}
 				if seen != len(want) {
-					t.Fatalf("seed %d: %d were seen, want %d", seed, seen, len(want))
+					t.Fatalf("seed %d: iterated over %d, want %d", seed, seen, len(want))
 				}
 			}
 			r, known := v.get(n)

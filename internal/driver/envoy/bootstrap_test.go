@@ -6,17 +6,16 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// For streams to the control plane, Envoy reads the pauses inside envoy_grpc. A field of the same name and type around
-// it is accepted, and ignored.
+// Envoy reads the backoff of the ADS stream only from envoy_grpc. It ignores the retry_policy of the GrpcService.
 func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
 	service := bootstrap(model.Workload{}, "node", "host", 1).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
-	pauses := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
-	first, longest := pauses.GetBaseInterval().AsDuration(), pauses.GetMaxInterval().AsDuration()
+	backoff := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
+	first, maximum := backoff.GetBaseInterval().AsDuration(), backoff.GetMaxInterval().AsDuration()
 	if first != retryBaseInterval ||
-		longest != retryMaxInterval {
-		t.Errorf("pauses from %v to %v", first, longest)
+		maximum != retryMaxInterval {
+		t.Errorf("got backoff from %v to %v", first, maximum)
 	}
 	if service.GetRetryPolicy() != nil {
-		t.Error("there are pauses that Envoy ignores")
+		t.Error("the GrpcService has a retry policy, which Envoy ignores")
 	}
 }

@@ -8,13 +8,13 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// configDump answers GET ?mesh=M&workload=W with the configuration that the workload's sidecars are to have.
+// configDump serves GET ?mesh=M&workload=W with the rendered configuration of the sidecars of a workload.
 func configDump(catalog sidecar.Catalog) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		key := model.Key{Mesh: r.URL.Query().Get("mesh"), Name: r.URL.Query().Get("workload")}
 		view, ok := catalog.View(key)
 		if !ok {
-			http.Error(w, fmt.Sprintf("there is no workload %s; give ?mesh= and ?workload=", key), http.StatusNotFound)
+			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
 		resources, _ := sidecar.Configuration(Driver{}, view, catalog.ResolvedDestination)
@@ -24,6 +24,6 @@ func configDump(catalog sidecar.Catalog) http.Handler {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
-		_, _ = w.Write(dump) // the reader may have gone away
+		_, _ = w.Write(dump) // the client may have disconnected
 	})
 }

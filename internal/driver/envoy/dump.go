@@ -113,14 +113,14 @@ type (
 	}
 )
 
-// configuration is a dump that was read.
+// configuration is a decoded dump.
 type configuration struct {
 	listeners []listenerDump
 	routes    map[string]routesDump
 	clusters  []clusterDump
 }
 
-// Dump gives resources by name, in Envoy's JSON form, as the debug server does.
+// Dump returns resources by name, in the JSON format of Envoy, like the debug server.
 func (Driver) Dump(resources []sidecar.Resource) (json.RawMessage, error) {
 	dump := map[string]json.RawMessage{}
 	for _, r := range resources {
@@ -135,7 +135,7 @@ func (Driver) Dump(resources []sidecar.Resource) (json.RawMessage, error) {
 	return json.Marshal(dump)
 }
 
-// readDump reads what Dump gave, maybe that of another version.
+// readDump decodes a dump, possibly of another version.
 func readDump(dump []byte) (*configuration, error) {
 	resources, err := ordered(dump)
 	if err != nil {
@@ -161,7 +161,7 @@ func readDump(dump []byte) (*configuration, error) {
 	return c, nil
 }
 
-// ordered takes an object apart, in the order of the names.
+// ordered returns the members of an object, sorted by name.
 func ordered(dump []byte) ([]resourceDump, error) {
 	var all map[string]json.RawMessage
 	if err := json.Unmarshal(dump, &all); err != nil {

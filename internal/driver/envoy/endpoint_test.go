@@ -24,29 +24,29 @@ func pool(f model.AddressFamily, addresses ...[]netip.Addr) model.ResolvedDestin
 	return r
 }
 
-// A pod more or less changes the list of endpoints and no other resource.
+// A new pod changes only the ClusterLoadAssignment.
 func TestEndpointsChangeOnlyLoadAssignment(t *testing.T) {
 	one := netip.MustParseAddr("10.0.0.1")
 	before := Driver{}.RenderDestination(pool(model.AnyFamily))
 	after := Driver{}.RenderDestination(pool(model.AnyFamily, []netip.Addr{one}))
 	if len(before) != len(after) {
-		t.Fatalf("%d resources became %d", len(before), len(after))
+		t.Fatalf("got %d resources before, %d after", len(before), len(after))
 	}
 	changed := 0
 	for i := range before {
 		if !bytes.Equal(before[i].Body, after[i].Body) {
 			changed++
 			if before[i].Type != typeURL(&endpointv3.ClusterLoadAssignment{}) {
-				t.Errorf("%s %s changes", before[i].Type, before[i].Name)
+				t.Errorf("%s %s changed", before[i].Type, before[i].Name)
 			}
 		}
 	}
 	if changed != 1 {
-		t.Errorf("%d resources change", changed)
+		t.Errorf("got %d changed resources, want 1", changed)
 	}
 }
 
-// The mesh's family decides which address of a pod is used; a pod without one of the family is left out.
+// The IP family of the mesh selects the address of a pod. Pods without an address of the family are omitted.
 func TestEndpointAddressFamily(t *testing.T) {
 	four, six := netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("fd00::1")
 	for _, c := range []struct {
@@ -62,7 +62,7 @@ func TestEndpointAddressFamily(t *testing.T) {
 			got += e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress().Address
 		}
 		if got != c.want {
-			t.Errorf("%q of %v: %q, want %q", c.family, c.all, got, c.want)
+			t.Errorf("family %q, addresses %v: got %q, want %q", c.family, c.all, got, c.want)
 		}
 	}
 }

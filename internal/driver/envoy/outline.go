@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// style paints texts for a terminal.
+// style colors text for a terminal.
 type style = interface {
 	Bold(string) string
 	Cyan(string) string
@@ -17,8 +17,8 @@ type style = interface {
 	Yellow(string) string
 }
 
-// Outline writes a dump in words: listeners, what is done with connections on each port, the routes of requests, and
-// the clusters that they lead to.
+// Outline writes a summary of a dump: listeners, the action for connections on each port, the routes of requests, and
+// their clusters.
 func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 	c, err := readDump(dump)
 	if err != nil {
@@ -47,7 +47,7 @@ type outline struct {
 	c *configuration
 }
 
-// clusters writes a table.
+// clusters writes the table of clusters.
 func (o *outline) clusters() {
 	o.WriteString(o.s.Bold("clusters") + "\n")
 	names, types := len("NAME"), len("TYPE")
@@ -56,7 +56,7 @@ func (o *outline) clusters() {
 	}
 	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
 	for _, c := range o.c.clusters {
-		gap := strings.Repeat(" ", names-len(c.Name)) // colors have no width
+		gap := strings.Repeat(" ", names-len(c.Name)) // without color codes
 		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type),
 			strings.Join(c.addresses(), ", "))
 	}
@@ -124,7 +124,7 @@ func (o *outline) action(r routeDump) string {
 		}
 	}
 	if p := r.Route.Retry; p != nil && p.On != "" {
-		n := 1 // Envoy's own default
+		n := 1 // Envoy's default
 		if p.Number != nil {
 			n = *p.Number
 		}
@@ -223,7 +223,7 @@ func conditions(n int) string {
 	return strconv.Itoa(n) + " conditions"
 }
 
-// ranges writes numbers in order, runs of three and more as ranges: 500-508, 510.
+// ranges lists numbers in order, with ranges for three or more consecutive numbers: 500-508, 510.
 func ranges(all []uint16) string {
 	all = slices.Sorted(slices.Values(all))
 	var parts []string

@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the outline in testdata")
 
-// dump renders a workload of the example as the debug server does.
+// dump returns the dump of a workload of the example, like the debug server.
 func dump(t *testing.T, workload string) []byte {
 	t.Helper()
 	documents, _, err := manifest.Read([]string{"../../../examples/colors"}, nil)
@@ -59,14 +59,14 @@ func TestOutline(t *testing.T) {
 	}
 	want, err := os.ReadFile(file)
 	if err != nil || got.String() != string(want) {
-		t.Errorf("%v, got\n%s\nwant\n%s", err, got.String(), want)
+		t.Errorf("error %v, got\n%s\nwant\n%s", err, got.String(), want)
 	}
 }
 
 func TestOutlineOfInvalidDump(t *testing.T) {
 	for _, text := range []string{"", "[]", `{"cds_x": 1}`, `{"lds_x": {"filterChains": 1}}`} {
 		if err := (envoy.Driver{}).Outline(&bytes.Buffer{}, terminal.Style{}, []byte(text)); err == nil {
-			t.Errorf("%q was read", text)
+			t.Errorf("%q: got no error", text)
 		}
 	}
 }

@@ -52,7 +52,7 @@ func (r *renderer) add(name string, m proto.Message, origins ...model.Origin) {
 func newResource(name string, m proto.Message, origins ...model.Origin) sidecar.Resource {
 	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
 	if err != nil {
-		// all strings are valid UTF-8 once they were JSON
+		// valid: all strings come from JSON
 		panic(fmt.Sprintf("envoy: %s does not encode: %v", name, err))
 	}
 	return sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins}

@@ -82,8 +82,8 @@ func regexTooLarge(expression string) bool {
 	return size > maxRegexProgramSize
 }
 
-// rangeSize bounds the instructions for a range of characters in UTF-8: for each length that an encoding may have, so
-// many sequences of bytes as differ in where they may begin and end.
+// rangeSize is an upper bound of the instructions for a range of characters in UTF-8: per encoding length, one
+// sequence for each part of the range with different first or last bytes.
 func rangeSize(from, to rune) int {
 	size, low := 0, rune(0)
 	for n, high := range []rune{0x7f, 0x7ff, 0xffff, utf8.MaxRune} {

@@ -21,16 +21,18 @@ func TestRegexTooLarge(t *testing.T) {
 		{strings.Repeat("[^/]{1000}", 25), true},
 		{"(", true},
 	} {
-		if have := regexTooLarge(c.expression); have != c.want {
-			t.Errorf("%.30s: too large is %v", c.expression, have)
-		}
+		t.Run(c.expression, func(t *testing.T) {
+			if have := regexTooLarge(c.expression); have != c.want {
+				t.Errorf("%.30s: got too large %v", c.expression, have)
+			}
+		})
 	}
 }
 
 func TestScaleWeights(t *testing.T) {
 	few := []weightedTarget{{"a", 3}, {"b", 1}}
 	if have := scaleWeights(few); have[0].weight != 3 || have[1].weight != 1 {
-		t.Errorf("weights that fit became %v", have)
+		t.Errorf("weights within the limit: got %v", have)
 	}
 	many := scaleWeights([]weightedTarget{{"a", math.MaxUint32}, {"b", math.MaxUint32}, {"c", 1}})
 	var sum uint64
@@ -38,20 +40,20 @@ func TestScaleWeights(t *testing.T) {
 		sum += uint64(w.weight)
 	}
 	if sum > math.MaxUint32 || many[0].weight != many[1].weight || many[2].weight == 0 {
-		t.Errorf("scaled to %v", many)
+		t.Errorf("got weights %v", many)
 	}
 }
 
 func TestDurationIsCapped(t *testing.T) {
 	if have := duration(math.MaxInt64).AsDuration(); have != maxDuration {
-		t.Errorf("the longest became %s", have)
+		t.Errorf("maximum duration: got %s", have)
 	}
 	if have := duration(model.Duration(time.Second)).AsDuration(); have != time.Second {
-		t.Errorf("a second became %s", have)
+		t.Errorf("one second: got %s", have)
 	}
 }
 
-// A route that Envoy would refuse is left out with a finding; the others stay.
+// A route that Envoy would reject is omitted with a finding; other routes are kept.
 func TestInvalidRouteIsSkipped(t *testing.T) {
 	to := model.Action{Destinations: []model.WeightedDestination{{Destination: "d", Weight: 1}}}
 	good := model.Route{Name: "good", Protocol: model.HTTP, Action: to}
@@ -63,15 +65,17 @@ func TestInvalidRouteIsSkipped(t *testing.T) {
 		"inverted":      {Query: []model.FieldMatch{{Name: "a", Kind: model.Present, Invert: true}}},
 		"large":         {Headers: []model.FieldMatch{{Name: "a", Kind: model.Regex, Value: strings.Repeat(".{1000}", 20)}}},
 	} {
-		r := renderer{
-			view: &model.View{
-				Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
-			},
-		}
-		bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
-		have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
-		if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {
-			t.Errorf("%s: routes %v, findings %v", name, have, r.findings)
-		}
+		t.Run(name, func(t *testing.T) {
+			r := renderer{
+				view: &model.View{
+					Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
+				},
+			}
+			bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
+			have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
+			if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {
+				t.Errorf("got routes %v, findings %v", have, r.findings)
+			}
+		})
 	}
 }

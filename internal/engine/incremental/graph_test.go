@@ -15,15 +15,15 @@ func newTestRelation[K comparable, V cmp.Ordered](g *Graph, name string) *Relati
 	return NewRelation[K](g, name, cmp.Compare[V], func(a, b V) bool { return a == b })
 }
 
-// familyRules is a small set of rules that uses all features: each person names a parent; the first person wins a
-// disputed name; a grandparent is read through the parent, which may be added and removed.
+// familyRules is a small set of rules that uses all features: each person has a name and a parent. If several persons
+// have a name, the first one gets it. A grandparent is read through the parent, which may be added and removed.
 type familyRules struct {
 	g        *Graph
 	people   *Relation[string, string] // person: "name parent"
 	names    *Relation[string, string] // name: persons
 	parents  *Relation[string, string] // name: name of the parent
 	children *Relation[string, string] // name: names of children
-	report   *Relation[string, string] // name: what is known
+	report   *Relation[string, string] // name: summary
 	count    *Relation[int, string]    // number of children: names
 }
 
@@ -40,8 +40,8 @@ func newFamilyRules() *familyRules {
 		f.names.Emit(t, name, person)
 	})
 	AddRule(g, "parent", f.names, func(t *Evaluation, name string, persons []string) {
-		said, _ := f.people.ReadFirst(t, persons[0])
-		_, parent, _ := strings.Cut(said, " ")
+		fact, _ := f.people.ReadFirst(t, persons[0])
+		_, parent, _ := strings.Cut(fact, " ")
 		f.parents.Emit(t, name, parent)
 		f.children.Emit(t, parent, name)
 	})

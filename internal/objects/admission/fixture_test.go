@@ -24,7 +24,7 @@ import (
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
-// server answers admission reviews; namespace a belongs to mesh m, namespace b to none and namespace c to two.
+// server serves the webhooks. Namespace a is in mesh m, namespace b in none, namespace c in two.
 func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 	t.Helper()
 	scheme := runtime.NewScheme()
@@ -49,7 +49,7 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 			ObjectMeta: metav1.ObjectMeta{Name: "n", UID: "u-n"}, Spec: api.MeshSpec{NamespaceSelector: selector("n")},
 		},
 		&api.VirtualGateway{ObjectMeta: metav1.ObjectMeta{
-			Namespace: "a", Name: "door", UID: "u-door",
+			Namespace: "a", Name: "gateway", UID: "u-gateway",
 		}, Spec: api.VirtualGatewaySpec{
 			NamespaceSelector: selector("m"), MeshRef: &api.MeshReference{Name: "m", UID: "u-m"},
 		}},
@@ -61,9 +61,9 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 	return mux
 }
 
-// ask posts a review of an object, as YAML, to one of the webhooks of its kind: "mutate" or "validate". The old object
-// is nil for one that is created.
-func ask(t testing.TB, h http.Handler, verb, object, old string) (admissionv1.AdmissionResponse, []byte) {
+// review posts a review of an object, as YAML, to a webhook of its kind: "mutate" or "validate". old is empty for
+// CREATE.
+func review(t testing.TB, h http.Handler, verb, object, old string) (admissionv1.AdmissionResponse, []byte) {
 	t.Helper()
 	raw := asJSON(t, object)
 	var o struct {
@@ -89,7 +89,7 @@ func ask(t testing.TB, h http.Handler, verb, object, old string) (admissionv1.Ad
 	recorder := post(h, "/"+verb+"-appmesh-k8s-aws-v1beta2-"+strings.ToLower(o.Kind), body)
 	var review admissionv1.AdmissionReview
 	if err := json.Unmarshal(recorder.Body.Bytes(), &review); err != nil || review.Response == nil {
-		t.Fatalf("no answer: status %d, %v: %s", recorder.Code, err, recorder.Body)
+		t.Fatalf("no response: status %d, %v: %s", recorder.Code, err, recorder.Body)
 	}
 	return *review.Response, raw
 }
@@ -102,7 +102,7 @@ func post(h http.Handler, path string, body []byte) *httptest.ResponseRecorder {
 	return recorder
 }
 
-// admitted gives the object, as compact JSON, as the API server will have it.
+// admitted returns the object with the patch of the response.
 func admitted(t testing.TB, raw []byte, response admissionv1.AdmissionResponse) string {
 	t.Helper()
 	if len(response.Patch) == 0 {

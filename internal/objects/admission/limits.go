@@ -30,7 +30,7 @@ const (
 func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_webhook_refused_total",
-		Help: "Requests to webhooks that were refused before they were decoded, by reason.",
+		Help: "Webhook requests that were rejected before they were decoded, by reason.",
 	}, []string{"reason"})
 	registerer.MustRegister(refused)
 	for _, reason := range []string{"too_large", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off"} {
@@ -47,7 +47,7 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 		case err != nil:
 			refused.WithLabelValues("cut_off").Inc()
 			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
-				"the review did not come whole: "+err.Error())
+				"the request body is incomplete: "+err.Error())
 		default:
 			if reason, text := validateBody(body); reason != "" {
 				refused.WithLabelValues(reason).Inc()
@@ -74,19 +74,19 @@ func validateBody(body []byte) (reason, text string) {
 	var review metav1.TypeMeta
 	switch {
 	case !utf8.Valid(body):
-		return "not_utf8", "the review is not UTF-8, as JSON has to be"
+		return "not_utf8", "the review is not valid UTF-8"
 	case exceedsMaxDepth(body):
-		return "too_deep", fmt.Sprintf("the review is nested by more than %d levels", MaxDepth)
+		return "too_deep", fmt.Sprintf("the review is nested more than %d levels deep", MaxDepth)
 	}
 	// The webhook's decoder would also accept YAML with aliases.
 	if err := json.Unmarshal(body, &review); err != nil {
-		return "not_json", "the review cannot be read: " + err.Error()
+		return "not_json", "the review cannot be decoded: " + err.Error()
 	}
 	switch review.APIVersion {
 	case "", admissionv1.SchemeGroupVersion.String(), admissionv1beta1.SchemeGroupVersion.String():
 		return "", ""
 	}
-	return "unknown_version", fmt.Sprintf("%q is no version of AdmissionReview that we know; we know %s",
+	return "unknown_version", fmt.Sprintf("unknown AdmissionReview version %q; supported version: %s",
 		review.APIVersion, admissionv1.SchemeGroupVersion)
 }
 

@@ -24,9 +24,9 @@ import (
 
 // Dialect is a dialect whose objects are defaulted and validated when they are created and updated.
 type Dialect interface {
-	// Kinds gives an empty object of each kind that the dialect reads. Its own kinds have webhooks.
+	// Kinds returns an empty object of each kind that the dialect reads. Its own kinds have webhooks.
 	Kinds() []client.Object
-	// AdmissionReads gives an empty object of each kind that Default reads besides the object.
+	// AdmissionReads returns an empty object of each kind that Default reads besides the object.
 	AdmissionReads(object client.Object) []client.Object
 	// Default sets defaults in place; before is nil for a new object. The error is the text of the denial.
 	Default(before, object client.Object, c dialect.AdmissionContext) error
@@ -128,11 +128,11 @@ func (w *webhooks) decode(raw []byte, namespace string) (client.Object, error) {
 	object := reflect.New(reflect.TypeOf(w.empty).Elem()).Interface().(client.Object)
 	doubts, err := kjson.UnmarshalStrict(raw, object, kjson.DisallowDuplicateFields)
 	if err = errors.Join(append(doubts, err)...); err != nil {
-		return nil, fmt.Errorf("the object cannot be read as a %s: %w", w.gvk.Kind, err)
+		return nil, fmt.Errorf("the object cannot be decoded as %s: %w", w.gvk.Kind, err)
 	}
 	gvk := object.GetObjectKind().GroupVersionKind()
 	if !gvk.Empty() && (gvk.Kind != w.gvk.Kind || gvk.Group != "" && gvk.GroupVersion() != w.gvk.GroupVersion()) {
-		return nil, fmt.Errorf("the object is a %s, and was sent to the webhook of %s", gvk, w.gvk)
+		return nil, fmt.Errorf("the object is a %s, but the webhook is for %s", gvk, w.gvk)
 	}
 	if object.GetNamespace() == "" {
 		object.SetNamespace(namespace)

@@ -18,7 +18,7 @@ import (
 
 // Dialect is a dialect whose objects may have finalizers of a controller that no longer runs.
 type Dialect interface {
-	// Kinds gives an empty object of each kind that the dialect reads. Its own kinds may have finalizers.
+	// Kinds returns an empty object of each kind that the dialect reads. Its own kinds may have finalizers.
 	Kinds() []client.Object
 	// Finalizers lists the finalizers of the former controller.
 	Finalizers() []string

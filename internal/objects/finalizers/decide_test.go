@@ -15,7 +15,7 @@ import (
 
 const foreign = "example.com/mine"
 
-// The finalizers of the App Mesh controller.
+// Finalizers of the App Mesh controller.
 const (
 	meshMembers       = "finalizers.appmesh.k8s.aws/mesh-members"
 	gatewayMembers    = "finalizers.appmesh.k8s.aws/virtualgateway-members"
@@ -44,44 +44,47 @@ func node(name string, of *api.Mesh, deleted bool, finalizers ...string) *api.Vi
 }
 
 func TestDecide(t *testing.T) {
-	alive, going := mesh(false, meshMembers, appMeshResources), mesh(true, foreign, meshMembers, appMeshResources)
-	stranger := node("stranger", &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "of an earlier m"}}, false)
+	live, deleting := mesh(false, meshMembers, appMeshResources), mesh(true, foreign, meshMembers, appMeshResources)
+	otherMember := node("other", &api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m", UID: "of an earlier m"}}, false)
 	group := &api.BackendGroup{ObjectMeta: meta("g", false)}
-	group.Spec.MeshRef = &api.MeshReference{Name: "m", UID: going.UID}
-	door := &api.VirtualGateway{ObjectMeta: meta("g", true, gatewayMembers, appMeshResources)}
+	group.Spec.MeshRef = &api.MeshReference{Name: "m", UID: deleting.UID}
+	gateway := &api.VirtualGateway{ObjectMeta: meta("g", true, gatewayMembers, appMeshResources)}
 	route := func(uid types.UID, namespace *string) *api.GatewayRoute {
 		r := &api.GatewayRoute{ObjectMeta: meta("r", false)}
 		r.Spec.VirtualGatewayRef = &api.VirtualGatewayReference{Namespace: namespace, Name: "g", UID: uid}
 		return r
 	}
-	gone := route("uid of g", nil)
-	gone.ObjectMeta = meta("r", true, appMeshResources)
+	deletingRoute := route("uid of g", nil)
+	deletingRoute.ObjectMeta = meta("r", true, appMeshResources)
 	for _, c := range []struct {
-		text   string
-		object client.Object
-		others []client.Object
-		keep   []string
-		waits  string
+		name       string
+		object     client.Object
+		others     []client.Object
+		keep       []string
+		waitReason string
 	}{
-		{"nobody deletes it", alive, nil, alive.Finalizers, ""},
-		{"a Mesh without members", going, []client.Object{stranger, group}, []string{foreign}, ""},
-		{"a Mesh with a member", going, []client.Object{node("n", going, false)}, going.Finalizers, "waits until its members are deleted: VirtualNode a/n"},
-		{"a Mesh with a member that is going", going, []client.Object{node("n", going, true, foreign)}, going.Finalizers, "VirtualNode a/n"},
-		{"a member, before its Mesh", node("n", alive, true, appMeshResources, cloudMapResources), []client.Object{alive}, nil, ""},
-		{"a gateway with a route", door, []client.Object{route("uid of g", new("a"))}, door.Finalizers, "waits until its members are deleted: GatewayRoute a/r"},
-		{"a gateway with a route that names no namespace", door, []client.Object{route("uid of g", nil)}, door.Finalizers, "GatewayRoute a/r"},
-		{"a gateway with routes of others", door, []client.Object{route("of an earlier g", new("a")), &api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
-		{"a route, before its gateway", gone, []client.Object{door}, nil, ""},
-		{"finalizers of others", node("n", alive, true, foreign), nil, []string{foreign}, ""},
+		{"not being deleted", live, nil, live.Finalizers, ""},
+		{"Mesh without members", deleting, []client.Object{otherMember, group}, []string{foreign}, ""},
+		{"Mesh with a member", deleting, []client.Object{node("n", deleting, false)}, deleting.Finalizers, "waits until its members are deleted: VirtualNode a/n"},
+		{"Mesh with a member that is being deleted", deleting, []client.Object{node("n", deleting, true, foreign)}, deleting.Finalizers, "VirtualNode a/n"},
+		{"member", node("n", live, true, appMeshResources, cloudMapResources), []client.Object{live}, nil, ""},
+		{"gateway with a route", gateway, []client.Object{route("uid of g", new("a"))}, gateway.Finalizers, "waits until its members are deleted: GatewayRoute a/r"},
+		{"gateway with a route without namespace in the reference", gateway, []client.Object{route("uid of g", nil)}, gateway.Finalizers, "GatewayRoute a/r"},
+		{"gateway with routes of other gateways", gateway, []client.Object{route("of an earlier g", new("a")), &api.GatewayRoute{ObjectMeta: meta("r", false)}}, nil, ""},
+		{"route", deletingRoute, []client.Object{gateway}, nil, ""},
+		{"other finalizers", node("n", live, true, foreign), nil, []string{foreign}, ""},
 	} {
-		x := newIndex([]Dialect{appmesh.Dialect{}})
-		for _, o := range append(c.others, c.object) {
-			x.set(o)
-		}
-		o, members := x.lookup(keyOf(c.object))
-		keep, waits := decide(appmesh.Dialect{}, o, members)
-		if !slices.Equal(keep, c.keep) || !strings.Contains(waits, c.waits) || (waits == "") != (c.waits == "") {
-			t.Errorf("%s: it keeps %v and waits for %q", c.text, keep, waits)
-		}
+		t.Run(c.name, func(t *testing.T) {
+			x := newIndex([]Dialect{appmesh.Dialect{}})
+			for _, o := range append(c.others, c.object) {
+				x.set(o)
+			}
+			o, members := x.lookup(keyOf(c.object))
+			keep, waitReason := decide(appmesh.Dialect{}, o, members)
+			if !slices.Equal(keep, c.keep) || !strings.Contains(waitReason, c.waitReason) ||
+				(waitReason == "") != (c.waitReason == "") {
+				t.Errorf("got finalizers %v, reason %q", keep, waitReason)
+			}
+		})
 	}
 }

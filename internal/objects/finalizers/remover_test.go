@@ -24,15 +24,15 @@ import (
 	"anymesh.dev/anymesh/internal/engine"
 )
 
-// cluster is an API server in memory with a releaser at work on it.
+// cluster is a fake API server with a Remover.
 type cluster struct {
 	client.WithWatch
 	*Remover
 	recorder *events.FakeRecorder
 
-	mu     sync.Mutex
-	reads  int
-	refuse error // of reads
+	mu        sync.Mutex
+	reads     int
+	readError error // result of reads
 }
 
 func newCluster(t *testing.T, objects ...client.Object) *cluster {
@@ -48,7 +48,7 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 			opts ...client.GetOption) error {
 			c.mu.Lock()
 			c.reads++
-			err := c.refuse
+			err := c.readError
 			c.mu.Unlock()
 			if err != nil {
 				return err
@@ -60,13 +60,13 @@ func newCluster(t *testing.T, objects ...client.Object) *cluster {
 		Log: slog.New(slog.DiscardHandler),
 	})
 	for _, o := range objects {
-		c.notice(t, o)
+		c.sync(t, o)
 	}
 	return c
 }
 
-// notice tells the releaser how an object is now; without one, that it is gone.
-func (c *cluster) notice(t *testing.T, o client.Object) (gone bool) {
+// sync passes the current state of an object to the Remover. It reports whether the object is deleted.
+func (c *cluster) sync(t *testing.T, o client.Object) (gone bool) {
 	t.Helper()
 	now := o.DeepCopyObject().(client.Object)
 	switch err := c.Get(t.Context(), client.ObjectKeyFromObject(o), now); {
@@ -80,15 +80,14 @@ func (c *cluster) notice(t *testing.T, o client.Object) (gone bool) {
 	return false
 }
 
-// answer sets what reads come to from now on.
-func (c *cluster) answer(err error) {
+func (c *cluster) setReadError(err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.refuse = err
+	c.readError = err
 }
 
-// asked is how many reads there were when nobody has anything left to do.
-func (c *cluster) asked() int {
+// readCount returns the number of reads, after all reconciliations have ended.
+func (c *cluster) readCount() int {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -111,12 +110,12 @@ func (c *cluster) delete(t *testing.T, o client.Object) (gone bool) {
 	if err := c.Delete(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	c.notice(t, o)
+	c.sync(t, o)
 	synctest.Wait()
-	return c.notice(t, o)
+	return c.sync(t, o)
 }
 
-// Whatever the order in which everything is deleted, nothing is left.
+// The objects can be deleted in any order.
 func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 	for seed := range uint64(20) {
 		synctest.Test(t, func(t *testing.T) {
@@ -125,11 +124,11 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 			for i := range 4 {
 				objects = append(objects, node(fmt.Sprintf("n%d", i), m, false, appMeshResources, cloudMapResources))
 			}
-			door := &api.VirtualGateway{ObjectMeta: meta("g", false, gatewayMembers, appMeshResources)}
-			door.Spec.MeshRef = &api.MeshReference{Name: m.Name, UID: m.UID}
+			gateway := &api.VirtualGateway{ObjectMeta: meta("g", false, gatewayMembers, appMeshResources)}
+			gateway.Spec.MeshRef = &api.MeshReference{Name: m.Name, UID: m.UID}
 			route := &api.GatewayRoute{ObjectMeta: meta("r", false, appMeshResources)}
-			route.Spec.MeshRef, route.Spec.VirtualGatewayRef = door.Spec.MeshRef, &api.VirtualGatewayReference{Name: "g", UID: door.UID}
-			objects = append(objects, door, route)
+			route.Spec.MeshRef, route.Spec.VirtualGatewayRef = gateway.Spec.MeshRef, &api.VirtualGatewayReference{Name: "g", UID: gateway.UID}
+			objects = append(objects, gateway, route)
 			rand.New(rand.NewPCG(seed, 1)).Shuffle(len(objects), func(i, j int) {
 				objects[i], objects[j] = objects[j], objects[i]
 			})
@@ -138,26 +137,26 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 			for _, o := range objects {
 				c.delete(t, o)
 			}
-			for range 3 { // what let others go is seen to be gone
+			for range 3 { // the deletion of a member unblocks its owner
 				for _, o := range objects {
-					c.notice(t, o)
+					c.sync(t, o)
 				}
 				synctest.Wait()
 			}
 			for _, o := range objects {
-				if !c.notice(t, o) {
-					t.Errorf("seed %d: %T %s is still there", seed, o, o.GetName())
+				if !c.sync(t, o) {
+					t.Errorf("seed %d: %T %s is not deleted", seed, o, o.GetName())
 				}
 			}
 			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) + len(c.reminded); n != 0 {
-				t.Errorf("seed %d: %d things are remembered of nothing", seed, n)
+				t.Errorf("seed %d: the Remover has %d entries for deleted objects", seed, n)
 			}
 		})
 	}
 }
 
-// A Mesh says for whom it waits, each minute, and is let go when the last of them has gone. Those that stay cost
-// nothing.
+// A Mesh that waits for its members gets an event each minute. Its finalizers are removed after the last member is
+// deleted. Waiting costs no reads.
 func TestMeshWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false, meshMembers, appMeshResources)
@@ -167,53 +166,53 @@ func TestMeshWaitsForMembers(t *testing.T) {
 		c := newCluster(t, m, n1, n2, node("stays", other, false, appMeshResources))
 		c.run(t)
 		if c.delete(t, m) {
-			t.Fatal("a Mesh with members is gone")
+			t.Fatal("a Mesh with members was deleted")
 		}
 		for i := range 3 {
 			time.Sleep(reminderInterval)
-			c.notice(t, m) // that it changes is no reason to say it again
+			c.sync(t, m) // an update causes no additional event
 			synctest.Wait()
 			if n := len(c.recorder.Events); n != i+2 {
-				t.Errorf("%d events after %d minutes", n, i+1)
+				t.Errorf("got %d events after %d minutes", n, i+1)
 			}
 		}
 		if e := <-c.recorder.Events; !strings.HasPrefix(e, "Warning PendingMembersDeletion") ||
 			!strings.Contains(e, "a/n1, VirtualNode a/n2") {
-			t.Errorf("event %q", e)
+			t.Errorf("got event %q", e)
 		}
-		if !c.delete(t, n1) || c.notice(t, m) || c.asked() != 0 {
-			t.Errorf("one of two members is gone, and it came to %d reads", c.asked())
+		if !c.delete(t, n1) || c.sync(t, m) || c.readCount() != 0 {
+			t.Errorf("one of two members is deleted: got %d reads, want 0 and the Mesh not deleted", c.readCount())
 		}
-		if c.delete(t, n2); !c.notice(t, m) || c.asked() != 1 {
-			t.Errorf("a Mesh without members is still there, after %d reads", c.asked())
+		if c.delete(t, n2); !c.sync(t, m) || c.readCount() != 1 {
+			t.Errorf("the last member is deleted: got %d reads, want 1 and the Mesh deleted", c.readCount())
 		}
 	})
 }
 
 // A new leader finds objects that are being deleted. Failed reconciliations are retried.
-func TestNextLeaderResumes(t *testing.T) {
+func TestNextLeaderContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false)
 		n := node("n", m, false, appMeshResources)
 		c := newCluster(t, m, n)
 		c.run(t)()
 		if c.delete(t, n) {
-			t.Fatal("nobody works, and it is gone")
+			t.Fatal("the object was deleted without a leader")
 		}
-		c.answer(errors.New("no answer"))
+		c.setReadError(errors.New("unavailable"))
 		c.run(t)
-		if reads := c.asked(); reads != 1 {
-			t.Fatalf("the API server does not answer, and there were %d reads", reads)
+		if reads := c.readCount(); reads != 1 {
+			t.Fatalf("the API server is unavailable: got %d reads, want 1", reads)
 		}
-		if c.notice(t, n) {
-			t.Fatal("the API server does not answer, and it is gone")
+		if c.sync(t, n) {
+			t.Fatal("the object was deleted while the API server is unavailable")
 		}
-		synctest.Wait() // for the look that the notice asked for
-		c.answer(nil)
+		synctest.Wait() // for the reconciliation after sync
+		c.setReadError(nil)
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		if !c.notice(t, n) {
-			t.Error("it is still there")
+		if !c.sync(t, n) {
+			t.Error("the object is not deleted")
 		}
 	})
 }

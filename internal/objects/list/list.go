@@ -12,8 +12,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 )
 
-// Objects lists the objects of a kind. The kind must be in the client's scheme, together with its list. An error for
-// which meta.IsNoMatchError is true says that the cluster does not serve the kind.
+// Objects lists the objects of a kind. The scheme of the client must contain the kind and its list. If
+// meta.IsNoMatchError is true for the error, the cluster does not serve the kind.
 func Objects(ctx context.Context, c client.Client, kind client.Object,
 	options ...client.ListOption) ([]client.Object, error) {
 	gvk, err := apiutil.GVKForObject(kind, c.Scheme())

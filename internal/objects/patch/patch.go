@@ -1,8 +1,8 @@
 // Package patch creates JSON patches that keep unknown fields.
 //
-// In: an object as received from the API server, and our typed view of it before and after a change. Out: the JSON
-// patch that makes the same change to the received object. Fields that our types do not have stay unchanged, and
-// defaults of our types are not added.
+// In: an object as received from the API server, and its typed view before and after a change. Out: the JSON patch
+// that makes the same change to the received object. Fields that the type does not have stay unchanged, and defaults
+// of the type are not added.
 package patch
 
 import (

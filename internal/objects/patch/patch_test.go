@@ -7,7 +7,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 )
 
-// thing is our typed view of an object.
+// thing is the typed view of an object.
 type thing struct {
 	Name   string            `json:"name,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
@@ -64,32 +64,32 @@ func equalJSON(t testing.TB, a, b string) bool {
 
 func TestDiffKeepsUnknownFields(t *testing.T) {
 	for _, c := range []struct {
-		text, raw, want string
+		name, raw, want string
 		change          func(*thing)
 	}{
-		{"nothing", `{"spec": null, "new": 1}`, `{"spec": null, "new": 1}`, func(*thing) {}},
-		{"a field that was there", `{"spec": {"size": 1, "new": 1}}`, `{"spec": {"size": 2, "new": 1}}`, func(o *thing) { o.Spec.Size = 2 }},
-		{"a field in an object that was not there", `{"name": "x"}`, `{"name": "x", "spec": {"size": 2}}`, func(o *thing) { o.Spec.Size = 2 }},
-		{"a field in an object that was null", `{"spec": null}`, `{"spec": {"size": 2}}`, func(o *thing) { o.Spec.Size = 2 }},
-		{"an entry of a map that was null", `{"labels": null, "spec": {}}`, `{"labels": {"a": "b"}, "spec": {}}`, func(o *thing) { o.Labels = map[string]string{"a": "b"} }},
-		{"a key with slashes", `{"labels": {"x": "y"}, "spec": {}}`, `{"labels": {"x": "y", "a/b~c": "d"}, "spec": {}}`, func(o *thing) { o.Labels["a/b~c"] = "d" }},
-		{"fields go", `{"labels": {"x": "y", "z": "1"}, "name": "n", "new": 1, "spec": {}}`, `{"labels": {"z": "1"}, "new": 1, "spec": {}}`,
+		{"no change", `{"spec": null, "new": 1}`, `{"spec": null, "new": 1}`, func(*thing) {}},
+		{"existing field", `{"spec": {"size": 1, "new": 1}}`, `{"spec": {"size": 2, "new": 1}}`, func(o *thing) { o.Spec.Size = 2 }},
+		{"field of a missing object", `{"name": "x"}`, `{"name": "x", "spec": {"size": 2}}`, func(o *thing) { o.Spec.Size = 2 }},
+		{"field of a null object", `{"spec": null}`, `{"spec": {"size": 2}}`, func(o *thing) { o.Spec.Size = 2 }},
+		{"entry of a null map", `{"labels": null, "spec": {}}`, `{"labels": {"a": "b"}, "spec": {}}`, func(o *thing) { o.Labels = map[string]string{"a": "b"} }},
+		{"key with slash and tilde", `{"labels": {"x": "y"}, "spec": {}}`, `{"labels": {"x": "y", "a/b~c": "d"}, "spec": {}}`, func(o *thing) { o.Labels["a/b~c"] = "d" }},
+		{"removed fields", `{"labels": {"x": "y", "z": "1"}, "name": "n", "new": 1, "spec": {}}`, `{"labels": {"z": "1"}, "new": 1, "spec": {}}`,
 			func(o *thing) { o.Name = ""; delete(o.Labels, "x") }},
-		{"an element of a list, another joins", `{"spec": {"parts": [{"name": "a", "port": 1, "new": {"deep": [1]}}]}}`,
+		{"changed and appended list element", `{"spec": {"parts": [{"name": "a", "port": 1, "new": {"deep": [1]}}]}}`,
 			`{"spec": {"parts": [{"name": "a", "port": 2, "new": {"deep": [1]}}, {"name": "b"}]}}`,
 			func(o *thing) { o.Spec.Parts[0].Port = 2; o.Spec.Parts = append(o.Spec.Parts, part{Name: "b"}) }},
-		{"one joins in front", `{"spec": {"parts": [{"name": "a", "new": 1}, {"name": "b", "new": 2}]}}`,
+		{"prepended list element", `{"spec": {"parts": [{"name": "a", "new": 1}, {"name": "b", "new": 2}]}}`,
 			`{"spec": {"parts": [{"name": "c"}, {"name": "a", "new": 1}, {"name": "b", "port": 3, "new": 2}]}}`,
 			func(o *thing) { o.Spec.Parts[1].Port = 3; o.Spec.Parts = append([]part{{Name: "c"}}, o.Spec.Parts...) }},
-		{"one leaves", `{"spec": {"parts": [{"name": "a", "new": 1}, {"name": "b", "new": 2}]}}`, `{"spec": {"parts": [{"name": "b", "new": 2}]}}`,
+		{"removed list element", `{"spec": {"parts": [{"name": "a", "new": 1}, {"name": "b", "new": 2}]}}`, `{"spec": {"parts": [{"name": "b", "new": 2}]}}`,
 			func(o *thing) { o.Spec.Parts = o.Spec.Parts[1:] }},
-		{"two of one name", `{"spec": {"parts": [{"name": "a", "port": 1, "new": 1}, {"name": "a", "port": 2, "new": 2}]}}`,
+		{"two elements with the same name", `{"spec": {"parts": [{"name": "a", "port": 1, "new": 1}, {"name": "a", "port": 2, "new": 2}]}}`,
 			`{"spec": {"parts": [{"name": "a", "port": 1, "new": 1}, {"name": "a", "port": 3, "new": 2}]}}`,
 			func(o *thing) { o.Spec.Parts[1].Port = 3 }},
-		{"lists of strings", `{"spec": {"parts": [{"args": ["a", "b"], "new": 1}]}}`, `{"spec": {"parts": [{"args": ["b", "b", "c"], "new": 1}]}}`,
+		{"list of strings", `{"spec": {"parts": [{"args": ["a", "b"], "new": 1}]}}`, `{"spec": {"parts": [{"args": ["b", "b", "c"], "new": 1}]}}`,
 			func(o *thing) { o.Spec.Parts[0].Args = []string{"b", "b", "c"} }},
 	} {
-		t.Run(c.text, func(t *testing.T) {
+		t.Run(c.name, func(t *testing.T) {
 			if got := applyChange(t, c.raw, c.change); !equalJSON(t, got, c.want) {
 				t.Errorf("got  %s\nwant %s", got, c.want)
 			}
@@ -100,7 +100,7 @@ func TestDiffKeepsUnknownFields(t *testing.T) {
 func TestDiffRejectsInvalidJSON(t *testing.T) {
 	for _, raw := range []string{"", "{", `{"a": 1`} {
 		if _, err := Diff([]byte(raw), thing{}, thing{Name: "x"}); err == nil {
-			t.Errorf("%q was accepted", raw)
+			t.Errorf("%q: got no error", raw)
 		}
 	}
 }

@@ -26,23 +26,23 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// cluster is an API server in memory, with a flow and a writer at work on it, in a bubble of time of its own.
+// cluster is a fake API server with an engine and a Writer. It must be used in a synctest bubble.
 type cluster struct {
 	client.WithWatch
 	*Writer
-	flow     *engine.Engine
+	engine   *engine.Engine
 	recorder *events.FakeRecorder
 	metrics  *prometheus.Registry
 
 	mu     sync.Mutex
 	extra  []model.Finding
 	writes []string
-	// refuse is asked before each write.
-	refuse func(client.Object) error
+	// writeError returns the result of a write.
+	writeError func(client.Object) error
 }
 
-// inCluster runs a test in a bubble.
-func inCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
+// testCluster runs a test with a cluster in a synctest bubble.
+func testCluster(t *testing.T, test func(t *testing.T, c *cluster)) {
 	synctest.Test(t, func(t *testing.T) { test(t, newCluster(t)) })
 }
 
@@ -58,11 +58,11 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).
 		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
-	quiet := slog.New(slog.DiscardHandler)
-	c.flow = engine.New(quiet, []dialect.Dialect{appmesh.Dialect{}}, func(change engine.Change) { c.Changed(change) })
+	log := slog.New(slog.DiscardHandler)
+	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, func(change engine.Change) { c.Changed(change) })
 	options := Options{
 		Dialects: []Dialect{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
-		Mesh: c.flow, Delivered: c.delivered, Log: quiet, Registerer: c.metrics,
+		Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,
 	}
 	for _, set := range settings {
 		set(&options)
@@ -92,42 +92,42 @@ func (c *cluster) patch(ctx context.Context, under client.Client, sub string, o 
 	opts ...client.SubResourcePatchOption) error {
 	c.mu.Lock()
 	c.writes = append(c.writes, o.GetName())
-	refuse := c.refuse
+	writeError := c.writeError
 	c.mu.Unlock()
-	if refuse != nil {
-		if err := refuse(o); err != nil {
+	if writeError != nil {
+		if err := writeError(o); err != nil {
 			return err
 		}
 	}
 	return under.SubResource(sub).Patch(ctx, o, p, opts...)
 }
 
-// create puts objects into the cluster and into the flow.
+// create adds objects to the API server and to the engine.
 func (c *cluster) create(t *testing.T, objects ...client.Object) {
 	t.Helper()
 	for _, o := range objects {
 		if err := c.Create(t.Context(), o); err != nil {
 			t.Fatal(err)
 		}
-		c.flow.Set(o.DeepCopyObject().(client.Object))
+		c.engine.Set(o.DeepCopyObject().(client.Object))
 	}
-	c.flow.Sync()
+	c.engine.Sync()
 }
 
-// update gives an object of the cluster another spec; tell says whether the flow hears of it.
-func (c *cluster) update(t *testing.T, o client.Object, tell bool) {
+// update updates an object in the API server and, if notify is true, in the engine.
+func (c *cluster) update(t *testing.T, o client.Object, notify bool) {
 	t.Helper()
 	o.SetGeneration(o.GetGeneration() + 1)
 	if err := c.Update(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	if tell {
-		c.flow.Set(o.DeepCopyObject().(client.Object))
-		c.flow.Sync()
+	if notify {
+		c.engine.Set(o.DeepCopyObject().(client.Object))
+		c.engine.Sync()
 	}
 }
 
-// run starts the writer, and gives what ends it.
+// run starts the Writer, and returns a function that stops it.
 func (c *cluster) run(t *testing.T) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -139,14 +139,14 @@ func (c *cluster) run(t *testing.T) (stop func()) {
 	return stop
 }
 
-// pass lets some of the bubble's time pass.
-func pass(d time.Duration) {
+// advance advances the fake clock.
+func advance(d time.Duration) {
 	time.Sleep(d)
 	synctest.Wait()
 }
 
-// written gives the names of what was written since the last time.
-func (c *cluster) written() []string {
+// takeWrites returns the names of the objects written since the last call.
+func (c *cluster) takeWrites() []string {
 	synctest.Wait()
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,8 +155,8 @@ func (c *cluster) written() []string {
 	return names
 }
 
-// happened gives the events since the last time.
-func (c *cluster) happened() string {
+// takeEvents returns the events since the last call.
+func (c *cluster) takeEvents() string {
 	synctest.Wait()
 	var out []string
 	for {
@@ -185,7 +185,7 @@ func mesh() *api.Mesh {
 	}
 }
 
-// node has a backend if one is named.
+// node returns a VirtualNode, with a backend unless it is "".
 func node(name, backend string) *api.VirtualNode {
 	vn := &api.VirtualNode{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, Generation: 4}}
 	if backend != "" {
@@ -196,14 +196,14 @@ func node(name, backend string) *api.VirtualNode {
 	return vn
 }
 
-// about is a finding of the delivery.
-func about(name, text string) model.Finding {
+// deliveryFinding returns a finding of a sidecar driver.
+func deliveryFinding(name, text string) model.Finding {
 	return model.NewFinding(model.Origin{
 		Object: model.ObjectRef{Group: "appmesh.k8s.aws", Kind: "VirtualNode", Namespace: "a", Name: name},
 	}, model.CodeRejected, text)
 }
 
-// summary says what a VirtualNode's status says.
+// summary formats the status of a VirtualNode.
 func summary(vn *api.VirtualNode) string {
 	var out []string
 	for _, c := range vn.Status.Conditions {

@@ -5,30 +5,31 @@ import (
 	"testing"
 )
 
-// An event tells that something broke, or is mended; that all is well from the start is no news.
+// A condition that changes to False or back to True causes an event. A condition that is True from the start causes
+// none.
 func TestEventsOnConditionChange(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", "nowhere"))
 		c.run(t)
-		if got := c.happened(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.backends[0]") ||
+		if got := c.takeEvents(); !strings.HasPrefix(got, "Warning ReferenceNotFound spec.backends[0]") ||
 			strings.Count(got, "\n") != 0 {
-			t.Errorf("events: %s", got)
+			t.Errorf("got events: %s", got)
 		}
 		vn := c.node(t, "back")
-		pass(minWriteInterval)
-		c.update(t, vn, true) // the generation that was looked at is another, and nothing else
-		if got := c.happened(); got != "" || len(c.written()) == 0 {
-			t.Errorf("events about nothing: %s", got)
+		advance(minWriteInterval)
+		c.update(t, vn, true) // changes only observedGeneration
+		if got := c.takeEvents(); got != "" || len(c.takeWrites()) == 0 {
+			t.Errorf("no condition changed: got events: %s", got)
 		}
-		pass(resyncPeriod)
-		if got := c.happened(); got != "" {
-			t.Errorf("events about nothing: %s", got)
+		advance(resyncPeriod)
+		if got := c.takeEvents(); got != "" {
+			t.Errorf("no condition changed: got events: %s", got)
 		}
 		vn = c.node(t, "back")
 		vn.Spec.Backends = nil
 		c.update(t, vn, true)
-		if got := c.happened(); got != "Normal Served VirtualNodeActive is True" {
-			t.Errorf("events: %s", got)
+		if got := c.takeEvents(); got != "Normal Served VirtualNodeActive is True" {
+			t.Errorf("got events: %s", got)
 		}
 	})
 }

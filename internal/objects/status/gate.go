@@ -35,8 +35,8 @@ func closedGates(pod *corev1.Pod, ours []dialect.ReadinessGate) []dialect.Readin
 	return out
 }
 
-// ours reports whether this package manages a readiness gate.
-func (w *Writer) ours(gate corev1.PodReadinessGate) bool {
+// isManaged reports whether this package manages a readiness gate.
+func (w *Writer) isManaged(gate corev1.PodReadinessGate) bool {
 	return slices.ContainsFunc(w.Gates, func(g dialect.ReadinessGate) bool { return g.Type == gate.ConditionType })
 }
 

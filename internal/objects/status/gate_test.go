@@ -12,10 +12,10 @@ import (
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 )
 
-// cloudMapGate is that of App Mesh.
+// cloudMapGate is the readiness gate that the App Mesh injector adds.
 const cloudMapGate corev1.PodConditionType = "conditions.appmesh.k8s.aws/aws-cloudmap-healthy"
 
-func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
+func podWithGates(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name, UID: "u"}}
 	for _, g := range gates {
 		pod.Spec.ReadinessGates = append(pod.Spec.ReadinessGates, corev1.PodReadinessGate{ConditionType: g})
@@ -23,15 +23,15 @@ func gated(name string, gates ...corev1.PodConditionType) *corev1.Pod {
 	return pod
 }
 
-// Pods that App Mesh's injector made wait for a registry that is gone: their gate is opened, once, and again when
-// somebody closes it. Other gates are others' business.
-func TestReadinessGatesAreOpened(t *testing.T) {
+// The condition of a managed readiness gate is set to True once, and again after another client sets it to False.
+// Other gates are not changed.
+func TestManagedReadinessGatesAreTrue(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		old := gated("old", cloudMapGate, "mine")
+		old := podWithGates("old", cloudMapGate, "mine")
 		old.Status.Conditions = []corev1.PodCondition{
 			{Type: corev1.ContainersReady, Status: "True"}, {Type: "mine", Status: "False"},
 		}
-		ended := gated("ended", cloudMapGate)
+		ended := podWithGates("ended", cloudMapGate)
 		ended.Status.Phase = corev1.PodSucceeded
 		c := newCluster(t, func(o *Options) { o.Gates = appmesh.Dialect{}.ReadinessGates() })
 		now := func() *corev1.Pod {
@@ -48,18 +48,18 @@ func TestReadinessGatesAreOpened(t *testing.T) {
 			}
 			return out
 		}
-		c.create(t, old, ended, gated("plain"), gated("theirs", "mine"))
+		c.create(t, old, ended, podWithGates("plain"), podWithGates("theirs", "mine"))
 		c.run(t)
-		if got := c.written(); !slices.Equal(got, []string{"old"}) || len(c.all()) != 2 {
-			t.Errorf("written %v, and known are %v", got, c.all())
+		if got := c.takeWrites(); !slices.Equal(got, []string{"old"}) || len(c.all()) != 2 {
+			t.Errorf("got writes %v, tracked pods %v", got, c.all())
 		}
 		if got := state(); len(got) != 3 || got[cloudMapGate] != "True" || got["mine"] != "False" ||
 			got[corev1.ContainersReady] != "True" {
-			t.Errorf("conditions: %v", got)
+			t.Errorf("got conditions %v", got)
 		}
-		pass(resyncPeriod)
-		if got := c.written(); len(got) != 0 {
-			t.Error("an open gate is opened")
+		advance(resyncPeriod)
+		if got := c.takeWrites(); len(got) != 0 {
+			t.Error("a condition that is True was written")
 		}
 		pod := now()
 		for i := range pod.Status.Conditions {
@@ -68,15 +68,15 @@ func TestReadinessGatesAreOpened(t *testing.T) {
 		if err := c.Status().Update(t.Context(), pod); err != nil {
 			t.Fatal(err)
 		}
-		c.flow.Set(pod)
-		c.flow.Sync()
-		if c.written(); state()[cloudMapGate] != "True" {
-			t.Error("a gate that somebody closed stays closed")
+		c.engine.Set(pod)
+		c.engine.Sync()
+		if c.takeWrites(); state()[cloudMapGate] != "True" {
+			t.Error("the condition is not restored")
 		}
-		c.flow.Set(gated("old")) // another pod of the name, without a gate
-		c.flow.Sync()
+		c.engine.Set(podWithGates("old")) // another pod with the same name, without a gate
+		c.engine.Sync()
 		if got := c.all(); len(got) != 1 || got[0].Name != "ended" {
-			t.Errorf("known are %v", got)
+			t.Errorf("got tracked pods %v", got)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func (w *Writer) Changed(c engine.Change) {
 		if !ok {
 			continue
 		}
-		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.ours) {
+		if pod, is := o.(*corev1.Pod); is && !slices.ContainsFunc(pod.Spec.ReadinessGates, w.isManaged) {
 			delete(w.tracked, ref) // an earlier pod may have had the same name
 			continue
 		}

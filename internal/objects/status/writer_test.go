@@ -21,99 +21,99 @@ import (
 var virtualNodes = schema.GroupResource{Resource: "virtualnodes"}
 
 func TestStatusIsWrittenOnce(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", "nowhere"),
 			&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
 			&corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}})
 		stop := c.run(t)
-		if got := c.written(); len(got) != 3 {
-			t.Errorf("written for a Mesh and two VirtualNodes: %v", got)
+		if got := c.takeWrites(); len(got) != 3 {
+			t.Errorf("Mesh and two VirtualNodes: got writes %v", got)
 		}
 		if got := summary(c.node(t, "front")); got != "VirtualNodeActive True Served, generation 4" {
-			t.Errorf("the front: %s", got)
+			t.Errorf("front: got %s", got)
 		}
 		if got := summary(c.node(t, "back")); got != "VirtualNodeActive False ReferenceNotFound, generation 4" {
-			t.Errorf("the back: %s", got)
+			t.Errorf("back: got %s", got)
 		}
 		stop()
-		c.run(t) // another term of the same replica
-		pass(2 * resyncPeriod)
-		if got := c.written(); len(got) != 0 {
-			t.Errorf("nothing changed, and written was %v", got)
+		c.run(t) // the replica leads again
+		advance(2 * resyncPeriod)
+		if got := c.takeWrites(); len(got) != 0 {
+			t.Errorf("no change: got writes %v", got)
 		}
 	})
 }
 
-// One object changes: nothing else is looked at, not to speak of written.
 func TestOnlyChangedObjectsAreReconciled(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", ""), node("other", ""))
 		c.run(t)
-		c.written()
-		pass(minWriteInterval)
-		c.setDelivered(about("back", "no"))
-		if got := c.written(); !slices.Equal(got, []string{"back"}) {
-			t.Errorf("written for a finding about the back: %v", got)
+		c.takeWrites()
+		advance(minWriteInterval)
+		c.setDelivered(deliveryFinding("back", "no"))
+		if got := c.takeWrites(); !slices.Equal(got, []string{"back"}) {
+			t.Errorf("finding about back: got writes %v", got)
 		}
 		if got := summary(c.node(t, "back")); got != "VirtualNodeActive False RejectedBySidecar, generation 4" {
-			t.Errorf("the back: %s", got)
+			t.Errorf("back: got %s", got)
 		}
-		pass(minWriteInterval)
+		advance(minWriteInterval)
 		c.setDelivered()
-		if got := c.written(); !slices.Equal(got, []string{"back"}) ||
+		if got := c.takeWrites(); !slices.Equal(got, []string{"back"}) ||
 			summary(c.node(t, "back")) != "VirtualNodeActive True Served, generation 4" {
-			t.Errorf("written when it is taken back: %v", got)
+			t.Errorf("finding removed: got writes %v", got)
 		}
 		vn := c.node(t, "front")
 		vn.Spec.Backends = node("", "nowhere").Spec.Backends
 		c.update(t, vn, true)
-		if got := c.written(); !slices.Equal(got, []string{"front"}) ||
+		if got := c.takeWrites(); !slices.Equal(got, []string{"front"}) ||
 			summary(c.node(t, "front")) != "VirtualNodeActive False ReferenceNotFound, generation 5" {
-			t.Errorf("written when the front changes: %v, %s", got, summary(c.node(t, "front")))
+			t.Errorf("front changed: got writes %v, status %s", got, summary(c.node(t, "front")))
 		}
-		// The VirtualService that the front asks for comes: there is something else to say about the front.
-		pass(minWriteInterval)
+		// The missing backend of front is created: the status of front changes.
+		advance(minWriteInterval)
 		c.create(t, &api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "nowhere", Generation: 1}})
-		if got := c.written(); !slices.Contains(got, "front") || slices.Contains(got, "other") {
-			t.Errorf("written when its backend comes: %v", got)
+		if got := c.takeWrites(); !slices.Contains(got, "front") || slices.Contains(got, "other") {
+			t.Errorf("backend created: got writes %v", got)
 		}
 	})
 }
 
-// What others write into a status is kept; what they write over ours is written again, if not at once.
-func TestForeignStatusWrites(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+// Conditions and fields of other controllers are kept. If another client overwrites the written condition, the next
+// resync restores it.
+func TestStatusFieldsOfOtherControllersAreKept(t *testing.T) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		vn := node("front", "")
-		vn.Status.Conditions = []api.Condition{{Type: "Mine", Status: "Unknown", Reason: "Asked"}}
+		vn.Status.Conditions = []api.Condition{{Type: "Mine", Status: "Unknown", Reason: "Other"}}
 		vn.Status.VirtualNodeARN = new("arn:aws:appmesh:of-old")
 		c.create(t, mesh(), vn)
 		c.run(t)
-		const want = "Mine Unknown Asked, VirtualNodeActive True Served, generation 4"
+		const want = "Mine Unknown Other, VirtualNodeActive True Served, generation 4"
 		if got := summary(c.node(t, "front")); got != want {
-			t.Errorf("the front: %s", got)
+			t.Errorf("front: got %s", got)
 		}
 		now := c.node(t, "front")
 		if got := *now.Status.VirtualNodeARN; got != "arn:aws:appmesh:of-old" {
-			t.Errorf("its resource name became %s", got)
+			t.Errorf("got VirtualNodeARN %s", got)
 		}
 		now.Status.Conditions = now.Status.Conditions[:1]
 		if err := c.Status().Update(t.Context(), now); err != nil {
 			t.Fatal(err)
 		}
-		pass(resyncPeriod)
+		advance(resyncPeriod)
 		if got := summary(c.node(t, "front")); got != want {
-			t.Errorf("the front, when somebody has written over it: %s", got)
+			t.Errorf("after the resync: got %s", got)
 		}
 	})
 }
 
 func TestFailedWritesAreRetried(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		failures := map[string][]error{
 			"front": {apierrors.NewConflict(virtualNodes, "front", errors.New("the object has been modified"))},
-			"back":  {errors.New("no answer"), apierrors.NewInternalError(errors.New("etcd"))},
+			"back":  {errors.New("unavailable"), apierrors.NewInternalError(errors.New("etcd"))},
 		}
-		c.refuse = func(o client.Object) error {
+		c.writeError = func(o client.Object) error {
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			all := failures[o.GetName()]
@@ -126,11 +126,11 @@ func TestFailedWritesAreRetried(t *testing.T) {
 		c.create(t, mesh(), node("front", ""), node("back", ""), node("other", ""))
 		c.run(t)
 		if summary(c.node(t, "front")) != "" || summary(c.node(t, "other")) == "" {
-			t.Error("one that fails keeps others waiting, or does not fail")
+			t.Error("the failed write blocks others, or did not fail")
 		}
-		pass(5 * time.Second)
+		advance(5 * time.Second)
 		if summary(c.node(t, "front")) == "" || summary(c.node(t, "back")) == "" {
-			t.Error("failures are the end of it")
+			t.Error("failed writes are not retried")
 		}
 		if err := testutil.GatherAndCompare(c.metrics, strings.NewReader(`
 # HELP anymesh_status_writes_total Writes of statuses and of pods' readiness gates, by result: written, conflict, gone, failed.
@@ -148,12 +148,12 @@ anymesh_workqueue_retries_total{queue="status"} 3
 	})
 }
 
-// Between a change and a write, objects go away, change, or come back as others: another change will tell.
+// An object that was deleted, changed or replaced since the last change is not written: another change will follow.
 func TestStaleObjectsAreSkipped(t *testing.T) {
 	for name, change := range map[string]func(*testing.T, *cluster, *api.VirtualNode){
-		"gone":    func(t *testing.T, c *cluster, o *api.VirtualNode) { c.remove(t, o) },
+		"deleted": func(t *testing.T, c *cluster, o *api.VirtualNode) { c.remove(t, o) },
 		"changed": func(t *testing.T, c *cluster, o *api.VirtualNode) { c.update(t, o, false) },
-		"another": func(t *testing.T, c *cluster, o *api.VirtualNode) {
+		"replaced": func(t *testing.T, c *cluster, o *api.VirtualNode) {
 			c.remove(t, o)
 			again := node("front", "")
 			again.UID = "another"
@@ -163,25 +163,25 @@ func TestStaleObjectsAreSkipped(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			inCluster(t, func(t *testing.T, c *cluster) {
+			testCluster(t, func(t *testing.T, c *cluster) {
 				c.create(t, mesh(), node("front", ""))
 				change(t, c, c.node(t, "front"))
 				c.run(t)
-				if got := c.written(); !slices.Equal(got, []string{"m"}) {
-					t.Errorf("written: %v", got)
+				if got := c.takeWrites(); !slices.Equal(got, []string{"m"}) {
+					t.Errorf("got writes %v", got)
 				}
 			})
 		})
 	}
-	t.Run("gone during the write", func(t *testing.T) {
-		inCluster(t, func(t *testing.T, c *cluster) {
-			c.refuse = func(o client.Object) error { return apierrors.NewNotFound(virtualNodes, o.GetName()) }
+	t.Run("deleted during the write", func(t *testing.T) {
+		testCluster(t, func(t *testing.T, c *cluster) {
+			c.writeError = func(o client.Object) error { return apierrors.NewNotFound(virtualNodes, o.GetName()) }
 			c.create(t, mesh(), node("front", ""))
 			c.run(t)
-			c.written()
-			pass(time.Minute)
-			if got := c.written(); len(got) != 0 || c.happened() != "" {
-				t.Errorf("tried again: %v", got)
+			c.takeWrites()
+			advance(time.Minute)
+			if got := c.takeWrites(); len(got) != 0 || c.takeEvents() != "" {
+				t.Errorf("got retries %v", got)
 			}
 		})
 	})
@@ -196,29 +196,29 @@ func (c *cluster) remove(t *testing.T, o client.Object) {
 
 // The writer keeps no state about deleted objects.
 func TestDeletedObjectsAreUntracked(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
+	testCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""))
 		c.run(t)
-		c.flow.Delete(node("front", ""))
-		c.flow.Sync()
-		c.setDelivered(about("front", "no"))
-		pass(time.Second)
+		c.engine.Delete(node("front", ""))
+		c.engine.Sync()
+		c.setDelivered(deliveryFinding("front", "no"))
+		advance(time.Second)
 		if n := len(c.all()); n != 1 {
-			t.Errorf("%d objects are known, not the Mesh alone", n)
+			t.Errorf("got %d tracked objects, want only the Mesh", n)
 		}
 	})
 }
 
 // The writer must not sort or extend the slice of findings.
 func TestFindingsSliceIsNotModified(t *testing.T) {
-	inCluster(t, func(t *testing.T, c *cluster) {
-		kept := append(make([]model.Finding, 0, 8), about("back", "z"), about("back", "m"))
+	testCluster(t, func(t *testing.T, c *cluster) {
+		kept := append(make([]model.Finding, 0, 8), deliveryFinding("back", "z"), deliveryFinding("back", "m"))
 		c.extra = kept
 		c.create(t, mesh(), node("back", "nowhere"))
 		c.run(t)
-		if want := []model.Finding{about("back", "z"), about("back", "m")}; !slices.Equal(kept, want) ||
+		if want := []model.Finding{deliveryFinding("back", "z"), deliveryFinding("back", "m")}; !slices.Equal(kept, want) ||
 			kept[:3][2] != (model.Finding{}) {
-			t.Errorf("the list became %v", kept[:3])
+			t.Errorf("the slice was modified: %v", kept[:3])
 		}
 	})
 }
@@ -228,6 +228,6 @@ func TestDuplicateKindIsAnError(t *testing.T) {
 	o := c.Options
 	o.Registerer, o.Dialects = nil, append(o.Dialects, o.Dialects[0])
 	if _, err := New(o); err == nil || !strings.Contains(err.Error(), "two dialects have a kind") {
-		t.Errorf("error %v", err)
+		t.Errorf("got error %v", err)
 	}
 }

@@ -117,7 +117,7 @@ func TestAddedKeysAreDeduplicated(t *testing.T) {
 		}
 		close(w.block)
 		if n := w.takeCount("a"); n != 2 {
-			t.Errorf("%d calls", n)
+			t.Errorf("got %d calls, want 2", n)
 		}
 	})
 }
@@ -198,7 +198,7 @@ func TestRunStopsWithContext(t *testing.T) {
 		w.Add("a", "b", "c", "d")
 		synctest.Wait()
 		if q.Len() != 2 {
-			t.Errorf("%d keys are queued for two busy workers", q.Len())
+			t.Errorf("got %d queued keys for two busy workers, want 2", q.Len())
 		}
 		w.stop()
 		if len(w.reconciled) != 2 || len(w.failed) != 0 || q.Len() != 0 {

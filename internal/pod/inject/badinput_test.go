@@ -37,13 +37,13 @@ func TestBadInput(t *testing.T) {
 	for name, c := range map[string]struct{ body, want string }{
 		"not JSON":               {"<html>", "invalid character"},
 		"10 MB":                  {of(`{"metadata": {"name": "` + strings.Repeat("x", 10_000_000) + `"}}`), "larger than"},
-		"nesting 10k":            {of(strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)), "nested by more than"},
+		"nesting 10k":            {of(strings.Repeat(`{"a":`, 10_000) + "1" + strings.Repeat("}", 10_000)), "nested more than"},
 		"unknown review version": {strings.Replace(of(`{}`), "k8s.io/v1", "k8s.io/v9", 1), "admission.k8s.io/v9"},
 		"unknown pod version":    {of(`{"apiVersion": "v2", "kind": "Pod"}`), "not a pod"},
 		"other kind":             {of(`{"apiVersion": "apps/v1", "kind": "Deployment"}`), "not a pod"},
 		"nil object on CREATE":   {of(`null`), "cannot be read"},
 		"duplicate keys":         {of(`{"metadata": {"name": "x"}, "spec": {"hostNetwork": true, "hostNetwork": false}}`), `duplicate field "spec.hostNetwork"`},
-		"invalid UTF-8":          {of("{\"metadata\": {\"name\": \"\xff\"}}"), "not UTF-8"},
+		"invalid UTF-8":          {of("{\"metadata\": {\"name\": \"\xff\"}}"), "not valid UTF-8"},
 		"map instead of a list":  {of(`{"spec": {"containers": {}}}`), "cannot be read"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -11,18 +11,18 @@ import (
 	"anymesh.dev/anymesh/api/crds"
 )
 
-// TestAllSchemaLimitsAreTested: no field of a schema is needed, or is held to certain values, unless a row has what is
-// refused and what is accepted.
-func TestAllSchemaLimitsAreTested(t *testing.T) {
-	values, needs := map[string]bool{}, map[string]bool{}
-	for _, row := range limits() {
+// Every required field and every field with a limit in a schema has a test case with valid and invalid values.
+func TestEverySchemaLimitHasTestCase(t *testing.T) {
+	values, required := map[string]bool{}, map[string]bool{}
+	for _, row := range limitCases() {
 		at := row.kind + "." + strings.ReplaceAll(row.path, "[0]", "[]")
-		if len(row.refused) == 0 || len(row.accepted) == 0 {
-			t.Errorf("%s: the row refuses %v and takes %v; it has to show both", at, row.refused, row.accepted)
+		if len(row.invalid) == 0 || len(row.valid) == 0 {
+			t.Errorf("%s: got invalid values %v and valid values %v, want at least one of each", at, row.invalid,
+				row.valid)
 		}
-		for _, v := range row.refused {
+		for _, v := range row.invalid {
 			if v == any(absent) {
-				needs[at] = true
+				required[at] = true
 			} else {
 				values[at] = true
 			}
@@ -36,19 +36,19 @@ func TestAllSchemaLimitsAreTested(t *testing.T) {
 	for _, crd := range all {
 		for _, path := range slices.Sorted(maps.Keys(limitedFields(crd))) {
 			limited++
-			if needed := strings.TrimPrefix(path, "needed "); needed != path && !needs[needed] || needed == path &&
+			if name := strings.TrimPrefix(path, "required "); name != path && !required[name] || name == path &&
 				!values[path] {
-				t.Errorf("no row of the table is about %s", path)
+				t.Errorf("no test case for %s", path)
 			}
 		}
 	}
 	if limited < 300 {
-		t.Errorf("the schemas limit only %d fields", limited)
+		t.Errorf("got %d fields with limits, want at least 300", limited)
 	}
 }
 
-// limitedFields are the paths of the fields that a schema holds to certain values, and "needed " and the path of those
-// that must be there.
+// limitedFields returns the paths of the fields with limits, and the paths of required fields with the prefix
+// "required ".
 func limitedFields(crd *apiextensionsv1.CustomResourceDefinition) map[string]bool {
 	out := map[string]bool{}
 	var walk func(path string, s *apiextensionsv1.JSONSchemaProps)
@@ -59,7 +59,7 @@ func limitedFields(crd *apiextensionsv1.CustomResourceDefinition) map[string]boo
 			out[path] = true
 		}
 		for _, name := range s.Required {
-			out["needed "+path+"."+name] = true
+			out["required "+path+"."+name] = true
 		}
 		for name, p := range s.Properties {
 			walk(path+"."+name, &p)

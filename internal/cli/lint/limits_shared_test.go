@@ -5,18 +5,18 @@ import (
 	"strings"
 )
 
-// alike says that a field of a kind is held to the same limits as another one.
-type alike struct{ kind, path, of, as string }
+// sharedLimits is a field of a kind that has the same limits as another field.
+type sharedLimits struct{ kind, path, sourceKind, sourcePath string }
 
-// alikes come with those that others build on first.
-var alikes = func() []alike {
+// allSharedLimits lists the fields with shared limits. An entry follows the entries that its source depends on.
+var allSharedLimits = func() []sharedLimits {
 	const (
 		node, service, router, gateway, route, group = "VirtualNode", "VirtualService", "VirtualRouter", "VirtualGateway", "GatewayRoute", "BackendGroup"
 		listener, http, http2, grpc, tcp             = "spec.listeners[0].", "spec.routes[0].httpRoute", "spec.routes[0].http2Route", "spec.routes[0].grpcRoute", "spec.routes[0].tcpRoute"
 	)
 	const certificate, policy, duration = listener +
 		"tls.certificate.file", "spec.backendDefaults.clientPolicy.tls.", listener + "outlierDetection.interval"
-	out := []alike{
+	out := []sharedLimits{
 		{node, listener + "outlierDetection.baseEjectionDuration", node, duration},
 		{node, listener + "timeout.http.perRequest", node, duration},
 		{node, listener + "timeout.http.idle", node, duration},
@@ -58,28 +58,28 @@ var alikes = func() []alike {
 		{route, "spec.http2Route", route, "spec.httpRoute"},
 	}
 	for _, kind := range []string{service, router, gateway, route, group} {
-		out = append(out, alike{kind, "spec.meshRef", node, "spec.meshRef"})
+		out = append(out, sharedLimits{kind, "spec.meshRef", node, "spec.meshRef"})
 	}
 	for _, s := range []struct{ kind, path string }{
 		{node, "spec.podSelector"}, {gateway, "spec.podSelector"}, {gateway, "spec.namespaceSelector"},
 		{gateway, "spec.gatewayRouteSelector"},
 	} {
-		out = append(out, alike{s.kind, s.path, "Mesh", "spec.namespaceSelector"})
+		out = append(out, sharedLimits{s.kind, s.path, "Mesh", "spec.namespaceSelector"})
 	}
 	return out
 }()
 
-// limits are all rows, each once.
-func limits() []limitOf {
-	out := slices.Concat(ownLimits(), needed(), foreign())
-	for _, a := range alikes {
+// limitCases returns the test cases of all fields, each once.
+func limitCases() []limitCase {
+	out := slices.Concat(tableCases(), requiredFieldCases(), unknownFieldCases())
+	for _, a := range allSharedLimits {
 		for _, row := range out {
-			rest, below := strings.CutPrefix(row.path, a.as)
+			rest, below := strings.CutPrefix(row.path, a.sourcePath)
 			switch {
-			case !below || row.kind != a.of || rest != "" && !strings.ContainsAny(rest[:1], ".["):
-			case rest == "" && slices.Equal(row.refused, list(absent)): // that a field is needed is a matter of what it is a part of
+			case !below || row.kind != a.sourceKind || rest != "" && !strings.ContainsAny(rest[:1], ".["):
+			case rest == "" && slices.Equal(row.invalid, list(absent)): // the parent defines whether a field is required
 			default:
-				out = append(out, limitOf{a.kind, a.path + rest, row.refused, row.accepted})
+				out = append(out, limitCase{a.kind, a.path + rest, row.invalid, row.valid})
 			}
 		}
 	}

@@ -2,9 +2,8 @@ package lint_test
 
 import "strings"
 
-// neededFields are the fields that a part of an object must have, by kind and part. Their other limits are in the
-// table.
-var neededFields = map[string]map[string]string{
+// requiredFields are the required fields, by kind and parent. Their other limits are in tableCases.
+var requiredFields = map[string]map[string]string{
 	"Mesh": {
 		"egressFilter":                          "type",
 		"namespaceSelector.matchExpressions[0]": "key operator",
@@ -84,21 +83,21 @@ var neededFields = map[string]map[string]string{
 	},
 }
 
-// needed are the rows about them, and about statuses.
-func needed() []limitOf {
-	var out []limitOf
-	for kind, parts := range neededFields {
+// requiredFieldCases returns the test cases of required fields and of statuses.
+func requiredFieldCases() []limitCase {
+	var out []limitCase
+	for kind, parts := range requiredFields {
 		for part, names := range parts {
 			for _, name := range strings.Fields(names) {
-				out = append(out, limitOf{kind, "spec." + part + "." + name, list(absent), list(full)})
+				out = append(out, limitCase{kind, "spec." + part + "." + name, list(absent), list(unchanged)})
 			}
 		}
-		if kind == "BackendGroup" { // whose status is empty
+		if kind == "BackendGroup" { // its status has no fields
 			continue
 		}
 		out = append(out,
-			limitOf{kind, "status.conditions[0].type", list(absent), list(full)},
-			limitOf{kind, "status.conditions[0].status", list(absent), list("True", "False", "Unknown")})
+			limitCase{kind, "status.conditions[0].type", list(absent), list(unchanged)},
+			limitCase{kind, "status.conditions[0].status", list(absent), list("True", "False", "Unknown")})
 	}
 	return out
 }

@@ -19,16 +19,17 @@ import (
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
-var update = flag.Bool("update", false, "rewrite the sessions in testdata")
+var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 
-const sessionFile = "session.txt"
+const transcriptFile = "transcript.txt"
 
-// Each file of testdata is a session: commands after "$ anymesh", what they print, and their exit code in brackets if
-// it is not 0. They run in a folder with the other files of the archive and the example colors.
-func TestSessions(t *testing.T) {
+// Each archive in testdata has a transcript: commands after "$ anymesh", their output, and their exit code in
+// brackets if it is not 0. The commands run in a directory with the other files of the archive and the colors
+// example.
+func TestTranscripts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
 	if err != nil || len(names) == 0 {
-		t.Fatal("no testdata", err)
+		t.Fatal("no files in testdata", err)
 	}
 	colors, err := filepath.Abs("../../examples/colors")
 	if err != nil {
@@ -50,13 +51,13 @@ func TestSessions(t *testing.T) {
 			}
 			at := -1
 			for i, f := range archive.Files {
-				if f.Name == sessionFile {
+				if f.Name == transcriptFile {
 					at = i
 				} else if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
 					t.Fatal(err)
 				}
 			}
-			got := play(t, string(archive.Files[at].Data))
+			got := runTranscript(t, string(archive.Files[at].Data))
 			if *update {
 				archive.Files[at].Data = []byte(got)
 				if err := os.WriteFile(name, txtar.Format(archive), 0o600); err != nil {
@@ -69,11 +70,11 @@ func TestSessions(t *testing.T) {
 	}
 }
 
-// play runs the commands of a session and gives it with what they print.
-func play(t *testing.T, session string) string {
+// runTranscript runs the commands of a transcript and returns it with their output.
+func runTranscript(t *testing.T, transcript string) string {
 	t.Helper()
 	var out bytes.Buffer
-	for line := range strings.Lines(session) {
+	for line := range strings.Lines(transcript) {
 		command, is := strings.CutPrefix(strings.TrimSpace(line), "$ anymesh ")
 		if !is {
 			continue
@@ -82,24 +83,24 @@ func play(t *testing.T, session string) string {
 			out.WriteString("\n")
 		}
 		fmt.Fprintf(&out, "$ anymesh %s\n", command)
-		if code := cli.Run(t.Context(), words(command), strings.NewReader(""), &out, &out); code != 0 {
+		if code := cli.Run(t.Context(), splitArguments(command), strings.NewReader(""), &out, &out); code != 0 {
 			fmt.Fprintf(&out, "[%d]\n", code)
 		}
 	}
 	return out.String()
 }
 
-var word = regexp.MustCompile(`'[^']*'|\S+`)
+var argument = regexp.MustCompile(`'[^']*'|\S+`)
 
-func words(command string) []string {
+func splitArguments(command string) []string {
 	var out []string
-	for _, w := range word.FindAllString(command, -1) {
+	for _, w := range argument.FindAllString(command, -1) {
 		out = append(out, strings.Trim(w, "'"))
 	}
 	return out
 }
 
-// The commands in README.md must print the output that README.md shows.
+// The commands in README.md print the output that README.md shows.
 func TestReadmeExamples(t *testing.T) {
 	t.Chdir("../..")
 	text, err := os.ReadFile("README.md")
@@ -108,10 +109,10 @@ func TestReadmeExamples(t *testing.T) {
 	}
 	blocks := regexp.MustCompile("(?s)```\n(\\$ anymesh .*?)```").FindAllStringSubmatch(string(text), -1)
 	if len(blocks) == 0 {
-		t.Error("the README shows nothing")
+		t.Error("README.md has no commands")
 	}
 	for _, b := range blocks {
-		if got := play(t, b[1]); got != b[1] {
+		if got := runTranscript(t, b[1]); got != b[1] {
 			t.Errorf("got\n%s\nwant\n%s", got, b[1])
 		}
 	}
