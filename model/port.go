@@ -98,7 +98,7 @@ func (p *portBuilder) conflict(b Binding) (other Binding, why string) {
 	}
 	for _, a := range b.Addresses {
 		i, taken := t.addresses[a]
-		if taken && !(b.Protocol.Requests() && p.bindings[i].Protocol.Requests()) {
+		if taken && (!b.Protocol.Requests() || !p.bindings[i].Protocol.Requests()) {
 			return p.bindings[i], "both have the address " + a.String()
 		}
 	}

@@ -174,8 +174,8 @@ type Discovery struct {
 	Addresses []StaticAddress `json:"addresses,omitempty"`
 }
 
-// LookupName returns the name for DNS lookups of Hostname. A name with dots is absolute. A name without dots is looked up
-// in the search domains of the client's pod, on which the manifests that AWS published for App Mesh rely.
+// LookupName returns the name for DNS lookups of Hostname. A name with dots is absolute. A name without dots is looked
+// up in the search domains of the client's pod, on which the manifests that AWS published for App Mesh rely.
 func (d Discovery) LookupName() string {
 	if strings.Contains(d.Hostname, ".") {
 		return d.Hostname + "."

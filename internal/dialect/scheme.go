@@ -99,8 +99,8 @@ func RefOf(o client.Object) model.ObjectRef {
 	return ref
 }
 
-// Kinds returns an empty object of each kind that dialects read, without duplicates, and of Service: package store reads
-// the addresses of services from it.
+// Kinds returns an empty object of each kind that dialects read, without duplicates, and of Service, from which package
+// store reads the addresses of services.
 func Kinds(dialects []Dialect) []client.Object {
 	out := []client.Object{&corev1.Service{}}
 	seen := map[reflect.Type]bool{reflect.TypeFor[*corev1.Service](): true}

@@ -81,20 +81,20 @@ func TestInvalidTokensGetNoCertificate(t *testing.T) {
 		"for the API server": {ForeignAudience, http.StatusUnauthorized, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) {
 			s.Audiences = []string{"https://kubernetes.default.svc"}
 		}},
-		"judged by an authenticator without audiences": {ForeignAudience, http.StatusUnauthorized, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.Audiences = nil }},
-		"of a person": {NotServiceAccount, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.User.Username = "jane" }},
-		"of no pod":   {NotBoundToPod, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.User.Extra = nil }},
-		"of two pods": {NotBoundToPod, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) {
+		"accepted by an authenticator without audiences": {ForeignAudience, http.StatusUnauthorized, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.Audiences = nil }},
+		"of a user":          {NotServiceAccount, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.User.Username = "jane" }},
+		"not bound to a pod": {NotBoundToPod, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) { s.User.Extra = nil }},
+		"bound to two pods": {NotBoundToPod, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) {
 			s.User.Extra[extraPodUID] = authenticationv1.ExtraValue{"a", "b"}
 		}},
-		"with names that break out": {InvalidNames, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) {
+		"with a path in the namespace": {InvalidNames, http.StatusForbidden, func(s *authenticationv1.TokenReviewStatus, _ *corev1.Pod) {
 			s.User.Username = "system:serviceaccount:shop/../kube-system:colors"
 		}},
-		"replayed after the pod's deletion":                   {PodNotFound, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Name = "other" }},
-		"replayed after the pod was replaced by its namesake": {PodReplaced, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.UID = "other" }},
-		"replayed after the pod has finished":                 {PodFinished, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
-		"of another account than the pod's":                   {AccountMismatch, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Spec.ServiceAccountName = "x" }},
-		"made on another node":                                {NodeMismatch, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Spec.NodeName = "node-2" }},
+		"replayed after the pod's deletion":        {PodNotFound, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Name = "other" }},
+		"replayed after the pod was created again": {PodReplaced, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.UID = "other" }},
+		"replayed after the pod has finished":      {PodFinished, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }},
+		"of another account than the pod's":        {AccountMismatch, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Spec.ServiceAccountName = "x" }},
+		"made on another node":                     {NodeMismatch, http.StatusForbidden, func(_ *authenticationv1.TokenReviewStatus, p *corev1.Pod) { p.Spec.NodeName = "node-2" }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			review, pod, token := blueReview(), bluePod(), "the-token"

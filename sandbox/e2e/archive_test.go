@@ -28,11 +28,11 @@ func writeArchive(app, file string) error {
 		return h
 	}
 	a := ocitest.New()
-	return a.Write(file, a.Image(runtime.GOARCH, oci.ImageConfig{
+	return a.Write(file, a.AddImage(runtime.GOARCH, oci.ImageConfig{
 		Entrypoint: []string{"/sbin/testapp"}, Cmd: []string{"-http=:8080"}, User: "app", WorkingDir: "/data",
 		Env: []string{"FROM=image", "KEPT=yes", "PATH=/bin"},
 	}, ocitest.Tar(
-		ocitest.File("bin/testapp", string(program)), ocitest.Link("sbin", "/bin"),
+		ocitest.File("bin/testapp", string(program)), ocitest.Symlink("sbin", "/bin"),
 		ocitest.File("etc/passwd", "app:x:1234:1235::/srv:\n"),
 		ocitest.File("etc/group", "app:x:1235:\nextra:x:77:app\n"),
 		owned(ocitest.Dir("data")), ocitest.File("data/old", ""),

@@ -63,7 +63,7 @@ func From(s *engine.State, w lookup.Workload, r model.Request) Result {
 	r, steps := resolve(s, w, r)
 	a := Result{Request: r, Workload: w}
 	a.Decision = view.Decide(r)
-	a.Decision.Steps = append(steps, reasons(view.View, a.Decision)...)
+	a.Decision.Steps = slices.Concat(steps, reasons(view.View, a.Decision))
 	var total uint32
 	for _, t := range a.Decision.Targets {
 		total += t.Weight

@@ -17,7 +17,7 @@ func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "mesh %s  %s\n", s.Bold(m.Name), s.Dim("undeclared destinations: "+string(m.Egress)))
-		t := tree{out: &b, s: s, nodes: map[string]Node{}, below: map[string][]Edge{}, shown: map[string]bool{}}
+		t := tree{out: &b, s: s, nodes: map[string]Node{}, callees: map[string][]Edge{}, shown: map[string]bool{}}
 		t.write(m)
 	}
 	if len(meshes) == 0 {
@@ -27,12 +27,13 @@ func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
 	return err
 }
 
+// tree is the text of one mesh.
 type tree struct {
-	out   *strings.Builder
-	s     terminal.Style
-	nodes map[string]Node
-	below map[string][]Edge
-	shown map[string]bool
+	out     *strings.Builder
+	s       terminal.Style
+	nodes   map[string]Node
+	callees map[string][]Edge
+	shown   map[string]bool
 }
 
 func (t *tree) write(m Mesh) {
@@ -41,7 +42,7 @@ func (t *tree) write(m Mesh) {
 		t.nodes[n.ID] = n
 	}
 	for _, e := range m.Edges {
-		t.below[e.From] = append(t.below[e.From], e)
+		t.callees[e.From] = append(t.callees[e.From], e)
 		called[e.To] = true
 	}
 	var roots []string
@@ -51,32 +52,32 @@ func (t *tree) write(m Mesh) {
 		}
 	}
 	// Nodes that are reachable only from a cycle have no root: the first of them becomes a root.
-	reached := map[string]bool{}
+	reachable := map[string]bool{}
 	for _, id := range roots {
-		t.reach(id, reached)
+		t.markReachable(id, reachable)
 	}
 	for _, n := range m.Nodes {
-		if !reached[n.ID] {
+		if !reachable[n.ID] {
 			roots = append(roots, n.ID)
-			t.reach(n.ID, reached)
+			t.markReachable(n.ID, reachable)
 		}
 	}
 	for i, id := range roots {
-		t.node(Edge{To: id}, "", i == len(roots)-1)
+		t.writeNode(Edge{To: id}, "", i == len(roots)-1)
 	}
 }
 
-func (t *tree) reach(id string, reached map[string]bool) {
-	if reached[id] {
+func (t *tree) markReachable(id string, reachable map[string]bool) {
+	if reachable[id] {
 		return
 	}
-	reached[id] = true
-	for _, e := range t.below[id] {
-		t.reach(e.To, reached)
+	reachable[id] = true
+	for _, e := range t.callees[id] {
+		t.markReachable(e.To, reachable)
 	}
 }
 
-func (t *tree) node(e Edge, indent string, last bool) {
+func (t *tree) writeNode(e Edge, indent string, last bool) {
 	branch, continuation := "├─ ", "│  "
 	if last {
 		branch, continuation = "└─ ", "   "
@@ -98,13 +99,13 @@ func (t *tree) node(e Edge, indent string, last bool) {
 	case model.Error, model.Warning:
 		t.out.WriteString("  " + t.s.Severity(string(n.Severity)))
 	}
-	if t.shown[n.ID] && len(t.below[n.ID]) > 0 {
+	if t.shown[n.ID] && len(t.callees[n.ID]) > 0 {
 		t.out.WriteString("  " + t.s.Dim("(see above)") + "\n")
 		return
 	}
 	t.out.WriteString("\n")
 	t.shown[n.ID] = true
-	for i, inner := range t.below[n.ID] {
-		t.node(inner, indent+continuation, i == len(t.below[n.ID])-1)
+	for i, inner := range t.callees[n.ID] {
+		t.writeNode(inner, indent+continuation, i == len(t.callees[n.ID])-1)
 	}
 }

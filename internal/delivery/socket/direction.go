@@ -8,37 +8,38 @@ import (
 	"unsafe"
 )
 
-// direction is the read or write side of a connection. end must be called before the descriptor is closed, because
-// the runtime does not know about calls of now.
+// direction is the read or write side of a connection. close must be called before the descriptor is closed, because
+// the runtime does not know about calls of transfer.
 type direction struct {
-	name  string
-	call  uintptr
-	until func(func(fd uintptr) (done bool)) error // waits for readiness and calls the function until it returns true
+	name string
+	call uintptr
+	// waitReady waits for readiness and calls the function until it returns true.
+	waitReady func(func(fd uintptr) (done bool)) error
 
-	mu   sync.Mutex
-	fd   uintptr
-	shut bool
+	mu     sync.Mutex
+	fd     uintptr
+	closed bool
 }
 
-// now transfers data without blocking.
-func (d *direction) now(p []byte) (int, syscall.Errno) {
+// transfer moves data without blocking.
+func (d *direction) transfer(p []byte) (int, syscall.Errno) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.shut {
+	if d.closed {
 		return 0, syscall.EBADF
 	}
 	return d.move(d.fd, p)
 }
 
-// later waits until data can be transferred. It is called after now returned EAGAIN.
-func (d *direction) later(until func(func(fd uintptr) bool) error, p []byte) (n int, err error) {
+// transferWhenReady waits until data can be transferred. It is called after transfer returned EAGAIN.
+func (d *direction) transferWhenReady(until func(func(fd uintptr) bool) error, p []byte) (n int, err error) {
 	var errno syscall.Errno
 	err = until(func(fd uintptr) (done bool) {
 		n, errno = d.move(fd, p)
 		return errno != syscall.EAGAIN
 	})
 	if err == nil {
-		err = d.failure(errno)
+		err = d.errorOf(errno)
 	}
 	return n, err
 }
@@ -57,7 +58,7 @@ func (d *direction) move(fd uintptr, p []byte) (int, syscall.Errno) {
 	}
 }
 
-func (d *direction) failure(errno syscall.Errno) error {
+func (d *direction) errorOf(errno syscall.Errno) error {
 	switch errno {
 	case 0:
 		return nil
@@ -67,9 +68,9 @@ func (d *direction) failure(errno syscall.Errno) error {
 	return os.NewSyscallError(d.name, errno)
 }
 
-// end makes further calls of now fail. It must be called before the descriptor is closed.
-func (d *direction) end() {
+// close makes further calls of transfer fail. It must be called before the descriptor is closed.
+func (d *direction) close() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.shut = true
+	d.closed = true
 }

@@ -128,7 +128,7 @@ func (p *poll) ask(fd uintptr) (done bool) {
 // task may read, and Read returns ErrWait instead of blocking. Close interrupts all calls on the connection; the task
 // must then call Release. Watch returns false if the connection cannot be watched.
 func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
-	one := under(direct)
+	one := unwrap(direct)
 	if one == nil {
 		return false
 	}
@@ -147,7 +147,7 @@ func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 		_ = syscall.Close(int(fd))
 		return false
 	}
-	one.own(fd)
+	one.replaceDescriptor(fd)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch {
@@ -163,7 +163,7 @@ func (c *WorkerPool) Watch(direct net.Conn, t *Task) bool {
 // Release closes a connection; the task of a watched connection calls it. The task may run once more if it was woken
 // before.
 func (c *WorkerPool) Release(direct net.Conn) error {
-	one := under(direct)
+	one := unwrap(direct)
 	if one == nil {
 		return direct.Close()
 	}
@@ -172,7 +172,7 @@ func (c *WorkerPool) Release(direct net.Conn) error {
 		c.poll.remove(one)
 		one.pool = nil
 	}
-	err := one.end()
+	err := one.closeLocked()
 	one.mu.Unlock()
 	if direct != net.Conn(one) {
 		_ = direct.Close() // the wrapping connection may have resources of its own

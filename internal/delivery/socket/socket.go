@@ -29,7 +29,7 @@ func (l listener) Accept() (net.Conn, error) {
 // descriptor, or is or wraps a direct connection. Calls of Read must not overlap with each other, nor calls of Write.
 // Deadlines are checked only when a call has to wait.
 func Direct(c net.Conn) net.Conn {
-	if under(c) != nil {
+	if unwrap(c) != nil {
 		return c
 	}
 	system, ok := c.(syscall.Conn)
@@ -42,8 +42,8 @@ func Direct(c net.Conn) net.Conn {
 	}
 	d := &conn{
 		Conn: c,
-		in:   direction{name: "recvfrom", call: syscall.SYS_RECVFROM, until: raw.Read},
-		out:  direction{name: "sendto", call: syscall.SYS_SENDTO, until: raw.Write},
+		in:   direction{name: "recvfrom", call: syscall.SYS_RECVFROM, waitReady: raw.Read},
+		out:  direction{name: "sendto", call: syscall.SYS_SENDTO, waitReady: raw.Write},
 	}
 	if err := raw.Control(func(fd uintptr) { d.in.fd, d.out.fd = fd, fd }); err != nil {
 		return c
@@ -51,8 +51,8 @@ func Direct(c net.Conn) net.Conn {
 	return d
 }
 
-// under returns the direct connection that c is or wraps (method NetConn), or nil.
-func under(c net.Conn) *conn {
+// unwrap returns the direct connection that c is or wraps (method NetConn), or nil.
+func unwrap(c net.Conn) *conn {
 	for {
 		switch one := c.(type) {
 		case *conn:
@@ -70,18 +70,18 @@ type conn struct {
 	in, out  direction
 
 	// Of watched connections.
-	watched bool
-	drained bool        // the last read returned all available data; used by the task
-	hungUp  atomic.Bool // after the available data there may be EOF, or a deadline has passed
-	late    atomic.Bool // the read deadline has passed
-	task    *Task
-	number  int32
+	watched     bool
+	drained     bool        // the last read returned all available data; used by the task
+	hungUp      atomic.Bool // after the available data there may be EOF, or a deadline has passed
+	readExpired atomic.Bool // the read deadline has passed
+	task        *Task
+	number      int32
 
-	mu      sync.Mutex // guards the fields below
-	closed  bool
-	pool    *WorkerPool
-	writeBy time.Time
-	waits   *os.File // descriptor of a blocked write
+	mu           sync.Mutex // guards the fields below
+	closed       bool
+	pool         *WorkerPool
+	writeBy      time.Time
+	blockedWrite *os.File // descriptor of a blocked write
 }
 
 // ErrWait is the error of Read on a watched connection if no data is available.
@@ -106,14 +106,14 @@ func (c *conn) Read(p []byte) (int, error) {
 		c.drained = false // the task was woken since
 		return 0, ErrWait
 	}
-	n, errno := c.in.now(p)
+	n, errno := c.in.transfer(p)
 	var err error
 	switch {
 	case errno != syscall.EAGAIN:
-		err = c.in.failure(errno)
+		err = c.in.errorOf(errno)
 	case !c.watched:
-		n, err = c.in.later(c.in.until, p)
-	case c.late.Load():
+		n, err = c.in.transferWhenReady(c.in.waitReady, p)
+	case c.readExpired.Load():
 		return 0, os.ErrDeadlineExceeded
 	default:
 		return 0, ErrWait
@@ -128,22 +128,23 @@ func (c *conn) Read(p []byte) (int, error) {
 // Write implements net.Conn.
 func (c *conn) Write(p []byte) (written int, err error) {
 	for written < len(p) && err == nil {
-		n, errno := c.out.now(p[written:])
+		n, errno := c.out.transfer(p[written:])
 		switch {
 		case errno != syscall.EAGAIN:
-			err = c.out.failure(errno)
+			err = c.out.errorOf(errno)
 		case !c.watched:
-			n, err = c.out.later(c.out.until, p[written:])
+			n, err = c.out.transferWhenReady(c.out.waitReady, p[written:])
 		default:
-			n, err = c.await(p[written:])
+			n, err = c.writeWhenReady(p[written:])
 		}
 		written += n
 	}
 	return written, err
 }
 
-// await waits until a watched connection is writable and writes. It uses a temporary descriptor in the netpoller.
-func (c *conn) await(p []byte) (int, error) {
+// writeWhenReady waits until a watched connection is writable and writes. It uses a temporary descriptor in the
+// netpoller.
+func (c *conn) writeWhenReady(p []byte) (int, error) {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
@@ -155,13 +156,13 @@ func (c *conn) await(p []byte) (int, error) {
 		return 0, err
 	}
 	file := os.NewFile(fd, "socket")
-	c.waits = file
+	c.blockedWrite = file
 	err = file.SetWriteDeadline(c.writeBy)
 	c.mu.Unlock()
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.waits = nil
+		c.blockedWrite = nil
 		_ = file.Close()
 	}()
 	if err != nil {
@@ -171,7 +172,7 @@ func (c *conn) await(p []byte) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	n, err := c.out.later(raw.Write, p)
+	n, err := c.out.transferWhenReady(raw.Write, p)
 	if c.mu.Lock(); errors.Is(err, os.ErrDeadlineExceeded) && c.closed {
 		err = net.ErrClosed
 	}
@@ -187,9 +188,9 @@ func duplicate(fd uintptr) (uintptr, error) {
 	return own, nil
 }
 
-// own replaces the descriptor of the net package by fd, because the netpoller would wake up for all input. It
-// requires the lock.
-func (c *conn) own(fd uintptr) {
+// replaceDescriptor replaces the descriptor of the net package by fd, because the netpoller would wake up for all
+// input. It requires the lock.
+func (c *conn) replaceDescriptor(fd uintptr) {
 	for _, d := range []*direction{&c.in, &c.out} {
 		d.mu.Lock()
 		d.fd = fd
@@ -203,7 +204,7 @@ func (c *conn) Close() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.pool == nil || c.closed {
-		return c.end()
+		return c.closeLocked()
 	}
 	err := os.NewSyscallError("shutdown", syscall.Shutdown(int(c.in.fd), syscall.SHUT_RDWR))
 	c.hungUp.Store(true)
@@ -211,17 +212,17 @@ func (c *conn) Close() error {
 	return err
 }
 
-// end closes the connection. It requires the lock.
-func (c *conn) end() error {
+// closeLocked closes the connection. It requires the lock.
+func (c *conn) closeLocked() error {
 	if c.closed {
 		return net.ErrClosed
 	}
 	c.closed = true
-	if c.waits != nil {
-		_ = c.waits.SetWriteDeadline(time.Unix(1, 0)) // interrupts a blocked write, which has its own descriptor
+	if c.blockedWrite != nil {
+		_ = c.blockedWrite.SetWriteDeadline(time.Unix(1, 0)) // interrupts a blocked write, which has its own descriptor
 	}
-	c.in.end()
-	c.out.end()
+	c.in.close()
+	c.out.close()
 	if c.watched {
 		return os.NewSyscallError("close", syscall.Close(int(c.in.fd)))
 	}
@@ -243,7 +244,7 @@ func (c *conn) SetReadDeadline(t time.Time) error {
 	case t.IsZero() || t.After(time.Now()):
 		return os.ErrNoDeadline
 	}
-	c.late.Store(true)
+	c.readExpired.Store(true)
 	c.hungUp.Store(true)
 	c.pool.Wake(c.task)
 	return nil
@@ -256,8 +257,8 @@ func (c *conn) SetWriteDeadline(t time.Time) error {
 	if c.pool == nil {
 		return c.Conn.SetWriteDeadline(t)
 	}
-	if c.writeBy = t; c.waits != nil {
-		return c.waits.SetWriteDeadline(t)
+	if c.writeBy = t; c.blockedWrite != nil {
+		return c.blockedWrite.SetWriteDeadline(t)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestBlockedWriteIsInterrupted(t *testing.T) {
 				_, err := e.Write(make([]byte, size))
 				written <- err
 			}()
-			under(e.Conn).eventuallyWaits(t)
+			unwrap(e.Conn).eventuallyWaits(t)
 			c.unblock(e, other)
 			err := <-written
 			if errors.Is(err, net.ErrClosed) && errors.Is(c.want, syscall.EPIPE) {
@@ -56,7 +56,7 @@ func (c *conn) eventuallyWaits(t *testing.T) {
 	t.Helper()
 	for deadline := time.Now().Add(10 * time.Second); ; runtime.Gosched() {
 		c.mu.Lock()
-		waits := c.waits != nil
+		waits := c.blockedWrite != nil
 		c.mu.Unlock()
 		if waits {
 			return

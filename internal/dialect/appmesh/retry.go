@@ -16,7 +16,7 @@ var statusCodes = map[api.HTTPRetryEvent][]uint16{
 	api.RetryClientError:  {409},
 }
 
-var grpcCauses = map[api.GRPCRetryEvent]model.RetryCondition{
+var grpcConditions = map[api.GRPCRetryEvent]model.RetryCondition{
 	api.RetryCancelled:         model.RetryGRPCCanceled,
 	api.RetryDeadlineExceeded:  model.RetryGRPCDeadlineExceeded,
 	api.RetryInternal:          model.RetryGRPCInternal,
@@ -80,8 +80,8 @@ func explicitRetry(p api.GRPCRetryPolicy) model.Retry {
 		}
 	}
 	for _, e := range p.GRPCRetryEvents {
-		if cause, known := grpcCauses[e]; known {
-			r.Conditions = append(r.Conditions, cause)
+		if condition, known := grpcConditions[e]; known {
+			r.Conditions = append(r.Conditions, condition)
 		}
 	}
 	slices.Sort(r.Conditions)

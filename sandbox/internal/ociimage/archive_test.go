@@ -35,15 +35,15 @@ func write(t *testing.T, a *ocitest.Archive, manifests ...oci.Descriptor) string
 // are ignored.
 func TestOpenFindsTheImage(t *testing.T) {
 	m := ocitest.New()
-	want := m.Image("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
-	other := m.Image("arm64", oci.ImageConfig{})
-	sbom := m.Document(
+	want := m.AddImage("amd64", oci.ImageConfig{Entrypoint: []string{"/a"}, User: "1:2"})
+	other := m.AddImage("arm64", oci.ImageConfig{})
+	sbom := m.AddJSON(
 		oci.MediaTypeImageManifest,
 		oci.Manifest{Config: oci.DescriptorEmptyJSON, ArtifactType: "application/spdx+json"},
 	)
 	marked, typed := sbom, want
 	marked.ArtifactType, typed.ArtifactType = "application/spdx+json", oci.MediaTypeImageConfig
-	index := m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
+	index := m.AddJSON(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{other, want, sbom}})
 	for what, file := range map[string]string{
 		"single":        write(t, m, want),
 		"with others":   write(t, m, other, want, marked),
@@ -67,27 +67,27 @@ func TestOpenFindsTheImage(t *testing.T) {
 
 func TestOpenErrors(t *testing.T) {
 	m := ocitest.New()
-	amd, arm := m.Image("amd64", oci.ImageConfig{}), m.Image("arm64", oci.ImageConfig{})
-	second := m.Image("amd64", oci.ImageConfig{User: "1"})
+	amd, arm := m.AddImage("amd64", oci.ImageConfig{}), m.AddImage("arm64", oci.ImageConfig{})
+	second := m.AddImage("amd64", oci.ImageConfig{User: "1"})
 	missing := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: digest.FromString("nowhere")}
 	escaping := oci.Descriptor{MediaType: oci.MediaTypeImageManifest, Digest: "sha256:../../index.json"}
 	weak := oci.Descriptor{
 		MediaType: oci.MediaTypeImageManifest,
 		Digest:    "sha512:" + digest.Digest(strings.Repeat("0", 128)),
 	}
-	wrong := m.Blob(oci.MediaTypeImageManifest, "{}")
+	wrong := m.AddBlob(oci.MediaTypeImageManifest, "{}")
 	m.Blobs[wrong.Digest.Encoded()] = `{"config": {}}`
-	short := m.Document(oci.MediaTypeImageManifest, oci.Manifest{
-		Config: m.Document(oci.MediaTypeImageConfig,
+	short := m.AddJSON(oci.MediaTypeImageManifest, oci.Manifest{
+		Config: m.AddJSON(oci.MediaTypeImageConfig,
 			oci.Image{Platform: oci.Platform{OS: "linux", Architecture: "amd64"}}),
 		Layers: []oci.Descriptor{amd},
 	})
-	deep := m.Document(oci.MediaTypeImageIndex, oci.Index{})
+	deep := m.AddJSON(oci.MediaTypeImageIndex, oci.Index{})
 	for range 6 {
-		deep = m.Document(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{deep}})
+		deep = m.AddJSON(oci.MediaTypeImageIndex, oci.Index{Manifests: []oci.Descriptor{deep}})
 	}
 	layout := ocitest.File("oci-layout", "")
-	linked, long := ocitest.Link("index.json", "/etc/passwd"), ocitest.File("index.json",
+	linked, long := ocitest.Symlink("index.json", "/etc/passwd"), ocitest.File("index.json",
 		strings.Repeat(" ", maxJSON+1))
 	for want, file := range map[string]string{
 		"no image for linux/amd64, only for linux/arm64": write(t, m, arm),

@@ -16,7 +16,7 @@ import (
 )
 
 // Short names for the tables below.
-var dir, file, link, hard = ocitest.Dir, ocitest.File, ocitest.Link, ocitest.Hard
+var dir, file, link, hard = ocitest.Dir, ocitest.File, ocitest.Symlink, ocitest.HardLink
 
 // ownedLayer returns a layer whose entries belong to the user of the test.
 func ownedLayer(entries []*tar.Header) string {
@@ -29,7 +29,7 @@ func ownedLayer(entries []*tar.Header) string {
 func open(t *testing.T, layers ...string) *Image {
 	t.Helper()
 	m := ocitest.New()
-	image, err := Open(write(t, m, m.Image("amd64", oci.ImageConfig{}, layers...)), "amd64")
+	image, err := Open(write(t, m, m.AddImage("amd64", oci.ImageConfig{}, layers...)), "amd64")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -181,7 +181,7 @@ func TestUnpackStaysInside(t *testing.T) {
 	} {
 		t.Run(what, func(t *testing.T) {
 			m := ocitest.New()
-			image, err := Open(write(t, m, m.Image("amd64", oci.ImageConfig{}, ownedLayer(entries))), "amd64")
+			image, err := Open(write(t, m, m.AddImage("amd64", oci.ImageConfig{}, ownedLayer(entries))), "amd64")
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,19 +23,19 @@ type Archive struct{ Blobs map[string]string }
 // New returns an archive without blobs.
 func New() *Archive { return &Archive{map[string]string{}} }
 
-// Blob adds a blob.
-func (a *Archive) Blob(mediaType, text string) oci.Descriptor {
+// AddBlob adds a blob.
+func (a *Archive) AddBlob(mediaType, text string) oci.Descriptor {
 	d := digest.FromString(text)
 	a.Blobs[d.Encoded()] = text
 	return oci.Descriptor{MediaType: mediaType, Digest: d, Size: int64(len(text))}
 }
 
-// Document adds a value as JSON. It panics if the value cannot be encoded.
-func (a *Archive) Document(mediaType string, value any) oci.Descriptor {
-	return a.Blob(mediaType, document(value))
+// AddJSON adds a value as JSON. It panics if the value cannot be encoded.
+func (a *Archive) AddJSON(mediaType string, value any) oci.Descriptor {
+	return a.AddBlob(mediaType, toJSON(value))
 }
 
-func document(value any) string {
+func toJSON(value any) string {
 	text, err := json.Marshal(value)
 	if err != nil {
 		panic(fmt.Sprintf("%T as JSON: %v", value, err))
@@ -43,8 +43,8 @@ func document(value any) string {
 	return string(text)
 }
 
-// Image adds an image with layers created by Tar. Write adds it to the index.
-func (a *Archive) Image(arch string, config oci.ImageConfig, layers ...string) oci.Descriptor {
+// AddImage adds an image with layers created by Tar. Write adds it to the index.
+func (a *Archive) AddImage(arch string, config oci.ImageConfig, layers ...string) oci.Descriptor {
 	all := oci.Image{Platform: oci.Platform{OS: "linux", Architecture: arch}, Config: config}
 	manifest := oci.Manifest{MediaType: oci.MediaTypeImageManifest}
 	for _, layer := range layers {
@@ -52,18 +52,18 @@ func (a *Archive) Image(arch string, config oci.ImageConfig, layers ...string) o
 		w := gzip.NewWriter(&z)
 		_, _ = w.Write([]byte(layer)) // writes to memory do not fail
 		_ = w.Close()
-		manifest.Layers = append(manifest.Layers, a.Blob(oci.MediaTypeImageLayerGzip, z.String()))
+		manifest.Layers = append(manifest.Layers, a.AddBlob(oci.MediaTypeImageLayerGzip, z.String()))
 		all.RootFS.DiffIDs = append(all.RootFS.DiffIDs, digest.FromString(layer))
 	}
-	manifest.Config = a.Document(oci.MediaTypeImageConfig, all)
-	return a.Document(oci.MediaTypeImageManifest, manifest)
+	manifest.Config = a.AddJSON(oci.MediaTypeImageConfig, all)
+	return a.AddJSON(oci.MediaTypeImageManifest, manifest)
 }
 
 // Write writes the archive, with the given manifests in its index.
 func (a *Archive) Write(file string, manifests ...oci.Descriptor) error {
 	entries := []*tar.Header{
-		File("./"+oci.ImageLayoutFile, document(oci.ImageLayout{Version: oci.ImageLayoutVersion})),
-		File(oci.ImageIndexFile, document(oci.Index{Manifests: manifests})),
+		File("./"+oci.ImageLayoutFile, toJSON(oci.ImageLayout{Version: oci.ImageLayoutVersion})),
+		File(oci.ImageIndexFile, toJSON(oci.Index{Manifests: manifests})),
 	}
 	for _, name := range slices.Sorted(maps.Keys(a.Blobs)) {
 		entries = append(entries, File("blobs/sha256/"+name, a.Blobs[name]))
@@ -71,7 +71,7 @@ func (a *Archive) Write(file string, manifests ...oci.Descriptor) error {
 	return os.WriteFile(file, []byte(Tar(entries...)), 0o644)
 }
 
-// File returns a regular file for Tar, with its content in Linkname.
+// File returns a regular file for Tar. A header has no content, so Linkname holds it until Tar writes the file.
 func File(name, text string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeReg, Linkname: text}
 }
@@ -79,13 +79,13 @@ func File(name, text string) *tar.Header {
 // Dir returns a folder for Tar.
 func Dir(name string) *tar.Header { return &tar.Header{Name: name, Typeflag: tar.TypeDir} }
 
-// Link returns a symbolic link for Tar.
-func Link(name, to string) *tar.Header {
+// Symlink returns a symbolic link for Tar.
+func Symlink(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeSymlink, Linkname: to}
 }
 
-// Hard returns a hard link for Tar.
-func Hard(name, to string) *tar.Header {
+// HardLink returns a hard link for Tar.
+func HardLink(name, to string) *tar.Header {
 	return &tar.Header{Name: name, Typeflag: tar.TypeLink, Linkname: to}
 }
 
