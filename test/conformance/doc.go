@@ -3,6 +3,7 @@
 //
 // In: a case, which is a txtar file with user objects and requests. Out: the differences between:
 //
+//	settings.yaml → settings of the dialects, in the form of the chart's values; optional
 //	objects.yaml  → dialect              → model.yaml, findings.txt
 //	              → view → Envoy driver  → envoy/<workload>.yaml (where the case asks for it)
 //	requests.txt  → interpreter          → the decisions after each "=>"

@@ -12,6 +12,8 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"anymesh.dev/anymesh/test/cases"
 )
 
 // Environment variables that make the program run as a pod.
@@ -88,7 +90,7 @@ func inside(out io.Writer) error {
 	}
 	for _, l := range own {
 		for _, difference := range p.observe(ctx, l) {
-			fmt.Fprintf(out, "%s:%d: %s\n", requestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
+			fmt.Fprintf(out, "%s:%d: %s\n", cases.RequestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
 		}
 	}
 	for _, rejection := range d.rejected() {

@@ -10,7 +10,6 @@ import (
 	"golang.org/x/tools/txtar"
 	"google.golang.org/protobuf/encoding/protojson"
 
-	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin" // cases use all built-in dialects
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/internal/engine"
@@ -30,7 +29,7 @@ type Translation struct {
 // Translate translates the objects as the control plane does.
 func (c *Case) Translate() Translation {
 	m := Translation{Rendered: map[model.Key][]sidecar.Resource{}}
-	m.State = engine.Compute(dialect.All(), c.Objects)
+	m.State = engine.Compute(c.dialects, c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
 		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.ResolvedDestination)

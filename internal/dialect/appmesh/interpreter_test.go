@@ -11,7 +11,7 @@ import (
 
 // TestInterpretationOfManifests interprets the manifests of colors.txtar for requests of front.
 func TestInterpretationOfManifests(t *testing.T) {
-	m, _ := appmesh.Dialect{}.Translate(readCase(t, "testdata/colors.txtar").objects)
+	m, _ := appmesh.Dialect{}.Translate(readCase(t, caseFolder+"colors.txtar").objects)
 	view, findings, ok := model.NewView(model.NewIndex(&m), model.Key{Mesh: "shop", Name: "front_shop"})
 	if !ok || len(findings) > 0 {
 		t.Fatalf("no view, or unexpected findings: %v", findings)

@@ -2,8 +2,8 @@ package appmesh_test
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -27,7 +27,7 @@ func TestRecreatedObjectIsServed(t *testing.T) {
 		for _, admitted := range []bool{false, true} {
 			for _, o := range c.objects {
 				name := nameOf(o)
-				t.Run(fmt.Sprintf("%s/admitted %v/%s", strings.TrimPrefix(path, "testdata/"), admitted, name),
+				t.Run(fmt.Sprintf("%s/admitted %v/%s", filepath.Base(path), admitted, name),
 					func(t *testing.T) {
 						s := newAPIServer(t, c.settings, uint64(seed), admitted, c.objects)
 						want, conflicting := s.result(), s.hasConflict(name)
@@ -54,7 +54,7 @@ func TestRecreatedInAnyOrder(t *testing.T) {
 	for i, path := range caseFiles(t) {
 		c := readCase(t, path)
 		for seed := range uint64(4) {
-			t.Run(fmt.Sprintf("%s/%d", strings.TrimPrefix(path, "testdata/"), seed), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s/%d", filepath.Base(path), seed), func(t *testing.T) {
 				s := newAPIServer(t, c.settings, 100*seed+uint64(i), seed%2 == 0, c.objects)
 				want := s.result()
 				conflicting := s.byAge(func(o client.Object) bool { return s.hasConflict(nameOf(o)) })
@@ -142,7 +142,7 @@ func TestOlderObjectWinsConflict(t *testing.T) {
 // and have a finding, until it selects them or they are recreated. Objects without a meshRef are members by their
 // namespace.
 func TestRecreatedMeshKeepsMembers(t *testing.T) {
-	c := readCase(t, "testdata/colors.txtar")
+	c := readCase(t, caseFolder+"colors.txtar")
 	const mesh = "Mesh /shop"
 	for seed := range uint64(4) {
 		s := newAPIServer(t, c.settings, seed, true, c.objects)

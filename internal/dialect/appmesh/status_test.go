@@ -144,7 +144,7 @@ func TestObjectsOutsideAMeshGetNoARN(t *testing.T) {
 }
 
 func TestMeshNames(t *testing.T) {
-	got := appmesh.MeshNames(readCase(t, "testdata/membership.txtar").objects)
+	got := appmesh.MeshNames(readCase(t, caseFolder+"membership.txtar").objects)
 	for ref, want := range map[model.ObjectRef]string{
 		{Group: "appmesh.k8s.aws", Kind: "Mesh", Name: "one"}:                                        "first",
 		{Group: "appmesh.k8s.aws", Kind: "VirtualService", Namespace: "a", Name: "selected"}:         "first",
