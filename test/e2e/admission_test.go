@@ -110,7 +110,7 @@ spec:
         action: {weightedTargets: [{virtualNodeRef: {name: %s}, weight: 1}]}
 `, match, node)
 	}
-	const bad, want = `path: {regex: "/(unclosed"}`, "spec.routes[0].httpRoute.match.path.regex: not a regular expression"
+	const bad, want = `path: {regex: "/(unclosed"}`, "spec.routes[0].httpRoute.match.path.regex: not an RE2 regular expression"
 	if _, err := kubectlInput(t.Context(), router(bad, "color-red"), "create", "-f", "-"); err == nil ||
 		!strings.Contains(err.Error(), want) {
 		t.Errorf("create: got error %v, want %s", err, want)
