@@ -13,6 +13,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/miekg/dns"
+
+	"anymesh.dev/anymesh/test/poll"
 )
 
 func TestInvalidConfigurations(t *testing.T) {
@@ -74,14 +76,13 @@ func TestRunEndsWhileQuestionsAreInFlight(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error)
 	go func() { done <- s.Run(ctx) }()
-	for _, network := range []string{"udp", "tcp"} {
+	for i, network := range []string{"udp", "tcp"} {
 		conn := connect(t, s, network)
 		defer conn.Close()
-		for len(s.questions) == 0 || network == "tcp" && len(s.questions) < 2 {
-			if err := conn.WriteMsg(newQuestion("example.com", dns.TypeA)); err != nil {
-				t.Fatal(err)
-			}
+		if err := conn.WriteMsg(newQuestion("example.com", dns.TypeA)); err != nil {
+			t.Fatal(err)
 		}
+		poll.Until(t, "the question is in flight", func() bool { return len(s.questions) == i+1 })
 	}
 	begin := time.Now()
 	cancel()
