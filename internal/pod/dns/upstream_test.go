@@ -149,7 +149,7 @@ func TestTooLongReplyOverUDPMakesTheClientUseTCP(t *testing.T) {
 
 func TestNoQuestionFailsWhileTheNameserverRestarts(t *testing.T) {
 	u := newUpstream(t, answerAll)
-	s := start(t, testConfig(u.address))
+	s := start(t, testConfig(u.address), func(s *Server) { s.timing.attempt = 500 * time.Millisecond }) // lost packets
 	ctx, cancel := context.WithCancel(context.Background())
 	var clients sync.WaitGroup
 	var asked atomic.Int64
