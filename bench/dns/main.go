@@ -1,8 +1,8 @@
 // Command dns measures what questions cost the DNS server of a pod.
 //
-// In: a server and names. Out: for each name questions per second, latency, and the CPU time of the server's process per
-// 100 000 questions. Without --server, it starts the server of the agent as a process of its own. Each client sends a
-// question when it has the reply to the one before. For another server, give its address and process:
+// In: a server and names. Out: for each name questions per second, latency, and the CPU time of the server's process
+// per 100 000 questions. Without --server, it starts the server of the agent as a process of its own. Each client sends
+// a question when it has the reply to the one before. For another server, give its address and process:
 //
 //	go run ./bench/dns
 //	go run ./bench/dns --server 127.0.0.1:1053 --pid "$(pidof coredns)" --name color.apps.pvt.local --name example.com
@@ -153,7 +153,7 @@ func startServer(upstream string) (*server, error) {
 		return nil, err
 	}
 	address := free.LocalAddr().String()
-	free.Close()
+	_ = free.Close() // the server takes the port
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err

@@ -97,8 +97,8 @@ func (e *entry) records(q dns.Question, addresses []netip.Addr) []dns.RR {
 	return out
 }
 
-// soa returns the record that lets resolvers cache a negative answer: they use the lower of its TTL and its minimum. Each
-// name is a zone of its own. Only secondary servers use the other values.
+// soa returns the record that lets resolvers cache a negative answer: they use the lower of its TTL and its minimum.
+// Each name is a zone of its own. Only secondary servers use the other values.
 func (e *entry) soa(name string) dns.RR {
 	return &dns.SOA{
 		Hdr: dns.RR_Header{Name: name, Rrtype: dns.TypeSOA, Class: dns.ClassINET, Ttl: e.ttl},

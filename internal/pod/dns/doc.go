@@ -9,10 +9,11 @@
 //	a response, or a message that is shorter than a header          dropped
 //
 // For a name in the table, A and AAAA questions get the addresses in random order. Other types, and families that the
-// name or the pod does not have, get NOERROR with an SOA record and no answer (RFC 2308), never NXDOMAIN. Answers over
-// UDP have at most 512 bytes without EDNS. With EDNS, they have at most the size that the client allows and at most 1232
-// bytes, which is the size that avoids IP fragments. Longer answers are truncated, and the client repeats the question
-// over TCP.
+// name or the pod does not have, get NOERROR with an SOA record and no answer (RFC 2308), never NXDOMAIN.
+//
+// Answers from the table over UDP have at most 512 bytes without EDNS. With EDNS, they have at most the size that the
+// client allows and at most 1232 bytes, which is the size that avoids IP fragments. Longer answers are truncated, and
+// the client repeats the question over TCP.
 //
 // A forwarded question uses the transport of the client. Each attempt has a socket of its own, and therefore a random
 // source port. The nameservers are tried in the order of resolv.conf, repeatedly, until the client is about to give up.

@@ -79,8 +79,7 @@ func exchangeUDP(
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	defer closeAtEnd(ctx, conn)()
+	defer closeWith(ctx, conn)()
 	if err := conn.SetDeadline(limit); err != nil {
 		return nil, err
 	}
@@ -109,8 +108,7 @@ func exchangeTCP(
 	if err != nil {
 		return nil, err
 	}
-	defer conn.Close()
-	defer closeAtEnd(ctx, conn)()
+	defer closeWith(ctx, conn)()
 	if err := conn.SetDeadline(limit); err != nil {
 		return nil, err
 	}
@@ -128,10 +126,13 @@ func exchangeTCP(
 	}
 }
 
-// closeAtEnd closes the connection when the context ends. The returned function cancels this.
-func closeAtEnd(ctx context.Context, conn net.Conn) (cancel func()) {
+// closeWith closes the connection when the context ends or when the returned function is called.
+func closeWith(ctx context.Context, conn net.Conn) func() {
 	stop := context.AfterFunc(ctx, func() { conn.Close() })
-	return func() { stop() }
+	return func() {
+		stop()
+		conn.Close()
+	}
 }
 
 // readMessage reads a message with its length (RFC 1035, section 4.2.2).

@@ -1,6 +1,7 @@
 package dns
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"net"
@@ -74,7 +75,7 @@ func (s *Server) serveTCP(ctx context.Context, listener *net.TCPListener, servin
 		client := conn.RemoteAddr().(*net.TCPAddr).AddrPort().Addr()
 		if !s.isLocal(client) || !acquire(s.connections) {
 			s.counts.dropped.Add(1)
-			conn.Close()
+			_ = conn.Close() // the client connects again
 			continue
 		}
 		serving.Go(func() {
@@ -87,8 +88,7 @@ func (s *Server) serveTCP(ctx context.Context, listener *net.TCPListener, servin
 // serveConnection answers the questions of a TCP client in the order in which the answers are available (RFC 7766,
 // section 7). It closes the connection when the client has closed its side or is idle, after all answers are sent.
 func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
-	defer conn.Close()
-	defer closeAtEnd(ctx, conn)()
+	defer closeWith(ctx, conn)()
 	var pending sync.WaitGroup
 	defer pending.Wait()
 	var writes sync.Mutex
@@ -100,15 +100,16 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 			err = writeMessage(conn, out)
 		}
 		if err != nil {
-			conn.Close() // a part of a message may be written
+			_ = conn.Close() // a part of a message may be written
 		}
 	}
 	slots := make(chan struct{}, maxPipelined)
+	in := bufio.NewReaderSize(conn, 1024)
 	for {
 		if err := conn.SetReadDeadline(time.Now().Add(s.timing.idle)); err != nil {
 			return
 		}
-		msg, err := readMessage(conn)
+		msg, err := readMessage(in)
 		if err != nil {
 			return
 		}

@@ -152,10 +152,10 @@ func (s *Server) bind() error {
 // close closes all listeners.
 func (s *Server) close() {
 	for _, u := range s.udp {
-		u.Close()
+		_ = u.Close() // nothing is lost
 	}
 	for _, t := range s.tcp {
-		t.Close()
+		_ = t.Close()
 	}
 	s.udp, s.tcp = nil, nil
 }
