@@ -115,7 +115,7 @@ func startUpstream(address string) (stop func(), err error) {
 	}
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		packets.Close()
+		_ = packets.Close() // nothing is sent yet
 		return nil, err
 	}
 	servers := []*dns.Server{{PacketConn: packets, Handler: handler}, {Listener: listener, Handler: handler}}

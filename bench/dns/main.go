@@ -7,8 +7,17 @@
 //	go run ./bench/dns
 //	go run ./bench/dns --server 127.0.0.1:1053 --pid "$(pidof coredns)" --name color.apps.pvt.local --name example.com
 //
-// The nameserver that gets forwarded questions is part of this process. Its address is --upstream, for a server that is
-// started by hand: CoreDNS with "hosts" for the first name and "forward . 127.0.0.1:1153" does the same work.
+// The nameserver that gets forwarded questions is part of this process; --upstream is its address. To compare with
+// CoreDNS, start it with this Corefile before the second command:
+//
+//	.:1053 {
+//	  bind 127.0.0.1
+//	  hosts {
+//	    10.0.0.1 color.apps.pvt.local
+//	    fallthrough
+//	  }
+//	  forward . 127.0.0.1:1153
+//	}
 package main
 
 import (

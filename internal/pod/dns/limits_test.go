@@ -176,6 +176,17 @@ func TestConnectionsAreClosed(t *testing.T) {
 			t.Errorf("want EOF, got %v", err)
 		}
 	})
+	t.Run("when the client sends a message without header", func(t *testing.T) {
+		s := start(t, testConfig(u.address))
+		conn := connect(t, s, "tcp")
+		defer conn.Close()
+		if _, err := conn.Conn.Write([]byte{0, 0}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := conn.ReadMsg(); !errors.Is(err, io.EOF) {
+			t.Errorf("want EOF, got %v", err)
+		}
+	})
 	t.Run("after the last reply, when the client has closed its side", func(t *testing.T) {
 		s := start(t, testConfig(u.address))
 		conn := connect(t, s, "tcp")

@@ -12,7 +12,7 @@ import (
 
 // serveUDP answers questions about names in the table at once, and the others in goroutines.
 func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn, serving *sync.WaitGroup) {
-	msg := make([]byte, maxMessageSize)
+	msg, name := make([]byte, maxMessageSize), new([maxNameSize]byte)
 	for {
 		n, client, err := conn.ReadFromUDPAddrPort(msg)
 		if err != nil {
@@ -29,8 +29,7 @@ func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn, serving *sync.
 			s.counts.dropped.Add(1)
 			continue
 		}
-		var name [maxNameSize]byte
-		switch v, out, q := s.handle(msg[:n], overUDP, &name); v {
+		switch v, out, q := s.handle(msg[:n], overUDP, name); v {
 		case drop:
 			s.counts.dropped.Add(1)
 		case reply:
@@ -128,8 +127,10 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 				return
 			}
 			pending.Go(func() {
-				defer func() { release(s.questions); <-slots }()
-				if out := s.forward(ctx, msg, q, overTCP); out != nil {
+				defer release(slots)
+				out := s.forward(ctx, msg, q, overTCP)
+				release(s.questions) // a client that does not read delays only itself
+				if out != nil {
 					send(out)
 				}
 			})
