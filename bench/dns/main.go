@@ -157,12 +157,10 @@ type server struct {
 }
 
 func startServer(upstream string) (*server, error) {
-	free, err := net.ListenPacket("udp", "127.0.0.1:0")
+	address, err := freeAddress()
 	if err != nil {
 		return nil, err
 	}
-	address := free.LocalAddr().String()
-	_ = free.Close() // the server takes the port
 	program, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -194,4 +192,25 @@ func startServer(upstream string) (*server, error) {
 		return nil, fmt.Errorf("the server does not start: %w", err)
 	}
 	return &server{address: address, pid: cmd.Process.Pid, stop: stop}, nil
+}
+
+// freeAddress returns an address whose port is free for both transports.
+func freeAddress() (string, error) {
+	var err error
+	for range 10 {
+		packets, listenErr := net.ListenPacket("udp", "127.0.0.1:0")
+		if listenErr != nil {
+			return "", listenErr
+		}
+		address := packets.LocalAddr().String()
+		var listener net.Listener
+		if listener, err = net.Listen("tcp", address); err == nil {
+			_ = listener.Close() // the server takes the port
+		}
+		_ = packets.Close()
+		if err == nil {
+			return address, nil
+		}
+	}
+	return "", err
 }
