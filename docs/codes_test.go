@@ -23,7 +23,9 @@ func TestEveryCodeHasAPage(t *testing.T) {
 			if len(strings.Fields(e.cause)) < 8 {
 				t.Error("the cause is missing or too short")
 			}
-			onlyRunning := c.Code == model.CodeRejected || c.Code == model.CodeNotSupported
+			onlyRunning := slices.Contains([]model.Code{
+				model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress,
+			}, c.Code)
 			if (e.invalid == "") != onlyRunning || (e.fixed == "") != onlyRunning {
 				t.Error("want example.yaml and fixed.yaml exactly if manifests can cause the finding")
 			}

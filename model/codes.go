@@ -16,6 +16,7 @@ const (
 	CodeSelectorConflict    Code = "SelectorConflict"
 	CodeInvalidField        Code = "InvalidField"
 	CodePortConflict        Code = "PortConflict"
+	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeRejected            Code = "RejectedBySidecar"
 
@@ -70,7 +71,11 @@ var Codes = []CodeInfo{
 	{
 		CodePortConflict, Error,
 		"Two backends of a workload use the same port, and the sidecar cannot distinguish their connections.",
-		"Create a Service with the name of the mesh service, change the port, or remove one service from the backends.",
+		"Give the Service of the TCP service a cluster IP, change the port, or remove one service from the backends.",
+	},
+	{
+		CodeNoAddress, Warning, "No address is left for the name of a service that has no Kubernetes Service.",
+		"Create a Service with this name, or use fewer names.",
 	},
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",

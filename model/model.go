@@ -116,6 +116,8 @@ type Service struct {
 	Aliases []string `json:"aliases,omitempty"`
 	// Addresses are virtual addresses that identify the service for protocols without a host name.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Reserved means that the addresses belong to no Service: only the DNS server of the agent answers them.
+	Reserved bool `json:"reserved,omitempty"`
 	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`

@@ -17,6 +17,8 @@ type View struct {
 	Inbound []Inbound `json:"inbound,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
+	// Hosts are the reachable host names with reserved addresses, which the DNS server of the agent answers, in order.
+	Hosts []Host `json:"hosts,omitempty"`
 	// Destinations are the targets of the routes above.
 	Destinations []Destination `json:"destinations,omitempty"`
 	// AuthorizationPolicies are the policies of this workload.
@@ -33,6 +35,12 @@ type Inbound struct {
 type Outbound struct {
 	Port     uint16    `json:"port"`
 	Bindings []Binding `json:"bindings"`
+}
+
+// Host is a host name with its addresses.
+type Host struct {
+	Name      string       `json:"name"`
+	Addresses []netip.Addr `json:"addresses"`
 }
 
 // Binding is a service on a port, with the routes that apply there, in order.
@@ -74,7 +82,8 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	}
 	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	b := viewBuilder{
-		Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, destinations: map[string]*Destination{},
+		Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, hosts: map[string][]netip.Addr{},
+		destinations: map[string]*Destination{},
 	}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
@@ -90,6 +99,9 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	}
 	for _, backend := range backendsOf(c, w) {
 		b.addService(backend)
+	}
+	for _, name := range slices.Sorted(maps.Keys(b.hosts)) {
+		v.Hosts = append(v.Hosts, Host{name, b.hosts[name]})
 	}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
 		v.Outbound = append(v.Outbound, b.ports[port].sorted())
@@ -119,6 +131,8 @@ type viewBuilder struct {
 	Catalog
 	mesh  string
 	ports map[uint16]*portBuilder
+	// hosts are the addresses of Hosts, by lower-case name.
+	hosts map[string][]netip.Addr
 	// destinations caches lookups by name; a nil value means that the destination does not exist.
 	destinations map[string]*Destination
 	findings     []Finding
@@ -128,6 +142,11 @@ func (b *viewBuilder) addService(backend Backend) {
 	service, known := b.Service(Key{b.mesh, backend.Service})
 	if !known {
 		return // the dialect reports a finding
+	}
+	if service.Reserved {
+		for _, host := range append([]string{service.Name}, service.Aliases...) {
+			b.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] = service.Addresses
+		}
 	}
 	router, known := b.Router(Key{b.mesh, service.Router})
 	if !known {

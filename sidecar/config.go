@@ -19,6 +19,17 @@ type MeshConfig struct {
 	Sidecar Settings `json:"sidecar"`
 }
 
+// DNSAnnotation of a pod, or else of its namespace, sets which names the agent of the pod answers. The default is
+// Settings.DNS.
+const DNSAnnotation = "anymesh.dev/dns"
+
+const (
+	// DNSUnresolved answers the names of services that have no Kubernetes Service.
+	DNSUnresolved = "Unresolved"
+	// DNSOff leaves the DNS of the pod as it is.
+	DNSOff = "Off"
+)
+
 // Settings are the sidecar settings of the mesh. The images here take precedence over the images in the entry of the
 // default driver. They do not apply to other drivers.
 type Settings struct {
@@ -29,6 +40,8 @@ type Settings struct {
 	// InitContainerImage is the image of the init container that captures traffic. It contains no proxy. Other
 	// drivers use it too if their entry has no image.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
+	// DNS sets which names the agent of a pod answers: DNSUnresolved, which is the default, or DNSOff.
+	DNS string `json:"dns,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
 	// SidecarDrivers are the drivers that pods may name besides the default. Each driver is started and has its own

@@ -101,6 +101,8 @@ const (
 	OutboundPort = 15001
 	// AgentPort serves probes, readiness and metrics.
 	AgentPort = 15020
+	// DNSPort is the port of the agent's DNS server on the loopback addresses; DNS questions are redirected to it.
+	DNSPort = 15053
 )
 
 // Value finds the context itself under InjectorCtxKey, and anything else in the context that it wraps.

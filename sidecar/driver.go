@@ -48,6 +48,10 @@ func Configuration(r Renderer, view *model.View,
 	return resources, findings
 }
 
+// HostNameType is the xDS type of the host names that the agent of a pod answers. The control plane adds them to the
+// resources of every driver.
+const HostNameType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain"
+
 // Resource is a named part of the configuration of a sidecar.
 type Resource struct {
 	// Type is the xDS type URL, Name its name within the type.

@@ -107,5 +107,5 @@ func sidecars(ctx context.Context, kube client.Client, config *rest.Config, syst
 			all = append(all, c)
 		}
 	}
-	return all, nil
+	return inspect.MergeAgents(all), nil
 }

@@ -161,7 +161,7 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 	before := d.workload(key)
 	var snapshot *xds.Snapshot
 	var err error
-	if w.own, err = encode(rendered); err == nil {
+	if w.own, err = encode(append(rendered, hostResources(view)...)); err == nil {
 		snapshot, err = d.snapshot(w)
 	}
 	if err != nil {

@@ -24,6 +24,8 @@ spec:
     - virtualService: {virtualServiceRef: {name: one}}
     - virtualService: {virtualServiceRef: {name: two}}
     - virtualService: {virtualServiceRef: {name: web}}
+    - virtualService: {virtualServiceRef: {name: hidden}}
+    - virtualService: {virtualServiceRef: {name: hidden-web}}
 ---
 {apiVersion: v1, kind: Service, metadata: {name: client, namespace: names}, spec: {selector: {app: client}, ports: [{port: 8080}]}}
 `)
@@ -58,6 +60,25 @@ spec: {awsName: NAME.names.svc.cluster.local, provider: {virtualNode: {virtualNo
 	add := func(template, name, args, probe, protocol string) {
 		b.WriteString(strings.NewReplacer("NAME", name, "ARGS", args, "PROBE", probe, "PROTOCOL", protocol).Replace(template))
 	}
+	// These have no Service, and names that only the agent answers.
+	hidden := `---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: NAME, namespace: names}
+spec:
+  podSelector: {matchLabels: {app: NAME}}
+  listeners: [{portMapping: {port: 9000, protocol: PROTOCOL}}]
+  serviceDiscovery: {awsCloudMap: {namespaceName: names.local, serviceName: NAME}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {name: NAME, namespace: names}
+spec: {awsName: NAME.apps.pvt.aws.local, provider: {virtualNode: {virtualNodeRef: {name: NAME}}}}
+`
+	add(hidden, "hidden", "", "", "tcp")
+	add(deployment, "hidden", "[echo, --listen=:9000, --version=hidden]", "tcpSocket: {port: 9000}", "")
+	add(hidden, "hidden-web", "", "", "http")
+	add(deployment, "hidden-web", "[serve, --listen=:9000, --version=hidden-web]", "httpGet: {path: /healthz, port: 9000}", "")
 	add(deployment, "client", "[drive, --listen=:8080, --rate=0]", "httpGet: {path: /healthz, port: 8080}", "")
 	for _, name := range []string{"one", "two"} {
 		add(service, name, "", "", "tcp")
@@ -72,20 +93,22 @@ spec: {awsName: NAME.names.svc.cluster.local, provider: {virtualNode: {virtualNo
 // hostnames without dots in the search domains of their pod.
 func TestServicesShareAPort(t *testing.T) {
 	apply(t, namesManifests())
-	for _, name := range []string{"client", "one", "two", "web"} {
+	for _, name := range []string{"client", "one", "two", "web", "hidden", "hidden-web"} {
 		waitReady(t, "names", "deployment/"+name)
 	}
 	for service, target := range map[string]string{
-		"one": "tcp://one.names.svc.cluster.local:9000",
-		"two": "tcp://two.names.svc.cluster.local:9000",
-		"web": "http://web.names.svc.cluster.local:9000/",
+		"one":        "tcp://one.names.svc.cluster.local:9000",
+		"two":        "tcp://two.names.svc.cluster.local:9000",
+		"web":        "http://web.names.svc.cluster.local:9000/",
+		"hidden":     "tcp://hidden.apps.pvt.aws.local:9000",
+		"hidden-web": "http://hidden-web.apps.pvt.aws.local:9000/",
 	} {
 		eventually(t, 10*time.Second, "an answer of "+service, func() error {
 			o, err := callFromIn(t.Context(), "names", "client", target)
 			return want(o, err, o.Version == service, service)
 		})
 	}
-	for _, name := range []string{"client", "one", "two", "web"} {
+	for _, name := range []string{"client", "one", "two", "web", "hidden", "hidden-web"} {
 		status := run(t, "-n", "names", "get", "virtualnode.appmesh.k8s.aws", name, "-o",
 			`jsonpath={range .status.conditions[*]}{.type}={.status} {.reason}{"\n"}{end}`)
 		if strings.Contains(status, "=False") || strings.Contains(status, "PortConflict") {

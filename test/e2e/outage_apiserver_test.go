@@ -59,8 +59,8 @@ func testAPIServerOutage(t *testing.T) {
 		sent, before := sum("anymesh_xds_resources_total"), updateStats(t, at)
 		heal := partition(t, second, "reject with tcp reset")
 		eventually(t, updateTimeout, "the stream of second ends", func() error {
-			if n := sum("anymesh_xds_streams"); int(n) != len(at)-1 {
-				return fmt.Errorf("%v clients", n)
+			if n := sum("anymesh_xds_streams"); int(n) != streamsPerPod*(len(at)-1) {
+				return fmt.Errorf("%v streams", n)
 			}
 			return nil
 		})

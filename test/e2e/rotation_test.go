@@ -220,7 +220,7 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 				"certificate_expired") - reconnected; int(n) < len(before) {
 				return fmt.Errorf("%v streams have ended", n)
 			}
-			if n, want := total(t, "anymesh_xds_streams", ""), len(colorsPods(t)); int(n) != want {
+			if n, want := total(t, "anymesh_xds_streams", ""), streamsPerPod*len(colorsPods(t)); int(n) != want {
 				return fmt.Errorf("%v sidecars are connected, want %d", n, want)
 			}
 			return nil

@@ -35,9 +35,9 @@ var mayImport = []rule{
 	{"internal/delivery/xds", []string{
 		"internal/truncate", "internal/delivery/socket", "internal/delivery/grpcserver", "internal/delivery/xds/clientstatus",
 	}},
-	{"internal/pod/capture", nil},
 	{"internal/pod/dns", nil},
-	{"internal/pod/agent", []string{"internal/identity", "internal/pod/dns"}},
+	{"internal/pod/capture", []string{"internal/pod/dns"}},
+	{"internal/pod/agent", []string{"internal/identity", "internal/pod/dns", "model", "sidecar"}},
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},
 	{"internal/objects/workqueue", nil},

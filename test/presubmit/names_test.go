@@ -32,7 +32,7 @@ var homes = map[string]home{
 
 // xdsNames are names of the xDS protocol: the Go module of its messages, its services and its resource types. All
 // clients of the protocol use them, with any driver.
-var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
+var xdsNames = regexp.MustCompile(`^"(/?envoy\.(config|data|service|extensions)\.|type\.googleapis\.com/envoy\.|github\.com/envoyproxy/go-control-plane/)`)
 
 // The name, API group, annotation prefix and kinds of a dialect are used only in its folders, because other dialects
 // would require changes elsewhere. The same applies to drivers.

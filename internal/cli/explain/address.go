@@ -21,5 +21,9 @@ func resolve(s *engine.State, from lookup.Workload, r model.Request) (model.Requ
 		return r, nil
 	}
 	r.Address = service.Addresses[0]
-	return r, []model.Step{{Text: fmt.Sprintf("%s has the address %s", host, r.Address), Origin: service.Origin}}
+	text := fmt.Sprintf("%s has the address %s", host, r.Address)
+	if service.Reserved {
+		text = fmt.Sprintf("no Service is called %s: the agent answers the reserved address %s", host, r.Address)
+	}
+	return r, []model.Step{{Text: text, Origin: service.Origin}}
 }

@@ -115,3 +115,15 @@ func TestOutlineWithoutOutliner(t *testing.T) {
 		t.Errorf("%v: %s", err, out.String())
 	}
 }
+
+// The agent of a pod has a connection of its own. Its names are in the row of the sidecar.
+func TestMergeAgents(t *testing.T) {
+	const names, clusters = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain", "a.Cluster"
+	client := func(identity, typeURL string) Sidecar {
+		return Sidecar{Client: clientstatus.Client{Identity: identity, Types: []clientstatus.ClientType{{TypeURL: typeURL}}}}
+	}
+	got := MergeAgents([]Sidecar{client("one", names), client("one", clusters), client("two", clusters), client("three", names)})
+	if len(got) != 2 || len(got[0].Types) != 2 || got[0].Types[1].TypeURL != names || len(got[1].Types) != 1 {
+		t.Errorf("got %+v", got)
+	}
+}

@@ -65,7 +65,28 @@ func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.
 // columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
 	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"},
-	{".ClusterLoadAssignment", "ENDPOINTS"},
+	{".ClusterLoadAssignment", "ENDPOINTS"}, hostNames,
+}
+
+// hostNames are the names for the DNS server of the agent, which has its own connection to the control plane.
+var hostNames = column{".DnsVirtualDomain", "NAMES"}
+
+// MergeAgents adds the resource types of the agent of a pod to the pod's sidecar. It drops agents whose sidecar is not
+// connected.
+func MergeAgents(all []Sidecar) []Sidecar {
+	agents := map[string][]clientstatus.ClientType{}
+	var out []Sidecar
+	for _, s := range all {
+		if len(s.Types) == 1 && hostNames.is(s.Types[0]) {
+			agents[s.Identity] = s.Types
+		} else {
+			out = append(out, s)
+		}
+	}
+	for i, s := range out {
+		out[i].Types = slices.Concat(s.Types, agents[s.Identity])
+	}
+	return out
 }
 
 // Table writes one line per sidecar with its number of resources per type, then the rejected resources. There is a

@@ -3,6 +3,7 @@ package store
 import (
 	"cmp"
 	"fmt"
+	"net/netip"
 	"slices"
 	"strings"
 
@@ -28,7 +29,10 @@ type Mesh struct {
 	groups    *incremental.Relation[model.Key, model.Endpoint] // by mesh and name of the group
 	services  *incremental.Relation[string, model.Service]     // by mesh, with addresses
 	// addressed are the services of the model with their addresses.
-	addressed       *incremental.Relation[model.Key, model.Service]
+	addressed *incremental.Relation[model.Key, model.Service]
+	// reservedNames are the names that need a reserved address, reserved the addresses of each.
+	reservedNames   *incremental.Relation[allKey, string]
+	reserved        *incremental.Relation[string, netip.Addr]
 	clusterServices *incremental.Relation[types.NamespacedName, *corev1.Service]
 	pods            *incremental.Relation[types.NamespacedName, *corev1.Pod]
 }
@@ -70,6 +74,10 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 		addressed: incremental.NewRelation[model.Key](g, "addressed services", func(a, b model.Service) int {
 			return 0
 		}, deepEqual[model.Service]),
+		reservedNames: incremental.NewRelation[allKey](g, "names without address", strings.Compare,
+			func(a, b string) bool { return a == b }),
+		reserved: incremental.NewRelation[string](g, "reserved addresses", netip.Addr.Compare,
+			func(a, b netip.Addr) bool { return a == b }),
 		clusterServices: Of[*corev1.Service](objects),
 		pods:            Of[*corev1.Pod](objects),
 	}
@@ -80,6 +88,8 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh.Findings.TrackChanges()
 	mesh.Members.TrackChanges()
 	incremental.AddRule(g, "instance", m.Endpoints, mesh.instance)
+	incremental.AddRule(g, "names without address", m.Services, mesh.requestAddress)
+	incremental.AddRule(g, "reserved addresses", mesh.reservedNames, mesh.allocateReserved)
 	incremental.AddRule(g, "service", m.Services, mesh.addressService)
 	incremental.AddRule(g, "resolved destination", m.Destinations, mesh.resolveDestination)
 	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {

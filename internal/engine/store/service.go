@@ -1,6 +1,7 @@
 package store
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -12,28 +13,64 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// addressService adds the addresses of a service: those of the Service in the cluster that has its name.
+// requestAddress reserves an address for a service whose name does not resolve otherwise.
+func (m *Mesh) requestAddress(t *incremental.Evaluation, _ model.Key, all []model.Service) {
+	if s := all[0]; m.needsAddress(t, s) {
+		m.reserve(t, s.Name)
+	}
+}
+
+// addressService adds the addresses of a service: those of the Service in the cluster that has its name, else its
+// reserved addresses.
 func (m *Mesh) addressService(t *incremental.Evaluation, key model.Key, all []model.Service) {
 	s := all[0]
-	if len(s.Addresses) == 0 {
-		s.Addresses = m.clusterAddresses(t, s)
+	switch {
+	case len(s.Addresses) > 0:
+	case m.needsAddress(t, s):
+		s.Addresses = m.reserved.Read(t, hostKey(s.Name))
+		s.Reserved = len(s.Addresses) > 0
+		if !s.Reserved {
+			m.Report(t, model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
+				"no reserved address is left for %s; create a Service with this name, or use fewer names", s.Name)))
+		}
+	default:
+		s.Addresses, _ = m.clusterAddresses(t, s)
 	}
 	m.addressed.Emit(t, key, s)
 	m.services.Emit(t, key.Mesh, s)
 }
 
-// clusterAddresses returns the cluster IPs of the Service with the name of a mesh service, sorted.
-func (m *Mesh) clusterAddresses(t *incremental.Evaluation, s model.Service) []netip.Addr {
+// needsAddress reports whether the name of a service does not resolve without a reserved address: no Service has the
+// name, and it is not the host name of one of the service's own destinations.
+func (m *Mesh) needsAddress(t *incremental.Evaluation, s model.Service) bool {
+	if _, inCluster := m.clusterAddresses(t, s); inCluster || len(s.Addresses) > 0 {
+		return false
+	}
+	router, _ := m.Routers.ReadFirst(t, model.Key{Mesh: s.Mesh, Name: s.Router})
+	for _, route := range router.Routes {
+		for _, to := range route.Action.Destinations {
+			d, _ := m.Destinations.ReadFirst(t, model.Key{Mesh: s.Mesh, Name: to.Destination})
+			if strings.EqualFold(d.Discovery.Hostname, s.Name) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// clusterAddresses returns the cluster IPs of the Service with the name of a mesh service, sorted. It reports false if
+// there is no such Service.
+func (m *Mesh) clusterAddresses(t *incremental.Evaluation, s model.Service) ([]netip.Addr, bool) {
 	for _, host := range append([]string{s.Name}, s.Aliases...) {
 		name, ok := ServiceName(host, s.Origin.Object.Namespace)
 		if !ok {
 			continue
 		}
 		if service, there := m.clusterServices.ReadFirst(t, name); there {
-			return clusterIPs(service)
+			return clusterIPs(service), true
 		}
 	}
-	return nil
+	return nil, false
 }
 
 // ServiceName returns the Service that a host name refers to in the cluster's DNS: NAME, NAME.NAMESPACE,

@@ -31,6 +31,13 @@ type Config struct {
 	// CertDir is an existing folder in memory for tls.crt, tls.key and ca.crt.
 	CertDir string
 
+	// XDSAddress is host:port of the xDS server, which sends the host names of the mesh. Empty disables the DNS server.
+	XDSAddress string
+	// DNSPort is the port of the DNS server on the loopback addresses. 0 disables it.
+	DNSPort uint16
+	// ResolvConf has the nameservers and search domains of the pod. The default is /etc/resolv.conf.
+	ResolvConf string
+
 	// Listen is the address of the agent's HTTP server, for example ":15020".
 	Listen string
 	// Probes are the original probes of the application, keyed by "<container>/<kind>".
@@ -85,6 +92,9 @@ func (c *Config) check() error {
 	if len(c.ProbeHosts) == 0 {
 		c.ProbeHosts = []string{"127.0.0.1", "::1"}
 	}
+	if c.ResolvConf == "" {
+		c.ResolvConf = "/etc/resolv.conf"
+	}
 	if c.Logger == nil {
 		c.Logger = slog.Default()
 	}
@@ -97,6 +107,7 @@ type agent struct {
 	metrics *metrics
 	phase   phase
 	client  *http.Client // for URLs of the proxy
+	names   *names       // nil if the DNS server is disabled
 }
 
 // Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
@@ -120,6 +131,10 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("agent: %s would store private keys on a disk; mount an emptyDir with medium Memory there",
 			cfg.CertDir)
 	}
+	var err error
+	if a.names, err = a.startDNS(ctx, wg.Go); err != nil {
+		return err
+	}
 	l, err := net.Listen("tcp", cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
@@ -138,6 +153,9 @@ func Run(ctx context.Context, cfg Config) error {
 		renewal = renewalTime(time.Now(), issued.NotAfter)
 	}
 	wg.Go(func() { a.renew(ctx, issued, renewal) })
+	if a.names != nil {
+		wg.Go(func() { a.names.watch(ctx) })
+	}
 
 	child, err := startChild(cfg.Command)
 	if err != nil {

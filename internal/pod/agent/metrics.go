@@ -3,6 +3,8 @@ package agent
 import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/collectors"
+
+	"anymesh.dev/anymesh/internal/pod/dns"
 )
 
 type metrics struct {
@@ -30,4 +32,21 @@ func newMetrics() *metrics {
 	m.registry.MustRegister(m.certificates, m.expiry, m.probes,
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))
 	return m
+}
+
+// registerDNS adds the counters of the DNS server.
+func (m *metrics) registerDNS(counts func() dns.Counts) {
+	for result, value := range map[string]func(dns.Counts) uint64{
+		"answered":  func(c dns.Counts) uint64 { return c.Answered },
+		"forwarded": func(c dns.Counts) uint64 { return c.Forwarded },
+		"failed":    func(c dns.Counts) uint64 { return c.Failed },
+		"dropped":   func(c dns.Counts) uint64 { return c.Dropped },
+	} {
+		m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+			Name: "anymesh_agent_dns_questions_total",
+			Help: "DNS questions of the application, by result: answered with a name of the mesh, forwarded to the " +
+				"cluster's DNS, failed, dropped.",
+			ConstLabels: prometheus.Labels{"result": result},
+		}, func() float64 { return float64(value(counts())) }))
+	}
 }

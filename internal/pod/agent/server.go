@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net"
@@ -87,6 +88,9 @@ func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *agent) ready(ctx context.Context) error {
+	if a.names != nil && !a.names.received.Load() {
+		return errors.New("waiting for the host names of the mesh")
+	}
 	switch a.phase.get() {
 	case starting:
 		return fmt.Errorf("waiting for a certificate from %s", a.SigningURL)

@@ -211,10 +211,11 @@ func TestDryRunMatchesAppliedRules(t *testing.T) {
 		t.Skip("nft is not installed")
 	}
 	c, err := FromEnv(env(map[string]string{EnvAppPorts: "80,443", EnvGID: "7",
-		EnvIgnoredIPs: "10.0.0.0/8,169.254.169.254,fd00::/8,::1"}))
+		EnvIgnoredIPs: "10.0.0.0/8,169.254.169.254,fd00::/8,::1", EnvDNSPort: "15053"}))
 	if err != nil {
 		t.Fatal(err)
 	}
+	c.Nameservers = []netip.Prefix{netip.MustParsePrefix("10.96.0.10/32"), netip.MustParsePrefix("fd00::a/128")}
 	list := func(name string, change func() error) (out string) {
 		s := newNetns(t, name)
 		s.must(change)

@@ -3,14 +3,19 @@ package capture
 import (
 	"fmt"
 	"log/slog"
+	"net/netip"
 	"os"
+	"slices"
 
 	"github.com/spf13/cobra"
+
+	"anymesh.dev/anymesh/internal/pod/dns"
 )
 
 // Command is "anymesh capture".
 func Command() *cobra.Command {
 	var dryRun bool
+	var resolvConf string
 	cmd := &cobra.Command{
 		Use:   "capture",
 		Short: "Redirect the traffic of the pod to its proxy",
@@ -22,6 +27,16 @@ func Command() *cobra.Command {
 			config, err := FromEnv(os.LookupEnv)
 			if err != nil {
 				return fmt.Errorf("capture: %w", err)
+			}
+			if config.DNSPort != 0 {
+				upstreams, _, err := dns.ReadConfig(resolvConf)
+				if err != nil {
+					return fmt.Errorf("capture: %w", err)
+				}
+				for _, u := range upstreams {
+					config.Nameservers = append(config.Nameservers, netip.PrefixFrom(u.Addr(), u.Addr().BitLen()))
+				}
+				slices.SortFunc(config.Nameservers, netip.Prefix.Compare)
 			}
 			rules := config.Rules()
 			if dryRun {
@@ -37,6 +52,7 @@ func Command() *cobra.Command {
 			return nil
 		},
 	}
+	cmd.Flags().StringVar(&resolvConf, "resolv-conf", "/etc/resolv.conf", "file with the nameservers of the pod")
 	cmd.Flags().BoolVar(&dryRun, "dry-run", false, "print the rules in the syntax of nft, without applying them")
 	return cmd
 }

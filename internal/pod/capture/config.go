@@ -19,6 +19,7 @@ const (
 	EnvAppPorts     = "ANYMESH_CAPTURE_APP_PORTS"      // inbound, comma separated; none
 	EnvIgnoredIPs   = "ANYMESH_CAPTURE_EXCLUDED_IPS"   // addresses and CIDRs, comma separated; none
 	EnvIgnoredPorts = "ANYMESH_CAPTURE_EXCLUDED_PORTS" // comma separated; 22 in any case
+	EnvDNSPort      = "ANYMESH_CAPTURE_DNS_PORT"       // of the agent's DNS server; without it, DNS is not captured
 	EnvIPv6         = "ANYMESH_CAPTURE_IPV6"           // 1, or 0 for IPv4 only; 1
 )
 
@@ -34,6 +35,8 @@ type Config struct {
 	IgnoredPorts            []uint16       // outbound, sorted
 	IgnoredAddresses        []netip.Prefix // outbound, sorted, none within another
 	IPv6                    bool
+	DNSPort                 uint16         // 0 means that DNS is not captured
+	Nameservers             []netip.Prefix // to which DNS questions go, sorted
 }
 
 // FromEnv reads the configuration from environment variables; lookup is os.LookupEnv. It joins all errors; each names
@@ -53,6 +56,9 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))
 	c.IgnoredAddresses = r.prefixes(EnvIgnoredIPs)
 	c.IPv6 = r.flag(EnvIPv6, true)
+	if r.value(EnvDNSPort) != "" {
+		c.DNSPort = r.port(EnvDNSPort)
+	}
 	if c.UID == nil && c.GID == nil && len(r.errs) == 0 {
 		r.addError(EnvUID, "%s or this variable is required: without them, the traffic of the proxy would be redirected to the proxy", EnvGID)
 	}

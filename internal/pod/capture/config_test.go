@@ -1,6 +1,7 @@
 package capture
 
 import (
+	"maps"
 	"net/netip"
 	"strings"
 	"testing"
@@ -40,6 +41,7 @@ func TestFromEnv(t *testing.T) {
 			func(c *Config) { c.IgnoredPorts = []uint16{22, 443, 5432} }},
 		"no ignored ports": {map[string]string{EnvIgnoredPorts: "-"}, func(*Config) {}},
 		"group only":       {map[string]string{EnvUID: "-", EnvGID: "7"}, func(c *Config) { c.UID, c.GID = nil, id(7) }},
+		"DNS":              {map[string]string{EnvDNSPort: "15053"}, func(c *Config) { c.DNSPort = 15053 }},
 		"no IPv6":          {map[string]string{EnvIPv6: "0"}, func(c *Config) { c.IPv6 = false }},
 		"IPv6 by default":  {map[string]string{EnvIPv6: "-"}, func(*Config) {}},
 		"networks": {map[string]string{EnvIgnoredIPs: "10.1.2.3/8, ::ffff:1.2.3.4,fd00::1/64,10.9.9.9,fd00::5"}, func(c *Config) {
@@ -174,4 +176,40 @@ func FuzzFromEnv(f *testing.F) {
 			t.Fatal("no proxy user, or no text")
 		}
 	})
+}
+
+// DNS questions to the nameservers go to the agent, unless port 53 or the nameserver is excluded.
+func TestRulesForDNS(t *testing.T) {
+	for name, tt := range map[string]struct {
+		changes map[string]string
+		want    []string
+	}{
+		"captured": {nil, []string{
+			"ip daddr @nameservers udp dport 53 redirect to :15053", "ip daddr @nameservers tcp dport 53 redirect to :15053",
+		}},
+		"excluded port": {map[string]string{EnvIgnoredPorts: "53"}, nil},
+		"excluded IP":   {map[string]string{EnvIgnoredIPs: "10.96.0.0/16"}, []string{"ip daddr @ignored_addresses return"}},
+		"off":           {map[string]string{EnvDNSPort: ""}, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			changes := map[string]string{EnvDNSPort: "15053", EnvIPv6: "0"}
+			maps.Copy(changes, tt.changes)
+			c, err := FromEnv(env(changes))
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.Nameservers = []netip.Prefix{netip.MustParsePrefix("10.96.0.10/32")}
+			text, at := c.Rules().String(), 0
+			for _, rule := range tt.want {
+				i := strings.Index(text[at:], rule)
+				if i < 0 {
+					t.Fatalf("no %q, in this order, in\n%s", rule, text)
+				}
+				at += i
+			}
+			if len(tt.want) == 0 && strings.Contains(text, "15053") {
+				t.Errorf("DNS is captured:\n%s", text)
+			}
+		})
+	}
 }

@@ -158,6 +158,18 @@ func (r Rule) needsTCP() bool {
 	return false
 }
 
+// toPort matches a transport protocol and a destination port, which is at the same offset in TCP and UDP headers.
+func toPort(protocol byte, port uint16) []expr.Any {
+	return []expr.Any{
+		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{protocol}},
+		&expr.Payload{
+			DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: tcpDestinationPort, Len: 2,
+		},
+		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: binaryutil.BigEndian.PutUint16(port)},
+	}
+}
+
 func isTCP() []expr.Any {
 	return []expr.Any{
 		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
@@ -197,6 +209,10 @@ func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 			&expr.Fib{Register: register, FlagDADDR: true, ResultADDRTYPE: true},
 			&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: local},
 		}
+	case DNSOverUDP:
+		return toPort(unix.IPPROTO_UDP, dnsPort)
+	case DNSOverTCP:
+		return toPort(unix.IPPROTO_TCP, dnsPort)
 	case DestinationPort:
 		return in(expr.PayloadBaseTransportHeader, tcpDestinationPort, 2)
 	case DestinationAddress:

@@ -3,6 +3,7 @@ package capture
 import (
 	"fmt"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -64,12 +65,15 @@ const (
 	DestinationLocal   // the destination is a local address
 	DestinationPort    // is in a set
 	DestinationAddress // is in a set
+	DNSOverUDP         // UDP to port 53
+	DNSOverTCP         // TCP to port 53
 )
 
 const (
 	appPortsSet         = "app_ports"
 	ignoredPortsSet     = "ignored_ports"
 	ignoredAddressesSet = "ignored_addresses"
+	nameserversSet      = "nameservers"
 )
 
 // Rules returns the rules of the configuration.
@@ -109,8 +113,24 @@ func (c Config) table(family Family) Table {
 		t.Sets = append(t.Sets, Set{Name: ignoredAddressesSet, Addresses: own})
 		bypass(Match{Kind: DestinationAddress, Set: ignoredAddressesSet})
 	}
+	if own := filterFamily(c.Nameservers, family); len(own) > 0 && c.capturesDNS() {
+		t.Sets = append(t.Sets, Set{Name: nameserversSet, Addresses: own})
+		for _, kind := range []Kind{DNSOverUDP, DNSOverTCP} {
+			t.Outbound = append(t.Outbound, Rule{
+				Matches: []Match{{Kind: DestinationAddress, Set: nameserversSet}, {Kind: kind}}, Redirect: c.DNSPort,
+			})
+		}
+	}
 	t.Outbound = append(t.Outbound, Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort})
 	return t
+}
+
+// dnsPort is the port of DNS servers.
+const dnsPort = 53
+
+// capturesDNS reports whether DNS questions go to the agent: not if their port is excluded from capture.
+func (c Config) capturesDNS() bool {
+	return c.DNSPort != 0 && !slices.Contains(c.IgnoredPorts, dnsPort)
 }
 
 func filterFamily(all []netip.Prefix, family Family) []netip.Prefix {
@@ -192,6 +212,10 @@ func (m Match) text(family Family) string {
 		return "fib daddr type local"
 	case DestinationPort:
 		return "tcp dport @" + m.Set
+	case DNSOverUDP:
+		return fmt.Sprintf("udp dport %d", dnsPort)
+	case DNSOverTCP:
+		return fmt.Sprintf("tcp dport %d", dnsPort)
 	case DestinationAddress:
 		return fmt.Sprintf("%s daddr @%s", family, m.Set)
 	}

@@ -1,7 +1,6 @@
 package inject
 
 import (
-	"context"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,17 +10,18 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
+// annotationOf returns an annotation of a pod, or else of its namespace, and the object that has it.
+func annotationOf(pod *corev1.Pod, namespace map[string]string, name string) (value, of string) {
+	if value := pod.Annotations[name]; value != "" {
+		return value, "the pod"
+	}
+	return namespace[name], "namespace " + pod.Namespace
+}
+
 // classOf returns the sidecarClass of a pod: its annotation, else that of its namespace, else the mesh's default.
 // Errors name the annotation and its valid values.
-func (w *Webhook) classOf(ctx context.Context, pod *corev1.Pod) (string, error) {
-	class, of := pod.Annotations[sidecar.ClassAnnotation], "the pod"
-	if class == "" {
-		annotations, err := w.Namespaces.Annotations(ctx, pod.Namespace)
-		if err != nil {
-			return "", fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
-		}
-		class, of = annotations[sidecar.ClassAnnotation], "namespace "+pod.Namespace
-	}
+func (w *Webhook) classOf(pod *corev1.Pod, namespace map[string]string) (string, error) {
+	class, of := annotationOf(pod, namespace, sidecar.ClassAnnotation)
 	served := slices.DeleteFunc(w.Mesh.Classes(), func(c string) bool { return !slices.Contains(sidecar.Drivers(), c) })
 	switch {
 	case class == "":

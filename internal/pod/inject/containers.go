@@ -1,6 +1,7 @@
 package inject
 
 import (
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -27,8 +28,12 @@ const (
 
 // captureInit is the init container that sets the pod's packet rules. It runs last of the regular init containers, so
 // that the others use the network without capture.
-func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) corev1.Container {
+func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions, dns bool) corev1.Container {
 	root, no := int64(0), false
+	dnsPort := ""
+	if dns {
+		dnsPort = strconv.Itoa(sidecar.DNSPort)
+	}
 	return corev1.Container{
 		Name:            captureContainer,
 		Image:           image,
@@ -42,6 +47,7 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) cor
 			{Name: "ANYMESH_CAPTURE_APP_PORTS", Value: joinInts(o.InboundPorts)},
 			{Name: "ANYMESH_CAPTURE_EXCLUDED_IPS", Value: strings.Join(o.OutboundIPExclusions, ",")},
 			{Name: "ANYMESH_CAPTURE_EXCLUDED_PORTS", Value: joinInts(o.OutboundPortExclusions)},
+			{Name: "ANYMESH_CAPTURE_DNS_PORT", Value: dnsPort},
 			{Name: "ANYMESH_CAPTURE_IPV6", Value: map[bool]string{true: "1", false: "0"}[o.IPv6]},
 		},
 		SecurityContext: &corev1.SecurityContext{
@@ -53,7 +59,8 @@ func captureInit(image string, pull corev1.PullPolicy, o dialect.PodOptions) cor
 
 // sidecarContainer returns the container of the driver as a native sidecar: it starts before the application, which
 // waits until it is ready, and stops after the application. Jobs complete.
-func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string) corev1.Container {
+func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingURL, probes string,
+	dns bool) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
 	always, uid, yes, no := corev1.ContainerRestartPolicyAlways, int64(sidecar.UID), true, false
@@ -64,6 +71,10 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token",
 		tokenDir + "/" + tokenFile,
 		"--cert-dir", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
+	}
+	if dns {
+		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
+			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, c.Configurator.GetProxyServerPort()))
 	}
 	if spec.ReadyURL != "" {
 		out.Command = append(out.Command, "--ready-url", spec.ReadyURL)

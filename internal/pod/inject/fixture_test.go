@@ -41,10 +41,16 @@ func (minimalDriver) Start(context.Context) (sidecar.HealthProbes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 
+// renderingDriver is a minimalDriver with a renderer, which the injector does not call.
+type renderingDriver struct {
+	minimalDriver
+	sidecar.Renderer
+}
+
 func init() {
-	sidecar.Register("small", minimalDriver{})
-	sidecar.Register("second", minimalDriver{})
-	sidecar.Register("unset", minimalDriver{}) // without settings in the mesh
+	sidecar.Register("small", renderingDriver{})
+	sidecar.Register("second", minimalDriver{})  // without a renderer
+	sidecar.Register("unset", renderingDriver{}) // without settings in the mesh
 	if err := sidecar.InstallDriver("small"); err != nil {
 		panic(err)
 	}

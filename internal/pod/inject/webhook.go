@@ -90,7 +90,11 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
-	class, err := w.classOf(ctx, pod)
+	namespace, err := w.Namespaces.Annotations(ctx, pod.Namespace)
+	if err != nil {
+		return fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
+	}
+	class, err := w.classOf(pod, namespace)
 	if err != nil {
 		return err
 	}
@@ -129,6 +133,10 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
+	dns, err := w.answersNames(pod, namespace, class)
+	if err != nil {
+		return err
+	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {
 		files[name] = content
@@ -139,9 +147,9 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	}
 	if !hasContainer(pod, captureContainer) {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
-			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o))
+			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o, dns))
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes))
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes, dns))
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
