@@ -108,12 +108,11 @@ func (a *agent) detectFamilies(c *dns.Config) error {
 func (n *names) watch(ctx context.Context) {
 	delay := minNamesRetry
 	for ctx.Err() == nil {
-		began := time.Now()
-		err := n.stream(ctx)
+		served, err := n.stream(ctx)
 		if ctx.Err() != nil {
 			return
 		}
-		if time.Since(began) > maxNamesRetry {
+		if served { // the control plane ends the stream when the certificate expires
 			delay = minNamesRetry
 		}
 		wait := delay/2 + rand.N(delay/2+1)
@@ -126,26 +125,26 @@ func (n *names) watch(ctx context.Context) {
 	}
 }
 
-// stream receives names over one connection.
-func (n *names) stream(ctx context.Context) error {
+// stream receives names over one connection. It reports whether the control plane responded.
+func (n *names) stream(ctx context.Context) (served bool, err error) {
 	roots, err := n.roots()
 	if err != nil {
-		return err
+		return false, err
 	}
 	pair, err := tls.LoadX509KeyPair(filepath.Join(n.CertDir, "tls.crt"), filepath.Join(n.CertDir, "tls.key"))
 	if err != nil {
-		return err
+		return false, err
 	}
 	conn, err := grpc.NewClient(n.XDSAddress, grpc.WithTransportCredentials(credentials.NewTLS(&tls.Config{
 		MinVersion: tls.VersionTLS13, RootCAs: roots.Pool(), Certificates: []tls.Certificate{pair},
 	})), grpc.WithKeepaliveParams(namesKeepalive), grpc.WithDisableServiceConfig(), grpc.WithNoProxy())
 	if err != nil {
-		return err
+		return false, err
 	}
 	defer conn.Close()
 	s, err := discoveryv3.NewAggregatedDiscoveryServiceClient(conn).DeltaAggregatedResources(ctx)
 	if err != nil {
-		return err
+		return false, err
 	}
 	err = s.Send(&discoveryv3.DeltaDiscoveryRequest{
 		Node: &corev3.Node{UserAgentName: "anymesh-agent"}, TypeUrl: sidecar.HostNameType,
@@ -155,10 +154,11 @@ func (n *names) stream(ctx context.Context) error {
 		var response *discoveryv3.DeltaDiscoveryResponse
 		if response, err = s.Recv(); err == nil {
 			n.apply(response)
+			served = true
 			err = s.Send(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: sidecar.HostNameType, ResponseNonce: response.GetNonce()})
 		}
 	}
-	return err
+	return served, err
 }
 
 // apply sets the names of a response in the DNS server.
