@@ -107,36 +107,8 @@ func TestCapture(t *testing.T) {
 func TestUDPIsNotCaptured(t *testing.T) {
 	pod, outside := newPodNetns(t)
 	pod.apply(nil)
-	outside.must(func() error {
-		l, err := net.ListenPacket("udp4", ":8080")
-		if err != nil {
-			return err
-		}
-		t.Cleanup(func() { l.Close() })
-		go func() {
-			b := make([]byte, 100)
-			if _, from, err := l.ReadFrom(b); err == nil {
-				_, _ = l.WriteTo([]byte("outside"), from) // the client reports a missing response
-			}
-		}()
-		return nil
-	})
-	pod.must(func() error {
-		conn, err := net.Dial("udp", "10.0.0.2:8080")
-		if err != nil {
-			return err
-		}
-		defer conn.Close()
-		if _, err := conn.Write([]byte("?")); err != nil {
-			return err
-		}
-		b := make([]byte, 100)
-		n, err := conn.Read(b)
-		if err == nil && string(b[:n]) != "outside" {
-			err = fmt.Errorf("answer %q", b[:n])
-		}
-		return err
-	})
+	outside.respondUDP(":8080", "outside")
+	pod.expectUDP("10.0.0.2:8080", "outside")
 }
 
 func countTables(s *netns) (n int) {
