@@ -19,7 +19,7 @@ import (
 )
 
 // internalCommands are the commands that this program runs as child processes: one for the supervisor, one for the
-// inside, and three per cluster.
+// inside, and four per cluster.
 func internalCommands(p *place) []*cobra.Command {
 	inside := &cobra.Command{
 		Use: "inside", Hidden: true, Args: cobra.NoArgs,
@@ -27,9 +27,10 @@ func internalCommands(p *place) []*cobra.Command {
 	}
 	out := []*cobra.Command{superviseCommand(), inside}
 	for name, run := range map[string]func(context.Context, plan.Lab, plan.Cluster) error{
-		"controlplane": controlplane.Run,
-		"node":         node.Run,
-		"proxy":        func(_ context.Context, l plan.Lab, c plan.Cluster) error { return node.RunProxy(l, c) },
+		lab.ControlPlane: controlplane.Run,
+		lab.DNS:          node.RunDNS,
+		"node":           node.Run,
+		"proxy":          func(_ context.Context, l plan.Lab, c plan.Cluster) error { return node.RunProxy(l, c) },
 	} {
 		cluster := ""
 		c := &cobra.Command{

@@ -64,7 +64,7 @@ Pods are processes in separate network namespaces. Pods of different clusters ca
 	root.PersistentFlags().StringVar(&p.name, "name", "lab", "name of the sandbox")
 	root.PersistentFlags().StringVar(&p.dir, "dir", "", "state folder (default $XDG_STATE_HOME/anymesh/sandbox/NAME)")
 	root.AddCommand(upCommand(p), statusCommand(p), downCommand(p), kubectlCommand(p), execCommand(p), shellCommand(p),
-		apiServerCommand(p), imagesCommand(p))
+		apiServerCommand(p), dnsCommand(p), imagesCommand(p))
 	root.AddCommand(internalCommands(p)...)
 	root.CompletionOptions.HiddenDefaultCmd = true
 	return root

@@ -19,14 +19,11 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	api, err := in.supervise(ctx, cancel, c, "controlplane")
+	api, err := in.supervise(ctx, cancel, c, ControlPlane)
 	if err != nil {
 		return err
 	}
 	defer api.stop()
-	in.mu.Lock()
-	in.apis[c.Name] = api
-	in.mu.Unlock()
 	step := func(name string) { in.events.send(Event{Cluster: c.Name, Step: name}) }
 	step("control plane")
 	check, err := newCheck(in.lab, c)
@@ -37,6 +34,11 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 		return err
 	}
 	step("API server")
+	dns, err := in.supervise(ctx, cancel, c, DNS)
+	if err != nil {
+		return err
+	}
+	defer dns.stop()
 	node, err := in.supervise(ctx, cancel, c, "node")
 	if err != nil {
 		return err

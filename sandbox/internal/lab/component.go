@@ -34,7 +34,15 @@ func (in *inside) supervise(ctx context.Context, failed context.CancelCauseFunc,
 	p := &component{in: in, cluster: c, name: name, ctx: ctx, failed: failed}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	return p, p.start()
+	if err := p.start(); err != nil {
+		return nil, err
+	}
+	if name == ControlPlane || name == DNS {
+		in.mu.Lock()
+		in.components[c.Name+"/"+name] = p
+		in.mu.Unlock()
+	}
+	return p, nil
 }
 
 func (p *component) start() error {
@@ -97,28 +105,33 @@ func (p *component) restart() error {
 	return p.start()
 }
 
-// Commands for the API server of a cluster.
+// Components that a user can kill and start.
 const (
-	KillAPIServer  = "kill"
-	StartAPIServer = "start"
+	ControlPlane = "controlplane" // etcd, API server, controllers and scheduler
+	DNS          = "coredns"
 )
 
-// apiStartTimeout limits the time until a restarted API server responds.
-const apiStartTimeout = 2 * time.Minute
+// Actions on a component.
+const (
+	Kill  = "kill"
+	Start = "start"
+)
 
-// apiServer kills the API server process of the cluster, including etcd, controllers and scheduler, or restarts it
-// with the same data and waits until it responds. Pods, the kubelet and kube-proxy continue.
-func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) error {
+// startTimeout limits the time until a restarted component responds.
+const startTimeout = 2 * time.Minute
+
+// act kills a component of the cluster, or restarts it and waits until it responds. Other components continue.
+func (in *inside) act(ctx context.Context, c plan.Cluster, name, action string) error {
 	in.mu.Lock()
-	p := in.apis[c.Name]
+	p := in.components[c.Name+"/"+name]
 	in.mu.Unlock()
 	switch {
 	case p == nil:
-		return fmt.Errorf("%s has no API server yet", c.Name)
-	case what == KillAPIServer:
+		return fmt.Errorf("%s has no %s yet", c.Name, name)
+	case action == Kill:
 		return p.kill()
-	case what != StartAPIServer:
-		return fmt.Errorf("unknown API server command %q: use kill or start", what)
+	case action != Start:
+		return fmt.Errorf("unknown command %q: use kill or start", action)
 	}
 	if err := p.restart(); err != nil {
 		return err
@@ -127,7 +140,7 @@ func (in *inside) apiServer(ctx context.Context, c plan.Cluster, what string) er
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(ctx, apiStartTimeout)
+	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
-	return poll(ctx, check.api)
+	return poll(ctx, map[string]func(context.Context) error{ControlPlane: check.api, DNS: check.dns}[name])
 }

@@ -21,8 +21,9 @@ type Command struct {
 	Env     []string `json:"env"`
 	Dir     string   `json:"dir"`
 	TTY     bool     `json:"tty"` // the streams are a terminal, which becomes the controlling terminal
-	// APIServer is KillAPIServer or StartAPIServer, instead of a program to run.
-	APIServer string `json:"apiServer,omitempty"`
+	// Component and Action kill or start a component, instead of running a program.
+	Component string `json:"component,omitempty"`
+	Action    string `json:"action,omitempty"`
 }
 
 type response struct {
@@ -143,8 +144,8 @@ func (in *inside) serveExec(ctx context.Context, conn *net.UnixConn) (int, error
 	if err != nil {
 		return 0, err
 	}
-	if c.APIServer != "" {
-		return 0, in.apiServer(ctx, cluster, c.APIServer)
+	if c.Component != "" {
+		return 0, in.act(ctx, cluster, c.Component, c.Action)
 	}
 	if len(c.Argv) == 0 {
 		return 0, errors.New("no command")

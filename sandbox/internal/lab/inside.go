@@ -54,7 +54,7 @@ func Inside(dir string) error {
 	}
 	in := &inside{
 		lab: s.Lab, events: &eventWriter{w: os.NewFile(eventsFD, "events")}, nodes: map[string]*netns.Set{},
-		apis: map[string]*component{}, waited: map[int]bool{},
+		components: map[string]*component{}, waited: map[int]bool{},
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM)
 	defer stop()
@@ -69,10 +69,10 @@ type inside struct {
 	lab    plan.Lab
 	events *eventWriter
 
-	mu     sync.Mutex
-	nodes  map[string]*netns.Set
-	apis   map[string]*component // by cluster
-	waited map[int]bool          // children that a goroutine waits for
+	mu         sync.Mutex
+	nodes      map[string]*netns.Set
+	components map[string]*component // those that a user can kill, by cluster and name
+	waited     map[int]bool          // children that a goroutine waits for
 }
 
 func (in *inside) run(ctx context.Context) error {

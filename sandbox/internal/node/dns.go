@@ -1,6 +1,7 @@
 package node
 
 import (
+	"context"
 	"fmt"
 	"path/filepath"
 
@@ -12,7 +13,7 @@ import (
 	_ "github.com/coredns/coredns/plugin/kubernetes"
 	_ "github.com/coredns/coredns/plugin/loadbalance"
 	_ "github.com/coredns/coredns/plugin/ready"
-	"k8s.io/klog/v2"
+	_ "github.com/coredns/coredns/plugin/template"
 
 	"anymesh.dev/anymesh/sandbox/internal/plan"
 )
@@ -21,8 +22,8 @@ import (
 const DNSReadyPort = 8181
 
 // corefile is the default of Kubernetes without forwarding: a lab has no external network, so external names do not
-// exist.
-const corefile = `.:%[1]d {
+// exist. Without the answer NXDOMAIN, CoreDNS would refuse these questions, and some resolvers would ask again.
+const corefile = `%[4]s:%[1]d in-addr.arpa:%[1]d ip6.arpa:%[1]d {
 	bind %[2]s
 	errors
 	ready %[2]s:%[3]d
@@ -35,10 +36,18 @@ const corefile = `.:%[1]d {
 	cache 5
 	loadbalance
 }
+.:%[1]d {
+	bind %[2]s
+	errors
+	template ANY ANY {
+		rcode NXDOMAIN
+		authority ". 5 IN SOA invalid. nobody.invalid. 1 3600 1200 604800 5"
+	}
+}
 `
 
-// startDNS runs CoreDNS on the node address.
-func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
+// RunDNS runs CoreDNS on the node address until ctx ends.
+func RunDNS(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 	caddy.Quiet, dnsserver.Quiet = true, true
 	config := filepath.Join(lab.PKIDir(c), "dns.kubeconfig")
 	text := fmt.Sprintf(corefile, plan.DNSPort, c.Node4, DNSReadyPort, plan.ClusterDomain, config)
@@ -46,9 +55,9 @@ func startDNS(lab plan.Lab, c plan.Cluster) (*caddy.Instance, error) {
 		Filepath: "Corefile", Contents: []byte(text), ServerTypeName: "dns",
 	})
 	if err != nil {
-		return nil, fmt.Errorf("CoreDNS: %w", err)
+		return fmt.Errorf("CoreDNS: %w", err)
 	}
-	// The plugin replaces the logger of all Kubernetes packages with one that drops key-value pairs.
-	klog.ClearLogger()
-	return instance, nil
+	<-ctx.Done()
+	_ = instance.Stop() // the process is exiting
+	return nil
 }

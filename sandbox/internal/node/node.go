@@ -1,9 +1,9 @@
-// Package node runs the node of a cluster in this process: the kubelet with the container runtime of the sandbox, and
-// CoreDNS.
+// Package node runs the parts of the node of a cluster: the kubelet with the container runtime of the sandbox,
+// kube-proxy and CoreDNS.
 //
 // In: the plan of the lab, the cluster, its keys on disk, and image maps. Out: a node that runs Pods until the
 // context ends and then stops their containers. The process must already be in the network namespace of the node.
-// kube-proxy runs in a separate process, because it exits the process on errors.
+// Each runs in a process of its own: kube-proxy exits its process on errors, and tests kill CoreDNS.
 package node
 
 import (
@@ -49,11 +49,6 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 		name string) (*corev1.Pod, error) {
 		return client.CoreV1().Pods(namespace).Get(ctx, name, metav1.GetOptions{})
 	}}
-	dns, err := startDNS(lab, c)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = dns.Stop() }() // the process is exiting
 	if err := startKubelet(ctx, lab, c, client, rt, imageService); err != nil {
 		return fmt.Errorf("kubelet: %w", err)
 	}
