@@ -32,6 +32,11 @@ $(BIN)/colors:
 $(BIN)/extended/anymesh:
 	@echo "building anymesh with a second driver"; go build $(STRIP) -o $@ ./test/e2e/extended
 
+# A client with the resolver of musl: for tests.
+$(BIN)/call-musl: test/e2e/callers/call.c
+	@hack/packages.sh tests
+	@mkdir -p $(BIN); musl-gcc -static -O1 -Wall -Wextra -Werror -o $@ $<
+
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
 	@PACKAGES=$$(go -C sandbox list -deps ./cmd/sandbox | wc -l) hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox -v
@@ -85,7 +90,7 @@ demo: all ## one cluster, four services, shifting weights; ends by itself
 	@go run ./examples/colors/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/call-musl ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -93,7 +98,7 @@ test-unit: envoy ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/call-musl ## make test, and the tests that take minutes each
 	@hack/test.sh long
 
 .PHONY: fuzz

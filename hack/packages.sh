@@ -1,10 +1,11 @@
 #!/usr/bin/env bash
-# Installs the missing system packages that the sandbox requires.
+# Installs the missing system packages that the sandbox requires. With the argument "tests", also those of the tests.
 set -euo pipefail
 need=()
 command -v nft >/dev/null || need+=(nftables)
 command -v ip >/dev/null || need+=(iproute2)
 python3 -m pip --version >/dev/null 2>&1 || need+=(python3-pip)
+[ "${1:-}" != tests ] || command -v musl-gcc >/dev/null || need+=(musl-tools)
 [ ${#need[@]} -eq 0 ] && exit 0
 if ! command -v apt-get >/dev/null; then
   echo "please install: ${need[*]}" >&2

@@ -54,6 +54,7 @@ func (w *Workload) Canonical() {
 func (s *Service) Canonical() {
 	slices.Sort(s.Aliases)
 	slices.SortFunc(s.Addresses, netip.Addr.Compare)
+	slices.SortFunc(s.Reserved, netip.Addr.Compare)
 }
 
 // Canonical sorts the lists of the item, see Model.Canonical.

@@ -75,7 +75,7 @@ var Codes = []CodeInfo{
 	},
 	{
 		CodeNoAddress, Warning, "No address is left for the name of a service that has no Kubernetes Service.",
-		"Create a Service with this name, or use fewer names.",
+		"Create a Service with this name, use fewer names, or set larger ranges in osm.reservedRanges of the Helm values.",
 	},
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",

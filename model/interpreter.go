@@ -152,11 +152,29 @@ func (v *View) authorized(d *Decision) bool {
 	return len(v.AuthorizationPolicies) == 0
 }
 
-// find returns the binding for a request, and whether the port has HTTP bindings.
+// RequestAddresses returns the addresses to which connections must go to be decoded as requests, sorted. Without any,
+// no address is required.
+func (o *Outbound) RequestAddresses() []netip.Addr {
+	var out []netip.Addr
+	for _, b := range o.Bindings {
+		if b.Protocol.Requests() && b.MatchAddress {
+			out = append(out, b.Addresses...)
+		}
+	}
+	slices.SortFunc(out, netip.Addr.Compare)
+	return slices.Compact(out)
+}
+
+// find returns the binding for a request, and whether its connection is decoded as requests.
 func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
+	decoded := o.RequestAddresses()
+	undecoded := len(decoded) > 0 && r.Address.IsValid() && !slices.Contains(decoded, r.Address)
 	for i := range o.Bindings {
 		b := &o.Bindings[i]
 		if b.Protocol.Requests() {
+			if undecoded {
+				continue
+			}
 			requests = true
 			if r.Protocol.Requests() && b.serves(r.Host, o.Port) {
 				return b, true

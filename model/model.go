@@ -77,6 +77,8 @@ type Workload struct {
 	BackendsAll bool `json:"backendsAll,omitempty"`
 	// NodeID is the xDS node id of the workload's sidecars.
 	NodeID string `json:"nodeID,omitempty"`
+	// DNS is which names the agents of the instances answer. Empty means DNSUnresolved.
+	DNS DNSMode `json:"dns,omitempty"`
 	// StatsTags are tags of every metric of the workload's sidecars.
 	StatsTags []StatsTag `json:"statsTags,omitempty"`
 	Origin    Origin     `json:"origin,omitzero"`
@@ -114,10 +116,14 @@ type Service struct {
 	Key
 	// Aliases are further host names with the same meaning.
 	Aliases []string `json:"aliases,omitempty"`
-	// Addresses are virtual addresses that identify the service for protocols without a host name.
+	// Addresses are virtual addresses that identify the service for protocols without a host name: the cluster IPs of
+	// the Service with this name.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// Reserved means that the addresses belong to no Service: only the DNS server of the agent answers them.
-	Reserved bool `json:"reserved,omitempty"`
+	// Reserved are the reserved addresses of a service without Addresses, at most one of each family. Clients know
+	// them only from the DNS server of their agent.
+	Reserved []netip.Addr `json:"reserved,omitempty"`
+	// Unresolved is true if the DNS of the cluster does not know the name.
+	Unresolved bool `json:"unresolved,omitempty"`
 	// Router names the service's router. Without one, the response to every request is 404.
 	Router string `json:"router,omitempty"`
 	Origin Origin `json:"origin,omitzero"`

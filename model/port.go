@@ -39,15 +39,26 @@ func (p *portBuilder) transport(protocol Protocol) *transport {
 	return &p.tcp
 }
 
-func (p *portBuilder) sorted() Outbound {
+func (p *portBuilder) sorted(egress Egress) Outbound {
 	for i := range p.bindings {
 		b := &p.bindings[i]
-		b.MatchAddress = !b.Protocol.Requests() && len(p.transport(b.Protocol).all) > 1
+		if b.Protocol.Requests() {
+			b.MatchAddress = egress == EgressAllow && p.separatesRequests()
+		} else {
+			b.MatchAddress = len(p.transport(b.Protocol).all) > 1
+		}
 	}
 	slices.SortStableFunc(p.bindings, func(a, b Binding) int {
 		return firstNonZero(strings.Compare(a.Service, b.Service), cmp.Compare(a.Protocol, b.Protocol))
 	})
 	return Outbound{Port: p.port, Bindings: p.bindings}
+}
+
+// separatesRequests reports whether addresses tell all requests from streams to undeclared addresses.
+func (p *portBuilder) separatesRequests() bool {
+	return len(p.tcp.streams) > 0 && !slices.ContainsFunc(p.bindings, func(b Binding) bool {
+		return b.Protocol.Requests() && len(b.Addresses) == 0
+	})
 }
 
 func (p *portBuilder) add(b Binding) {

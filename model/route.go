@@ -170,6 +170,9 @@ type Discovery struct {
 	// Group selects the endpoints for DiscoverInstances by their Groups. If empty, the endpoints are the instances of
 	// the destination's workload.
 	Group string `json:"group,omitempty"`
+	// DNSName is the name under which a service registry lists the endpoints: the agents of clients answer it with the
+	// addresses of the ready endpoints. It is for clients that connect to an endpoint directly.
+	DNSName string `json:"dnsName,omitempty"`
 	// Addresses are host:port pairs or socket files, for DiscoverStatic.
 	Addresses []StaticAddress `json:"addresses,omitempty"`
 }

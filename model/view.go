@@ -17,7 +17,7 @@ type View struct {
 	Inbound []Inbound `json:"inbound,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
-	// Hosts are the reachable host names with reserved addresses, which the DNS server of the agent answers, in order.
+	// Hosts are the reachable host names that the DNS server of the agent answers, in order.
 	Hosts []Host `json:"hosts,omitempty"`
 	// Destinations are the targets of the routes above.
 	Destinations []Destination `json:"destinations,omitempty"`
@@ -37,20 +37,15 @@ type Outbound struct {
 	Bindings []Binding `json:"bindings"`
 }
 
-// Host is a host name with its addresses.
-type Host struct {
-	Name      string       `json:"name"`
-	Addresses []netip.Addr `json:"addresses"`
-}
-
 // Binding is a service on a port, with the routes that apply there, in order.
 type Binding struct {
 	Service   string       `json:"service"`
 	Protocol  Protocol     `json:"protocol"`
 	Hosts     []string     `json:"hosts"`
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	// MatchAddress restricts the binding to connections to its addresses. It is set for streams that share the port
-	// with other services; a stream that is alone on its port takes connections to every address.
+	// MatchAddress restricts a stream to connections to its addresses. It is set if the stream shares the port with other
+	// services; a stream that is alone on its port takes connections to every address. Requests that share the port
+	// with streams are restricted to the addresses of all requests on the port, if the mesh forwards undeclared traffic.
 	MatchAddress bool    `json:"matchAddress,omitempty"`
 	Routes       []Route `json:"routes,omitempty"`
 	Origin       Origin  `json:"origin,omitzero"`
@@ -82,7 +77,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	}
 	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	b := viewBuilder{
-		Catalog: c, mesh: key.Mesh, ports: map[uint16]*portBuilder{}, hosts: map[string][]netip.Addr{},
+		Catalog: c, mesh: key.Mesh, dns: w.DNS, ports: map[uint16]*portBuilder{}, hosts: hosts{},
 		destinations: map[string]*Destination{},
 	}
 	for _, l := range w.Listeners {
@@ -100,17 +95,18 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	for _, backend := range backendsOf(c, w) {
 		b.addService(backend)
 	}
-	for _, name := range slices.Sorted(maps.Keys(b.hosts)) {
-		v.Hosts = append(v.Hosts, Host{name, b.hosts[name]})
-	}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
-		v.Outbound = append(v.Outbound, b.ports[port].sorted())
+		v.Outbound = append(v.Outbound, b.ports[port].sorted(mesh.Egress))
 	}
 	for _, name := range slices.Sorted(maps.Keys(b.destinations)) {
 		if d := b.destinations[name]; d != nil {
 			v.Destinations = append(v.Destinations, *d)
+			if w.DNS != DNSOff {
+				b.hosts.addDestination(*d)
+			}
 		}
 	}
+	v.Hosts = b.hosts.sorted()
 	return v, SortFindings(b.findings), true
 }
 
@@ -130,9 +126,9 @@ func backendsOf(c Catalog, w Workload) []Backend {
 type viewBuilder struct {
 	Catalog
 	mesh  string
+	dns   DNSMode
 	ports map[uint16]*portBuilder
-	// hosts are the addresses of Hosts, by lower-case name.
-	hosts map[string][]netip.Addr
+	hosts hosts
 	// destinations caches lookups by name; a nil value means that the destination does not exist.
 	destinations map[string]*Destination
 	findings     []Finding
@@ -143,10 +139,12 @@ func (b *viewBuilder) addService(backend Backend) {
 	if !known {
 		return // the dialect reports a finding
 	}
-	if service.Reserved {
-		for _, host := range append([]string{service.Name}, service.Aliases...) {
-			b.hosts[strings.ToLower(strings.TrimSuffix(host, "."))] = service.Addresses
+	addresses := service.Addresses
+	if b.dns.Answers(service) {
+		if len(addresses) == 0 {
+			addresses = service.Reserved
 		}
+		b.hosts.addService(service, addresses)
 	}
 	router, known := b.Router(Key{b.mesh, service.Router})
 	if !known {
@@ -155,7 +153,7 @@ func (b *viewBuilder) addService(backend Backend) {
 	for _, p := range router.Ports {
 		binding := Binding{
 			Service: service.Name, Protocol: p.Protocol, Origin: service.Origin,
-			Hosts: append([]string{service.Name}, service.Aliases...), Addresses: service.Addresses,
+			Hosts: append([]string{service.Name}, service.Aliases...), Addresses: addresses,
 		}
 		out := b.ports[p.Port]
 		if out == nil {

@@ -1,8 +1,11 @@
 package sidecar
 
 import (
+	"net/netip"
 	"slices"
 	"strings"
+
+	"anymesh.dev/anymesh/model"
 )
 
 // Configurator returns the settings of one sidecarClass.
@@ -21,14 +24,12 @@ type MeshConfig struct {
 
 // DNSAnnotation of a pod, or else of its namespace, sets which names the agent of the pod answers. The default is
 // Settings.DNS.
+//
+// The values are those of model.DNSMode. Injection writes the mode of the pod into this annotation.
 const DNSAnnotation = "anymesh.dev/dns"
 
-const (
-	// DNSUnresolved answers the names of services that have no Kubernetes Service.
-	DNSUnresolved = "Unresolved"
-	// DNSOff leaves the DNS of the pod as it is.
-	DNSOff = "Off"
-)
+// UUIDLabel is the pod label with the UUID of the sidecar. Injection sets it.
+const UUIDLabel = "anymesh.dev/proxy-uuid"
 
 // Settings are the sidecar settings of the mesh. The images here take precedence over the images in the entry of the
 // default driver. They do not apply to other drivers.
@@ -40,8 +41,11 @@ type Settings struct {
 	// InitContainerImage is the image of the init container that captures traffic. It contains no proxy. Other
 	// drivers use it too if their entry has no image.
 	InitContainerImage string `json:"initContainerImage,omitempty"`
-	// DNS sets which names the agent of a pod answers: DNSUnresolved, which is the default, or DNSOff.
-	DNS string `json:"dns,omitempty"`
+	// DNS sets which names the agent of a pod answers. The default is model.DNSUnresolved.
+	DNS model.DNSMode `json:"dns,omitempty"`
+	// ReservedRanges are the ranges of the addresses of names without a Service, at most one of each family. The
+	// default is 240.240.0.0/16 and fd6d:6573:6800::/112.
+	ReservedRanges []netip.Prefix `json:"reservedRanges,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
 	// SidecarDrivers are the drivers that pods may name besides the default. Each driver is started and has its own

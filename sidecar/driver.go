@@ -52,6 +52,10 @@ func Configuration(r Renderer, view *model.View,
 // resources of every driver.
 const HostNameType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsVirtualDomain"
 
+// EndpointAddressType is the xDS type of the addresses of the ready endpoints of a destination, by the name of the
+// destination. Host names refer to them.
+const EndpointAddressType = "type.googleapis.com/envoy.data.dns.v3.DnsTable.DnsEndpoint"
+
 // Resource is a named part of the configuration of a sidecar.
 type Resource struct {
 	// Type is the xDS type URL, Name its name within the type.

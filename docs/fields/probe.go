@@ -118,7 +118,7 @@ func observe(kind string, change func(map[string]any), drivers map[string]sideca
 	if err := appmesh.ValidateCreate(target); err != nil {
 		s.admission = err.Error()
 	}
-	state := engine.Compute(dialect.All(), objects)
+	state := engine.Compute(dialect.All(), engine.Settings{}, objects)
 	findings := slices.Clone(state.Findings)
 	s.model = model.Hash(state.Index.Model)
 	for name, driver := range drivers {

@@ -21,7 +21,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var s source
-	var output, system string
+	var output string
 	var before bool
 	var timeout time.Duration
 	c := &cobra.Command{
@@ -37,7 +37,7 @@ func checkCommand() *cobra.Command {
 			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
-			cluster, err := s.checkTarget(system)
+			cluster, err := s.checkTarget()
 			if err != nil {
 				return err
 			}
@@ -67,12 +67,11 @@ func checkCommand() *cobra.Command {
 	c.Flags().BoolVar(&before, "pre", false, "check whether Anymesh can be installed")
 	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
 	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "maximum duration of all checks")
-	addSystemNamespace(c, &system)
 	return c
 }
 
 // checkTarget creates the clients for the cluster to check. It sends no request: the first check does.
-func (s *source) checkTarget(system string) (*check.Cluster, error) {
+func (s *source) checkTarget() (*check.Cluster, error) {
 	config, _, err := clusterConfig(s.kubeconfig, s.context)
 	if err != nil {
 		return nil, err
@@ -97,18 +96,22 @@ func (s *source) checkTarget(system string) (*check.Cluster, error) {
 	var state *engine.State
 	var stateErr error
 	return &check.Cluster{
-		Dialects: dialect.All(), Host: config.Host, Client: kube, Kube: typed, Namespace: system, Now: time.Now(),
+		Dialects: dialect.All(), Host: config.Host, Client: kube, Kube: typed, Namespace: s.system, Now: time.Now(),
 		Sidecars: func(ctx context.Context) ([]inspect.Sidecar, error) {
 			// without a request timeout: the connection is long-lived
 			forward, _, err := clusterConfig(s.kubeconfig, s.context)
 			if err != nil {
 				return nil, err
 			}
-			return sidecars(ctx, kube, forward, system)
+			return sidecars(ctx, kube, forward, s.system)
 		},
 		State: func(ctx context.Context) (*engine.State, error) {
 			once.Do(func() { state, _, stateErr = s.state(ctx, nil) })
 			return state, stateErr
+		},
+		Settings: func(ctx context.Context) (engine.Settings, error) {
+			_, settings, _, err := s.settings(ctx, kube)
+			return settings, err
 		},
 	}, nil
 }

@@ -32,7 +32,7 @@ type planeIdentity struct {
 
 func identityStatusCommand() *cobra.Command {
 	var s source
-	var output, system string
+	var output string
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List the trusted roots, the signing root, and the phase of a rotation",
@@ -47,7 +47,7 @@ func identityStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := identities(c.Context(), kube, config, system)
+			all, err := identities(c.Context(), kube, config, s.system)
 			if err != nil {
 				return err
 			}
@@ -67,13 +67,11 @@ func identityStatusCommand() *cobra.Command {
 	}
 	s.addCluster(c)
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
-	addSystemNamespace(c, &system)
 	return c
 }
 
 func identityRotateCommand() *cobra.Command {
 	var s source
-	var system string
 	c := &cobra.Command{
 		Use:   "rotate",
 		Short: "Rotate the root certificate of the mesh, without downtime",
@@ -87,18 +85,18 @@ func identityRotateCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			all, err := identities(c.Context(), kube, config, system)
+			all, err := identities(c.Context(), kube, config, s.system)
 			if err != nil {
 				return err
 			}
 			switch now := all[0]; {
 			case !now.Managed:
-				return fmt.Errorf("the CA in Secret %s/%s is not managed by Anymesh: rotate it yourself; see docs/security.md", system, identity.CASecret)
+				return fmt.Errorf("the CA in Secret %s/%s is not managed by Anymesh: rotate it yourself; see docs/security.md", s.system, identity.CASecret)
 			case now.Phase != identity.Steady:
 				return fmt.Errorf("a rotation is in progress: %s", describePhase(now.Status, time.Now()))
 			}
 			secret := &metav1.PartialObjectMetadata{
-				ObjectMeta: metav1.ObjectMeta{Namespace: system, Name: identity.CASecret},
+				ObjectMeta: metav1.ObjectMeta{Namespace: s.system, Name: identity.CASecret},
 			}
 			secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 			patch, err := json.Marshal(map[string]any{
@@ -117,7 +115,6 @@ func identityRotateCommand() *cobra.Command {
 		},
 	}
 	s.addCluster(c)
-	addSystemNamespace(c, &system)
 	return c
 }
 

@@ -18,7 +18,7 @@ import (
 
 func lintCommand() *cobra.Command {
 	var files []string
-	var output, code string
+	var output, code, dns string
 	var strict bool
 	o := lint.Options{}
 	c := &cobra.Command{
@@ -58,6 +58,10 @@ func lintCommand() *cobra.Command {
 						strings.Join(sidecar.Drivers(), ", ")),
 				}
 			}
+			var err error
+			if o.DNS, err = parseDNSMode(dns); err != nil {
+				return err
+			}
 			documents, faults, err := manifest.Read(files, c.InOrStdin())
 			if err != nil {
 				return exitError{2, err}
@@ -88,6 +92,7 @@ func lintCommand() *cobra.Command {
 	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects without metadata.namespace")
 	c.Flags().StringVar(&o.Driver, "driver", driver.Default, "default sidecar driver, for pods without the annotation anymesh.dev/sidecarClass (osm.sidecarClass of the Helm values)")
+	c.Flags().StringVar(&dns, "dns", string(model.DNSUnresolved), dnsFlag)
 	return c
 }
 

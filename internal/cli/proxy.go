@@ -23,7 +23,7 @@ func proxyCommand() *cobra.Command {
 
 func proxyStatusCommand() *cobra.Command {
 	var s source
-	var output, system string
+	var output string
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List connected sidecars and whether their configuration is in sync",
@@ -38,11 +38,11 @@ func proxyStatusCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			planes, err := controlPlanes(c.Context(), kube, system)
+			planes, err := controlPlanes(c.Context(), kube, s.system)
 			if err != nil {
 				return err
 			}
-			all, err := sidecars(c.Context(), kube, config, system)
+			all, err := sidecars(c.Context(), kube, config, s.system)
 			if err != nil {
 				return err
 			}
@@ -61,12 +61,7 @@ func proxyStatusCommand() *cobra.Command {
 	}
 	s.addCluster(c)
 	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
-	addSystemNamespace(c, &system)
 	return c
-}
-
-func addSystemNamespace(c *cobra.Command, namespace *string) {
-	c.Flags().StringVar(namespace, "system-namespace", "anymesh-system", "namespace of the control plane")
 }
 
 // connect returns a client, and the REST configuration for port-forwarding.

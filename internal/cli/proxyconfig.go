@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/url"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -15,23 +16,25 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
 // proxyConfig are the flags of "proxy config".
 type proxyConfig struct {
 	source
-	output, system, driver string
+	output, driver string
 }
 
 func proxyConfigCommand() *cobra.Command {
 	var p proxyConfig
 	c := &cobra.Command{
 		Use:   "config WORKLOAD",
-		Short: "Show the configuration of a workload's sidecars: listeners, routes, clusters",
+		Short: "Show the configuration of a workload's sidecars: listeners, routes, clusters, host names",
 		Long: "Show the configuration of a workload's sidecars: a summary, or with --output json all resources.\n\n" +
 			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. If its pods use several sidecar drivers,\n" +
 			"--driver selects one.",
@@ -53,50 +56,86 @@ func proxyConfigCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dump, class, err := p.dump(c.Context(), state, w)
+			configuration, err := p.configuration(c.Context(), state, w)
 			if err != nil {
 				return err
 			}
-			return p.show(c.OutOrStdout(), class, dump)
+			if w.DNS == model.DNSOff { // of a pod, if agents of other pods of the workload have names
+				configuration.hosts = nil
+			}
+			if view := state.Views[w.Key]; len(p.files) > 0 && hasAssumedAddresses(view.View) {
+				printNotes(c, []string{"addresses of 2001:db8::/32 stand for those that the cluster assigns to Services"})
+			}
+			return p.show(c.OutOrStdout(), configuration)
 		},
 	}
 	p.add(c)
 	c.Flags().StringVarP(&p.output, "output", "o", "text", "text or json")
 	c.Flags().StringVar(&p.driver, "driver", "", "sidecar driver, if the pods of the workload use several")
-	addSystemNamespace(c, &p.system)
 	return c
 }
 
-// dump gets the configuration from a control plane, or renders it from files. class is the sidecar driver.
-func (p *proxyConfig) dump(ctx context.Context, state *engine.State,
-	w lookup.Workload) (dump []byte, class string, err error) {
+// configuration is the configuration of the sidecars of a workload.
+type configuration struct {
+	// class is the sidecar driver.
+	class string
+	dump  []byte
+	// hosts are the host names that agents answer.
+	hosts []model.Host
+}
+
+// configuration gets the configuration from a control plane, or renders it from files.
+func (p *proxyConfig) configuration(ctx context.Context, state *engine.State,
+	w lookup.Workload) (out configuration, err error) {
 	if len(p.files) > 0 {
-		if class, err = p.choose(state, w, driver.Default); err != nil {
-			return nil, "", err
+		if out.class, err = p.choose(state, w, driver.Default); err != nil {
+			return out, err
 		}
-		renderer, known := sidecar.RendererOf(class)
+		renderer, known := sidecar.RendererOf(out.class)
 		if !known {
-			return nil, "", fmt.Errorf("unknown sidecar driver %q; known drivers are %s", class,
+			return out, fmt.Errorf("unknown sidecar driver %q; known drivers are %s", out.class,
 				strings.Join(sidecar.Drivers(), ", "))
 		}
-		resources, _ := sidecar.Configuration(renderer, state.Views[w.Key].View, state.Index.ResolvedDestination)
-		dump, err = inspect.Dump(renderer, resources)
-		return dump, class, err
+		view := state.Views[w.Key].View
+		resources, _ := sidecar.Configuration(renderer, view, state.Index.ResolvedDestination)
+		out.dump, err = inspect.Dump(renderer, resources)
+		out.hosts = view.Hosts
+		return out, err
 	}
 	kube, config, err := p.connect()
 	if err != nil {
-		return nil, "", err
+		return out, err
 	}
 	pods, err := controlPlanes(ctx, kube, p.system)
 	if err != nil {
-		return nil, "", err
+		return out, err
 	}
-	if class, err = p.choose(state, w, defaultDriverOf(ctx, config, pods[0])); err != nil {
-		return nil, "", err
+	if out.class, err = p.choose(state, w, defaultDriverOf(ctx, config, pods[0])); err != nil {
+		return out, err
 	}
-	query := url.Values{"mesh": {w.Mesh}, "workload": {w.Name}}
-	dump, err = queryDebug(ctx, config, pods[0], "/debug/"+url.PathEscape(class)+"?"+query.Encode())
-	return dump, class, err
+	query := url.Values{"mesh": {w.Mesh}, "workload": {w.Name}}.Encode()
+	if out.dump, err = queryDebug(ctx, config, pods[0], "/debug/"+url.PathEscape(out.class)+"?"+query); err != nil {
+		return out, err
+	}
+	body, err := queryDebug(ctx, config, pods[0], "/debug/views?"+query)
+	if err != nil {
+		return out, err
+	}
+	var served struct{ View struct{ Hosts []model.Host } }
+	if err := json.Unmarshal(body, &served); err != nil {
+		return out, fmt.Errorf("decoding the view of workload %s: %w", w.Key, err)
+	}
+	out.hosts = served.View.Hosts
+	return out, nil
+}
+
+// hasAssumedAddresses reports whether sidecars match addresses that the files do not have.
+func hasAssumedAddresses(v *model.View) bool {
+	return slices.ContainsFunc(v.Outbound, func(o model.Outbound) bool {
+		return slices.ContainsFunc(o.Bindings, func(b model.Binding) bool {
+			return b.MatchAddress && slices.ContainsFunc(b.Addresses, manifest.Assumed)
+		})
+	})
 }
 
 // choose returns the driver of the flag, of the pod, or the only driver of the workload.
@@ -118,12 +157,16 @@ func (p *proxyConfig) choose(state *engine.State, w lookup.Workload, defaultDriv
 	return all[0], nil
 }
 
-func (p *proxyConfig) show(out io.Writer, class string, dump []byte) error {
-	renderer, _ := sidecar.RendererOf(class) // nil for a driver that this program does not know: JSON is printed
-	if p.output == "json" {
-		return terminal.JSON(out, json.RawMessage(dump))
+func (p *proxyConfig) show(out io.Writer, c configuration) error {
+	renderer, _ := sidecar.RendererOf(c.class) // nil for a driver that this program does not know: JSON is printed
+	if p.output != "json" {
+		return inspect.Outline(out, terminal.StyleFor(out), renderer, c.dump, c.hosts)
 	}
-	return inspect.Outline(out, terminal.StyleFor(out), renderer, dump)
+	all, err := inspect.WithNames(c.dump, c.hosts)
+	if err != nil {
+		return err
+	}
+	return terminal.JSON(out, all)
 }
 
 // defaultDriverOf gets the default driver of a control plane. Older versions have one driver only, and no such

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 
@@ -13,6 +14,7 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/list"
+	"anymesh.dev/anymesh/model"
 )
 
 // source is the input of a command: manifest files, or the cluster of the kubeconfig, read with the permissions of the
@@ -22,34 +24,77 @@ type source struct {
 	kubeconfig string
 	context    string
 	namespace  string
+	// system is the namespace of the control plane.
+	system string
+	// dns is the DNS mode of pods in files; empty means the default.
+	dns string
+}
+
+// dnsFlag describes the flag --dns.
+const dnsFlag = "DNS mode of pods in files, without the annotation anymesh.dev/dns on the pod or its namespace (osm.dns of the Helm values): " +
+	"Unresolved, All or Off"
+
+// parseDNSMode parses the flag --dns. The empty mode is the default.
+func parseDNSMode(text string) (model.DNSMode, error) {
+	mode := model.DNSMode(text)
+	if text != "" && !mode.Valid() {
+		return "", exitError{
+			2, fmt.Errorf("--dns %q: unknown DNS mode; modes are %s, %s and %s", text, model.DNSUnresolved, model.DNSAll, model.DNSOff),
+		}
+	}
+	return mode, nil
 }
 
 func (s *source) add(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil,
 		"read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
+	c.Flags().StringVar(&s.dns, "dns", "", dnsFlag+"; Unresolved if empty")
 	s.addCluster(c)
 }
 
 func (s *source) addCluster(c *cobra.Command) {
 	c.Flags().StringVar(&s.kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVar(&s.context, "context", "", "kubeconfig context; the current context if empty")
+	c.Flags().StringVar(&s.system, "system-namespace", "anymesh-system", "namespace of the control plane")
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "",
 		"namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
 }
 
 // state computes the mesh with the same code as the control plane. notes are the assumptions about missing objects.
 func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, notes []string, err error) {
-	dialects := dialect.All()
-	var objects []client.Object
-	if len(s.files) > 0 {
-		objects, notes, err = s.fromFiles(in, dialects)
-	} else {
-		objects, err = s.fromCluster(ctx, dialect.Kinds(dialects))
-	}
+	mode, err := parseDNSMode(s.dns)
 	if err != nil {
 		return nil, nil, err
 	}
-	return engine.Compute(dialects, objects), notes, nil
+	if len(s.files) == 0 {
+		if mode != "" {
+			return nil, nil, exitError{2, errors.New("--dns requires -f: pods of a cluster have the mode of their injection")}
+		}
+		return s.liveState(ctx)
+	}
+	dialects := dialect.All()
+	objects, notes, err := s.fromFiles(in, dialects)
+	if err != nil {
+		return nil, nil, err
+	}
+	return engine.Compute(dialects, engine.Settings{DNS: mode}, objects), notes, nil
+}
+
+// liveState computes the mesh of the cluster, with the settings of its control plane.
+func (s *source) liveState(ctx context.Context) (*engine.State, []string, error) {
+	kube, err := s.client()
+	if err != nil {
+		return nil, nil, err
+	}
+	dialects, settings, notes, err := s.settings(ctx, kube)
+	if err != nil {
+		return nil, nil, err
+	}
+	objects, err := fromCluster(ctx, kube, dialect.Kinds(dialects))
+	if err != nil {
+		return nil, nil, err
+	}
+	return engine.Compute(dialects, settings, objects), notes, nil
 }
 
 func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string,
@@ -72,11 +117,7 @@ func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []
 	return set.Objects, append(notes, set.Assumptions...), nil
 }
 
-func (s *source) fromCluster(ctx context.Context, kinds []client.Object) ([]client.Object, error) {
-	kube, err := s.client()
-	if err != nil {
-		return nil, err
-	}
+func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {
 	var out []client.Object
 	for _, kind := range kinds {
 		objects, err := list.Objects(ctx, kube, kind)

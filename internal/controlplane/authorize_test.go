@@ -33,7 +33,7 @@ import (
 
 // newTestControlPlane has mesh m with workload front_a, and no pods.
 func newTestControlPlane() *controlPlane {
-	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}})
+	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{})
 	f.Set(&api.Mesh{
 		ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}},
 	})

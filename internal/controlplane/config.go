@@ -15,6 +15,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/dialect"
 	drivers "anymesh.dev/anymesh/internal/driver"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/status"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -61,6 +62,9 @@ func LoadMeshConfig(path string) (*sidecar.MeshConfig, error) {
 	}
 	if _, err := decoder.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("mesh configuration %s: more than one JSON document", path)
+	}
+	if _, err := engine.SettingsOf(config); err != nil {
+		return nil, fmt.Errorf("mesh configuration %s: %w", path, err)
 	}
 	config.Sidecar.SidecarClass = cmp.Or(config.Sidecar.SidecarClass, drivers.Default)
 	return config, nil

@@ -30,7 +30,14 @@ func TestLoadMeshConfig(t *testing.T) {
 		`{"sidecar": {}} {"sidecar": {}}`:       "more than one",
 		`{"sidecar": {}} trailing text`:         "more than one",
 		`{"sidecar": {"sidecarImage": "a"}`:     "EOF",
-		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`: "cannot unmarshal",
+		`{"sidecar": {"sidecarDrivers": {"a": 1}}}`:                                     "cannot unmarshal",
+		`{"sidecar": {"dns": "All", "reservedRanges": ["241.0.0.0/16", "fd00::/112"]}}`: "",
+		`{"sidecar": {"dns": "on"}}`:                                                    `sidecar.dns is "on"`,
+		`{"sidecar": {"reservedRanges": ["10.0.0.0/8", "10.0.0.0/16"]}}`:                "10.0.0.0/8 and 10.0.0.0/16 have the same family",
+		`{"sidecar": {"reservedRanges": ["10.0.0.1/8"]}}`:                               "is not the first address",
+		`{"sidecar": {"reservedRanges": ["10.0.0.0/29"]}}`:                              "fewer than 16 addresses",
+		`{"sidecar": {"reservedRanges": ["224.0.0.0/8"]}}`:                              "not a range of unicast addresses",
+		`{"sidecar": {"reservedRanges": ["x"]}}`:                                        "x",
 	} {
 		t.Run(text, func(t *testing.T) {
 			err := load(text)

@@ -156,7 +156,11 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log,
 		Registerer: cp.registry,
 	})
-	cp.engine = engine.New(cp.Log, cp.dialects, deliverers.Deliver, cp.finalizerRemover.Changed)
+	settings, err := engine.SettingsOf(cp.Mesh)
+	if err != nil {
+		return err
+	}
+	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizerRemover.Changed)
 	cp.writer, err = status.New(status.Options{
 		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
 		Client: cp.client, Recorder: recorder,

@@ -26,7 +26,8 @@ var discardLog = slog.New(slog.DiscardHandler)
 func TestChangesAreTraced(t *testing.T) {
 	spans := tracetest.NewSpanRecorder()
 	provider := sdktrace.NewTracerProvider(sdktrace.WithSpanProcessor(spans))
-	f := engine.New(discardLog, []dialect.Dialect{appmesh.Dialect{}}, traceChanges(provider.Tracer("test")))
+	f := engine.New(discardLog, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{},
+		traceChanges(provider.Tracer("test")))
 	f.Sync()
 	f.Set(&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}})
 	f.Sync()
@@ -91,7 +92,7 @@ func TestTracesAreExported(t *testing.T) {
 	if cp.traces, err = newTracer(t.Context(), "replica-1", discardLog); err != nil {
 		t.Fatal(err)
 	}
-	engine.New(discardLog, nil, traceChanges(cp.traces.Tracer("test"))).Sync()
+	engine.New(discardLog, nil, engine.Settings{}, traceChanges(cp.traces.Tracer("test"))).Sync()
 	cp.flushTraces(t.Context())
 	select {
 	case r := <-c.exported:

@@ -51,7 +51,7 @@ func (w workloads) SelectWorkload(ctx context.Context, d inject.Dialect,
 	if err != nil || !found {
 		return model.Workload{}, false, err
 	}
-	workload, ok := engine.Compute([]dialect.Dialect{selector}, objects).Index.Workload(key)
+	workload, ok := engine.Compute([]dialect.Dialect{selector}, engine.Settings{}, objects).Index.Workload(key)
 	if !ok {
 		return model.Workload{}, false, fmt.Errorf("workload %s of the pod cannot be served; see the status of its object", key)
 	}

@@ -56,7 +56,7 @@ func newDriverPair(t *testing.T) *driverPair {
 		limitedDriver{unsupported: "egress.Deny"})
 	p.second = addDriver(delivery.Class{Name: "second"},
 		countingDriver{limitedDriver{unsupported: "egress.Deny"}, &p.views, &p.destinations})
-	p.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, p.Deliver)
+	p.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, p.Deliver)
 	p.Drivers[0].Connect(p.engine, p.defaultDriver)
 	p.Drivers[1].Connect(p.engine, p.second)
 	return p
@@ -131,7 +131,7 @@ func TestEndpointsReachBothDrivers(t *testing.T) {
 	p.set(t, discovered+"\n---\n"+podOf("front", "f2", "second"))
 	p.checkCalls(t, "start", []string{"publish m/back_a", "publish m/front_a"}, []string{"publish m/front_a"})
 	p.set(t, ready)
-	want := []string{"update m/front_a +" + toBack}
+	want := []string{"update m/front_a +back_a_http_80 +" + toBack}
 	p.checkCalls(t, "endpoint added", want, want)
 	if p.views != 1 || p.destinations != 2 {
 		t.Errorf("second driver: got %d views and %d destinations, want 1 and 2", p.views, p.destinations)

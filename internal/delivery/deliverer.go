@@ -21,7 +21,7 @@ type Publisher interface {
 	Publish(key string, snapshot *xds.Snapshot, since time.Time)
 	Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool
 	Remove(key string)
-	Disconnect(match func(xds.Client) bool) int
+	Disconnect(identity, key string) int
 }
 
 // Mesh returns the current state of the mesh.
@@ -48,8 +48,10 @@ type Deliverer struct {
 	renderer     sidecar.Renderer
 	workloads    map[model.Key]*workload
 	destinations map[model.Key]*destination
-	rejected     rejections
 	rendered     *prometheus.CounterVec
+
+	// rejected has its own lock, so that an ACK does not wait for a delivery. It is acquired after mu.
+	rejected rejections
 }
 
 // workload is the rendered state of a view.
@@ -76,7 +78,7 @@ type destination struct {
 func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
-		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, rejected: rejections{},
+		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, rejected: newRejections(),
 		rendered: newRendered(),
 	}
 }
@@ -207,17 +209,13 @@ func (d *Deliverer) removeWorkload(key model.Key) {
 // disconnectMoved disconnects sidecars whose pod changed its workload or driver. They reconnect and are authorized
 // again.
 func (d *Deliverer) disconnectMoved(pods []string) {
-	to := map[string]string{}
 	for _, uid := range pods {
 		w, known := d.mesh.WorkloadOf(uid)
 		switch {
 		case known && d.class.Has(d.mesh.ClassOf(uid)):
-			to[uid] = w.Key.String()
+			d.publisher.Disconnect(uid, w.Key.String())
 		case known:
-			to[uid] = ""
+			d.publisher.Disconnect(uid, "")
 		}
-	}
-	if len(to) > 0 {
-		d.publisher.Disconnect(func(c xds.Client) bool { key, moved := to[c.Identity]; return moved && key != c.Key })
 	}
 }

@@ -40,7 +40,7 @@ func TestOnlyChangesArePublished(t *testing.T) {
 // A driver that delivers configuration itself sets no renderer.
 func TestNothingIsPublishedWithoutRenderer(t *testing.T) {
 	d := delivery.New(slog.New(slog.DiscardHandler), delivery.Class{Name: "own", Default: true}, func() {})
-	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, d.Deliver)
+	f := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, d.Deliver)
 	for _, o := range objects(t, shop) {
 		f.Set(o)
 	}

@@ -82,7 +82,7 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 		return
 	}
 	d.rendered.WithLabelValues("destination").Inc()
-	now, err := encode(d.renderer.RenderDestination(leads))
+	now, err := encode(slices.Concat(d.renderer.RenderDestination(leads), endpointAddresses(leads)))
 	if err != nil {
 		d.log.Error("destination is not delivered; sidecars keep their configuration", "destination", key, "driver",
 			d.class.Name, "error", err)

@@ -10,47 +10,6 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// rejection is a version of a resource that sidecars of a workload rejected.
-type rejection struct {
-	workload model.Key
-	ref      xds.Ref
-	version  string
-}
-
-// rejections maps each rejection to the error messages of connected sidecars, by identity.
-type rejections map[rejection]map[string]string
-
-// add records the message of a sidecar, and reports whether the set of messages changed.
-func (all rejections) add(r rejection, identity, message string) bool {
-	before := all.messages(r)
-	if all[r] == nil {
-		all[r] = map[string]string{}
-	}
-	all[r][identity] = message
-	return !slices.Equal(before, all.messages(r))
-}
-
-// drop removes the matching rejections of a sidecar, and reports whether the set of messages changed.
-func (all rejections) drop(identity string, matches func(rejection) bool) bool {
-	news := false
-	for r, by := range all {
-		if _, told := by[identity]; !told || !matches(r) {
-			continue
-		}
-		before := all.messages(r)
-		if delete(by, identity); len(by) == 0 {
-			delete(all, r)
-		}
-		news = news || !slices.Equal(before, all.messages(r))
-	}
-	return news
-}
-
-// messages returns the distinct error messages about a resource, sorted.
-func (all rejections) messages(r rejection) []string {
-	return slices.Compact(slices.Sorted(maps.Values(all[r])))
-}
-
 // Findings returns the delivery findings, in canonical order.
 func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
@@ -59,8 +18,8 @@ func (d *Deliverer) Findings() []model.Finding {
 	for _, w := range d.workloads {
 		out = append(out, w.activeFindings()...)
 	}
-	for r := range d.rejected {
-		for _, message := range d.rejected.messages(r) {
+	for r, messages := range d.rejected.all() {
+		for _, message := range messages {
 			for _, origin := range d.originsOf(r) {
 				out = append(out, model.NewFinding(origin, model.CodeRejected,
 					fmt.Sprintf("the %s sidecars of workload %s reject %s: %s", d.class.Name, r.workload, r.ref.Name, message)))
@@ -70,27 +29,27 @@ func (d *Deliverer) Findings() []model.Finding {
 	return model.SortFindings(out)
 }
 
-// originsOf returns the current origins of a resource.
+// originsOf returns the current origins of a rejected resource; none if it is no longer published in this version.
 func (d *Deliverer) originsOf(r rejection) []model.Origin {
-	if found, known := d.findResource(r.workload, r.ref); known && len(found.origins) > 0 {
+	found, known := d.findResource(r.workload, r.ref)
+	switch {
+	case !known || found.Version != r.version:
+		return nil
+	case len(found.origins) > 0:
 		return found.origins
 	}
 	return []model.Origin{d.workload(r.workload).owner}
 }
 
 // Nacked implements xds.Observer: it adds a finding about each origin of the rejected resources.
-func (d *Deliverer) Nacked(key, identity, typeURL string, names []string, message string) {
+func (d *Deliverer) Nacked(key, identity, typeURL string, rejected map[string]string, message string) {
 	d.log.Warn("a sidecar rejected configuration", "driver", d.class.Name, "workload", key, "client", identity,
-		"type", typeURL, "resources", names, "error", message)
-	d.mu.Lock()
+		"type", typeURL, "resources", slices.Sorted(maps.Keys(rejected)), "error", message)
 	workload, news := parseKey(key), false
-	for _, name := range names {
-		ref := xds.Ref{TypeURL: typeURL, Name: name}
-		if r, known := d.findResource(workload, ref); known {
-			news = d.rejected.add(rejection{workload, ref, r.Version}, identity, message) || news
-		}
+	for name, version := range rejected {
+		r := rejection{workload, xds.Ref{TypeURL: typeURL, Name: name}, version}
+		news = d.rejected.add(r, identity, message) || news
 	}
-	d.mu.Unlock()
 	if news {
 		d.changed()
 	}
@@ -109,10 +68,7 @@ func (d *Deliverer) Disconnected(key, identity string) {
 }
 
 func (d *Deliverer) clearRejections(identity string, matches func(rejection) bool) {
-	d.mu.Lock()
-	news := d.rejected.drop(identity, matches)
-	d.mu.Unlock()
-	if news {
+	if d.rejected.drop(identity, matches) {
 		d.changed()
 	}
 }
@@ -126,11 +82,8 @@ func parseKey(key string) model.Key {
 // pruneRejections removes rejections of resources or versions that are no longer published, and reports whether there
 // were any. A sidecar that disconnected never sends an ACK for the new version.
 func (d *Deliverer) pruneRejections() bool {
-	before := len(d.rejected)
-	for r := range d.rejected {
-		if found, known := d.findResource(r.workload, r.ref); !known || found.Version != r.version {
-			delete(d.rejected, r)
-		}
-	}
-	return len(d.rejected) != before
+	return d.rejected.prune(func(r rejection) bool {
+		found, known := d.findResource(r.workload, r.ref)
+		return known && found.Version == r.version
+	})
 }

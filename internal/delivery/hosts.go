@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"net/netip"
 	"time"
 
 	datadnsv3 "github.com/envoyproxy/go-control-plane/envoy/data/dns/v3"
@@ -11,30 +12,72 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// reservedTTL is the time for which clients may cache a reserved address. The address of a name rarely changes.
-const reservedTTL = 30 * time.Second
+// Times for which clients may cache addresses. The address of a service rarely changes, the endpoints of a destination
+// often.
+const (
+	serviceTTL  = 30 * time.Second
+	endpointTTL = 5 * time.Second
+)
 
-// hostResources renders the host names with reserved addresses of a view.
+// hostResources renders the host names of a view. A host with destinations refers to their endpointAddresses by name,
+// so that a change of an endpoint does not change it.
 func hostResources(view *model.View) []sidecar.Resource {
 	var out []sidecar.Resource
 	for _, h := range view.Hosts {
-		var addresses []string
-		for _, a := range h.Addresses {
-			addresses = append(addresses, a.String())
+		domain := &datadnsv3.DnsTable_DnsVirtualDomain{
+			Name: h.Name, Endpoint: addressList(h.Addresses), AnswerTtl: durationpb.New(serviceTTL),
 		}
-		body, err := proto.MarshalOptions{Deterministic: true}.Marshal(&datadnsv3.DnsTable_DnsVirtualDomain{
-			Name: h.Name,
-			Endpoint: &datadnsv3.DnsTable_DnsEndpoint{EndpointConfig: &datadnsv3.DnsTable_DnsEndpoint_AddressList{
-				AddressList: &datadnsv3.DnsTable_AddressList{Address: addresses},
-			}},
-			AnswerTtl: durationpb.New(reservedTTL),
-		})
-		if err != nil {
-			continue // the name is not UTF-8; no client can ask for it
+		if len(h.Destinations) > 0 {
+			domain.Endpoint, domain.AnswerTtl = serviceList(h), durationpb.New(endpointTTL)
 		}
-		out = append(out, sidecar.Resource{
-			Type: sidecar.HostNameType, Name: h.Name, Body: body, Origins: []model.Origin{view.Workload.Origin},
-		})
+		out = appendMessage(out, sidecar.HostNameType, h.Name, domain, view.Workload.Origin)
 	}
 	return out
+}
+
+// endpointAddresses renders the addresses of the ready endpoints of a destination that has a DNS name. Agents
+// subscribe to it when an application asks for the name.
+func endpointAddresses(r model.ResolvedDestination) []sidecar.Resource {
+	if r.Destination.Discovery.DNSName == "" {
+		return nil
+	}
+	var addresses []netip.Addr
+	for _, e := range r.Endpoints {
+		addresses = append(addresses, e.Addresses...)
+	}
+	return appendMessage(nil, sidecar.EndpointAddressType, r.Destination.Name, addressList(addresses),
+		r.Destination.Origin)
+}
+
+func addressList(all []netip.Addr) *datadnsv3.DnsTable_DnsEndpoint {
+	list := &datadnsv3.DnsTable_AddressList{}
+	for _, a := range all {
+		list.Address = append(list.Address, a.String())
+	}
+	return &datadnsv3.DnsTable_DnsEndpoint{
+		EndpointConfig: &datadnsv3.DnsTable_DnsEndpoint_AddressList{AddressList: list},
+	}
+}
+
+// serviceList refers to destinations as the clusters of a DNS service.
+func serviceList(h model.Host) *datadnsv3.DnsTable_DnsEndpoint {
+	service := &datadnsv3.DnsTable_DnsService{ServiceName: h.Name}
+	for _, name := range h.Destinations {
+		service.Targets = append(service.Targets, &datadnsv3.DnsTable_DnsServiceTarget{
+			EndpointType: &datadnsv3.DnsTable_DnsServiceTarget_ClusterName{ClusterName: name},
+		})
+	}
+	return &datadnsv3.DnsTable_DnsEndpoint{EndpointConfig: &datadnsv3.DnsTable_DnsEndpoint_ServiceList{
+		ServiceList: &datadnsv3.DnsTable_DnsServiceList{Services: []*datadnsv3.DnsTable_DnsService{service}},
+	}}
+}
+
+// appendMessage appends a resource. It skips names that are not UTF-8: no client can ask for them.
+func appendMessage(to []sidecar.Resource, typeURL, name string, m proto.Message,
+	origin model.Origin) []sidecar.Resource {
+	body, err := proto.MarshalOptions{Deterministic: true}.Marshal(m)
+	if err != nil {
+		return to
+	}
+	return append(to, sidecar.Resource{Type: typeURL, Name: name, Body: body, Origins: []model.Origin{origin}})
 }

@@ -96,14 +96,15 @@ func (p *recordingPublisher) Publish(key string, s *xds.Snapshot, since time.Tim
 }
 
 func (p *recordingPublisher) Update(key string, changed []*xds.Resource, removed []xds.Ref, since time.Time) bool {
-	text := "update " + key
+	var names []string
 	for _, r := range changed {
-		text += " +" + r.Name
+		names = append(names, " +"+r.Name)
 	}
 	for _, r := range removed {
-		text += " -" + r.Name
+		names = append(names, " -"+r.Name)
 	}
-	p.record(text)
+	slices.Sort(names)
+	p.record("update " + key + strings.Join(names, ""))
 	return p.Server.Update(key, changed, removed, since)
 }
 
@@ -156,7 +157,8 @@ func newFixture(t *testing.T) *fixture {
 	f.publisher = &recordingPublisher{
 		Server: xds.NewServer(byNode, xds.Options{Observer: f.Deliverer, Logger: slog.New(slog.DiscardHandler)}),
 	}
-	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, f.Deliver)
+	f.engine = engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{},
+		f.Deliver)
 	f.Connect(f.engine, f.publisher)
 	f.SetRenderer(envoy.Driver{})
 	return f

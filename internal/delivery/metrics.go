@@ -17,7 +17,7 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int {
 			return len(d.destinations)
 		}),
-		gauge("rejected", "Resources that a connected sidecar rejected.", func() int { return len(d.rejected) }),
+		gauge("rejected", "Resources that a connected sidecar rejected.", func() int { return len(d.rejected.all()) }),
 		d.rendered)
 }
 

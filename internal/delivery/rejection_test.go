@@ -3,34 +3,97 @@ package delivery_test
 import (
 	"strings"
 	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 const rejectedFinding = "Error RejectedBySidecar VirtualNode a/back spec.listeners[0]: the envoy sidecars of workload m/front_a reject " + toBack + ": no"
 
+// version returns the published version of the cluster of back.
+func (f *fixture) version() string {
+	return f.VersionOf(front, xds.Ref{TypeURL: clusters, Name: toBack})
+}
+
+// nack rejects the published version of the cluster of back.
+func (f *fixture) nack(identity, message string) {
+	f.Nacked(front.String(), identity, clusters, map[string]string{toBack: f.version()}, message)
+}
+
+// slowDriver renders only after it is released.
+type slowDriver struct {
+	envoy.Driver
+	started, release chan struct{}
+}
+
+func (s slowDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	s.started <- struct{}{}
+	<-s.release
+	return s.Driver.Render(v)
+}
+
+// ACKs and NACKs are processed while a view is rendered.
+func TestAcknowledgementsDoNotWaitForRendering(t *testing.T) {
+	f := newFixture(t)
+	f.applyYAML(t, shop)
+	version := f.version()
+	slow := slowDriver{started: make(chan struct{}), release: make(chan struct{})}
+	f.SetRenderer(slow)
+	rendered := make(chan struct{})
+	go func() {
+		defer close(rendered)
+		f.applyYAML(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
+	}()
+	<-slow.started
+	acknowledged := make(chan struct{})
+	go func() {
+		defer close(acknowledged)
+		f.Nacked(front.String(), "p1", clusters, map[string]string{toBack: version}, "no")
+		f.Acked(front.String(), "p1", clusters, "1")
+		f.Disconnected(front.String(), "p1")
+	}()
+	select {
+	case <-acknowledged:
+	case <-time.After(10 * time.Second):
+		t.Error("an acknowledgement waits for the rendering of a view")
+	}
+	close(slow.release)
+	go func() {
+		for range slow.started { // of other views
+		}
+	}()
+	<-rendered
+	close(slow.started)
+	<-acknowledged
+}
+
 func TestNackBecomesFindingOnOrigin(t *testing.T) {
 	f := newFixture(t)
 	f.applyYAML(t, shop)
-	f.Nacked(front.String(), "p1", clusters, []string{toBack, "unknown cluster"}, "no")
+	f.Nacked(front.String(), "p1", clusters, map[string]string{toBack: f.version(), "unknown cluster": "1"}, "no")
 	if got := texts(f.Findings()); got != rejectedFinding {
 		t.Errorf("got findings\n%s\nwant\n%s", got, rejectedFinding)
 	}
 	if f.changed != 1 {
 		t.Errorf("got %d callbacks, want 1", f.changed)
 	}
-	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.nack("p1", "no")
 	if f.changed != 1 {
 		t.Error("a repeated NACK calls the callback")
 	}
-	f.Nacked("m/missing", "p1", clusters, []string{toBack}, "no")
-	if len(f.Findings()) != 1 || f.changed != 1 {
-		t.Error("a NACK of an unknown workload has an effect")
+	f.Nacked("m/missing", "p1", clusters, map[string]string{toBack: f.version()}, "no")
+	if len(f.Findings()) != 1 {
+		t.Error("a NACK of an unknown workload has a finding")
 	}
 }
 
 func TestAckRemovesRejection(t *testing.T) {
 	f := newFixture(t)
 	f.applyYAML(t, shop)
-	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.nack("p1", "no")
 	f.Acked(front.String(), "p1", listeners, "1")
 	f.Acked(back.String(), "p1", clusters, "1")
 	if len(f.Findings()) != 1 || f.changed != 1 {
@@ -49,12 +112,12 @@ func TestAckRemovesRejection(t *testing.T) {
 func TestRejectionsOfSeveralSidecars(t *testing.T) {
 	f := newFixture(t)
 	f.applyYAML(t, shop)
-	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
-	f.Nacked(front.String(), "p2", clusters, []string{toBack}, "no")
+	f.nack("p1", "no")
+	f.nack("p2", "no")
 	if got := texts(f.Findings()); got != rejectedFinding || f.changed != 1 {
 		t.Errorf("equal NACKs of two sidecars: %d callbacks, findings\n%s", f.changed, got)
 	}
-	f.Nacked(front.String(), "p3", clusters, []string{toBack}, "never")
+	f.nack("p3", "never")
 	if got := f.Findings(); len(got) != 2 || f.changed != 2 {
 		t.Errorf("NACK with another message: %d callbacks, findings\n%s", f.changed, texts(got))
 	}
@@ -84,7 +147,7 @@ func TestRejectionEndsWhenResourceChanges(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			f := newFixture(t)
 			f.applyYAML(t, shop)
-			f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+			f.nack("p1", "no")
 			f.applyYAML(t, now)
 			if got := f.Findings(); len(got) != 0 {
 				t.Errorf("got findings %s", texts(got))
@@ -97,7 +160,7 @@ func TestRejectionEndsWhenResourceChanges(t *testing.T) {
 func TestRejectionFollowsOrigin(t *testing.T) {
 	f := newFixture(t)
 	f.applyYAML(t, shop)
-	f.Nacked(front.String(), "p1", clusters, []string{toBack}, "no")
+	f.nack("p1", "no")
 	f.applyYAML(t, strings.Replace(shop, "metadata: {name: back, namespace: a}\nspec:\n",
 		"metadata: {name: back2, namespace: a}\nspec:\n  awsName: back_a\n", 1))
 	if state := f.engine.State(); state.Views[front] == nil || state.Views[back] == nil {

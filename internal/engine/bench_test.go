@@ -76,7 +76,7 @@ func largeMesh(services, clients int) []client.Object {
 }
 
 func newSyncedEngine(services int) *Engine {
-	f := New(discardLog, dialects)
+	f := New(discardLog, dialects, Settings{})
 	for _, o := range largeMesh(services, 200) {
 		f.Set(o)
 	}
@@ -93,7 +93,7 @@ func BenchmarkStart(b *testing.B) {
 			objects := largeMesh(services, 200)
 			b.ReportAllocs()
 			for b.Loop() {
-				f := New(discardLog, dialects)
+				f := New(discardLog, dialects, Settings{})
 				for _, o := range objects {
 					f.Set(o)
 				}

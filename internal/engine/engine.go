@@ -49,9 +49,9 @@ type event struct {
 }
 
 // New creates an engine. It calls the sinks in the given order.
-func New(log *slog.Logger, dialects []dialect.Dialect, sinks ...Sink) *Engine {
+func New(log *slog.Logger, dialects []dialect.Dialect, settings Settings, sinks ...Sink) *Engine {
 	return &Engine{
-		sinks: sinks, log: log, metrics: newMetrics(), state: newMeshState(dialects),
+		sinks: sinks, log: log, metrics: newMetrics(), state: newMeshState(dialects, settings),
 		pending: map[id]event{}, nextChange: make(chan struct{}), wake: make(chan struct{}, 1),
 	}
 }

@@ -58,7 +58,7 @@ func run(t *testing.T, f *Engine) {
 func TestOneChangePerEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var changes []Change
-		f := New(discardLog, dialects, func(c Change) { changes = append(changes, c) })
+		f := New(discardLog, dialects, Settings{}, func(c Change) { changes = append(changes, c) })
 		f.Set(mesh())
 		if f.Ready() || f.State() != nil {
 			t.Error("the engine is ready before the first sync")
@@ -88,7 +88,7 @@ func TestPendingEventsAreCoalesced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen atomic.Int32
 		proceed := make(chan struct{})
-		f := New(discardLog, dialects)
+		f := New(discardLog, dialects, Settings{})
 		f.AddSink(func(Change) {
 			seen.Add(1)
 			<-proceed
@@ -116,7 +116,7 @@ func TestSinceIsTimeOfFirstEvent(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var slow atomic.Bool
 		var last Change
-		f := New(discardLog, dialects, func(c Change) {
+		f := New(discardLog, dialects, Settings{}, func(c Change) {
 			last = c
 			if slow.Load() {
 				time.Sleep(time.Minute) // fake clock
@@ -145,7 +145,7 @@ func TestSinceIsTimeOfFirstEvent(t *testing.T) {
 
 func TestAwait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := New(discardLog, dialects)
+		f := New(discardLog, dialects, Settings{})
 		views := func(n int) func() bool { return func() bool { return len(f.State().Views) >= n } }
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

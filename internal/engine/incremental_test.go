@@ -26,14 +26,14 @@ var sameAddress = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
 // origins.
 func TestIncrementalEqualsFull(t *testing.T) {
 	for seed := range uint64(60) {
-		f := New(discardLog, dialects)
+		f := New(discardLog, dialects, Settings{})
 		w := newCluster(seed, f)
 		for step := range 60 {
 			for range 1 + w.random.IntN(4) {
 				w.randomEvent()
 			}
 			f.Sync()
-			got, want := f.State(), Compute(dialects, w.list())
+			got, want := f.State(), Compute(dialects, Settings{}, w.list())
 			for what, pair := range map[string][2]any{
 				"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
 				"findings": {want.Findings, got.Findings}, "pods": {want.pods, got.pods},
@@ -57,7 +57,7 @@ func TestIncrementalEqualsFull(t *testing.T) {
 // A change lists all views that changed and no others, and all changed pods, classes and findings.
 func TestChangesAreComplete(t *testing.T) {
 	var change Change
-	f := New(discardLog, dialects, func(c Change) { change = c })
+	f := New(discardLog, dialects, Settings{}, func(c Change) { change = c })
 	w := newCluster(7, f)
 	f.Sync()
 	same, other := 0, 0
@@ -108,7 +108,7 @@ func union[K comparable, V any](a, b map[K]V) map[K]V {
 // The cost of a pod event does not depend on the size of the mesh.
 func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
 	evaluations := func(services int) uint64 {
-		f := New(discardLog, dialects)
+		f := New(discardLog, dialects, Settings{})
 		for _, o := range largeMesh(services, 10) {
 			f.Set(o)
 		}
@@ -130,7 +130,7 @@ func TestEvaluationsDoNotGrowWithMesh(t *testing.T) {
 
 // The pods of one workload may have several drivers.
 func TestClassesOfWorkload(t *testing.T) {
-	f := New(discardLog, dialects)
+	f := New(discardLog, dialects, Settings{})
 	f.Set(mesh())
 	f.Set(node("front"))
 	front := model.Key{Mesh: "m", Name: "front_a"}
@@ -166,7 +166,7 @@ func TestClassesOfWorkload(t *testing.T) {
 }
 
 func TestWorkloadOfPod(t *testing.T) {
-	f := New(discardLog, dialects)
+	f := New(discardLog, dialects, Settings{})
 	f.Set(mesh())
 	f.Set(node("front"))
 	f.Set(pod("front", "uid-1"))
@@ -183,7 +183,7 @@ func TestWorkloadOfPod(t *testing.T) {
 
 // Trimmed pods give the same mesh as whole pods.
 func TestTrimPodKeepsRelevantFields(t *testing.T) {
-	w := newCluster(3, New(discardLog, dialects))
+	w := newCluster(3, New(discardLog, dialects, Settings{}))
 	for range 200 {
 		w.randomEvent()
 	}
@@ -217,7 +217,7 @@ func TestTrimPodKeepsRelevantFields(t *testing.T) {
 	if trimmedPods == 0 {
 		t.Fatal("no pods")
 	}
-	a, b := Compute(dialects, whole), Compute(dialects, trimmed)
+	a, b := Compute(dialects, Settings{}, whole), Compute(dialects, Settings{}, trimmed)
 	if diff := cmp.Diff(a.Index.Model, b.Index.Model, sameAddress); diff != "" {
 		t.Errorf("models differ (-full +trimmed):\n%s", diff)
 	}

@@ -37,14 +37,14 @@ type meshState struct {
 	mesh    *store.Mesh
 }
 
-func newMeshState(dialects []dialect.Dialect) *meshState {
+func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
 	g := incremental.New()
 	s := &meshState{graph: g, objects: store.NewObjects(g)}
 	m := store.NewModel(g)
 	for _, d := range dialects {
 		d.Rules(g, s.objects, m)
 	}
-	s.mesh = store.NewMesh(g, s.objects, m)
+	s.mesh = store.NewMesh(g, s.objects, m, settings)
 	return s
 }
 
@@ -69,8 +69,8 @@ func (s *meshState) sync() Change {
 }
 
 // Compute translates objects into a state, without an engine.
-func Compute(dialects []dialect.Dialect, objects []client.Object) *State {
-	s := newMeshState(dialects)
+func Compute(dialects []dialect.Dialect, settings Settings, objects []client.Object) *State {
+	s := newMeshState(dialects, settings)
 	for _, o := range objects {
 		s.objects.Set(o)
 	}

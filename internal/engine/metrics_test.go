@@ -9,7 +9,7 @@ import (
 )
 
 func TestMetrics(t *testing.T) {
-	f, registry := New(discardLog, dialects), prometheus.NewPedanticRegistry()
+	f, registry := New(discardLog, dialects, Settings{}), prometheus.NewPedanticRegistry()
 	f.Register(registry)
 	f.Set(mesh())
 	f.Sync()

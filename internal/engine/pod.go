@@ -10,6 +10,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
+// podAnnotations are the annotations of pods that the engine reads.
+var podAnnotations = []string{sidecar.ClassAnnotation, sidecar.DNSAnnotation}
+
 // TrimPod removes the fields of a pod that neither dialects nor the engine read. It is a transform for the informer
 // cache: most objects of a cluster are pods.
 func TrimPod(object any) (any, error) {
@@ -30,8 +33,13 @@ func TrimPod(object any) (any, error) {
 		},
 		Status: corev1.PodStatus{Phase: pod.Status.Phase, PodIP: pod.Status.PodIP, PodIPs: pod.Status.PodIPs},
 	}
-	if class, named := pod.Annotations[sidecar.ClassAnnotation]; named {
-		slim.Annotations = map[string]string{sidecar.ClassAnnotation: class}
+	for _, name := range podAnnotations {
+		if value, set := pod.Annotations[name]; set {
+			if slim.Annotations == nil {
+				slim.Annotations = map[string]string{}
+			}
+			slim.Annotations[name] = value
+		}
 	}
 	for _, c := range pod.Status.Conditions {
 		if c.Type == corev1.PodReady ||
@@ -45,7 +53,9 @@ func TrimPod(object any) (any, error) {
 // podChanged reports whether an update of a trimmed pod can change the mesh.
 func podChanged(old, now *corev1.Pod) bool {
 	return old.UID != now.UID || !maps.Equal(old.Labels, now.Labels) ||
-		old.Annotations[sidecar.ClassAnnotation] != now.Annotations[sidecar.ClassAnnotation] ||
+		slices.ContainsFunc(podAnnotations, func(name string) bool {
+			return old.Annotations[name] != now.Annotations[name]
+		}) ||
 		old.Status.Phase != now.Status.Phase ||
 		old.DeletionTimestamp.IsZero() != now.DeletionTimestamp.IsZero() ||
 		old.Status.PodIP != now.Status.PodIP || !slices.Equal(old.Status.PodIPs, now.Status.PodIPs) ||

@@ -90,7 +90,7 @@ func TestPodChanged(t *testing.T) {
 
 // Informers may send events without an object.
 func TestEventsWithoutObjectAreIgnored(t *testing.T) {
-	f := New(discardLog, dialects)
+	f := New(discardLog, dialects, Settings{})
 	h := handler(f)
 	h.OnAdd("text", false)
 	h.OnUpdate(nil, nil)

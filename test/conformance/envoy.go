@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -56,7 +58,8 @@ func (d *discovery) Acked(string, string, string, string) {}
 func (d *discovery) Disconnected(string, string) {}
 
 // Nacked implements xds.Observer.
-func (d *discovery) Nacked(_, _, typeURL string, names []string, message string) {
+func (d *discovery) Nacked(_, _, typeURL string, rejected map[string]string, message string) {
+	names := slices.Sorted(maps.Keys(rejected))
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.rejections = append(d.rejections, fmt.Sprintf("Envoy rejects %s %s: %s", typeURL, strings.Join(names, ", "), message))

@@ -29,7 +29,7 @@ type Translation struct {
 // Translate translates the objects as the control plane does.
 func (c *Case) Translate() Translation {
 	m := Translation{Rendered: map[model.Key][]sidecar.Resource{}}
-	m.State = engine.Compute(c.dialects, c.Objects)
+	m.State = engine.Compute(c.dialects, engine.Settings{}, c.Objects)
 	m.Findings = slices.Clone(m.State.Findings)
 	for key, view := range m.State.Views {
 		resources, findings := sidecar.Configuration(envoy.Driver{}, view.View, m.State.Index.ResolvedDestination)

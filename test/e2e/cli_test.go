@@ -117,9 +117,12 @@ func TestProxyStatusAndConfig(t *testing.T) {
 }
 
 func TestCheckPasses(t *testing.T) {
-	wantOutput(t, []string{"✓ the user has the permissions to install", "all checks passed"}, "check", "--pre")
+	wantOutput(t, []string{
+		"✓ the user has the permissions to install", "✓ the reserved address ranges do not overlap", "all checks passed",
+	}, "check", "--pre")
 	eventually(t, 15*time.Second, "all checks pass", func() error {
-		if out, code := runVerb(t, "check"); code != 0 || !strings.Contains(out, "✓ the webhooks work") {
+		out, code := runVerb(t, "check")
+		if code != 0 || !strings.Contains(out, "✓ the webhooks work") || !strings.Contains(out, "✓ the reserved address ranges") {
 			return fmt.Errorf("exit code %d: %s", code, out)
 		}
 		return nil

@@ -1,19 +1,10 @@
 package e2e
 
 import (
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
-)
-
-// Images of the extended program: the control plane with a second driver, and the sidecar of that driver.
-const (
-	extendedImage = "anymesh.dev/anymesh:extended"
-	tinyImage     = "anymesh.dev/tiny:extended"
 )
 
 // TestThirdPartyExtensions runs a program with a third-party driver beside Envoy and a third-party dialect beside App
@@ -26,26 +17,6 @@ func TestThirdPartyExtensions(t *testing.T) {
 
 // extendedProgram is the path of Anymesh with the second driver and dialect of package extended.
 func extendedProgram() string { return filepath.Join(lab.bin, "extended", "anymesh") }
-
-// extendedImagesFile is the name of the image map for the extended program.
-func extendedImagesFile() string { return filepath.Join(os.TempDir(), lab.name+"-images.yaml") }
-
-// extendedImages writes an image map for the extended program and returns its path. The map is empty if the program
-// was not built.
-func extendedImages() (string, error) {
-	images := map[string]any{}
-	if _, err := os.Stat(extendedProgram()); err == nil {
-		program := map[string]string{"program": extendedProgram()}
-		images[extendedImage], images[tinyImage] = program, program
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return "", err
-	}
-	text, err := json.Marshal(map[string]any{"images": images})
-	if err != nil {
-		return "", err
-	}
-	return extendedImagesFile(), os.WriteFile(extendedImagesFile(), text, 0o600)
-}
 
 // installExtended replaces the control plane with the extended program until the test ends.
 func installExtended(t *testing.T) {

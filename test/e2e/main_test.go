@@ -58,7 +58,7 @@ func runAll(m *testing.M) (code int, err error) {
 		if _, downErr := anymesh(context.Background(), "sandbox", "down", "--name", lab.name); err == nil {
 			err = downErr
 		}
-		_ = os.Remove(extendedImagesFile()) // the file does not exist if startup failed
+		_ = os.Remove(testImagesFile()) // the file does not exist if startup failed
 	}()
 	if err := up(ctx); err != nil {
 		return 1, err
@@ -68,12 +68,12 @@ func runAll(m *testing.M) (code int, err error) {
 
 // up starts the cluster and installs Anymesh and the colors example.
 func up(ctx context.Context) error {
-	extended, err := extendedImages()
+	images, err := writeTestImages()
 	if err != nil {
 		return err
 	}
 	out, err := anymesh(ctx, "sandbox", "up", "--name", lab.name, "--output", "json",
-		"--images", filepath.Join(root, "examples/images.yaml"), "--images", extended)
+		"--images", filepath.Join(root, "examples/images.yaml"), "--images", images)
 	if err != nil {
 		return err
 	}
@@ -87,6 +87,7 @@ func up(ctx context.Context) error {
 	if lab.config, err = clientcmd.BuildConfigFromFlags("", lab.kubeconfig); err != nil {
 		return err
 	}
+	lab.config.QPS = -1 // no limit
 	if lab.kube, err = kubernetes.NewForConfig(lab.config); err != nil {
 		return err
 	}

@@ -47,7 +47,13 @@ spec:
 
 func waitReady(t *testing.T, namespace, what string) {
 	t.Helper()
-	run(t, "-n", namespace, "rollout", "status", what, "--timeout=60s")
+	if _, err := kubectl(t.Context(), "-n", namespace, "rollout", "status", what, "--timeout=60s"); err != nil {
+		pods, _ := kubectl(t.Context(), "-n", namespace, "get", "pods", "-o", "wide")
+		events, _ := kubectl(t.Context(), "-n", namespace, "get", "events")
+		logs, _ := kubectl(t.Context(), "-n", namespace, "logs", what, "--all-containers", "--prefix", "--tail=20")
+		earlier, _ := kubectl(t.Context(), "-n", namespace, "logs", what, "-c", "envoy", "--previous", "--tail=20")
+		t.Fatalf("%v\n%s\n%s\n%s\nbefore the last restart of the sidecar:\n%s", err, pods, events, logs, earlier)
+	}
 }
 
 // contextOf returns a context for cleanup functions: it is not canceled when the test ends.

@@ -68,16 +68,22 @@ var mayImport = []rule{
 		"internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},
-	{"internal/cli/lookup", []string{"model", "internal/dialect", "internal/engine"}},
-	{"internal/cli/explain", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/phrases"}},
+	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
+	{"internal/cli/names", []string{"model", "internal/engine", "internal/engine/store", "internal/cli/manifest"}},
+	{"internal/cli/explain", []string{
+		"model", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
+	}},
 	{"internal/cli/describe", []string{
-		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/phrases",
+		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
+		"internal/cli/phrases",
 	}},
 	{"internal/cli/graph", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
-	{"internal/cli/inspect", []string{"sidecar", "internal/delivery/xds/clientstatus", "internal/cli/terminal"}},
+	{"internal/cli/inspect", []string{
+		"model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
+	}},
 	{"internal/cli/check", []string{
-		"model", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/cli/install", "internal/cli/inspect",
-		"internal/cli/terminal",
+		"model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/engine/store",
+		"internal/cli/install", "internal/cli/inspect", "internal/cli/terminal",
 	}},
 	{"internal/cli", []string{
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",

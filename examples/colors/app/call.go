@@ -1,11 +1,16 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"encoding/json"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 )
 
@@ -31,8 +36,9 @@ func (o outcome) name() string {
 // maxBody limits the read part of a response body, in bytes.
 const maxBody = 64 << 10
 
-// serveCall calls ?url= with the method of its own request and with its headers that start with "X-Call-". ?times=N
-// repeats the call and returns the number of outcomes by version.
+// serveCall calls ?url= with the method of its own request and with its headers that start with "X-Call-".
+// ?network=tcp4 or tcp6 restricts the addresses of the target to a family. ?times=N repeats the call and returns the
+// number of outcomes by version. The version of dns://NAME is the name with its addresses.
 func (d *driver) serveCall(w http.ResponseWriter, r *http.Request) {
 	target, err := url.Parse(r.URL.Query().Get("url"))
 	if err != nil || target.Host == "" {
@@ -42,7 +48,8 @@ func (d *driver) serveCall(w http.ResponseWriter, r *http.Request) {
 	times, _ := strconv.Atoi(r.URL.Query().Get("times"))
 	w.Header().Set("Content-Type", "application/json")
 	if times <= 1 {
-		_ = json.NewEncoder(w).Encode(d.try(d.once, r, target))
+		network := cmp.Or(r.URL.Query().Get("network"), "tcp")
+		_ = json.NewEncoder(w).Encode(d.try(newOneCallClient(network), network, r, target))
 		return
 	}
 	_ = json.NewEncoder(w).Encode(d.repeat(r, target, times))
@@ -62,7 +69,7 @@ func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]
 	for range callers {
 		wait.Go(func() {
 			for range work {
-				name := d.try(d.client, r, target).name()
+				name := d.try(d.client, "tcp", r, target).name()
 				mu.Lock()
 				counts[name]++
 				mu.Unlock()
@@ -73,13 +80,30 @@ func (d *driver) repeat(r *http.Request, target *url.URL, times int) map[string]
 	return counts
 }
 
-func (d *driver) try(client *http.Client, r *http.Request, target *url.URL) outcome {
+// newOneCallClient returns a client for one call, which uses the current routes. The network is that of net.Dialer.
+func newOneCallClient(network string) *http.Client {
+	dial := func(ctx context.Context, _, address string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, network, address)
+	}
+	return newClient(&http.Transport{DisableKeepAlives: true, DialContext: dial})
+}
+
+// try makes a call with the client, or, for a TCP service, over the network.
+func (d *driver) try(client *http.Client, network string, r *http.Request, target *url.URL) outcome {
 	if target.Scheme == "tcp" {
-		name, err := greet(r.Context(), target.Host)
+		name, err := greet(r.Context(), network, target.Host)
 		if err != nil {
 			return outcome{Error: err.Error()}
 		}
 		return outcome{Status: http.StatusOK, Version: name}
+	}
+	if target.Scheme == "dns" {
+		addresses, err := (&net.Resolver{PreferGo: true}).LookupHost(r.Context(), target.Host)
+		if err != nil {
+			return outcome{Error: err.Error()}
+		}
+		slices.Sort(addresses)
+		return outcome{Status: http.StatusOK, Version: target.Host + " " + strings.Join(addresses, " ")}
 	}
 	request, err := http.NewRequestWithContext(r.Context(), r.Method, target.String(), nil)
 	if err != nil {

@@ -24,10 +24,7 @@ func drive(ctx context.Context, args []string) error {
 	listen := flags.String("listen", ":8080", "listen address of the HTTP API")
 	rate := flags.Int("rate", 50, "calls per second to each target; 0 disables calls")
 	_ = flags.Parse(args)
-	d := &driver{
-		counts: Counts{}, client: newClient(http.DefaultTransport),
-		once: newClient(&http.Transport{DisableKeepAlives: true}),
-	}
+	d := &driver{counts: Counts{}, client: newClient(http.DefaultTransport)}
 	if *rate > 0 {
 		for _, target := range flags.Args() {
 			u, err := url.Parse(target)
@@ -54,11 +51,10 @@ func newClient(transport http.RoundTripper) *http.Client {
 }
 
 type driver struct {
-	// client reuses connections; once opens one per call, so that each call uses the current routes.
-	client, once *http.Client
-	mu           sync.Mutex
-	counts       Counts
-	steady       *steady // nil if no load runs
+	client *http.Client // reuses connections
+	mu     sync.Mutex
+	counts Counts
+	steady *steady // nil if no load runs
 }
 
 func (d *driver) keepCalling(ctx context.Context, target *url.URL, every time.Duration) {
@@ -90,7 +86,7 @@ func (d *driver) count(service, version string) {
 // call returns the version that responded.
 func (d *driver) call(ctx context.Context, target *url.URL) (string, error) {
 	if target.Scheme == "tcp" {
-		return greet(ctx, target.Host)
+		return greet(ctx, "tcp", target.Host)
 	}
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, target.String(), nil)
 	if err != nil {
@@ -112,8 +108,8 @@ func (d *driver) call(ctx context.Context, target *url.URL) (string, error) {
 }
 
 // greet reads the greeting of a TCP service and checks that it echoes.
-func greet(ctx context.Context, address string) (string, error) {
-	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+func greet(ctx context.Context, network, address string) (string, error) {
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, network, address)
 	if err != nil {
 		return "", err
 	}

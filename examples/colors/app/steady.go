@@ -21,11 +21,17 @@ type steady struct {
 	counts map[string]int
 }
 
-// startSteady starts to call ?url= at ?rate= calls per second. Only one steady load runs at a time.
+// startSteady starts to call each ?url= at ?rate= calls per second. Only one steady load runs at a time.
 func (d *driver) startSteady(w http.ResponseWriter, r *http.Request) {
-	target, err := url.Parse(r.URL.Query().Get("url"))
+	var targets []*url.URL
+	valid := true
+	for _, text := range r.URL.Query()["url"] {
+		target, err := url.Parse(text)
+		valid = valid && err == nil && target.Host != ""
+		targets = append(targets, target)
+	}
 	rate, rateErr := strconv.Atoi(r.URL.Query().Get("rate"))
-	if err != nil || target.Host == "" || rateErr != nil || rate < 1 || rate > 10000 {
+	if !valid || len(targets) == 0 || rateErr != nil || rate < 1 || rate > 10000 {
 		http.Error(w, "want ?url= and ?rate= from 1 to 10000", http.StatusBadRequest)
 		return
 	}
@@ -38,7 +44,7 @@ func (d *driver) startSteady(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(context.Background())
 	s := &steady{cancel: cancel, counts: map[string]int{}}
 	d.steady = s
-	s.wait.Go(func() { s.run(ctx, d, target, time.Second/time.Duration(rate)) })
+	s.wait.Go(func() { s.run(ctx, d, targets, time.Second/time.Duration(rate)) })
 }
 
 // stopSteady stops the load, waits for active calls, and returns the number of outcomes by version.
@@ -57,8 +63,8 @@ func (d *driver) stopSteady(w http.ResponseWriter, _ *http.Request) {
 	_ = json.NewEncoder(w).Encode(s.counts)
 }
 
-// run makes a call at each tick. Ticks without a free caller are skipped.
-func (s *steady) run(ctx context.Context, d *driver, target *url.URL, every time.Duration) {
+// run calls each target at each tick. Calls without a free caller are skipped.
+func (s *steady) run(ctx context.Context, d *driver, targets []*url.URL, every time.Duration) {
 	tick := time.NewTicker(every)
 	defer tick.Stop()
 	free := make(chan struct{}, steadyCallers)
@@ -68,18 +74,20 @@ func (s *steady) run(ctx context.Context, d *driver, target *url.URL, every time
 			return
 		case <-tick.C:
 		}
-		select {
-		case free <- struct{}{}:
-			s.wait.Go(func() {
-				// The end of the load does not cancel active calls.
-				request, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
-				name := d.try(d.client, request, target).name()
-				<-free
-				s.mu.Lock()
-				defer s.mu.Unlock()
-				s.counts[name]++
-			})
-		default:
+		for _, target := range targets {
+			select {
+			case free <- struct{}{}:
+				s.wait.Go(func() {
+					// The end of the load does not cancel active calls.
+					request, _ := http.NewRequestWithContext(context.Background(), http.MethodGet, "/", nil)
+					name := d.try(d.client, "tcp", request, target).name()
+					<-free
+					s.mu.Lock()
+					defer s.mu.Unlock()
+					s.counts[name]++
+				})
+			default:
+			}
 		}
 	}
 }

@@ -30,6 +30,8 @@ type Cluster struct {
 	// Sidecars lists the sidecars connected to all control planes; State computes the mesh.
 	Sidecars func(context.Context) ([]inspect.Sidecar, error)
 	State    func(context.Context) (*engine.State, error)
+	// Settings reads the settings of the control plane; the defaults if it is not installed.
+	Settings func(context.Context) (engine.Settings, error)
 	// Now is the time for the validity of certificates.
 	Now time.Time
 }

@@ -176,7 +176,7 @@ func state() *engine.State {
 		PodSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}},
 	}}
 	namespace := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "demo"}}
-	return engine.Compute(dialect.All(), []client.Object{mesh, namespace, node,
+	return engine.Compute(dialect.All(), engine.Settings{}, []client.Object{mesh, namespace, node,
 		pod("meshed", true, corev1.PodRunning), pod("bare", false, corev1.PodRunning),
 		pod("ended", true, corev1.PodSucceeded),
 	})

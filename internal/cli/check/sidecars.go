@@ -30,12 +30,16 @@ func isInjected(p *corev1.Pod) bool {
 	})
 }
 
+func runs(p *corev1.Pod) bool {
+	return p.Status.Phase == corev1.PodRunning && p.DeletionTimestamp == nil
+}
+
 // members returns the running pods of workloads, with and without sidecars, as NAMESPACE/NAME by UID.
 func members(s *engine.State) (with, without map[string]string) {
 	with, without = map[string]string{}, map[string]string{}
 	for _, o := range s.Objects {
 		p, is := o.(*corev1.Pod)
-		if !is || p.Status.Phase != corev1.PodRunning || p.DeletionTimestamp != nil {
+		if !is || !runs(p) {
 			continue
 		}
 		if _, member := s.WorkloadOf(string(p.UID)); member {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/names"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -23,9 +24,11 @@ type Workload struct {
 	Inbound   []Port           `json:"inbound,omitempty"`
 	Instances []model.Endpoint `json:"instances,omitempty"`
 	Reaches   []Port           `json:"reaches,omitempty"`
-	ReachedBy []Caller         `json:"reachedBy,omitempty"`
-	Status    []Condition      `json:"status,omitempty"`
-	Findings  []model.Finding  `json:"findings,omitempty"`
+	// Names are the names that the agents of its pods answer. Names without addresses get one in the cluster.
+	Names     []model.Host    `json:"names,omitempty"`
+	ReachedBy []Caller        `json:"reachedBy,omitempty"`
+	Status    []Condition     `json:"status,omitempty"`
+	Findings  []model.Finding `json:"findings,omitempty"`
 }
 
 // Port is a port of a listener or of a service.
@@ -100,6 +103,12 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 			})
 		}
 	}
+	if w.DNS != model.DNSOff {
+		for _, h := range view.Hosts {
+			h.Addresses = names.Known(h.Addresses)
+			out.Names = append(out.Names, h)
+		}
+	}
 	ownDestination := func(d model.Destination) bool { return d.Workload == w.Name }
 	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool {
 		return d != nil && ownDestination(*d)
@@ -111,6 +120,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 // Service is the description of a service.
 type Service struct {
 	model.Service
+	Names     []Name          `json:"names"`
 	Ports     []Port          `json:"ports,omitempty"`
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
@@ -119,7 +129,11 @@ type Service struct {
 
 // OfService describes a service.
 func OfService(s *engine.State, service model.Service) Service {
-	out := Service{Service: service, Status: conditions(s, service.Origin.Object)}
+	out := Service{
+		Service: service, Status: conditions(s, service.Origin.Object),
+		Names: namesOf(s, names.NewResolver(s), service),
+	}
+	out.Addresses = names.Known(service.Addresses)
 	about := map[model.ObjectRef]bool{service.Origin.Object: true}
 	for _, router := range s.Index.Model.Routers {
 		if router.Mesh != service.Mesh || router.Name != service.Router {
@@ -150,6 +164,8 @@ type Member struct {
 	Object model.ObjectRef `json:"object"`
 	// Listens are ports with protocols.
 	Listens []string `json:"listens,omitempty"`
+	// Names are those of a service.
+	Names []Name `json:"names,omitempty"`
 	// Ready and Instances count a workload's pods.
 	Ready     int `json:"ready,omitempty"`
 	Instances int `json:"instances,omitempty"`
@@ -177,12 +193,15 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 		}
 		out.Workloads = append(out.Workloads, member)
 	}
+	resolver := names.NewResolver(s)
 	for _, service := range m.Services {
 		if service.Mesh != mesh.Name {
 			continue
 		}
 		about[service.Origin.Object] = true
-		member := Member{Name: service.Name, Object: service.Origin.Object}
+		member := Member{
+			Name: service.Name, Object: service.Origin.Object, Names: namesOf(s, resolver, service),
+		}
 		for _, r := range m.Routers {
 			if r.Mesh == mesh.Name && r.Name == service.Router {
 				about[r.Origin.Object] = true

@@ -39,8 +39,9 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
 	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
-	fmt.Fprintf(p, "%s; undeclared destinations: %s\n",
-		cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress)
+	fmt.Fprintf(p, "%s; undeclared destinations: %s; DNS mode: %s\n",
+		cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress,
+		cmp.Or(d.DNS, model.DNSUnresolved))
 	if len(d.Drivers) > 0 {
 		fmt.Fprintf(p, "%s: %s\n",
 			map[bool]string{true: "sidecar driver", false: "sidecar drivers"}[len(d.Drivers) == 1],
@@ -68,6 +69,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	}
 	p.heading("Can reach")
 	p.ports(d.Reaches, "no declared service")
+	p.hosts(d.Names)
 	p.heading("Reachable from")
 	p.callers(d.ReachedBy, true)
 	p.status(d.Status)
@@ -79,9 +81,7 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 func (d Service) Text(w io.Writer, s terminal.Style) error {
 	p := &page{s: s}
 	fmt.Fprintf(p, "%s, service %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
-	if len(d.Aliases) > 0 {
-		fmt.Fprintf(p, "aliases: %s\n", strings.Join(d.Aliases, ", "))
-	}
+	p.names(d.Names)
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to this service get no route")
 	p.heading("Reachable from")
@@ -105,9 +105,9 @@ func (d Mesh) Text(w io.Writer, s terminal.Style) error {
 	}
 	p.list(t)
 	p.heading("Services")
-	t = terminal.Table{Headings: []string{"NAME", "PORTS", "OBJECT"}}
+	t = terminal.Table{Headings: []string{"NAME", "PORTS", "RESOLVES TO", "OBJECT"}}
 	for _, m := range d.Services {
-		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), s.Dim(m.Object.String()))
+		t.Row(m.Name, cmp.Or(strings.Join(m.Listens, ", "), "-"), p.values(m.Names), s.Dim(m.Object.String()))
 	}
 	p.list(t)
 	p.status(d.Status)

@@ -19,8 +19,11 @@ type Result struct {
 	Request  model.Request   `json:"request"`
 	Workload lookup.Workload `json:"workload"`
 	// Inbound is true if the workload receives the request, false if it sends it.
-	Inbound  bool           `json:"inbound,omitempty"`
-	Decision model.Decision `json:"decision"`
+	Inbound bool `json:"inbound,omitempty"`
+	// Unresolved is true if the host name does not resolve. The decision applies to clients that have an address of it
+	// from elsewhere.
+	Unresolved bool           `json:"unresolved,omitempty"`
+	Decision   model.Decision `json:"decision"`
 	// Targets are the possible destinations, in the order of the decision.
 	Targets []Target `json:"targets,omitempty"`
 	// Findings are the findings about objects on the path of the request.
@@ -54,16 +57,22 @@ func (a Result) Delivered() bool {
 			return false
 		}
 	}
-	return reaches(a.Decision.Outcome)
+	return reaches(a.Decision.Outcome) && !a.Unresolved
 }
 
 // From explains a request that a workload sends.
-func From(s *engine.State, w lookup.Workload, r model.Request) Result {
+func From(s *engine.State, w lookup.Workload, r Request) Result {
 	view := s.Views[w.Key]
-	r, steps := resolve(s, w, r)
-	a := Result{Request: r, Workload: w}
-	a.Decision = view.Decide(r)
-	a.Decision.Steps = slices.Concat(steps, reasons(view.View, a.Decision))
+	a := Result{Workload: w}
+	var first []model.Step
+	if r.Name != "" {
+		name := resolve(s, w, r.Name)
+		r.Address, first, a.Unresolved = name.address, []model.Step{name.step}, name.fails
+	}
+	a.Decision = hideAssumed(view.Decide(r.Request), r.Name)
+	r.Address = a.Decision.Request.Address
+	a.Request = r.Request
+	a.Decision.Steps = slices.Concat(first, reasons(view.View, a.Decision))
 	var total uint32
 	for _, t := range a.Decision.Targets {
 		total += t.Weight
@@ -76,10 +85,10 @@ func From(s *engine.State, w lookup.Workload, r model.Request) Result {
 }
 
 // Into explains a request that a workload receives from an unknown sender.
-func Into(s *engine.State, w lookup.Workload, r model.Request) Result {
+func Into(s *engine.State, w lookup.Workload, r Request) Result {
 	view := s.Views[w.Key]
-	a := Result{Request: r, Workload: w, Inbound: true}
-	a.Decision = view.DecideInbound(r)
+	a := Result{Request: r.Request, Workload: w, Inbound: true}
+	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
 	a.Findings = about(s, a)
 	return a

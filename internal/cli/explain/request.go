@@ -14,14 +14,21 @@ import (
 // defaultPorts are the ports of URLs without a port.
 var defaultPorts = map[string]uint16{"http": 80, "http2": 80, "grpc": 80, "https": 443}
 
+// Request is a request of a client.
+type Request struct {
+	model.Request
+	// Name is the host name that the client resolves; empty for an address.
+	Name string
+}
+
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
 // value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI.
-func ParseRequest(method, address string, headers []string) (model.Request, error) {
+func ParseRequest(method, address string, headers []string) (Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
-		return model.Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
+		return Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
 	}
-	r := model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}
+	r := Request{Request: model.Request{Protocol: model.Protocol(u.Scheme), Port: defaultPorts[u.Scheme]}}
 	if !slices.Contains([]string{"http", "http2", "grpc", "https", "tcp"}, u.Scheme) {
 		return r, fmt.Errorf("%q: the scheme must be http, http2, grpc, https or tcp", address)
 	}
@@ -37,6 +44,8 @@ func ParseRequest(method, address string, headers []string) (model.Request, erro
 	}
 	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
 		r.Address = ip
+	} else {
+		r.Name = u.Hostname()
 	}
 	if u.Scheme == "tcp" || u.Scheme == "https" {
 		if method != "" || len(headers) > 0 {
@@ -64,7 +73,7 @@ func ParseRequest(method, address string, headers []string) (model.Request, erro
 	if !strings.HasPrefix(r.Path, "/") {
 		r.Path = "/" + r.Path
 	}
-	return r, addHeaders(&r, headers)
+	return r, addHeaders(&r.Request, headers)
 }
 
 func addHeaders(r *model.Request, headers []string) error {

@@ -30,6 +30,12 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 	if err := steps(&b, s, "  ", a.Decision); err != nil {
 		return err
 	}
+	if a.Unresolved {
+		fmt.Fprintf(&b, "\n%s %s\n", s.Red("✗"), s.Red("the host name does not resolve"))
+		a.findings(&b, s)
+		_, err := io.WriteString(w, b.String())
+		return err
+	}
 	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), outcome(s, a.Decision))
 	if changed := rewritten(a.Request, a.Decision.Request); changed != "" {
 		fmt.Fprintf(&b, "  rewritten to %s\n", changed)
@@ -51,15 +57,19 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 			}), "request no limit, idle "))
 		}
 	}
-	if len(a.Findings) > 0 {
-		b.WriteString("\nFindings\n")
-		for _, f := range a.Findings {
-			fmt.Fprintf(&b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code,
-				s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
-		}
-	}
+	a.findings(&b, s)
 	_, err := io.WriteString(w, b.String())
 	return err
+}
+
+func (a Result) findings(b *strings.Builder, s terminal.Style) {
+	if len(a.Findings) > 0 {
+		b.WriteString("\nFindings\n")
+	}
+	for _, f := range a.Findings {
+		fmt.Fprintf(b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code,
+			s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
+	}
 }
 
 // protocol is the protocol towards the targets.

@@ -40,7 +40,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 		t.Fatal(err)
 	}
 	set.Complete(dialect.All())
-	return engine.Compute(dialects, set.Objects)
+	return engine.Compute(dialects, engine.Settings{}, set.Objects)
 }
 
 func TestGraphOutput(t *testing.T) {

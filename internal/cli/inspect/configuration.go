@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"io"
 
+	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -34,16 +36,24 @@ func Dump(r sidecar.Renderer, resources []sidecar.Resource) (json.RawMessage, er
 	return json.Marshal(append([]sidecar.Resource{}, resources...)) // never JSON null
 }
 
-// Outline writes a summary of a dump, or the dump itself if the driver has no Outliner.
-func Outline(w io.Writer, s Style, r sidecar.Renderer, dump []byte) error {
+// Outline writes a summary of a dump and of the host names that agents answer, or all as JSON if the driver has no
+// Outliner.
+func Outline(w io.Writer, s terminal.Style, r sidecar.Renderer, dump []byte, hosts []model.Host) error {
 	if o, ok := r.(Outliner); ok {
-		return o.Outline(w, s, dump)
+		if err := o.Outline(w, s, dump); err != nil {
+			return err
+		}
+		return Names(w, s, hosts)
+	}
+	dump, err := WithNames(dump, hosts)
+	if err != nil {
+		return err
 	}
 	var out bytes.Buffer
-	if err := json.Indent(&out, dump, "", "  "); err != nil {
+	if err = json.Indent(&out, dump, "", "  "); err != nil {
 		return err
 	}
 	out.WriteString("\n")
-	_, err := out.WriteTo(w)
+	_, err = out.WriteTo(w)
 	return err
 }

@@ -110,7 +110,7 @@ func TestOutlineWithoutOutliner(t *testing.T) {
 		t.Errorf("got %s, want %s", dump, want)
 	}
 	var out bytes.Buffer
-	if err := Outline(&out, terminal.Style{}, noOutliner{}, dump); err != nil || !json.Valid(out.Bytes()) ||
+	if err := Outline(&out, terminal.Style{}, noOutliner{}, dump, nil); err != nil || !json.Valid(out.Bytes()) ||
 		!strings.Contains(out.String(), "\n    \"name\": \"n\"") {
 		t.Errorf("%v: %s", err, out.String())
 	}

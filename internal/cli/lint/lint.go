@@ -23,6 +23,8 @@ type Options struct {
 	Settings  dialect.Settings
 	// Driver is the default sidecar driver.
 	Driver string
+	// DNS is the DNS mode of pods without one; empty means the default.
+	DNS model.DNSMode
 	// Drivers are all sidecar drivers; nil disables their rules.
 	Drivers map[string]sidecar.Renderer
 }
@@ -72,8 +74,8 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		return nil, err
 	}
 	objects, refused := admit(dialects, set)
-	state := engine.Compute(dialects, objects)
-	findings := slices.Concat(state.Findings, driverFindings(state, o))
+	state := engine.Compute(dialects, engine.Settings{DNS: o.DNS}, objects)
+	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
 	early := slices.Concat(faults, set.Faults, schema)

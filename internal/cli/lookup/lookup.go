@@ -8,8 +8,11 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // maxListed is the maximum number of names in an error.
@@ -18,7 +21,7 @@ const maxListed = 12
 // Workload is the result of a lookup.
 type Workload struct {
 	model.Workload
-	// Pod is set if the name is the name of a pod.
+	// Pod is set if the name is the name of a pod. DNS is then the mode of the pod.
 	Pod *model.Endpoint `json:"pod,omitempty"`
 }
 
@@ -81,6 +84,9 @@ func findPod(s *engine.State, name, namespace string) (Workload, error) {
 	for _, e := range s.Index.Model.Endpoints {
 		if e.Instance.Namespace == namespace && e.Instance.Name == name {
 			w, _ := s.Index.Workload(e.Workload)
+			if withoutNames(s, e.Instance) {
+				w.DNS = model.DNSOff
+			}
 			return Workload{Workload: w, Pod: &e}, nil
 		}
 	}
@@ -92,6 +98,19 @@ func findPod(s *engine.State, name, namespace string) (Workload, error) {
 		}
 	}
 	return Workload{}, fmt.Errorf("pod %s/%s not found", namespace, name)
+}
+
+// withoutNames reports whether the agent of a pod answers no names, although agents of other pods of its workload may:
+// its DNS mode is Off, or the pod is older than the DNS server of the agent.
+func withoutNames(s *engine.State, pod model.Instance) bool {
+	for _, o := range s.Objects {
+		if p, is := o.(*corev1.Pod); is && string(p.UID) == pod.UID {
+			mode, set := p.Annotations[sidecar.DNSAnnotation]
+			_, injected := p.Labels[sidecar.UUIDLabel]
+			return model.DNSMode(mode) == model.DNSOff || injected && !set
+		}
+	}
+	return false
 }
 
 // FindService finds a service by its host name, MESH/NAME, or the name of its object as NAMESPACE/NAME or NAME.

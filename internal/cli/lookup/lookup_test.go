@@ -40,7 +40,7 @@ func state() *engine.State {
 	for _, name := range []string{"one", "two"} {
 		objects = append(objects, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name}})
 	}
-	return engine.Compute(dialect.All(), objects)
+	return engine.Compute(dialect.All(), engine.Settings{}, objects)
 }
 
 func TestFindWorkloadByNames(t *testing.T) {

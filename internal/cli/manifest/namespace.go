@@ -20,10 +20,11 @@ type namespaceAssumer interface {
 		labels map[string]string) (assumed map[string]string, assumption string)
 }
 
-// Complete sets the name label of Namespaces, sets the sidecar class of pods from their Namespace, and adds missing
-// Namespaces with the labels that dialects assume.
+// Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace,
+// adds missing Namespaces with the labels that dialects assume, and assumes addresses of Services.
 func (s *Set) Complete(dialects []dialect.Dialect) {
-	s.classify()
+	s.inherit()
+	s.address()
 	known := map[string]bool{}
 	needed := map[string]bool{}
 	for _, o := range s.Objects {
@@ -31,7 +32,7 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 		case *corev1.Namespace:
 			known[o.Name] = true
 			o.Labels = named(o.Labels, o.Name)
-		case *corev1.Pod:
+		case *corev1.Pod, *corev1.Service:
 		default:
 			needed[o.GetNamespace()] = true
 		}
@@ -54,26 +55,33 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 	}
 }
 
-// classify sets the sidecar class of pods without one from their Namespace, as injection does.
-func (s *Set) classify() {
-	classes := map[string]string{}
+// inherited are the annotations of Namespaces that apply to pods without them.
+var inherited = []string{sidecar.ClassAnnotation, sidecar.DNSAnnotation}
+
+// inherit copies annotations of Namespaces to pods, as injection does.
+func (s *Set) inherit() {
+	namespaces := map[string]map[string]string{}
 	for _, o := range s.Objects {
 		if ns, is := o.(*corev1.Namespace); is {
-			classes[ns.Name] = ns.Annotations[sidecar.ClassAnnotation]
+			namespaces[ns.Name] = ns.Annotations
 		}
 	}
 	for _, o := range s.Objects {
 		pod, is := o.(*corev1.Pod)
-		if !is || pod.Annotations[sidecar.ClassAnnotation] != "" || classes[pod.Namespace] == "" {
+		if !is {
 			continue
 		}
-		annotations := map[string]string{sidecar.ClassAnnotation: classes[pod.Namespace]}
-		for name, value := range pod.Annotations {
-			if name != sidecar.ClassAnnotation {
-				annotations[name] = value
+		for _, name := range inherited {
+			value := namespaces[pod.Namespace][name]
+			if pod.Annotations[name] != "" || value == "" {
+				continue
 			}
+			pod.Annotations = maps.Clone(pod.Annotations) // the template of the document stays as it is
+			if pod.Annotations == nil {
+				pod.Annotations = map[string]string{}
+			}
+			pod.Annotations[name] = value
 		}
-		pod.Annotations = annotations
 	}
 }
 

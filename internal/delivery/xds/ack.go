@@ -2,7 +2,6 @@ package xds
 
 import (
 	"maps"
-	"slices"
 	"time"
 
 	"anymesh.dev/anymesh/internal/truncate"
@@ -13,7 +12,8 @@ type ackResult struct {
 	acked, nacked, unknownNonce bool
 	response                    inflightResponse
 	message                     string
-	rejected                    []string // names of the published resources that the client rejected in this version
+	// rejected are the published resources that the client rejected, with the rejected version by name.
+	rejected map[string]string
 }
 
 // maxMessage is the maximum length of a stored NACK message, in bytes.
@@ -37,7 +37,7 @@ func (s *subscription) handleAck(req *request, now time.Time) ackResult {
 		for _, r := range f.resources {
 			delete(s.rejected, r.Name)
 		}
-		return ackResult{acked: true, response: f, rejected: s.rejectedNames()}
+		return ackResult{acked: true, response: f, rejected: s.stillRejected()}
 	}
 	message := truncate.Text(req.errorDetail.GetMessage(), maxMessage)
 	s.lastNack = &Nack{Time: now, Message: message}
@@ -48,12 +48,11 @@ func (s *subscription) handleAck(req *request, now time.Time) ackResult {
 		s.lastNack.Names = append(s.lastNack.Names, r.Name)
 		s.rejected[r.Name] = r.Version
 	}
-	return ackResult{nacked: true, response: f, message: message, rejected: s.rejectedNames()}
+	return ackResult{nacked: true, response: f, message: message, rejected: s.stillRejected()}
 }
 
-// rejectedNames returns the rejected resources that are still published in the rejected version, and drops the
-// others.
-func (s *subscription) rejectedNames() []string {
+// stillRejected returns the rejected resources that are still published in the rejected version, and drops the others.
+func (s *subscription) stillRejected() map[string]string {
 	if len(s.rejected) == 0 {
 		return nil
 	}
@@ -62,5 +61,5 @@ func (s *subscription) rejectedNames() []string {
 			delete(s.rejected, name)
 		}
 	}
-	return slices.Sorted(maps.Keys(s.rejected))
+	return maps.Clone(s.rejected)
 }

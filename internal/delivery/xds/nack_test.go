@@ -1,6 +1,7 @@
 package xds
 
 import (
+	"maps"
 	"slices"
 	"testing"
 
@@ -18,12 +19,12 @@ func nackSurvivesOtherAcks(t *testing.T) {
 		if r == nil {
 			t.Fatal("no response")
 		}
-		return b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
+		return slices.Sorted(maps.Keys(b.request(ClusterType, func(q *discoveryv3.DeltaDiscoveryRequest) {
 			q.ResponseNonce = r.GetNonce()
 			if message != "" {
 				q.ErrorDetail = &statuspb.Status{Message: message}
 			}
-		}).rejected
+		}).rejected))
 	}
 	if got := answer("no"); !slices.Equal(got, []string{"bad"}) {
 		t.Errorf("got rejected %q", got)

@@ -62,16 +62,16 @@ func (o *Options) setDefaults() {
 type Observer interface {
 	// Acked reports that the client rejects none of the resources of the type that it was sent, up to the version.
 	Acked(key, identity, typeURL, version string)
-	// Nacked reports that the client rejected a response with these resources, and its error message. names is empty
-	// if all of them have been replaced since. The client keeps its previous configuration. A rejected resource is
-	// sent again when its content changes.
-	Nacked(key, identity, typeURL string, names []string, message string)
+	// Nacked reports that the client rejected a response with these resources, given as versions by name, and its error
+	// message. rejected is empty if all of them have been replaced since. The client keeps its previous configuration.
+	// A rejected resource is sent again when its content changes.
+	Nacked(key, identity, typeURL string, rejected map[string]string, message string)
 	// Disconnected reports that the last stream of the client closed. Its NACKs are no longer valid.
 	Disconnected(key, identity string)
 }
 
 type noopObserver struct{}
 
-func (noopObserver) Acked(string, string, string, string)            {}
-func (noopObserver) Nacked(string, string, string, []string, string) {}
-func (noopObserver) Disconnected(string, string)                     {}
+func (noopObserver) Acked(string, string, string, string)                     {}
+func (noopObserver) Nacked(string, string, string, map[string]string, string) {}
+func (noopObserver) Disconnected(string, string)                              {}

@@ -158,19 +158,21 @@ func (s *Server) Remove(key string) {
 	s.groups.forgetIfUnused(g)
 }
 
-// Disconnect closes the streams for which match returns true, and returns their number. The clients reconnect at
-// once, are authorized again, and receive only differences. It is used when a client moves to another key.
-func (s *Server) Disconnect(match func(Client) bool) int {
+// Disconnect closes the streams of an identity that have another key than the given one, and returns their number. The
+// client reconnects at once, is authorized again, and receives only differences. It is used when a client moves to
+// another key. An empty key closes all streams of the identity.
+func (s *Server) Disconnect(identity, key string) int {
 	n := 0
-	for _, g := range s.groups.all() {
-		g.mu.Lock()
-		for _, st := range g.streams {
-			if match(st.status()) {
-				st.closeWith(errReconnect)
-				n++
-			}
+	for _, st := range s.identities.of(identity) {
+		if st.group.key == key {
+			continue
 		}
-		g.mu.Unlock()
+		st.group.mu.Lock()
+		if !st.closed {
+			st.closeWith(errReconnect)
+			n++
+		}
+		st.group.mu.Unlock()
 	}
 	return n
 }

@@ -18,6 +18,7 @@ type Server struct {
 	metrics      *metrics
 	groups       groups
 	clientLimits clientLimits
+	identities   identityIndex
 	workers      *socket.WorkerPool
 	clock        func() time.Time
 }
@@ -29,6 +30,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		authorize: authorize, opts: opts, metrics: newMetrics(opts.Registerer),
 		groups:       groups{byKey: map[string]*group{}},
 		clientLimits: clientLimits{byIdentity: map[string]*clientUsage{}},
+		identities:   identityIndex{streams: map[string][]*stream{}},
 		workers:      socket.NewWorkerPool(runtime.GOMAXPROCS(0)),
 		clock:        time.Now,
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -185,8 +186,8 @@ func (h *recordingObserver) Acked(key, _, typeURL, version string) {
 	h.add("ack " + key + " " + typeLabel(typeURL))
 }
 func (h *recordingObserver) Disconnected(key, identity string) { h.add("gone " + key + " " + identity) }
-func (h *recordingObserver) Nacked(key, _, typeURL string, names []string, message string) {
-	h.add(fmt.Sprintf("nack %s %s %q: %s", key, typeLabel(typeURL), names, message))
+func (h *recordingObserver) Nacked(key, _, typeURL string, rejected map[string]string, message string) {
+	h.add(fmt.Sprintf("nack %s %s %q: %s", key, typeLabel(typeURL), slices.Sorted(maps.Keys(rejected)), message))
 }
 
 func observerReceivesAcksAndNacks(t *testing.T) {

@@ -106,9 +106,11 @@ func (st *stream) join(key string) {
 		g.streams = append(g.streams, st)
 		st.scheduleExpiryCheck()
 	})
+	st.server.identities.add(st)
 }
 
 func (st *stream) leave() {
+	st.server.identities.remove(st)
 	st.group.observerMu.Lock()
 	st.group.mu.Lock()
 	st.group.streams = slices.DeleteFunc(st.group.streams, func(other *stream) bool { return other == st })

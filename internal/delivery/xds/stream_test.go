@@ -34,10 +34,13 @@ func TestStreamEndReasons(t *testing.T) {
 		r.Publish("blue", snapshot(t), time.Time{})
 		c := r.connect(t, "blue")
 		connected(t, r, c)
-		if n := r.Disconnect(func(c Client) bool { return c.Identity == "red" }); n != 0 {
+		if n := r.Disconnect("red", ""); n != 0 {
 			t.Errorf("%d streams of red", n)
 		}
-		if n := r.Disconnect(func(c Client) bool { return c.Identity == "blue" }); n != 1 {
+		if n := r.Disconnect("blue", "blue"); n != 0 {
+			t.Errorf("%d streams of blue with another key", n)
+		}
+		if n := r.Disconnect("blue", "green"); n != 1 {
 			t.Errorf("%d streams of blue", n)
 		}
 		if err := c.end(); status.Code(err) != codes.Unavailable {

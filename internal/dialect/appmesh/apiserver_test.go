@@ -49,7 +49,7 @@ func newAPIServer(t *testing.T, settings appmesh.Settings, seed uint64, admitted
 	t.Helper()
 	d := appmesh.Dialect{Settings: settings}
 	s := &apiServer{
-		t: t, dialect: d, engine: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}),
+		t: t, dialect: d, engine: engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{d}, engine.Settings{}),
 		random: rand.New(rand.NewPCG(seed, 7)),
 		clock:  someTime, objects: map[string]client.Object{}, manifests: map[string]client.Object{},
 	}
@@ -170,7 +170,7 @@ func (s *apiServer) sync() {
 	s.t.Helper()
 	s.engine.Sync()
 	objects := s.list()
-	incremental, full := s.engine.State(), engine.Compute([]dialect.Dialect{s.dialect}, objects)
+	incremental, full := s.engine.State(), engine.Compute([]dialect.Dialect{s.dialect}, engine.Settings{}, objects)
 	if a, b := full.Index.Model, incremental.Index.Model; !reflect.DeepEqual(a, b) {
 		s.t.Fatalf("models differ (-full +incremental):\n%s",
 			gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))

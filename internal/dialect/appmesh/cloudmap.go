@@ -124,5 +124,7 @@ func (t *translator) discoverCloudMap(m *meshMember[*api.VirtualNode]) (model.Di
 		t.report(at, model.CodeInvalidField, "namespaceName and serviceName are required")
 		return model.Discovery{}, false
 	}
-	return model.Discovery{Kind: model.DiscoverInstances, Group: groupName(c)}, true
+	return model.Discovery{
+		Kind: model.DiscoverInstances, Group: groupName(c), DNSName: c.ServiceName + "." + c.NamespaceName,
+	}, true
 }

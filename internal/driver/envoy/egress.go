@@ -24,7 +24,7 @@ func (r *renderer) egress() {
 			r.add(name, r.egressRouteConfig(name, out), from...)
 			chains = append(chains, &listenerv3.FilterChain{
 				Name:             name,
-				FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(out.Port))},
+				FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
 				Filters:          []*listenerv3.Filter{httpConnectionManager("egress", name)},
 			})
 		}
@@ -103,10 +103,7 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.FilterChain {
 	chain := &listenerv3.FilterChain{
 		Name:             "tcp_" + b.Service,
-		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(port))},
-	}
-	for _, a := range addressesToMatch(b) {
-		chain.FilterChainMatch.PrefixRanges = append(chain.FilterChainMatch.PrefixRanges, hostRange(a))
+		FilterChainMatch: matchDestination(port, addressesToMatch(b)),
 	}
 	var action model.Action
 	if len(b.Routes) > 0 {
@@ -146,6 +143,15 @@ func addressesToMatch(b model.Binding) []netip.Addr {
 		return nil
 	}
 	return b.Addresses
+}
+
+// matchDestination matches the original destination. Without addresses, it matches every address.
+func matchDestination(port uint16, addresses []netip.Addr) *listenerv3.FilterChainMatch {
+	out := &listenerv3.FilterChainMatch{DestinationPort: wrapperspb.UInt32(uint32(port))}
+	for _, a := range addresses {
+		out.PrefixRanges = append(out.PrefixRanges, hostRange(a))
+	}
+	return out
 }
 
 func hostRange(a netip.Addr) *corev3.CidrRange {

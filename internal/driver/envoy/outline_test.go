@@ -36,7 +36,7 @@ func dump(t *testing.T, workload string) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	state := engine.Compute(dialects, set.Objects)
+	state := engine.Compute(dialects, engine.Settings{}, set.Objects)
 	resources, _ := sidecar.Configuration(envoy.Driver{}, state.Views[model.Key{Mesh: "colors", Name: workload}].View,
 		state.Index.ResolvedDestination)
 	text, err := envoy.Driver{}.Dump(resources)

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"fmt"
 	"net/netip"
 	"slices"
@@ -12,7 +11,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // Mesh is derived from the model: the input for the configuration of sidecars.
@@ -25,33 +23,29 @@ type Mesh struct {
 	// Classes lists the sidecarClasses of a workload's pods, one entry per pod. ClassesOf removes duplicates.
 	Classes *incremental.Relation[model.Key, string]
 
+	settings  Settings
 	instances *incremental.Relation[model.Key, model.Endpoint] // by workload
 	groups    *incremental.Relation[model.Key, model.Endpoint] // by mesh and name of the group
 	services  *incremental.Relation[string, model.Service]     // by mesh, with addresses
 	// addressed are the services of the model with their addresses.
 	addressed *incremental.Relation[model.Key, model.Service]
 	// reservedNames are the names that need a reserved address, reserved the addresses of each.
-	reservedNames   *incremental.Relation[allKey, string]
-	reserved        *incremental.Relation[string, netip.Addr]
+	reservedNames *incremental.Relation[allKey, string]
+	reserved      *incremental.Relation[string, netip.Addr]
+	// podModes has the mode of each pod by workload, modes the one that applies.
+	podModes, modes *incremental.Relation[model.Key, model.DNSMode]
 	clusterServices *incremental.Relation[types.NamespacedName, *corev1.Service]
 	pods            *incremental.Relation[types.NamespacedName, *corev1.Pod]
 }
 
-// Pod is the role of a pod in the mesh.
-type Pod struct {
-	Workload model.Key
-	// Class is the sidecarClass annotation of the pod; empty if it has none.
-	Class string
-}
-
-func (p Pod) compare(o Pod) int {
-	return cmp.Or(p.Workload.Compare(o.Workload), strings.Compare(p.Class, o.Class))
-}
-
 // NewMesh adds the rules that derive the mesh from the model. The rules of the dialects must already be added.
-func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
+func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings) *Mesh {
+	if len(settings.ReservedRanges) == 0 {
+		settings.ReservedRanges = DefaultReservedRanges()
+	}
+	equalModes := func(a, b model.DNSMode) bool { return a == b }
 	mesh := &Mesh{
-		Model: m,
+		Model: m, settings: settings,
 		Views: incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int {
 			return 0
 		}, deepEqual[*model.View]),
@@ -78,6 +72,8 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 			func(a, b string) bool { return a == b }),
 		reserved: incremental.NewRelation[string](g, "reserved addresses", netip.Addr.Compare,
 			func(a, b netip.Addr) bool { return a == b }),
+		podModes:        incremental.NewRelation[model.Key](g, "DNS modes of pods", compareModes, equalModes),
+		modes:           incremental.NewRelation[model.Key](g, "DNS modes", compareModes, equalModes),
 		clusterServices: Of[*corev1.Service](objects),
 		pods:            Of[*corev1.Pod](objects),
 	}
@@ -88,6 +84,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model) *Mesh {
 	mesh.Findings.TrackChanges()
 	mesh.Members.TrackChanges()
 	incremental.AddRule(g, "instance", m.Endpoints, mesh.instance)
+	incremental.AddRule(g, "DNS mode", mesh.podModes, mesh.selectMode)
 	incremental.AddRule(g, "names without address", m.Services, mesh.requestAddress)
 	incremental.AddRule(g, "reserved addresses", mesh.reservedNames, mesh.allocateReserved)
 	incremental.AddRule(g, "service", m.Services, mesh.addressService)
@@ -116,24 +113,7 @@ func (m *Mesh) instance(t *incremental.Evaluation, _ model.Instance, all []model
 	for _, group := range e.Groups {
 		m.groups.Emit(t, model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
 	}
-	class := m.class(t, e.Instance)
-	m.Pods.Emit(t, e.Instance.UID, Pod{e.Workload, class})
-	m.Classes.Emit(t, e.Workload, class)
-}
-
-// class returns the sidecarClass annotation of the pod of an instance.
-func (m *Mesh) class(t *incremental.Evaluation, of model.Instance) string {
-	pod, there := m.pods.ReadFirst(t, types.NamespacedName{Namespace: of.Namespace, Name: of.Name})
-	if !there || string(pod.UID) != of.UID {
-		return ""
-	}
-	return pod.Annotations[sidecar.ClassAnnotation]
-}
-
-// ClassesOf lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty
-// class.
-func (m *Mesh) ClassesOf(workload model.Key) []string {
-	return slices.Compact(slices.Clone(m.Classes.Get(workload)))
+	m.addPod(t, e)
 }
 
 // reportShared reports that two workloads select the same pods. The text has no pod name: one finding covers all pods.
@@ -176,7 +156,9 @@ type reader struct {
 
 func (r reader) Mesh(name string) (model.Mesh, bool) { return r.m.Meshes.ReadFirst(r.t, name) }
 func (r reader) Workload(key model.Key) (model.Workload, bool) {
-	return r.m.Workloads.ReadFirst(r.t, key)
+	w, ok := r.m.Workloads.ReadFirst(r.t, key)
+	w.DNS = r.m.modeOf(r.m.modes.ReadFirst(r.t, key))
+	return w, ok
 }
 func (r reader) Service(key model.Key) (model.Service, bool) {
 	return r.m.addressed.ReadFirst(r.t, key)
@@ -184,7 +166,13 @@ func (r reader) Service(key model.Key) (model.Service, bool) {
 func (r reader) Services(mesh string) []model.Service      { return r.m.services.Read(r.t, mesh) }
 func (r reader) Router(key model.Key) (model.Router, bool) { return r.m.Routers.ReadFirst(r.t, key) }
 func (r reader) Destination(k model.Key) (model.Destination, bool) {
-	return r.m.Destinations.ReadFirst(r.t, k)
+	d, ok := r.m.Destinations.ReadFirst(r.t, k)
+	if name, is := ServiceName(d.Discovery.DNSName, ""); is {
+		if _, known := r.m.clusterServices.ReadFirst(r.t, name); known {
+			d.Discovery.DNSName = "" // the DNS of the cluster answers it
+		}
+	}
+	return d, ok
 }
 func (r reader) AuthorizationPolicies(workload model.Key) []model.AuthorizationPolicy {
 	return r.m.AuthorizationPolicies.Read(r.t, workload)
@@ -205,9 +193,14 @@ func (m *Model) Snapshot() *model.Model {
 	return out.Canonical()
 }
 
-// Snapshot returns a copy of the model in canonical order, with the addresses of services.
+// Snapshot returns a copy of the model in canonical order, with the addresses of services and the DNS modes of
+// workloads.
 func (m *Mesh) Snapshot() *model.Model {
 	out := m.Model.Snapshot()
+	for i := range out.Workloads {
+		w := &out.Workloads[i]
+		w.DNS = m.modeOf(m.modes.GetFirst(w.Key))
+	}
 	out.Services = nil
 	collect(m.addressed, &out.Services)
 	return out.Canonical()

@@ -11,12 +11,6 @@ import (
 	"anymesh.dev/anymesh/internal/engine/incremental"
 )
 
-// reservedRanges are the ranges of reserved addresses, one per family. The first is a part of the reserved IPv4 block
-// (RFC 1112, section 4), the second a unique local range (RFC 4193).
-var reservedRanges = []netip.Prefix{
-	netip.MustParsePrefix("240.240.0.0/16"), netip.MustParsePrefix("fd6d:6573:6800::/112"),
-}
-
 // allKey is the key of relations with a single key.
 type allKey struct{}
 
@@ -27,8 +21,8 @@ func (m *Mesh) reserve(t *incremental.Evaluation, host string) {
 
 // allocateReserved assigns the reserved addresses of all names.
 func (m *Mesh) allocateReserved(t *incremental.Evaluation, _ allKey, names []string) {
-	for name, offset := range allocate(slices.Compact(slices.Clone(names)), rangeSize(reservedRanges)) {
-		for _, p := range reservedRanges {
+	for name, offset := range allocate(slices.Compact(slices.Clone(names)), rangeSize(m.settings.ReservedRanges)) {
+		for _, p := range m.settings.ReservedRanges {
 			m.reserved.Emit(t, name, addressAt(p, offset))
 		}
 	}

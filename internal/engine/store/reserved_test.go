@@ -84,7 +84,7 @@ func TestAddressAt(t *testing.T) {
 }
 
 // newMeshOf returns the mesh of services with the given names, without Kubernetes Services.
-func newMeshOf(names []string) *Mesh {
+func newMeshOf(names []string, settings Settings) *Mesh {
 	g := incremental.New()
 	objects, m := NewObjects(g), NewModel(g)
 	source := incremental.NewRelation[string](g, "names", strings.Compare, func(a, b string) bool { return a == b })
@@ -94,7 +94,7 @@ func newMeshOf(names []string) *Mesh {
 			Origin: model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: "shop", Name: name}},
 		})
 	})
-	mesh := NewMesh(g, objects, m)
+	mesh := NewMesh(g, objects, m, settings)
 	for _, name := range names {
 		source.Set(name, name)
 	}
@@ -104,17 +104,16 @@ func newMeshOf(names []string) *Mesh {
 
 // Services for which the range has no address get a finding; the others keep their addresses.
 func TestFullRangeIsAFinding(t *testing.T) {
-	whole := reservedRanges
-	t.Cleanup(func() { reservedRanges = whole })
-	reservedRanges = []netip.Prefix{netip.MustParsePrefix("240.0.0.0/28"), netip.MustParsePrefix("fd00::/124")}
 	var names []string
 	for i := range 20 {
 		names = append(names, fmt.Sprintf("service-%d.shop", i))
 	}
-	mesh := newMeshOf(names)
+	mesh := newMeshOf(names, Settings{ReservedRanges: []netip.Prefix{
+		netip.MustParsePrefix("240.0.0.0/28"), netip.MustParsePrefix("fd00::/124"),
+	}})
 	addressed := 0
 	for _, s := range mesh.Snapshot().Services {
-		if s.Reserved && len(s.Addresses) == 2 {
+		if len(s.Reserved) == 2 && len(s.Addresses) == 0 {
 			addressed++
 		}
 	}

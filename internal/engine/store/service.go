@@ -13,37 +13,38 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// requestAddress reserves an address for a service whose name does not resolve otherwise.
+// requestAddress reserves an address for a service without one: no Service has the name, or it is headless.
 func (m *Mesh) requestAddress(t *incremental.Evaluation, _ model.Key, all []model.Service) {
-	if s := all[0]; m.needsAddress(t, s) {
+	s := all[0]
+	if addresses, _ := m.clusterAddresses(t, s); len(s.Addresses)+len(addresses) == 0 {
 		m.reserve(t, s.Name)
 	}
 }
 
-// addressService adds the addresses of a service: those of the Service in the cluster that has its name, else its
-// reserved addresses.
+// addressService adds the addresses of a service: those of the Service in the cluster that has its name, else reserved
+// ones.
 func (m *Mesh) addressService(t *incremental.Evaluation, key model.Key, all []model.Service) {
 	s := all[0]
-	switch {
-	case len(s.Addresses) > 0:
-	case m.needsAddress(t, s):
-		s.Addresses = m.reserved.Read(t, hostKey(s.Name))
-		s.Reserved = len(s.Addresses) > 0
-		if !s.Reserved {
-			m.Report(t, model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
-				"no reserved address is left for %s; create a Service with this name, or use fewer names", s.Name)))
-		}
-	default:
+	if len(s.Addresses) == 0 {
 		s.Addresses, _ = m.clusterAddresses(t, s)
+		s.Unresolved = m.unresolved(t, s)
+	}
+	if len(s.Addresses) == 0 {
+		s.Reserved = m.reserved.Read(t, hostKey(s.Name))
+	}
+	if s.Unresolved && len(s.Reserved) == 0 {
+		m.Report(t, model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
+			"no reserved address is left for %s; create a Service with this name, use fewer names, or set larger ranges "+
+				"in osm.reservedRanges of the Helm values", s.Name)))
 	}
 	m.addressed.Emit(t, key, s)
 	m.services.Emit(t, key.Mesh, s)
 }
 
-// needsAddress reports whether the name of a service does not resolve without a reserved address: no Service has the
-// name, and it is not the host name of one of the service's own destinations.
-func (m *Mesh) needsAddress(t *incremental.Evaluation, s model.Service) bool {
-	if _, inCluster := m.clusterAddresses(t, s); inCluster || len(s.Addresses) > 0 {
+// unresolved reports whether the DNS of the cluster does not know the name of a service: no Service has the name, and
+// it is not the host name of one of the service's own destinations.
+func (m *Mesh) unresolved(t *incremental.Evaluation, s model.Service) bool {
+	if _, inCluster := m.clusterAddresses(t, s); inCluster {
 		return false
 	}
 	router, _ := m.Routers.ReadFirst(t, model.Key{Mesh: s.Mesh, Name: s.Router})

@@ -59,7 +59,9 @@ func newCluster(t *testing.T, settings ...func(*Options)) *cluster {
 		WithStatusSubresource(&api.Mesh{}, &api.VirtualNode{}, &api.VirtualService{}, &api.VirtualRouter{}).
 		WithInterceptorFuncs(interceptor.Funcs{SubResourcePatch: c.patch}).Build()
 	log := slog.New(slog.DiscardHandler)
-	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, func(change engine.Change) { c.Changed(change) })
+	c.engine = engine.New(log, []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{}, func(change engine.Change) {
+		c.Changed(change)
+	})
 	options := Options{
 		Dialects: []Dialect{appmesh.Dialect{}}, Cache: c.WithWatch, Client: c.WithWatch, Recorder: c.recorder,
 		Mesh: c.engine, Delivered: c.delivered, Log: log, Registerer: c.metrics,

@@ -23,6 +23,7 @@ import (
 	"google.golang.org/protobuf/types/known/durationpb"
 
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // namesServer is an xDS server that sends the responses of a channel to its client, and records the first requests and
@@ -34,6 +35,8 @@ type namesServer struct {
 	mu    sync.Mutex
 	first []*discoveryv3.DeltaDiscoveryRequest
 	acks  []string
+	// subscribed are the names of other requests.
+	subscribed []string
 }
 
 func (s *namesServer) DeltaAggregatedResources(
@@ -45,6 +48,7 @@ func (s *namesServer) DeltaAggregatedResources(
 	s.mu.Lock()
 	s.first = append(s.first, request)
 	s.mu.Unlock()
+	go s.record(stream)
 	for {
 		select {
 		case <-stream.Context().Done():
@@ -56,15 +60,35 @@ func (s *namesServer) DeltaAggregatedResources(
 			if err := stream.Send(r); err != nil {
 				return err
 			}
-			ack, err := stream.Recv()
-			if err != nil {
-				return err
-			}
-			s.mu.Lock()
-			s.acks = append(s.acks, ack.GetResponseNonce())
-			s.mu.Unlock()
 		}
 	}
+}
+
+// record records the requests of a stream until it ends.
+func (s *namesServer) record(
+	stream discoveryv3.AggregatedDiscoveryService_DeltaAggregatedResourcesServer) {
+	for {
+		r, err := stream.Recv()
+		if err != nil {
+			return
+		}
+		s.mu.Lock()
+		s.acks = append(s.acks, r.GetResponseNonce())
+		for _, name := range r.GetResourceNamesSubscribe() {
+			s.subscribed = append(s.subscribed, "+"+name)
+		}
+		for _, name := range r.GetResourceNamesUnsubscribe() {
+			s.subscribed = append(s.subscribed, "-"+name)
+		}
+		s.mu.Unlock()
+	}
+}
+
+// subscriptions lists the names that were subscribed and unsubscribed after the first request.
+func (s *namesServer) subscriptions() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return strings.Join(s.subscribed, " ")
 }
 
 func (s *namesServer) acknowledged(nonce string) bool {
@@ -155,6 +179,9 @@ func TestNamesOfTheMeshAreAnswered(t *testing.T) {
 	}
 	wg.Go(func() { n.watch(ctx) })
 	send := func(r *discoveryv3.DeltaDiscoveryResponse) {
+		if r.GetTypeUrl() == "" {
+			r.TypeUrl = sidecar.HostNameType
+		}
 		xds.responses <- r
 		eventually(t, "the acknowledgement of "+r.GetNonce(), func() bool { return xds.acknowledged(r.GetNonce()) })
 	}
@@ -170,8 +197,8 @@ func TestNamesOfTheMeshAreAnswered(t *testing.T) {
 		}
 	}
 	send(&discoveryv3.DeltaDiscoveryResponse{Nonce: "2", RemovedResources: []string{"cart.apps"}})
-	if !n.received.Load() || len(n.records) != 1 {
-		t.Errorf("after the removal: %v", n.records)
+	if !n.received.Load() || len(n.table.Hosts) != 1 {
+		t.Errorf("after the removal: %v", n.table)
 	}
 
 	t.Run("reconnect", func(t *testing.T) {

@@ -186,6 +186,12 @@ func TestRulesForDNS(t *testing.T) {
 	}{
 		"captured": {nil, []string{
 			"ip daddr @nameservers udp dport 53 redirect to :15053", "ip daddr @nameservers tcp dport 53 redirect to :15053",
+			"ip saddr @nameservers udp sport 53 notrack",
+			"ip saddr @nameservers tcp sport 53 notrack",
+			"meta skuid 1337 ip daddr @nameservers udp dport 53 notrack",
+			"meta skuid 1337 ip daddr @nameservers tcp dport 53 notrack",
+			"icmp type 3 icmp code 3 @th,240,16 15053 fib daddr type local drop",
+			"tcp sport 15053 tcp flags == 0x14 tcp sequence 0 fib daddr type local drop",
 		}},
 		"excluded port": {map[string]string{EnvIgnoredPorts: "53"}, nil},
 		"excluded IP":   {map[string]string{EnvIgnoredIPs: "10.96.0.0/16"}, []string{"ip daddr @ignored_addresses return"}},

@@ -5,11 +5,17 @@
 // family, installed in one transaction (Apply), or its text in the syntax of nft(8) (Rules.String).
 //
 //	inbound   TCP from another host to a listed port        → ingress port of the proxy
+//	outbound  DNS questions to the nameservers of the pod,
+//	          over UDP and TCP, with the same exceptions
+//	          as TCP below                                  → DNS port of the agent
 //	outbound  TCP to another host, unless sent by the user
 //	          or group of the proxy, or to an ignored port
 //	          or address                                    → egress port of the proxy
 //
-// All other traffic is not redirected: UDP, which includes DNS; loopback; the pod's own addresses; inbound ports that
+// The refusals of the DNS port are dropped, so that applications repeat their questions while the agent restarts. The
+// proxy's own questions are not tracked, so that applications can reuse their ports.
+//
+// All other traffic is not redirected: other UDP; loopback; the pod's own addresses; inbound ports that
 // are not listed. The proxy reads the original destination with SO_ORIGINAL_DST.
 //
 // Rules is the model of both the text and the netlink messages, without I/O. netlink.go does the I/O. No other program

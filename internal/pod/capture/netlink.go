@@ -80,21 +80,28 @@ func addTable(conn *nftables.Conn, t Table) error {
 		}
 		sets[s.Name] = set
 	}
-	add := func(name string, hook *nftables.ChainHook, rules []Rule) {
+	accept := nftables.ChainPolicyAccept
+	add := func(chain *nftables.Chain, rules []Rule) {
 		if len(rules) == 0 {
 			return
 		}
-		accept := nftables.ChainPolicyAccept
-		chain := conn.AddChain(&nftables.Chain{
-			Table: table, Name: name, Type: nftables.ChainTypeNAT, Hooknum: hook,
-			Priority: nftables.ChainPriorityNATDest, Policy: &accept,
-		})
+		chain.Table, chain.Policy = table, &accept
+		conn.AddChain(chain)
 		for _, r := range rules {
 			conn.AddRule(&nftables.Rule{Table: table, Chain: chain, Exprs: r.exprs(t.Family, sets)})
 		}
 	}
-	add("inbound", nftables.ChainHookPrerouting, t.Inbound)
-	add("outbound", nftables.ChainHookOutput, t.Outbound)
+	nat, raw := nftables.ChainPriorityNATDest, nftables.ChainPriorityRaw
+	add(&nftables.Chain{Name: "inbound", Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookPrerouting, Priority: nat},
+		t.Inbound)
+	add(&nftables.Chain{Name: "outbound", Type: nftables.ChainTypeNAT, Hooknum: nftables.ChainHookOutput, Priority: nat},
+		t.Outbound)
+	add(&nftables.Chain{
+		Name: "raw_inbound", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookPrerouting, Priority: raw,
+	}, t.RawInbound)
+	add(&nftables.Chain{
+		Name: "raw_outbound", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: raw,
+	}, t.RawOutbound)
 	return nil
 }
 
@@ -127,6 +134,8 @@ const (
 	register = 1 // register of the loaded values
 
 	tcpDestinationPort = 2 // offset in the TCP header
+	ipv4Source         = 12
+	ipv6Source         = 8
 	ipv4Destination    = 16
 	ipv6Destination    = 24
 )
@@ -134,12 +143,17 @@ const (
 func (r Rule) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 	var out []expr.Any
 	if r.needsTCP() {
-		out = append(out, isTCP()...)
+		out = append(out, isProtocol(unix.IPPROTO_TCP)...)
 	}
 	for _, m := range r.Matches {
 		out = append(out, m.exprs(family, sets)...)
 	}
-	if r.Redirect == 0 {
+	switch {
+	case r.Drop:
+		return append(out, &expr.Verdict{Kind: expr.VerdictDrop})
+	case r.Untracked:
+		return append(out, &expr.Notrack{})
+	case r.Redirect == 0:
 		return append(out, &expr.Verdict{Kind: expr.VerdictReturn})
 	}
 	return append(out,
@@ -160,21 +174,7 @@ func (r Rule) needsTCP() bool {
 
 // toPort matches a transport protocol and a destination port, which is at the same offset in TCP and UDP headers.
 func toPort(protocol byte, port uint16) []expr.Any {
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{protocol}},
-		&expr.Payload{
-			DestRegister: register, Base: expr.PayloadBaseTransportHeader, Offset: tcpDestinationPort, Len: 2,
-		},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: binaryutil.BigEndian.PutUint16(port)},
-	}
-}
-
-func isTCP() []expr.Any {
-	return []expr.Any{
-		&expr.Meta{Key: expr.MetaKeyL4PROTO, Register: register},
-		&expr.Cmp{Op: expr.CmpOpEq, Register: register, Data: []byte{unix.IPPROTO_TCP}},
-	}
+	return append(isProtocol(protocol), transportIs(tcpDestinationPort, binaryutil.BigEndian.PutUint16(port)...)...)
 }
 
 func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
@@ -194,7 +194,7 @@ func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 	local := binary.NativeEndian.AppendUint32(nil, unix.RTN_LOCAL)
 	switch m.Kind {
 	case TCP:
-		return isTCP()
+		return isProtocol(unix.IPPROTO_TCP)
 	case SocketUID:
 		return owner(expr.MetaKeySKUID)
 	case SocketGID:
@@ -213,8 +213,21 @@ func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 		return toPort(unix.IPPROTO_UDP, dnsPort)
 	case DNSOverTCP:
 		return toPort(unix.IPPROTO_TCP, dnsPort)
+	case PortUnreachable:
+		return portUnreachableExprs(family, m.Port)
+	case ConnectionRefused:
+		return connectionRefusedExprs(m.Port)
 	case DestinationPort:
 		return in(expr.PayloadBaseTransportHeader, tcpDestinationPort, 2)
+	case SourceAddress:
+		if family == IPv6 {
+			return in(expr.PayloadBaseNetworkHeader, ipv6Source, 16)
+		}
+		return in(expr.PayloadBaseNetworkHeader, ipv4Source, 4)
+	case DNSReplyOverUDP:
+		return fromDNSPort(unix.IPPROTO_UDP)
+	case DNSReplyOverTCP:
+		return fromDNSPort(unix.IPPROTO_TCP)
 	case DestinationAddress:
 		if family == IPv6 {
 			return in(expr.PayloadBaseNetworkHeader, ipv6Destination, 16)

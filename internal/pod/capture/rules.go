@@ -31,6 +31,9 @@ type Table struct {
 	Sets     []Set
 	Inbound  []Rule // hook prerouting
 	Outbound []Rule // hook output
+	// The same hooks, before connection tracking.
+	RawInbound  []Rule
+	RawOutbound []Rule
 }
 
 // Set is a named set of ports or of addresses.
@@ -40,17 +43,21 @@ type Set struct {
 	Addresses []netip.Prefix
 }
 
-// Rule applies if all matches apply. It redirects to a local port, or accepts the packet unchanged if Redirect is 0.
+// Rule applies if all matches apply. It redirects to a local port, drops the packet, or exempts it from connection
+// tracking, or else accepts it unchanged.
 type Rule struct {
-	Matches  []Match
-	Redirect uint16
+	Matches   []Match
+	Redirect  uint16
+	Drop      bool
+	Untracked bool
 }
 
 // Match is a condition on a packet or on its socket.
 type Match struct {
 	Kind Kind
 	ID   uint32 // for SocketUID and SocketGID
-	Set  string // for DestinationPort and DestinationAddress
+	Set  string // for DestinationPort, DestinationAddress and SourceAddress
+	Port uint16 // for PortUnreachable and ConnectionRefused
 }
 
 // Kind is the kind of a match.
@@ -67,6 +74,11 @@ const (
 	DestinationAddress // is in a set
 	DNSOverUDP         // UDP to port 53
 	DNSOverTCP         // TCP to port 53
+	SourceAddress      // is in a set
+	DNSReplyOverUDP    // UDP from port 53
+	DNSReplyOverTCP    // TCP from port 53
+	PortUnreachable    // the ICMP message about a UDP packet to the port
+	ConnectionRefused  // the TCP reset that refuses a connection to the port
 )
 
 const (
@@ -120,6 +132,8 @@ func (c Config) table(family Family) Table {
 				Matches: []Match{{Kind: DestinationAddress, Set: nameserversSet}, {Kind: kind}}, Redirect: c.DNSPort,
 			})
 		}
+		t.RawInbound, t.RawOutbound = c.untracked()
+		t.RawOutbound = append(t.RawOutbound, refusals(c.DNSPort)...)
 	}
 	t.Outbound = append(t.Outbound, Rule{Matches: []Match{{Kind: TCP}}, Redirect: c.EgressPort})
 	return t
@@ -161,9 +175,15 @@ func (t Table) write(b *strings.Builder) {
 		fmt.Fprintf(b, "\tset %s {\n\t\t%s\n\t}\n", s.Name, s.text(t.Family))
 	}
 	if len(t.Inbound) > 0 {
-		writeChain(b, t.Family, "inbound", "prerouting", t.Inbound)
+		writeChain(b, t.Family, "inbound", "nat hook prerouting priority -100", t.Inbound)
 	}
-	writeChain(b, t.Family, "outbound", "output", t.Outbound)
+	writeChain(b, t.Family, "outbound", "nat hook output priority -100", t.Outbound)
+	if len(t.RawInbound) > 0 {
+		writeChain(b, t.Family, "raw_inbound", "filter hook prerouting priority -300", t.RawInbound)
+	}
+	if len(t.RawOutbound) > 0 {
+		writeChain(b, t.Family, "raw_outbound", "filter hook output priority -300", t.RawOutbound)
+	}
 	b.WriteString("}\n")
 }
 
@@ -182,16 +202,21 @@ func (s Set) text(family Family) string {
 	return kind + "; elements = { " + strings.Join(elements, ", ") + " }"
 }
 
-func writeChain(b *strings.Builder, family Family, name, hook string, rules []Rule) {
-	fmt.Fprintf(b, "\tchain %s {\n\t\ttype nat hook %s priority -100; policy accept;\n", name, hook)
+func writeChain(b *strings.Builder, family Family, name, kind string, rules []Rule) {
+	fmt.Fprintf(b, "\tchain %s {\n\t\ttype %s; policy accept;\n", name, kind)
 	for _, r := range rules {
 		b.WriteString("\t\t")
 		for _, m := range r.Matches {
 			b.WriteString(m.text(family) + " ")
 		}
-		if r.Redirect == 0 {
+		switch {
+		case r.Drop:
+			b.WriteString("drop\n")
+		case r.Untracked:
+			b.WriteString("notrack\n")
+		case r.Redirect == 0:
 			b.WriteString("return\n")
-		} else {
+		default:
 			fmt.Fprintf(b, "redirect to :%d\n", r.Redirect)
 		}
 	}
@@ -218,6 +243,16 @@ func (m Match) text(family Family) string {
 		return fmt.Sprintf("tcp dport %d", dnsPort)
 	case DestinationAddress:
 		return fmt.Sprintf("%s daddr @%s", family, m.Set)
+	case SourceAddress:
+		return fmt.Sprintf("%s saddr @%s", family, m.Set)
+	case DNSReplyOverUDP:
+		return fmt.Sprintf("udp sport %d", dnsPort)
+	case DNSReplyOverTCP:
+		return fmt.Sprintf("tcp sport %d", dnsPort)
+	case PortUnreachable:
+		return portUnreachableText(family, m.Port)
+	case ConnectionRefused:
+		return connectionRefusedText(m.Port)
 	}
 	panic(fmt.Sprintf("capture: kind %d of match has no text", m.Kind))
 }

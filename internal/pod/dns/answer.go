@@ -24,6 +24,7 @@ const (
 	drop verdict = iota
 	reply
 	forward
+	wait // for the addresses of the name
 )
 
 // handle decides about a message of a client, and answers it if its name is in the table. The name of the returned
@@ -39,6 +40,9 @@ func (s *Server) handle(msg []byte, over transport, buffer *[maxNameSize]byte) (
 	e := s.lookup(q.name)
 	if e == nil {
 		return forward, nil, q
+	}
+	if e.pending {
+		return wait, nil, q
 	}
 	out := e.answer(msg, over)
 	if out == nil {

@@ -5,6 +5,7 @@
 // the nameservers and search domains of resolv.conf (ReadConfig). Out: answers.
 //
 //	name in the table, or such a name followed by a search domain   answer from the table, for every type
+//	such a name whose addresses are not known yet                   the same, after Config.Requested and SetNames
 //	any other question, and any message that is no plain question   the reply of the nameserver, byte by byte
 //	a response, or a message that is shorter than a header          dropped
 //

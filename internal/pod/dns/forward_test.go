@@ -43,6 +43,9 @@ func cluster(w dns.ResponseWriter, in *dns.Msg) {
 	_ = w.WriteMsg(out) // the client may be gone
 }
 
+// rejectedRecord is a record that nameservers do not accept in a question.
+var rejectedRecord = &dns.A{Hdr: dns.RR_Header{Name: "example.com.", Rrtype: dns.TypeA, Class: dns.ClassINET}}
+
 func TestOtherQuestionsAreForwardedByteByByte(t *testing.T) {
 	u := newUpstream(t, cluster)
 	s := start(t, testConfig(u.address))
@@ -87,6 +90,14 @@ func TestOtherQuestionsAreForwardedByteByByte(t *testing.T) {
 		}},
 		{"two questions, rejected by the nameserver", "color.apps.pvt.local.", dns.TypeA, func(m *dns.Msg) {
 			m.Question = append(m.Question, m.Question[0])
+		}},
+		{"two questions, NOTIFY, rejected with opcode QUERY", "example.com.", dns.TypeSOA, func(m *dns.Msg) {
+			m.Opcode = dns.OpcodeNotify
+			m.Question = append(m.Question, m.Question[0])
+		}},
+		{"two answers, NOTIFY, rejected with opcode QUERY", "example.com.", dns.TypeSOA, func(m *dns.Msg) {
+			m.Opcode = dns.OpcodeNotify
+			m.Answer = []dns.RR{rejectedRecord, rejectedRecord}
 		}},
 		{"two OPT records, name in the table", "color.apps.pvt.local.", dns.TypeA, func(m *dns.Msg) {
 			m.SetEdns0(1232, false).SetEdns0(1232, false)

@@ -35,7 +35,7 @@ func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn, serving *sync.
 		case reply:
 			s.counts.answered.Add(1)
 			s.sendUDP(conn, client, out)
-		case forward:
+		case forward, wait:
 			if !acquire(s.questions) {
 				s.counts.dropped.Add(1)
 				continue
@@ -44,12 +44,20 @@ func (s *Server) serveUDP(ctx context.Context, conn *net.UDPConn, serving *sync.
 			q.name = bytes.Clone(q.name)
 			serving.Go(func() {
 				defer release(s.questions)
-				if out := s.forward(ctx, copied, q, overUDP); out != nil {
+				if out := s.resolve(ctx, v, copied, q, overUDP); out != nil {
 					s.sendUDP(conn, client, out)
 				}
 			})
 		}
 	}
+}
+
+// resolve answers a message that handle does not answer at once. It returns nil if the context has ended.
+func (s *Server) resolve(ctx context.Context, v verdict, msg []byte, q question, over transport) []byte {
+	if v == wait {
+		return s.await(ctx, msg, q, over)
+	}
+	return s.forward(ctx, msg, q, over)
 }
 
 func (s *Server) sendUDP(conn *net.UDPConn, client netip.AddrPort, out []byte) {
@@ -120,7 +128,7 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 		case reply:
 			s.counts.answered.Add(1)
 			send(out)
-		case forward:
+		case forward, wait:
 			slots <- struct{}{}
 			if !acquire(s.questions) {
 				s.counts.dropped.Add(1)
@@ -128,7 +136,7 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 			}
 			pending.Go(func() {
 				defer release(slots)
-				out := s.forward(ctx, msg, q, overTCP)
+				out := s.resolve(ctx, v, msg, q, overTCP)
 				release(s.questions) // a client that does not read delays only itself
 				if out != nil {
 					send(out)

@@ -94,21 +94,25 @@ func replySize(msg []byte, q question) int {
 }
 
 // isReply tells whether a message is the reply to the question: same ID, same opcode and same question section. Servers
-// may change the case of names. Servers that cannot parse a question may reply with an error and without question.
+// may change the case of names. Servers that reject a question may reply with an error, without question, and with
+// opcode QUERY.
 func isReply(reply, msg []byte, q question) bool {
-	if len(reply) < headerSize || reply[0] != msg[0] || reply[1] != msg[1] || reply[2]&bitResponse == 0 ||
-		reply[2]&maskOpcode != msg[2]&maskOpcode {
+	if len(reply) < headerSize || reply[0] != msg[0] || reply[1] != msg[1] || reply[2]&bitResponse == 0 {
 		return false
 	}
-	if q.end == 0 {
-		return true
-	}
-	if binary.BigEndian.Uint16(reply[4:]) == 0 {
+	opcode := reply[2] & maskOpcode
+	sameOpcode := opcode == msg[2]&maskOpcode
+	if binary.BigEndian.Uint16(reply[4:]) == 0 && (sameOpcode || opcode == dns.OpcodeQuery<<3) {
 		switch reply[3] & maskRcode {
 		case dns.RcodeFormatError, dns.RcodeServerFailure, dns.RcodeNotImplemented, dns.RcodeRefused:
 			return true
 		}
+	}
+	if !sameOpcode {
 		return false
+	}
+	if q.end == 0 {
+		return true
 	}
 	if binary.BigEndian.Uint16(reply[4:]) != 1 || len(reply) < q.end {
 		return false

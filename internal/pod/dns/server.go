@@ -32,14 +32,16 @@ type Config struct {
 	Search []string
 	// IPv4 and IPv6 are the families that the pod can connect with. Answers have no records of other families.
 	IPv4, IPv6 bool
-	Logger     *slog.Logger // nil discards
+	// Requested is called with a name whose record is pending when a client asks for it. It must not block.
+	Requested func(name string)
+	Logger    *slog.Logger // nil discards
 }
 
 // Counts are numbers of questions since the start, by result.
 type Counts struct {
 	Answered  uint64 // from the table
 	Forwarded uint64 // the client got the reply of a nameserver, whatever its response code
-	Failed    uint64 // no nameserver replied, and the client got SERVFAIL
+	Failed    uint64 // no nameserver replied, or a record stayed pending, and the client got SERVFAIL
 	Dropped   uint64 // the client got no reply: over a limit, too short, a response, or not from this host
 }
 
@@ -50,12 +52,14 @@ type Server struct {
 	search    []string // lower-case, with leading dot
 	ipv4      bool
 	ipv6      bool
+	requested func(name string)
 	logger    *slog.Logger
 	timing    timing
 
-	names  atomic.Pointer[map[string]*entry]
-	counts struct{ answered, forwarded, failed, dropped atomic.Uint64 }
-	warned atomic.Int64 // Unix time in nanoseconds of the last warning
+	names    atomic.Pointer[map[string]*entry]
+	replaced atomic.Pointer[chan struct{}] // closed when names is replaced
+	counts   struct{ answered, forwarded, failed, dropped atomic.Uint64 }
+	warned   atomic.Int64 // Unix time in nanoseconds of the last warning
 
 	questions   chan struct{} // has an element for each question in flight
 	connections chan struct{} // has an element for each TCP connection of a client
@@ -71,7 +75,7 @@ type Server struct {
 func New(c Config) (*Server, error) {
 	s := &Server{
 		upstreams: slices.Clone(c.Upstreams), search: searchSuffixes(c.Search), ipv4: c.IPv4, ipv6: c.IPv6,
-		logger: c.Logger, timing: defaultTiming,
+		logger: c.Logger, timing: defaultTiming, requested: c.Requested,
 		questions: make(chan struct{}, maxQuestions), connections: make(chan struct{}, maxConnections),
 	}
 	if s.logger == nil {
@@ -95,6 +99,10 @@ func New(c Config) (*Server, error) {
 		}
 		s.listen = append(s.listen, address)
 	}
+	if s.requested == nil {
+		s.requested = func(string) {}
+	}
+	s.replaced.Store(newSignal())
 	s.SetNames(nil)
 	return s, nil
 }

@@ -14,12 +14,17 @@ const maxTTL = 1<<31 - 1
 type Record struct {
 	Addresses []netip.Addr // of both families
 	TTL       uint32       // seconds; also of negative answers
+	// Pending means that the addresses are not known yet. Questions for the name wait until SetNames replaces the record;
+	// see Config.Requested.
+	Pending bool
 }
 
 // entry is a record with the addresses that may be answered, by family.
 type entry struct {
+	name       string // in the table
 	ipv4, ipv6 []netip.Addr
 	ttl        uint32
+	pending    bool
 }
 
 // SetNames replaces the table of names atomically. Keys are lower-case host names without trailing dot. The server
@@ -30,7 +35,7 @@ func (s *Server) SetNames(records map[string]Record) {
 		if name == "" {
 			continue // would be the root zone
 		}
-		e := &entry{ttl: min(r.TTL, maxTTL)}
+		e := &entry{name: name, ttl: min(r.TTL, maxTTL), pending: r.Pending}
 		for _, a := range r.Addresses {
 			switch a = a.Unmap().WithZone(""); {
 			case a.Is4() && s.ipv4:
@@ -42,6 +47,12 @@ func (s *Server) SetNames(records map[string]Record) {
 		names[name] = e
 	}
 	s.names.Store(&names)
+	close(*s.replaced.Swap(newSignal()))
+}
+
+func newSignal() *chan struct{} {
+	c := make(chan struct{})
+	return &c
 }
 
 // lookup finds a lower-case name in the table: the name itself, or else the name without a search domain.

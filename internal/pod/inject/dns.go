@@ -1,28 +1,29 @@
 package inject
 
 import (
+	"cmp"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// answersNames reports whether the agent of a pod answers DNS questions: by the annotation of the pod, else that of its
-// namespace, else the setting of the mesh. The names come from the xDS server, which drivers without a renderer do not
-// have.
-func (w *Webhook) answersNames(pod *corev1.Pod, namespace map[string]string, class string) (bool, error) {
-	mode, of := annotationOf(pod, namespace, sidecar.DNSAnnotation)
+// dnsMode returns which names the agent of a pod answers: by the annotation of the pod, else that of its namespace,
+// else the setting of the mesh. The names come from the xDS server, which drivers without a renderer do not have. A pod
+// with its own capture container has no redirected questions.
+func (w *Webhook) dnsMode(pod *corev1.Pod, namespace map[string]string, class string) (model.DNSMode, error) {
+	text, of := annotationOf(pod, namespace, sidecar.DNSAnnotation)
+	mode := model.DNSMode(text)
 	if mode == "" {
-		mode, of = w.Mesh.Sidecar.DNS, "the mesh configuration"
+		mode = cmp.Or(w.Mesh.Sidecar.DNS, model.DNSUnresolved)
+	} else if !mode.Valid() {
+		return "", fmt.Errorf("annotation %s of %s is %q; set %s, %s or %s", sidecar.DNSAnnotation,
+			of, mode, model.DNSUnresolved, model.DNSAll, model.DNSOff)
 	}
-	_, renders := sidecar.RendererOf(class)
-	switch mode {
-	case sidecar.DNSOff:
-		return false, nil
-	case sidecar.DNSUnresolved, "":
-		return renders && !hasContainer(pod, captureContainer), nil // the pod's own capture container leaves DNS alone
+	if _, renders := sidecar.RendererOf(class); !renders || hasContainer(pod, captureContainer) {
+		return model.DNSOff, nil
 	}
-	return false, fmt.Errorf("annotation %s of %s is %q; set %s or %s", sidecar.DNSAnnotation,
-		of, mode, sidecar.DNSOff, sidecar.DNSUnresolved)
+	return mode, nil
 }

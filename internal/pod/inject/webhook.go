@@ -19,9 +19,6 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// UUIDLabel is the pod label with the sidecar's UUID.
-const UUIDLabel = "anymesh.dev/proxy-uuid"
-
 // Webhook handles admission requests for new pods. All fields but KubeClient are required.
 type Webhook struct {
 	// Dialects are the dialects with injection, in order of evaluation.
@@ -83,7 +80,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 // inject injects the sidecar of the workload. It is idempotent.
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
 	request string, dryRun bool) error {
-	if _, done := pod.Labels[UUIDLabel]; done && hasContainer(pod, captureContainer) {
+	if _, done := pod.Labels[sidecar.UUIDLabel]; done && hasContainer(pod, captureContainer) {
 		return nil
 	}
 	delay, err := preStopDelay(pod)
@@ -119,8 +116,16 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		pod.Annotations = map[string]string{}
 	}
 	pod.Annotations[sidecar.ClassAnnotation] = class
+	dns, err := w.dnsMode(pod, namespace, class)
+	if err != nil {
+		return err
+	}
+	if c.Sidecar == nil { // the driver changed the pod itself
+		dns = model.DNSOff
+	}
+	pod.Annotations[sidecar.DNSAnnotation] = string(dns)
 	if c.Sidecar == nil {
-		return nil // the driver changed the pod itself
+		return nil
 	}
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it already has a container named %s; rename that container",
@@ -133,10 +138,6 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
-	dns, err := w.answersNames(pod, namespace, class)
-	if err != nil {
-		return err
-	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {
 		files[name] = content
@@ -147,13 +148,14 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	}
 	if !hasContainer(pod, captureContainer) {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
-			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o, dns))
+			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o, dns != model.DNSOff))
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes, dns))
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers,
+		sidecarContainer(c, o, w.SigningURL, probes, dns != model.DNSOff))
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
-	pod.Labels[UUIDLabel] = id.String()
+	pod.Labels[sidecar.UUIDLabel] = id.String()
 	return nil
 }
 

@@ -1,0 +1,17 @@
+package delivery
+
+import (
+	"anymesh.dev/anymesh/internal/delivery/xds"
+	"anymesh.dev/anymesh/model"
+)
+
+// VersionOf returns the version of a published resource, empty if there is none.
+func (d *Deliverer) VersionOf(workload model.Key, ref xds.Ref) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	found, known := d.findResource(workload, ref)
+	if !known {
+		return ""
+	}
+	return found.Version
+}

@@ -1,0 +1,40 @@
+package store
+
+import (
+	"cmp"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// dnsMode returns the DNS mode of a pod: the annotation that injection writes. A pod with a sidecar and without the
+// annotation is older than the DNS server of the agent. It reports false for a pod without a sidecar, for example in a
+// file.
+func dnsMode(pod *corev1.Pod) (model.DNSMode, bool) {
+	mode := model.DNSMode(pod.Annotations[sidecar.DNSAnnotation])
+	_, injected := pod.Labels[sidecar.UUIDLabel]
+	return cmp.Or(mode, model.DNSOff), mode != "" || injected
+}
+
+// selectMode selects the mode of a workload: the one of its pods that answers the most names, so that new pods of a
+// rollout have their names.
+func (m *Mesh) selectMode(t *incremental.Evaluation, workload model.Key, all []model.DNSMode) {
+	m.modes.Emit(t, workload, all[0])
+}
+
+// compareModes orders modes by the number of names that they answer, the largest first.
+func compareModes(a, b model.DNSMode) int {
+	order := map[model.DNSMode]int{model.DNSAll: 1, model.DNSUnresolved: 2, model.DNSOff: 3}
+	return cmp.Or(cmp.Compare(order[a], order[b]), cmp.Compare(a, b))
+}
+
+// modeOf returns the mode of a workload, given the mode of its pods.
+func (m *Mesh) modeOf(ofPods model.DNSMode, known bool) model.DNSMode {
+	if known {
+		return ofPods
+	}
+	return cmp.Or(m.settings.DNS, model.DNSUnresolved)
+}

@@ -1,0 +1,80 @@
+package model
+
+import (
+	"maps"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// DNSMode is which host names the DNS server of an agent answers.
+type DNSMode string
+
+const (
+	// DNSUnresolved answers the names of services that the DNS of the cluster does not know.
+	DNSUnresolved DNSMode = "Unresolved"
+	// DNSAll answers the names of all services that have an address.
+	DNSAll DNSMode = "All"
+	// DNSOff answers none: the DNS of the pod stays as it is.
+	DNSOff DNSMode = "Off"
+)
+
+// Valid reports whether the mode is one of the constants.
+func (m DNSMode) Valid() bool { return m == DNSUnresolved || m == DNSAll || m == DNSOff }
+
+// Answers reports whether the agent answers the name of a service.
+func (m DNSMode) Answers(s Service) bool {
+	switch m {
+	case DNSOff:
+		return false
+	case DNSAll:
+		return true
+	}
+	return s.Unresolved
+}
+
+// Host is a host name that the DNS server of an agent answers: with its addresses, or with those of the ready endpoints
+// of destinations.
+type Host struct {
+	// Name is in lower case, without trailing dot.
+	Name      string       `json:"name"`
+	Addresses []netip.Addr `json:"addresses,omitempty"`
+	// Destinations are names, sorted.
+	Destinations []string `json:"destinations,omitempty"`
+}
+
+// hostName returns the form of a host name in which names are compared.
+func hostName(name string) string { return strings.ToLower(strings.TrimSuffix(name, ".")) }
+
+// hosts are the hosts of a view, by name.
+type hosts map[string]Host
+
+// addService adds the names of a service.
+func (all hosts) addService(s Service, addresses []netip.Addr) {
+	for _, name := range append([]string{s.Name}, s.Aliases...) {
+		if name = hostName(name); len(addresses) > 0 {
+			all[name] = Host{Name: name, Addresses: addresses}
+		}
+	}
+}
+
+// addDestination adds the DNS name of a destination. The name of a service takes precedence.
+func (all hosts) addDestination(d Destination) {
+	name := hostName(d.Discovery.DNSName)
+	h := all[name]
+	if name == "" || len(h.Addresses) > 0 {
+		return
+	}
+	all[name] = Host{Name: name, Destinations: append(h.Destinations, d.Name)}
+}
+
+// sorted lists the hosts by name.
+func (all hosts) sorted() []Host {
+	var out []Host
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		h := all[name]
+		slices.Sort(h.Destinations)
+		out = append(out, h)
+	}
+	return out
+}

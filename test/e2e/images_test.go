@@ -1,0 +1,66 @@
+package e2e
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Images that only tests use.
+const (
+	// extendedImage is the control plane with a second driver, tinyImage the sidecar of that driver.
+	extendedImage = "anymesh.dev/anymesh:extended"
+	tinyImage     = "anymesh.dev/tiny:extended"
+	// oldEnvoyImage is the sidecar with the oldest supported Envoy.
+	oldEnvoyImage = "anymesh.dev/envoy:1.36"
+	// pythonImage and muslImage are clients with the resolvers of Python and of musl.
+	pythonImage = "anymesh.dev/call-python"
+	muslImage   = "anymesh.dev/call-musl"
+)
+
+// image is an entry of the image map of the sandbox.
+type image struct {
+	Program    string            `json:"program,omitempty"`
+	OCIArchive string            `json:"ociArchive,omitempty"`
+	Files      map[string]string `json:"files,omitempty"`
+}
+
+// testImagesFile is the name of the image map for the images of tests.
+func testImagesFile() string { return filepath.Join(os.TempDir(), lab.name+"-images.yaml") }
+
+// writeTestImages writes the image map and returns its path. It omits images whose program was not built: pods with
+// such an image do not start.
+func writeTestImages() (string, error) {
+	python, err := filepath.Abs("callers/call.py")
+	if err != nil {
+		return "", err
+	}
+	oldEnvoy := filepath.Join(lab.bin, "envoy-1.36")
+	images := map[string]image{}
+	for _, i := range []struct {
+		name, program string
+		image
+	}{
+		{extendedImage, extendedProgram(), image{Program: extendedProgram()}},
+		{tinyImage, extendedProgram(), image{Program: extendedProgram()}},
+		{oldEnvoyImage, oldEnvoy, image{
+			OCIArchive: filepath.Join(lab.bin, "images", "envoy.tar"),
+			Files:      map[string]string{"/usr/local/bin/envoy": oldEnvoy},
+		}},
+		{pythonImage, python, image{Program: python}},
+		{muslImage, filepath.Join(lab.bin, "call-musl"), image{Program: filepath.Join(lab.bin, "call-musl")}},
+	} {
+		if _, err := os.Stat(i.program); err == nil {
+			images[i.name] = i.image
+		} else if !errors.Is(err, fs.ErrNotExist) {
+			return "", err
+		}
+	}
+	text, err := json.Marshal(map[string]any{"images": images})
+	if err != nil {
+		return "", err
+	}
+	return testImagesFile(), os.WriteFile(testImagesFile(), text, 0o600)
+}
