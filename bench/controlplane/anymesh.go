@@ -15,10 +15,13 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/internal/identity"
+	driver "anymesh.dev/anymesh/sidecar"
 )
 
 // anymesh is the Anymesh control plane, with App Mesh objects.
-type anymesh struct{}
+type anymesh struct {
+	kind string // of change; empty if only endpoints change
+}
 
 func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 	if err := c.define(ctx); err != nil {
@@ -32,6 +35,13 @@ func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 	}
 	if err := each(ctx, s.services, c.service); err != nil {
 		return err
+	}
+	if a.kind == "weights" || a.kind == "routes" {
+		if err := each(ctx, s.services, func(ctx context.Context, i int) error {
+			return c.shift(ctx, i, s, 50, "/")
+		}); err != nil {
+			return err
+		}
 	}
 	if err := each(ctx, s.workloads, func(ctx context.Context, i int) error {
 		return c.create(ctx, workload(i, s.services))
@@ -89,11 +99,17 @@ func (anymesh) clusterName(service int) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_http_%d", meshName, serviceName(service), namespace, port)
 }
 
-func (anymesh) subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
+func (anymesh) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest {
 	node := &corev3.Node{
 		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace),
 	}
-	return subscriptions(node, clusters, fmt.Sprintf("rds_egress_http_%d", port))
+	return subscriptions(node, fmt.Sprintf("rds_egress_http_%d", port))
+}
+
+func (anymesh) agentSubscriptions() []*discoveryv3.DeltaDiscoveryRequest {
+	return []*discoveryv3.DeltaDiscoveryRequest{{
+		Node: &corev3.Node{}, TypeUrl: driver.HostNameType, ResourceNamesSubscribe: []string{"*"},
+	}}
 }
 
 // define installs the CRDs and waits until they are served.

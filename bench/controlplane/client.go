@@ -30,12 +30,11 @@ type sidecar struct {
 	got           func(response)
 }
 
-// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, the endpoints of the clusters,
-// and a route configuration.
-func subscriptions(node *corev3.Node, clusters []string, routes string) []*discoveryv3.DeltaDiscoveryRequest {
+// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, and a route configuration. The
+// endpoints follow from the clusters.
+func subscriptions(node *corev3.Node, routes string) []*discoveryv3.DeltaDiscoveryRequest {
 	return []*discoveryv3.DeltaDiscoveryRequest{
 		{Node: node, TypeUrl: clusterType},
-		{TypeUrl: endpointType, ResourceNamesSubscribe: clusters},
 		{TypeUrl: listenerType},
 		{TypeUrl: routeType, ResourceNamesSubscribe: []string{routes}},
 	}
@@ -85,6 +84,7 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 			return err
 		}
 	}
+	endpoints := map[string]bool{} // subscribed, of this stream
 	for {
 		r, err := s.response()
 		if err != nil {
@@ -93,8 +93,34 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 		if err := s.acknowledge(r); err != nil {
 			return err
 		}
+		if r.typeURL == clusterType {
+			if err := s.followClusters(r, endpoints); err != nil {
+				return err
+			}
+		}
 		c.got(r)
 	}
+}
+
+// followClusters subscribes to the endpoints of new clusters, and unsubscribes from those of removed ones.
+func (s *stream) followClusters(r response, subscribed map[string]bool) error {
+	change := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: endpointType}
+	for _, name := range r.names {
+		if !subscribed[name] {
+			subscribed[name] = true
+			change.ResourceNamesSubscribe = append(change.ResourceNamesSubscribe, name)
+		}
+	}
+	for _, name := range r.removed {
+		if subscribed[name] {
+			delete(subscribed, name)
+			change.ResourceNamesUnsubscribe = append(change.ResourceNamesUnsubscribe, name)
+		}
+	}
+	if len(change.ResourceNamesSubscribe)+len(change.ResourceNamesUnsubscribe) == 0 {
+		return nil
+	}
+	return s.request(change)
 }
 
 // countingConn counts the bytes read from a connection, including TLS records.

@@ -8,6 +8,7 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -20,7 +21,13 @@ import (
 
 // fleet contains all clients and the endpoints that they wait for.
 type fleet struct {
+	plane   plane
+	cluster *cluster
+	ca      *identity.CA
+	size
+
 	sidecars []*sidecar
+	agents   []*sidecar
 	received atomic.Int64
 
 	mu sync.Mutex
@@ -29,58 +36,88 @@ type fleet struct {
 	missing map[string]map[int]struct{}
 	left    int
 	done    chan time.Time
+	// silent are the clients without a response since the last call of watch, last is the time of the last response.
+	silent map[int]struct{}
+	last   time.Time
 }
 
-// newFleet issues the pod certificate of each client, as the signing endpoint does.
+// newFleet creates the clients, without connecting them.
 func newFleet(ctx context.Context, plane plane, c *cluster, ca *identity.CA, s size) (*fleet, error) {
-	f, clusters := &fleet{}, s.clusters(plane)
-	pool := ca.Bundle().Pool()
+	f := &fleet{plane: plane, cluster: c, ca: ca, size: s}
 	for i := range s.clients {
-		p := &corev1.Pod{}
-		if err := c.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clientPod(i)}, p); err != nil {
-			return nil, err
-		}
-		key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+		one, err := f.newSidecar(ctx, i)
 		if err != nil {
 			return nil, err
 		}
-		der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
-		if err != nil {
-			return nil, err
+		f.sidecars = append(f.sidecars, one)
+		if named, has := plane.(agentPlane); has && s.agents {
+			f.agents = append(f.agents, &sidecar{
+				discovery: one.discovery, config: one.config, subscriptions: named.agentSubscriptions(),
+				received: &f.received, got: func(response) {},
+			})
 		}
-		issued, err := ca.Sign(identity.EncodeRequest(der), identity.Claims{
-			Namespace: namespace, ServiceAccount: "default", Pod: p.Name, PodUID: string(p.UID),
-		}, time.Hour)
-		if err != nil {
-			return nil, fmt.Errorf("certificate of %s: %w", p.Name, err)
-		}
-		der8, err := x509.MarshalECPrivateKey(key)
-		if err != nil {
-			return nil, err
-		}
-		certificate, err := tls.X509KeyPair(issued.CertificatePEM, encodeKey(der8))
-		if err != nil {
-			return nil, err
-		}
-		f.sidecars = append(f.sidecars, &sidecar{
-			discovery: c.discovery,
-			config: &tls.Config{
-				Certificates: []tls.Certificate{certificate}, RootCAs: pool, NextProtos: []string{"h2"},
-				ServerName: serverName, MinVersion: tls.VersionTLS13,
-			},
-			subscriptions: plane.subscriptions(i, s, clusters),
-			received:      &f.received,
-			got:           func(r response) { f.record(i, r) },
-		})
 	}
 	return f, nil
 }
 
+// newSidecar creates a client with the certificate of its pod, as the signing endpoint issues it.
+func (f *fleet) newSidecar(ctx context.Context, i int) (*sidecar, error) {
+	p := &corev1.Pod{}
+	if err := f.cluster.client.Get(ctx, client.ObjectKey{Namespace: namespace, Name: clientPod(i)}, p); err != nil {
+		return nil, err
+	}
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		return nil, err
+	}
+	der, err := x509.CreateCertificateRequest(rand.Reader, &x509.CertificateRequest{}, key)
+	if err != nil {
+		return nil, err
+	}
+	issued, err := f.ca.Sign(identity.EncodeRequest(der), identity.Claims{
+		Namespace: namespace, ServiceAccount: "default", Pod: p.Name, PodUID: string(p.UID),
+	}, time.Hour)
+	if err != nil {
+		return nil, fmt.Errorf("certificate of %s: %w", p.Name, err)
+	}
+	der8, err := x509.MarshalECPrivateKey(key)
+	if err != nil {
+		return nil, err
+	}
+	certificate, err := tls.X509KeyPair(issued.CertificatePEM, encodeKey(der8))
+	if err != nil {
+		return nil, err
+	}
+	return &sidecar{
+		discovery: f.cluster.discovery,
+		config: &tls.Config{
+			Certificates: []tls.Certificate{certificate}, RootCAs: f.ca.Bundle().Pool(), NextProtos: []string{"h2"},
+			ServerName: serverName, MinVersion: tls.VersionTLS13,
+		},
+		subscriptions: f.plane.subscriptions(i, f.size), received: &f.received,
+		got: func(r response) { f.record(i, r) },
+	}, nil
+}
+
+// connected returns the number of clients that start connects.
+func (f *fleet) connected() float64 { return float64(len(f.sidecars) + len(f.agents)) }
+
+// add connects an additional client, of a pod of the given workload, until the context ends.
+func (f *fleet) add(ctx context.Context, i, workload int) error {
+	one, err := f.newSidecar(ctx, i)
+	if err != nil {
+		return err
+	}
+	one.subscriptions = f.plane.subscriptions(workload, size{workloads: workload + 1})
+	one.start(ctx)
+	return nil
+}
+
 // start connects all clients. stop disconnects them and waits.
 func (f *fleet) start(ctx context.Context) (stop func()) {
-	stops := make([]func(), len(f.sidecars))
-	for i, s := range f.sidecars {
-		stops[i] = s.start(ctx)
+	var stops []func()
+	for _, s := range slices.Concat(f.sidecars, f.agents) {
+		stops = append(stops, s.start(ctx))
 	}
 	return func() {
 		for _, stop := range stops {
@@ -107,12 +144,14 @@ func (f *fleet) expect(names []string) <-chan time.Time {
 
 // record records a response that a client has acknowledged.
 func (f *fleet) record(i int, r response) {
-	if r.typeURL != endpointType {
-		return
-	}
 	now := time.Now()
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	delete(f.silent, i)
+	f.last = now
+	if r.typeURL != endpointType {
+		return
+	}
 	for _, name := range r.names {
 		if waits := f.missing[name]; waits != nil {
 			if _, missing := waits[i]; missing {
@@ -123,4 +162,25 @@ func (f *fleet) record(i int, r response) {
 			}
 		}
 	}
+}
+
+// watch starts to wait for a response of each of the given clients.
+func (f *fleet) watch(clients ...int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.silent = map[int]struct{}{}
+	for _, i := range clients {
+		f.silent[i] = struct{}{}
+	}
+}
+
+// quiet is the time without responses after which a change is complete.
+const quiet = 300 * time.Millisecond
+
+// complete reports whether all watched clients had a response and the last one is some time ago. It returns the time of
+// the last response.
+func (f *fleet) complete() (last time.Time, done bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.last, len(f.silent) == 0 && time.Since(f.last) > quiet
 }

@@ -125,7 +125,7 @@ func (istiod) clusterName(service int) string {
 	return fmt.Sprintf("outbound|%d||%s.%s.svc.cluster.local", port, serviceName(service), namespace)
 }
 
-func (istiod) subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest {
+func (istiod) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest {
 	text := structpb.NewStringValue
 	node := &corev3.Node{
 		Id: fmt.Sprintf("sidecar~10.99.%d.%d~%s.%s~%s.svc.cluster.local", client/250, client%250+1, clientPod(client),
@@ -138,5 +138,5 @@ func (istiod) subscriptions(client int, s size, clusters []string) []*discoveryv
 			}),
 		}},
 	}
-	return subscriptions(node, clusters, fmt.Sprint(port))
+	return subscriptions(node, fmt.Sprint(port))
 }

@@ -29,6 +29,8 @@ type size struct {
 	services, workloads int
 	// clients is the number of sidecars.
 	clients int
+	// agents connects an agent for each sidecar, as in a pod.
+	agents bool
 	// changes is the number of readiness changes, first sequential, then concurrent.
 	changes int
 }
@@ -40,12 +42,14 @@ func main() {
 		peer  string
 		scale string
 		plot  string
+		kind  string
 		churn time.Duration
 	)
 	flag.StringVar(&bin, "bin", "bin", "folder with the programs")
 	flag.IntVar(&s.services, "services", 1000, "number of services with two endpoints each")
 	flag.IntVar(&s.workloads, "workloads", 20, "number of workloads of the clients; each has all services as backends")
 	flag.IntVar(&s.clients, "clients", 200, "number of clients")
+	flag.BoolVar(&s.agents, "agents", true, "connect an agent for each sidecar, which receives the host names")
 	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")
 	flag.StringVar(&peer, "istiod", "", "path of istiod, to measure it as well")
 	flag.StringVar(&scale, "scale", "",
@@ -54,6 +58,7 @@ func main() {
 	flag.StringVar(&profiles, "profiles", "", "write heap profiles of the control plane to this folder")
 	flag.DurationVar(&churn, "churn", 0,
 		"replace pods, objects and clients for this duration instead, and check for leaks")
+	flag.StringVar(&kind, "change", "", "measure one kind of change instead: "+strings.Join(kinds, ", "))
 	flag.Parse()
 	if os.Getenv(floorVariable) != "" {
 		if err := serveFloor(); err != nil {
@@ -62,13 +67,13 @@ func main() {
 		}
 		return
 	}
-	if err := run(bin, peer, s, churn, scale, plot); err != nil {
+	if err := run(bin, peer, s, churn, kind, scale, plot); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(bin, peer string, s size, churn time.Duration, scale, plot string) error {
+func run(bin, peer string, s size, churn time.Duration, kind, scale, plot string) error {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	bin, err := filepath.Abs(bin)
@@ -77,6 +82,10 @@ func run(bin, peer string, s size, churn time.Duration, scale, plot string) erro
 		return err
 	case peer != "" && (churn > 0 || scale != ""):
 		return errors.New("-istiod cannot be combined with -churn or -scale")
+	case peer != "" && kind != "":
+		return errors.New("-istiod cannot be combined with -change")
+	case kind != "":
+		return measureChange(ctx, bin, kind, s)
 	case churn > 0:
 		return testChurn(ctx, bin, s, churn)
 	case scale != "":

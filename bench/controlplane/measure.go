@@ -23,7 +23,8 @@ type result struct {
 	P50  float64 `json:"p50_ms"`
 	P99  float64 `json:"p99_ms"`
 	Wire float64 `json:"wire_bytes_per_change"`
-	// KB is the growth of the resident memory per connected client; LiveKB is the part on the live heap and stacks.
+	// KB is the growth of the resident memory per connected client, sidecars and agents; LiveKB is the part on the live
+	// heap and stacks.
 	KB     float64 `json:"kb_per_client"`
 	LiveKB float64 `json:"live_kb_per_client"`
 	Cold   float64 `json:"cold_start_cpu_s"`
@@ -103,35 +104,14 @@ type bench struct {
 
 // measureAll runs all measurements, with the given number of sequential changes.
 func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
-	if err := m.server.settle(ctx); err != nil {
+	var idle float64
+	var err error
+	var leave func()
+	if idle, r.Cold, leave, err = m.connect(ctx); err != nil {
 		return err
 	}
-	ready, err := m.server.cpu()
-	if err != nil {
-		return err
-	}
-	idle, err := m.server.resident(ctx)
-	if err != nil {
-		return err
-	}
-	r.Base = idle / 1e6
-	progress("control plane ready after %.1f CPU-s", ready)
-	before, err := m.server.cpu()
-	if err != nil {
-		return err
-	}
-	synced := m.fleet.expect(m.clusters(m.plane))
-	leave := sync.OnceFunc(m.fleet.start(ctx))
 	defer leave()
-	if _, err := m.await(ctx, synced); err != nil {
-		return fmt.Errorf("start: %w", err)
-	}
-	after, err := m.server.cpu()
-	if err != nil {
-		return err
-	}
-	r.Cold = ready + after - before
-	progress("clients in sync")
+	r.Base = idle / 1e6
 	if err := errors.Join(m.server.settle(ctx), m.sequential(ctx, r, singly), m.server.settle(ctx)); err != nil {
 		return err
 	}
@@ -139,7 +119,7 @@ func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 	if err != nil {
 		return err
 	}
-	r.KB = (steady - idle) / 1000 / float64(m.clients)
+	r.KB = (steady - idle) / 1000 / m.fleet.connected()
 	if err := errors.Join(m.concurrent(ctx, r), m.server.settle(ctx)); err != nil {
 		return err
 	}
@@ -152,8 +132,41 @@ func (m *bench) measureAll(ctx context.Context, r *result, singly int) error {
 		return err
 	}
 	without, err := m.server.memory(ctx, "without-clients")
-	r.LiveKB = (with - without) / 1000 / float64(m.clients)
+	r.LiveKB = (with - without) / 1000 / m.fleet.connected()
 	return err
+}
+
+// connect waits until the control plane is idle, and connects the clients. idle is the resident memory without clients
+// in bytes, cold the CPU time until all clients are in sync. leave disconnects the clients.
+func (m *bench) connect(ctx context.Context) (idle, cold float64, leave func(), err error) {
+	if err := m.server.settle(ctx); err != nil {
+		return 0, 0, nil, err
+	}
+	ready, err := m.server.cpu()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	if idle, err = m.server.resident(ctx); err != nil {
+		return 0, 0, nil, err
+	}
+	progress("control plane ready after %.1f CPU-s", ready)
+	before, err := m.server.cpu()
+	if err != nil {
+		return 0, 0, nil, err
+	}
+	synced := m.fleet.expect(m.clusters(m.plane))
+	leave = sync.OnceFunc(m.fleet.start(ctx))
+	if _, err := m.await(ctx, synced); err != nil {
+		leave()
+		return 0, 0, nil, fmt.Errorf("start: %w", err)
+	}
+	after, err := m.server.cpu()
+	if err != nil {
+		leave()
+		return 0, 0, nil, err
+	}
+	progress("clients in sync")
+	return idle, ready + after - before, leave, nil
 }
 
 // sequential makes changes, each after the last ACK of the previous change.

@@ -21,7 +21,12 @@ type plane interface {
 	// clusterName returns the name of the Envoy cluster and endpoint resource of a service.
 	clusterName(service int) string
 	// subscriptions returns the subscription requests of a client.
-	subscriptions(client int, s size, clusters []string) []*discoveryv3.DeltaDiscoveryRequest
+	subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRequest
+}
+
+// agentPlane is a control plane whose agents have a stream of their own. Istio's agents use the one of the sidecar.
+type agentPlane interface {
+	agentSubscriptions() []*discoveryv3.DeltaDiscoveryRequest
 }
 
 // clusters returns the cluster names of all services.

@@ -40,7 +40,7 @@ const (
 // response contains the used fields of a response.
 type response struct {
 	typeURL, nonce string
-	names          []string // resource names
+	names, removed []string // resource names
 }
 
 func open(conn net.Conn) (*stream, error) {
@@ -185,6 +185,8 @@ func parse(b []byte) (response, error) {
 			r.typeURL = string(value)
 		case 5:
 			r.nonce = string(value)
+		case 6:
+			r.removed = append(r.removed, string(value))
 		}
 		return nil
 	})

@@ -1,0 +1,141 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+)
+
+// changePlane is a control plane with one kind of change of its mesh. createObjects also creates the objects that the
+// changes need.
+type changePlane interface {
+	plane
+	// apply makes change i. It returns the clients that receive it; nil means all.
+	apply(ctx context.Context, m *bench, i int) ([]int, error)
+}
+
+// kinds are the kinds of changes.
+var kinds = []string{"weights", "routes", "services", "workloads", "endpoints"}
+
+// changeResult is the cost of one kind of change.
+type changeResult struct {
+	Change    string `json:"change"`
+	Services  int    `json:"services"`
+	Workloads int    `json:"workloads"`
+	Clients   int    `json:"clients"`
+	Changes   int    `json:"changes"`
+	// CPU is CPU time of the control plane process. P50 and P99 are the latency from the response of the API server to
+	// the last ACK.
+	CPU   float64 `json:"cpu_ms_per_change"`
+	P50   float64 `json:"p50_ms"`
+	P99   float64 `json:"p99_ms"`
+	Bytes float64 `json:"bytes_per_client"`
+	Start float64 `json:"start_cpu_s"`
+	// Bytes is for each client that receives the change. Base is the resident memory without clients.
+	Base float64 `json:"base_mb"`
+}
+
+func measureChange(ctx context.Context, bin, kind string, s size) error {
+	if !slices.Contains(kinds, kind) {
+		return fmt.Errorf("-change: %q is not one of %s", kind, strings.Join(kinds, ", "))
+	}
+	r, err := changeOf(ctx, anymesh{kind}, bin, kind, s)
+	if err != nil {
+		return err
+	}
+	r.table()
+	return json.NewEncoder(os.Stdout).Encode(r)
+}
+
+// changeOf measures one kind of change with one control plane.
+func changeOf(ctx context.Context, p changePlane, bin, kind string, s size) (changeResult, error) {
+	r := changeResult{
+		Change: kind, Services: s.services, Workloads: s.workloads, Clients: s.clients, Changes: s.changes,
+	}
+	m, stop, err := prepare(ctx, p, bin, s)
+	if err != nil {
+		return r, err
+	}
+	defer stop()
+	idle, start, leave, err := m.connect(ctx)
+	if err != nil {
+		return r, err
+	}
+	defer leave()
+	r.Base, r.Start = idle/1e6, start
+	if err := m.server.settle(ctx); err != nil {
+		return r, err
+	}
+	return r, m.applyAll(ctx, p, &r)
+}
+
+// applyAll makes the changes, each after the last ACK of the previous one.
+func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) error {
+	before, err := m.server.cpu()
+	if err != nil {
+		return err
+	}
+	m.fleet.received.Store(0)
+	var times []float64
+	receiving := 0
+	everyone := make([]int, m.clients)
+	for i := range everyone {
+		everyone[i] = i
+	}
+	for i := range r.Changes {
+		m.fleet.watch(everyone...)
+		receivers, err := p.apply(ctx, m, i)
+		if err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+		written := time.Now()
+		if receivers == nil {
+			receivers = everyone
+		} else {
+			m.fleet.watch(receivers...)
+		}
+		receiving += len(receivers)
+		last, err := m.complete(ctx)
+		if err != nil {
+			return fmt.Errorf("change %d: %w", i, err)
+		}
+		times = append(times, last.Sub(written).Seconds()*1000)
+	}
+	progress("%d changes", r.Changes)
+	after, err := m.server.cpu()
+	slices.Sort(times)
+	n := float64(r.Changes)
+	r.CPU, r.P50, r.P99 = (after-before)*1000/n, times[len(times)/2], times[len(times)*99/100]
+	r.Bytes = float64(m.fleet.received.Load()) / float64(receiving)
+	return err
+}
+
+// complete waits until the watched clients have the change.
+func (m *bench) complete(ctx context.Context) (time.Time, error) {
+	limit := time.After(waitTimeout)
+	for {
+		if last, done := m.fleet.complete(); done {
+			return last, nil
+		}
+		select {
+		case <-ctx.Done():
+			return time.Time{}, ctx.Err()
+		case <-limit:
+			return time.Time{}, errors.Join(errors.New("clients have no response"), m.server.check())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+}
+
+func (r changeResult) table() {
+	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
+	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tstart CPU-s\tMB without clients\n", r.Change)
+	fmt.Fprintf(t, "anymesh\t%.1f\t%.1f\t%.1f\t%.0f\t%.1f\t%.0f\n", r.CPU, r.P50, r.P99, r.Bytes, r.Start, r.Base)
+	_ = t.Flush() // errors of standard output are ignored
+}
