@@ -1,9 +1,14 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
+	"time"
+
+	"k8s.io/client-go/rest"
 )
 
 // lookupManifests are two pods that look up names. Container app has the resolver of Go, container glibc that of the
@@ -86,7 +91,6 @@ spec:
     metadata: {labels: {app: client}}
     spec:
       terminationGracePeriodSeconds: 6
-      dnsConfig: {options: [{name: attempts, value: "3"}]} # the machine of the test can be busy for more than one attempt
       volumes: [{name: lookups, configMap: {name: lookups}}]
       containers:
         - name: app
@@ -115,47 +119,77 @@ func lookUp(t *testing.T, pod, name string) (string, error) {
 	return o.Version, err
 }
 
-// startLookups starts the lookups of a pod. The returned function stops them and checks that no other outcomes than the
-// expected ones were seen, and each of these often.
-func startLookups(t *testing.T, pod string, expected map[string]bool) (check func()) {
+// lookups are the steady lookups of a pod, with the resolver of Go and with that of the C library.
+type lookups struct{ pod string }
+
+// lookupCounts are the numbers of outcomes by resolver.
+type lookupCounts map[string]map[string]int
+
+func startLookups(t *testing.T, pod string) lookups {
 	t.Helper()
-	do := func(verb, port, path string) map[string]int {
-		request := lab.kube.CoreV1().RESTClient().Verb(verb).Namespace("lookups").Resource("pods").Name(pod + ":" + port).
-			SubResource("proxy").Suffix(path)
-		if verb == "PUT" {
-			request.Param("rate", "20")
-			for _, name := range lookedUp {
-				request.Param("url", "dns://"+name)
-			}
+	l := lookups{pod}
+	for _, request := range []*rest.Request{
+		l.request("PUT", "8085", "steady").Param("rate", "20").
+			Param("url", "dns://"+lookedUp[0]).Param("url", "dns://"+lookedUp[1]),
+		l.request("DELETE", "8086", "counts"),
+	} {
+		if err := request.Do(t.Context()).Error(); err != nil {
+			t.Fatal(err)
 		}
-		raw, err := request.DoRaw(contextOf(t))
+	}
+	return l
+}
+
+// counts returns the outcomes so far. Verb DELETE stops the lookups, and waits for active ones.
+func (l lookups) counts(ctx context.Context, verb string) (lookupCounts, error) {
+	out := lookupCounts{}
+	for resolver, request := range map[string]*rest.Request{
+		"Go": l.request(verb, "8085", "steady"), "C library": l.request(verb, "8086", "counts"),
+	} {
 		counts := map[string]int{}
-		if err == nil && verb == "DELETE" {
+		raw, err := request.DoRaw(ctx)
+		if err == nil {
 			err = json.Unmarshal(raw, &counts)
 		}
 		if err != nil {
-			t.Fatalf("%s of %s: %v", path, pod, err)
+			return nil, fmt.Errorf("%s of %s: %w", resolver, l.pod, err)
 		}
-		return counts
+		out[resolver] = counts
 	}
-	do("PUT", "8085", "steady")
-	do("DELETE", "8086", "counts")
-	return func() {
-		t.Helper()
-		for resolver, counts := range map[string]map[string]int{
-			"Go": do("DELETE", "8085", "steady"), "C library": do("DELETE", "8086", "counts"),
-		} {
-			t.Logf("%s, %s: %v", pod, resolver, counts)
-			for outcome, n := range counts {
-				if !expected[outcome] {
-					t.Errorf("%s, %s: %d lookups: %s", pod, resolver, n, outcome)
-				}
-			}
+	return out, nil
+}
+
+func (l lookups) request(verb, port, path string) *rest.Request {
+	return lab.kube.CoreV1().RESTClient().Verb(verb).Namespace("lookups").Resource("pods").Name(l.pod + ":" + port).
+		SubResource("proxy").Suffix(path)
+}
+
+// finish waits until each resolver has seen each expected outcome often, stops the lookups, and returns the outcomes
+// that are not expected.
+func (l lookups) finish(t *testing.T, expected map[string]bool) (unexpected []string) {
+	t.Helper()
+	eventually(t, 30*time.Second, "lookups of "+l.pod, func() error {
+		counts, err := l.counts(t.Context(), "GET")
+		for resolver, outcomes := range counts {
 			for outcome := range expected {
-				if counts[outcome] < 20 {
-					t.Errorf("%s, %s: %d lookups: %s", pod, resolver, counts[outcome], outcome)
+				if outcomes[outcome] < 20 {
+					return fmt.Errorf("%s: %d lookups: %s", resolver, outcomes[outcome], outcome)
 				}
 			}
 		}
+		return err
+	})
+	counts, err := l.counts(t.Context(), "DELETE")
+	if err != nil {
+		t.Fatal(err)
 	}
+	t.Logf("%s: %v", l.pod, counts)
+	for resolver, outcomes := range counts {
+		for outcome, n := range outcomes {
+			if !expected[outcome] {
+				unexpected = append(unexpected, fmt.Sprintf("%s, %s: %d lookups: %s", l.pod, resolver, n, outcome))
+			}
+		}
+	}
+	return unexpected
 }

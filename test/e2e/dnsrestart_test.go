@@ -48,7 +48,7 @@ func testRestarts(t *testing.T, first, second corev1.Pod) {
 		}
 		expected[version] = true
 	}
-	checks := []func(){startLookups(t, first.Name, expected), startLookups(t, second.Name, expected)}
+	steady := []lookups{startLookups(t, first.Name), startLookups(t, second.Name)}
 
 	killAgent(t, first)
 	waitRestarted(t, first.Name)
@@ -88,13 +88,18 @@ func testRestarts(t *testing.T, first, second corev1.Pod) {
 	if _, err := lookUp(t, second.Name, lookedUp[1]); err != nil {
 		t.Error(err)
 	}
-	for _, check := range checks {
-		check()
+	var unexpected []string
+	for _, l := range steady {
+		unexpected = append(unexpected, l.finish(t, expected)...)
 	}
-	if t.Failed() {
+	if len(unexpected) > 0 {
 		pods, _ := kubectl(t.Context(), "-n", "lookups", "get", "pods", "-o", "wide")
-		logs, _ := kubectl(t.Context(), "-n", "lookups", "logs", second.Name, "-c", "envoy", "--tail=40")
-		t.Logf("%s\n%s", pods, logs)
+		t.Log(pods)
+		for _, pod := range []corev1.Pod{first, second} {
+			logs, _ := kubectl(t.Context(), "-n", "lookups", "logs", pod.Name, "-c", "envoy", "--tail=40")
+			t.Log(logs)
+		}
+		t.Error(strings.Join(unexpected, "\n"))
 	}
 }
 

@@ -17,8 +17,8 @@ import (
 type Counts map[string]map[string]int64
 
 // drive calls each target at a rate and serves the counts at /counts. POST /counts resets them. GET /call?url=...
-// makes one call and returns its outcome. PUT /steady starts a steady load; DELETE /steady stops it and returns its
-// counts.
+// makes one call and returns its outcome. PUT /steady starts a steady load, GET /steady returns its counts so far;
+// DELETE /steady stops it and returns its counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "listen address of the HTTP API")
@@ -39,6 +39,7 @@ func drive(ctx context.Context, args []string) error {
 	mux.HandleFunc("POST /counts", d.resetCounts)
 	mux.HandleFunc("/call", d.serveCall)
 	mux.HandleFunc("PUT /steady", d.startSteady)
+	mux.HandleFunc("GET /steady", d.countsSteady)
 	mux.HandleFunc("DELETE /steady", d.stopSteady)
 	mux.HandleFunc("GET /healthz", func(http.ResponseWriter, *http.Request) {})
 	return listenAndServe(ctx, *listen, mux)

@@ -47,18 +47,34 @@ func (d *driver) startSteady(w http.ResponseWriter, r *http.Request) {
 	s.wait.Go(func() { s.run(ctx, d, targets, time.Second/time.Duration(rate)) })
 }
 
+// countsSteady returns the number of outcomes by version so far.
+func (d *driver) countsSteady(w http.ResponseWriter, _ *http.Request) {
+	d.mu.Lock()
+	s := d.steady
+	d.mu.Unlock()
+	s.writeCounts(w)
+}
+
 // stopSteady stops the load, waits for active calls, and returns the number of outcomes by version.
 func (d *driver) stopSteady(w http.ResponseWriter, _ *http.Request) {
 	d.mu.Lock()
 	s := d.steady
 	d.steady = nil
 	d.mu.Unlock()
+	if s != nil {
+		s.cancel()
+		s.wait.Wait()
+	}
+	s.writeCounts(w)
+}
+
+func (s *steady) writeCounts(w http.ResponseWriter) {
 	if s == nil {
 		http.Error(w, "no steady load is running", http.StatusNotFound)
 		return
 	}
-	s.cancel()
-	s.wait.Wait()
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	w.Header().Set("Content-Type", "application/json")
 	_ = json.NewEncoder(w).Encode(s.counts)
 }
