@@ -120,6 +120,8 @@ var limits = []limit{
 		text: "Resource types of one stream. A request for a further type closes the stream."},
 	{name: "MaxNamesPerType", number: func(o *Options) *int { return &o.MaxNamesPerType }, defaultNumber: 100_000, metric: refusedMetric(reasonResourceNames),
 		text: "Names per type that one stream subscribes to, or lists in initial_resource_versions. A further name closes the stream."},
+	{name: "MaxCollectionsPerType", number: func(o *Options) *int { return &o.MaxCollectionsPerType }, defaultNumber: 1000, metric: refusedMetric(reasonResourceNames),
+		text: "Collections (xdstp://.../*) per type that one stream subscribes to. A further one closes the stream."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
 	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),

@@ -34,6 +34,7 @@ type Options struct {
 	MaxFrameBurst             int
 	MaxTypesPerStream         int
 	MaxNamesPerType           int
+	MaxCollectionsPerType     int
 	MaxNameSize               int
 	MaxNodeSize               int
 	MaxRequestSize            int

@@ -71,6 +71,10 @@ func (s *session) handle(req request, published state, now time.Time) (ackResult
 	if sub.namedCount > s.opts.MaxNamesPerType {
 		return none, tooManyNames(s.opts, sub.typeURL)
 	}
+	if len(sub.collections) > s.opts.MaxCollectionsPerType {
+		return none, refuse(reasonResourceNames, codes.ResourceExhausted, "more than %d collections of type %s",
+			s.opts.MaxCollectionsPerType, sub.typeURL)
+	}
 	did := sub.handleAck(&req, now)
 	sub.hasWork = sub.active()
 	return did, nil
@@ -114,7 +118,9 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 		}
 	}
 	for _, name := range req.unsubscribe {
-		if name == "*" {
+		if prefix, all := collectionPrefix(name); all {
+			s.dropCollection(prefix)
+		} else if name == "*" {
 			s.dropWildcard()
 		} else {
 			s.unsubscribe(name, now)
@@ -122,7 +128,9 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 	}
 	s.dirty.expect(min(len(req.subscribe), len(s.table.slots)))
 	for _, name := range req.subscribe {
-		if name == "*" {
+		if prefix, all := collectionPrefix(name); all {
+			s.addCollection(prefix, now)
+		} else if name == "*" {
 			s.setWildcard(now)
 		} else {
 			s.subscribe(name, now)

@@ -2,6 +2,7 @@ package xds
 
 import (
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -26,6 +27,7 @@ type subscription struct {
 	step        step // step of additions and changes
 	removalStep step
 	wildcard    bool
+	collections []string            // prefixes of the collections that the client subscribes to
 	namedCount  int                 // number of entries with entryNamed
 	warming     map[uint32]struct{} // subset of dirty: a cluster that was sent warms until it receives them
 	lastNack    *Nack
@@ -106,7 +108,7 @@ func (s *subscription) subscribe(name string, now time.Time) {
 // setInitialVersion records a version of initial_resource_versions.
 func (s *subscription) setInitialVersion(name, version string, now time.Time) {
 	n, known := s.table.find(name)
-	if !s.wildcard && (!known || s.entry(n) == 0) {
+	if (!known || s.entry(n) == 0) && !s.selects(name) {
 		return // the client has the resource but does not subscribe to it
 	}
 	n = s.table.number(name)
@@ -142,7 +144,7 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 	if !known || s.entry(n)&entryNamed == 0 {
 		return
 	}
-	if !s.wildcard {
+	if !s.selects(name) {
 		s.forget(n)
 		return
 	}
@@ -152,26 +154,68 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 
 // setWildcard subscribes to all names. Resources that are subscribed to by name are not sent again.
 func (s *subscription) setWildcard(now time.Time) {
-	s.wildcard, s.mustRespond = true, true
+	s.wildcard = true
 	s.dirty.expect(len(s.table.slots))
+	s.markSelected("", now)
+}
+
+// markSelected marks all resources whose names have a prefix, except for those that are subscribed to by name. A
+// repeated subscription is sent again. There is a response even if there is no such resource.
+func (s *subscription) markSelected(prefix string, now time.Time) {
+	s.mustRespond = true
 	for i, slot := range s.table.slots {
 		n := uint32(i)
-		if e := s.entry(n); slot.resource != nil && e&entryNamed == 0 {
-			s.markUnknown(n, now) // a repeated subscription is sent again
+		if slot.resource != nil && s.entry(n)&entryNamed == 0 && strings.HasPrefix(slot.resource.Name, prefix) {
+			s.markUnknown(n, now)
 		}
 	}
+}
+
+// collectionPrefix returns the common prefix of the names in a collection, "xdstp://AUTHORITY/TYPE/PATH/*". It reports
+// false for the name of a resource.
+func collectionPrefix(name string) (prefix string, ok bool) {
+	if !strings.HasPrefix(name, "xdstp://") {
+		return "", false
+	}
+	prefix, ok = strings.CutSuffix(name, "*")
+	return prefix, ok && strings.HasSuffix(prefix, "/")
+}
+
+// addCollection subscribes to all resources of a collection.
+func (s *subscription) addCollection(prefix string, now time.Time) {
+	if !slices.Contains(s.collections, prefix) {
+		s.collections = append(s.collections, prefix)
+	}
+	s.markSelected(prefix, now)
+}
+
+// dropCollection unsubscribes from a collection.
+func (s *subscription) dropCollection(prefix string) {
+	s.collections = slices.DeleteFunc(s.collections, func(p string) bool { return p == prefix })
+	s.forgetUnselected()
+}
+
+// selects reports whether the client subscribes to a name by the wildcard or a collection.
+func (s *subscription) selects(name string) bool {
+	return s.wildcard ||
+		slices.ContainsFunc(s.collections, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
 }
 
 // dropWildcard unsubscribes from the wildcard and keeps the names.
 func (s *subscription) dropWildcard() {
 	s.wildcard = false
+	s.forgetUnselected()
+}
+
+// forgetUnselected removes the state of names that the client does not subscribe to any more.
+func (s *subscription) forgetUnselected() {
 	for i, e := range s.entries {
-		if e != 0 && e&entryNamed == 0 {
-			s.forget(uint32(i))
+		if n := uint32(i); e != 0 && e&entryNamed == 0 && !s.selects(s.table.name(n)) {
+			s.forget(n)
 		}
 	}
 	for n := range s.dirty.all() {
-		if s.entry(n) == 0 {
+		if s.entry(n) == 0 && (s.table.slots[n].resource == nil || !s.selects(s.table.name(n))) {
 			s.dirty.remove(n)
 		}
 	}
@@ -179,7 +223,7 @@ func (s *subscription) dropWildcard() {
 
 // markChanged marks a changed resource as dirty, and reports whether the client subscribes to it.
 func (s *subscription) markChanged(c change, since time.Time) bool {
-	if !s.wildcard && s.entry(c.number) == 0 {
+	if s.entry(c.number) == 0 && !s.wildcard && (len(s.collections) == 0 || !s.selects(c.name())) {
 		return false
 	}
 	has, known := s.dirty.get(c.number)

@@ -39,6 +39,14 @@ type change struct {
 	before *Resource // nil if there was none
 }
 
+// name returns the name of the changed resource.
+func (c change) name() string {
+	if c.before != nil {
+		return c.before.Name
+	}
+	return c.table.name(c.number)
+}
+
 // of returns the table of a type, and creates it if needed.
 func (s state) of(typeURL string) *table {
 	t := s[typeURL]
