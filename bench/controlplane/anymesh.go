@@ -103,7 +103,7 @@ func (anymesh) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryRe
 	node := &corev3.Node{
 		Id: fmt.Sprintf("mesh/%s/virtualNode/%s_%s", meshName, workloadName(client%s.workloads), namespace),
 	}
-	return subscriptions(node, fmt.Sprintf("rds_egress_http_%d", port))
+	return subscriptions(node, scopeType, fmt.Sprintf("xdstp://anymesh%srds_egress_http_%d/*", scopePath, port))
 }
 
 func (anymesh) agentSubscriptions() []*discoveryv3.DeltaDiscoveryRequest {

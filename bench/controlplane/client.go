@@ -1,9 +1,11 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"net"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -17,6 +19,7 @@ const (
 	clusterType  = typePrefix + "cluster.v3.Cluster"
 	endpointType = typePrefix + "endpoint.v3.ClusterLoadAssignment"
 	listenerType = typePrefix + "listener.v3.Listener"
+	scopeType    = typePrefix + "route.v3.ScopedRouteConfiguration"
 	routeType    = typePrefix + "route.v3.RouteConfiguration"
 )
 
@@ -30,13 +33,13 @@ type sidecar struct {
 	got           func(response)
 }
 
-// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, and a route configuration. The
-// endpoints follow from the clusters.
-func subscriptions(node *corev3.Node, routes string) []*discoveryv3.DeltaDiscoveryRequest {
+// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, and named resources of another type.
+// The endpoints follow from the clusters, and routes from scopes.
+func subscriptions(node *corev3.Node, typeURL, name string) []*discoveryv3.DeltaDiscoveryRequest {
 	return []*discoveryv3.DeltaDiscoveryRequest{
 		{Node: node, TypeUrl: clusterType},
 		{TypeUrl: listenerType},
-		{TypeUrl: routeType, ResourceNamesSubscribe: []string{routes}},
+		{TypeUrl: typeURL, ResourceNamesSubscribe: []string{name}},
 	}
 }
 
@@ -84,7 +87,7 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 			return err
 		}
 	}
-	endpoints := map[string]bool{} // subscribed, of this stream
+	endpoints, routes := map[string]bool{}, map[string]bool{} // subscribed, of this stream
 	for {
 		r, err := s.response()
 		if err != nil {
@@ -93,25 +96,29 @@ func (c *sidecar) stream(ctx context.Context, conn net.Conn) error {
 		if err := s.acknowledge(r); err != nil {
 			return err
 		}
-		if r.typeURL == clusterType {
-			if err := s.followClusters(r, endpoints); err != nil {
-				return err
-			}
+		switch r.typeURL {
+		case clusterType:
+			err = s.follow(r, endpointType, endpoints)
+		case scopeType:
+			err = s.follow(r, routeType, routes)
+		}
+		if err != nil {
+			return err
 		}
 		c.got(r)
 	}
 }
 
-// followClusters subscribes to the endpoints of new clusters, and unsubscribes from those of removed ones.
-func (s *stream) followClusters(r response, subscribed map[string]bool) error {
-	change := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: endpointType}
-	for _, name := range r.names {
+// follow subscribes to the resources that new resources refer to, and unsubscribes from those of removed ones.
+func (s *stream) follow(r response, typeURL string, subscribed map[string]bool) error {
+	change := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
+	for _, name := range referred(r.names) {
 		if !subscribed[name] {
 			subscribed[name] = true
 			change.ResourceNamesSubscribe = append(change.ResourceNamesSubscribe, name)
 		}
 	}
-	for _, name := range r.removed {
+	for _, name := range referred(r.removed) {
 		if subscribed[name] {
 			delete(subscribed, name)
 			change.ResourceNamesUnsubscribe = append(change.ResourceNamesUnsubscribe, name)
@@ -122,6 +129,19 @@ func (s *stream) followClusters(r response, subscribed map[string]bool) error {
 	}
 	return s.request(change)
 }
+
+// referred returns the names of the resources that clusters or scopes refer to: endpoints are named like their cluster,
+// and routes like the end of the name of their scope.
+func referred(names []string) []string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		_, routes, _ := strings.Cut(name, scopePath)
+		out[i] = cmp.Or(routes, name)
+	}
+	return out
+}
+
+const scopePath = "/envoy.config.route.v3.ScopedRouteConfiguration/"
 
 // countingConn counts the bytes read from a connection, including TLS records.
 type countingConn struct {

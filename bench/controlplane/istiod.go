@@ -138,5 +138,5 @@ func (istiod) subscriptions(client int, s size) []*discoveryv3.DeltaDiscoveryReq
 			}),
 		}},
 	}
-	return subscriptions(node, fmt.Sprint(port))
+	return subscriptions(node, routeType, fmt.Sprint(port))
 }

@@ -18,8 +18,8 @@ func wildcardByDefault(typeURL string) bool {
 // step is a stage of an update. Steps run in order. A step starts when the responses of all earlier steps are
 // acknowledged (make before break).
 //
-// Secrets come first, because clusters and listeners wait for them; then clusters and endpoints, then listeners and
-// routes that refer to them. Clusters and endpoints are removed last.
+// Secrets come first, because clusters and listeners wait for them; then clusters and endpoints, then listeners, scopes
+// and routes that refer to them. Clusters and endpoints are removed last.
 type step uint8
 
 const (
@@ -27,6 +27,7 @@ const (
 	stepClusters
 	stepEndpoints
 	stepListeners
+	stepScopes
 	stepRoutes
 	stepOthers
 	stepRemoveClusters
@@ -45,6 +46,8 @@ func stepOf(typeURL string) step {
 		return stepEndpoints
 	case ListenerType:
 		return stepListeners
+	case ScopeType:
+		return stepScopes
 	case RouteType:
 		return stepRoutes
 	}
@@ -65,7 +68,7 @@ func removalStepOf(typeURL string) step {
 // typeLabels are the values of the label type: a fixed set, independent of requests.
 var typeLabels = [...]string{
 	stepSecrets: "secret", stepClusters: "cluster", stepEndpoints: "endpoint", stepListeners: "listener",
-	stepRoutes: "route", stepOthers: "other",
+	stepScopes: "scope", stepRoutes: "route", stepOthers: "other",
 }
 
 func typeLabel(typeURL string) string { return typeLabels[stepOf(typeURL)] }

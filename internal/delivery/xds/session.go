@@ -19,7 +19,7 @@ type session struct {
 	id               string
 	cluster          string
 	subs             []subscribed        // sorted by step, then type
-	subsBuf          [5]subscribed       // backing array of subs: Envoy subscribes to five types
+	subsBuf          [6]subscribed       // backing array of subs: Envoy subscribes to six types
 	lastNonce        uint64              // of the last nonce
 	pendingEndpoints map[string]struct{} // clusters sent before the client subscribed to endpoints
 }

@@ -50,6 +50,9 @@ type (
 				RDS struct {
 					Name string `json:"routeConfigName"`
 				} `json:"rds"`
+				Scopes struct {
+					Name string `json:"name"`
+				} `json:"scopedRoutes"`
 				Inline   *routesDump  `json:"routeConfig"`
 				Cluster  string       `json:"cluster"`
 				Weighted weightedDump `json:"weightedClusters"`
@@ -147,6 +150,7 @@ func readDump(dump []byte) (*configuration, error) {
 		switch {
 		case r.has("filterChains") || r.has("defaultFilterChain"):
 			err = decodeInto(r.body, &c.listeners)
+		case r.has("routeConfigurationName"): // the outline has the routes
 		case r.has("virtualHosts") || strings.HasPrefix(r.name, "rds_"):
 			var one routesDump
 			err = json.Unmarshal(r.body, &one)

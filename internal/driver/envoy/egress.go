@@ -7,6 +7,7 @@ import (
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -19,14 +20,9 @@ func (r *renderer) egress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
 	for _, out := range r.view.Outbound {
-		from := bindingOrigins(out)
-		if name := egressRoutes(out); name != "" {
-			r.add(name, r.egressRouteConfig(name, out), from...)
-			chains = append(chains, &listenerv3.FilterChain{
-				Name:             name,
-				FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
-				Filters:          []*listenerv3.Filter{httpConnectionManager("egress", name)},
-			})
+		from := bindingOrigins(out.Bindings...)
+		if takesRequests(out) {
+			chains = append(chains, r.requestFilterChain(out, from))
 		}
 		for _, b := range out.Bindings {
 			if b.Protocol == model.TCP {
@@ -66,36 +62,60 @@ func (r *renderer) hasOutboundPort(port uint16) bool {
 	return slices.ContainsFunc(r.view.Outbound, func(o model.Outbound) bool { return o.Port == port })
 }
 
-// egressRouteConfig renders a virtual host for each service on a port. Requests for other hosts are forwarded or
-// answered with 404, depending on the mesh's egress rule.
+func takesRequests(out model.Outbound) bool {
+	return slices.ContainsFunc(out.Bindings, func(b model.Binding) bool { return b.Protocol.Requests() })
+}
+
+// requestFilterChain renders the filter chain for requests on a port, and the routes of their services.
+func (r *renderer) requestFilterChain(out model.Outbound, origins []model.Origin) *listenerv3.FilterChain {
+	name := egressRoutes(out.Port)
+	chain := &listenerv3.FilterChain{
+		Name: name, FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
+	}
+	manager := newHTTPConnectionManager("egress")
+	if r.view.Mesh.Egress == model.EgressAllow {
+		r.add(name, r.egressRouteConfig(name, out), origins...)
+		manager.RouteSpecifier = routesByName(name)
+	} else {
+		for _, b := range out.Bindings {
+			if b.Protocol.Requests() {
+				r.scopedRoutes(out.Port, b)
+			}
+		}
+		manager.RouteSpecifier = scopesByHost(out.Port)
+		manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
+	}
+	chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
+	return chain
+}
+
+// egressRouteConfig renders a virtual host for each service on a port of a mesh that forwards requests for other hosts.
 func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.RouteConfiguration {
 	config := &routev3.RouteConfiguration{Name: name, IgnorePortInHostMatching: false}
 	for _, b := range out.Bindings {
 		if !b.Protocol.Requests() {
 			continue
 		}
-		config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
-			Name:    b.Service,
-			Domains: domains(b.Hosts, out.Port),
-			Routes:  r.routes(b),
-		})
+		config.VirtualHosts = append(config.VirtualHosts, r.virtualHost(out.Port, b))
 	}
-	if r.view.Mesh.Egress == model.EgressAllow {
-		action := &routev3.RouteAction{
-			ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},
-		}
-		setTimeouts(action, model.Timeouts{})
-		config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
-			Name:    "allow-all",
-			Domains: []string{"*"},
-			Routes: []*routev3.Route{{
-				Name:   "allow-all",
-				Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
-				Action: &routev3.Route_Route{Route: action},
-			}},
-		})
+	action := &routev3.RouteAction{
+		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},
 	}
+	setTimeouts(action, model.Timeouts{})
+	config.VirtualHosts = append(config.VirtualHosts, &routev3.VirtualHost{
+		Name:    "allow-all",
+		Domains: []string{"*"},
+		Routes: []*routev3.Route{{
+			Name:   "allow-all",
+			Match:  &routev3.RouteMatch{PathSpecifier: &routev3.RouteMatch_Prefix{Prefix: "/"}},
+			Action: &routev3.Route_Route{Route: action},
+		}},
+	})
 	return config
+}
+
+func (r *renderer) virtualHost(port uint16, b model.Binding) *routev3.VirtualHost {
+	return &routev3.VirtualHost{Name: b.Service, Domains: domains(b.Hosts, port), Routes: r.routes(b)}
 }
 
 // tcpFilterChain renders the filter chain of a TCP service. It uses the first route only, because streams have no match
@@ -158,9 +178,9 @@ func hostRange(a netip.Addr) *corev3.CidrRange {
 	return &corev3.CidrRange{AddressPrefix: a.String(), PrefixLen: wrapperspb.UInt32(uint32(a.BitLen()))}
 }
 
-func bindingOrigins(o model.Outbound) []model.Origin {
+func bindingOrigins(bindings ...model.Binding) []model.Origin {
 	var out []model.Origin
-	for _, b := range o.Bindings {
+	for _, b := range bindings {
 		out = append(out, b.Origin)
 		for _, route := range b.Routes {
 			out = append(out, route.Origin)

@@ -27,7 +27,9 @@ func (r *renderer) ingress() {
 		}
 		if l.Protocol.Requests() {
 			r.add(ingressRoutes(l), ingressRouteConfig(l, cluster), l.Origin)
-			chain.Filters = []*listenerv3.Filter{httpConnectionManager("ingress", ingressRoutes(l))}
+			manager := newHTTPConnectionManager("ingress")
+			manager.RouteSpecifier = routesByName(ingressRoutes(l))
+			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 		} else {
 			chain.Filters = []*listenerv3.Filter{tcpProxy("ingress", cluster, nil, l.Timeouts.Idle)}
 		}

@@ -61,15 +61,12 @@ func tlsInspector(port uint32) *listenerv3.ListenerFilter {
 	}
 }
 
-// httpConnectionManager routes requests by the named route configuration. It normalizes paths before matching and
+// newHTTPConnectionManager returns a connection manager without routes. It normalizes paths before matching and
 // forwarding.
-func httpConnectionManager(statPrefix, routes string) *listenerv3.Filter {
-	manager := &hcmv3.HttpConnectionManager{
+func newHTTPConnectionManager(statPrefix string) *hcmv3.HttpConnectionManager {
+	return &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
 		CodecType:  hcmv3.HttpConnectionManager_AUTO,
-		RouteSpecifier: &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{
-			RouteConfigName: routes, ConfigSource: adsConfigSource(),
-		}},
 		HttpFilters: []*hcmv3.HttpFilter{{
 			Name:       "envoy.filters.http.router",
 			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(&routerv3.Router{})},
@@ -82,6 +79,14 @@ func httpConnectionManager(statPrefix, routes string) *listenerv3.Filter {
 		UseRemoteAddress:             wrapperspb.Bool(false),
 		HttpProtocolOptions:          &corev3.Http1ProtocolOptions{AcceptHttp_10: true},
 	}
+}
+
+// routesByName selects the routes of the named route configuration.
+func routesByName(name string) *hcmv3.HttpConnectionManager_Rds {
+	return &hcmv3.HttpConnectionManager_Rds{Rds: &hcmv3.Rds{RouteConfigName: name, ConfigSource: adsConfigSource()}}
+}
+
+func httpFilter(manager *hcmv3.HttpConnectionManager) *listenerv3.Filter {
 	return &listenerv3.Filter{
 		Name:       "envoy.filters.network.http_connection_manager",
 		ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(manager)},

@@ -28,16 +28,12 @@ func egressCluster(d model.Destination) string {
 	return fmt.Sprintf("cds_egress_%s_%s_%s_%d", d.Mesh, d.Workload, d.Protocol, d.Port)
 }
 
-// egressRoutes names the routes of a port after the protocol of its first service, which is all that App Mesh let share
-// a port.
-func egressRoutes(o model.Outbound) string {
-	for _, b := range o.Bindings {
-		if b.Protocol.Requests() {
-			return fmt.Sprintf("rds_egress_%s_%d", b.Protocol, o.Port)
-		}
-	}
-	return ""
-}
+// egressRoutes names the routes for requests on a port, whatever their protocol, so that a change of one service does
+// not rename those of others.
+func egressRoutes(port uint16) string { return fmt.Sprintf("rds_egress_http_%d", port) }
+
+// serviceRoutes names the routes of one service on a port.
+func serviceRoutes(port uint16, service string) string { return egressRoutes(port) + "/" + service }
 
 func allowAllCluster(mesh string) string { return "cds_egress_" + mesh + "_mesh-allow-all" }
 

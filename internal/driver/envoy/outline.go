@@ -3,6 +3,7 @@ package envoy
 import (
 	"fmt"
 	"io"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -73,6 +74,10 @@ func (o *outline) chain(c chainDump, matches string) {
 			routes = &named
 		}
 		switch {
+		case f.Config.Scopes.Name != "":
+			o.WriteString("requests, routed by " + o.s.Cyan(f.Config.Scopes.Name) + "\n")
+			o.scopedRoutes(f.Config.Scopes.Name)
+			return
 		case f.Config.RDS.Name != "":
 			o.WriteString("requests, routed by " + o.s.Cyan(f.Config.RDS.Name) + "\n")
 			o.routes(routes)
@@ -91,6 +96,15 @@ func (o *outline) chain(c chainDump, matches string) {
 		}
 	}
 	o.WriteString(o.s.Yellow("closed") + "\n")
+}
+
+// scopedRoutes writes the routes of all services on a port.
+func (o *outline) scopedRoutes(port string) {
+	for _, name := range slices.Sorted(maps.Keys(o.c.routes)) {
+		if routes := o.c.routes[name]; strings.HasPrefix(name, port+"/") {
+			o.routes(&routes)
+		}
+	}
 }
 
 func (o *outline) routes(routes *routesDump) {

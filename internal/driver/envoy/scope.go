@@ -1,0 +1,132 @@
+package envoy
+
+import (
+	"fmt"
+	"net/url"
+	"slices"
+	"strings"
+
+	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
+	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	matchingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/matching/v3"
+	skipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/matcher/action/v3"
+	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
+	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
+	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
+)
+
+// Each service on a port has a RouteConfiguration of its own, and a scope for each of its host names. A change of a
+// service is then a change of small resources: Envoy rebuilds the routes of this service only, whatever the number of
+// services on the port. See docs/decisions/routes-by-service.md.
+//
+// Envoy has no scope for undeclared host names. A mesh that forwards undeclared traffic therefore has one
+// RouteConfiguration for a port.
+
+// scopedRoutes renders the RouteConfiguration and the scopes of a service on a port.
+func (r *renderer) scopedRoutes(port uint16, b model.Binding) {
+	name := serviceRoutes(port, b.Service)
+	config := &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{r.virtualHost(port, b)}}
+	r.add(name, config, bindingOrigins(b)...)
+	for _, host := range scopeKeys(b.Hosts) {
+		r.add(scope(port, host), &routev3.ScopedRouteConfiguration{
+			Name: scope(port, host), RouteConfigurationName: name,
+			Key: &routev3.ScopedRouteConfiguration_Key{Fragments: []*routev3.ScopedRouteConfiguration_Key_Fragment{{
+				Type: &routev3.ScopedRouteConfiguration_Key_Fragment_StringKey{StringKey: host},
+			}}},
+		}, b.Origin)
+	}
+}
+
+// scope names the scope of a host name on a port. The scopes of a port are a collection.
+func scope(port uint16, host string) string {
+	return fmt.Sprintf("xdstp://anymesh/envoy.config.route.v3.ScopedRouteConfiguration/%s/%s", egressRoutes(port),
+		url.PathEscape(host))
+}
+
+func scopeCollection(port uint16) string { return scope(port, "") + "*" }
+
+// scopeKeys returns the distinct lower-case host names.
+func scopeKeys(hosts []string) []string {
+	var out []string
+	for _, h := range hosts {
+		if key := strings.ToLower(h); !slices.Contains(out, key) {
+			out = append(out, key)
+		}
+	}
+	return out
+}
+
+// scopesByHost selects the scope of a request by its host name without port.
+func scopesByHost(port uint16) *hcmv3.HttpConnectionManager_ScopedRoutes {
+	host := &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor{
+		Name: ":authority", ElementSeparator: ":",
+		ExtractType: &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_Index{},
+	}
+	return &hcmv3.HttpConnectionManager_ScopedRoutes{ScopedRoutes: &hcmv3.ScopedRoutes{
+		Name: egressRoutes(port),
+		ScopeKeyBuilder: &hcmv3.ScopedRoutes_ScopeKeyBuilder{
+			Fragments: []*hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder{{
+				Type: &hcmv3.ScopedRoutes_ScopeKeyBuilder_FragmentBuilder_HeaderValueExtractor_{HeaderValueExtractor: host},
+			}},
+		},
+		RdsConfigSource: adsConfigSource(),
+		ConfigSpecifier: &hcmv3.ScopedRoutes_ScopedRds{ScopedRds: &hcmv3.ScopedRds{
+			ScopedRdsConfigSource: adsConfigSource(), SrdsResourcesLocator: scopeCollection(port),
+		}},
+	}}
+}
+
+// ignoreCase selects the scope and the route with the host name in lower case: host names ignore case (RFC 3986, section
+// 3.2.2), and keys of scopes do not. Reading the metadata of the route selects it. The request keeps its host name.
+const ignoreCase = `function envoy_on_request(handle)
+  local headers = handle:headers()
+  local host = headers:get(":authority")
+  headers:replace(":authority", host:lower())
+  handle:clearRouteCache()
+  handle:metadata()
+  headers:replace(":authority", host)
+end
+`
+
+// ignoreHostCase is a filter for requests whose host name has upper-case letters; it is skipped for all others.
+func ignoreHostCase() *hcmv3.HttpFilter {
+	lua := &luav3.Lua{
+		DefaultSourceCode: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: ignoreCase}},
+		ClearRouteCache:   wrapperspb.Bool(false),
+	}
+	isLowerCase := &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
+		Input: &xdscorev3.TypedExtensionConfig{
+			Name: "host", TypedConfig: typedConfig(&matcherv3.HttpRequestHeaderMatchInput{HeaderName: ":authority"}),
+		},
+		Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{
+			ValueMatch: &xdsmatcherv3.StringMatcher{MatchPattern: &xdsmatcherv3.StringMatcher_SafeRegex{
+				SafeRegex: &xdsmatcherv3.RegexMatcher{
+					EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}},
+					Regex:      "[^A-Z]*",
+				},
+			}},
+		},
+	}
+	skip := &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
+		Action: &xdscorev3.TypedExtensionConfig{Name: "skip", TypedConfig: typedConfig(&skipv3.SkipFilter{})},
+	}}
+	filter := &matchingv3.ExtensionWithMatcher{
+		ExtensionConfig: &corev3.TypedExtensionConfig{Name: "envoy.filters.http.lua", TypedConfig: typedConfig(lua)},
+		XdsMatcher: &xdsmatcherv3.Matcher{MatcherType: &xdsmatcherv3.Matcher_MatcherList_{
+			MatcherList: &xdsmatcherv3.Matcher_MatcherList{Matchers: []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher{{
+				Predicate: &xdsmatcherv3.Matcher_MatcherList_Predicate{
+					MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{SinglePredicate: isLowerCase},
+				},
+				OnMatch: skip,
+			}}},
+		}},
+	}
+	return &hcmv3.HttpFilter{
+		Name: "anymesh.ignore_host_case", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(filter)},
+	}
+}
