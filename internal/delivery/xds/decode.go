@@ -89,6 +89,8 @@ func internType(typeURL []byte) string {
 		return EndpointType
 	case ListenerType:
 		return ListenerType
+	case ScopeType:
+		return ScopeType
 	case RouteType:
 		return RouteType
 	case SecretType:

@@ -32,6 +32,8 @@ func FuzzDeltaRequests(f *testing.F) {
 			ResponseNonce: "9"})
 	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: RouteType, ResourceNamesSubscribe: []string{"a"},
 		InitialResourceVersions: map[string]string{"a": "1", "z": "2"}})
+	seed(&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ScopeType, ResourceNamesSubscribe: []string{"xdstp://x/*", "a"}},
+		&discoveryv3.DeltaDiscoveryRequest{TypeUrl: ScopeType, ResourceNamesUnsubscribe: []string{"xdstp://x/*"}})
 
 	f.Fuzz(func(t *testing.T, all []byte) {
 		opts := &Options{MaxNamesPerType: 50, MaxTypesPerStream: 4}
@@ -53,7 +55,7 @@ func FuzzDeltaRequests(f *testing.F) {
 			var resources []*Resource
 			if toggle = !toggle; toggle {
 				for _, ty := range []string{ClusterType, EndpointType, ListenerType, RouteType, req.GetTypeUrl()} {
-					resources = append(resources, text(ty, "a", "1"), text(ty, "b", "1"))
+					resources = append(resources, text(ty, "a", "1"), text(ty, "xdstp://x/b", "1"))
 				}
 				resources = dedup(resources)
 			}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"testing"
 
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
@@ -55,7 +56,7 @@ func (c *modelClient) ask(req *discoveryv3.DeltaDiscoveryRequest, first bool) {
 		}
 	}
 	if !m.wildcard {
-		maps.DeleteFunc(m.has, func(n, _ string) bool { return !m.names[n] })
+		maps.DeleteFunc(m.has, func(n, _ string) bool { return !m.selects(n) })
 	}
 }
 
@@ -63,7 +64,7 @@ func (c *modelClient) ask(req *discoveryv3.DeltaDiscoveryRequest, first bool) {
 func (c *modelClient) apply(r *discoveryv3.DeltaDiscoveryResponse) {
 	m := c.of(r.GetTypeUrl())
 	for _, res := range r.GetResources() {
-		if m.wildcard || m.names[res.GetName()] {
+		if m.selects(res.GetName()) {
 			m.has[res.GetName()] = res.GetVersion()
 			delete(m.absent, res.GetName())
 		}
@@ -74,6 +75,11 @@ func (c *modelClient) apply(r *discoveryv3.DeltaDiscoveryResponse) {
 	}
 }
 
+// selects reports whether the client subscribes to a name, to its collection or to all names.
+func (m *modelType) selects(name string) bool {
+	return m.wildcard || m.names[name] || m.names[name[:strings.LastIndex(name, "/")+1]+"*"]
+}
+
 // wants returns the published resources that match the subscription.
 func (m *modelType) wants(published *table) map[string]string {
 	want := map[string]string{}
@@ -81,7 +87,7 @@ func (m *modelType) wants(published *table) map[string]string {
 		return want
 	}
 	for n := range published.slots {
-		if r := published.resource(uint32(n)); r != nil && (m.wildcard || m.names[r.Name]) {
+		if r := published.resource(uint32(n)); r != nil && m.selects(r.Name) {
 			want[r.Name] = r.Version
 		}
 	}

@@ -75,6 +75,10 @@ func TestProtocol(t *testing.T) {
 			{"initial resource versions", initialResourceVersions},
 			{"a reconnect sends only differences", reconnectSendsOnlyDifferences},
 		}},
+		{"Collections", []test{
+			{"resources with the prefix of the collection", collections},
+			{"a reconnect sends only differences of a collection", collectionsAfterReconnect},
+		}},
 	} {
 		t.Run(section.title, func(t *testing.T) {
 			for _, test := range section.tests {

@@ -118,8 +118,8 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 		}
 	}
 	for _, name := range req.unsubscribe {
-		if prefix, all := collectionPrefix(name); all {
-			s.dropCollection(prefix)
+		if c, is := parseCollection(name); is {
+			s.dropCollection(c)
 		} else if name == "*" {
 			s.dropWildcard()
 		} else {
@@ -128,8 +128,8 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 	}
 	s.dirty.expect(min(len(req.subscribe), len(s.table.slots)))
 	for _, name := range req.subscribe {
-		if prefix, all := collectionPrefix(name); all {
-			s.addCollection(prefix, now)
+		if c, is := parseCollection(name); is {
+			s.addCollection(c, now)
 		} else if name == "*" {
 			s.setWildcard(now)
 		} else {

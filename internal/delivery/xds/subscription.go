@@ -2,7 +2,6 @@ package xds
 
 import (
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -27,7 +26,7 @@ type subscription struct {
 	step        step // step of additions and changes
 	removalStep step
 	wildcard    bool
-	collections []string            // prefixes of the collections that the client subscribes to
+	collections []collection        // that the client subscribes to
 	namedCount  int                 // number of entries with entryNamed
 	warming     map[uint32]struct{} // subset of dirty: a cluster that was sent warms until it receives them
 	lastNack    *Nack
@@ -150,75 +149,6 @@ func (s *subscription) unsubscribe(name string, now time.Time) {
 	}
 	s.set(n, entrySent)
 	s.markUnknown(n, now)
-}
-
-// setWildcard subscribes to all names. Resources that are subscribed to by name are not sent again.
-func (s *subscription) setWildcard(now time.Time) {
-	s.wildcard = true
-	s.dirty.expect(len(s.table.slots))
-	s.markSelected("", now)
-}
-
-// markSelected marks all resources whose names have a prefix, except for those that are subscribed to by name. A
-// repeated subscription is sent again. There is a response even if there is no such resource.
-func (s *subscription) markSelected(prefix string, now time.Time) {
-	s.mustRespond = true
-	for i, slot := range s.table.slots {
-		n := uint32(i)
-		if slot.resource != nil && s.entry(n)&entryNamed == 0 && strings.HasPrefix(slot.resource.Name, prefix) {
-			s.markUnknown(n, now)
-		}
-	}
-}
-
-// collectionPrefix returns the common prefix of the names in a collection, "xdstp://AUTHORITY/TYPE/PATH/*". It reports
-// false for the name of a resource.
-func collectionPrefix(name string) (prefix string, ok bool) {
-	if !strings.HasPrefix(name, "xdstp://") {
-		return "", false
-	}
-	prefix, ok = strings.CutSuffix(name, "*")
-	return prefix, ok && strings.HasSuffix(prefix, "/")
-}
-
-// addCollection subscribes to all resources of a collection.
-func (s *subscription) addCollection(prefix string, now time.Time) {
-	if !slices.Contains(s.collections, prefix) {
-		s.collections = append(s.collections, prefix)
-	}
-	s.markSelected(prefix, now)
-}
-
-// dropCollection unsubscribes from a collection.
-func (s *subscription) dropCollection(prefix string) {
-	s.collections = slices.DeleteFunc(s.collections, func(p string) bool { return p == prefix })
-	s.forgetUnselected()
-}
-
-// selects reports whether the client subscribes to a name by the wildcard or a collection.
-func (s *subscription) selects(name string) bool {
-	return s.wildcard ||
-		slices.ContainsFunc(s.collections, func(prefix string) bool { return strings.HasPrefix(name, prefix) })
-}
-
-// dropWildcard unsubscribes from the wildcard and keeps the names.
-func (s *subscription) dropWildcard() {
-	s.wildcard = false
-	s.forgetUnselected()
-}
-
-// forgetUnselected removes the state of names that the client does not subscribe to any more.
-func (s *subscription) forgetUnselected() {
-	for i, e := range s.entries {
-		if n := uint32(i); e != 0 && e&entryNamed == 0 && !s.selects(s.table.name(n)) {
-			s.forget(n)
-		}
-	}
-	for n := range s.dirty.all() {
-		if s.entry(n) == 0 && (s.table.slots[n].resource == nil || !s.selects(s.table.name(n))) {
-			s.dirty.remove(n)
-		}
-	}
 }
 
 // markChanged marks a changed resource as dirty, and reports whether the client subscribes to it.

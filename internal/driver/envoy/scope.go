@@ -22,7 +22,7 @@ import (
 
 // Each service on a port has a RouteConfiguration of its own, and a scope for each of its host names. A change of a
 // service is then a change of small resources: Envoy rebuilds the routes of this service only, whatever the number of
-// services on the port. See docs/decisions/routes-by-service.md.
+// services on the port. See docs/decisions/0007-routes-by-service.md.
 //
 // Envoy has no scope for undeclared host names. A mesh that forwards undeclared traffic therefore has one
 // RouteConfiguration for a port.

@@ -1,0 +1,85 @@
+package xds
+
+import (
+	"slices"
+	"strings"
+	"time"
+)
+
+// collection identifies the resources "xdstp://AUTHORITY/TYPE/PATH/NAME" with equal values of all but NAME: it is their
+// name up to the last slash. Clients subscribe to it as "xdstp://AUTHORITY/TYPE/PATH/*" (xDS transport protocol, glob
+// collections).
+type collection string
+
+// parseCollection returns the collection of a subscription. It reports false for the name of a resource.
+func parseCollection(name string) (collection, bool) {
+	if !strings.HasPrefix(name, "xdstp://") {
+		return "", false
+	}
+	path, ok := strings.CutSuffix(name, "/*")
+	return collection(path), ok
+}
+
+// contains reports whether a resource is in the collection.
+func (c collection) contains(name string) bool {
+	rest, ok := strings.CutPrefix(name, string(c)+"/")
+	return ok && !strings.Contains(rest, "/")
+}
+
+// addCollection subscribes to all resources of a collection.
+func (s *subscription) addCollection(c collection, now time.Time) {
+	if !slices.Contains(s.collections, c) {
+		s.collections = append(s.collections, c)
+	}
+	s.markAll(c.contains, now)
+}
+
+// dropCollection unsubscribes from a collection.
+func (s *subscription) dropCollection(c collection) {
+	s.collections = slices.DeleteFunc(s.collections, func(o collection) bool { return o == c })
+	s.forgetUnselected()
+}
+
+// setWildcard subscribes to all names.
+func (s *subscription) setWildcard(now time.Time) {
+	s.wildcard = true
+	s.dirty.expect(len(s.table.slots))
+	s.markAll(func(string) bool { return true }, now)
+}
+
+// dropWildcard unsubscribes from the wildcard and keeps names and collections.
+func (s *subscription) dropWildcard() {
+	s.wildcard = false
+	s.forgetUnselected()
+}
+
+// selects reports whether the client subscribes to a name by the wildcard or a collection.
+func (s *subscription) selects(name string) bool {
+	return s.wildcard || slices.ContainsFunc(s.collections, func(c collection) bool { return c.contains(name) })
+}
+
+// markAll marks all resources with matching names, except for those that are subscribed to by name. A repeated
+// subscription is sent again. There is a response even if no name matches.
+func (s *subscription) markAll(match func(name string) bool, now time.Time) {
+	s.mustRespond = true
+	for i, slot := range s.table.slots {
+		n := uint32(i)
+		if slot.resource != nil && s.entry(n)&entryNamed == 0 && match(slot.resource.Name) {
+			s.markUnknown(n, now)
+		}
+	}
+}
+
+// forgetUnselected removes the state of names that the client does not subscribe to any more.
+func (s *subscription) forgetUnselected() {
+	for i, e := range s.entries {
+		if n := uint32(i); e != 0 && e&entryNamed == 0 && !s.selects(s.table.name(n)) {
+			s.forget(n)
+		}
+	}
+	for n := range s.dirty.all() {
+		if s.entry(n) == 0 && (s.table.slots[n].resource == nil || !s.selects(s.table.name(n))) {
+			s.dirty.remove(n)
+		}
+	}
+}
