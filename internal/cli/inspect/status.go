@@ -64,8 +64,8 @@ func (c column) is(t clientstatus.ClientType) bool { return strings.HasSuffix(t.
 
 // columns are the resource types with a column, by the suffix of their type URL.
 var columns = []column{
-	{".Listener", "LISTENERS"}, {".RouteConfiguration", "ROUTES"}, {".Cluster", "CLUSTERS"},
-	{".ClusterLoadAssignment", "ENDPOINTS"}, hostNames,
+	{".Listener", "LISTENERS"}, {".ScopedRouteConfiguration", "SCOPES"}, {".RouteConfiguration", "ROUTES"},
+	{".Cluster", "CLUSTERS"}, {".ClusterLoadAssignment", "ENDPOINTS"}, hostNames,
 }
 
 // hostNames are the names for the DNS server of the agent, which has its own connection to the control plane.
