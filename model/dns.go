@@ -49,17 +49,21 @@ func hostName(name string) string { return strings.ToLower(strings.TrimSuffix(na
 // hosts are the hosts of a view, by name.
 type hosts map[string]Host
 
-// addService adds the names of a service.
-func (all hosts) addService(s Service, addresses []netip.Addr) {
-	for _, name := range append([]string{s.Name}, s.Aliases...) {
-		if name = hostName(name); len(addresses) > 0 {
-			all[name] = Host{Name: name, Addresses: addresses}
-		}
+// addService adds the names of a service, which are host names.
+func (all hosts) addService(names []string, addresses []netip.Addr) {
+	if len(addresses) == 0 {
+		return
+	}
+	for _, name := range names {
+		all[name] = Host{Name: name, Addresses: addresses}
 	}
 }
 
 // addDestination adds the DNS name of a destination. The name of a service takes precedence.
-func (all hosts) addDestination(d Destination) {
+func (all hosts) addDestination(d *Destination) {
+	if d.Discovery.DNSName == "" {
+		return
+	}
 	name := hostName(d.Discovery.DNSName)
 	h := all[name]
 	if name == "" || len(h.Addresses) > 0 {
