@@ -70,9 +70,12 @@ func (d *Deliverer) renderReaches(keys []model.ReachKey, pending updates) (snaps
 		for user := range r.users {
 			w := d.workloads[user]
 			changed = changed || differs && w.used
-			if !shares || w.err != nil {
+			if !shares || w.err != nil || before.err != nil && r.err == nil {
 				snapshots = append(snapshots, user)
 			}
+		}
+		if r.err != nil {
+			delete(pending, key) // a snapshot follows when rendering succeeds
 		}
 	}
 	return snapshots, changed

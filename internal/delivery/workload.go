@@ -110,8 +110,8 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 		var all lists
 		all.changed, all.removed = u.lists()
 		for user := range r.users {
-			if _, done := slices.BinarySearchFunc(except, user, model.Key.Compare); d.workloads[user].reach == key &&
-				(!done || d.workloads[user].err != nil) {
+			_, done := slices.BinarySearchFunc(except, user, model.Key.Compare)
+			if !done && d.workloads[user].reach == key {
 				byWorkload[user] = all
 			}
 		}
