@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -74,11 +73,14 @@ func (all hosts) addDestination(d *Destination) {
 
 // sorted lists the hosts by name.
 func (all hosts) sorted() []Host {
-	var out []Host
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		h := all[name]
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]Host, 0, len(all))
+	for _, h := range all {
 		slices.Sort(h.Destinations)
 		out = append(out, h)
 	}
+	slices.SortFunc(out, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }

@@ -50,7 +50,7 @@ func NewReach(c ReachCatalog, request ReachRequest) (Reach, []PortConflict, bool
 	if !ok {
 		return Reach{}, nil, false
 	}
-	b := newReachBuilder(mesh, request.DNS)
+	b := newReachBuilder(mesh, request.DNS, len(request.Services))
 	for _, name := range request.Services {
 		b.add(c, name)
 	}

@@ -17,8 +17,12 @@ type reachBuilder struct {
 	conflicts    []PortConflict
 }
 
-func newReachBuilder(mesh Mesh, dns DNSMode) *reachBuilder {
-	return &reachBuilder{mesh: mesh, dns: dns, ports: map[uint16]*portBuilder{}, hosts: hosts{}}
+// newReachBuilder creates a builder for about size services.
+func newReachBuilder(mesh Mesh, dns DNSMode, size int) *reachBuilder {
+	return &reachBuilder{
+		mesh: mesh, dns: dns, ports: map[uint16]*portBuilder{}, hosts: make(hosts, size),
+		destinations: make([]*Destination, 0, size),
+	}
 }
 
 // add adds a service. It skips unknown services: the dialect reports a finding.

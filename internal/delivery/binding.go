@@ -40,7 +40,7 @@ func (d *Deliverer) addBindings(next, before *reach, now *model.Reach) error {
 			b := before.bindings[key]
 			if b == nil || !keepsMesh || !b.current(source, now) {
 				var err error
-				if b, err = renderBinding(driver, next.mesh, out.Port, source, now, b); err != nil {
+				if b, err = renderBinding(driver, next.mesh, out.Port, source, now); err != nil {
 					return err
 				}
 			}
@@ -56,9 +56,8 @@ func (d *Deliverer) addBindings(next, before *reach, now *model.Reach) error {
 	return nil
 }
 
-// renderBinding renders a binding. before is its last state, or nil.
-func renderBinding(driver sidecar.ReachRenderer, mesh model.Mesh, port uint16, source model.Binding, in *model.Reach,
-	before *binding) (*binding, error) {
+func renderBinding(driver sidecar.ReachRenderer, mesh model.Mesh, port uint16, source model.Binding,
+	in *model.Reach) (*binding, error) {
 	b := &binding{source: source, found: map[string]*model.Destination{}}
 	rendered, findings := driver.RenderBinding(mesh, port, source, func(name string) (model.Destination, bool) {
 		d, ok := in.Destination(name)
@@ -68,13 +67,9 @@ func renderBinding(driver sidecar.ReachRenderer, mesh model.Mesh, port uint16, s
 		}
 		return d, ok
 	})
-	var old resources
-	if before != nil {
-		old = before.resources
-	}
 	var err error
 	b.findings = findings
-	b.resources, err = encode(rendered, old)
+	b.resources, err = encode(rendered, nil)
 	return b, err
 }
 

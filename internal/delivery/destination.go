@@ -75,6 +75,9 @@ func (d *Deliverer) removeUser(user model.ReachKey, from, keeps []model.Key) {
 
 // without returns the keys that are not in the other list. Both lists are sorted.
 func without(keys, other []model.Key) []model.Key {
+	if slices.Equal(keys, other) {
+		return nil
+	}
 	var out []model.Key
 	for _, key := range keys {
 		if _, both := slices.BinarySearchFunc(other, key, model.Key.Compare); !both {

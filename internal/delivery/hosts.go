@@ -3,7 +3,6 @@ package delivery
 import (
 	"net/netip"
 	"slices"
-	"strings"
 	"time"
 
 	datadnsv3 "github.com/envoyproxy/go-control-plane/envoy/data/dns/v3"
@@ -33,13 +32,9 @@ func hostResources(h model.Host) []sidecar.Resource {
 	return appendMessage(nil, sidecar.HostNameType, h.Name, domain, model.Origin{})
 }
 
-// hasHost reports whether the reach has an equal host.
-func (r *reach) hasHost(h model.Host) bool {
-	i, known := slices.BinarySearchFunc(r.hosts, h.Name, func(o model.Host, name string) int {
-		return strings.Compare(o.Name, name)
-	})
-	return known && slices.Equal(r.hosts[i].Addresses, h.Addresses) &&
-		slices.Equal(r.hosts[i].Destinations, h.Destinations)
+// sameHost reports whether both hosts have equal resources.
+func sameHost(a, b model.Host) bool {
+	return a.Name == b.Name && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Destinations, b.Destinations)
 }
 
 // endpointAddresses renders the addresses of the ready endpoints of a destination that has a DNS name. Agents

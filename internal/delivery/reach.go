@@ -126,15 +126,19 @@ func (d *Deliverer) renderReach(key model.ReachKey, r *reach, u update) {
 
 // addHosts adds the resources of host names.
 func addHosts(next, before *reach) error {
+	i := 0 // both lists are sorted
 	for _, h := range next.hosts {
+		for i < len(before.hosts) && before.hosts[i].Name < h.Name {
+			i++
+		}
 		ref := xds.Ref{TypeURL: sidecar.HostNameType, Name: h.Name}
-		if old, known := before.resources[ref]; known && before.hasHost(h) {
+		if old, known := before.resources[ref]; known && i < len(before.hosts) && sameHost(before.hosts[i], h) {
 			if err := next.resources.add(ref, old); err != nil {
 				return err
 			}
 			continue
 		}
-		encoded, err := encode(hostResources(h), before.resources)
+		encoded, err := encode(hostResources(h), nil)
 		if err != nil {
 			return err
 		}

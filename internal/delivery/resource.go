@@ -19,7 +19,7 @@ type resource struct {
 
 // encode encodes rendered resources. It takes resources that did not change from before, which may be nil.
 func encode(rendered []sidecar.Resource, before resources) (resources, error) {
-	out := make(resources, len(rendered))
+	out := make(resources, max(len(rendered), len(before)))
 	for _, r := range rendered {
 		ref := xds.Ref{TypeURL: r.Type, Name: r.Name}
 		if old, known := before[ref]; known && bytes.Equal(old.Body(), r.Body) {
