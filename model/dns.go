@@ -1,7 +1,6 @@
 package model
 
 import (
-	"maps"
 	"net/netip"
 	"slices"
 	"strings"
@@ -49,17 +48,21 @@ func hostName(name string) string { return strings.ToLower(strings.TrimSuffix(na
 // hosts are the hosts of a view, by name.
 type hosts map[string]Host
 
-// addService adds the names of a service.
-func (all hosts) addService(s Service, addresses []netip.Addr) {
-	for _, name := range append([]string{s.Name}, s.Aliases...) {
-		if name = hostName(name); len(addresses) > 0 {
-			all[name] = Host{Name: name, Addresses: addresses}
-		}
+// addService adds the names of a service, which are host names.
+func (all hosts) addService(names []string, addresses []netip.Addr) {
+	if len(addresses) == 0 {
+		return
+	}
+	for _, name := range names {
+		all[name] = Host{Name: name, Addresses: addresses}
 	}
 }
 
 // addDestination adds the DNS name of a destination. The name of a service takes precedence.
-func (all hosts) addDestination(d Destination) {
+func (all hosts) addDestination(d *Destination) {
+	if d.Discovery.DNSName == "" {
+		return
+	}
 	name := hostName(d.Discovery.DNSName)
 	h := all[name]
 	if name == "" || len(h.Addresses) > 0 {
@@ -70,11 +73,14 @@ func (all hosts) addDestination(d Destination) {
 
 // sorted lists the hosts by name.
 func (all hosts) sorted() []Host {
-	var out []Host
-	for _, name := range slices.Sorted(maps.Keys(all)) {
-		h := all[name]
+	if len(all) == 0 {
+		return nil
+	}
+	out := make([]Host, 0, len(all))
+	for _, h := range all {
 		slices.Sort(h.Destinations)
 		out = append(out, h)
 	}
+	slices.SortFunc(out, func(a, b Host) int { return strings.Compare(a.Name, b.Name) })
 	return out
 }

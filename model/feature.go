@@ -62,25 +62,19 @@ func (v *View) Needs() []Need {
 		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
 		n.routes(in.Routes)
 	}
-	for _, out := range v.Outbound {
-		for _, b := range out.Bindings {
-			n.add(ListenerFeature(b.Protocol), b.Origin, true)
-			n.routes(b.Routes)
-		}
-	}
-	for _, d := range v.Destinations {
-		n.add(DestinationFeature(d.Protocol), d.Origin, true)
-		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
-		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
-	}
+	n.reach(&v.Reach)
 	for _, a := range v.AuthorizationPolicies {
 		n.add("authorization", a.Origin, true)
 	}
-	var out []Need
-	for _, f := range slices.Sorted(maps.Keys(n)) {
-		out = append(out, Need{Feature: f, Origin: n[f]})
-	}
-	return out
+	return n.sorted()
+}
+
+// Needs lists the features that a reach uses, one origin for each, in canonical order. For a feature that the rest of a
+// view uses too, the view has the origin there.
+func (r *Reach) Needs() []Need {
+	n := needs{}
+	n.reach(r)
+	return n.sorted()
 }
 
 type needs map[Feature]Origin
@@ -89,6 +83,28 @@ func (n needs) add(f Feature, at Origin, used bool) {
 	if _, known := n[f]; used && !known {
 		n[f] = at
 	}
+}
+
+func (n needs) reach(r *Reach) {
+	for _, out := range r.Outbound {
+		for _, b := range out.Bindings {
+			n.add(ListenerFeature(b.Protocol), b.Origin, true)
+			n.routes(b.Routes)
+		}
+	}
+	for _, d := range r.Destinations {
+		n.add(DestinationFeature(d.Protocol), d.Origin, true)
+		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
+		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
+	}
+}
+
+func (n needs) sorted() []Need {
+	var out []Need
+	for _, f := range slices.Sorted(maps.Keys(n)) {
+		out = append(out, Need{Feature: f, Origin: n[f]})
+	}
+	return out
 }
 
 func (n needs) routes(routes []Route) {

@@ -24,7 +24,7 @@ type Driver interface {
 }
 
 // Renderer renders views into resources that the control plane delivers over xDS. Its methods are pure functions: equal
-// views give equal bytes.
+// views give equal bytes. ReachRenderer is an optional extension for large meshes.
 type Renderer interface {
 	// Supports lists the supported features of the model. A needed feature that is not supported becomes a finding.
 	Supports() map[model.Feature]bool
@@ -34,18 +34,6 @@ type Renderer interface {
 	// RenderDestination returns the resources of one destination. All sidecars with the destination in their view share
 	// them: they are rendered once for each change of the destination or its endpoints.
 	RenderDestination(reach model.ResolvedDestination) []Resource
-}
-
-// Configuration returns all resources of a workload's sidecars: those of its view and of its destinations.
-func Configuration(r Renderer, view *model.View,
-	reach func(destination model.Key) (model.ResolvedDestination, bool)) ([]Resource, []model.Finding) {
-	resources, findings := r.Render(view)
-	for _, d := range view.Destinations {
-		if leads, ok := reach(d.Key); ok {
-			resources = append(resources, r.RenderDestination(leads)...)
-		}
-	}
-	return resources, findings
 }
 
 // HostNameType is the xDS type of the host names that the agent of a pod answers. The control plane adds them to the

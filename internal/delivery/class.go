@@ -47,10 +47,10 @@ func (all Drivers) Findings() []model.Finding {
 	return model.SortFindings(out)
 }
 
-// affected lists, sorted, the workloads whose view changed, and those that gained their first or lost their last
-// sidecar of this driver.
-func (d *Deliverer) affected(c engine.Change) []model.Key {
-	out := slices.Clone(c.Views)
+// affected lists, sorted, the given workloads, those whose view changed, and those that gained their first or lost
+// their last sidecar of this driver.
+func (d *Deliverer) affected(c engine.Change, more []model.Key) []model.Key {
+	out := slices.Concat(c.Views, more)
 	for _, key := range c.Classes {
 		if d.class.serves(d.mesh.Classes(key)) != (d.workloads[key] != nil) {
 			out = append(out, key)
@@ -68,17 +68,9 @@ func (d *Deliverer) updateUsed(keys []model.Key) (changed bool) {
 		if w == nil {
 			continue
 		}
-		before := w.activeFindings()
+		before := d.activeFindings(key)
 		w.used = d.class.uses(d.mesh.Classes(key))
-		changed = changed || !slices.Equal(before, w.activeFindings())
+		changed = changed || !slices.Equal(before, d.activeFindings(key))
 	}
 	return changed
-}
-
-// activeFindings returns the findings of a workload that has sidecars of this driver, else none.
-func (w *workload) activeFindings() []model.Finding {
-	if !w.used {
-		return nil
-	}
-	return w.findings
 }

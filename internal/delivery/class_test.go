@@ -112,7 +112,8 @@ func TestDriverRendersWorkloadsOfItsPods(t *testing.T) {
 			p.views, p.destinations)
 	}
 	p.set(t, strings.Replace(shop, "back.example", "elsewhere.example", 1))
-	p.checkCalls(t, "changed destination", []string{"publish m/front_a"}, []string{"publish m/front_a"})
+	update := []string{"update m/front_a +" + toBack}
+	p.checkCalls(t, "changed destination", update, update)
 	p.remove(t, podOf("front", "f3", "second"))
 	p.checkCalls(t, "one of two pods deleted", nil, nil)
 	p.remove(t, podOf("front", "f2", "second"))

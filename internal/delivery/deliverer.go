@@ -1,10 +1,7 @@
 package delivery
 
 import (
-	"fmt"
 	"log/slog"
-	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -27,6 +24,9 @@ type Publisher interface {
 // Mesh returns the current state of the mesh.
 type Mesh interface {
 	View(workload model.Key) (*model.View, bool)
+	// ReachOf returns the key of a workload's reach, Reach a reach with its mesh.
+	ReachOf(workload model.Key) (model.ReachKey, bool)
+	Reach(model.ReachKey) (model.Mesh, *model.Reach, bool)
 	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
 	WorkloadOf(podUID string) (model.Workload, bool)
 	// Classes lists the sidecarClasses of a workload's pods, ClassOf returns the class of one pod; empty means no
@@ -47,6 +47,7 @@ type Deliverer struct {
 	mu           sync.Mutex
 	renderer     sidecar.Renderer
 	workloads    map[model.Key]*workload
+	reaches      map[model.ReachKey]*reach
 	destinations map[model.Key]*destination
 	rendered     *prometheus.CounterVec
 
@@ -54,32 +55,13 @@ type Deliverer struct {
 	rejected rejections
 }
 
-// workload is the rendered state of a view.
-type workload struct {
-	// own are the last published resources of the view, destinations its last published destinations.
-	own          resources
-	destinations []model.Key
-	// owner is the origin of resources that have no other.
-	owner    model.Origin
-	findings []model.Finding
-	// used is true if a pod of the workload has the driver.
-	used bool
-}
-
-// destination is a rendered destination. It is rendered once for all workloads that use it, and dropped with its last
-// user.
-type destination struct {
-	resources resources
-	users     map[model.Key]struct{}
-}
-
 // New creates a deliverer for the sidecars of one driver. It publishes nothing until it has a publisher, a mesh and a
 // renderer.
 func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
-		workloads: map[model.Key]*workload{}, destinations: map[model.Key]*destination{}, rejected: newRejections(),
-		rendered: newRendered(),
+		workloads: map[model.Key]*workload{}, reaches: map[model.ReachKey]*reach{},
+		destinations: map[model.Key]*destination{}, rejected: newRejections(), rendered: newRendered(),
 	}
 }
 
@@ -115,95 +97,17 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	if d.renderer == nil {
 		return false
 	}
-	updates := d.renderDestinations(c.Destinations)
-	for _, key := range d.affected(c) {
+	pending := updates{}
+	d.renderDestinations(c.Destinations, pending)
+	snapshots, changed := d.renderReaches(c.Reaches, pending)
+	affected := d.affected(c, snapshots)
+	for _, key := range affected {
 		changed = d.syncWorkload(key, c.Since) || changed
-		delete(updates, key) // syncWorkload published them in the snapshot
 	}
-	for _, key := range slices.SortedFunc(maps.Keys(updates), model.Key.Compare) {
-		u := updates[key]
-		d.publisher.Update(key.String(), u.changed, u.removed, c.Since)
-	}
+	d.publishUpdates(pending, affected, c.Since)
 	changed = d.updateUsed(c.Classes) || changed
 	d.disconnectMoved(c.Pods)
 	return d.pruneRejections() || changed
-}
-
-// syncWorkload publishes the current state of a workload, or removes it, and reports whether its findings changed.
-func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) {
-	before := d.workload(key).activeFindings()
-	classes := d.mesh.Classes(key)
-	view, there := d.mesh.View(key)
-	if !there || !d.class.serves(classes) {
-		if d.workloads[key] != nil {
-			d.removeWorkload(key)
-			d.publisher.Remove(key.String())
-		}
-		return len(before) > 0
-	}
-	if err := d.publish(key, view, since); err != nil {
-		d.log.Error("view is not delivered; sidecars keep their configuration", "workload", key, "driver", d.class.Name,
-			"error", err)
-	}
-	w := d.workloads[key]
-	w.used = d.class.uses(classes)
-	return !slices.Equal(before, w.activeFindings())
-}
-
-// publish renders a view and publishes its snapshot. On error the previous snapshot stays, and the workload gets a
-// finding.
-func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
-	d.rendered.WithLabelValues("view").Inc()
-	rendered, findings := d.renderer.Render(view)
-	w := &workload{owner: view.Workload.Origin}
-	for _, to := range view.Destinations {
-		w.destinations = append(w.destinations, to.Key)
-		d.addUser(to.Key, key)
-	}
-	before := d.workload(key)
-	var snapshot *xds.Snapshot
-	var err error
-	if w.own, err = encode(append(rendered, hostResources(view)...)); err == nil {
-		snapshot, err = d.snapshot(w)
-	}
-	if err != nil {
-		err = fmt.Errorf("workload %s: %w", key, err)
-		failed := model.NewFinding(view.Workload.Origin, model.CodeNotSupported,
-			fmt.Sprintf("driver %s cannot render %v; sidecars keep the last good configuration", d.class.Name, err))
-		failed.Severity = model.Error
-		d.removeUser(key, w.destinations, before.destinations)
-		w.own, w.destinations, w.findings = before.own, before.destinations, []model.Finding{failed}
-		d.workloads[key] = w
-		return err
-	}
-	w.findings = slices.Concat(findings, model.Unsupported(d.class.Name, view.Needs(), d.renderer.Supports()))
-	d.removeUser(key, before.destinations, w.destinations)
-	d.workloads[key] = w
-	d.publisher.Publish(key.String(), snapshot, since)
-	return nil
-}
-
-// snapshot returns all resources of a workload.
-func (d *Deliverer) snapshot(w *workload) (*xds.Snapshot, error) {
-	all := w.own.appendTo(nil)
-	for _, to := range w.destinations {
-		all = d.destinations[to].resources.appendTo(all)
-	}
-	return xds.NewSnapshot(all...)
-}
-
-// workload returns the rendered state of a workload; it is empty for a new one.
-func (d *Deliverer) workload(key model.Key) *workload {
-	if w := d.workloads[key]; w != nil {
-		return w
-	}
-	return &workload{}
-}
-
-// removeWorkload drops a workload and its unused destinations.
-func (d *Deliverer) removeWorkload(key model.Key) {
-	d.removeUser(key, d.workload(key).destinations, nil)
-	delete(d.workloads, key)
 }
 
 // disconnectMoved disconnects sidecars whose pod changed its workload or driver. They reconnect and are authorized

@@ -27,12 +27,13 @@ func TestOnlyChangesArePublished(t *testing.T) {
 	}
 	moved := strings.Replace(shop, "back.example", "elsewhere.example", 1)
 	f.applyYAML(t, moved)
-	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a"}) {
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"update m/front_a +" + toBack}) {
 		t.Errorf("host name of back changed: got %q, want an update of front only", got)
 	}
 	documents := strings.Split(moved, "\n---\n")
 	f.applyYAML(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"))
-	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a", "remove m/back_a"}) {
+	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"remove m/back_a",
+		"update m/front_a +lds_egress_0.0.0.0_15001 -" + toBack + " -rds_egress_http_80"}) {
 		t.Errorf("back deleted: got %q", got)
 	}
 }
@@ -122,7 +123,7 @@ func TestFailedRenderingKeepsLastConfiguration(t *testing.T) {
 
 	f.SetRenderer(duplicateDriver{workload: "back_a"})
 	f.applyYAML(t, strings.Replace(shop, "port: 80", "port: 81", 1))
-	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/front_a"}) {
+	if got := f.publisher.takeCalls(); len(got) != 1 || !strings.HasPrefix(got[0], "update m/front_a ") {
 		t.Errorf("failed rendering of back: got %q", got)
 	}
 	got := f.Findings()
@@ -133,7 +134,8 @@ func TestFailedRenderingKeepsLastConfiguration(t *testing.T) {
 
 	f.SetRenderer(envoy.Driver{})
 	f.applyYAML(t, strings.Replace(shop, "port: 80", "port: 82", 1))
-	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"publish m/back_a", "publish m/front_a"}) {
+	if got := f.publisher.takeCalls(); len(got) != 2 || got[0] != "publish m/back_a" ||
+		!strings.HasPrefix(got[1], "update m/front_a ") {
 		t.Errorf("fixed rendering of back: got %q", got)
 	}
 	if got := f.Findings(); len(got) != 0 {

@@ -8,6 +8,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Findings returns the delivery findings, in canonical order.
@@ -15,8 +16,8 @@ func (d *Deliverer) Findings() []model.Finding {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	var out []model.Finding
-	for _, w := range d.workloads {
-		out = append(out, w.activeFindings()...)
+	for key := range d.workloads {
+		out = append(out, d.activeFindings(key)...)
 	}
 	for r, messages := range d.rejected.all() {
 		for _, message := range messages {
@@ -32,13 +33,10 @@ func (d *Deliverer) Findings() []model.Finding {
 // originsOf returns the current origins of a rejected resource; none if it is no longer published in this version.
 func (d *Deliverer) originsOf(r rejection) []model.Origin {
 	found, known := d.findResource(r.workload, r.ref)
-	switch {
-	case !known || found.Version != r.version:
+	if !known || found.Version != r.version {
 		return nil
-	case len(found.origins) > 0:
-		return found.origins
 	}
-	return []model.Origin{d.workload(r.workload).owner}
+	return sidecar.OriginsOf(found.origins, d.workload(r.workload).owner)
 }
 
 // Nacked implements xds.Observer: it adds a finding about each origin of the rejected resources.

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"net/netip"
+	"slices"
 	"time"
 
 	datadnsv3 "github.com/envoyproxy/go-control-plane/envoy/data/dns/v3"
@@ -19,20 +20,21 @@ const (
 	endpointTTL = 5 * time.Second
 )
 
-// hostResources renders the host names of a view. A host with destinations refers to their endpointAddresses by name,
-// so that a change of an endpoint does not change it.
-func hostResources(view *model.View) []sidecar.Resource {
-	var out []sidecar.Resource
-	for _, h := range view.Hosts {
-		domain := &datadnsv3.DnsTable_DnsVirtualDomain{
-			Name: h.Name, Endpoint: addressList(h.Addresses), AnswerTtl: durationpb.New(serviceTTL),
-		}
-		if len(h.Destinations) > 0 {
-			domain.Endpoint, domain.AnswerTtl = serviceList(h), durationpb.New(endpointTTL)
-		}
-		out = appendMessage(out, sidecar.HostNameType, h.Name, domain, view.Workload.Origin)
+// hostResources renders a host name. A host with destinations refers to their endpointAddresses by name, so that a
+// change of an endpoint does not change it. The empty origin stands for the workload.
+func hostResources(h model.Host) []sidecar.Resource {
+	domain := &datadnsv3.DnsTable_DnsVirtualDomain{
+		Name: h.Name, Endpoint: addressList(h.Addresses), AnswerTtl: durationpb.New(serviceTTL),
 	}
-	return out
+	if len(h.Destinations) > 0 {
+		domain.Endpoint, domain.AnswerTtl = serviceList(h), durationpb.New(endpointTTL)
+	}
+	return appendMessage(nil, sidecar.HostNameType, h.Name, domain, model.Origin{})
+}
+
+// sameHost reports whether both hosts have equal resources.
+func sameHost(a, b model.Host) bool {
+	return a.Name == b.Name && slices.Equal(a.Addresses, b.Addresses) && slices.Equal(a.Destinations, b.Destinations)
 }
 
 // endpointAddresses renders the addresses of the ready endpoints of a destination that has a DNS name. Agents

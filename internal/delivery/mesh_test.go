@@ -58,7 +58,7 @@ const (
 )
 
 // objects decodes YAML documents.
-func objects(t *testing.T, text string) []client.Object {
+func objects(t testing.TB, text string) []client.Object {
 	t.Helper()
 	var out []client.Object
 	for _, document := range strings.Split(text, "\n---\n") {

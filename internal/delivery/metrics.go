@@ -14,6 +14,9 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	}
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
+		gauge("reaches", "Rendered reaches; each is rendered once for all workloads with the same backends.", func() int {
+			return len(d.reaches)
+		}),
 		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int {
 			return len(d.destinations)
 		}),
@@ -23,6 +26,6 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 
 func newRendered() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_delivery_rendered_total", Help: "Renderings of views and destinations.",
+		Name: "anymesh_delivery_rendered_total", Help: "Renderings of views, reaches and destinations.",
 	}, []string{"what"})
 }

@@ -35,6 +35,12 @@ func (s slowDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) 
 	return s.Driver.Render(v)
 }
 
+func (s slowDriver) RenderReach(mesh model.Mesh, r *model.Reach) ([]sidecar.Resource, []model.Finding) {
+	s.started <- struct{}{}
+	<-s.release
+	return s.Driver.RenderReach(mesh, r)
+}
+
 // ACKs and NACKs are processed while a view is rendered.
 func TestAcknowledgementsDoNotWaitForRendering(t *testing.T) {
 	f := newFixture(t)

@@ -134,3 +134,51 @@ func BenchmarkRoute(b *testing.B) {
 		})
 	}
 }
+
+// shiftMesh returns services with two VirtualNodes each, and clients that have all services as backends.
+func shiftMesh(services, clients int) []client.Object {
+	objects := largeMesh(services, 0)
+	for i := range services {
+		objects = append(objects, pooled(fmt.Sprintf("s%04d-b", i)), shifted(i, 1))
+	}
+	for i := range clients {
+		n := pooled(fmt.Sprintf("c%04d", i))
+		for j := range services {
+			n.Spec.Backends = append(n.Spec.Backends, api.Backend{VirtualService: api.VirtualServiceBackend{
+				VirtualServiceRef: &api.VirtualServiceReference{Name: fmt.Sprintf("s%04d", j)},
+			}})
+		}
+		objects = append(objects, n)
+	}
+	return objects
+}
+
+// shifted returns the router of a service of shiftMesh, with a weight for the second VirtualNode.
+func shifted(i int, weight int64) *api.VirtualRouter {
+	name := fmt.Sprintf("s%04d", i)
+	r := router(name, "/")
+	action := &r.Spec.Routes[0].HTTPRoute.Action
+	action.WeightedTargets = append(action.WeightedTargets, api.WeightedTarget{
+		VirtualNodeRef: &api.VirtualNodeReference{Name: name + "-b"}, Weight: weight,
+	})
+	return r
+}
+
+// BenchmarkShift measures the change of a weight in a route that all clients use.
+func BenchmarkShift(b *testing.B) {
+	for _, clients := range []int{1, 200} {
+		b.Run(fmt.Sprintf("services=1000/clients=%d", clients), func(b *testing.B) {
+			f, i := New(discardLog, dialects, Settings{}), 0
+			for _, o := range shiftMesh(1000, clients) {
+				f.Set(o)
+			}
+			f.Sync()
+			b.ReportAllocs()
+			for b.Loop() {
+				f.Set(shifted(500, int64(2+i%50)))
+				f.Sync()
+				i++
+			}
+		})
+	}
+}

@@ -116,8 +116,8 @@ func (e *Engine) Sync() {
 	next := e.nextChange
 	e.nextChange = make(chan struct{})
 	e.mu.Unlock()
-	e.log.Debug("change", "events", len(events), "views", len(c.Views), "destinations", len(c.Destinations), "pods",
-		len(c.Pods), "findingsChanged", len(c.FindingsChanged))
+	e.log.Debug("change", "events", len(events), "views", len(c.Views), "reaches", len(c.Reaches),
+		"destinations", len(c.Destinations), "pods", len(c.Pods), "findingsChanged", len(c.FindingsChanged))
 	for _, sink := range e.sinks {
 		sink(c)
 	}

@@ -44,6 +44,14 @@ func TestIncrementalEqualsFull(t *testing.T) {
 						cmp.Diff(pair[0], pair[1], sameAddress))
 				}
 			}
+			for key, view := range got.Views {
+				whole, _, ok := model.NewView(got.Index, key)
+				if live, known := f.View(key); !ok || !known || !reflect.DeepEqual(*live, whole) ||
+					!reflect.DeepEqual(*view.View, whole) {
+					t.Fatalf("seed %d, step %d: view %s (-NewView +incremental):\n%s", seed, step, key,
+						cmp.Diff(whole, *view.View, sameAddress))
+				}
+			}
 			for _, d := range got.Index.Model.Destinations {
 				live, _ := f.ResolvedDestination(d.Key)
 				if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
@@ -68,8 +76,9 @@ func TestChangesAreComplete(t *testing.T) {
 		now := f.State()
 		for key := range union(before.Views, now.Views) {
 			changed := !reflect.DeepEqual(before.Views[key], now.Views[key])
-			if changed != slices.Contains(change.Views, key) {
-				t.Fatalf("view %s: changed %v, in the change %v", key, changed, !changed)
+			reach, _ := f.ReachOf(key)
+			if listed := slices.Contains(change.Views, key) || slices.Contains(change.Reaches, reach); changed != listed {
+				t.Fatalf("view %s: changed %v, in the change %v", key, changed, listed)
 			}
 			if changed {
 				other++

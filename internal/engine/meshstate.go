@@ -13,8 +13,12 @@ import (
 
 // Change lists what changed in one sync. The lists are not sorted and include deleted items.
 type Change struct {
-	// Views are the workloads whose view changed, Destinations the destinations whose endpoints or settings changed.
-	Views, Destinations []model.Key
+	// Views are the workloads whose view changed in a part that only they have, or that have another reach.
+	Views []model.Key
+	// Reaches are the reaches that changed, or whose mesh changed.
+	Reaches []model.ReachKey
+	// Destinations are the destinations whose endpoints or settings changed.
+	Destinations []model.Key
 	// Classes are the workloads whose set of sidecarClasses changed. Pods are the UIDs of pods whose workload or
 	// sidecarClass changed.
 	Classes []model.Key
@@ -52,7 +56,7 @@ func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
 func (s *meshState) sync() Change {
 	s.graph.Run()
 	c := Change{
-		Views: s.mesh.Views.TakeChanged(), Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
+		Views: s.mesh.Views.TakeChanged(), Reaches: s.mesh.Reaches.TakeChanged(), Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
 		Classes: s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(),
 		FindingsChanged: s.mesh.Findings.TakeChanged(),
 	}

@@ -33,11 +33,33 @@ func (e *Engine) Await(ctx context.Context, holds func() bool) error {
 	}
 }
 
-// View returns the view of a workload.
+// View returns the view of a workload. It composes the view for each call.
 func (e *Engine) View(workload model.Key) (*model.View, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
-	return e.state.mesh.Views.GetFirst(workload)
+	return e.state.mesh.View(workload)
+}
+
+// ReachOf returns the key of a workload's reach.
+func (e *Engine) ReachOf(workload model.Key) (model.ReachKey, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	view, ok := e.state.mesh.Views.GetFirst(workload)
+	if !ok {
+		return model.ReachKey{}, false
+	}
+	return view.Reach, true
+}
+
+// Reach returns a reach and its mesh. It reports false if no workload has the reach.
+func (e *Engine) Reach(key model.ReachKey) (model.Mesh, *model.Reach, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	r, ok := e.state.mesh.Reaches.GetFirst(key)
+	if !ok {
+		return model.Mesh{}, nil, false
+	}
+	return r.Mesh, &r.Reach, true
 }
 
 // ResolvedDestination returns a destination with its ready endpoints.

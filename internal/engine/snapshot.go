@@ -37,7 +37,10 @@ func (s *meshState) snapshot() *State {
 		Objects: s.objects.All(), Index: model.NewIndex(s.mesh.Snapshot()), Findings: s.mesh.AllFindings(),
 		Views: map[model.Key]*View{}, Classes: map[model.Key][]string{}, pods: map[string]store.Pod{},
 	}
-	s.mesh.Views.ForEach(func(key model.Key, all []*model.View) { out.Views[key] = &View{all[0]} })
+	s.mesh.Views.ForEach(func(key model.Key, _ []*store.WorkloadView) {
+		view, _ := s.mesh.View(key)
+		out.Views[key] = &View{view}
+	})
 	s.mesh.Pods.ForEach(func(uid string, all []store.Pod) { out.pods[uid] = all[0] })
 	s.mesh.Classes.ForEach(func(key model.Key, _ []string) { out.Classes[key] = s.mesh.ClassesOf(key) })
 	return out

@@ -27,9 +27,14 @@ func driverFindings(state *engine.State, o Options) []model.Finding {
 					sidecar.ClassAnnotation, class, strings.Join(slices.Sorted(maps.Keys(o.Drivers)), ", "))))
 				continue
 			}
-			_, findings := renderer.Render(view.View)
+			_, findings := sidecar.Configuration(renderer, view.View, noDestination)
 			out = slices.Concat(out, findings, model.Unsupported(class, view.Needs(), renderer.Supports()))
 		}
 	}
 	return model.SortFindings(out)
+}
+
+// noDestination omits destinations: they have no findings.
+func noDestination(model.Key) (model.ResolvedDestination, bool) {
+	return model.ResolvedDestination{}, false
 }

@@ -17,14 +17,26 @@ import (
 // Driver is the Envoy sidecar driver.
 type Driver struct{}
 
-var _ sidecar.Renderer = Driver{}
+var _ sidecar.ReachRenderer = Driver{}
 
-// Render returns the listeners, routes and clusters of a workload's sidecars, except for the clusters of destinations.
+// Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
 	r.ingress()
+	return r.resources, model.SortFindings(r.findings)
+}
+
+// RenderReach returns the listener and routes for outbound connections.
+func (Driver) RenderReach(mesh model.Mesh, reach *model.Reach) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{view: &model.View{Mesh: mesh, Reach: *reach}} // the empty origin of its workload stands for each user
 	r.egress()
 	return r.resources, model.SortFindings(r.findings)
+}
+
+// RenderBinding returns nothing: RenderReach renders the routes of all services on a port together.
+func (Driver) RenderBinding(model.Mesh, uint16, model.Binding,
+	func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
+	return nil, nil
 }
 
 // RenderDestination returns the cluster of a destination and, for EDS, its ClusterLoadAssignment.
@@ -37,7 +49,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 	return out
 }
 
-// renderer collects the resources of one view.
+// renderer collects the resources of one view or reach.
 type renderer struct {
 	view      *model.View
 	resources []sidecar.Resource

@@ -67,9 +67,9 @@ func TestInvalidRouteIsSkipped(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			r := renderer{
-				view: &model.View{
+				view: &model.View{Reach: model.Reach{
 					Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
-				},
+				}},
 			}
 			bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
 			have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})

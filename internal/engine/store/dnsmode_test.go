@@ -56,7 +56,7 @@ func TestDNSModeOfWorkload(t *testing.T) {
 				objects.Set(pod)
 			}
 			g.Run()
-			view, _ := mesh.Views.GetFirst(key)
+			view, _ := mesh.View(key)
 			if got := mesh.Snapshot().Workloads[0].DNS; got != c.want || view.Workload.DNS != c.want {
 				t.Errorf("got %s, view has %s, want %s", got, view.Workload.DNS, c.want)
 			}

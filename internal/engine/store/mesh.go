@@ -16,7 +16,7 @@ import (
 // Mesh is derived from the model: the input for the configuration of sidecars.
 type Mesh struct {
 	*Model
-	Views                *incremental.Relation[model.Key, *model.View]
+	viewRelations
 	ResolvedDestinations *incremental.Relation[model.Key, model.ResolvedDestination]
 	// Pods holds the workload and sidecarClass of each pod, by pod UID.
 	Pods *incremental.Relation[string, Pod]
@@ -45,10 +45,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	}
 	equalModes := func(a, b model.DNSMode) bool { return a == b }
 	mesh := &Mesh{
-		Model: m, settings: settings,
-		Views: incremental.NewRelation[model.Key](g, "views", func(*model.View, *model.View) int {
-			return 0
-		}, deepEqual[*model.View]),
+		Model: m, viewRelations: newViewRelations(g), settings: settings,
 		ResolvedDestinations: incremental.NewRelation[model.Key](g, "resolved destinations",
 			func(model.ResolvedDestination, model.ResolvedDestination) int { return 0 },
 			deepEqual[model.ResolvedDestination]),
@@ -77,7 +74,6 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 		clusterServices: Of[*corev1.Service](objects),
 		pods:            Of[*corev1.Pod](objects),
 	}
-	mesh.Views.TrackChanges()
 	mesh.ResolvedDestinations.TrackChanges()
 	mesh.Pods.TrackChanges()
 	mesh.Classes.TrackChanges()
@@ -89,16 +85,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	incremental.AddRule(g, "reserved addresses", mesh.reservedNames, mesh.allocateReserved)
 	incremental.AddRule(g, "service", m.Services, mesh.addressService)
 	incremental.AddRule(g, "resolved destination", m.Destinations, mesh.resolveDestination)
-	incremental.AddRule(g, "view", m.Workloads, func(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
-		view, findings, ok := model.NewView(reader{t, mesh}, key)
-		if !ok {
-			return // its mesh does not exist; the dialect reports a finding
-		}
-		mesh.Views.Emit(t, key, &view)
-		for _, f := range findings {
-			m.Report(t, f)
-		}
-	})
+	mesh.addViewRules(g)
 	return mesh
 }
 
@@ -148,7 +135,7 @@ func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all 
 	m.ResolvedDestinations.Emit(t, key, model.ResolveDestination(mesh, d, endpoints))
 }
 
-// reader implements model.Catalog for a rule: reads become dependencies of the evaluation.
+// reader implements model.Catalog and model.ReachCatalog for a rule: reads become dependencies of the evaluation.
 type reader struct {
 	t *incremental.Evaluation
 	m *Mesh
@@ -162,6 +149,9 @@ func (r reader) Workload(key model.Key) (model.Workload, bool) {
 }
 func (r reader) Service(key model.Key) (model.Service, bool) {
 	return r.m.addressed.ReadFirst(r.t, key)
+}
+func (r reader) ReachableService(key model.Key) (*model.ReachableService, bool) {
+	return r.m.reachable.ReadFirst(r.t, key)
 }
 func (r reader) Services(mesh string) []model.Service      { return r.m.services.Read(r.t, mesh) }
 func (r reader) Router(key model.Key) (model.Router, bool) { return r.m.Routers.ReadFirst(r.t, key) }
