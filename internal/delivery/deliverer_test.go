@@ -33,10 +33,12 @@ func TestOnlyChangesArePublished(t *testing.T) {
 	documents := strings.Split(moved, "\n---\n")
 	f.applyYAML(t, strings.Join(slices.Delete(documents, 2, 3), "\n---\n"))
 	if got := f.publisher.takeCalls(); !slices.Equal(got, []string{"remove m/back_a",
-		"update m/front_a +lds_egress_0.0.0.0_15001 -" + toBack + " -rds_egress_http_80"}) {
+		"update m/front_a +lds_egress_0.0.0.0_15001 -" + toBack + " -rds_egress_http_80/back.a -" + scopeOfBack}) {
 		t.Errorf("back deleted: got %q", got)
 	}
 }
+
+const scopeOfBack = "xdstp://anymesh/envoy.config.route.v3.ScopedRouteConfiguration/rds_egress_http_80/back.a"
 
 // A driver that delivers configuration itself sets no renderer.
 func TestNothingIsPublishedWithoutRenderer(t *testing.T) {

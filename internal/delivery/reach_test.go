@@ -54,7 +54,7 @@ func TestShiftRendersReachOnce(t *testing.T) {
 	f.engine.Sync()
 	var want []string
 	for i := range 30 {
-		want = append(want, fmt.Sprintf("update m/c%04d_a +rds_egress_http_80", i))
+		want = append(want, fmt.Sprintf("update m/c%04d_a +rds_egress_http_80/s0001.a", i))
 	}
 	if got := f.publisher.takeCalls(); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)
@@ -92,7 +92,7 @@ func TestChangedBackends(t *testing.T) {
 	}
 	f.engine.Set(shiftedTo(t, 0, 9))
 	f.engine.Sync()
-	want := []string{"update m/c0000_a +rds_egress_http_80", "update m/c0002_a +rds_egress_http_80"}
+	want := []string{"update m/c0000_a +rds_egress_http_80/s0000.a", "update m/c0002_a +rds_egress_http_80/s0000.a"}
 	if got := f.publisher.takeCalls(); !slices.Equal(got, want) {
 		t.Errorf("a shift of a service that is no longer a backend: got %q, want %q", got, want)
 	}
@@ -152,9 +152,7 @@ func TestShiftRendersOneBinding(t *testing.T) {
 	f.publisher.takeCalls()
 	f.engine.Set(shiftedTo(t, 1, 7))
 	f.engine.Sync()
-	want := []string{
-		"update m/c0000_a +rds_egress_http_80 +s0001.a:80", "update m/c0001_a +rds_egress_http_80 +s0001.a:80",
-	}
+	want := []string{"update m/c0000_a +s0001.a:80", "update m/c0001_a +s0001.a:80"}
 	if got := f.publisher.takeCalls(); !slices.Equal(got, want) || len(*bindings) != 1 {
 		t.Errorf("got %q, rendered %q, want %q", got, *bindings, want)
 	}

@@ -20,16 +20,15 @@ func (r *renderer) egress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
 	for _, out := range r.view.Outbound {
-		from := bindingOrigins(out.Bindings...)
 		if takesRequests(out) {
-			chains = append(chains, r.requestFilterChain(out, from))
+			chains = append(chains, r.requestFilterChain(out))
 		}
 		for _, b := range out.Bindings {
 			if b.Protocol == model.TCP {
 				chains = append(chains, r.tcpFilterChain(out.Port, b))
+				origins = append(origins, bindingOrigins(b)...)
 			}
 		}
-		origins = append(origins, from...)
 	}
 	listener := capturedListener(egressListener, sidecar.OutboundPort, chains)
 	mesh := r.view.Mesh
@@ -66,24 +65,19 @@ func takesRequests(out model.Outbound) bool {
 	return slices.ContainsFunc(out.Bindings, func(b model.Binding) bool { return b.Protocol.Requests() })
 }
 
-// requestFilterChain renders the filter chain for requests on a port, and the routes of their services.
-func (r *renderer) requestFilterChain(out model.Outbound, origins []model.Origin) *listenerv3.FilterChain {
+// requestFilterChain renders the filter chain for requests on a port, and their routes if the port has no scopes.
+func (r *renderer) requestFilterChain(out model.Outbound) *listenerv3.FilterChain {
 	name := egressRoutes(out.Port)
 	chain := &listenerv3.FilterChain{
 		Name: name, FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
 	}
 	manager := newHTTPConnectionManager("egress")
-	if r.view.Mesh.Egress == model.EgressAllow {
-		r.add(name, r.egressRouteConfig(name, out), origins...)
-		manager.RouteSpecifier = routesByName(name)
-	} else {
-		for _, b := range out.Bindings {
-			if b.Protocol.Requests() {
-				r.scopedRoutes(out.Port, b)
-			}
-		}
+	if scoped(r.view.Mesh) {
 		manager.RouteSpecifier = scopesByHost(out.Port)
 		manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
+	} else {
+		r.add(name, r.egressRouteConfig(name, out), bindingOrigins(out.Bindings...)...)
+		manager.RouteSpecifier = routesByName(name)
 	}
 	chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 	return chain
@@ -147,7 +141,7 @@ type weightedTarget struct {
 func (r *renderer) targets(a model.Action) (string, []weightedTarget) {
 	var all []weightedTarget
 	for _, t := range a.Destinations {
-		if d, ok := r.view.Destination(t.Destination); ok && t.Weight > 0 {
+		if d, ok := r.find(t.Destination); ok && t.Weight > 0 {
 			all = append(all, weightedTarget{egressCluster(d), t.Weight})
 		}
 	}

@@ -26,17 +26,22 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderReach returns the listener and routes for outbound connections.
+// RenderReach returns the listener for outbound connections, and the routes of ports without scopes.
 func (Driver) RenderReach(mesh model.Mesh, reach *model.Reach) ([]sidecar.Resource, []model.Finding) {
-	r := renderer{view: &model.View{Mesh: mesh, Reach: *reach}} // the empty origin of its workload stands for each user
+	// The empty origin of the workload stands for each user.
+	r := renderer{view: &model.View{Mesh: mesh, Reach: *reach}, find: reach.Destination}
 	r.egress()
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderBinding returns nothing: RenderReach renders the routes of all services on a port together.
-func (Driver) RenderBinding(model.Mesh, uint16, model.Binding,
-	func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
-	return nil, nil
+// RenderBinding returns the routes and scopes of a service on a port.
+func (Driver) RenderBinding(mesh model.Mesh, port uint16, b model.Binding,
+	find func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
+	r := renderer{view: &model.View{Mesh: mesh}, find: find}
+	if scoped(mesh) {
+		r.scopedRoutes(port, b)
+	}
+	return r.resources, model.SortFindings(r.findings)
 }
 
 // RenderDestination returns the cluster of a destination and, for EDS, its ClusterLoadAssignment.
@@ -49,9 +54,10 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 	return out
 }
 
-// renderer collects the resources of one view or reach.
+// renderer collects the resources of one view, reach or binding.
 type renderer struct {
 	view      *model.View
+	find      func(destination string) (model.Destination, bool)
 	resources []sidecar.Resource
 	findings  []model.Finding
 }

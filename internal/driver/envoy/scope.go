@@ -27,6 +27,9 @@ import (
 // Envoy has no scope for undeclared host names. A mesh that forwards undeclared traffic therefore has one
 // RouteConfiguration for a port.
 
+// scoped reports whether the services of a mesh have scopes.
+func scoped(mesh model.Mesh) bool { return mesh.Egress != model.EgressAllow }
+
 // scopedRoutes renders the RouteConfiguration and the scopes of a service on a port.
 func (r *renderer) scopedRoutes(port uint16, b model.Binding) {
 	name := serviceRoutes(port, b.Service)
