@@ -14,9 +14,8 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	}
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
-		gauge("reaches", "Rendered reaches; each is rendered once for all workloads with the same backends.", func() int {
-			return len(d.reaches)
-		}),
+		gauge("reaches", "Rendered reaches; each is rendered once for all workloads with the same backends.",
+			func() int { return len(d.reaches) }),
 		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int {
 			return len(d.destinations)
 		}),

@@ -71,12 +71,14 @@ func TestShiftRendersReachOnce(t *testing.T) {
 func TestChangedBackends(t *testing.T) {
 	f := newShiftFixture(t, 2, 3)
 	change := func(backends string) []string {
-		f.engine.Set(objects(t, fmt.Sprintf("{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, "+
-			"metadata: {name: c0001, namespace: a}, spec: {podSelector: {matchLabels: {app: c0001}}, backends: [%s]}}", backends))[0])
+		text := "{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: c0001, namespace: a}, " +
+			"spec: {podSelector: {matchLabels: {app: c0001}}, backends: [" + backends + "]}}"
+		f.engine.Set(objects(t, text)[0])
 		f.engine.Sync()
 		return f.publisher.takeCalls()
 	}
-	const first, second = "{virtualService: {virtualServiceRef: {name: s0000}}}", "{virtualService: {virtualServiceRef: {name: s0001}}}"
+	const first = "{virtualService: {virtualServiceRef: {name: s0000}}}"
+	const second = "{virtualService: {virtualServiceRef: {name: s0001}}}"
 	moved := model.Key{Mesh: "m", Name: "c0001_a"}
 	for _, c := range []struct {
 		backends string
@@ -140,7 +142,8 @@ func newFaultyFixture(t *testing.T, d faultyReach) (*fixture, *[]string) {
 
 // A shift renders the binding of its service only. A NACK of its resource is reported at the workload.
 func TestShiftRendersOneBinding(t *testing.T) {
-	finding := model.NewFinding(model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}, model.CodeInvalidField, "x")
+	mesh := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
+	finding := model.NewFinding(mesh, model.CodeInvalidField, "x")
 	f, bindings := newFaultyFixture(t, faultyReach{finding: finding})
 	if len(*bindings) != 3 {
 		t.Errorf("start: rendered %q", *bindings)
@@ -168,7 +171,8 @@ func TestShiftRendersOneBinding(t *testing.T) {
 	client := model.Key{Mesh: "m", Name: "c0000_a"}
 	version := f.VersionOf(client, xds.Ref{TypeURL: "test/binding", Name: "s0001.a:80"})
 	f.Nacked(client.String(), "p", "test/binding", map[string]string{"s0001.a:80": version}, "no")
-	if got := texts(f.Findings()); !strings.Contains(got, "VirtualNode a/c0000: the envoy sidecars of workload m/c0000_a reject") {
+	rejected := "VirtualNode a/c0000: the envoy sidecars of workload m/c0000_a reject"
+	if got := texts(f.Findings()); !strings.Contains(got, rejected) {
 		t.Errorf("got findings\n%s", got)
 	}
 }
@@ -191,7 +195,8 @@ func TestFailedReachKeepsLastConfiguration(t *testing.T) {
 		t.Errorf("failed rendering: got %q", got)
 	}
 	failed := func(name string) string {
-		return "Error NotSupportedByDriver VirtualNode a/" + name + ": driver envoy cannot render workload m/" + name + "_a: two resources"
+		return "Error NotSupportedByDriver VirtualNode a/" + name + ": driver envoy cannot render workload m/" + name +
+			"_a: two resources"
 	}
 	got := texts(f.Findings())
 	if !strings.Contains(got, failed("c0000")) || !strings.Contains(got, failed("c0001")) {
