@@ -62,18 +62,18 @@ func (v *View) Needs() []Need {
 		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
 		n.routes(in.Routes)
 	}
-	n.reach(&v.Reach)
+	n.outbound(&v.OutboundView)
 	for _, a := range v.AuthorizationPolicies {
 		n.add("authorization", a.Origin, true)
 	}
 	return n.sorted()
 }
 
-// Needs lists the features that a reach uses, one origin for each, in canonical order. For a feature that the rest of a
-// view uses too, the view has the origin there.
-func (r *Reach) Needs() []Need {
+// Needs lists the features that an outbound view uses, one origin for each, in canonical order. For a feature that the
+// rest of a view uses too, the view has the origin there.
+func (r *OutboundView) Needs() []Need {
 	n := needs{}
-	n.reach(r)
+	n.outbound(r)
 	return n.sorted()
 }
 
@@ -85,7 +85,7 @@ func (n needs) add(f Feature, at Origin, used bool) {
 	}
 }
 
-func (n needs) reach(r *Reach) {
+func (n needs) outbound(r *OutboundView) {
 	for _, out := range r.Outbound {
 		for _, b := range out.Bindings {
 			n.add(ListenerFeature(b.Protocol), b.Origin, true)

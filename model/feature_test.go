@@ -40,7 +40,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		Inbound: []model.Inbound{
 			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}}},
 		},
-		Reach: model.Reach{Destinations: []model.Destination{
+		OutboundView: model.OutboundView{Destinations: []model.Destination{
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
 		}},
 		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
@@ -81,7 +81,7 @@ func TestUnsupportedNamesTheField(t *testing.T) {
 	at := func(path string) model.Origin {
 		return model.Origin{Object: model.ObjectRef{Kind: "VirtualRouter", Namespace: "n", Name: "r"}, Path: path}
 	}
-	v := model.View{Mesh: model.Mesh{Egress: model.EgressDeny}, Reach: model.Reach{Outbound: []model.Outbound{{Bindings: []model.Binding{{Protocol: model.HTTP, Routes: []model.Route{
+	v := model.View{Mesh: model.Mesh{Egress: model.EgressDeny}, OutboundView: model.OutboundView{Outbound: []model.Outbound{{Bindings: []model.Binding{{Protocol: model.HTTP, Routes: []model.Route{
 		{Match: model.Match{Method: "GET"}, Origin: at("spec.routes[0]")}, {Match: model.Match{Method: "GET"}, Origin: at("spec.routes[1]")},
 	}}}}}}}
 	supports := map[model.Feature]bool{"listener.http": true, "egress.Deny": true}

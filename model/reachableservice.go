@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// ReachableService is what a service adds to each reach that has it. It does not depend on workloads.
+// ReachableService is what a service adds to each outbound view that has it. It does not depend on workloads.
 type ReachableService struct {
 	Service Service
 	// HostNames are the names of the service in the form in which agents compare them.

@@ -9,8 +9,8 @@ type View struct {
 	Workload Workload `json:"workload"`
 	// Inbound are the workload's listeners, each with the routes for inbound traffic.
 	Inbound []Inbound `json:"inbound,omitempty"`
-	// Reach is what the workload reaches, and the destinations of its inbound routes.
-	Reach
+	// OutboundView is what the workload reaches, and the destinations of its inbound routes.
+	OutboundView
 	// AuthorizationPolicies are the policies of this workload.
 	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
@@ -61,21 +61,21 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	if !ok {
 		return View{}, nil, false
 	}
-	reach, conflicts, _ := NewReach(reachCatalog{c}, request)
-	v.Reach = reach
+	outbound, conflicts, _ := NewOutboundView(outboundCatalog{c}, request)
+	v.OutboundView = outbound
 	return v, v.ConflictFindings(conflicts), true
 }
 
-// NewWorkloadView creates the view of a workload without its reach, and the request for the reach. It reports false if
-// the workload or its mesh does not exist.
-func NewWorkloadView(c Catalog, key Key) (View, ReachRequest, bool) {
+// NewWorkloadView creates the view of a workload without its outbound view, and the request for the outbound view. It
+// reports false if the workload or its mesh does not exist.
+func NewWorkloadView(c Catalog, key Key) (View, OutboundRequest, bool) {
 	w, ok := c.Workload(key)
 	if !ok {
-		return View{}, ReachRequest{}, false
+		return View{}, OutboundRequest{}, false
 	}
 	mesh, ok := c.Mesh(key.Mesh)
 	if !ok {
-		return View{}, ReachRequest{}, false
+		return View{}, OutboundRequest{}, false
 	}
 	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	for _, l := range w.Listeners {
@@ -88,9 +88,9 @@ func NewWorkloadView(c Catalog, key Key) (View, ReachRequest, bool) {
 	return v, requestOf(w, v.Inbound), true
 }
 
-// reachCatalog computes the services of a reach from the items of a catalog.
-type reachCatalog struct{ Catalog }
+// outboundCatalog computes the services of an outbound view from the items of a catalog.
+type outboundCatalog struct{ Catalog }
 
-func (c reachCatalog) ReachableService(key Key) (*ReachableService, bool) {
+func (c outboundCatalog) ReachableService(key Key) (*ReachableService, bool) {
 	return NewReachableService(c.Catalog, key)
 }

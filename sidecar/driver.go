@@ -24,7 +24,7 @@ type Driver interface {
 }
 
 // Renderer renders views into resources that the control plane delivers over xDS. Its methods are pure functions: equal
-// views give equal bytes. ReachRenderer is an optional extension for large meshes.
+// views give equal bytes. OutboundRenderer is an optional extension for large meshes.
 type Renderer interface {
 	// Supports lists the supported features of the model. A needed feature that is not supported becomes a finding.
 	Supports() map[model.Feature]bool

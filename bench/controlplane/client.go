@@ -33,8 +33,8 @@ type sidecar struct {
 	got           func(response)
 }
 
-// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, and named resources of another type.
-// The endpoints follow from the clusters, and routes from scopes.
+// subscriptions returns the subscriptions of a sidecar: all clusters and listeners, and a name of another type. The
+// endpoints follow from the clusters, and routes from scopes.
 func subscriptions(node *corev3.Node, typeURL, name string) []*discoveryv3.DeltaDiscoveryRequest {
 	return []*discoveryv3.DeltaDiscoveryRequest{
 		{Node: node, TypeUrl: clusterType},

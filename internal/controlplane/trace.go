@@ -49,7 +49,7 @@ func traceChanges(tracer trace.Tracer) engine.Sink {
 			return
 		}
 		whole.SetAttributes(attribute.Int("events", c.Events), attribute.Int("views", len(c.Views)),
-			attribute.Int("reaches", len(c.Reaches)), attribute.Int("destinations", len(c.Destinations)),
+			attribute.Int("outboundViews", len(c.OutboundViews)), attribute.Int("destinations", len(c.Destinations)),
 			attribute.Int("pods", len(c.Pods)), attribute.Int("findingsChanged", len(c.FindingsChanged)))
 		end := time.Now()
 		for _, stage := range []struct {

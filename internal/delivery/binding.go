@@ -7,7 +7,7 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// bindingKey identifies a binding in a reach.
+// bindingKey identifies a binding in an outbound view.
 type bindingKey struct {
 	port     uint16
 	service  string
@@ -23,10 +23,10 @@ type binding struct {
 	findings  []model.Finding
 }
 
-// addBindings adds the resources and findings of all bindings of requests to a reach. It takes bindings that did not
-// change from before.
-func (d *Deliverer) addBindings(next, before *reach, now *model.Reach) error {
-	driver, ok := d.renderer.(sidecar.ReachRenderer)
+// addBindings adds the resources and findings of all bindings of requests to an outbound view. It takes bindings that
+// did not change from before.
+func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundView) error {
+	driver, ok := d.renderer.(sidecar.OutboundRenderer)
 	if !ok {
 		return nil
 	}
@@ -56,8 +56,8 @@ func (d *Deliverer) addBindings(next, before *reach, now *model.Reach) error {
 	return nil
 }
 
-func renderBinding(driver sidecar.ReachRenderer, mesh model.Mesh, port uint16, source model.Binding,
-	in *model.Reach) (*binding, error) {
+func renderBinding(driver sidecar.OutboundRenderer, mesh model.Mesh, port uint16, source model.Binding,
+	in *model.OutboundView) (*binding, error) {
 	b := &binding{source: source, found: map[string]*model.Destination{}}
 	rendered, findings := driver.RenderBinding(mesh, port, source, func(name string) (model.Destination, bool) {
 		d, ok := in.Destination(name)
@@ -73,8 +73,8 @@ func renderBinding(driver sidecar.ReachRenderer, mesh model.Mesh, port uint16, s
 	return b, err
 }
 
-// current reports whether the resources are those of the binding in a reach.
-func (b *binding) current(source model.Binding, in *model.Reach) bool {
+// current reports whether the resources are those of the binding in an outbound view.
+func (b *binding) current(source model.Binding, in *model.OutboundView) bool {
 	for name, before := range b.found {
 		now, ok := in.Destination(name)
 		if ok != (before != nil) || ok && !reflect.DeepEqual(*before, now) {

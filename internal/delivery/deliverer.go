@@ -24,9 +24,9 @@ type Publisher interface {
 // Mesh returns the current state of the mesh.
 type Mesh interface {
 	View(workload model.Key) (*model.View, bool)
-	// ReachOf returns the key of a workload's reach, Reach a reach with its mesh.
-	ReachOf(workload model.Key) (model.ReachKey, bool)
-	Reach(model.ReachKey) (model.Mesh, *model.Reach, bool)
+	// OutboundKeyOf returns the key of a workload's outbound view, OutboundView an outbound view with its mesh.
+	OutboundKeyOf(workload model.Key) (model.OutboundKey, bool)
+	OutboundView(model.OutboundKey) (model.Mesh, *model.OutboundView, bool)
 	ResolvedDestination(destination model.Key) (model.ResolvedDestination, bool)
 	WorkloadOf(podUID string) (model.Workload, bool)
 	// Classes lists the sidecarClasses of a workload's pods, ClassOf returns the class of one pod; empty means no
@@ -47,7 +47,7 @@ type Deliverer struct {
 	mu           sync.Mutex
 	renderer     sidecar.Renderer
 	workloads    map[model.Key]*workload
-	reaches      map[model.ReachKey]*reach
+	outbound     map[model.OutboundKey]*outboundView
 	destinations map[model.Key]*destination
 	rendered     *prometheus.CounterVec
 
@@ -60,7 +60,7 @@ type Deliverer struct {
 func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
-		workloads: map[model.Key]*workload{}, reaches: map[model.ReachKey]*reach{},
+		workloads: map[model.Key]*workload{}, outbound: map[model.OutboundKey]*outboundView{},
 		destinations: map[model.Key]*destination{}, rejected: newRejections(), rendered: newRendered(),
 	}
 }
@@ -99,7 +99,7 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	}
 	pending := updates{}
 	d.renderDestinations(c.Destinations, pending)
-	snapshots, changed := d.renderReaches(c.Reaches, pending)
+	snapshots, changed := d.renderOutboundViews(c.OutboundViews, pending)
 	affected := d.affected(c, snapshots)
 	for _, key := range affected {
 		changed = d.syncWorkload(key, c.Since) || changed

@@ -6,11 +6,11 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// destination is a rendered destination. It is rendered once for all reaches that have it, and dropped with the last of
-// them.
+// destination is a rendered destination. It is rendered once for all outbound views that have it, and dropped with the
+// last of them.
 type destination struct {
 	resources resources
-	users     map[model.ReachKey]struct{}
+	users     map[model.OutboundKey]struct{}
 }
 
 // renderDestinations renders changed destinations, and adds the differences to the updates of their users. It skips
@@ -51,11 +51,11 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 	to.resources = now
 }
 
-// addUser adds a reach to the users of a destination, and renders the destination for its first user.
-func (d *Deliverer) addUser(key model.Key, user model.ReachKey) *destination {
+// addUser adds an outbound view to the users of a destination, and renders the destination for its first user.
+func (d *Deliverer) addUser(key model.Key, user model.OutboundKey) *destination {
 	to := d.destinations[key]
 	if to == nil {
-		to = &destination{users: map[model.ReachKey]struct{}{}}
+		to = &destination{users: map[model.OutboundKey]struct{}{}}
 		d.destinations[key] = to
 		d.renderDestination(key, to)
 	}
@@ -63,8 +63,9 @@ func (d *Deliverer) addUser(key model.Key, user model.ReachKey) *destination {
 	return to
 }
 
-// removeUser removes a reach from the users of destinations, except for those that it keeps. Both lists are sorted.
-func (d *Deliverer) removeUser(user model.ReachKey, from, keeps []model.Key) {
+// removeUser removes an outbound view from the users of destinations, except for those that it keeps. Both lists are
+// sorted.
+func (d *Deliverer) removeUser(user model.OutboundKey, from, keeps []model.Key) {
 	for _, key := range without(from, keeps) {
 		to := d.destinations[key]
 		if delete(to.users, user); len(to.users) == 0 {

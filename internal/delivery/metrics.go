@@ -14,8 +14,8 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 	}
 	r.MustRegister(
 		gauge("workloads", "Workloads with a view.", func() int { return len(d.workloads) }),
-		gauge("reaches", "Rendered reaches; each is rendered once for all workloads with the same backends.",
-			func() int { return len(d.reaches) }),
+		gauge("outbound_views", "Outbound views; each is rendered once for all workloads with the same backends.",
+			func() int { return len(d.outbound) }),
 		gauge("destinations", "Rendered destinations; each is rendered once for all workloads.", func() int {
 			return len(d.destinations)
 		}),
@@ -25,6 +25,6 @@ func (d *Deliverer) Register(r prometheus.Registerer) {
 
 func newRendered() *prometheus.CounterVec {
 	return prometheus.NewCounterVec(prometheus.CounterOpts{
-		Name: "anymesh_delivery_rendered_total", Help: "Renderings of views, reaches and destinations.",
+		Name: "anymesh_delivery_rendered_total", Help: "Renderings of views, outbound views and destinations.",
 	}, []string{"what"})
 }

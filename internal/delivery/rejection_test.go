@@ -35,10 +35,10 @@ func (s slowDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) 
 	return s.Driver.Render(v)
 }
 
-func (s slowDriver) RenderReach(mesh model.Mesh, r *model.Reach) ([]sidecar.Resource, []model.Finding) {
+func (s slowDriver) RenderOutbound(mesh model.Mesh, r *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	s.started <- struct{}{}
 	<-s.release
-	return s.Driver.RenderReach(mesh, r)
+	return s.Driver.RenderOutbound(mesh, r)
 }
 
 // ACKs and NACKs are processed while a view is rendered.

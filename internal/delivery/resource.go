@@ -99,11 +99,11 @@ func (u update) lists() (changed []*xds.Resource, removed []xds.Ref) {
 	return changed, removed
 }
 
-// updates are the pending updates of the users of each reach.
-type updates map[model.ReachKey]update
+// updates are the pending updates of the users of each outbound view.
+type updates map[model.OutboundKey]update
 
-// of returns the update of a reach.
-func (all updates) of(key model.ReachKey) update {
+// of returns the update of an outbound view.
+func (all updates) of(key model.OutboundKey) update {
 	if all[key] == nil {
 		all[key] = update{}
 	}

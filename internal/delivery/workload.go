@@ -13,15 +13,15 @@ import (
 
 // workload is the rendered state of a view.
 type workload struct {
-	// own are the last published resources that only the workload has, reach its last published reach.
-	own   resources
-	reach model.ReachKey
-	// requested is the reach of the view. It differs from reach after an error.
-	requested model.ReachKey
+	// own are the last published resources that only the workload has, outbound its last published outbound view.
+	own      resources
+	outbound model.OutboundKey
+	// requested is the outbound view that the workload asks for. It differs from outbound after an error.
+	requested model.OutboundKey
 	// owner is the origin of resources that have no other.
 	owner    model.Origin
 	findings []model.Finding
-	// unsupported are the needs of the view without its reach that the driver does not support.
+	// unsupported are the needs of the view without its outbound view that the driver does not support.
 	unsupported []model.Need
 	err         error // of the last rendering
 	// used is true if a pod of the workload has the driver.
@@ -53,14 +53,14 @@ func (d *Deliverer) syncWorkload(key model.Key, since time.Time) (changed bool) 
 func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) error {
 	before := d.workload(key)
 	w := &workload{owner: view.Workload.Origin}
-	w.requested, _ = d.mesh.ReachOf(key)
-	w.reach = w.requested
-	r := d.addReachUser(w.requested, key)
+	w.requested, _ = d.mesh.OutboundKeyOf(key)
+	w.outbound = w.requested
+	r := d.addOutboundUser(w.requested, key)
 	d.rendered.WithLabelValues("view").Inc()
 	own := *view
-	own.Reach = model.Reach{}
+	own.OutboundView = model.OutboundView{}
 	source := view
-	if _, shares := d.renderer.(sidecar.ReachRenderer); shares {
+	if _, shares := d.renderer.(sidecar.OutboundRenderer); shares {
 		source = &own
 	}
 	rendered, findings := d.renderer.Render(source)
@@ -72,7 +72,7 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 		snapshot, w.err = d.snapshot(w.own, r)
 	}
 	if w.err != nil {
-		w.own, w.reach = before.own, before.reach
+		w.own, w.outbound = before.own, before.outbound
 	}
 	w.findings = findings
 	supports := d.renderer.Supports()
@@ -82,9 +82,9 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 		}
 	}
 	d.workloads[key] = w
-	for _, left := range []model.ReachKey{before.reach, before.requested} {
-		if left != w.reach && left != w.requested {
-			d.removeReachUser(left, key)
+	for _, left := range []model.OutboundKey{before.outbound, before.requested} {
+		if left != w.outbound && left != w.requested {
+			d.removeOutboundUser(left, key)
 		}
 	}
 	if w.err != nil {
@@ -94,8 +94,8 @@ func (d *Deliverer) publish(key model.Key, view *model.View, since time.Time) er
 	return nil
 }
 
-// publishUpdates publishes the updates of reaches to their users, except for workloads that got a snapshot. The list is
-// sorted.
+// publishUpdates publishes the updates of outbound views to their users, except for workloads that got a snapshot. The
+// list is sorted.
 func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since time.Time) {
 	type lists struct {
 		changed []*xds.Resource
@@ -103,7 +103,7 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 	}
 	byWorkload := map[model.Key]lists{}
 	for key, u := range pending {
-		r := d.reaches[key]
+		r := d.outbound[key]
 		if r == nil || len(u) == 0 {
 			continue
 		}
@@ -111,7 +111,7 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 		all.changed, all.removed = u.lists()
 		for user := range r.users {
 			_, done := slices.BinarySearchFunc(except, user, model.Key.Compare)
-			if !done && d.workloads[user].reach == key {
+			if !done && d.workloads[user].outbound == key {
 				byWorkload[user] = all
 			}
 		}
@@ -122,7 +122,7 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 }
 
 // snapshot returns all resources of a workload.
-func (d *Deliverer) snapshot(own resources, r *reach) (*xds.Snapshot, error) {
+func (d *Deliverer) snapshot(own resources, r *outboundView) (*xds.Snapshot, error) {
 	all := r.resources.appendTo(own.appendTo(nil))
 	for _, to := range r.destinations {
 		all = d.destinations[to].resources.appendTo(all)
@@ -138,11 +138,11 @@ func (d *Deliverer) workload(key model.Key) *workload {
 	return &workload{}
 }
 
-// removeWorkload drops a workload, and its reach and destinations if they are unused.
+// removeWorkload drops a workload, and its outbound view and destinations if they are unused.
 func (d *Deliverer) removeWorkload(key model.Key) {
 	w := d.workload(key)
-	d.removeReachUser(w.reach, key)
-	d.removeReachUser(w.requested, key)
+	d.removeOutboundUser(w.outbound, key)
+	d.removeOutboundUser(w.requested, key)
 	delete(d.workloads, key)
 }
 
@@ -152,7 +152,7 @@ func (d *Deliverer) activeFindings(key model.Key) []model.Finding {
 	if !w.used {
 		return nil
 	}
-	r := d.reaches[w.requested]
+	r := d.outbound[w.requested]
 	err := w.err
 	if err == nil {
 		err = r.err
@@ -178,7 +178,7 @@ func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
 	if r, own := w.own[ref]; own {
 		return r, true
 	}
-	shared := d.reaches[w.reach]
+	shared := d.outbound[w.outbound]
 	if shared == nil {
 		return resource{}, false
 	}

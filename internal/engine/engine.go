@@ -116,7 +116,7 @@ func (e *Engine) Sync() {
 	next := e.nextChange
 	e.nextChange = make(chan struct{})
 	e.mu.Unlock()
-	e.log.Debug("change", "events", len(events), "views", len(c.Views), "reaches", len(c.Reaches),
+	e.log.Debug("change", "events", len(events), "views", len(c.Views), "outboundViews", len(c.OutboundViews),
 		"destinations", len(c.Destinations), "pods", len(c.Pods), "findingsChanged", len(c.FindingsChanged))
 	for _, sink := range e.sinks {
 		sink(c)

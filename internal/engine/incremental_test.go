@@ -76,8 +76,9 @@ func TestChangesAreComplete(t *testing.T) {
 		now := f.State()
 		for key := range union(before.Views, now.Views) {
 			changed := !reflect.DeepEqual(before.Views[key], now.Views[key])
-			reach, _ := f.ReachOf(key)
-			if listed := slices.Contains(change.Views, key) || slices.Contains(change.Reaches, reach); changed != listed {
+			outbound, _ := f.OutboundKeyOf(key)
+			listed := slices.Contains(change.Views, key) || slices.Contains(change.OutboundViews, outbound)
+			if changed != listed {
 				t.Fatalf("view %s: changed %v, in the change %v", key, changed, listed)
 			}
 			if changed {

@@ -13,10 +13,10 @@ import (
 
 // Change lists what changed in one sync. The lists are not sorted and include deleted items.
 type Change struct {
-	// Views are the workloads whose view changed in a part that only they have, or that have another reach.
+	// Views are the workloads whose view changed in a part that only they have, or that have another outbound view.
 	Views []model.Key
-	// Reaches are the reaches that changed, or whose mesh changed.
-	Reaches []model.ReachKey
+	// OutboundViews are those that changed, or whose mesh changed.
+	OutboundViews []model.OutboundKey
 	// Destinations are the destinations whose endpoints or settings changed.
 	Destinations []model.Key
 	// Classes are the workloads whose set of sidecarClasses changed. Pods are the UIDs of pods whose workload or
@@ -56,8 +56,9 @@ func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
 func (s *meshState) sync() Change {
 	s.graph.Run()
 	c := Change{
-		Views: s.mesh.Views.TakeChanged(), Reaches: s.mesh.Reaches.TakeChanged(), Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
-		Classes: s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(),
+		Views: s.mesh.Views.TakeChanged(), OutboundViews: s.mesh.OutboundViews.TakeChanged(),
+		Destinations: s.mesh.ResolvedDestinations.TakeChanged(),
+		Classes:      s.mesh.Classes.TakeChanged(), Pods: s.mesh.Pods.TakeChanged(),
 		FindingsChanged: s.mesh.Findings.TakeChanged(),
 	}
 	seen := make(map[model.ObjectRef]struct{}, len(c.FindingsChanged))

@@ -40,26 +40,26 @@ func (e *Engine) View(workload model.Key) (*model.View, bool) {
 	return e.state.mesh.View(workload)
 }
 
-// ReachOf returns the key of a workload's reach.
-func (e *Engine) ReachOf(workload model.Key) (model.ReachKey, bool) {
+// OutboundKeyOf returns the key of a workload's outbound view.
+func (e *Engine) OutboundKeyOf(workload model.Key) (model.OutboundKey, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
 	view, ok := e.state.mesh.Views.GetFirst(workload)
 	if !ok {
-		return model.ReachKey{}, false
+		return model.OutboundKey{}, false
 	}
-	return view.Reach, true
+	return view.OutboundView, true
 }
 
-// Reach returns a reach and its mesh. It reports false if no workload has the reach.
-func (e *Engine) Reach(key model.ReachKey) (model.Mesh, *model.Reach, bool) {
+// OutboundView returns an outbound view and its mesh. It reports false if no workload has the outbound view.
+func (e *Engine) OutboundView(key model.OutboundKey) (model.Mesh, *model.OutboundView, bool) {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()
-	r, ok := e.state.mesh.Reaches.GetFirst(key)
+	r, ok := e.state.mesh.OutboundViews.GetFirst(key)
 	if !ok {
 		return model.Mesh{}, nil, false
 	}
-	return r.Mesh, &r.Reach, true
+	return r.Mesh, &r.OutboundView, true
 }
 
 // ResolvedDestination returns a destination with its ready endpoints.

@@ -13,7 +13,7 @@ import (
 // former lists names that were replaced by terms of gRPC, Envoy, Kubernetes and HTTP, by the directory in which they
 // are not allowed, including its subdirectories. The CHANGELOG or the code shows the new name.
 var former = []struct{ folder, names string }{
-	{"model", "Access Accesses RetryCause OtherHost Holds Accept onwards Ingress"},
+	{"model", "Reach NewReach Access Accesses RetryCause OtherHost Holds Accept onwards Ingress"},
 	{"internal/engine", "world Settle Settled Told Flow look"},
 	{"internal/delivery/xds", "world patience visitors settle flight launch land doubt owed glance cold telling"},
 	{"internal/delivery/grpcserver", "calm rest arrive watch silence lenience widen dribble greet leave said told half"},

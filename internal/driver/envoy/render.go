@@ -17,7 +17,7 @@ import (
 // Driver is the Envoy sidecar driver.
 type Driver struct{}
 
-var _ sidecar.ReachRenderer = Driver{}
+var _ sidecar.OutboundRenderer = Driver{}
 
 // Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
@@ -26,10 +26,10 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderReach returns the listener for outbound connections, and the routes of ports without scopes.
-func (Driver) RenderReach(mesh model.Mesh, reach *model.Reach) ([]sidecar.Resource, []model.Finding) {
+// RenderOutbound returns the listener for outbound connections, and the routes of ports without scopes.
+func (Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
-	r := renderer{view: &model.View{Mesh: mesh, Reach: *reach}, find: reach.Destination}
+	r := renderer{view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
 	r.egress()
 	return r.resources, model.SortFindings(r.findings)
 }
@@ -54,7 +54,7 @@ func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resou
 	return out
 }
 
-// renderer collects the resources of one view, reach or binding.
+// renderer collects the resources of one view, outbound view or binding.
 type renderer struct {
 	view      *model.View
 	find      func(destination string) (model.Destination, bool)

@@ -66,10 +66,10 @@ func TestInvalidRouteIsSkipped(t *testing.T) {
 		"large":         {Headers: []model.FieldMatch{{Name: "a", Kind: model.Regex, Value: strings.Repeat(".{1000}", 20)}}},
 	} {
 		t.Run(name, func(t *testing.T) {
-			reach := model.Reach{
+			outbound := model.OutboundView{
 				Destinations: []model.Destination{{Key: model.Key{Mesh: "m", Name: "d"}, Protocol: model.HTTP}},
 			}
-			r := renderer{find: reach.Destination}
+			r := renderer{find: outbound.Destination}
 			bad := model.Route{Name: "bad", Protocol: model.HTTP, Match: match, Action: to}
 			have := r.routes(model.Binding{Protocol: model.HTTP, Routes: []model.Route{bad, good}})
 			if len(have) != 1 || have[0].Name != "good" || len(r.findings) != 1 {

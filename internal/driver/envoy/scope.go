@@ -84,8 +84,9 @@ func scopesByHost(port uint16) *hcmv3.HttpConnectionManager_ScopedRoutes {
 	}}
 }
 
-// ignoreCase selects the scope and the route with the host name in lower case: host names ignore case (RFC 3986, section
-// 3.2.2), and keys of scopes do not. Reading the metadata of the route selects it. The request keeps its host name.
+// ignoreCase selects the scope and the route with the host name in lower case: host names ignore case (RFC 3986,
+// section 3.2.2), and keys of scopes do not. Reading the metadata of the route selects it. The request keeps its host
+// name.
 const ignoreCase = `function envoy_on_request(handle)
   local headers = handle:headers()
   local host = headers:get(":authority")

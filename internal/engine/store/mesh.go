@@ -135,7 +135,7 @@ func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all 
 	m.ResolvedDestinations.Emit(t, key, model.ResolveDestination(mesh, d, endpoints))
 }
 
-// reader implements model.Catalog and model.ReachCatalog for a rule: reads become dependencies of the evaluation.
+// reader implements model.Catalog and model.OutboundCatalog for a rule: reads become dependencies of the evaluation.
 type reader struct {
 	t *incremental.Evaluation
 	m *Mesh

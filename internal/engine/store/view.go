@@ -10,28 +10,28 @@ import (
 
 // WorkloadView is the part of a view that only its workload has.
 type WorkloadView struct {
-	// View has no reach.
+	// View has no outbound view.
 	View model.View
-	// Reach is the key of the view's reach.
-	Reach model.ReachKey
+	// OutboundView is the key of the view's outbound view.
+	OutboundView model.OutboundKey
 }
 
-// Reach is a reach with its mesh.
-type Reach struct {
+// OutboundView is an outbound view with its mesh.
+type OutboundView struct {
 	Mesh model.Mesh
-	model.Reach
+	model.OutboundView
 }
 
 // viewRelations hold the views of workloads in parts, so that a part that workloads share is evaluated once.
 type viewRelations struct {
-	Views   *incremental.Relation[model.Key, *WorkloadView]
-	Reaches *incremental.Relation[model.ReachKey, *Reach]
+	Views         *incremental.Relation[model.Key, *WorkloadView]
+	OutboundViews *incremental.Relation[model.OutboundKey, *OutboundView]
 
-	// requests has an entry for each workload with the reach.
-	requests  *incremental.Relation[model.ReachKey, *model.ReachRequest]
+	// requests has an entry for each workload with the outbound view.
+	requests  *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
-	// conflicts change less often than reaches: findings do not depend on routes.
-	conflicts *incremental.Relation[model.ReachKey, model.PortConflict]
+	// conflicts change less often than outbound views: findings do not depend on routes.
+	conflicts *incremental.Relation[model.OutboundKey, model.PortConflict]
 }
 
 func newViewRelations(g *incremental.Graph) viewRelations {
@@ -39,29 +39,28 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 		Views: incremental.NewRelation[model.Key](g, "views", func(*WorkloadView, *WorkloadView) int {
 			return 0
 		}, deepEqual[*WorkloadView]),
-		Reaches: incremental.NewRelation[model.ReachKey](g, "reaches", func(*Reach, *Reach) int {
+		OutboundViews: incremental.NewRelation[model.OutboundKey](g, "outbound views",
+			func(*OutboundView, *OutboundView) int { return 0 }, deepEqual[*OutboundView]),
+		requests: incremental.NewRelation[model.OutboundKey](g, "requests", func(_, _ *model.OutboundRequest) int {
 			return 0
-		}, deepEqual[*Reach]),
-		requests: incremental.NewRelation[model.ReachKey](g, "requests", func(_, _ *model.ReachRequest) int {
-			return 0
-		}, func(_, _ *model.ReachRequest) bool { return true }), // the key is a hash of the request
+		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
-		conflicts: incremental.NewRelation[model.ReachKey](g, "port conflicts", func(a, b model.PortConflict) int {
+		conflicts: incremental.NewRelation[model.OutboundKey](g, "port conflicts", func(a, b model.PortConflict) int {
 			return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Text, b.Text))
 		}, func(a, b model.PortConflict) bool { return a == b }),
 	}
 	r.Views.TrackChanges()
-	r.Reaches.TrackChanges()
+	r.OutboundViews.TrackChanges()
 	return r
 }
 
-// addViewRules adds the rules that derive views. A change of a route evaluates its service and each reach with the
-// service, but no workloads.
+// addViewRules adds the rules that derive views. A change of a route evaluates its service and each outbound view with
+// the service, but no workloads.
 func (m *Mesh) addViewRules(g *incremental.Graph) {
 	incremental.AddRule(g, "reachable service", m.addressed, m.reachService)
 	incremental.AddRule(g, "view", m.Workloads, m.viewWorkload)
-	incremental.AddRule(g, "reach", m.requests, m.reach)
+	incremental.AddRule(g, "outbound view", m.requests, m.outboundView)
 	incremental.AddRule(g, "port conflicts", m.Views, m.reportConflicts)
 }
 
@@ -76,26 +75,26 @@ func (m *Mesh) viewWorkload(t *incremental.Evaluation, key model.Key, _ []model.
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
 	}
-	reach := request.Key()
-	m.Views.Emit(t, key, &WorkloadView{view, reach})
-	m.requests.Emit(t, reach, &request)
+	outbound := request.Key()
+	m.Views.Emit(t, key, &WorkloadView{view, outbound})
+	m.requests.Emit(t, outbound, &request)
 }
 
-func (m *Mesh) reach(t *incremental.Evaluation, key model.ReachKey, all []*model.ReachRequest) {
+func (m *Mesh) outboundView(t *incremental.Evaluation, key model.OutboundKey, all []*model.OutboundRequest) {
 	reader := reader{t, m}
-	reach, conflicts, ok := model.NewReach(reader, *all[0])
+	outbound, conflicts, ok := model.NewOutboundView(reader, *all[0])
 	if !ok {
 		return
 	}
 	mesh, _ := reader.Mesh(key.Mesh)
-	m.Reaches.Emit(t, key, &Reach{mesh, reach})
+	m.OutboundViews.Emit(t, key, &OutboundView{mesh, outbound})
 	for _, c := range conflicts {
 		m.conflicts.Emit(t, key, c)
 	}
 }
 
 func (m *Mesh) reportConflicts(t *incremental.Evaluation, _ model.Key, all []*WorkloadView) {
-	for _, f := range all[0].View.ConflictFindings(m.conflicts.Read(t, all[0].Reach)) {
+	for _, f := range all[0].View.ConflictFindings(m.conflicts.Read(t, all[0].OutboundView)) {
 		m.Report(t, f)
 	}
 }
@@ -107,8 +106,8 @@ func (m *Mesh) View(workload model.Key) (*model.View, bool) {
 		return nil, false
 	}
 	view := own.View
-	if reach, known := m.Reaches.GetFirst(own.Reach); known {
-		view.Reach = reach.Reach
+	if outbound, known := m.OutboundViews.GetFirst(own.OutboundView); known {
+		view.OutboundView = outbound.OutboundView
 	}
 	return &view, true
 }

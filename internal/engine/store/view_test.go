@@ -141,7 +141,7 @@ func TestViewsEqualNewView(t *testing.T) {
 				f.random(r)
 			}
 			f.graph.Run()
-			index, reaches := model.NewIndex(f.Snapshot()), map[model.ReachKey]bool{}
+			index, outbound := model.NewIndex(f.Snapshot()), map[model.OutboundKey]bool{}
 			var want, got []model.Finding
 			for _, w := range index.Model.Workloads {
 				whole, findings, _ := model.NewView(index, w.Key)
@@ -150,10 +150,10 @@ func TestViewsEqualNewView(t *testing.T) {
 					t.Fatalf("seed %d, step %d: view of %s:\n%+v\nNewView:\n%+v", seed, step, w.Key, *view, whole)
 				}
 				own, _ := f.Views.GetFirst(w.Key)
-				if reaches[own.Reach] {
+				if outbound[own.OutboundView] {
 					shared++
 				}
-				reaches[own.Reach] = true
+				outbound[own.OutboundView] = true
 				want = append(want, findings...)
 			}
 			for _, finding := range f.AllFindings() {
@@ -165,18 +165,18 @@ func TestViewsEqualNewView(t *testing.T) {
 				t.Fatalf("seed %d, step %d: got findings\n%v\nwant\n%v", seed, step, got, want)
 			}
 			conflicts += len(want)
-			if n := countKeys(f); n != len(reaches) {
-				t.Fatalf("seed %d, step %d: got %d reaches, want %d", seed, step, n, len(reaches))
+			if n := countKeys(f); n != len(outbound) {
+				t.Fatalf("seed %d, step %d: got %d outbound views, want %d", seed, step, n, len(outbound))
 			}
 		}
 	}
 	if conflicts < 100 || shared < 100 {
-		t.Errorf("got %d conflicts and %d shared reaches, want more", conflicts, shared)
+		t.Errorf("got %d conflicts and %d shared outbound views, want more", conflicts, shared)
 	}
 }
 
 func countKeys(f *facts) (n int) {
-	f.Reaches.ForEach(func(model.ReachKey, []*Reach) { n++ })
+	f.OutboundViews.ForEach(func(model.OutboundKey, []*OutboundView) { n++ })
 	return n
 }
 
@@ -207,13 +207,13 @@ func TestShiftEvaluatesNoWorkload(t *testing.T) {
 		}
 		f.graph.Run()
 		f.Views.TakeChanged()
-		f.Reaches.TakeChanged()
+		f.OutboundViews.TakeChanged()
 		start := f.graph.Evaluations()
 		f.router(routed("r-a", "d-a", 2, model.TCP))
 		f.graph.Run()
-		if views, reaches := f.Views.TakeChanged(), f.Reaches.TakeChanged(); len(views) != 0 || len(reaches) != 3 {
-			t.Errorf("%d workloads of each kind: got %d changed views and %d changed reaches, want 0 and 3", workloads,
-				len(views), len(reaches))
+		if views, outbound := f.Views.TakeChanged(), f.OutboundViews.TakeChanged(); len(views) != 0 || len(outbound) != 3 {
+			t.Errorf("%d workloads of each kind: got %d changed views and %d changed outbound views, want 0 and 3", workloads,
+				len(views), len(outbound))
 		}
 		return f.graph.Evaluations() - start
 	}

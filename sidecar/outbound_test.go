@@ -15,7 +15,7 @@ func (partRenderer) Supports() map[model.Feature]bool { return nil }
 
 func (r partRenderer) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	if len(v.Outbound) > 0 {
-		r.t.Error("Render gets the reach")
+		r.t.Error("Render gets the outbound view")
 	}
 	return []sidecar.Resource{{Name: "view"}}, []model.Finding{{Text: "view"}}
 }
@@ -24,9 +24,9 @@ func (partRenderer) RenderDestination(model.ResolvedDestination) []sidecar.Resou
 	return []sidecar.Resource{{Name: "destination"}}
 }
 
-func (partRenderer) RenderReach(model.Mesh, *model.Reach) ([]sidecar.Resource, []model.Finding) {
+func (partRenderer) RenderOutbound(model.Mesh, *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	origins := []model.Origin{{Path: "route"}, {}}
-	return []sidecar.Resource{{Name: "reach", Origins: origins}}, []model.Finding{{Text: "reach"}}
+	return []sidecar.Resource{{Name: "outbound", Origins: origins}}, []model.Finding{{Text: "outbound"}}
 }
 
 func (partRenderer) RenderBinding(_ model.Mesh, _ uint16, b model.Binding,
@@ -43,7 +43,7 @@ func (wholeRenderer) Render(v *model.View) ([]sidecar.Resource, []model.Finding)
 }
 
 func TestConfigurationHasAllParts(t *testing.T) {
-	view := &model.View{Workload: model.Workload{Origin: model.Origin{Path: "workload"}}, Reach: model.Reach{
+	view := &model.View{Workload: model.Workload{Origin: model.Origin{Path: "workload"}}, OutboundView: model.OutboundView{
 		Outbound: []model.Outbound{{Port: 80, Bindings: []model.Binding{
 			{Service: "http", Protocol: model.HTTP}, {Service: "tcp", Protocol: model.TCP},
 		}}},
@@ -54,14 +54,14 @@ func TestConfigurationHasAllParts(t *testing.T) {
 		renderer        sidecar.Renderer
 		names, findings []string
 	}{
-		{partRenderer{t}, []string{"view", "reach", "http to w", "destination"}, []string{"binding", "reach", "view"}},
+		{partRenderer{t}, []string{"view", "outbound", "http to w", "destination"}, []string{"binding", "outbound", "view"}},
 		{wholeRenderer{partRenderer{t}}, []string{"http", "destination"}, nil},
 	} {
 		resources, findings := sidecar.Configuration(c.renderer, view, resolve)
 		var names, texts []string
 		for _, r := range resources {
 			names = append(names, r.Name)
-			if r.Name == "reach" && !slices.Equal(r.Origins, []model.Origin{{Path: "route"}, {Path: "workload"}}) {
+			if r.Name == "outbound" && !slices.Equal(r.Origins, []model.Origin{{Path: "route"}, {Path: "workload"}}) {
 				t.Errorf("got origins %v", r.Origins)
 			}
 		}

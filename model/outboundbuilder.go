@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// reachBuilder collects the ports, hosts and destinations of a reach.
-type reachBuilder struct {
+// outboundBuilder collects the ports, hosts and destinations of an outbound view.
+type outboundBuilder struct {
 	mesh         Mesh
 	dns          DNSMode
 	ports        map[uint16]*portBuilder
@@ -17,16 +17,16 @@ type reachBuilder struct {
 	conflicts    []PortConflict
 }
 
-// newReachBuilder creates a builder for about size services.
-func newReachBuilder(mesh Mesh, dns DNSMode, size int) *reachBuilder {
-	return &reachBuilder{
+// newOutboundBuilder creates a builder for about size services.
+func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
+	return &outboundBuilder{
 		mesh: mesh, dns: dns, ports: map[uint16]*portBuilder{}, hosts: make(hosts, size),
 		destinations: make([]*Destination, 0, size),
 	}
 }
 
 // add adds a service. It skips unknown services: the dialect reports a finding.
-func (b *reachBuilder) add(c ReachCatalog, name string) {
+func (b *outboundBuilder) add(c OutboundCatalog, name string) {
 	service, known := c.ReachableService(Key{b.mesh.Name, name})
 	if !known {
 		return
@@ -60,9 +60,9 @@ func (b *reachBuilder) add(c ReachCatalog, name string) {
 	}
 }
 
-// reach returns the collected reach.
-func (b *reachBuilder) reach() Reach {
-	var out Reach
+// view returns the collected outbound view.
+func (b *outboundBuilder) view() OutboundView {
+	var out OutboundView
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
 		out.Outbound = append(out.Outbound, b.ports[port].sorted(b.mesh.Egress))
 	}

@@ -46,8 +46,8 @@ func newShiftFixture(t *testing.T, services, clients int) *fixture {
 	return f
 }
 
-// A shift renders one reach, and is published to each workload that has it.
-func TestShiftRendersReachOnce(t *testing.T) {
+// A shift renders one outbound view, and is published to each workload that has it.
+func TestShiftRendersOutboundViewOnce(t *testing.T) {
 	f := newShiftFixture(t, 3, 30)
 	before := f.rendered(t)
 	f.engine.Set(shiftedTo(t, 1, 7))
@@ -60,7 +60,7 @@ func TestShiftRendersReachOnce(t *testing.T) {
 		t.Errorf("got %q", got)
 	}
 	after := f.rendered(t)
-	for what, n := range map[string]float64{"reach": 1, "view": 0, "destination": 0} {
+	for what, n := range map[string]float64{"outbound": 1, "view": 0, "destination": 0} {
 		if got := after[what] - before[what]; got != n {
 			t.Errorf("got %v renderings of a %s, want %v", got, what, n)
 		}
@@ -100,23 +100,23 @@ func TestChangedBackends(t *testing.T) {
 	}
 }
 
-// faultyReach renders a duplicate resource for a reach with a destination, and a resource for each service.
-type faultyReach struct {
+// faultyOutbound renders a duplicate resource for an outbound view with a destination, and a resource for each service.
+type faultyOutbound struct {
 	envoy.Driver
 	faulty   string
 	bindings *[]string
 	finding  model.Finding
 }
 
-func (d faultyReach) RenderReach(mesh model.Mesh, r *model.Reach) ([]sidecar.Resource, []model.Finding) {
-	resources, _ := d.Driver.RenderReach(mesh, r)
+func (d faultyOutbound) RenderOutbound(mesh model.Mesh, r *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
+	resources, _ := d.Driver.RenderOutbound(mesh, r)
 	if _, ok := r.Destination(d.faulty); ok {
 		resources = append(resources, resources[0])
 	}
 	return resources, nil
 }
 
-func (d faultyReach) RenderBinding(_ model.Mesh, port uint16, b model.Binding,
+func (d faultyOutbound) RenderBinding(_ model.Mesh, port uint16, b model.Binding,
 	find func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
 	*d.bindings = append(*d.bindings, b.Service)
 	body := fmt.Sprint(b.Routes)
@@ -128,7 +128,7 @@ func (d faultyReach) RenderBinding(_ model.Mesh, port uint16, b model.Binding,
 	return []sidecar.Resource{{Type: "test/binding", Name: name, Body: []byte(body)}}, []model.Finding{d.finding}
 }
 
-func newFaultyFixture(t *testing.T, d faultyReach) (*fixture, *[]string) {
+func newFaultyFixture(t *testing.T, d faultyOutbound) (*fixture, *[]string) {
 	t.Helper()
 	f := newFixture(t)
 	d.bindings = new([]string)
@@ -144,7 +144,7 @@ func newFaultyFixture(t *testing.T, d faultyReach) (*fixture, *[]string) {
 func TestShiftRendersOneBinding(t *testing.T) {
 	mesh := model.Origin{Object: model.ObjectRef{Kind: "Mesh", Name: "m"}}
 	finding := model.NewFinding(mesh, model.CodeInvalidField, "x")
-	f, bindings := newFaultyFixture(t, faultyReach{finding: finding})
+	f, bindings := newFaultyFixture(t, faultyOutbound{finding: finding})
 	if len(*bindings) != 3 {
 		t.Errorf("start: rendered %q", *bindings)
 	}
@@ -177,12 +177,12 @@ func TestShiftRendersOneBinding(t *testing.T) {
 	}
 }
 
-// If rendering fails for a reach, its workloads keep their last configuration and get a finding, also those that change
-// to it. They get the current configuration when rendering succeeds.
-func TestFailedReachKeepsLastConfiguration(t *testing.T) {
-	f, _ := newFaultyFixture(t, faultyReach{})
+// If rendering fails for an outbound view, its workloads keep their last configuration and get a finding, also those
+// that change to it. They get the current configuration when rendering succeeds.
+func TestFailedOutboundViewKeepsLastConfiguration(t *testing.T) {
+	f, _ := newFaultyFixture(t, faultyOutbound{})
 	f.publisher.takeCalls()
-	f.SetRenderer(faultyReach{faulty: "s0001-a_a_http_81", bindings: new([]string)})
+	f.SetRenderer(faultyOutbound{faulty: "s0001-a_a_http_81", bindings: new([]string)})
 	move := func(port string) []string {
 		text := strings.ReplaceAll(strings.ReplaceAll(shiftTexts, "NAME", "s0001"), "port: 80", "port: "+port)
 		for _, o := range objects(t, text) {
@@ -206,7 +206,7 @@ func TestFailedReachKeepsLastConfiguration(t *testing.T) {
   spec: {podSelector: {matchLabels: {app: c0000}}, backends: [{virtualService: {virtualServiceRef: {name: s0001}}}]}}`)[0])
 	f.engine.Sync()
 	if got := f.publisher.takeCalls(); len(got) != 0 || !strings.Contains(texts(f.Findings()), failed("c0000")) {
-		t.Errorf("change to a reach that fails: got %q, findings\n%s", got, texts(f.Findings()))
+		t.Errorf("change to an outbound view that fails: got %q, findings\n%s", got, texts(f.Findings()))
 	}
 	want := []string{"publish m/c0000_a", "publish m/c0001_a", "publish m/s0001-a_a", "publish m/s0001-b_a"}
 	if got := move("82"); !slices.Equal(got, want) {
@@ -234,8 +234,8 @@ func (d simpleDriver) Render(v *model.View) ([]sidecar.Resource, []model.Finding
 	return out, nil
 }
 
-// A driver without RenderReach renders the view of each workload whose reach changed.
-func TestDriverWithoutReaches(t *testing.T) {
+// A driver without RenderOutbound renders the view of each workload whose outbound view changed.
+func TestDriverWithoutOutboundViews(t *testing.T) {
 	f, views := newFixture(t), 0
 	f.SetRenderer(simpleDriver{envoy.Driver{}, &views})
 	for _, o := range shiftObjects(t, 2, 2) {

@@ -10,10 +10,11 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// reach is a rendered reach. It is rendered once for all workloads that have it, and dropped with the last of them.
-type reach struct {
+// outboundView is a rendered outbound view. It is rendered once for all workloads that have it, and dropped with the
+// last of them.
+type outboundView struct {
 	// resources are the last ones that were rendered without error, destinations the destinations besides them, sorted.
-	// Resources of a driver that is no sidecar.ReachRenderer are those of host names only.
+	// Resources of a driver that is no sidecar.OutboundRenderer are those of host names only.
 	resources    resources
 	destinations []model.Key
 	// rendered is true after the first rendering without error.
@@ -30,41 +31,44 @@ type reach struct {
 	users       map[model.Key]struct{}
 }
 
-// addReachUser adds a workload to the users of a reach, and renders the reach for its first user.
-func (d *Deliverer) addReachUser(key model.ReachKey, user model.Key) *reach {
-	r := d.reaches[key]
+// addOutboundUser adds a workload to the users of an outbound view, and renders the outbound view for its first user.
+func (d *Deliverer) addOutboundUser(key model.OutboundKey, user model.Key) *outboundView {
+	r := d.outbound[key]
 	if r == nil {
-		r = &reach{users: map[model.Key]struct{}{}}
-		d.reaches[key] = r
-		d.renderReach(key, r, update{})
+		r = &outboundView{users: map[model.Key]struct{}{}}
+		d.outbound[key] = r
+		d.renderOutbound(key, r, update{})
 	}
 	r.users[user] = struct{}{}
 	return r
 }
 
-// removeReachUser removes a workload from the users of a reach, which may be unknown.
-func (d *Deliverer) removeReachUser(key model.ReachKey, user model.Key) {
-	r := d.reaches[key]
+// removeOutboundUser removes a workload from the users of an outbound view, which may be unknown.
+func (d *Deliverer) removeOutboundUser(key model.OutboundKey, user model.Key) {
+	r := d.outbound[key]
 	if r == nil {
 		return
 	}
 	if delete(r.users, user); len(r.users) == 0 {
 		d.removeUser(key, r.destinations, nil)
-		delete(d.reaches, key)
+		delete(d.outbound, key)
 	}
 }
 
-// renderReaches renders changed reaches, and adds the differences to the updates of their users. It returns the users
-// that need a snapshot instead of an update, and reports whether findings changed. It skips reaches without users.
-func (d *Deliverer) renderReaches(keys []model.ReachKey, pending updates) (snapshots []model.Key, changed bool) {
-	_, shares := d.renderer.(sidecar.ReachRenderer)
+// renderOutboundViews renders changed outbound views, and adds the differences to the updates of their users. It
+// returns the users that need a snapshot instead of an update, and reports whether findings changed. It skips outbound
+// views without users.
+func (d *Deliverer) renderOutboundViews(
+	keys []model.OutboundKey, pending updates,
+) (snapshots []model.Key, changed bool) {
+	_, shares := d.renderer.(sidecar.OutboundRenderer)
 	for _, key := range keys {
-		r := d.reaches[key]
+		r := d.outbound[key]
 		if r == nil {
 			continue
 		}
 		before := *r
-		d.renderReach(key, r, pending.of(key))
+		d.renderOutbound(key, r, pending.of(key))
 		differs := !slices.Equal(before.findings, r.findings) || !slices.Equal(before.unsupported, r.unsupported) ||
 			fmt.Sprint(before.err) != fmt.Sprint(r.err)
 		for user := range r.users {
@@ -81,18 +85,18 @@ func (d *Deliverer) renderReaches(keys []model.ReachKey, pending updates) (snaps
 	return snapshots, changed
 }
 
-// renderReach renders the current state of a reach, and adds the difference to an update. On error the previous
-// resources and destinations stay.
-func (d *Deliverer) renderReach(key model.ReachKey, r *reach, u update) {
-	mesh, now, there := d.mesh.Reach(key)
+// renderOutbound renders the current state of an outbound view, and adds the difference to an update. On error the
+// previous resources and destinations stay.
+func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u update) {
+	mesh, now, there := d.mesh.OutboundView(key)
 	if !there {
-		return // its last users get another reach in the same change
+		return // its last users get another outbound view in the same change
 	}
-	d.rendered.WithLabelValues("reach").Inc()
-	next := reach{rendered: true, mesh: mesh, hosts: now.Hosts, bindings: map[bindingKey]*binding{}, users: r.users}
+	d.rendered.WithLabelValues("outbound").Inc()
+	next := outboundView{rendered: true, mesh: mesh, hosts: now.Hosts, bindings: map[bindingKey]*binding{}, users: r.users}
 	var rendered []sidecar.Resource
-	if driver, ok := d.renderer.(sidecar.ReachRenderer); ok {
-		rendered, next.findings = driver.RenderReach(mesh, now)
+	if driver, ok := d.renderer.(sidecar.OutboundRenderer); ok {
+		rendered, next.findings = driver.RenderOutbound(mesh, now)
 	}
 	var err error
 	if next.resources, err = encode(rendered, r.resources); err == nil {
@@ -103,8 +107,8 @@ func (d *Deliverer) renderReach(key model.ReachKey, r *reach, u update) {
 	}
 	if err != nil {
 		r.err = err
-		d.log.Error("reach is not delivered; sidecars keep their configuration", "reach", key, "driver", d.class.Name,
-			"error", err)
+		d.log.Error("outbound view is not delivered; sidecars keep their configuration", "outbound", key,
+			"driver", d.class.Name, "error", err)
 		return
 	}
 	supports := d.renderer.Supports()
@@ -125,7 +129,7 @@ func (d *Deliverer) renderReach(key model.ReachKey, r *reach, u update) {
 }
 
 // addHosts adds the resources of host names.
-func addHosts(next, before *reach) error {
+func addHosts(next, before *outboundView) error {
 	i := 0 // both lists are sorted
 	for _, h := range next.hosts {
 		for i < len(before.hosts) && before.hosts[i].Name < h.Name {
@@ -151,9 +155,9 @@ func addHosts(next, before *reach) error {
 	return nil
 }
 
-// useDestinations adds the reach to the users of its destinations. On error the destinations stay as before. A resource
-// that the reach or two destinations have twice is an error.
-func (d *Deliverer) useDestinations(key model.ReachKey, next, before *reach, now *model.Reach) error {
+// useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
+// resource that the outbound view or two destinations have twice is an error.
+func (d *Deliverer) useDestinations(key model.OutboundKey, next, before *outboundView, now *model.OutboundView) error {
 	for i := range now.Destinations {
 		next.destinations = append(next.destinations, now.Destinations[i].Key)
 	}

@@ -5,8 +5,8 @@ import (
 	"strings"
 )
 
-// Reach is the part of a view that workloads with the same backends share.
-type Reach struct {
+// OutboundView is the part of a view that workloads with the same backends share.
+type OutboundView struct {
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Hosts are the reachable host names that the DNS server of the agent answers, in order.
@@ -15,8 +15,8 @@ type Reach struct {
 	Destinations []Destination `json:"destinations,omitempty"`
 }
 
-// Destination finds a destination of the reach.
-func (r *Reach) Destination(name string) (Destination, bool) {
+// Destination finds a destination of the outbound view.
+func (r *OutboundView) Destination(name string) (Destination, bool) {
 	i, ok := slices.BinarySearchFunc(r.Destinations, name, func(d Destination, n string) int {
 		return strings.Compare(d.Name, n)
 	})
@@ -26,7 +26,7 @@ func (r *Reach) Destination(name string) (Destination, bool) {
 	return r.Destinations[i], true
 }
 
-// PortConflict is a service of a reach that is not served on a port.
+// PortConflict is a service of an outbound view that is not served on a port.
 type PortConflict struct {
 	Service string
 	// Origin is the origin of the service.
@@ -34,8 +34,8 @@ type PortConflict struct {
 	Text   string
 }
 
-// ReachCatalog finds the items that a reach consists of. It reports false for items that do not exist.
-type ReachCatalog interface {
+// OutboundCatalog finds the items that an outbound view consists of. It reports false for items that do not exist.
+type OutboundCatalog interface {
 	Mesh(name string) (Mesh, bool)
 	ReachableService(Key) (*ReachableService, bool)
 	// Services lists the services of a mesh by name.
@@ -43,14 +43,14 @@ type ReachCatalog interface {
 	Destination(Key) (Destination, bool)
 }
 
-// NewReach creates the reach for a request, with the conflicts on its ports. The reach shares memory with the items of
-// the catalog. It reports false if the mesh does not exist.
-func NewReach(c ReachCatalog, request ReachRequest) (Reach, []PortConflict, bool) {
+// NewOutboundView creates the outbound view for a request, with the conflicts on its ports. The outbound view shares
+// memory with the items of the catalog. It reports false if the mesh does not exist.
+func NewOutboundView(c OutboundCatalog, request OutboundRequest) (OutboundView, []PortConflict, bool) {
 	mesh, ok := c.Mesh(request.Mesh)
 	if !ok {
-		return Reach{}, nil, false
+		return OutboundView{}, nil, false
 	}
-	b := newReachBuilder(mesh, request.DNS, len(request.Services))
+	b := newOutboundBuilder(mesh, request.DNS, len(request.Services))
 	for _, name := range request.Services {
 		b.add(c, name)
 	}
@@ -66,5 +66,5 @@ func NewReach(c ReachCatalog, request ReachRequest) (Reach, []PortConflict, bool
 			b.destinations = append(b.destinations, &d)
 		}
 	}
-	return b.reach(), b.conflicts, true
+	return b.view(), b.conflicts, true
 }

@@ -7,9 +7,9 @@ import (
 	"slices"
 )
 
-// ReachRequest is what a workload asks to reach. It does not depend on the routes of services. Workloads with equal
-// requests have the same reach.
-type ReachRequest struct {
+// OutboundRequest is what a workload asks to reach. It does not depend on the routes of services. Workloads with equal
+// requests have the same outbound view.
+type OutboundRequest struct {
 	Mesh string
 	DNS  DNSMode
 	// Services are names of services, in order of precedence, without duplicates: those that inbound routes name, then
@@ -21,17 +21,17 @@ type ReachRequest struct {
 	Destinations []string
 }
 
-// ReachKey identifies a reach by the content of its request.
-type ReachKey struct {
+// OutboundKey identifies an outbound view by the content of its request.
+type OutboundKey struct {
 	Mesh string
 	hash [sha256.Size]byte
 }
 
 // String returns the mesh and a part of the hash.
-func (k ReachKey) String() string { return k.Mesh + "/" + hex.EncodeToString(k.hash[:8]) }
+func (k OutboundKey) String() string { return k.Mesh + "/" + hex.EncodeToString(k.hash[:8]) }
 
 // Key returns the key of the request.
-func (r ReachRequest) Key() ReachKey {
+func (r OutboundRequest) Key() OutboundKey {
 	h := sha256.New()
 	for _, list := range [][]string{{string(r.DNS)}, r.Services, r.Destinations} {
 		writeInt(h, int64(len(list)))
@@ -42,14 +42,14 @@ func (r ReachRequest) Key() ReachKey {
 	if r.All {
 		writeBytes(h, []byte("all"))
 	}
-	key := ReachKey{Mesh: r.Mesh}
+	key := OutboundKey{Mesh: r.Mesh}
 	h.Sum(key.hash[:0])
 	return key
 }
 
 // requestOf returns the request of a workload with the given inbound listeners.
-func requestOf(w Workload, inbound []Inbound) ReachRequest {
-	r := ReachRequest{Mesh: w.Mesh, DNS: w.DNS, All: w.BackendsAll}
+func requestOf(w Workload, inbound []Inbound) OutboundRequest {
+	r := OutboundRequest{Mesh: w.Mesh, DNS: w.DNS, All: w.BackendsAll}
 	if r.DNS == "" {
 		r.DNS = DNSUnresolved
 	}
@@ -87,8 +87,8 @@ func requestedBackends(w Workload, inbound []Inbound) []Backend {
 	return out
 }
 
-// ConflictFindings returns a finding for each conflict of the view's reach, at the field that names the service. If the
-// workload reaches all services of its mesh, the finding is at the service.
+// ConflictFindings returns a finding for each conflict of the view's outbound view, at the field that names the
+// service. If the workload reaches all services of its mesh, the finding is at the service.
 func (v *View) ConflictFindings(conflicts []PortConflict) []Finding {
 	if len(conflicts) == 0 {
 		return nil
