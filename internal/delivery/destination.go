@@ -26,6 +26,7 @@ func (d *Deliverer) renderDestinations(keys []model.Key, pending updates) {
 		difference := update{}
 		difference.replace(before, to.resources)
 		for user := range to.users {
+			d.outbound[user].snapshot = nil
 			all := pending.of(user)
 			for ref, r := range difference {
 				all[ref] = r

@@ -17,6 +17,8 @@ type outboundView struct {
 	// Resources of a driver that is no sidecar.OutboundRenderer are those of host names only.
 	resources    resources
 	destinations []model.Key
+	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
+	snapshot *xds.Snapshot
 	// rendered is true after the first rendering without error.
 	rendered bool
 	// mesh, hosts and bindings are the source of the resources.

@@ -123,11 +123,17 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 
 // snapshot returns all resources of a workload.
 func (d *Deliverer) snapshot(own resources, r *outboundView) (*xds.Snapshot, error) {
-	all := r.resources.appendTo(own.appendTo(nil))
-	for _, to := range r.destinations {
-		all = d.destinations[to].resources.appendTo(all)
+	if r.snapshot == nil {
+		all := r.resources.appendTo(nil)
+		for _, to := range r.destinations {
+			all = d.destinations[to].resources.appendTo(all)
+		}
+		var err error
+		if r.snapshot, err = xds.NewSnapshot(all...); err != nil {
+			return nil, err
+		}
 	}
-	return xds.NewSnapshot(all...)
+	return r.snapshot.With(own.appendTo(nil)...)
 }
 
 // workload returns the rendered state of a workload; it is empty for a new one.

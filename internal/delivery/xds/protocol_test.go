@@ -119,6 +119,9 @@ func duplicateNames(t *testing.T) {
 	if _, err := NewSnapshot(text(ClusterType, "a", "1"), text(ClusterType, "a", "2")); err == nil {
 		t.Error("a snapshot with two clusters of one name was accepted")
 	}
+	if _, err := snapshot(t, text(ClusterType, "a", "1")).With(text(ClusterType, "a", "2")); err == nil {
+		t.Error("an additional cluster with the same name was accepted")
+	}
 	b := newBench(t, text(ClusterType, "a", "1"))
 	b.subscribe(ClusterType, "a", "a", "*", "a")
 	b.want("a name listed several times is sent once", b.drain(), "cluster +a")

@@ -90,6 +90,11 @@ func (t *table) number(name string) uint32 {
 	if n, ok := t.find(name); ok {
 		return n
 	}
+	return t.assign(&Resource{Name: strings.Clone(name)}) // name is a substring of a request
+}
+
+// assign assigns a number to the name of a resource or placeholder.
+func (t *table) assign(r *Resource) uint32 {
 	var n uint32
 	if last := len(t.free) - 1; last >= 0 {
 		n, t.free = t.free[last], t.free[:last]
@@ -97,8 +102,8 @@ func (t *table) number(name string) uint32 {
 		n = uint32(len(t.slots))
 		t.slots = append(t.slots, slot{})
 	}
-	t.slots[n].resource = &Resource{Name: strings.Clone(name)} // name is a substring of a request
-	t.index.add(name, n, t.name)
+	t.slots[n].resource = r
+	t.index.add(r.Name, n, t.name)
 	return n
 }
 
@@ -124,7 +129,12 @@ func (t *table) version() string {
 // put adds or replaces a resource, and reports whether anything changed.
 func (s state) put(r *Resource) (change, bool) {
 	t := s.of(r.TypeURL)
-	n := t.number(r.Name)
+	n, known := t.find(r.Name)
+	if !known {
+		n = t.assign(r)
+		t.digest += r.digest
+		return change{t, n, nil}, true
+	}
 	old := t.resource(n)
 	if old != nil && old.Version == r.Version {
 		return change{}, false
@@ -154,13 +164,20 @@ func (s state) remove(ref Ref) (change, bool) {
 	return change{t, n, old}, true
 }
 
-// replace replaces the state with the snapshot, and returns the changes.
+// replace replaces the state with the snapshot, and returns the changes. The state may be empty.
 func (s state) replace(snapshot *Snapshot) []change {
 	var changed []change
+	fresh := len(s) == 0
+	if fresh {
+		changed = make([]change, 0, len(snapshot.resources))
+	}
 	for _, r := range snapshot.resources {
 		if c, ok := s.put(r); ok {
 			changed = append(changed, c)
 		}
+	}
+	if fresh {
+		return changed
 	}
 	for typeURL, t := range s {
 		for n := range t.slots {
