@@ -16,14 +16,19 @@ type OutboundView struct {
 }
 
 // Destination finds a destination of the outbound view.
-func (r *OutboundView) Destination(name string) (Destination, bool) {
-	i, ok := slices.BinarySearchFunc(r.Destinations, name, func(d Destination, n string) int {
-		return strings.Compare(d.Name, n)
-	})
+func (v *OutboundView) Destination(name string) (Destination, bool) {
+	i, ok := v.DestinationIndex(name)
 	if !ok {
 		return Destination{}, false
 	}
-	return r.Destinations[i], true
+	return v.Destinations[i], true
+}
+
+// DestinationIndex returns the position of a destination in Destinations.
+func (v *OutboundView) DestinationIndex(name string) (int, bool) {
+	return slices.BinarySearchFunc(v.Destinations, name, func(d Destination, n string) int {
+		return strings.Compare(d.Name, n)
+	})
 }
 
 // PortConflict is a service of an outbound view that is not served on a port.

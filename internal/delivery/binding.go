@@ -32,7 +32,8 @@ func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundV
 	}
 	keepsMesh := before.rendered && reflect.DeepEqual(before.mesh, next.mesh)
 	for _, out := range now.Outbound {
-		for _, source := range out.Bindings {
+		for i := range out.Bindings {
+			source := &out.Bindings[i]
 			if !source.Protocol.Requests() {
 				continue
 			}
@@ -40,7 +41,7 @@ func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundV
 			b := before.bindings[key]
 			if b == nil || !keepsMesh || !b.current(source, now) {
 				var err error
-				if b, err = renderBinding(driver, next.mesh, out.Port, source, now); err != nil {
+				if b, err = renderBinding(driver, next.mesh, out.Port, *source, now); err != nil {
 					return err
 				}
 			}
@@ -74,12 +75,12 @@ func renderBinding(driver sidecar.OutboundRenderer, mesh model.Mesh, port uint16
 }
 
 // current reports whether the resources are those of the binding in an outbound view.
-func (b *binding) current(source model.Binding, in *model.OutboundView) bool {
+func (b *binding) current(source *model.Binding, in *model.OutboundView) bool {
 	for name, before := range b.found {
-		now, ok := in.Destination(name)
-		if ok != (before != nil) || ok && !reflect.DeepEqual(*before, now) {
+		i, ok := in.DestinationIndex(name)
+		if ok != (before != nil) || ok && !reflect.DeepEqual(before, &in.Destinations[i]) {
 			return false
 		}
 	}
-	return reflect.DeepEqual(b.source, source)
+	return reflect.DeepEqual(&b.source, source)
 }

@@ -95,7 +95,10 @@ func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u upd
 		return // its last users get another outbound view in the same change
 	}
 	d.rendered.WithLabelValues("outbound").Inc()
-	next := outboundView{rendered: true, mesh: mesh, hosts: now.Hosts, bindings: map[bindingKey]*binding{}, users: r.users}
+	next := outboundView{
+		rendered: true, mesh: mesh, hosts: now.Hosts, bindings: make(map[bindingKey]*binding, len(r.bindings)),
+		users: r.users,
+	}
 	var rendered []sidecar.Resource
 	if driver, ok := d.renderer.(sidecar.OutboundRenderer); ok {
 		rendered, next.findings = driver.RenderOutbound(mesh, now)
