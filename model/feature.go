@@ -71,9 +71,9 @@ func (v *View) Needs() []Need {
 
 // Needs lists the features that an outbound view uses, one origin for each, in canonical order. For a feature that the
 // rest of a view uses too, the view has the origin there.
-func (r *OutboundView) Needs() []Need {
+func (v *OutboundView) Needs() []Need {
 	n := needs{}
-	n.outbound(r)
+	n.outbound(v)
 	return n.sorted()
 }
 

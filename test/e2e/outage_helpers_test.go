@@ -108,8 +108,8 @@ func waitAllConnected(t *testing.T, planes []string, sidecars int) {
 // scopes are sent again; their routes are not.
 const scopes = `type="scope"`
 
-// checkNothingSent checks that control planes that have just started sent no resources except for scopes. They send only
-// the empty response that a client expects for each type with a wildcard subscription.
+// checkNothingSent checks that control planes that have just started sent no resources except for scopes. They send
+// only the empty response that a client expects for each type with a wildcard subscription.
 func checkNothingSent(t *testing.T, planes []string, sidecars int) {
 	t.Helper()
 	figures := map[string]float64{}
