@@ -48,7 +48,7 @@ func (e *Engine) OutboundKeyOf(workload model.Key) (model.OutboundKey, bool) {
 	if !ok {
 		return model.OutboundKey{}, false
 	}
-	return view.OutboundView, true
+	return view.OutboundKey, true
 }
 
 // OutboundView returns an outbound view and its mesh. It reports false if no workload has the outbound view.

@@ -12,8 +12,8 @@ import (
 type WorkloadView struct {
 	// View has no outbound view.
 	View model.View
-	// OutboundView is the key of the view's outbound view.
-	OutboundView model.OutboundKey
+	// OutboundKey is the key of the view's outbound view.
+	OutboundKey model.OutboundKey
 }
 
 // OutboundView is an outbound view with its mesh.
@@ -94,7 +94,7 @@ func (m *Mesh) outboundView(t *incremental.Evaluation, key model.OutboundKey, al
 }
 
 func (m *Mesh) reportConflicts(t *incremental.Evaluation, _ model.Key, all []*WorkloadView) {
-	for _, f := range all[0].View.ConflictFindings(m.conflicts.Read(t, all[0].OutboundView)) {
+	for _, f := range all[0].View.ConflictFindings(m.conflicts.Read(t, all[0].OutboundKey)) {
 		m.Report(t, f)
 	}
 }
@@ -106,7 +106,7 @@ func (m *Mesh) View(workload model.Key) (*model.View, bool) {
 		return nil, false
 	}
 	view := own.View
-	if outbound, known := m.OutboundViews.GetFirst(own.OutboundView); known {
+	if outbound, known := m.OutboundViews.GetFirst(own.OutboundKey); known {
 		view.OutboundView = outbound.OutboundView
 	}
 	return &view, true

@@ -150,10 +150,10 @@ func TestViewsEqualNewView(t *testing.T) {
 					t.Fatalf("seed %d, step %d: view of %s:\n%+v\nNewView:\n%+v", seed, step, w.Key, *view, whole)
 				}
 				own, _ := f.Views.GetFirst(w.Key)
-				if outbound[own.OutboundView] {
+				if outbound[own.OutboundKey] {
 					shared++
 				}
-				outbound[own.OutboundView] = true
+				outbound[own.OutboundKey] = true
 				want = append(want, findings...)
 			}
 			for _, finding := range f.AllFindings() {
