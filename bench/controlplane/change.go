@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"text/tabwriter"
@@ -39,15 +41,30 @@ type changeResult struct {
 	Start float64 `json:"start_cpu_s"`
 	// Bytes is for each client that receives the change. Base is the resident memory without clients.
 	Base float64 `json:"base_mb"`
+	// Istiod is the result of istiod, if it was measured.
+	Istiod *changeResult `json:"istiod,omitempty"`
 }
 
-func measureChange(ctx context.Context, bin, kind string, s size) error {
+// measureChange measures one kind of change with Anymesh, and with istiod if its path is given.
+func measureChange(ctx context.Context, bin, peer, kind string, s size) error {
 	if !slices.Contains(kinds, kind) {
 		return fmt.Errorf("-change: %q is not one of %s", kind, strings.Join(kinds, ", "))
 	}
 	r, err := changeOf(ctx, anymesh{kind}, bin, kind, s)
 	if err != nil {
 		return err
+	}
+	if peer != "" {
+		progress("measuring istiod")
+		program, err := filepath.Abs(peer) // it runs in a different working directory
+		if err != nil {
+			return err
+		}
+		theirs, err := changeOf(ctx, istiod{program, kind}, bin, kind, s)
+		if err != nil {
+			return fmt.Errorf("istiod: %w", err)
+		}
+		r.Istiod = &theirs
 	}
 	r.table()
 	return json.NewEncoder(os.Stdout).Encode(r)
@@ -82,6 +99,7 @@ func (m *bench) applyAll(ctx context.Context, p changePlane, r *changeResult) er
 		return err
 	}
 	m.fleet.received.Store(0)
+	m.server.profileCPU(ctx, r.Change, 10)
 	var times []float64
 	receiving := 0
 	everyone := make([]int, m.clients)
@@ -136,6 +154,13 @@ func (m *bench) complete(ctx context.Context) (time.Time, error) {
 func (r changeResult) table() {
 	t := tabwriter.NewWriter(os.Stdout, 0, 0, 2, ' ', 0)
 	fmt.Fprintf(t, "change: %s\tCPU ms\tp50 ms\tp99 ms\tbytes per client\tstart CPU-s\tMB without clients\n", r.Change)
-	fmt.Fprintf(t, "anymesh\t%.1f\t%.1f\t%.1f\t%.0f\t%.1f\t%.0f\n", r.CPU, r.P50, r.P99, r.Bytes, r.Start, r.Base)
+	r.row(t, "anymesh")
+	if r.Istiod != nil {
+		r.Istiod.row(t, "istiod")
+	}
 	_ = t.Flush() // errors of standard output are ignored
+}
+
+func (r changeResult) row(w io.Writer, name string) {
+	fmt.Fprintf(w, "%s\t%.1f\t%.1f\t%.1f\t%.0f\t%.1f\t%.0f\n", name, r.CPU, r.P50, r.P99, r.Bytes, r.Start, r.Base)
 }

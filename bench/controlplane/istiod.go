@@ -23,14 +23,23 @@ import (
 
 // istiod is the control plane of Istio with its defaults, with Services and EndpointSlices as input. Unused features
 // are disabled.
-type istiod struct{ program string }
+type istiod struct {
+	program string
+	kind    string // of change; empty if only endpoints change
+}
 
-func (istiod) createObjects(ctx context.Context, c *cluster, s size) error {
+func (p istiod) createObjects(ctx context.Context, c *cluster, s size) error {
+	if err := c.defineVirtualService(ctx); err != nil {
+		return err
+	}
 	err := each(ctx, s.services, func(ctx context.Context, i int) error {
 		for _, o := range istioService(i) {
 			if err := c.create(ctx, o); err != nil {
 				return err
 			}
+		}
+		if p.kind == "weights" || p.kind == "routes" {
+			return c.routeService(ctx, i, s, 50, "/")
 		}
 		return nil
 	})

@@ -55,7 +55,7 @@ func main() {
 	flag.StringVar(&scale, "scale", "",
 		"measure several sizes instead, for example services=1000,2000 clients=50,200")
 	flag.StringVar(&plot, "plot", "", "write a chart of the -scale results to this SVG file")
-	flag.StringVar(&profiles, "profiles", "", "write heap profiles of the control plane to this folder")
+	flag.StringVar(&profiles, "profiles", "", "write heap and CPU profiles of the control plane to this folder")
 	flag.DurationVar(&churn, "churn", 0,
 		"replace pods, objects and clients for this duration instead, and check for leaks")
 	flag.StringVar(&kind, "change", "", "measure one kind of change instead: "+strings.Join(kinds, ", "))
@@ -82,10 +82,8 @@ func run(bin, peer string, s size, churn time.Duration, kind, scale, plot string
 		return err
 	case peer != "" && (churn > 0 || scale != ""):
 		return errors.New("-istiod cannot be combined with -churn or -scale")
-	case peer != "" && kind != "":
-		return errors.New("-istiod cannot be combined with -change")
 	case kind != "":
-		return measureChange(ctx, bin, kind, s)
+		return measureChange(ctx, bin, peer, kind, s)
 	case churn > 0:
 		return testChurn(ctx, bin, s, churn)
 	case scale != "":
@@ -108,7 +106,7 @@ func measureOnce(ctx context.Context, bin, peer string, s size) error {
 		if err != nil {
 			return err
 		}
-		theirs, err := measure(ctx, istiod{program}, bin, s, max(1, s.changes/istiodDivisor))
+		theirs, err := measure(ctx, istiod{program: program}, bin, s, max(1, s.changes/istiodDivisor))
 		if err != nil {
 			return fmt.Errorf("istiod: %w", err)
 		}

@@ -90,6 +90,7 @@ func prepare(ctx context.Context, p plane, bin string, s size) (m *bench, stop f
 	if err != nil {
 		return nil, nil, err
 	}
+	server.profileCPU(ctx, "start", 10)
 	return &bench{c, p, server, f, s}, func() { server.stop(); c.stop() }, nil
 }
 
@@ -150,6 +151,11 @@ func (m *bench) connect(ctx context.Context) (idle, cold float64, leave func(), 
 		return 0, 0, nil, err
 	}
 	progress("control plane ready after %.1f CPU-s", ready)
+	if profiles != "" {
+		if _, err := m.server.memory(ctx, "ready"); err != nil {
+			return 0, 0, nil, err
+		}
+	}
 	before, err := m.server.cpu()
 	if err != nil {
 		return 0, 0, nil, err

@@ -80,8 +80,28 @@ func (s *server) cpu() (float64, error) {
 	return time.Duration(t.Nano()).Seconds(), nil
 }
 
-// profiles is the folder for heap profiles; empty disables them.
+// profiles is the folder for profiles; empty disables them.
 var profiles string
+
+// profileCPU writes a CPU profile of the next seconds, as soon as the control plane serves profiles.
+func (s *server) profileCPU(ctx context.Context, when string, seconds int) {
+	if profiles == "" {
+		return
+	}
+	go func() {
+		url := fmt.Sprintf("http://%s/debug/pprof/profile?seconds=%d", s.debug, seconds)
+		err := eventually(ctx, "no profile", func() error {
+			profile, err := get(ctx, url)
+			if err != nil {
+				return err
+			}
+			return os.WriteFile(filepath.Join(profiles, when+".cpu"), profile, 0o644)
+		})
+		if err != nil {
+			progress("CPU profile: %v", err)
+		}
+	}()
+}
 
 // resident returns the resident memory of the process in bytes.
 func (s *server) resident(ctx context.Context) (float64, error) {
