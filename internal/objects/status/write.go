@@ -2,6 +2,7 @@ package status
 
 import (
 	"context"
+	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -31,7 +32,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		return nil // a change is pending
 	}
 	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), w.findings(ref), time.Now())
-	if equality.Semantic.DeepEqual(now, want) {
+	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
 		return nil
 	}
 	err := w.write(ctx, ref, func() error {
@@ -45,6 +46,14 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		w.recordEvents(now, want)
 	}
 	return err
+}
+
+// statusOf returns the field Status of an object (Kubernetes API conventions); nil without one.
+func statusOf(object client.Object) any {
+	if field := reflect.ValueOf(object).Elem().FieldByName("Status"); field.IsValid() {
+		return field.Interface()
+	}
+	return nil
 }
 
 // write waits for the rate limiter, writes, and counts the result.
