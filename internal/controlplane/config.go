@@ -44,6 +44,8 @@ type Config struct {
 	// The listen addresses.
 	SigningAddress, WebhookAddress, MetricsAddress, DebugAddress string
 	Log                                                          *slog.Logger
+	// OnSynced is called after the first sync, before sidecars are served. Nil means nothing.
+	OnSynced func()
 }
 
 // LoadMeshConfig reads the mesh-wide configuration: the file of the ConfigMap preset-mesh-config. Unknown fields are

@@ -199,6 +199,9 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		if err := cp.engine.Await(ctx, func() bool { return true }); err != nil {
 			return nil // shutdown
 		}
+		if cp.OnSynced != nil {
+			cp.OnSynced()
+		}
 		servers, ctx := errgroup.WithContext(ctx)
 		for _, d := range cp.drivers {
 			if d.xds != nil {

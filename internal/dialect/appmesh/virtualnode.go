@@ -102,10 +102,11 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 
 // backends resolves the backends of a VirtualNode. Two references to one service are one backend.
 func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
-	var out []model.Backend
-	indexes, added := map[string]int{}, map[string]bool{}
+	size := len(m.object.Spec.Backends)
+	out := make([]model.Backend, 0, size)
+	indexes, added := make(map[string]int, size), make(map[string]bool, size)
 	for i, b := range m.object.Spec.Backends {
-		at := m.origin.At(fmt.Sprintf("spec.backends[%d].virtualService", i))
+		at := m.origin.At(backendPath(i))
 		if key := backendKey(m.object.Namespace, b); key != "" {
 			if first, duplicate := indexes[key]; duplicate {
 				t.report(at, model.CodeInvalidField, "spec.backends[%d] has the same VirtualService", first)
@@ -124,6 +125,24 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	}
 	return out
 }
+
+// backendPaths are the paths of the first backends of a VirtualNode. VirtualNodes share them: they are a quarter of the
+// memory of a VirtualNode with many backends.
+var backendPaths = func() (paths [1024]string) {
+	for i := range paths {
+		paths[i] = formatBackendPath(i)
+	}
+	return paths
+}()
+
+func backendPath(i int) string {
+	if i < len(backendPaths) {
+		return backendPaths[i]
+	}
+	return formatBackendPath(i)
+}
+
+func formatBackendPath(i int) string { return fmt.Sprintf("spec.backends[%d].virtualService", i) }
 
 // backendKey is equal for equal references, with the namespace filled in. It is "" without a reference.
 func backendKey(namespace string, b api.Backend) string {
