@@ -80,23 +80,48 @@ func (v *OutboundView) Needs() []Need {
 type needs map[Feature]Origin
 
 func (n needs) add(f Feature, at Origin, used bool) {
-	if _, known := n[f]; used && !known {
+	if !used {
+		return
+	}
+	if _, known := n[f]; !known {
 		n[f] = at
 	}
 }
 
 func (n needs) outbound(r *OutboundView) {
 	for _, out := range r.Outbound {
-		for _, b := range out.Bindings {
-			n.add(ListenerFeature(b.Protocol), b.Origin, true)
-			n.routes(b.Routes)
+		for i := range out.Bindings {
+			if b := &out.Bindings[i]; b.source == nil || !n.has(b.features) {
+				n.binding(b)
+			}
 		}
 	}
-	for _, d := range r.Destinations {
+	type kind struct {
+		Protocol
+		DiscoveryKind
+		BalancePolicy
+	}
+	seen := map[kind]bool{}
+	for i := range r.Destinations {
+		d := &r.Destinations[i]
+		of := kind{d.Protocol, d.Discovery.Kind, d.Balance.Policy}
+		if seen[of] {
+			continue
+		}
+		seen[of] = true
 		n.add(DestinationFeature(d.Protocol), d.Origin, true)
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
 	}
+}
+
+func (n needs) binding(b *Binding) {
+	n.add(ListenerFeature(b.Protocol), b.Origin, true)
+	n.routes(b.Routes)
+}
+
+func (n needs) has(features []Feature) bool {
+	return !slices.ContainsFunc(features, func(f Feature) bool { _, known := n[f]; return !known })
 }
 
 func (n needs) sorted() []Need {

@@ -12,7 +12,7 @@ import (
 )
 
 // Hash returns the content hash of an item, a view or a whole model. Equal content has an equal hash on every machine
-// and in every run. Origins are not hashed.
+// and in every run. Origins and unexported fields are not hashed.
 func Hash(item any) string {
 	h := sha256.New()
 	writeValue(h, reflect.ValueOf(item))
@@ -49,8 +49,10 @@ func writeValue(h hash.Hash, v reflect.Value) {
 	case reflect.Interface:
 		writeAny(h, v.Elem())
 	case reflect.Struct:
-		for i := range v.NumField() {
-			writeValue(h, v.Field(i))
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				writeValue(h, value)
+			}
 		}
 	case reflect.Slice, reflect.Array:
 		writeInt(h, int64(v.Len()))

@@ -157,8 +157,10 @@ func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflec
 	}
 	switch v.Kind() {
 	case reflect.Struct:
-		for i := range v.NumField() {
-			walk(v.Field(i), path+"."+v.Type().Field(i).Name, inOrigin, visit)
+		for field, value := range v.Fields() {
+			if field.IsExported() {
+				walk(value, path+"."+field.Name, inOrigin, visit)
+			}
 		}
 	case reflect.Slice:
 		visit(path, v, inOrigin)

@@ -25,12 +25,8 @@ func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
 	}
 }
 
-// add adds a service. It skips unknown services: the dialect reports a finding.
-func (b *outboundBuilder) add(c OutboundCatalog, name string) {
-	service, known := c.ReachableService(Key{b.mesh.Name, name})
-	if !known {
-		return
-	}
+// add adds a service.
+func (b *outboundBuilder) add(service *ReachableService) {
 	addresses, answered := service.addresses(b.dns)
 	if answered {
 		b.hosts.addService(service.HostNames, addresses)
@@ -38,7 +34,7 @@ func (b *outboundBuilder) add(c OutboundCatalog, name string) {
 	for i := range service.Ports {
 		p := &service.Ports[i]
 		binding := p.Binding
-		binding.Addresses = addresses
+		binding.Addresses, binding.source = addresses, service
 		out := b.ports[p.Port]
 		if out == nil {
 			out = newPortBuilder(p.Port)
@@ -62,7 +58,7 @@ func (b *outboundBuilder) add(c OutboundCatalog, name string) {
 
 // view returns the collected outbound view.
 func (b *outboundBuilder) view() OutboundView {
-	var out OutboundView
+	out := OutboundView{egress: b.mesh.Egress, conflicts: b.conflicts}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
 		out.Outbound = append(out.Outbound, b.ports[port].sorted(b.mesh.Egress))
 	}

@@ -1,6 +1,8 @@
 package model
 
 import (
+	"cmp"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -13,6 +15,22 @@ type OutboundView struct {
 	Hosts []Host `json:"hosts,omitempty"`
 	// Destinations are the targets of the routes, also of the routes for inbound traffic, by name.
 	Destinations []Destination `json:"destinations,omitempty"`
+
+	// services are the services of the request that exist, in its order, and egress is that of the mesh: the source of
+	// the other fields, except for destinations that the request names.
+	services  []*ReachableService
+	egress    Egress
+	conflicts []PortConflict
+}
+
+// Conflicts returns the services that the outbound view does not serve on one of their ports.
+func (v *OutboundView) Conflicts() []PortConflict { return v.conflicts }
+
+// MadeFrom reports whether both outbound views of one request are made from the same parts, and thus equal. It may
+// report false for equal ones.
+func (v *OutboundView) MadeFrom(o *OutboundView) bool {
+	return v.egress == o.egress && slices.Equal(v.services, o.services) && len(v.Destinations) == len(o.Destinations) &&
+		reflect.DeepEqual(v.Destinations, o.Destinations)
 }
 
 // Destination finds a destination of the outbound view.
@@ -48,28 +66,123 @@ type OutboundCatalog interface {
 	Destination(Key) (Destination, bool)
 }
 
-// NewOutboundView creates the outbound view for a request, with the conflicts on its ports. The outbound view shares
-// memory with the items of the catalog. It reports false if the mesh does not exist.
-func NewOutboundView(c OutboundCatalog, request OutboundRequest) (OutboundView, []PortConflict, bool) {
+// NewOutboundView creates the outbound view for a request. It shares memory with the items of the catalog, and with the
+// previous outbound view of the request, which may be nil: if only routes changed since, they are replaced. It reports
+// false if the mesh does not exist.
+func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *OutboundView) (OutboundView, bool) {
 	mesh, ok := c.Mesh(request.Mesh)
 	if !ok {
-		return OutboundView{}, nil, false
+		return OutboundView{}, false
 	}
-	b := newOutboundBuilder(mesh, request.DNS, len(request.Services))
-	for _, name := range request.Services {
-		b.add(c, name)
+	services := request.services(c)
+	targets := request.targets(c)
+	if before != nil && before.egress == mesh.Egress && before.hasDestinations(targets) {
+		if replaced, done := before.replaceRoutes(services); done {
+			return replaced, true
+		}
 	}
-	if request.All {
-		for _, s := range c.Services(request.Mesh) {
-			if !slices.Contains(request.Services, s.Name) {
-				b.add(c, s.Name)
+	b := newOutboundBuilder(mesh, request.DNS, len(services))
+	for _, s := range services {
+		b.add(s)
+	}
+	for i := range targets {
+		b.destinations = append(b.destinations, &targets[i])
+	}
+	out := b.view()
+	out.services = services
+	return out, true
+}
+
+// services returns the services that exist. The dialect reports a finding for others.
+func (r *OutboundRequest) services(c OutboundCatalog) []*ReachableService {
+	out := make([]*ReachableService, 0, len(r.Services))
+	add := func(name string) {
+		if s, known := c.ReachableService(Key{r.Mesh, name}); known {
+			out = append(out, s)
+		}
+	}
+	for _, name := range r.Services {
+		add(name)
+	}
+	if r.All {
+		for _, s := range c.Services(r.Mesh) {
+			if !slices.Contains(r.Services, s.Name) {
+				add(s.Name)
 			}
 		}
 	}
-	for _, name := range request.Destinations {
-		if d, known := c.Destination(Key{request.Mesh, name}); known {
-			b.destinations = append(b.destinations, &d)
+	return out
+}
+
+// targets returns the destinations of inbound routes.
+func (r *OutboundRequest) targets(c OutboundCatalog) []Destination {
+	var out []Destination
+	for _, name := range r.Destinations {
+		if d, known := c.Destination(Key{r.Mesh, name}); known {
+			out = append(out, d)
 		}
 	}
-	return b.view(), b.conflicts, true
+	return out
+}
+
+func (v *OutboundView) hasDestinations(all []Destination) bool {
+	return !slices.ContainsFunc(all, func(d Destination) bool {
+		i, ok := v.DestinationIndex(d.Name)
+		return !ok || !reflect.DeepEqual(v.Destinations[i], d)
+	})
+}
+
+// replaceRoutes returns the outbound view with other versions of its services. It reports false if they differ in more
+// than routes.
+func (v *OutboundView) replaceRoutes(services []*ReachableService) (OutboundView, bool) {
+	if len(services) != len(v.services) {
+		return OutboundView{}, false
+	}
+	out := *v
+	out.services, out.Outbound = services, slices.Clone(v.Outbound)
+	cloned := map[uint16]bool{}
+	for i, s := range services {
+		before := v.services[i]
+		if s == before {
+			continue
+		}
+		if !s.equalExceptRoutes(before) {
+			return OutboundView{}, false
+		}
+		for _, p := range s.Ports {
+			on := out.port(p.Port)
+			if on == nil {
+				continue // no service is served on it
+			}
+			if !cloned[p.Port] {
+				on.Bindings, cloned[p.Port] = slices.Clone(on.Bindings), true
+			}
+			if b := on.binding(p.Binding); b != nil && b.source == before {
+				b.Routes, b.features, b.source = p.Binding.Routes, p.Binding.features, s
+			}
+		}
+	}
+	return out, true
+}
+
+// port returns the outbound port with the number, or nil.
+func (v *OutboundView) port(number uint16) *Outbound {
+	i, ok := slices.BinarySearchFunc(v.Outbound, number, func(o Outbound, n uint16) int { return cmp.Compare(o.Port, n) })
+	if !ok {
+		return nil
+	}
+	return &v.Outbound[i]
+}
+
+// binding returns the binding of the service and protocol of another one, or nil.
+func (o *Outbound) binding(like Binding) *Binding {
+	i, ok := slices.BinarySearchFunc(o.Bindings, like, compareBindings)
+	if !ok {
+		return nil
+	}
+	return &o.Bindings[i]
+}
+
+func compareBindings(a, b Binding) int {
+	return firstNonZero(strings.Compare(a.Service, b.Service), strings.Compare(string(a.Protocol), string(b.Protocol)))
 }

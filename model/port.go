@@ -1,7 +1,6 @@
 package model
 
 import (
-	"cmp"
 	"net/netip"
 	"slices"
 	"strings"
@@ -48,9 +47,7 @@ func (p *portBuilder) sorted(egress Egress) Outbound {
 			b.MatchAddress = len(p.transport(b.Protocol).all) > 1
 		}
 	}
-	slices.SortStableFunc(p.bindings, func(a, b Binding) int {
-		return firstNonZero(strings.Compare(a.Service, b.Service), cmp.Compare(a.Protocol, b.Protocol))
-	})
+	slices.SortStableFunc(p.bindings, compareBindings)
 	return Outbound{Port: p.port, Bindings: p.bindings}
 }
 

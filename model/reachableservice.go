@@ -1,7 +1,9 @@
 package model
 
 import (
+	"maps"
 	"net/netip"
+	"reflect"
 	"slices"
 )
 
@@ -43,9 +45,22 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 			Service: service.Name, Protocol: p.Protocol, Hosts: hosts, Origin: service.Origin,
 		}}
 		port.Binding.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
+		used := needs{}
+		used.binding(&port.Binding)
+		port.Binding.features = slices.Sorted(maps.Keys(used))
 		out.Ports = append(out.Ports, port)
 	}
 	return out, true
+}
+
+// equalExceptRoutes reports whether both are equal except for the routes of their bindings.
+func (s *ReachableService) equalExceptRoutes(o *ReachableService) bool {
+	return reflect.DeepEqual(s.Service, o.Service) && slices.Equal(s.HostNames, o.HostNames) &&
+		slices.EqualFunc(s.Ports, o.Ports, func(a, b ReachablePort) bool {
+			a.Binding.Routes, b.Binding.Routes = nil, nil
+			a.Binding.features, b.Binding.features = nil, nil
+			return reflect.DeepEqual(a, b)
+		})
 }
 
 // addresses returns the addresses of the service for workloads with the DNS mode, and whether their agents answer its

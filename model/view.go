@@ -1,6 +1,9 @@
 package model
 
-import "net/netip"
+import (
+	"net/netip"
+	"slices"
+)
 
 // View is the part of the model that one workload needs, without the endpoints of its destinations: see
 // ResolvedDestination.
@@ -39,6 +42,18 @@ type Binding struct {
 	MatchAddress bool    `json:"matchAddress,omitempty"`
 	Routes       []Route `json:"routes,omitempty"`
 	Origin       Origin  `json:"origin,omitzero"`
+
+	// source has the routes of the binding; nil if no outboundBuilder made the binding. features are those that the
+	// binding uses, with a source.
+	source   *ReachableService
+	features []Feature
+}
+
+// Same reports whether both bindings are equal, with equal destinations. It may miss equal bindings, except for those
+// that two versions of an outbound view share.
+func (b *Binding) Same(o *Binding) bool {
+	return b.source != nil && b.source == o.source && b.Protocol == o.Protocol && b.MatchAddress == o.MatchAddress &&
+		slices.Equal(b.Addresses, o.Addresses)
 }
 
 // Catalog finds the items of a model that a view consists of. It reports false for items that do not exist.
@@ -61,9 +76,9 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 	if !ok {
 		return View{}, nil, false
 	}
-	outbound, conflicts, _ := NewOutboundView(outboundCatalog{c}, request)
+	outbound, _ := NewOutboundView(outboundCatalog{c}, request, nil)
 	v.OutboundView = outbound
-	return v, v.ConflictFindings(conflicts), true
+	return v, v.ConflictFindings(outbound.Conflicts()), true
 }
 
 // NewWorkloadView creates the view of a workload without its outbound view, and the request for the outbound view. It

@@ -14,23 +14,21 @@ type bindingKey struct {
 	protocol model.Protocol
 }
 
-// binding is a rendered binding. It is rendered again if the binding or one of its destinations changes.
+// binding is a rendered binding.
 type binding struct {
-	source model.Binding
-	// found are the destinations that the driver looked up; a nil value means that the destination does not exist.
-	found     map[string]*model.Destination
+	source    model.Binding
 	resources resources
 	findings  []model.Finding
 }
 
-// addBindings adds the resources and findings of all bindings of requests to an outbound view. It takes bindings that
-// did not change from before.
-func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundView) error {
+// renderBindings renders the bindings of requests that changed, and adds them to the difference.
+func (d *Deliverer) renderBindings(next *difference, before *outboundView, now *model.OutboundView) error {
 	driver, ok := d.renderer.(sidecar.OutboundRenderer)
 	if !ok {
 		return nil
 	}
 	keepsMesh := before.rendered && reflect.DeepEqual(before.mesh, next.mesh)
+	kept := 0
 	for _, out := range now.Outbound {
 		for i := range out.Bindings {
 			source := &out.Bindings[i]
@@ -39,18 +37,49 @@ func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundV
 			}
 			key := bindingKey{out.Port, source.Service, source.Protocol}
 			b := before.bindings[key]
-			if b == nil || !keepsMesh || !b.current(source, now) {
-				var err error
-				if b, err = renderBinding(driver, next.mesh, out.Port, *source, now); err != nil {
+			if b == nil || !keepsMesh || !b.source.Same(source) {
+				after, err := renderBinding(driver, next.mesh, out.Port, *source, now)
+				if err != nil {
 					return err
 				}
+				if err := next.replaceBinding(key, b, after); err != nil {
+					return err
+				}
+				b = after
 			}
-			next.bindings[key] = b
+			kept++
 			next.findings = append(next.findings, b.findings...)
-			for ref, r := range b.resources {
-				if err := next.resources.add(ref, r); err != nil {
-					return err
-				}
+		}
+	}
+	if kept == len(before.bindings)+next.newBindings {
+		return nil
+	}
+	return next.removeBindings(before, now)
+}
+
+// replaceBinding adds a binding in place of another one, which may be nil.
+func (c *difference) replaceBinding(key bindingKey, before, after *binding) error {
+	c.bindings[key] = after
+	if before == nil {
+		c.newBindings++
+		return c.replace(nil, after.resources)
+	}
+	return c.replace(before.resources, after.resources)
+}
+
+// removeBindings removes the bindings that an outbound view no longer has.
+func (c *difference) removeBindings(before *outboundView, now *model.OutboundView) error {
+	still := map[bindingKey]bool{}
+	for _, out := range now.Outbound {
+		for _, b := range out.Bindings {
+			still[bindingKey{out.Port, b.Service, b.Protocol}] = true
+		}
+	}
+	for key, b := range before.bindings {
+		if !still[key] {
+			c.bindings[key] = nil
+			if err := c.replace(b.resources, nil); err != nil {
+				return err
 			}
 		}
 	}
@@ -59,28 +88,7 @@ func (d *Deliverer) addBindings(next, before *outboundView, now *model.OutboundV
 
 func renderBinding(driver sidecar.OutboundRenderer, mesh model.Mesh, port uint16, source model.Binding,
 	in *model.OutboundView) (*binding, error) {
-	b := &binding{source: source, found: map[string]*model.Destination{}}
-	rendered, findings := driver.RenderBinding(mesh, port, source, func(name string) (model.Destination, bool) {
-		d, ok := in.Destination(name)
-		b.found[name] = nil
-		if ok {
-			b.found[name] = &d
-		}
-		return d, ok
-	})
-	var err error
-	b.findings = findings
-	b.resources, err = encode(rendered, nil)
-	return b, err
-}
-
-// current reports whether the resources are those of the binding in an outbound view.
-func (b *binding) current(source *model.Binding, in *model.OutboundView) bool {
-	for name, before := range b.found {
-		i, ok := in.DestinationIndex(name)
-		if ok != (before != nil) || ok && !reflect.DeepEqual(before, &in.Destinations[i]) {
-			return false
-		}
-	}
-	return reflect.DeepEqual(&b.source, source)
+	rendered, findings := driver.RenderBinding(mesh, port, source, in.Destination)
+	encoded, err := encode(rendered, nil)
+	return &binding{source: source, resources: encoded, findings: findings}, err
 }

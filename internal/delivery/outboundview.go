@@ -3,6 +3,7 @@ package delivery
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
@@ -21,9 +22,11 @@ type outboundView struct {
 	snapshot *xds.Snapshot
 	// rendered is true after the first rendering without error.
 	rendered bool
-	// mesh, hosts and bindings are the source of the resources.
+	// mesh and source are what was rendered, ports, hosts and bindings the parts of resources.
 	mesh     model.Mesh
-	hosts    []model.Host
+	source   model.OutboundView
+	ports    resources
+	hosts    resources
 	bindings map[bindingKey]*binding
 
 	findings []model.Finding
@@ -37,7 +40,9 @@ type outboundView struct {
 func (d *Deliverer) addOutboundUser(key model.OutboundKey, user model.Key) *outboundView {
 	r := d.outbound[key]
 	if r == nil {
-		r = &outboundView{users: map[model.Key]struct{}{}}
+		r = &outboundView{
+			resources: resources{}, bindings: map[bindingKey]*binding{}, users: map[model.Key]struct{}{},
+		}
 		d.outbound[key] = r
 		d.renderOutbound(key, r, update{})
 	}
@@ -87,7 +92,7 @@ func (d *Deliverer) renderOutboundViews(
 	return snapshots, changed
 }
 
-// renderOutbound renders the current state of an outbound view, and adds the difference to an update. On error the
+// renderOutbound renders the parts of an outbound view that changed, and adds the difference to an update. On error the
 // previous resources and destinations stay.
 func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u update) {
 	mesh, now, there := d.mesh.OutboundView(key)
@@ -95,20 +100,10 @@ func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u upd
 		return // its last users get another outbound view in the same change
 	}
 	d.rendered.WithLabelValues("outbound").Inc()
-	next := outboundView{
-		rendered: true, mesh: mesh, hosts: now.Hosts, bindings: make(map[bindingKey]*binding, len(r.bindings)),
-		users: r.users,
-	}
-	var rendered []sidecar.Resource
-	if driver, ok := d.renderer.(sidecar.OutboundRenderer); ok {
-		rendered, next.findings = driver.RenderOutbound(mesh, now)
-	}
-	var err error
-	if next.resources, err = encode(rendered, r.resources); err == nil {
-		err = errors.Join(d.addBindings(&next, r, now), addHosts(&next, r))
-	}
+	next := newDifference(mesh)
+	err := errors.Join(d.renderPorts(next, r, now), d.renderBindings(next, r, now), renderHosts(next, r, now))
 	if err == nil {
-		err = d.useDestinations(key, &next, r, now)
+		err = d.useDestinations(key, next, r, now)
 	}
 	if err != nil {
 		r.err = err
@@ -116,87 +111,106 @@ func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u upd
 			"driver", d.class.Name, "error", err)
 		return
 	}
-	supports := d.renderer.Supports()
-	for _, need := range now.Needs() {
-		if !supports[need.Feature] {
-			next.unsupported = append(next.unsupported, need)
-		}
-	}
 	for _, left := range without(r.destinations, next.destinations) {
 		u.remove(d.destinations[left].resources)
 	}
-	u.replace(r.resources, next.resources)
+	next.apply(r, u)
 	for _, entered := range without(next.destinations, r.destinations) {
 		u.put(d.destinations[entered].resources)
 	}
 	d.removeUser(key, r.destinations, next.destinations)
-	*r = next
+	supports := d.renderer.Supports()
+	r.unsupported = nil
+	for _, need := range now.Needs() {
+		if !supports[need.Feature] {
+			r.unsupported = append(r.unsupported, need)
+		}
+	}
+	r.mesh, r.source, r.ports, r.hosts, r.destinations = mesh, *now, next.ports, next.hosts, next.destinations
+	r.findings, r.rendered, r.snapshot, r.err = next.findings, true, nil, nil
 }
 
-// addHosts adds the resources of host names.
-func addHosts(next, before *outboundView) error {
-	i := 0 // both lists are sorted
-	for _, h := range next.hosts {
-		for i < len(before.hosts) && before.hosts[i].Name < h.Name {
-			i++
+// renderPorts renders the resources that do not belong to a binding.
+func (d *Deliverer) renderPorts(next *difference, before *outboundView, now *model.OutboundView) error {
+	driver, ok := d.renderer.(sidecar.OutboundRenderer)
+	if !ok {
+		return nil
+	}
+	rendered, findings := driver.RenderOutbound(next.mesh, now)
+	var err error
+	if next.ports, err = encode(rendered, before.ports); err != nil {
+		return err
+	}
+	next.findings = findings
+	return next.replace(before.ports, next.ports)
+}
+
+// renderHosts renders the resources of host names.
+func renderHosts(next *difference, before *outboundView, now *model.OutboundView) error {
+	if before.rendered && sameList(before.source.Hosts, now.Hosts) {
+		next.hosts = before.hosts
+		return nil
+	}
+	next.hosts = make(resources, len(now.Hosts))
+	old := before.source.Hosts
+	for _, h := range now.Hosts { // both lists are sorted
+		for len(old) > 0 && old[0].Name < h.Name {
+			old = old[1:]
 		}
 		ref := xds.Ref{TypeURL: sidecar.HostNameType, Name: h.Name}
-		if old, known := before.resources[ref]; known && i < len(before.hosts) && sameHost(before.hosts[i], h) {
-			if err := next.resources.add(ref, old); err != nil {
-				return err
-			}
+		if encoded, known := before.hosts[ref]; known && len(old) > 0 && sameHost(old[0], h) {
+			next.hosts[ref] = encoded
 			continue
 		}
 		encoded, err := encode(hostResources(h), nil)
 		if err != nil {
 			return err
 		}
-		for ref, e := range encoded {
-			if err := next.resources.add(ref, e); err != nil {
-				return err
-			}
-		}
+		maps.Copy(next.hosts, encoded)
 	}
-	return nil
+	return next.replace(before.hosts, next.hosts)
 }
+
+// sameList reports whether both lists are the same memory, as in two versions of an outbound view with the same ports.
+func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0]) }
 
 // useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
 // resource that the outbound view or two destinations have twice is an error.
-func (d *Deliverer) useDestinations(key model.OutboundKey, next, before *outboundView, now *model.OutboundView) error {
-	for i := range now.Destinations {
-		next.destinations = append(next.destinations, now.Destinations[i].Key)
+func (d *Deliverer) useDestinations(key model.OutboundKey, next *difference, before *outboundView,
+	now *model.OutboundView) error {
+	var entered []model.Key
+	if next.destinations = before.destinations; !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
+		next.destinations = make([]model.Key, 0, len(now.Destinations))
+		for i := range now.Destinations {
+			next.destinations = append(next.destinations, now.Destinations[i].Key)
+		}
+		entered = without(next.destinations, before.destinations)
 	}
-	entered := without(next.destinations, before.destinations)
 	for _, to := range entered {
 		d.addUser(to, key)
 	}
-	if len(entered) == 0 && sameNames(before.resources, next.resources) {
-		return nil
+	err := next.checkNames(before)
+	if err == nil && (len(entered) > 0 || next.hasNewNames(before)) {
+		err = d.checkDestinations(next, before)
 	}
-	names := make(resources, len(next.resources))
-	for ref, r := range next.resources {
-		names[ref] = r
+	if err != nil {
+		d.removeUser(key, entered, nil)
 	}
+	return err
+}
+
+// checkDestinations returns an error if a destination has a resource of the outbound view or of another destination.
+func (d *Deliverer) checkDestinations(next *difference, before *outboundView) error {
+	names := resources{}
 	for _, to := range next.destinations {
 		for ref, r := range d.destinations[to].resources {
 			if err := names.add(ref, r); err != nil {
-				d.removeUser(key, entered, nil)
 				return err
+			}
+			if next.has(ref, before) {
+				return duplicate(ref)
 			}
 		}
 	}
 	return nil
-}
-
-// sameNames reports whether both sets have resources of the same types and names.
-func sameNames(a, b resources) bool {
-	if len(a) != len(b) {
-		return false
-	}
-	for ref := range a {
-		if _, ok := b[ref]; !ok {
-			return false
-		}
-	}
-	return true
 }

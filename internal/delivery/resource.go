@@ -42,10 +42,14 @@ func encode(rendered []sidecar.Resource, before resources) (resources, error) {
 // add adds a resource. Two resources of one type and name are an error.
 func (rs resources) add(ref xds.Ref, r resource) error {
 	if _, again := rs[ref]; again {
-		return fmt.Errorf("two resources of type %s are named %q", ref.TypeURL, ref.Name)
+		return duplicate(ref)
 	}
 	rs[ref] = r
 	return nil
+}
+
+func duplicate(ref xds.Ref) error {
+	return fmt.Errorf("two resources of type %s are named %q", ref.TypeURL, ref.Name)
 }
 
 // appendTo appends the encoded resources, unsorted.

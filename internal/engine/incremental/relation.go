@@ -134,6 +134,18 @@ func (r *Relation[K, V]) Emit(t *Evaluation, key K, value V) {
 	t.emits = append(t.emits, &emission[K, V]{target: r.slot(key), value: value})
 }
 
+// LastEmitted returns what the previous evaluation of the same rule and key emitted under a key, so that the running
+// one can take parts of it. The result of the rule must not depend on it otherwise.
+func (r *Relation[K, V]) LastEmitted(t *Evaluation, key K) (V, bool) {
+	for _, e := range t.cell.emits {
+		if last, ok := e.(*emission[K, V]); ok && last.target.relation == r && last.target.key == key {
+			return last.value, true
+		}
+	}
+	var none V
+	return none, false
+}
+
 func (r *Relation[K, V]) slot(key K) *slot[K, V] {
 	s := r.slots[key]
 	if s == nil {

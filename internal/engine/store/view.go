@@ -40,7 +40,9 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 			return 0
 		}, deepEqual[*WorkloadView]),
 		OutboundViews: incremental.NewRelation[model.OutboundKey](g, "outbound views",
-			func(*OutboundView, *OutboundView) int { return 0 }, deepEqual[*OutboundView]),
+			func(*OutboundView, *OutboundView) int { return 0 }, func(a, b *OutboundView) bool {
+				return a.OutboundView.MadeFrom(&b.OutboundView) && deepEqual(a.Mesh, b.Mesh)
+			}),
 		requests: incremental.NewRelation[model.OutboundKey](g, "requests", func(_, _ *model.OutboundRequest) int {
 			return 0
 		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
@@ -82,13 +84,17 @@ func (m *Mesh) viewWorkload(t *incremental.Evaluation, key model.Key, _ []model.
 
 func (m *Mesh) outboundView(t *incremental.Evaluation, key model.OutboundKey, all []*model.OutboundRequest) {
 	reader := reader{t, m}
-	outbound, conflicts, ok := model.NewOutboundView(reader, *all[0])
+	var before *model.OutboundView
+	if last, known := m.OutboundViews.LastEmitted(t, key); known {
+		before = &last.OutboundView
+	}
+	outbound, ok := model.NewOutboundView(reader, *all[0], before)
 	if !ok {
 		return
 	}
 	mesh, _ := reader.Mesh(key.Mesh)
 	m.OutboundViews.Emit(t, key, &OutboundView{mesh, outbound})
-	for _, c := range conflicts {
+	for _, c := range outbound.Conflicts() {
 		m.conflicts.Emit(t, key, c)
 	}
 }
