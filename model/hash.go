@@ -19,11 +19,11 @@ func Hash(item any) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-var originType = reflect.TypeFor[Origin]()
+var originType, sharedOriginType = reflect.TypeFor[Origin](), reflect.TypeFor[SharedOrigin]()
 
 // writeValue writes a value to the hash. A length prefix before each string and list makes the encoding unambiguous.
 func writeValue(h hash.Hash, v reflect.Value) {
-	if v.IsValid() && v.Type() == originType {
+	if v.IsValid() && (v.Type() == originType || v.Type() == sharedOriginType) {
 		return
 	}
 	if v.IsValid() && v.CanInterface() {

@@ -149,7 +149,8 @@ func eachLeaf(v reflect.Value, path string, visit func(path string, v reflect.Va
 }
 
 func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflect.Value, bool)) {
-	inOrigin = inOrigin || v.Type() == reflect.TypeFor[model.Origin]()
+	inOrigin = inOrigin || v.Type() == reflect.TypeFor[model.Origin]() ||
+		v.Type() == reflect.TypeFor[model.SharedOrigin]()
 	switch v.Interface().(type) {
 	case netip.Addr, netip.AddrPort:
 		visit(path, v, inOrigin)

@@ -92,8 +92,8 @@ type StatsTag struct {
 
 // Backend is a service that a workload may reach.
 type Backend struct {
-	Service string `json:"service"`
-	Origin  Origin `json:"origin,omitzero"`
+	Service string       `json:"service"`
+	Origin  SharedOrigin `json:"origin,omitzero"`
 }
 
 // Listener is a socket on which a workload accepts connections.

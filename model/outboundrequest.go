@@ -53,13 +53,13 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	if r.DNS == "" {
 		r.DNS = DNSUnresolved
 	}
-	seen, destinations := map[string]struct{}{}, map[string]struct{}{}
-	for _, b := range requestedBackends(w, inbound) {
-		if _, again := seen[b.Service]; !again {
-			seen[b.Service] = struct{}{}
-			r.Services = append(r.Services, b.Service)
+	seen, destinations := make(map[string]struct{}, len(w.Backends)), map[string]struct{}{}
+	eachRequested(w, inbound, func(service string, _ Origin) {
+		if _, again := seen[service]; !again {
+			seen[service] = struct{}{}
+			r.Services = append(r.Services, service)
 		}
-	}
+	})
 	for _, in := range inbound {
 		for _, route := range in.Routes {
 			for _, name := range route.Action.destinations() {
@@ -71,20 +71,21 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	return r
 }
 
-// requestedBackends lists the services that inbound routes name, with the origins of the routes, and the backends.
-func requestedBackends(w Workload, inbound []Inbound) []Backend {
-	var out []Backend
+// eachRequested calls f for the services that inbound routes name, with the origins of the routes, and for the backends.
+func eachRequested(w Workload, inbound []Inbound, f func(service string, origin Origin)) {
 	for _, in := range inbound {
 		for _, route := range in.Routes {
 			if s := route.Action.Service; s != nil {
-				out = append(out, Backend{Service: s.Service, Origin: route.Origin})
+				f(s.Service, route.Origin)
 			}
 		}
 	}
-	if !w.BackendsAll {
-		out = append(out, w.Backends...)
+	if w.BackendsAll {
+		return
 	}
-	return out
+	for _, b := range w.Backends {
+		f(b.Service, b.Origin.Origin())
+	}
 }
 
 // ConflictFindings returns a finding for each conflict of the view's outbound view, at the field that names the
@@ -94,9 +95,9 @@ func (v *View) ConflictFindings(conflicts []PortConflict) []Finding {
 		return nil
 	}
 	origins := map[string][]Origin{}
-	for _, b := range requestedBackends(v.Workload, v.Inbound) {
-		origins[b.Service] = append(origins[b.Service], b.Origin)
-	}
+	eachRequested(v.Workload, v.Inbound, func(service string, origin Origin) {
+		origins[service] = append(origins[service], origin)
+	})
 	var out []Finding
 	for _, c := range conflicts {
 		at := origins[c.Service]

@@ -83,7 +83,8 @@ func TestServicesOnOnePort(t *testing.T) {
 			m := model.Model{
 				Meshes: []model.Mesh{{Name: "m"}},
 				Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
-					{Service: "a"}, {Service: "b", Origin: model.Origin{Object: model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
+					{Service: "a"},
+					{Service: "b", Origin: model.SharedOrigin{Object: &model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
 				}}},
 				Services: []model.Service{
 					{Key: key("a"), Router: "a", Addresses: c.a.addresses},

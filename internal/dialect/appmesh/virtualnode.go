@@ -104,6 +104,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	size := len(m.object.Spec.Backends)
 	out := make([]model.Backend, 0, size)
+	object := new(m.origin.Object)
 	indexes, added := make(map[string]int, size), make(map[string]bool, size)
 	for i, b := range m.object.Spec.Backends {
 		at := m.origin.At(backendPath(i))
@@ -121,7 +122,9 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 			continue
 		}
 		added[target.key.Name] = true
-		out = append(out, model.Backend{Service: target.key.Name, Origin: at})
+		out = append(out, model.Backend{
+			Service: target.key.Name, Origin: model.SharedOrigin{Object: object, Path: at.Path},
+		})
 	}
 	return out
 }
