@@ -123,7 +123,6 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 		}
 		return c, found
 	case r.hasName:
-		at := r.at.At(r.at.Path + "." + r.refField)
 		id := types.NamespacedName{Namespace: r.namespace, Name: r.name}
 		if id.Namespace == "" {
 			id.Namespace = r.at.Object.Namespace
@@ -131,13 +130,13 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 		c, exists := ms.byObject.ReadFirst(t.Evaluation, id)
 		switch {
 		case !exists:
-			t.report(at, model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
 			return nameClaim{}, false
 		case !ms.serves(t, c):
-			t.report(at, model.CodeReferenceNotFound, "%s %s is not served; see its status", ms.kind, id)
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s is not served; see its status", ms.kind, id)
 			return nameClaim{}, false
 		case c.key.Mesh != mesh:
-			t.report(at, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
 			return nameClaim{}, false
 		}
 		return c, true

@@ -49,10 +49,9 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
 	}
 	for i, b := range o.Spec.Backends {
-		fields = append(fields, unsupportedField{
-			fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy.tls", i),
-			requestsTLS(b.VirtualService.ClientPolicy),
-		})
+		if requestsTLS(b.VirtualService.ClientPolicy) {
+			fields = append(fields, unsupportedField{backendPath(i) + ".clientPolicy.tls", true})
+		}
 	}
 	return fields
 }

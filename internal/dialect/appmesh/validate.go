@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -88,15 +89,15 @@ func validateNode(o *api.VirtualNode) error {
 		(sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil) {
 		return fmt.Errorf("VirtualNode-%s: spec.serviceDiscovery is required if spec.listeners is set", o.Name)
 	}
-	seen := map[string]bool{}
+	seen := map[types.NamespacedName]bool{}
 	for i, b := range o.Spec.Backends {
 		key := backendKey(o.Namespace, b)
-		if key != "" && seen[key] {
-			what := "VirtualServiceReferences"
+		if key.Name != "" && seen[key] {
+			what, name := "VirtualServiceReferences", key.String()
 			if b.VirtualService.VirtualServiceARN != nil {
-				what = "VirtualServiceReferenceARNs"
+				what, name = "VirtualServiceReferenceARNs", key.Name
 			}
-			return fmt.Errorf("VirtualNode-%s has duplicate %s %s; list each backend once: spec.backends[%d].virtualService", o.Name, what, key, i)
+			return fmt.Errorf("VirtualNode-%s has duplicate %s %s; list each backend once: spec.backends[%d].virtualService", o.Name, what, name, i)
 		}
 		seen[key] = true
 	}

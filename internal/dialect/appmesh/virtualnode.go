@@ -7,6 +7,9 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
@@ -105,10 +108,10 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	size := len(m.object.Spec.Backends)
 	out := make([]model.Backend, 0, size)
 	object := new(m.origin.Object)
-	indexes, added := make(map[string]int, size), make(map[string]bool, size)
+	indexes, added := make(map[types.NamespacedName]int, size), make(map[string]struct{}, size)
 	for i, b := range m.object.Spec.Backends {
 		at := m.origin.At(backendPath(i))
-		if key := backendKey(m.object.Namespace, b); key != "" {
+		if key := backendKey(m.object.Namespace, b); key.Name != "" {
 			if first, duplicate := indexes[key]; duplicate {
 				t.report(at, model.CodeInvalidField, "spec.backends[%d] has the same VirtualService", first)
 				continue
@@ -116,17 +119,44 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 			indexes[key] = i
 		}
 		vs := b.VirtualService
-		target, found := resolve(t, t.services, m.key.Mesh,
-			serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN))
-		if !found || added[target.key.Name] {
+		r := serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN)
+		target, found := resolve(t, t.services, m.key.Mesh, r)
+		name := target.key.Name
+		if !found {
+			name = t.missingService(m.key.Mesh, m.object.Namespace, r)
+		}
+		if _, again := added[name]; again || name == "" {
 			continue
 		}
-		added[target.key.Name] = true
-		out = append(out, model.Backend{
-			Service: target.key.Name, Origin: model.SharedOrigin{Object: object, Path: at.Path},
-		})
+		added[name] = struct{}{}
+		out = append(out, model.Backend{Service: name, Origin: model.SharedOrigin{Object: object, Path: at.Path}})
 	}
 	return out
+}
+
+// missingService returns the name that the VirtualService of a reference has by default when it is created, so that its
+// creation does not change the workloads that refer to it. It returns "" if the VirtualService exists, or another one
+// has the name.
+func (t *translator) missingService(mesh, namespace string, r reference) string {
+	if r.arn != nil {
+		name, _ := parseARN(*r.arn, r.arnType) // resolve reports the error
+		return name
+	}
+	if !r.hasName {
+		return ""
+	}
+	if r.namespace != "" {
+		namespace = r.namespace
+	}
+	id := types.NamespacedName{Namespace: namespace, Name: r.name}
+	if _, exists := t.services.byObject.ReadFirst(t.Evaluation, id); exists {
+		return ""
+	}
+	name := defaultAWSName(&api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name}})
+	if _, taken := t.services.byKey.ReadFirst(t.Evaluation, model.Key{Mesh: mesh, Name: name}); taken {
+		return ""
+	}
+	return name
 }
 
 // backendPaths are the paths of the first backends of a VirtualNode. VirtualNodes share them: they are a quarter of the
@@ -147,18 +177,18 @@ func backendPath(i int) string {
 
 func formatBackendPath(i int) string { return fmt.Sprintf("spec.backends[%d].virtualService", i) }
 
-// backendKey is equal for equal references, with the namespace filled in. It is "" without a reference.
-func backendKey(namespace string, b api.Backend) string {
+// backendKey is equal for equal references, with the namespace filled in. The name is an ARN, or "" without a reference.
+func backendKey(namespace string, b api.Backend) types.NamespacedName {
 	switch vs := b.VirtualService; {
 	case vs.VirtualServiceARN != nil:
-		return *vs.VirtualServiceARN
+		return types.NamespacedName{Name: *vs.VirtualServiceARN}
 	case vs.VirtualServiceRef != nil:
 		if ns := deref(vs.VirtualServiceRef.Namespace); ns != "" {
 			namespace = ns
 		}
-		return namespace + "/" + vs.VirtualServiceRef.Name
+		return types.NamespacedName{Namespace: namespace, Name: vs.VirtualServiceRef.Name}
 	}
-	return ""
+	return types.NamespacedName{}
 }
 
 // destinations adds a destination for each listener. Users know their names from proxy metrics.
