@@ -32,7 +32,7 @@ type conditionText struct{ status, reason, message string }
 
 // conditions reads the conditions of an object of any kind.
 func conditions(o client.Object) map[string]conditionText {
-	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(o)
+	content, err := runtime.DefaultUnstructuredConverter.ToUnstructured(withoutSpec(o))
 	if err != nil {
 		return nil
 	}

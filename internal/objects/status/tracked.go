@@ -6,6 +6,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -23,6 +24,7 @@ func isPod(ref model.ObjectRef) bool { return ref.Group == "" && ref.Kind == kin
 // kindInfo is a kind whose status this package writes.
 type kindInfo struct {
 	empty   client.Object
+	version schema.GroupVersionKind
 	dialect Dialect
 }
 
@@ -44,7 +46,7 @@ func (w *Writer) registerKinds() error {
 			if other, taken := w.kinds[gvk.GroupKind()]; taken {
 				return fmt.Errorf("two dialects have a kind %s: %T and %T", gvk.GroupKind(), other.empty, empty)
 			}
-			w.kinds[gvk.GroupKind()] = kindInfo{empty, d}
+			w.kinds[gvk.GroupKind()] = kindInfo{empty, gvk, d}
 		}
 	}
 	return nil

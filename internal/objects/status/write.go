@@ -2,12 +2,15 @@ package status
 
 import (
 	"context"
+	"fmt"
 	"reflect"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
@@ -35,10 +38,14 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
 		return nil
 	}
-	err := w.write(ctx, ref, func() error {
-		return w.Client.Status().Patch(ctx, want,
-			client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}))
-	})
+	patch, err := statusPatch(now, want)
+	if err != nil {
+		return err
+	}
+	// The response has the metadata only: a VirtualNode with a thousand backends has 80 kB.
+	response := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: ref.Namespace, Name: ref.Name}}
+	response.SetGroupVersionKind(kind.version)
+	err = w.write(ctx, ref, func() error { return w.Client.Status().Patch(ctx, response, patch) })
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -46,6 +53,27 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		w.recordEvents(now, want)
 	}
 	return err
+}
+
+// statusPatch returns a merge patch of the status, which fails with a conflict if the object changed.
+func statusPatch(now, want client.Object) (client.Patch, error) {
+	now, want = withoutSpec(now), withoutSpec(want)
+	data, err := client.MergeFromWithOptions(now, client.MergeFromWithOptimisticLock{}).Data(want)
+	if err != nil {
+		return nil, fmt.Errorf("patch of the status of %s/%s: %w", now.GetNamespace(), now.GetName(), err)
+	}
+	return client.RawPatch(types.MergePatchType, data), nil
+}
+
+// withoutSpec returns an object without its spec. Everything else is shared.
+func withoutSpec(object client.Object) client.Object {
+	original := reflect.ValueOf(object).Elem()
+	out := reflect.New(original.Type())
+	out.Elem().Set(original)
+	if spec := out.Elem().FieldByName("Spec"); spec.IsValid() {
+		spec.SetZero()
+	}
+	return out.Interface().(client.Object)
 }
 
 // statusOf returns the field Status of an object (Kubernetes API conventions); nil without one.
