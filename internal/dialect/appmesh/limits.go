@@ -29,8 +29,9 @@ func (t *translator) checkLimits(m *meshMember[*api.VirtualNode]) {
 	}
 	t.checkBackendDefaults(m.origin, spec.BackendDefaults)
 	for i, b := range spec.Backends {
-		t.checkClientPolicy(m.origin, fmt.Sprintf("spec.backends[%d].virtualService.clientPolicy", i),
-			b.VirtualService.ClientPolicy)
+		if policy := b.VirtualService.ClientPolicy; policy != nil {
+			t.checkClientPolicy(m.origin, backendPath(i)+".clientPolicy", policy)
+		}
 	}
 	t.checkLogFormat(m.origin, spec.Logging)
 }
