@@ -41,13 +41,23 @@ type meshState struct {
 	mesh    *store.Mesh
 }
 
+// newMeshState panics if the declarations of the rules are wrong.
 func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
+	s := assemble(dialects, settings)
+	s.graph.Seal()
+	return s
+}
+
+// assemble adds the rules, each dialect's with its name.
+func assemble(dialects []dialect.Dialect, settings Settings) *meshState {
 	g := incremental.New()
 	s := &meshState{graph: g, objects: store.NewObjects(g)}
 	m := store.NewModel(g)
 	for _, d := range dialects {
+		g.SetOwner(d.Name())
 		d.Rules(g, s.objects, m)
 	}
+	g.SetOwner("")
 	s.mesh = store.NewMesh(g, s.objects, m, settings)
 	return s
 }
