@@ -85,7 +85,10 @@ func (s *meshState) sync() Change {
 
 // Compute translates objects into a state, without an engine.
 func Compute(dialects []dialect.Dialect, settings Settings, objects []client.Object) *State {
-	s := newMeshState(dialects, settings)
+	return newMeshState(dialects, settings).compute(objects)
+}
+
+func (s *meshState) compute(objects []client.Object) *State {
 	for _, o := range objects {
 		s.objects.Set(o)
 	}

@@ -1,6 +1,9 @@
 package incremental
 
-import "slices"
+import (
+	"maps"
+	"slices"
+)
 
 // Graph holds relations and rules. It is not safe for concurrent use.
 type Graph struct {
@@ -12,10 +15,11 @@ type Graph struct {
 	// staleSlots are the slots whose values must be updated before the end of Run.
 	staleSlots  []anySlot
 	evaluations uint64
+	ambiguous   map[string]struct{}
 }
 
 // New creates a graph without relations and rules.
-func New() *Graph { return &Graph{} }
+func New() *Graph { return &Graph{ambiguous: map[string]struct{}{}} }
 
 // SetOwner sets the owner of the rules that are added from now on, for example the name of a dialect.
 func (g *Graph) SetOwner(owner string) { g.owner = owner }
@@ -48,6 +52,10 @@ type anyEmission interface {
 
 // Evaluations returns the number of evaluations of all runs.
 func (g *Graph) Evaluations() uint64 { return g.evaluations }
+
+// Ambiguities lists the relations that had different entries without an order: the result may depend on the order of
+// events. Tests check that there are none.
+func (g *Graph) Ambiguities() []string { return slices.Sorted(maps.Keys(g.ambiguous)) }
 
 // Run updates all relations.
 func (g *Graph) Run() {

@@ -35,8 +35,9 @@ type entry[V any] struct {
 	value  V
 }
 
-// NewRelation creates a relation. compare sorts the entries of a key, and should not return 0 for different entries.
-// equal reports whether an entry replaces another without a change.
+// NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the order
+// of others would depend on their arrival, see Graph.Ambiguities. equal reports whether an entry replaces another
+// without a change.
 func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
 	equal func(a, b V) bool) *Relation[K, V] {
 	return &Relation[K, V]{
@@ -180,7 +181,14 @@ func (s *slot[K, V]) updateValues() {
 		return
 	}
 	s.stale = false
-	slices.SortStableFunc(s.entries, func(a, b entry[V]) int { return s.relation.compare(a.value, b.value) })
+	// Each entry is compared with its neighbor at least once, so that every ambiguity is seen.
+	slices.SortStableFunc(s.entries, func(a, b entry[V]) int {
+		order := s.relation.compare(a.value, b.value)
+		if order == 0 && !s.relation.equal(a.value, b.value) {
+			s.relation.g.ambiguous[s.relation.relation] = struct{}{}
+		}
+		return order
+	})
 	s.values = make([]V, len(s.entries))
 	for i, e := range s.entries {
 		s.values[i] = e.value

@@ -106,3 +106,26 @@ func TestOrderFollowsDeclarations(t *testing.T) {
 		t.Errorf("got %d after %d evaluations, want 11 after 4", got, g.Evaluations())
 	}
 }
+
+// Different entries that compare returns 0 for are reported, equal ones are not.
+func TestAmbiguitiesAreReported(t *testing.T) {
+	type pair struct{ rank, value int }
+	for want, entries := range map[string][]pair{
+		"[]":        {{1, 1}, {2, 1}, {1, 1}, {3, 4}},
+		"[winners]": {{1, 1}, {2, 1}, {1, 2}, {3, 4}},
+	} {
+		g := New()
+		a := newTestRelation[int, int](g, "a")
+		winners := NewRelation[string](g, "winners", func(x, y pair) int { return x.rank - y.rank },
+			func(x, y pair) bool { return x == y })
+		r := NewRule(g, "emit")
+		Each(r, a, Emits(r, winners), func(out *Emitter[string, pair], i int, _ []int) { out.Emit("all", entries[i]) })
+		for i := range entries {
+			a.Set(i, i)
+		}
+		g.Run()
+		if got := fmt.Sprint(g.Ambiguities()); got != want {
+			t.Errorf("%v: got %s, want %s", entries, got, want)
+		}
+	}
+}
