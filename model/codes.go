@@ -19,6 +19,7 @@ const (
 	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeRejected            Code = "RejectedBySidecar"
+	CodeInternal            Code = "InternalError"
 
 	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
@@ -84,6 +85,10 @@ var Codes = []CodeInfo{
 	{
 		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",
 		"Read the error message of the sidecar. The sidecar keeps its last accepted configuration.",
+	},
+	{
+		CodeInternal, Error, "Anymesh failed while it processed the object.",
+		"Report the message with the object. Until the object changes, its last good configuration stays in use.",
 	},
 	{
 		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",

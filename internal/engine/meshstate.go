@@ -52,6 +52,7 @@ func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
 func assemble(dialects []dialect.Dialect, settings Settings) *meshState {
 	g := incremental.New()
 	s := &meshState{graph: g, objects: store.NewObjects(g)}
+	s.objects.RefOf = dialect.RefOf
 	m := store.NewModel(g)
 	for _, d := range dialects {
 		g.SetOwner(d.Name())

@@ -18,6 +18,9 @@ type nameClaim struct {
 	ok bool
 }
 
+// SubjectRef implements store.Subject.
+func (c nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
+
 func (c nameClaim) object() types.NamespacedName {
 	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
 }

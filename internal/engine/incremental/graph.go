@@ -16,10 +16,16 @@ type Graph struct {
 	staleSlots  []anySlot
 	evaluations uint64
 	ambiguous   map[string]struct{}
+	failures    *Relation[FailureKey, Failure]
+	panics      []Panic // of the last run
 }
 
 // New creates a graph without relations and rules.
-func New() *Graph { return &Graph{ambiguous: map[string]struct{}{}} }
+func New() *Graph {
+	g := &Graph{ambiguous: map[string]struct{}{}}
+	g.failures = newFailures(g)
+	return g
+}
 
 // SetOwner sets the owner of the rules that are added from now on, for example the name of a dialect.
 func (g *Graph) SetOwner(owner string) { g.owner = owner }
@@ -28,10 +34,14 @@ func (g *Graph) SetOwner(owner string) { g.owner = owner }
 type cell struct {
 	rule   *Rule
 	queued bool
-	// evaluate runs the rule. It returns false if the key, and with it the cell, was removed.
-	evaluate func() bool
-	reads    []anySlot
-	emits    []anyEmission
+	of     interface {
+		// evaluate runs the rule for the key of the cell, unless the key was removed.
+		evaluate()
+		// subject returns the key and its first entry.
+		subject() (key, value any)
+	}
+	reads []anySlot
+	emits []anyEmission
 }
 
 // anySlot is a slot of a relation of any type.
@@ -39,6 +49,7 @@ type anySlot interface {
 	addReader(*cell)
 	dropReader(*cell)
 	updateValues()
+	removeIfUnused()
 }
 
 // anyEmission is an entry that a cell has emitted into a slot of any type.
@@ -60,6 +71,7 @@ func (g *Graph) Ambiguities() []string { return slices.Sorted(maps.Keys(g.ambigu
 // Run updates all relations.
 func (g *Graph) Run() {
 	g.Seal()
+	g.panics = nil
 	for _, r := range g.order {
 		cells := r.queue
 		r.queue = nil // a rule is not enqueued while it or a later rule is evaluated
@@ -78,9 +90,10 @@ func (g *Graph) evaluate(c *cell) {
 	g.evaluations++
 	c.queued = false
 	r.slots, r.emissions = r.slots[:0], r.emissions[:0]
-	g.running = r
-	c.evaluate()
-	g.running = nil
+	if p, stack := c.call(); p != nil {
+		c.fail(p, stack)
+		return
+	}
 	c.setReads(r.slots)
 	c.setEmits(r.emissions)
 }

@@ -122,22 +122,42 @@ func Each[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A,
 	checkAccess(r, access)
 	r.declareRead(&source.declarations)
 	r.complete = true
-	cells := map[K]*cell{}
+	e := &eachKey[A, K, V]{source: source, cells: map[K]*cell{}, access: access, f: f}
 	source.sourceRules = append(source.sourceRules, func(key K) {
-		c := cells[key]
+		c := e.cells[key]
 		if c == nil {
-			c = &cell{rule: r, evaluate: func() bool {
-				s := source.slots[key]
-				if s == nil || len(s.entries) == 0 {
-					delete(cells, key)
-					return false
-				}
-				s.updateValues()
-				f(access, key, s.values)
-				return true
-			}}
-			cells[key] = c
+			c = &cell{rule: r, of: &keyed[A, K, V]{e, key}}
+			e.cells[key] = c
 		}
 		c.enqueue()
 	})
+}
+
+// eachKey is a function that is evaluated for each key of a relation.
+type eachKey[A any, K comparable, V any] struct {
+	source *Relation[K, V]
+	cells  map[K]*cell
+	access A
+	f      func(A, K, []V)
+}
+
+// keyed is the function with one of the keys.
+type keyed[A any, K comparable, V any] struct {
+	*eachKey[A, K, V]
+	key K
+}
+
+func (e *keyed[A, K, V]) evaluate() {
+	s := e.source.slots[e.key]
+	if s == nil || len(s.entries) == 0 {
+		delete(e.cells, e.key)
+		return
+	}
+	s.updateValues()
+	e.f(e.access, e.key, s.values)
+}
+
+func (e *keyed[A, K, V]) subject() (key, value any) {
+	value, _ = first(e.source.slots[e.key].values)
+	return e.key, value
 }

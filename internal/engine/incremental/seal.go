@@ -18,6 +18,11 @@ func (g *Graph) Seal() {
 			panic(fmt.Sprintf("incremental: rule %s has no source; call Each", r.name))
 		}
 	}
+	for _, r := range g.rules {
+		if !r.readsFailures() {
+			g.failures.emitters = append(g.failures.emitters, r)
+		}
+	}
 	left := g.rules
 	for len(left) > 0 {
 		i := slices.IndexFunc(left, func(r *Rule) bool { return r.before(left) == nil })

@@ -83,6 +83,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	mesh.addServiceRules(g)
 	mesh.addDestinationRule(g)
 	mesh.addViewRules(g)
+	mesh.addFailureRule(g, objects)
 	return mesh
 }
 
