@@ -61,8 +61,8 @@ var Codes = []CodeInfo{
 	},
 	{CodeMeshMismatch, Error, "The object belongs to a Mesh that was deleted, or that was created again and does not select the namespace of the object.", "Create the Mesh again with a namespaceSelector that matches the namespace, or delete the object and create it again."},
 	{
-		CodeNameConflict, Error, "Two objects of one kind have the same name in one mesh.",
-		"Change spec.awsName of one object. Until then, the older object is served.",
+		CodeNameConflict, Error, "Two objects have the same name in one mesh.",
+		"Change the name (in App Mesh, spec.awsName) of one object. Until then, the older object is served.",
 	},
 	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Change the podSelectors so that they do not overlap. Until then, new pods that match several selectors are refused, and existing pods belong to the older object."},
 	{

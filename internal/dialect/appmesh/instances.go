@@ -40,7 +40,7 @@ func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 	if selector == nil {
 		return // selects nothing
 	}
-	at := selectorIndex{namespace: m.namespace}
+	at := selectorIndex{namespace: m.origin.Object.Namespace}
 	if len(selector.MatchLabels) > 0 {
 		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
 		at.value = selector.MatchLabels[at.label]
@@ -117,7 +117,7 @@ func (t *podRule) selectingNodes(pod *corev1.Pod) []selectedNode {
 	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
-	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.precedence) })
+	slices.SortFunc(found, func(a, b selectedNode) int { return a.origin.CompareAge(b.origin) })
 	return found
 }
 

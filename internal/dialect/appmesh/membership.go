@@ -69,7 +69,7 @@ func (t *membership) meshOf(at model.Origin, ref *api.MeshReference) (mesh strin
 		return t.selectedMesh(at)
 	}
 	all := t.meshes.Read(allKey{})
-	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.precedence.name == ref.Name })
+	i := slices.IndexFunc(all, func(m meshEntry) bool { return m.origin.Object.Name == ref.Name })
 	if i < 0 {
 		return "", findingf(at.At("spec.meshRef"), model.CodeMeshMismatch, "Mesh %s does not exist", ref.Name)
 	}
@@ -99,7 +99,7 @@ func (t *membership) selectedMesh(at model.Origin) (string, *model.Finding) {
 	}
 	var names []string
 	for _, m := range found {
-		names = append(names, m.precedence.name)
+		names = append(names, m.origin.Object.Name)
 	}
 	slices.Sort(names)
 	return "", findingf(at, model.CodeMultipleMeshes, "namespace %s is selected by %d Meshes: %s", at.Object.Namespace,

@@ -16,7 +16,6 @@ import (
 
 // meshEntry is a Mesh with its name and its parsed selector.
 type meshEntry struct {
-	precedence
 	uid      types.UID
 	awsName  string
 	selector labels.Selector
@@ -32,7 +31,7 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, all, incremental.Emits(rule, r.meshNames),
 		func(names *incremental.Emitter[string, nameClaim], _ types.NamespacedName, o []*api.Mesh) {
 			if name := AWSName(o[0]); nameError(api.KindMesh, name) == "" {
-				names.Emit(name, nameClaim{precedence: precedenceOf(o[0]), origin: originOf(api.KindMesh, o[0]), ok: true})
+				names.Emit(name, nameClaim{origin: originOf(api.KindMesh, o[0]), ok: true})
 			}
 		})
 	rule = incremental.NewRule(g, "Mesh")
@@ -66,14 +65,14 @@ func (t *meshRule) evaluate(_ types.NamespacedName, o []*api.Mesh) {
 
 // addMesh adds a mesh to the model, unless its name is invalid or in use.
 func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
-	m := meshEntry{precedence: precedenceOf(o), uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
+	m := meshEntry{uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
 	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
 	t.reportUnsupported(m.origin, unsupportedInMesh(o))
 	if m.notServed = nameError(api.KindMesh, m.awsName); m.notServed != "" {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.notServed)
 		return m
 	}
-	if first, _ := t.meshNames.ReadFirst(m.awsName); first.precedence != m.precedence {
+	if first, _ := t.meshNames.ReadFirst(m.awsName); first.origin != m.origin {
 		m.notServed = first.origin.Object.String() + " has the same awsName"
 		t.nameConflict(first.origin, m.origin, m.awsName)
 		return m

@@ -11,7 +11,6 @@ import (
 
 // nameClaim is the claim of an object to a name. The oldest object of a name is served.
 type nameClaim struct {
-	precedence
 	key    model.Key
 	origin model.Origin
 	// ok is false for an object that cannot be served even without a conflict. It has findings of its own.
@@ -22,7 +21,7 @@ type nameClaim struct {
 func (c nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
 
 func (c nameClaim) object() types.NamespacedName {
-	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
+	return types.NamespacedName{Namespace: c.origin.Object.Namespace, Name: c.origin.Object.Name}
 }
 
 // meshMember is an object that belongs to a mesh, with a name that is unique for its kind.
@@ -68,7 +67,7 @@ func (t *claimRule[T]) evaluate(id types.NamespacedName, all []T) {
 	if isDeleting(o) {
 		return
 	}
-	c := nameClaim{precedence: precedenceOf(o), origin: originOf(t.kind, o)}
+	c := nameClaim{origin: originOf(t.kind, o)}
 	if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
 		c.key.Name = AWSName(o)
 		if text := nameError(t.kind, c.key.Name); text != "" {

@@ -19,7 +19,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, same)
 	r.meshNames = newNameClaims[string](g, "names of meshes")
 	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int {
-		return a.compare(b.precedence)
+		return a.origin.CompareAge(b.origin)
 	}, func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) })
 	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
@@ -37,12 +37,12 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.servicesKnown = incremental.NewRelation[allKey](g, "Services are known", func(a, b bool) int { return 0 },
 		func(a, b bool) bool { return a == b })
 	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int {
-		return a.compare(b.precedence)
+		return a.origin.CompareAge(b.origin)
 	}, func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
 }
 
 func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
-	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.compare(b.precedence) },
+	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.origin.CompareAge(b.origin) },
 		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
 }

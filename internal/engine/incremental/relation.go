@@ -45,6 +45,9 @@ func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V
 	}
 }
 
+// Name returns the name of the relation.
+func (r *Relation[K, V]) Name() string { return r.relation }
+
 // TrackChanges records the keys that change, for TakeChanged.
 func (r *Relation[K, V]) TrackChanges() { r.tracked, r.changed = true, map[K]struct{}{} }
 

@@ -7,8 +7,8 @@ import (
 
 // Rule is a function that is evaluated for each key of a relation, with the declarations of what it reads and emits.
 type Rule struct {
-	g    *Graph
-	name string
+	g           *Graph
+	owner, name string
 	// reads and emits are the declared relations. The source is the first that the rule reads, after Each.
 	reads, emits []*declarations
 	complete     bool
@@ -37,7 +37,7 @@ func NewRule(g *Graph, name string) *Rule {
 	if slices.ContainsFunc(g.rules, func(r *Rule) bool { return r.name == name }) {
 		panic(fmt.Sprintf("incremental: two rules have the name %s", name))
 	}
-	r := &Rule{g: g, name: name}
+	r := &Rule{g: g, owner: g.owner, name: name}
 	g.rules = append(g.rules, r)
 	return r
 }
@@ -76,6 +76,21 @@ func (r *Reader[K, V]) Read(key K) []V {
 	r.rule.slots = append(r.rule.slots, s)
 	s.updateValues()
 	return s.values
+}
+
+// Owners returns the owner of each entry of a key, in the order of Read: that of the rule that emits it, or "" for a
+// fact.
+func (r *Reader[K, V]) Owners(key K) []string {
+	r.Read(key)
+	var out []string
+	for _, e := range r.relation.slots[key].entries {
+		owner := ""
+		if e.source != nil {
+			owner = e.source.rule.owner
+		}
+		out = append(out, owner)
+	}
+	return out
 }
 
 // ReadFirst returns the first entry of a key.

@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -32,9 +34,12 @@ func (m *Mesh) addInstanceRule(g *incremental.Graph) {
 	}, instanceRule.evaluate)
 }
 
-// evaluate adds the endpoint of a pod. If workloads of two dialects select a pod, it belongs to the first in canonical
-// order, and both get a finding.
+// evaluate adds the endpoint of a pod. If workloads of two dialects select a pod, it belongs to the older one, and both
+// get a finding.
 func (r instanceRule) evaluate(_ model.Instance, all []model.Endpoint) {
+	if len(all) > 1 {
+		all = r.byAge(all)
+	}
 	e := all[0]
 	for _, other := range all[1:] {
 		r.reportShared(e.Workload, other.Workload)
@@ -44,6 +49,29 @@ func (r instanceRule) evaluate(_ model.Instance, all []model.Endpoint) {
 		r.groups.Emit(model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
 	}
 	r.addPod(e)
+}
+
+// byAge sorts endpoints by the age of their workloads. Those without a workload are last.
+func (r instanceRule) byAge(all []model.Endpoint) []model.Endpoint {
+	origins := map[model.Key]model.Origin{}
+	for _, e := range all {
+		if w, known := r.workloads.ReadFirst(e.Workload); known {
+			origins[e.Workload] = w.Origin
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(all), func(a, b model.Endpoint) int {
+		x, known1 := origins[a.Workload]
+		y, known2 := origins[b.Workload]
+		switch {
+		case known1 && known2:
+			return cmp.Or(x.CompareAge(y), a.Compare(b))
+		case known1:
+			return -1
+		case known2:
+			return 1
+		}
+		return a.Compare(b)
+	})
 }
 
 // reportShared reports that two workloads select the same pods. The text has no pod name: one finding covers all pods.

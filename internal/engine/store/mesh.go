@@ -83,6 +83,7 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	mesh.addServiceRules(g)
 	mesh.addDestinationRule(g)
 	mesh.addViewRules(g)
+	mesh.addClaimRules(g)
 	mesh.addFailureRule(g, objects)
 	return mesh
 }
@@ -142,8 +143,9 @@ func (m *Mesh) Snapshot() *model.Model {
 		w := &out.Workloads[i]
 		w.DNS = m.settings.modeOf(m.modes.GetFirst(w.Key))
 	}
-	out.Services = nil
+	out.Services, out.Endpoints = nil, nil
 	collect(m.addressed, &out.Services)
+	m.instances.ForEach(func(_ model.Key, all []model.Endpoint) { out.Endpoints = append(out.Endpoints, all...) })
 	return out.Canonical()
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +30,14 @@ type kindRelation struct {
 	set      func(types.NamespacedName, client.Object)
 	drop     func(types.NamespacedName)
 	each     func(func(client.Object))
+}
+
+// CreatedAt returns the creation time of an object for model.Origin.
+func CreatedAt(o metav1.Object) int64 {
+	if created := o.GetCreationTimestamp(); !created.IsZero() {
+		return created.Unix()
+	}
+	return 0
 }
 
 // NewObjects creates an empty set of objects.

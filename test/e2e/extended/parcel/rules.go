@@ -112,7 +112,8 @@ func workloadOf(v *VirtualService) model.Key {
 
 func originOf(v *VirtualService) model.Origin {
 	return model.Origin{
-		Object: model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name},
+		Object:  model.ObjectRef{Group: groupVersion.Group, Kind: kind, Namespace: v.Namespace, Name: v.Name},
+		Created: store.CreatedAt(v), // the older of two objects that claim one name is served
 	}
 }
 
