@@ -61,8 +61,8 @@ func (o Origin) Compare(other Origin) int {
 	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))
 }
 
-// CompareAge orders origins from old to young, and those of the same age by object and field. It decides which object is
-// served if several claim one name.
+// CompareAge orders origins from old to young, and those of the same age by object and field. It decides which object
+// is served if several claim one name.
 func (o Origin) CompareAge(other Origin) int {
 	return firstNonZero(cmp.Compare(o.Created, other.Created), o.Compare(other))
 }

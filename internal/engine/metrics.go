@@ -40,7 +40,8 @@ func newMetrics() *metrics {
 
 // Register registers the metrics of the engine.
 func (e *Engine) Register(r prometheus.Registerer) {
-	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.failures, e.metrics.wait, e.metrics.sync, e.metrics.deliver,
+	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.failures, e.metrics.wait, e.metrics.sync,
+		e.metrics.deliver,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anymesh_engine_pending_events", Help: "Events that wait for the next sync.",
 		}, func() float64 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// failing rules divide 100 by the entries of a, which are increased by those of b.
+// failingRule divides 100 by the sum of its entries, and panics if the sum is 0.
 type failingRule struct {
 	more *Reader[int, int]
 	out  *Emitter[int, int]

@@ -131,7 +131,8 @@ func (c *cell) setReads(reads []anySlot) {
 	c.reads = slices.Clone(reads)
 }
 
-// setEmits replaces the entries that the cell emits by a copy of emits. Slots without a change are not marked as changed.
+// setEmits replaces the entries that the cell emits by a copy of emits. Slots without a change are not marked as
+// changed.
 func (c *cell) setEmits(emits []anyEmission) {
 	old := c.emits
 	if len(old) == len(emits) {

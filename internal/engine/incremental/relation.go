@@ -35,8 +35,8 @@ type entry[V any] struct {
 	value  V
 }
 
-// NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the order
-// of others would depend on their arrival, see Graph.Ambiguities. equal reports whether an entry replaces another
+// NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the
+// order of others would depend on their arrival, see Graph.Ambiguities. equal reports whether an entry replaces another
 // without a change.
 func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
 	equal func(a, b V) bool) *Relation[K, V] {

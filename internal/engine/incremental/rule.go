@@ -118,9 +118,9 @@ func (e *Emitter[K, V]) Emit(key K, value V) {
 
 // mustRun panics if a handle is used by another rule than the one that declared it, or outside of rules.
 func (r *Rule) mustRun(relation *declarations) {
-	switch running := r.g.running; {
-	case running == r:
-	case running == nil:
+	switch running := r.g.running; running {
+	case r:
+	case nil:
 		panic(fmt.Sprintf("incremental: a handle of rule %s for relation %s is used outside of the rule",
 			r.name, relation.relation))
 	default:

@@ -9,11 +9,10 @@ import (
 // Mistakes in the declarations of a rule panic before the first evaluation.
 func TestWrongDeclarationsPanicAtStart(t *testing.T) {
 	type (
-		reader  = *Reader[int, int]
-		emitter = *Emitter[int, int]
-		access  struct {
+		reader = *Reader[int, int]
+		access struct {
+			out *Emitter[int, int]
 			in  reader
-			out emitter
 		}
 		outer struct{ inner *access }
 	)
@@ -35,7 +34,7 @@ func TestWrongDeclarationsPanicAtStart(t *testing.T) {
 		}, "rule loop reads relation a, into which rule loop emits"},
 		"missing declaration": {func(g *Graph, a, b *Relation[int, int]) {
 			r := NewRule(g, "rare")
-			Each[any](r, a, outer{&access{out: Emits(r, b)}}, nothing)
+			Each[any](r, a, outer{&access{Emits(r, b), nil}}, nothing)
 		}, "rule rare does not declare *incremental.Reader[int,int] inner in"},
 		"handle of another rule": {func(g *Graph, a, b *Relation[int, int]) {
 			r := NewRule(g, "one")

@@ -40,7 +40,7 @@ type edge struct {
 	relation *declarations
 }
 
-// before returns one of the given rules that must be evaluated before r, or nil.
+// before returns why one of the given rules must be evaluated before r, or nil if none must.
 func (r *Rule) before(others []*Rule) *edge {
 	for _, relation := range r.reads {
 		for _, emitter := range relation.emitters {

@@ -8,7 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Model is the model as relations. If several objects emit an item with the same key, the oldest is first and is served.
+// Model is the model as relations. If several objects emit an item with the same key, the oldest is first and is
+// served.
 type Model struct {
 	Meshes       *incremental.Relation[string, model.Mesh]
 	Workloads    *incremental.Relation[model.Key, model.Workload]

@@ -60,10 +60,12 @@ func (m *Model) EmitsDestinations(r *incremental.Rule) Output[model.Key, model.D
 
 // EmitsEndpoints declares that a rule emits endpoints.
 func (m *Model) EmitsEndpoints(r *incremental.Rule) Output[model.Instance, model.Endpoint] {
-	return Output[model.Instance, model.Endpoint]{incremental.Emits(r, m.Endpoints), func(e *model.Endpoint) model.Instance {
-		e.Canonical()
-		return e.Instance
-	}}
+	return Output[model.Instance, model.Endpoint]{
+		incremental.Emits(r, m.Endpoints), func(e *model.Endpoint) model.Instance {
+			e.Canonical()
+			return e.Instance
+		},
+	}
 }
 
 // EmitsAuthorizationPolicies declares that a rule emits authorization policies.
