@@ -19,6 +19,7 @@ const (
 	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeRejected            Code = "RejectedBySidecar"
+	CodeInternal            Code = "InternalError"
 
 	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
@@ -60,8 +61,8 @@ var Codes = []CodeInfo{
 	},
 	{CodeMeshMismatch, Error, "The object belongs to a Mesh that was deleted, or that was created again and does not select the namespace of the object.", "Create the Mesh again with a namespaceSelector that matches the namespace, or delete the object and create it again."},
 	{
-		CodeNameConflict, Error, "Two objects of one kind have the same name in one mesh.",
-		"Change spec.awsName of one object. Until then, the older object is served.",
+		CodeNameConflict, Error, "Two objects have the same name in one mesh.",
+		"Change the name (in App Mesh, spec.awsName) of one object. Until then, the older object is served.",
 	},
 	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Change the podSelectors so that they do not overlap. Until then, new pods that match several selectors are refused, and existing pods belong to the older object."},
 	{
@@ -84,6 +85,10 @@ var Codes = []CodeInfo{
 	{
 		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",
 		"Read the error message of the sidecar. The sidecar keeps its last accepted configuration.",
+	},
+	{
+		CodeInternal, Error, "Anymesh failed while it processed the object.",
+		"Report the message with the object. Until the object changes, its last good configuration stays in use.",
 	},
 	{
 		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",

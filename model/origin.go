@@ -1,6 +1,9 @@
 package model
 
-import "strings"
+import (
+	"cmp"
+	"strings"
+)
 
 // ObjectRef identifies a user's object. Group is the API group without version, because kinds of two groups may have
 // the same name. Namespace is empty for cluster-scoped objects, Cluster for the home cluster.
@@ -42,10 +45,16 @@ type Origin struct {
 	Object ObjectRef `json:"object,omitzero"`
 	// Path is a field path as the Kubernetes API server prints it: spec.routes[0].httpRoute.match.
 	Path string `json:"path,omitempty"`
+	// Created is the creation time of the object, in Unix seconds, the resolution of the API server; 0 if it is not
+	// known. If several objects claim one name, the oldest is served.
+	Created int64 `json:"-"`
 }
 
 // At returns the origin of a field of the same object.
-func (o Origin) At(path string) Origin { return Origin{Object: o.Object, Path: path} }
+func (o Origin) At(path string) Origin {
+	o.Path = path
+	return o
+}
 
 // SharedOrigin is an origin in less memory, for items of which an object has many: they share the object.
 type SharedOrigin struct {
@@ -64,6 +73,12 @@ func (o SharedOrigin) Origin() Origin {
 // Compare orders origins by object, then field.
 func (o Origin) Compare(other Origin) int {
 	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))
+}
+
+// CompareAge orders origins from old to young, and those of the same age by object and field. It decides which object
+// is served if several claim one name.
+func (o Origin) CompareAge(other Origin) int {
+	return firstNonZero(cmp.Compare(o.Created, other.Created), o.Compare(other))
 }
 
 // String returns the object and the field.

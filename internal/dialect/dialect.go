@@ -35,8 +35,8 @@ type Dialect interface {
 	// Kinds returns an empty object of each kind that the dialect reads, including Namespaces and Pods if selectors
 	// match them. A kind is listed after the kinds that its admission reads.
 	Kinds() []client.Object
-	// Rules adds the rules that derive model items and findings from objects. Rules do not change objects and do not
-	// fail: an invalid object is a finding.
+	// Rules adds the rules that derive model items and findings from objects. Each rule declares what it reads and
+	// emits. Rules do not change objects and do not fail: an invalid object is a finding.
 	Rules(g *incremental.Graph, objects *store.Objects, out *store.Model)
 }
 

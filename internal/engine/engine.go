@@ -136,6 +136,13 @@ func (e *Engine) apply(events map[id]event) Change {
 		}
 	}
 	c := e.state.sync()
+	for _, p := range e.state.graph.Panics() {
+		e.metrics.failures.Add(float64(p.Count))
+		if len(p.Stack) > 0 {
+			e.log.Error("a rule failed, its last good result stays in use", "rule", p.Rule, "key", p.Key, "panic", p.Text,
+				"evaluations", p.Count, "stack", string(p.Stack))
+		}
+	}
 	for _, ev := range events {
 		if ev.deleted {
 			c.Deleted = append(c.Deleted, ev.object)

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net/netip"
 	"reflect"
 	"slices"
@@ -22,44 +23,66 @@ import (
 // sameAddress makes cmp compare addresses with ==, because their fields are unexported.
 var sameAddress = cmpopts.EquateComparable(netip.Addr{}, netip.AddrPort{})
 
-// After any sequence of random events, the state equals the result of Compute for the current objects, including
-// origins.
+// After any sequence of random events, the state equals that of a full evaluation of the current objects, including
+// origins. Both evaluate the rules in random orders that the declarations allow.
 func TestIncrementalEqualsFull(t *testing.T) {
-	for seed := range uint64(60) {
-		f := New(discardLog, dialects, Settings{})
-		w := newCluster(seed, f)
-		for step := range 60 {
-			for range 1 + w.random.IntN(4) {
-				w.randomEvent()
+	const seeds, groups = 100, 4
+	for group := range uint64(groups) {
+		t.Run(fmt.Sprintf("group %d", group), func(t *testing.T) {
+			t.Parallel()
+			for seed := group; seed < seeds; seed += groups {
+				incrementalEqualsFull(t, seed, 100)
 			}
-			f.Sync()
-			got, want := f.State(), Compute(dialects, Settings{}, w.list())
-			for what, pair := range map[string][2]any{
-				"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
-				"findings": {want.Findings, got.Findings}, "pods": {want.pods, got.pods},
-				"classes": {want.Classes, got.Classes},
-			} {
-				if !reflect.DeepEqual(pair[0], pair[1]) {
-					t.Fatalf("seed %d, step %d: %s differ (-full +incremental):\n%s", seed, step, what,
-						cmp.Diff(pair[0], pair[1], sameAddress))
-				}
+		})
+	}
+}
+
+func incrementalEqualsFull(t *testing.T, seed uint64, steps int) {
+	t.Helper()
+	f := New(discardLog, dialects, Settings{})
+	w := newCluster(seed, f)
+	f.state = shuffled(w.random)
+	for step := range steps {
+		for range 1 + w.random.IntN(4) {
+			w.randomEvent()
+		}
+		f.Sync()
+		got, want := f.State(), shuffled(w.random).compute(w.list())
+		for what, pair := range map[string][2]any{
+			"models": {want.Index.Model, got.Index.Model}, "views": {want.Views, got.Views},
+			"findings": {want.Findings, got.Findings}, "pods": {want.pods, got.pods},
+			"classes": {want.Classes, got.Classes},
+		} {
+			if !reflect.DeepEqual(pair[0], pair[1]) {
+				t.Fatalf("seed %d, step %d: %s differ (-full +incremental):\n%s", seed, step, what,
+					cmp.Diff(pair[0], pair[1], sameAddress))
 			}
-			for key, view := range got.Views {
-				whole, _, ok := model.NewView(got.Index, key)
-				if live, known := f.View(key); !ok || !known || !reflect.DeepEqual(*live, whole) ||
-					!reflect.DeepEqual(*view.View, whole) {
-					t.Fatalf("seed %d, step %d: view %s (-NewView +incremental):\n%s", seed, step, key,
-						cmp.Diff(whole, *view.View, sameAddress))
-				}
+		}
+		for key, view := range got.Views {
+			whole, _, ok := model.NewView(got.Index, key)
+			if live, known := f.View(key); !ok || !known || !reflect.DeepEqual(*live, whole) ||
+				!reflect.DeepEqual(*view.View, whole) {
+				t.Fatalf("seed %d, step %d: view %s (-NewView +incremental):\n%s", seed, step, key,
+					cmp.Diff(whole, *view.View, sameAddress))
 			}
-			for _, d := range got.Index.Model.Destinations {
-				live, _ := f.ResolvedDestination(d.Key)
-				if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
-					t.Fatalf("seed %d, step %d: %s: incremental %+v, full %+v", seed, step, d.Key, live, whole)
-				}
+		}
+		for _, d := range got.Index.Model.Destinations {
+			live, _ := f.ResolvedDestination(d.Key)
+			if whole, _ := want.Index.ResolvedDestination(d.Key); !reflect.DeepEqual(live, whole) {
+				t.Fatalf("seed %d, step %d: %s: incremental %+v, full %+v", seed, step, d.Key, live, whole)
 			}
 		}
 	}
+	if ambiguous := f.state.graph.Ambiguities(); len(ambiguous) > 0 {
+		t.Fatalf("seed %d: the order of entries depends on their arrival in relations %q", seed, ambiguous)
+	}
+}
+
+// shuffled returns a state whose rules are added in random order.
+func shuffled(random *rand.Rand) *meshState {
+	s := assemble(dialects, Settings{})
+	s.graph.Shuffle(random.Shuffle)
+	return s
 }
 
 // A change lists all views that changed and no others, and all changed pods, classes and findings.

@@ -41,13 +41,24 @@ type meshState struct {
 	mesh    *store.Mesh
 }
 
+// newMeshState panics if the declarations of the rules are wrong.
 func newMeshState(dialects []dialect.Dialect, settings Settings) *meshState {
+	s := assemble(dialects, settings)
+	s.graph.Seal()
+	return s
+}
+
+// assemble adds the rules, each dialect's with its name.
+func assemble(dialects []dialect.Dialect, settings Settings) *meshState {
 	g := incremental.New()
 	s := &meshState{graph: g, objects: store.NewObjects(g)}
+	s.objects.RefOf = dialect.RefOf
 	m := store.NewModel(g)
 	for _, d := range dialects {
+		g.SetOwner(d.Name())
 		d.Rules(g, s.objects, m)
 	}
+	g.SetOwner("")
 	s.mesh = store.NewMesh(g, s.objects, m, settings)
 	return s
 }
@@ -75,7 +86,10 @@ func (s *meshState) sync() Change {
 
 // Compute translates objects into a state, without an engine.
 func Compute(dialects []dialect.Dialect, settings Settings, objects []client.Object) *State {
-	s := newMeshState(dialects, settings)
+	return newMeshState(dialects, settings).compute(objects)
+}
+
+func (s *meshState) compute(objects []client.Object) *State {
 	for _, o := range objects {
 		s.objects.Set(o)
 	}

@@ -9,6 +9,7 @@ import (
 // metrics measure the load of the engine and the latency of its stages.
 type metrics struct {
 	events, changes     prometheus.Counter
+	failures            prometheus.Counter
 	wait, sync, deliver prometheus.Histogram
 }
 
@@ -27,6 +28,10 @@ func newMetrics() *metrics {
 			Name: "anymesh_engine_changes_total",
 			Help: "Changes of the mesh. One change coalesces the events that arrive during the previous one.",
 		}),
+		failures: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "anymesh_engine_failed_evaluations_total",
+			Help: "Rule evaluations that ended with a panic. The last good result stays in use, and the log has the stack.",
+		}),
 		wait:    histogram("wait", "Time from the first event of a change to the start of its sync."),
 		sync:    histogram("sync", "Time to update the mesh."),
 		deliver: histogram("deliver", "Time to render and publish a change."),
@@ -35,7 +40,8 @@ func newMetrics() *metrics {
 
 // Register registers the metrics of the engine.
 func (e *Engine) Register(r prometheus.Registerer) {
-	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.wait, e.metrics.sync, e.metrics.deliver,
+	r.MustRegister(e.metrics.events, e.metrics.changes, e.metrics.failures, e.metrics.wait, e.metrics.sync,
+		e.metrics.deliver,
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{
 			Name: "anymesh_engine_pending_events", Help: "Events that wait for the next sync.",
 		}, func() float64 {

@@ -41,7 +41,7 @@ anymesh_engine_pending_events 0
 		"anymesh_engine_events_total", "anymesh_engine_changes_total"); err != nil {
 		t.Error(err)
 	}
-	if n, err := testutil.GatherAndCount(registry); err != nil || n != 7 {
+	if n, err := testutil.GatherAndCount(registry); err != nil || n != 8 {
 		t.Errorf("got %d series (error %v)", n, err)
 	}
 }

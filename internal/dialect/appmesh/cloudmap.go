@@ -40,9 +40,9 @@ func (a cloudMapQuery) compare(b cloudMapQuery) int { return strings.Compare(a.n
 
 // register adds the query of a VirtualNode to the registry. VirtualNodes with the same namespaceName and serviceName
 // share endpoints; each gets those that have all of its own attributes.
-func (t *translator) register(m *meshMember[*api.VirtualNode]) {
+func (t *nodeRule) register(m *meshMember[*api.VirtualNode]) {
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
-		t.registry.Emit(t.Evaluation, service, cloudMapQuery{groupName(cloudMap(m.object)), nodeAttributes(m.object)})
+		t.registry.Emit(service, cloudMapQuery{groupName(cloudMap(m.object)), nodeAttributes(m.object)})
 	}
 }
 
@@ -61,13 +61,13 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 }
 
 // groups returns the groups of a pod of a VirtualNode, ordered by name.
-func (t *translator) groups(n selectedNode, pod *corev1.Pod) []string {
+func (t *podRule) groups(n selectedNode, pod *corev1.Pod) []string {
 	if n.service == (cloudMapService{}) {
 		return nil
 	}
 	var out []string
 	var has map[string]string
-	for _, a := range t.registry.Read(t.Evaluation, n.service) {
+	for _, a := range t.registry.Read(n.service) {
 		if has == nil && len(a.attributes) > 0 {
 			has = n.attributesOf(pod)
 		}

@@ -13,28 +13,25 @@ import (
 )
 
 // addClusterServices adds the rules about Services.
-func (r *rules) addClusterServices(g *incremental.Graph, objects *store.Objects) {
-	r.clusterServices = store.Of[*corev1.Service](objects)
-	r.clusterServiceNames = incremental.NewRelation[allKey](g, "names of Services", strings.Compare,
-		func(a, b string) bool { return a == b })
-	r.servicesKnown = incremental.NewRelation[allKey](g, "Services are known", func(a, b bool) int { return 0 },
-		func(a, b bool) bool { return a == b })
-	incremental.AddRule(g, "Service", r.clusterServices,
-		func(task *incremental.Evaluation, name types.NamespacedName, _ []*corev1.Service) {
-			r.clusterServiceNames.Emit(task, allKey{}, name.String())
+func (r *rules) addClusterServices(g *incremental.Graph) {
+	rule := incremental.NewRule(g, "Service")
+	incremental.Each(rule, r.clusterServices, incremental.Emits(rule, r.clusterServiceNames),
+		func(names *incremental.Emitter[allKey, string], name types.NamespacedName, _ []*corev1.Service) {
+			names.Emit(allKey{}, name.String())
 		})
-	incremental.AddRule(g, "Services are known", r.clusterServiceNames,
-		func(task *incremental.Evaluation, _ allKey, _ []string) { r.servicesKnown.Emit(task, allKey{}, true) })
+	rule = incremental.NewRule(g, "Services are known")
+	incremental.Each(rule, r.clusterServiceNames, incremental.Emits(rule, r.servicesKnown),
+		func(known *incremental.Emitter[allKey, bool], _ allKey, _ []string) { known.Emit(allKey{}, true) })
 }
 
 // checkHostname warns about a hostname that clients probably cannot resolve. A cluster always has Services; manifests
 // without any say nothing about the hostnames.
-func (t *translator) checkHostname(m *meshMember[*api.VirtualNode], at model.Origin, host string) {
-	if known, _ := t.servicesKnown.ReadFirst(t.Evaluation, allKey{}); !known {
+func (t *nodeRule) checkHostname(m *meshMember[*api.VirtualNode], at model.Origin, host string) {
+	if known, _ := t.servicesKnown.ReadFirst(allKey{}); !known {
 		return
 	}
 	name, inCluster := store.ServiceName(strings.TrimPrefix(host, podLabel(host)), m.object.Namespace)
-	_, exists := t.clusterServices.ReadFirst(t.Evaluation, name)
+	_, exists := t.clusterServices.ReadFirst(name)
 	labels := strings.Count(host, ".") + 1
 	external := m.object.Spec.PodSelector == nil
 	switch {

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
@@ -35,13 +34,13 @@ type selectorIndex struct{ namespace, label, value string }
 type selectorConflict struct{ older, younger model.ObjectRef }
 
 // selector adds the selector of a VirtualNode to the index.
-func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
+func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
 	n := selectedNode{nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
 	if selector == nil {
 		return // selects nothing
 	}
-	at := selectorIndex{namespace: m.namespace}
+	at := selectorIndex{namespace: m.origin.Object.Namespace}
 	if len(selector.MatchLabels) > 0 {
 		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
 		at.value = selector.MatchLabels[at.label]
@@ -52,51 +51,62 @@ func (t *translator) selector(m *meshMember[*api.VirtualNode]) {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
 	}
-	t.selectors.Emit(t.Evaluation, at, n)
+	t.selectors.Emit(at, n)
 }
 
 // addPods adds the rules for pods.
 func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
-	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, func(a, b string) bool {
-		return a == b
-	})
-	incremental.AddRule(g, "Pod", store.Of[*corev1.Pod](objects),
-		func(task *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
-			t := &translator{task, r}
-			t.instance(all[0])
-		})
-	incremental.AddRule(g, "shared pods", r.sharedPods,
-		func(task *incremental.Evaluation, pair selectorConflict, names []string) {
-			t, pods := &translator{task, r}, abbreviate(names)
-			older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{
-				Object: pair.younger, Path: "spec.podSelector",
-			}
-			t.warn(older, model.CodeSelectorConflict,
-				"pod %s is also selected by %s; it belongs to this object, which is older", pods, pair.younger)
-			t.report(younger, model.CodeSelectorConflict,
-				"pod %s is also selected by %s; it belongs to that object, which is older",
-				pods, pair.older)
-		})
+	rule := incremental.NewRule(g, "Pod")
+	incremental.Each(rule, store.Of[*corev1.Pod](objects), &podRule{
+		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
+		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
+		sharedPods: incremental.Emits(rule, r.sharedPods),
+	}, (*podRule).evaluate)
+	rule = incremental.NewRule(g, "shared pods")
+	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
 }
+
+func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
+	pods := abbreviate(names)
+	older, younger := model.Origin{Object: pair.older, Path: "spec.podSelector"}, model.Origin{
+		Object: pair.younger, Path: "spec.podSelector",
+	}
+	t.warn(older, model.CodeSelectorConflict,
+		"pod %s is also selected by %s; it belongs to this object, which is older", pods, pair.younger)
+	t.report(younger, model.CodeSelectorConflict,
+		"pod %s is also selected by %s; it belongs to that object, which is older",
+		pods, pair.older)
+}
+
+// podRule adds the endpoints of pods.
+type podRule struct {
+	settings   Settings
+	selectors  *incremental.Reader[selectorIndex, selectedNode]
+	registry   *incremental.Reader[cloudMapService, cloudMapQuery]
+	endpoints  store.Output[model.Instance, model.Endpoint]
+	sharedPods *incremental.Emitter[selectorConflict, string]
+}
+
+func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
 
 // instance adds the endpoint of a pod. If two VirtualNodes select the pod, it belongs to the older one, so that a new
 // object does not take over existing pods.
-func (t *translator) instance(pod *corev1.Pod) {
+func (t *podRule) instance(pod *corev1.Pod) {
 	found := t.selectingNodes(pod)
 	if len(found) == 0 || store.Terminated(pod) {
 		return
 	}
-	t.out.AddEndpoint(t.Evaluation, t.endpoint(found[0], pod))
+	t.endpoints.Emit(t.endpoint(found[0], pod))
 	for _, younger := range found[1:] {
-		t.sharedPods.Emit(t.Evaluation, selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
+		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
 // selectingNodes lists the VirtualNodes that select a pod, from old to young.
-func (t *translator) selectingNodes(pod *corev1.Pod) []selectedNode {
+func (t *podRule) selectingNodes(pod *corev1.Pod) []selectedNode {
 	var found []selectedNode
 	look := func(at selectorIndex) {
-		for _, n := range t.selectors.Read(t.Evaluation, at) {
+		for _, n := range t.selectors.Read(at) {
 			if n.selector.Matches(labels.Set(pod.Labels)) {
 				found = append(found, n)
 			}
@@ -107,12 +117,12 @@ func (t *translator) selectingNodes(pod *corev1.Pod) []selectedNode {
 	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
-	slices.SortFunc(found, func(a, b selectedNode) int { return a.compare(b.precedence) })
+	slices.SortFunc(found, func(a, b selectedNode) int { return a.origin.CompareAge(b.origin) })
 	return found
 }
 
 // endpoint returns the endpoint of a pod of a VirtualNode.
-func (t *translator) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
+func (t *podRule) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
 	e := store.EndpointOf(pod, n.key, t.settings.trustDomain())
 	e.Groups = t.groups(n, pod)
 	return e

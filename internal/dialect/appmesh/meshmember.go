@@ -1,8 +1,6 @@
 package appmesh
 
 import (
-	"reflect"
-
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -13,15 +11,17 @@ import (
 
 // nameClaim is the claim of an object to a name. The oldest object of a name is served.
 type nameClaim struct {
-	precedence
 	key    model.Key
 	origin model.Origin
 	// ok is false for an object that cannot be served even without a conflict. It has findings of its own.
 	ok bool
 }
 
+// SubjectRef implements store.Subject.
+func (c nameClaim) SubjectRef() model.ObjectRef { return c.origin.Object }
+
 func (c nameClaim) object() types.NamespacedName {
-	return types.NamespacedName{Namespace: c.namespace, Name: c.name}
+	return types.NamespacedName{Namespace: c.origin.Object.Namespace, Name: c.origin.Object.Name}
 }
 
 // meshMember is an object that belongs to a mesh, with a name that is unique for its kind.
@@ -39,52 +39,71 @@ type meshMembers[T client.Object] struct {
 	byObject *incremental.Relation[types.NamespacedName, nameClaim]
 }
 
-// newMeshMembers adds the rule that claims names for the objects of a kind.
-func newMeshMembers[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects,
-	kind string) *meshMembers[T] {
-	ms := &meshMembers[T]{
+func newMeshMembers[T client.Object](g *incremental.Graph, objects *store.Objects, kind string) *meshMembers[T] {
+	return &meshMembers[T]{
 		kind: kind, objects: store.Of[T](objects),
 		byKey:    newNameClaims[model.Key](g, "claims of "+kind),
 		byObject: newNameClaims[types.NamespacedName](g, "members of "+kind),
 	}
-	incremental.AddRule(g, "claim of "+kind, ms.objects,
-		func(task *incremental.Evaluation, id types.NamespacedName, all []T) {
-			t, o := &translator{task, r}, all[0]
-			if isDeleting(o) {
-				return
-			}
-			c := nameClaim{precedence: precedenceOf(o), origin: originOf(kind, o)}
-			if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
-				c.key.Name = AWSName(o)
-				if text := nameError(kind, c.key.Name); text != "" {
-					t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", text)
-					c.ok = false
-				}
-			}
-			if c.ok {
-				ms.byKey.Emit(task, c.key, c)
-			}
-			ms.byObject.Emit(task, id, c)
-		})
-	return ms
 }
 
-func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
-	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.compare(b.precedence) },
-		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
+// claimRule claims names for the objects of a kind.
+type claimRule[T client.Object] struct {
+	memberRule
+	kind     string
+	byKey    *incremental.Emitter[model.Key, nameClaim]
+	byObject *incremental.Emitter[types.NamespacedName, nameClaim]
 }
 
-// each adds a rule that is evaluated for each object that is served. Other objects with the same name get a finding.
-func (ms *meshMembers[T]) each(r *rules, g *incremental.Graph, f func(*translator, *meshMember[T])) {
-	incremental.AddRule(g, ms.kind, ms.byKey, func(task *incremental.Evaluation, _ model.Key, all []nameClaim) {
-		t := &translator{task, r}
-		for _, younger := range all[1:] {
-			t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
+func addClaims[T client.Object](r *rules, g *incremental.Graph, ms *meshMembers[T]) {
+	rule := incremental.NewRule(g, "claim of "+ms.kind)
+	incremental.Each(rule, ms.objects, &claimRule[T]{
+		r.memberRule(rule), ms.kind, incremental.Emits(rule, ms.byKey), incremental.Emits(rule, ms.byObject),
+	}, (*claimRule[T]).evaluate)
+}
+
+func (t *claimRule[T]) evaluate(id types.NamespacedName, all []T) {
+	o := all[0]
+	if isDeleting(o) {
+		return
+	}
+	c := nameClaim{origin: originOf(t.kind, o)}
+	if c.key.Mesh, c.ok = t.memberOf(c.origin, *meshRefField(o)); c.ok {
+		c.key.Name = AWSName(o)
+		if text := nameError(t.kind, c.key.Name); text != "" {
+			t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", text)
+			c.ok = false
 		}
-		if o, ok := ms.objects.ReadFirst(task, all[0].object()); ok {
-			f(t, &meshMember[T]{all[0], o})
-		}
-	})
+	}
+	if c.ok {
+		t.byKey.Emit(c.key, c)
+	}
+	t.byObject.Emit(id, c)
+}
+
+// servedRule calls f for each object that is served. Other objects with the same name get a finding.
+type servedRule[A any, T client.Object] struct {
+	translator
+	objects *incremental.Reader[types.NamespacedName, T]
+	access  A
+	f       func(A, *meshMember[T])
+}
+
+// eachServed completes a rule: f is evaluated for each object that is served.
+func eachServed[A any, T client.Object](r *rules, rule *incremental.Rule, ms *meshMembers[T], access A,
+	f func(A, *meshMember[T])) {
+	incremental.Each(rule, ms.byKey, &servedRule[A, T]{
+		r.translator(rule), incremental.Reads(rule, ms.objects), access, f,
+	}, (*servedRule[A, T]).evaluate)
+}
+
+func (t *servedRule[A, T]) evaluate(_ model.Key, all []nameClaim) {
+	for _, younger := range all[1:] {
+		t.nameConflict(all[0].origin, younger.origin, all[0].key.Name)
+	}
+	if o, ok := t.objects.ReadFirst(all[0].object()); ok {
+		t.f(t.access, &meshMember[T]{all[0], o})
+	}
 }
 
 // nameConflict reports a name conflict for both objects. The older one is served, so that its finding is a warning.
@@ -106,9 +125,20 @@ type reference struct {
 	arn                *string
 }
 
+// resolver is the part of a rule that resolves references to the objects of a kind.
+type resolver struct {
+	kind     string
+	byKey    *incremental.Reader[model.Key, nameClaim]
+	byObject *incremental.Reader[types.NamespacedName, nameClaim]
+}
+
+func (ms *meshMembers[T]) resolver(rule *incremental.Rule) resolver {
+	return resolver{ms.kind, incremental.Reads(rule, ms.byKey), incremental.Reads(rule, ms.byObject)}
+}
+
 // resolve returns the target of a reference of an object in a mesh. If there is none, it reports a finding and
 // returns false.
-func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r reference) (nameClaim, bool) {
+func (t *translator) resolve(to *resolver, mesh string, r reference) (nameClaim, bool) {
 	switch {
 	case r.arn != nil:
 		at := r.at.At(r.at.Path + "." + r.arnField)
@@ -117,9 +147,9 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 			t.report(at, model.CodeInvalidField, "%v", err)
 			return nameClaim{}, false
 		}
-		c, found := ms.byKey.ReadFirst(t.Evaluation, model.Key{Mesh: mesh, Name: name})
+		c, found := to.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name})
 		if !found {
-			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", ms.kind, mesh, name)
+			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", to.kind, mesh, name)
 		}
 		return c, found
 	case r.hasName:
@@ -127,16 +157,16 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 		if id.Namespace == "" {
 			id.Namespace = r.at.Object.Namespace
 		}
-		c, exists := ms.byObject.ReadFirst(t.Evaluation, id)
+		c, exists := to.byObject.ReadFirst(id)
 		switch {
 		case !exists:
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s does not exist", ms.kind, id)
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s does not exist", to.kind, id)
 			return nameClaim{}, false
-		case !ms.serves(t, c):
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s is not served; see its status", ms.kind, id)
+		case !to.serves(c):
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s is not served; see its status", to.kind, id)
 			return nameClaim{}, false
 		case c.key.Mesh != mesh:
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", ms.kind, id, c.key.Mesh, mesh)
+			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", to.kind, id, c.key.Mesh, mesh)
 			return nameClaim{}, false
 		}
 		return c, true
@@ -146,10 +176,10 @@ func resolve[T client.Object](t *translator, ms *meshMembers[T], mesh string, r 
 }
 
 // serves reports whether an object is served with the name that it claims.
-func (ms *meshMembers[T]) serves(t *translator, c nameClaim) bool {
+func (to *resolver) serves(c nameClaim) bool {
 	if !c.ok {
 		return false
 	}
-	oldest, _ := ms.byKey.ReadFirst(t.Evaluation, c.key)
+	oldest, _ := to.byKey.ReadFirst(c.key)
 	return oldest.object() == c.object()
 }

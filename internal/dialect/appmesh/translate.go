@@ -74,25 +74,30 @@ type allKey struct{}
 
 func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *store.Model) *rules {
 	r := &rules{settings: s, out: out, namespaces: store.Of[*corev1.Namespace](objects)}
+	r.addRelations(g, objects)
 	r.addMeshes(g, objects)
-	r.addClusterServices(g, objects)
-	r.nodes = newMeshMembers[*api.VirtualNode](r, g, objects, api.KindVirtualNode)
-	r.services = newMeshMembers[*api.VirtualService](r, g, objects, api.KindVirtualService)
-	r.routers = newMeshMembers[*api.VirtualRouter](r, g, objects, api.KindVirtualRouter)
+	r.addClusterServices(g)
+	addClaims(r, g, r.nodes)
+	addClaims(r, g, r.services)
+	addClaims(r, g, r.routers)
 	addUnsupportedKind[*api.VirtualGateway](r, g, objects, api.KindVirtualGateway)
 	addUnsupportedKind[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
 	addUnsupportedKind[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
 	r.addNodes(g)
-	r.routers.each(r, g, (*translator).virtualRouter)
+	r.addRouters(g)
 	r.addServices(g)
 	r.addPods(g, objects)
 	return r
 }
 
-// translator is one evaluation of a rule.
+// translator is the part of a rule that reports findings. Rules embed it, with their other handles.
 type translator struct {
-	*incremental.Evaluation
-	*rules
+	settings Settings
+	findings store.Output[model.ObjectRef, model.Finding]
+}
+
+func (r *rules) translator(rule *incremental.Rule) translator {
+	return translator{r.settings, r.out.EmitsFindings(rule)}
 }
 
 // nodePort is a reachable listener of a VirtualNode.
@@ -104,14 +109,14 @@ type nodePort struct {
 
 // report adds a finding with the severity of its code.
 func (t *translator) report(at model.Origin, code model.Code, format string, args ...any) {
-	t.out.Report(t.Evaluation, model.NewFinding(at, code, fmt.Sprintf(format, args...)))
+	t.findings.Emit(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
 }
 
 // warn adds a finding with severity Warning, whatever the default of its code is.
 func (t *translator) warn(at model.Origin, code model.Code, format string, args ...any) {
 	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
 	f.Severity = model.Warning
-	t.out.Report(t.Evaluation, f)
+	t.findings.Emit(f)
 }
 
 func deref[T any](p *T) T {

@@ -61,22 +61,31 @@ func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 // addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and
 // the findings of exceeded limits.
 func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
-	incremental.AddRule(g, kind, store.Of[T](objects),
-		func(task *incremental.Evaluation, _ types.NamespacedName, all []T) {
-			t, o := &translator{task, r}, all[0]
-			at := originOf(kind, o)
-			if mesh, finding := t.meshOf(at, *meshRefField(o)); finding == nil {
-				t.out.Members.Emit(task, at.Object, mesh)
-			}
-			if isDeleting(o) {
-				return
-			}
-			t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", kind)
-			if text := nameError(kind, AWSName(o)); text != "" && awsNameField(o) != nil {
-				t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
-			}
-			if gateway, is := any(o).(*api.VirtualGateway); is {
-				t.checkGatewayLimits(at, gateway.Spec)
-			}
-		})
+	rule := incremental.NewRule(g, kind)
+	incremental.Each(rule, store.Of[T](objects), &unsupportedRule[T]{r.memberRule(rule), kind},
+		(*unsupportedRule[T]).evaluate)
+}
+
+// unsupportedRule reports the objects of a kind.
+type unsupportedRule[T client.Object] struct {
+	memberRule
+	kind string
+}
+
+func (t *unsupportedRule[T]) evaluate(_ types.NamespacedName, all []T) {
+	o := all[0]
+	at := originOf(t.kind, o)
+	if mesh, finding := t.meshOf(at, *meshRefField(o)); finding == nil {
+		t.members.Emit(at.Object, mesh)
+	}
+	if isDeleting(o) {
+		return
+	}
+	t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", t.kind)
+	if text := nameError(t.kind, AWSName(o)); text != "" && awsNameField(o) != nil {
+		t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
+	}
+	if gateway, is := any(o).(*api.VirtualGateway); is {
+		t.checkGatewayLimits(at, gateway.Spec)
+	}
 }

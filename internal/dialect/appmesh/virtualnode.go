@@ -1,37 +1,48 @@
 package appmesh
 
 import (
-	"cmp"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
+// nodeRule translates VirtualNodes.
+type nodeRule struct {
+	translator
+	services        resolver
+	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
+	servicesKnown   *incremental.Reader[allKey, bool]
+	workloads       store.Output[model.Key, model.Workload]
+	served          store.Output[model.Key, model.Destination]
+	ports           *incremental.Emitter[model.Key, nodePort]
+	selectors       *incremental.Emitter[selectorIndex, selectedNode]
+	registry        *incremental.Emitter[cloudMapService, cloudMapQuery]
+}
+
 // addNodes adds the rule for VirtualNodes.
 func (r *rules) addNodes(g *incremental.Graph) {
-	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
-		return cmp.Compare(a.index, b.index)
-	},
-		func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
-	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int {
-		return a.compare(b.precedence)
-	},
-		func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
-	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare,
-		func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
-	r.nodes.each(r, g, (*translator).virtualNode)
+	rule := incremental.NewRule(g, api.KindVirtualNode)
+	eachServed(r, rule, r.nodes, &nodeRule{
+		translator: r.translator(rule), services: r.services.resolver(rule),
+		clusterServices: incremental.Reads(rule, r.clusterServices),
+		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
+		workloads:       r.out.EmitsWorkloads(rule), served: r.out.EmitsDestinations(rule),
+		ports: incremental.Emits(rule, r.ports), selectors: incremental.Emits(rule, r.selectors),
+		registry: incremental.Emits(rule, r.registry),
+	}, (*nodeRule).virtualNode)
 }
 
 // virtualNode adds the workload of a VirtualNode, and a destination for each reachable listener.
-func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
+func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 	t.reportUnsupported(m.origin, unsupportedInNode(m.object))
 	t.checkLimits(m)
 	w := model.Workload{
@@ -58,7 +69,7 @@ func (t *translator) virtualNode(m *meshMember[*api.VirtualNode]) {
 	}
 	w.Backends = t.backends(m)
 	t.destinations(m, w.Listeners)
-	t.out.AddWorkload(t.Evaluation, w)
+	t.workloads.Emit(w)
 	t.selector(m)
 	t.register(m)
 }
@@ -104,7 +115,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 }
 
 // backends resolves the backends of a VirtualNode. Two references to one service are one backend.
-func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
+func (t *nodeRule) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 	size := len(m.object.Spec.Backends)
 	out := make([]model.Backend, 0, size)
 	object := new(m.origin.Object)
@@ -120,7 +131,7 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 		}
 		vs := b.VirtualService
 		r := serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN)
-		target, found := resolve(t, t.services, m.key.Mesh, r)
+		target, found := t.resolve(&t.services, m.key.Mesh, r)
 		name := target.key.Name
 		if !found {
 			name = t.missingService(m.key.Mesh, m.object.Namespace, r)
@@ -137,7 +148,7 @@ func (t *translator) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
 // missingService returns the name that the VirtualService of a reference has by default when it is created, so that its
 // creation does not change the workloads that refer to it. It returns "" if the VirtualService exists, or another one
 // has the name.
-func (t *translator) missingService(mesh, namespace string, r reference) string {
+func (t *nodeRule) missingService(mesh, namespace string, r reference) string {
 	if r.arn != nil {
 		name, _ := parseARN(*r.arn, r.arnType) // resolve reports the error
 		return name
@@ -149,11 +160,11 @@ func (t *translator) missingService(mesh, namespace string, r reference) string 
 		namespace = r.namespace
 	}
 	id := types.NamespacedName{Namespace: namespace, Name: r.name}
-	if _, exists := t.services.byObject.ReadFirst(t.Evaluation, id); exists {
+	if _, exists := t.services.byObject.ReadFirst(id); exists {
 		return ""
 	}
 	name := defaultAWSName(&api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name}})
-	if _, taken := t.services.byKey.ReadFirst(t.Evaluation, model.Key{Mesh: mesh, Name: name}); taken {
+	if _, taken := t.services.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name}); taken {
 		return ""
 	}
 	return name
@@ -192,7 +203,7 @@ func backendKey(namespace string, b api.Backend) types.NamespacedName {
 }
 
 // destinations adds a destination for each listener. Users know their names from proxy metrics.
-func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener) {
+func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener) {
 	if len(listeners) == 0 {
 		return
 	}
@@ -205,13 +216,13 @@ func (t *translator) destinations(m *meshMember[*api.VirtualNode], listeners []m
 			Key:      model.Key{Mesh: m.key.Mesh, Name: fmt.Sprintf("%s_%s_%d", m.key.Name, l.Protocol, l.Port)},
 			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found, Origin: l.Origin,
 		}
-		t.ports.Emit(t.Evaluation, m.key, nodePort{d, l.Timeouts, i})
-		t.out.AddDestination(t.Evaluation, d)
+		t.ports.Emit(m.key, nodePort{d, l.Timeouts, i})
+		t.served.Emit(d)
 	}
 }
 
 // discovery returns the discovery of a VirtualNode. It reports false if clients cannot reach the VirtualNode.
-func (t *translator) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
+func (t *nodeRule) discovery(m *meshMember[*api.VirtualNode]) (model.Discovery, bool) {
 	sd := m.object.Spec.ServiceDiscovery
 	switch {
 	case sd == nil || sd.DNS == nil && sd.AWSCloudMap == nil:

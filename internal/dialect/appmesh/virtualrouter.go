@@ -6,11 +6,29 @@ import (
 	"slices"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
+// routerRule translates VirtualRouters.
+type routerRule struct {
+	translator
+	nodes   resolver
+	ports   *incremental.Reader[model.Key, nodePort]
+	routers store.Output[model.Key, model.Router]
+}
+
+// addRouters adds the rule for VirtualRouters.
+func (r *rules) addRouters(g *incremental.Graph) {
+	rule := incremental.NewRule(g, api.KindVirtualRouter)
+	eachServed(r, rule, r.routers, &routerRule{
+		r.translator(rule), r.nodes.resolver(rule), incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule),
+	}, (*routerRule).virtualRouter)
+}
+
 // virtualRouter adds the router of a VirtualRouter, with its routes in order of precedence.
-func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
+func (t *routerRule) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	router := model.Router{Key: m.key, Origin: m.origin}
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
@@ -49,12 +67,12 @@ func (t *translator) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 		}
 	}
 	router.Routes = sortRoutes(routes)
-	t.out.AddRouter(t.Evaluation, router)
+	t.routers.Emit(router)
 }
 
 // route returns the model's route, or reports why there is none. A route with an invalid condition is omitted
 // completely: without the condition it would match other requests.
-func (t *translator) route(mesh string, at model.Origin, r api.Route) (model.Route, bool) {
+func (t *routerRule) route(mesh string, at model.Origin, r api.Route) (model.Route, bool) {
 	count := 0
 	for _, set := range []bool{r.HTTPRoute != nil, r.HTTP2Route != nil, r.GRPCRoute != nil, r.TCPRoute != nil} {
 		if set {
@@ -77,7 +95,7 @@ func (t *translator) route(mesh string, at model.Origin, r api.Route) (model.Rou
 	return t.tcpRoute(mesh, at.At(at.Path+".tcpRoute"), r.Name, r.TCPRoute)
 }
 
-func (t *translator) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol,
+func (t *routerRule) httpRoute(mesh string, at model.Origin, name string, protocol model.Protocol,
 	r *api.HTTPRoute) (model.Route, bool) {
 	match, port, ok := t.httpMatch(at.At(at.Path+".match"), r.Match)
 	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
@@ -85,14 +103,14 @@ func (t *translator) httpRoute(mesh string, at model.Origin, name string, protoc
 	return model.Route{Name: name, Port: port, Protocol: protocol, Match: match, Action: action, Origin: at}, ok
 }
 
-func (t *translator) grpcRoute(mesh string, at model.Origin, name string, r *api.GRPCRoute) (model.Route, bool) {
+func (t *routerRule) grpcRoute(mesh string, at model.Origin, name string, r *api.GRPCRoute) (model.Route, bool) {
 	match, port, ok := t.grpcMatch(at.At(at.Path+".match"), r.Match)
 	action := t.action(mesh, at.At(at.Path+".action.weightedTargets"), r.Action)
 	action.Retry, action.Timeouts = t.settings.grpcRetry(r.RetryPolicy), requestTimeouts(r.Timeout)
 	return model.Route{Name: name, Port: port, Protocol: model.GRPC, Match: match, Action: action, Origin: at}, ok
 }
 
-func (t *translator) tcpRoute(mesh string, at model.Origin, name string, r *api.TCPRoute) (model.Route, bool) {
+func (t *routerRule) tcpRoute(mesh string, at model.Origin, name string, r *api.TCPRoute) (model.Route, bool) {
 	port, ok := uint16(0), true
 	if r.Match != nil {
 		port, ok = t.matchPort(at.At(at.Path+".match.port"), r.Match.Port)
@@ -127,7 +145,7 @@ func (t *translator) reportMissingPort(r model.Route, ports []model.RouterPort) 
 }
 
 // action resolves the targets of a route. Targets that do not exist are omitted, and the others share the traffic.
-func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) model.Action {
+func (t *routerRule) action(mesh string, at model.Origin, a api.RouteAction) model.Action {
 	var out model.Action
 	var total, remaining int64
 	for i, w := range a.WeightedTargets {
@@ -147,8 +165,8 @@ func (t *translator) action(mesh string, at model.Origin, a api.RouteAction) mod
 	return out
 }
 
-func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) (model.WeightedDestination, bool) {
-	node, found := resolve(t, t.nodes, mesh, nodeReference(at, w.VirtualNodeRef, w.VirtualNodeARN))
+func (t *routerRule) target(mesh string, at model.Origin, w api.WeightedTarget) (model.WeightedDestination, bool) {
+	node, found := t.resolve(&t.nodes, mesh, nodeReference(at, w.VirtualNodeRef, w.VirtualNodeARN))
 	if !found {
 		return model.WeightedDestination{}, false
 	}
@@ -156,7 +174,7 @@ func (t *translator) target(mesh string, at model.Origin, w api.WeightedTarget) 
 		t.report(at.At(at.Path+".weight"), model.CodeInvalidField, "%d is negative", w.Weight)
 		return model.WeightedDestination{}, false
 	}
-	ports := t.ports.Read(t.Evaluation, node.key)
+	ports := t.ports.Read(node.key)
 	i := 0
 	switch {
 	case len(ports) == 0:

@@ -3,31 +3,48 @@ package appmesh
 import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
+// serviceRule translates VirtualServices.
+type serviceRule struct {
+	translator
+	nodes, routers resolver
+	ports          *incremental.Reader[model.Key, nodePort]
+	services       store.Output[model.Key, model.Service]
+	providers      *incremental.Emitter[model.Key, model.Origin]
+}
+
+// nodeRouterRule adds the routers of VirtualNodes that are providers.
+type nodeRouterRule struct {
+	settings Settings
+	ports    *incremental.Reader[model.Key, nodePort]
+	routers  store.Output[model.Key, model.Router]
+}
+
 // addServices adds the rules for VirtualServices, and for VirtualNodes as providers.
 func (r *rules) addServices(g *incremental.Graph) {
-	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int {
-		return a.Object.Compare(b.Object)
-	},
-		func(a, b model.Origin) bool { return a == b })
-	r.services.each(r, g, (*translator).virtualService)
-	incremental.AddRule(g, "router of VirtualNode", r.providers,
-		func(task *incremental.Evaluation, key model.Key, all []model.Origin) {
-			t := &translator{task, r}
-			t.nodeRouter(key, all[0])
-		})
+	rule := incremental.NewRule(g, api.KindVirtualService)
+	eachServed(r, rule, r.services, &serviceRule{
+		translator: r.translator(rule), nodes: r.nodes.resolver(rule), routers: r.routers.resolver(rule),
+		ports: incremental.Reads(rule, r.ports), services: r.out.EmitsServices(rule),
+		providers: incremental.Emits(rule, r.providers),
+	}, (*serviceRule).virtualService)
+	rule = incremental.NewRule(g, "router of VirtualNode")
+	incremental.Each(rule, r.providers, &nodeRouterRule{
+		r.settings, incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule),
+	}, (*nodeRouterRule).evaluate)
 }
 
 // virtualService adds the service of a VirtualService. A service without a provider, or with one that does not exist,
 // has no routes.
-func (t *translator) virtualService(m *meshMember[*api.VirtualService]) {
-	t.out.AddService(t.Evaluation, model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
+func (t *serviceRule) virtualService(m *meshMember[*api.VirtualService]) {
+	t.services.Emit(model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
 }
 
 // provider returns the name of the router of a service, or "".
-func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
+func (t *serviceRule) provider(m *meshMember[*api.VirtualService]) string {
 	at := m.origin.At("spec.provider")
 	p := m.object.Spec.Provider
 	switch {
@@ -38,7 +55,7 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 		return ""
 	case p.VirtualRouter != nil:
 		r := p.VirtualRouter
-		router, found := resolve(t, t.routers, m.key.Mesh,
+		router, found := t.resolve(&t.routers, m.key.Mesh,
 			routerReference(at.At(at.Path+".virtualRouter"), r.VirtualRouterRef, r.VirtualRouterARN))
 		if !found {
 			return ""
@@ -47,15 +64,15 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 	}
 	n := p.VirtualNode
 	at = at.At(at.Path + ".virtualNode")
-	node, found := resolve(t, t.nodes, m.key.Mesh, nodeReference(at, n.VirtualNodeRef, n.VirtualNodeARN))
+	node, found := t.resolve(&t.nodes, m.key.Mesh, nodeReference(at, n.VirtualNodeRef, n.VirtualNodeARN))
 	if !found {
 		return ""
 	}
-	if len(t.ports.Read(t.Evaluation, node.key)) == 0 {
+	if len(t.ports.Read(node.key)) == 0 {
 		t.report(at, model.CodeReferenceNotFound, "%s has no listener that clients can reach", node.origin.Object)
 		return ""
 	}
-	t.providers.Emit(t.Evaluation, node.key, node.origin)
+	t.providers.Emit(node.key, node.origin)
 	return nodeRouterName(node.key)
 }
 
@@ -63,11 +80,11 @@ func (t *translator) provider(m *meshMember[*api.VirtualService]) string {
 // there is no conflict.
 func nodeRouterName(node model.Key) string { return "virtualNode/" + node.Name }
 
-// nodeRouter adds the router of a VirtualNode that is a provider: it has the ports of the VirtualNode and forwards
-// all requests.
-func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
-	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: origin}
-	for _, d := range t.ports.Read(t.Evaluation, node) {
+// evaluate adds the router of a VirtualNode that is a provider: it has the ports of the VirtualNode and forwards all
+// requests.
+func (t *nodeRouterRule) evaluate(node model.Key, all []model.Origin) {
+	router := model.Router{Key: model.Key{Mesh: node.Mesh, Name: nodeRouterName(node)}, Origin: all[0]}
+	for _, d := range t.ports.Read(node) {
 		router.Ports = append(router.Ports, model.RouterPort{Port: d.Port, Protocol: d.Protocol, Origin: d.Origin})
 		router.Routes = append(router.Routes, model.Route{
 			Name: d.Name, Port: d.Port, Protocol: d.Protocol, Origin: d.Origin,
@@ -78,10 +95,10 @@ func (t *translator) nodeRouter(node model.Key, origin model.Origin) {
 			},
 		})
 	}
-	t.out.AddRouter(t.Evaluation, router)
+	t.routers.Emit(router)
 }
 
-func (t *translator) nodeRetry(p model.Protocol) model.Retry {
+func (t *nodeRouterRule) nodeRetry(p model.Protocol) model.Retry {
 	if !p.Requests() {
 		return model.Retry{}
 	}

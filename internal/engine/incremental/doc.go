@@ -6,9 +6,11 @@
 //
 // A relation maps keys to entries. A rule is evaluated once for each key of its source relation. The graph records what
 // each evaluation reads and emits. After changes of facts, Run repeats the evaluations that read something that
-// changed, rules in the order in which they were added, and stops where an evaluation emits the same entries as before.
-// A rule must be a pure function of what it reads. The result then equals a full evaluation, for any order of changes.
+// changed, and stops where an evaluation emits the same entries as before. A rule must be a pure function of what it
+// reads. The result then equals a full evaluation, for any order of changes.
 //
-// A rule may read relations that earlier rules emit into, but not those that it or later rules emit into: there are no
-// cycles, and one pass is sufficient.
+// A rule declares the relations that it reads (Reads) and emits into (Emits), and gets a handle for each. The handles
+// are its only access to relations: a rule cannot use a relation that it did not declare. Seal orders the rules by
+// their declarations: a rule is evaluated after those that emit into the relations that it reads. The order in which
+// rules are added has no effect. Rules that form a cycle are an error of the program, and Seal panics.
 package incremental

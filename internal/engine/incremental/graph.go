@@ -1,37 +1,47 @@
 package incremental
 
-import "fmt"
+import (
+	"maps"
+	"slices"
+)
 
 // Graph holds relations and rules. It is not safe for concurrent use.
 type Graph struct {
-	rules []rule
-	// queue holds the pending evaluations of each rule.
-	queue       [][]*cell
-	currentRule int // the rule that Run evaluates; externalRank between runs
+	owner string
+	// rules are in the order in which they were added, order in the order of their evaluation.
+	rules, order []*Rule
+	sealed       bool
+	running      *Rule // the rule that Run evaluates; nil between runs
 	// staleSlots are the slots whose values must be updated before the end of Run.
 	staleSlots  []anySlot
 	evaluations uint64
+	ambiguous   map[string]struct{}
+	failures    *Relation[FailureKey, Failure]
+	panics      []Panic // of the last run
 }
 
 // New creates a graph without relations and rules.
-func New() *Graph { return &Graph{currentRule: externalRank} }
-
-// externalRank is the rank of facts set from outside: before all rules.
-const externalRank = -1
-
-// rule is the part of a rule that does not depend on its types.
-type rule struct {
-	name string
+func New() *Graph {
+	g := &Graph{ambiguous: map[string]struct{}{}}
+	g.failures = newFailures(g)
+	return g
 }
+
+// SetOwner sets the owner of the rules that are added from now on, for example the name of a dialect.
+func (g *Graph) SetOwner(owner string) { g.owner = owner }
 
 // cell is the state of a rule for one key.
 type cell struct {
-	rank   int
+	rule   *Rule
 	queued bool
-	// evaluate runs the rule. It returns false if the key, and with it the cell, was removed.
-	evaluate func(*Evaluation) bool
-	reads    []anySlot
-	emits    []anyEmission
+	of     interface {
+		// evaluate runs the rule for the key of the cell, unless the key was removed.
+		evaluate()
+		// subject returns the key and its first entry.
+		subject() (key, value any)
+	}
+	reads []anySlot
+	emits []anyEmission
 }
 
 // anySlot is a slot of a relation of any type.
@@ -39,6 +49,7 @@ type anySlot interface {
 	addReader(*cell)
 	dropReader(*cell)
 	updateValues()
+	removeIfUnused()
 }
 
 // anyEmission is an entry that a cell has emitted into a slot of any type.
@@ -50,29 +61,24 @@ type anyEmission interface {
 	retract(*cell)
 }
 
-// Evaluation is a running evaluation of a rule.
-type Evaluation struct {
-	g     *Graph
-	cell  *cell
-	reads []anySlot
-	emits []anyEmission
-}
-
 // Evaluations returns the number of evaluations of all runs.
 func (g *Graph) Evaluations() uint64 { return g.evaluations }
 
+// Ambiguities lists the relations that had different entries without an order: the result may depend on the order of
+// events. Tests check that there are none.
+func (g *Graph) Ambiguities() []string { return slices.Sorted(maps.Keys(g.ambiguous)) }
+
 // Run updates all relations.
 func (g *Graph) Run() {
-	for g.currentRule = range g.rules {
-		for len(g.queue[g.currentRule]) > 0 {
-			cells := g.queue[g.currentRule]
-			g.queue[g.currentRule] = nil
-			for _, c := range cells {
-				g.evaluate(c)
-			}
+	g.Seal()
+	g.panics = nil
+	for _, r := range g.order {
+		cells := r.queue
+		r.queue = nil // a rule is not enqueued while it or a later rule is evaluated
+		for _, c := range cells {
+			g.evaluate(c)
 		}
 	}
-	g.currentRule = externalRank
 	for _, n := range g.staleSlots {
 		n.updateValues()
 	}
@@ -80,30 +86,27 @@ func (g *Graph) Run() {
 }
 
 func (g *Graph) evaluate(c *cell) {
+	r := c.rule
 	g.evaluations++
 	c.queued = false
-	t := &Evaluation{g: g, cell: c}
-	if !c.evaluate(t) {
-		t.reads, t.emits = nil, nil
+	r.evaluated, r.slots, r.emissions = c, r.slots[:0], r.emissions[:0]
+	if p, stack := c.call(); p != nil {
+		c.fail(p, stack)
+		return
 	}
-	c.setReads(t.reads)
-	c.setEmits(t.emits)
+	c.setReads(r.slots)
+	c.setEmits(r.emissions)
 }
 
 // enqueue schedules the evaluation of a cell.
-func (g *Graph) enqueue(c *cell) {
-	if c.queued {
-		return
+func (c *cell) enqueue() {
+	if !c.queued {
+		c.queued = true
+		c.rule.queue = append(c.rule.queue, c)
 	}
-	if c.rank <= g.currentRule {
-		panic(fmt.Sprintf("incremental: rule %s changes what rule %s reads, which comes before it",
-			g.rules[g.currentRule].name, g.rules[c.rank].name))
-	}
-	c.queued = true
-	g.queue[c.rank] = append(g.queue[c.rank], c)
 }
 
-// setReads replaces the slots that the cell reads. Usually they are the same as before.
+// setReads replaces the slots that the cell reads by a copy of reads. Usually they are the same as before.
 func (c *cell) setReads(reads []anySlot) {
 	same := len(reads) == len(c.reads)
 	for i := 0; same && i < len(reads); i++ {
@@ -125,23 +128,23 @@ func (c *cell) setReads(reads []anySlot) {
 			n.dropReader(c)
 		}
 	}
-	c.reads = reads
+	c.reads = slices.Clone(reads)
 }
 
-// setEmits replaces the entries that the cell emits. Slots without a change are not marked as changed.
+// setEmits replaces the entries that the cell emits by a copy of emits. Slots without a change are not marked as
+// changed.
 func (c *cell) setEmits(emits []anyEmission) {
 	old := c.emits
-	c.emits = emits
 	if len(old) == len(emits) {
 		same := true
 		for i := 0; same && i < len(old); i++ {
 			same = old[i].equal(emits[i])
 		}
 		if same {
-			c.emits = old // frees the equal copies
 			return
 		}
 	}
+	c.emits = slices.Clone(emits)
 	before := make(map[anySlot][]anyEmission, len(old))
 	for _, e := range old {
 		before[e.slot()] = append(before[e.slot()], e)

@@ -2,23 +2,20 @@ package incremental
 
 import (
 	"fmt"
-	"math"
 	"slices"
 )
 
 // Relation maps keys to sorted entries. Entries must not be modified after they are added.
 type Relation[K comparable, V any] struct {
+	declarations
 	g       *Graph
-	name    string
 	compare func(a, b V) int
 	equal   func(a, b V) bool
 	slots   map[K]*slot[K, V]
 	// sourceRules schedule the rules that are evaluated for each key.
 	sourceRules []func(K)
-	// lastEmitter is the last rule that emits into the relation, firstReader the first rule that reads it.
-	lastEmitter, firstReader int
-	tracked                  bool
-	changed                  map[K]struct{}
+	tracked     bool
+	changed     map[K]struct{}
 }
 
 // slot holds the entries of one key.
@@ -38,13 +35,18 @@ type entry[V any] struct {
 	value  V
 }
 
-// NewRelation creates a relation. compare sorts the entries of a key, and should not return 0 for different entries.
-// equal reports whether an entry replaces another without a change.
+// NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the
+// order of others would depend on their arrival, see Graph.Ambiguities. equal reports whether an entry replaces another
+// without a change.
 func NewRelation[K comparable, V any](g *Graph, name string, compare func(a, b V) int,
 	equal func(a, b V) bool) *Relation[K, V] {
-	return &Relation[K, V]{g: g, name: name, compare: compare, equal: equal, slots: map[K]*slot[K, V]{},
-		lastEmitter: externalRank, firstReader: math.MaxInt}
+	return &Relation[K, V]{
+		declarations: declarations{relation: name}, g: g, compare: compare, equal: equal, slots: map[K]*slot[K, V]{},
+	}
 }
+
+// Name returns the name of the relation.
+func (r *Relation[K, V]) Name() string { return r.relation }
 
 // TrackChanges records the keys that change, for TakeChanged.
 func (r *Relation[K, V]) TrackChanges() { r.tracked, r.changed = true, map[K]struct{}{} }
@@ -61,6 +63,8 @@ func (r *Relation[K, V]) TakeChanged() []K {
 
 // Set sets the fact of a key from outside.
 func (r *Relation[K, V]) Set(key K, value V) {
+	r.mustBeIdle()
+	r.g.Seal()
 	s := r.slot(key)
 	for _, e := range s.entries {
 		if e.source == nil {
@@ -76,6 +80,7 @@ func (r *Relation[K, V]) Set(key K, value V) {
 
 // Delete removes the fact of a key that Set has set.
 func (r *Relation[K, V]) Delete(key K) {
+	r.mustBeIdle()
 	s := r.slots[key]
 	if s == nil {
 		return
@@ -88,24 +93,9 @@ func (r *Relation[K, V]) Delete(key K) {
 	}
 }
 
-// Read returns the sorted entries of a key to a rule. The slice must not be modified.
-func (r *Relation[K, V]) Read(t *Evaluation, key K) []V {
-	if t.cell.rank <= r.lastEmitter {
-		panic(fmt.Sprintf("incremental: rule %s reads relation %s, into which rule %s emits after it",
-			t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.lastEmitter].name))
-	}
-	r.firstReader = min(r.firstReader, t.cell.rank)
-	s := r.slot(key)
-	t.reads = append(t.reads, s)
-	s.updateValues()
-	return s.values
-}
-
-// ReadFirst returns the first entry of a key to a rule.
-func (r *Relation[K, V]) ReadFirst(t *Evaluation, key K) (V, bool) { return first(r.Read(t, key)) }
-
 // Get returns the sorted entries of a key, between runs.
 func (r *Relation[K, V]) Get(key K) []V {
+	r.mustBeIdle()
 	if s := r.slots[key]; s != nil {
 		return s.values
 	}
@@ -117,6 +107,7 @@ func (r *Relation[K, V]) GetFirst(key K) (V, bool) { return first(r.Get(key)) }
 
 // ForEach calls f for each key with entries, in any order, between runs.
 func (r *Relation[K, V]) ForEach(f func(K, []V)) {
+	r.mustBeIdle()
 	for k, s := range r.slots {
 		if len(s.entries) > 0 {
 			f(k, s.values)
@@ -124,26 +115,12 @@ func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	}
 }
 
-// Emit adds an entry to the relation. The next evaluation of the same rule and key replaces it.
-func (r *Relation[K, V]) Emit(t *Evaluation, key K, value V) {
-	if t.cell.rank >= r.firstReader {
-		panic(fmt.Sprintf("incremental: rule %s emits into relation %s, which rule %s reads before it",
-			t.g.rules[t.cell.rank].name, r.name, t.g.rules[r.firstReader].name))
+// mustBeIdle panics if a rule is evaluated: rules use handles.
+func (r *Relation[K, V]) mustBeIdle() {
+	if r.g.running != nil {
+		panic(fmt.Sprintf("incremental: rule %s uses relation %s without a handle; declare it with Reads or Emits",
+			r.g.running.name, r.relation))
 	}
-	r.lastEmitter = max(r.lastEmitter, t.cell.rank)
-	t.emits = append(t.emits, &emission[K, V]{target: r.slot(key), value: value})
-}
-
-// LastEmitted returns what the previous evaluation of the same rule and key emitted under a key, so that the running
-// one can take parts of it. The result of the rule must not depend on it otherwise.
-func (r *Relation[K, V]) LastEmitted(t *Evaluation, key K) (V, bool) {
-	for _, e := range t.cell.emits {
-		if last, ok := e.(*emission[K, V]); ok && last.target.relation == r && last.target.key == key {
-			return last.value, true
-		}
-	}
-	var none V
-	return none, false
 }
 
 func (r *Relation[K, V]) slot(key K) *slot[K, V] {
@@ -194,7 +171,7 @@ func (s *slot[K, V]) markChanged() {
 		r.changed[s.key] = struct{}{}
 	}
 	for c := range s.readers {
-		r.g.enqueue(c)
+		c.enqueue()
 	}
 	for _, enqueueKey := range r.sourceRules {
 		enqueueKey(s.key)
@@ -207,7 +184,14 @@ func (s *slot[K, V]) updateValues() {
 		return
 	}
 	s.stale = false
-	slices.SortStableFunc(s.entries, func(a, b entry[V]) int { return s.relation.compare(a.value, b.value) })
+	// Each entry is compared with its neighbor at least once, so that every ambiguity is seen.
+	slices.SortStableFunc(s.entries, func(a, b entry[V]) int {
+		order := s.relation.compare(a.value, b.value)
+		if order == 0 && !s.relation.equal(a.value, b.value) {
+			s.relation.g.ambiguous[s.relation.relation] = struct{}{}
+		}
+		return order
+	})
 	s.values = make([]V, len(s.entries))
 	for i, e := range s.entries {
 		s.values[i] = e.value

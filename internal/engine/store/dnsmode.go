@@ -19,10 +19,14 @@ func dnsMode(pod *corev1.Pod) (model.DNSMode, bool) {
 	return cmp.Or(mode, model.DNSOff), mode != "" || injected
 }
 
-// selectMode selects the mode of a workload: the one of its pods that answers the most names, so that new pods of a
-// rollout have their names.
-func (m *Mesh) selectMode(t *incremental.Evaluation, workload model.Key, all []model.DNSMode) {
-	m.modes.Emit(t, workload, all[0])
+// addModeRule adds the rule that selects the mode of a workload: the one of its pods that answers the most names, so
+// that new pods of a rollout have their names.
+func (m *Mesh) addModeRule(g *incremental.Graph) {
+	r := incremental.NewRule(g, "DNS mode")
+	incremental.Each(r, m.podModes, incremental.Emits(r, m.modes),
+		func(modes *incremental.Emitter[model.Key, model.DNSMode], workload model.Key, all []model.DNSMode) {
+			modes.Emit(workload, all[0])
+		})
 }
 
 // compareModes orders modes by the number of names that they answer, the largest first.
@@ -32,9 +36,9 @@ func compareModes(a, b model.DNSMode) int {
 }
 
 // modeOf returns the mode of a workload, given the mode of its pods.
-func (m *Mesh) modeOf(ofPods model.DNSMode, known bool) model.DNSMode {
+func (s Settings) modeOf(ofPods model.DNSMode, known bool) model.DNSMode {
 	if known {
 		return ofPods
 	}
-	return cmp.Or(m.settings.DNS, model.DNSUnresolved)
+	return cmp.Or(s.DNS, model.DNSUnresolved)
 }

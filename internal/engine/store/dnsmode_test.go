@@ -34,14 +34,16 @@ func TestDNSModeOfWorkload(t *testing.T) {
 			g := incremental.New()
 			objects, m := NewObjects(g), NewModel(g)
 			key := model.Key{Mesh: "m", Name: "w"}
-			incremental.AddRule(g, "pods", Of[*corev1.Pod](objects),
-				func(t *incremental.Evaluation, _ types.NamespacedName, all []*corev1.Pod) {
-					m.AddEndpoint(t, EndpointOf(all[0], key, ""))
+			r := incremental.NewRule(g, "pods")
+			incremental.Each(r, Of[*corev1.Pod](objects), m.EmitsEndpoints(r),
+				func(out Output[model.Instance, model.Endpoint], _ types.NamespacedName, all []*corev1.Pod) {
+					out.Emit(EndpointOf(all[0], key, ""))
 				})
-			incremental.AddRule(g, "namespaces", Of[*corev1.Namespace](objects),
-				func(t *incremental.Evaluation, _ types.NamespacedName, _ []*corev1.Namespace) {
-					m.AddMesh(t, model.Mesh{Name: "m"})
-					m.AddWorkload(t, model.Workload{Key: key})
+			r = incremental.NewRule(g, "namespaces")
+			incremental.Each(r, Of[*corev1.Namespace](objects), m.emitsAll(r),
+				func(out *outputs, _ types.NamespacedName, _ []*corev1.Namespace) {
+					out.meshes.Emit(model.Mesh{Name: "m"})
+					out.workloads.Emit(model.Workload{Key: key})
 				})
 			mesh := NewMesh(g, objects, m, Settings{DNS: c.mesh})
 			objects.Set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}})

@@ -1,7 +1,6 @@
 package store
 
 import (
-	"fmt"
 	"net/netip"
 	"slices"
 	"strings"
@@ -38,7 +37,7 @@ type Mesh struct {
 	pods            *incremental.Relation[types.NamespacedName, *corev1.Pod]
 }
 
-// NewMesh adds the rules that derive the mesh from the model. The rules of the dialects must already be added.
+// NewMesh adds the rules that derive the mesh from the model.
 func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings) *Mesh {
 	if len(settings.ReservedRanges) == 0 {
 		settings.ReservedRanges = DefaultReservedRanges()
@@ -79,48 +78,34 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	mesh.Classes.TrackChanges()
 	mesh.Findings.TrackChanges()
 	mesh.Members.TrackChanges()
-	incremental.AddRule(g, "instance", m.Endpoints, mesh.instance)
-	incremental.AddRule(g, "DNS mode", mesh.podModes, mesh.selectMode)
-	incremental.AddRule(g, "names without address", m.Services, mesh.requestAddress)
-	incremental.AddRule(g, "reserved addresses", mesh.reservedNames, mesh.allocateReserved)
-	incremental.AddRule(g, "service", m.Services, mesh.addressService)
-	incremental.AddRule(g, "resolved destination", m.Destinations, mesh.resolveDestination)
+	mesh.addInstanceRule(g)
+	mesh.addModeRule(g)
+	mesh.addServiceRules(g)
+	mesh.addDestinationRule(g)
 	mesh.addViewRules(g)
+	mesh.addClaimRules(g)
+	mesh.addFailureRule(g, objects)
 	return mesh
 }
 
-// instance adds an endpoint to its workload and groups, and records the workload and sidecarClass of its pod. If
-// workloads of two dialects select a pod, it belongs to the first in canonical order, and both get a finding.
-func (m *Mesh) instance(t *incremental.Evaluation, _ model.Instance, all []model.Endpoint) {
-	e := all[0]
-	for _, other := range all[1:] {
-		m.reportShared(t, e.Workload, other.Workload)
-	}
-	m.instances.Emit(t, e.Workload, e)
-	for _, group := range e.Groups {
-		m.groups.Emit(t, model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
-	}
-	m.addPod(t, e)
+// destinationRule adds the endpoints to destinations.
+type destinationRule struct {
+	meshes            *incremental.Reader[string, model.Mesh]
+	instances, groups *incremental.Reader[model.Key, model.Endpoint]
+	resolved          *incremental.Emitter[model.Key, model.ResolvedDestination]
 }
 
-// reportShared reports that two workloads select the same pods. The text has no pod name: one finding covers all pods.
-func (m *Mesh) reportShared(t *incremental.Evaluation, keeps, loses model.Key) {
-	kept, ok1 := m.Workloads.ReadFirst(t, keeps)
-	lost, ok2 := m.Workloads.ReadFirst(t, loses)
-	if !ok1 || !ok2 || keeps == loses {
-		return
-	}
-	first := model.NewFinding(kept.Origin, model.CodeSelectorConflict,
-		fmt.Sprintf("pods of it are selected by %s too; they stay with this object", lost.Origin.Object))
-	first.Severity = model.Warning
-	m.Report(t, first)
-	m.Report(t, model.NewFinding(lost.Origin, model.CodeSelectorConflict,
-		fmt.Sprintf("pods that it selects belong to %s already", kept.Origin.Object)))
+func (m *Mesh) addDestinationRule(g *incremental.Graph) {
+	r := incremental.NewRule(g, "resolved destination")
+	incremental.Each(r, m.Destinations, destinationRule{
+		incremental.Reads(r, m.Meshes), incremental.Reads(r, m.instances), incremental.Reads(r, m.groups),
+		incremental.Emits(r, m.ResolvedDestinations),
+	}, destinationRule.evaluate)
 }
 
-func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all []model.Destination) {
+func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
 	d := all[0]
-	mesh, ok := m.Meshes.ReadFirst(t, key.Mesh)
+	mesh, ok := r.meshes.ReadFirst(key.Mesh)
 	if !ok {
 		return
 	}
@@ -128,44 +113,11 @@ func (m *Mesh) resolveDestination(t *incremental.Evaluation, key model.Key, all 
 	switch {
 	case d.Discovery.Kind != model.DiscoverInstances:
 	case d.Discovery.Group == "":
-		endpoints = m.instances.Read(t, model.Key{Mesh: key.Mesh, Name: d.Workload})
+		endpoints = r.instances.Read(model.Key{Mesh: key.Mesh, Name: d.Workload})
 	default:
-		endpoints = m.groups.Read(t, model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
+		endpoints = r.groups.Read(model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
-	m.ResolvedDestinations.Emit(t, key, model.ResolveDestination(mesh, d, endpoints))
-}
-
-// reader implements model.Catalog and model.OutboundCatalog for a rule: reads become dependencies of the evaluation.
-type reader struct {
-	t *incremental.Evaluation
-	m *Mesh
-}
-
-func (r reader) Mesh(name string) (model.Mesh, bool) { return r.m.Meshes.ReadFirst(r.t, name) }
-func (r reader) Workload(key model.Key) (model.Workload, bool) {
-	w, ok := r.m.Workloads.ReadFirst(r.t, key)
-	w.DNS = r.m.modeOf(r.m.modes.ReadFirst(r.t, key))
-	return w, ok
-}
-func (r reader) Service(key model.Key) (model.Service, bool) {
-	return r.m.addressed.ReadFirst(r.t, key)
-}
-func (r reader) ReachableService(key model.Key) (*model.ReachableService, bool) {
-	return r.m.reachable.ReadFirst(r.t, key)
-}
-func (r reader) Services(mesh string) []model.Service      { return r.m.services.Read(r.t, mesh) }
-func (r reader) Router(key model.Key) (model.Router, bool) { return r.m.Routers.ReadFirst(r.t, key) }
-func (r reader) Destination(k model.Key) (model.Destination, bool) {
-	d, ok := r.m.Destinations.ReadFirst(r.t, k)
-	if name, is := ServiceName(d.Discovery.DNSName, ""); is {
-		if _, known := r.m.clusterServices.ReadFirst(r.t, name); known {
-			d.Discovery.DNSName = "" // the DNS of the cluster answers it
-		}
-	}
-	return d, ok
-}
-func (r reader) AuthorizationPolicies(workload model.Key) []model.AuthorizationPolicy {
-	return r.m.AuthorizationPolicies.Read(r.t, workload)
+	r.resolved.Emit(key, model.ResolveDestination(mesh, d, endpoints))
 }
 
 // Snapshot returns a copy of the model in canonical order.
@@ -189,10 +141,11 @@ func (m *Mesh) Snapshot() *model.Model {
 	out := m.Model.Snapshot()
 	for i := range out.Workloads {
 		w := &out.Workloads[i]
-		w.DNS = m.modeOf(m.modes.GetFirst(w.Key))
+		w.DNS = m.settings.modeOf(m.modes.GetFirst(w.Key))
 	}
-	out.Services = nil
+	out.Services, out.Endpoints = nil, nil
 	collect(m.addressed, &out.Services)
+	m.instances.ForEach(func(_ model.Key, all []model.Endpoint) { out.Endpoints = append(out.Endpoints, all...) })
 	return out.Canonical()
 }
 

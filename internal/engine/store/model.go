@@ -1,7 +1,6 @@
 package store
 
 import (
-	"cmp"
 	"reflect"
 	"strings"
 
@@ -9,7 +8,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// Model is the model as relations. If several objects emit an item with the same key, the first by origin wins.
+// Model is the model as relations. If several objects emit an item with the same key, the oldest is first and is
+// served.
 type Model struct {
 	Meshes       *incremental.Relation[string, model.Mesh]
 	Workloads    *incremental.Relation[model.Key, model.Workload]
@@ -27,18 +27,12 @@ type Model struct {
 // NewModel creates an empty model.
 func NewModel(g *incremental.Graph) *Model {
 	return &Model{
-		Meshes: byOrigin[string](g, "meshes", func(m model.Mesh) model.Origin { return m.Origin }),
-		Workloads: byOrigin[model.Key](g, "workloads", func(w model.Workload) model.Origin {
-			return w.Origin
-		}),
-		Services: byOrigin[model.Key](g, "services", func(s model.Service) model.Origin {
-			return s.Origin
-		}),
-		Routers: byOrigin[model.Key](g, "routers", func(r model.Router) model.Origin { return r.Origin }),
-		Destinations: byOrigin[model.Key](g, "destinations", func(d model.Destination) model.Origin {
-			return d.Origin
-		}),
-		AuthorizationPolicies: byOrigin[model.Key](g, "authorization policies",
+		Meshes:       byAge[string](g, "meshes", meshOrigin),
+		Workloads:    byAge[model.Key](g, "workloads", workloadOrigin),
+		Services:     byAge[model.Key](g, "services", serviceOrigin),
+		Routers:      byAge[model.Key](g, "routers", routerOrigin),
+		Destinations: byAge[model.Key](g, "destinations", destinationOrigin),
+		AuthorizationPolicies: byAge[model.Key](g, "authorization policies",
 			func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
 		Endpoints: incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints,
 			deepEqual[model.Endpoint]),
@@ -49,55 +43,17 @@ func NewModel(g *incremental.Graph) *Model {
 	}
 }
 
-func byOrigin[K comparable, V any](g *incremental.Graph, name string,
+func meshOrigin(m model.Mesh) model.Origin               { return m.Origin }
+func workloadOrigin(w model.Workload) model.Origin       { return w.Origin }
+func serviceOrigin(s model.Service) model.Origin         { return s.Origin }
+func routerOrigin(r model.Router) model.Origin           { return r.Origin }
+func destinationOrigin(d model.Destination) model.Origin { return d.Origin }
+
+func byAge[K comparable, V any](g *incremental.Graph, name string,
 	origin func(V) model.Origin) *incremental.Relation[K, V] {
-	return incremental.NewRelation[K](g, name, func(a, b V) int {
-		x, y := origin(a), origin(b)
-		return cmp.Or(x.Object.Compare(y.Object), strings.Compare(x.Path, y.Path))
-	}, deepEqual[V])
+	return incremental.NewRelation[K](g, name, func(a, b V) int { return origin(a).CompareAge(origin(b)) }, deepEqual[V])
 }
 
 func compareEndpoints(a, b model.Endpoint) int { return a.Compare(b) }
 
 func deepEqual[V any](a, b V) bool { return reflect.DeepEqual(a, b) }
-
-// The functions below emit items in canonical form from a rule. An item stays until the rule is evaluated again. The
-// model owns the lists of the item.
-
-// AddMesh adds a mesh.
-func (m *Model) AddMesh(t *incremental.Evaluation, mesh model.Mesh) {
-	mesh.Canonical()
-	m.Meshes.Emit(t, mesh.Name, mesh)
-}
-
-// AddWorkload adds a workload.
-func (m *Model) AddWorkload(t *incremental.Evaluation, w model.Workload) {
-	w.Canonical()
-	m.Workloads.Emit(t, w.Key, w)
-}
-
-// AddService adds a service.
-func (m *Model) AddService(t *incremental.Evaluation, s model.Service) {
-	s.Canonical()
-	m.Services.Emit(t, s.Key, s)
-}
-
-// AddRouter adds a router.
-func (m *Model) AddRouter(t *incremental.Evaluation, r model.Router) {
-	r.Canonical()
-	m.Routers.Emit(t, r.Key, r)
-}
-
-// AddDestination adds a destination.
-func (m *Model) AddDestination(t *incremental.Evaluation, d model.Destination) {
-	m.Destinations.Emit(t, d.Key, d)
-}
-
-// AddEndpoint adds an endpoint.
-func (m *Model) AddEndpoint(t *incremental.Evaluation, e model.Endpoint) {
-	e.Canonical()
-	m.Endpoints.Emit(t, e.Instance, e)
-}
-
-// Report emits a finding.
-func (m *Model) Report(t *incremental.Evaluation, f model.Finding) { m.Findings.Emit(t, f.Object, f) }

@@ -7,14 +7,19 @@ import (
 	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/model"
 )
 
 // Objects holds the objects of the API server, one relation per kind. Setting the same pointer again is not a change.
 type Objects struct {
+	// RefOf returns the reference of an object, for findings. The default has the name of the Go type as kind.
+	RefOf func(client.Object) model.ObjectRef
+
 	g     *incremental.Graph
 	kinds map[reflect.Type]kindRelation
 }
@@ -27,9 +32,19 @@ type kindRelation struct {
 	each     func(func(client.Object))
 }
 
+// CreatedAt returns the creation time of an object for model.Origin.
+func CreatedAt(o metav1.Object) int64 {
+	if created := o.GetCreationTimestamp(); !created.IsZero() {
+		return created.Unix()
+	}
+	return 0
+}
+
 // NewObjects creates an empty set of objects.
 func NewObjects(g *incremental.Graph) *Objects {
-	return &Objects{g: g, kinds: map[reflect.Type]kindRelation{}}
+	return &Objects{g: g, kinds: map[reflect.Type]kindRelation{}, RefOf: func(o client.Object) model.ObjectRef {
+		return model.ObjectRef{Kind: reflect.TypeOf(o).Elem().Name(), Namespace: o.GetNamespace(), Name: o.GetName()}
+	}}
 }
 
 // Of returns the relation of the objects of a kind, by namespace and name. Objects of kinds without a relation are

@@ -7,11 +7,8 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/types"
 
-	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/model"
-	"anymesh.dev/anymesh/sidecar"
 )
 
 // Pod is the role of a pod in the mesh.
@@ -23,20 +20,6 @@ type Pod struct {
 
 func (p Pod) compare(o Pod) int {
 	return cmp.Or(p.Workload.Compare(o.Workload), strings.Compare(p.Class, o.Class))
-}
-
-// addPod records the workload, the sidecarClass and the DNS mode of the pod of an instance.
-func (m *Mesh) addPod(t *incremental.Evaluation, e model.Endpoint) {
-	class := ""
-	pod, there := m.pods.ReadFirst(t, types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name})
-	if there && string(pod.UID) == e.Instance.UID {
-		class = pod.Annotations[sidecar.ClassAnnotation]
-		if mode, known := dnsMode(pod); known {
-			m.podModes.Emit(t, e.Workload, mode)
-		}
-	}
-	m.Pods.Emit(t, e.Instance.UID, Pod{e.Workload, class})
-	m.Classes.Emit(t, e.Workload, class)
 }
 
 // ClassesOf lists the distinct sidecarClasses of a workload's pods, sorted. A pod without the annotation has the empty

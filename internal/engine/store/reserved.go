@@ -14,16 +14,22 @@ import (
 // allKey is the key of relations with a single key.
 type allKey struct{}
 
-// reserve requests a reserved address for a name.
-func (m *Mesh) reserve(t *incremental.Evaluation, host string) {
-	m.reservedNames.Emit(t, allKey{}, hostKey(host))
+// allocateRule assigns the reserved addresses of all names.
+type allocateRule struct {
+	ranges   []netip.Prefix
+	reserved *incremental.Emitter[string, netip.Addr]
 }
 
-// allocateReserved assigns the reserved addresses of all names.
-func (m *Mesh) allocateReserved(t *incremental.Evaluation, _ allKey, names []string) {
-	for name, offset := range allocate(slices.Compact(slices.Clone(names)), rangeSize(m.settings.ReservedRanges)) {
-		for _, p := range m.settings.ReservedRanges {
-			m.reserved.Emit(t, name, addressAt(p, offset))
+func (m *Mesh) addAllocateRule(g *incremental.Graph) {
+	r := incremental.NewRule(g, "reserved addresses")
+	incremental.Each(r, m.reservedNames, allocateRule{m.settings.ReservedRanges, incremental.Emits(r, m.reserved)},
+		allocateRule.evaluate)
+}
+
+func (r allocateRule) evaluate(_ allKey, names []string) {
+	for name, offset := range allocate(slices.Compact(slices.Clone(names)), rangeSize(r.ranges)) {
+		for _, p := range r.ranges {
+			r.reserved.Emit(name, addressAt(p, offset))
 		}
 	}
 }

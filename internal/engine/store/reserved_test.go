@@ -88,12 +88,14 @@ func newMeshOf(names []string, settings Settings) *Mesh {
 	g := incremental.New()
 	objects, m := NewObjects(g), NewModel(g)
 	source := incremental.NewRelation[string](g, "names", strings.Compare, func(a, b string) bool { return a == b })
-	incremental.AddRule(g, "services", source, func(t *incremental.Evaluation, name string, _ []string) {
-		m.AddService(t, model.Service{
-			Key:    model.Key{Mesh: "m", Name: name},
-			Origin: model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: "shop", Name: name}},
+	r := incremental.NewRule(g, "services")
+	incremental.Each(r, source, m.EmitsServices(r),
+		func(services Output[model.Key, model.Service], name string, _ []string) {
+			services.Emit(model.Service{
+				Key:    model.Key{Mesh: "m", Name: name},
+				Origin: model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: "shop", Name: name}},
+			})
 		})
-	})
 	mesh := NewMesh(g, objects, m, settings)
 	for _, name := range names {
 		source.Set(name, name)

@@ -13,44 +13,76 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// requestAddress reserves an address for a service without one: no Service has the name, or it is headless.
-func (m *Mesh) requestAddress(t *incremental.Evaluation, _ model.Key, all []model.Service) {
+// addServiceRules adds the rules that derive the addresses of services.
+func (m *Mesh) addServiceRules(g *incremental.Graph) {
+	r := incremental.NewRule(g, "names without address")
+	incremental.Each(r, m.Services, requestRule{
+		clusterAddresses{incremental.Reads(r, m.clusterServices)}, incremental.Emits(r, m.reservedNames),
+	}, requestRule.evaluate)
+	m.addAllocateRule(g)
+	r = incremental.NewRule(g, "service")
+	incremental.Each(r, m.Services, addressRule{
+		clusterAddresses: clusterAddresses{incremental.Reads(r, m.clusterServices)},
+		routers:          incremental.Reads(r, m.Routers), destinations: incremental.Reads(r, m.Destinations),
+		reserved: incremental.Reads(r, m.reserved), addressed: incremental.Emits(r, m.addressed),
+		services: incremental.Emits(r, m.services), findings: m.EmitsFindings(r),
+	}, addressRule.evaluate)
+}
+
+// requestRule requests a reserved address for each service without an address: no Service has the name, or it is
+// headless.
+type requestRule struct {
+	clusterAddresses
+	reservedNames *incremental.Emitter[allKey, string]
+}
+
+func (r requestRule) evaluate(_ model.Key, all []model.Service) {
 	s := all[0]
-	if addresses, _ := m.clusterAddresses(t, s); len(s.Addresses)+len(addresses) == 0 {
-		m.reserve(t, s.Name)
+	if addresses, _ := r.of(s); len(s.Addresses)+len(addresses) == 0 {
+		r.reservedNames.Emit(allKey{}, hostKey(s.Name))
 	}
 }
 
-// addressService adds the addresses of a service: those of the Service in the cluster that has its name, else reserved
+// addressRule adds the addresses of services: those of the Service in the cluster that has the name, else reserved
 // ones.
-func (m *Mesh) addressService(t *incremental.Evaluation, key model.Key, all []model.Service) {
+type addressRule struct {
+	clusterAddresses
+	routers      *incremental.Reader[model.Key, model.Router]
+	destinations *incremental.Reader[model.Key, model.Destination]
+	reserved     *incremental.Reader[string, netip.Addr]
+	addressed    *incremental.Emitter[model.Key, model.Service]
+	services     *incremental.Emitter[string, model.Service]
+	findings     Output[model.ObjectRef, model.Finding]
+}
+
+func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	s := all[0]
 	if len(s.Addresses) == 0 {
-		s.Addresses, _ = m.clusterAddresses(t, s)
-		s.Unresolved = m.unresolved(t, s)
+		s.Addresses, _ = r.of(s)
+		s.Unresolved = r.unresolved(s)
 	}
 	if len(s.Addresses) == 0 {
-		s.Reserved = m.reserved.Read(t, hostKey(s.Name))
+		s.Reserved = r.reserved.Read(hostKey(s.Name))
 	}
 	if s.Unresolved && len(s.Reserved) == 0 {
-		m.Report(t, model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
+		r.findings.Emit(model.NewFinding(s.Origin, model.CodeNoAddress, fmt.Sprintf(
 			"no reserved address is left for %s; create a Service with this name, use fewer names, or set larger ranges "+
 				"in osm.reservedRanges of the Helm values", s.Name)))
 	}
-	m.addressed.Emit(t, key, s)
-	m.services.Emit(t, key.Mesh, s)
+	r.addressed.Emit(key, s)
+	r.services.Emit(key.Mesh, s)
 }
 
 // unresolved reports whether the DNS of the cluster does not know the name of a service: no Service has the name, and
 // it is not the host name of one of the service's own destinations.
-func (m *Mesh) unresolved(t *incremental.Evaluation, s model.Service) bool {
-	if _, inCluster := m.clusterAddresses(t, s); inCluster {
+func (r addressRule) unresolved(s model.Service) bool {
+	if _, inCluster := r.of(s); inCluster {
 		return false
 	}
-	router, _ := m.Routers.ReadFirst(t, model.Key{Mesh: s.Mesh, Name: s.Router})
+	router, _ := r.routers.ReadFirst(model.Key{Mesh: s.Mesh, Name: s.Router})
 	for _, route := range router.Routes {
 		for _, to := range route.Action.Destinations {
-			d, _ := m.Destinations.ReadFirst(t, model.Key{Mesh: s.Mesh, Name: to.Destination})
+			d, _ := r.destinations.ReadFirst(model.Key{Mesh: s.Mesh, Name: to.Destination})
 			if strings.EqualFold(d.Discovery.Hostname, s.Name) {
 				return false
 			}
@@ -59,15 +91,20 @@ func (m *Mesh) unresolved(t *incremental.Evaluation, s model.Service) bool {
 	return true
 }
 
-// clusterAddresses returns the cluster IPs of the Service with the name of a mesh service, sorted. It reports false if
-// there is no such Service.
-func (m *Mesh) clusterAddresses(t *incremental.Evaluation, s model.Service) ([]netip.Addr, bool) {
+// clusterAddresses finds the Services of mesh services.
+type clusterAddresses struct {
+	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
+}
+
+// of returns the cluster IPs of the Service with the name of a mesh service, sorted. It reports false if there is no
+// such Service.
+func (c clusterAddresses) of(s model.Service) ([]netip.Addr, bool) {
 	for _, host := range append([]string{s.Name}, s.Aliases...) {
 		name, ok := ServiceName(host, s.Origin.Object.Namespace)
 		if !ok {
 			continue
 		}
-		if service, there := m.clusterServices.ReadFirst(t, name); there {
+		if service, there := c.clusterServices.ReadFirst(name); there {
 			return clusterIPs(service), true
 		}
 	}

@@ -60,48 +60,80 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 // addViewRules adds the rules that derive views. A change of a route evaluates its service and each outbound view with
 // the service, but no workloads.
 func (m *Mesh) addViewRules(g *incremental.Graph) {
-	incremental.AddRule(g, "reachable service", m.addressed, m.reachService)
-	incremental.AddRule(g, "view", m.Workloads, m.viewWorkload)
-	incremental.AddRule(g, "outbound view", m.requests, m.outboundView)
-	incremental.AddRule(g, "port conflicts", m.Views, m.reportConflicts)
+	r := incremental.NewRule(g, "reachable service")
+	incremental.Each(r, m.addressed, reachableRule{m.readsCatalog(r), incremental.Emits(r, m.reachable)},
+		reachableRule.evaluate)
+	r = incremental.NewRule(g, "view")
+	incremental.Each(r, m.Workloads, viewRule{
+		m.readsCatalog(r), incremental.Emits(r, m.Views), incremental.Emits(r, m.requests),
+	}, viewRule.evaluate)
+	r = incremental.NewRule(g, "outbound view")
+	incremental.Each(r, m.requests, outboundRule{
+		&outboundCatalog{m.readsCatalog(r), incremental.Reads(r, m.reachable)},
+		incremental.Emits(r, m.OutboundViews), incremental.Emits(r, m.conflicts),
+	}, outboundRule.evaluate)
+	r = incremental.NewRule(g, "port conflicts")
+	incremental.Each(r, m.Views, conflictRule{incremental.Reads(r, m.conflicts), m.EmitsFindings(r)},
+		conflictRule.evaluate)
 }
 
-func (m *Mesh) reachService(t *incremental.Evaluation, key model.Key, _ []model.Service) {
-	if s, ok := model.NewReachableService(reader{t, m}, key); ok {
-		m.reachable.Emit(t, key, s)
+type reachableRule struct {
+	*catalog
+	reachable *incremental.Emitter[model.Key, *model.ReachableService]
+}
+
+func (r reachableRule) evaluate(key model.Key, _ []model.Service) {
+	if s, ok := model.NewReachableService(r.catalog, key); ok {
+		r.reachable.Emit(key, s)
 	}
 }
 
-func (m *Mesh) viewWorkload(t *incremental.Evaluation, key model.Key, _ []model.Workload) {
-	view, request, ok := model.NewWorkloadView(reader{t, m}, key)
+type viewRule struct {
+	*catalog
+	views    *incremental.Emitter[model.Key, *WorkloadView]
+	requests *incremental.Emitter[model.OutboundKey, *model.OutboundRequest]
+}
+
+func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
+	view, request, ok := model.NewWorkloadView(r.catalog, key)
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
 	}
 	outbound := request.Key()
-	m.Views.Emit(t, key, &WorkloadView{view, outbound})
-	m.requests.Emit(t, outbound, &request)
+	r.views.Emit(key, &WorkloadView{view, outbound})
+	r.requests.Emit(outbound, &request)
 }
 
-func (m *Mesh) outboundView(t *incremental.Evaluation, key model.OutboundKey, all []*model.OutboundRequest) {
-	reader := reader{t, m}
+type outboundRule struct {
+	*outboundCatalog
+	views     *incremental.Emitter[model.OutboundKey, *OutboundView]
+	conflicts *incremental.Emitter[model.OutboundKey, model.PortConflict]
+}
+
+func (r outboundRule) evaluate(key model.OutboundKey, all []*model.OutboundRequest) {
 	var before *model.OutboundView
-	if last, known := m.OutboundViews.LastEmitted(t, key); known {
+	if last, known := r.views.Last(key); known {
 		before = &last.OutboundView
 	}
-	outbound, ok := model.NewOutboundView(reader, *all[0], before)
+	outbound, ok := model.NewOutboundView(r.outboundCatalog, *all[0], before)
 	if !ok {
 		return
 	}
-	mesh, _ := reader.Mesh(key.Mesh)
-	m.OutboundViews.Emit(t, key, &OutboundView{mesh, outbound})
+	mesh, _ := r.Mesh(key.Mesh)
+	r.views.Emit(key, &OutboundView{mesh, outbound})
 	for _, c := range outbound.Conflicts() {
-		m.conflicts.Emit(t, key, c)
+		r.conflicts.Emit(key, c)
 	}
 }
 
-func (m *Mesh) reportConflicts(t *incremental.Evaluation, _ model.Key, all []*WorkloadView) {
-	for _, f := range all[0].View.ConflictFindings(m.conflicts.Read(t, all[0].OutboundKey)) {
-		m.Report(t, f)
+type conflictRule struct {
+	conflicts *incremental.Reader[model.OutboundKey, model.PortConflict]
+	findings  Output[model.ObjectRef, model.Finding]
+}
+
+func (r conflictRule) evaluate(_ model.Key, all []*WorkloadView) {
+	for _, f := range all[0].View.ConflictFindings(r.conflicts.Read(all[0].OutboundKey)) {
+		r.findings.Emit(f)
 	}
 }
 

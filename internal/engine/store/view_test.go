@@ -19,40 +19,56 @@ type facts struct {
 	items *incremental.Relation[string, *item]
 }
 
-type item struct{ add func(*incremental.Evaluation) }
+type item struct{ add func(*outputs) }
+
+// outputs are the items that a rule of the test may emit.
+type outputs struct {
+	meshes       Output[string, model.Mesh]
+	workloads    Output[model.Key, model.Workload]
+	services     Output[model.Key, model.Service]
+	routers      Output[model.Key, model.Router]
+	destinations Output[model.Key, model.Destination]
+}
+
+func (m *Model) emitsAll(r *incremental.Rule) *outputs {
+	return &outputs{
+		m.EmitsMeshes(r), m.EmitsWorkloads(r), m.EmitsServices(r), m.EmitsRouters(r), m.EmitsDestinations(r),
+	}
+}
 
 func newFacts() *facts {
 	g := incremental.New()
 	objects, m := NewObjects(g), NewModel(g)
 	f := &facts{graph: g, items: incremental.NewRelation[string](g, "items", func(_, _ *item) int { return 0 },
 		func(a, b *item) bool { return a == b })}
-	incremental.AddRule(g, "items", f.items, func(t *incremental.Evaluation, _ string, all []*item) { all[0].add(t) })
+	r := incremental.NewRule(g, "items")
+	incremental.Each(r, f.items, m.emitsAll(r), func(out *outputs, _ string, all []*item) { all[0].add(out) })
 	f.Mesh = NewMesh(g, objects, m, Settings{})
 	f.mesh("m", model.EgressDeny)
 	return f
 }
 
-func (f *facts) set(name string, add func(*incremental.Evaluation)) { f.items.Set(name, &item{add}) }
+func (f *facts) set(name string, add func(*outputs)) { f.items.Set(name, &item{add}) }
 
 func (f *facts) mesh(name string, egress model.Egress) {
-	f.set("mesh "+name, func(t *incremental.Evaluation) { f.AddMesh(t, model.Mesh{Name: name, Egress: egress}) })
+	f.set("mesh "+name, func(out *outputs) { out.meshes.Emit(model.Mesh{Name: name, Egress: egress}) })
 }
 
 func (f *facts) workload(w model.Workload) {
-	f.set("workload "+w.Name, func(t *incremental.Evaluation) { f.AddWorkload(t, w) })
+	f.set("workload "+w.Name, func(out *outputs) { out.workloads.Emit(w) })
 }
 
 func (f *facts) router(r model.Router) {
-	f.set("router "+r.Name, func(t *incremental.Evaluation) { f.AddRouter(t, r) })
+	f.set("router "+r.Name, func(out *outputs) { out.routers.Emit(r) })
 }
 
 func (f *facts) service(s model.Service) {
-	f.set("service "+s.Name, func(t *incremental.Evaluation) { f.AddService(t, s) })
+	f.set("service "+s.Name, func(out *outputs) { out.services.Emit(s) })
 }
 
 func (f *facts) destination(name string) {
-	f.set("destination "+name, func(t *incremental.Evaluation) {
-		f.AddDestination(t, model.Destination{
+	f.set("destination "+name, func(out *outputs) {
+		out.destinations.Emit(model.Destination{
 			Key: in("m", name), Protocol: model.HTTP, Discovery: model.Discovery{DNSName: name + ".pool"},
 		})
 	})

@@ -1,0 +1,48 @@
+package appmesh
+
+import (
+	"cmp"
+	"reflect"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// addRelations creates the relations between the rules.
+func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
+	same := func(a, b string) bool { return a == b }
+	r.namespaceNames = incremental.NewRelation[allKey](g, "all namespaces", strings.Compare, same)
+	r.meshNames = newNameClaims[string](g, "names of meshes")
+	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) })
+	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
+	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
+	r.routers = newMeshMembers[*api.VirtualRouter](g, objects, api.KindVirtualRouter)
+	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
+		return cmp.Compare(a.index, b.index)
+	}, func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })
+	r.providers = incremental.NewRelation[model.Key](g, "providers", func(a, b model.Origin) int {
+		return a.Object.Compare(b.Object)
+	}, func(a, b model.Origin) bool { return a == b })
+	r.registry = incremental.NewRelation[cloudMapService](g, "registry", cloudMapQuery.compare,
+		func(a, b cloudMapQuery) bool { return reflect.DeepEqual(a, b) })
+	r.clusterServices = store.Of[*corev1.Service](objects)
+	r.clusterServiceNames = incremental.NewRelation[allKey](g, "names of Services", strings.Compare, same)
+	r.servicesKnown = incremental.NewRelation[allKey](g, "Services are known", func(a, b bool) int { return 0 },
+		func(a, b bool) bool { return a == b })
+	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
+	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
+}
+
+func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {
+	return incremental.NewRelation[K](g, name, func(a, b nameClaim) int { return a.origin.CompareAge(b.origin) },
+		func(a, b nameClaim) bool { return reflect.DeepEqual(a, b) })
+}

@@ -1,0 +1,70 @@
+package store
+
+import (
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/model"
+)
+
+// catalog implements model.Catalog for a rule: reads become dependencies of the evaluation.
+type catalog struct {
+	settings        Settings
+	meshes          *incremental.Reader[string, model.Mesh]
+	workloads       *incremental.Reader[model.Key, model.Workload]
+	modes           *incremental.Reader[model.Key, model.DNSMode]
+	addressed       *incremental.Reader[model.Key, model.Service]
+	services        *incremental.Reader[string, model.Service]
+	routers         *incremental.Reader[model.Key, model.Router]
+	destinations    *incremental.Reader[model.Key, model.Destination]
+	policies        *incremental.Reader[model.Key, model.AuthorizationPolicy]
+	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
+}
+
+// readsCatalog declares that a rule reads the items of a model.Catalog.
+func (m *Mesh) readsCatalog(r *incremental.Rule) *catalog {
+	return &catalog{
+		settings: m.settings, meshes: incremental.Reads(r, m.Meshes), workloads: incremental.Reads(r, m.Workloads),
+		modes: incremental.Reads(r, m.modes), addressed: incremental.Reads(r, m.addressed),
+		services: incremental.Reads(r, m.services), routers: incremental.Reads(r, m.Routers),
+		destinations: incremental.Reads(r, m.Destinations), policies: incremental.Reads(r, m.AuthorizationPolicies),
+		clusterServices: incremental.Reads(r, m.clusterServices),
+	}
+}
+
+func (c *catalog) Mesh(name string) (model.Mesh, bool) { return c.meshes.ReadFirst(name) }
+
+func (c *catalog) Workload(key model.Key) (model.Workload, bool) {
+	w, ok := c.workloads.ReadFirst(key)
+	w.DNS = c.settings.modeOf(c.modes.ReadFirst(key))
+	return w, ok
+}
+
+func (c *catalog) Service(key model.Key) (model.Service, bool) { return c.addressed.ReadFirst(key) }
+func (c *catalog) Services(mesh string) []model.Service        { return c.services.Read(mesh) }
+func (c *catalog) Router(key model.Key) (model.Router, bool)   { return c.routers.ReadFirst(key) }
+
+func (c *catalog) Destination(key model.Key) (model.Destination, bool) {
+	d, ok := c.destinations.ReadFirst(key)
+	if name, is := ServiceName(d.Discovery.DNSName, ""); is {
+		if _, known := c.clusterServices.ReadFirst(name); known {
+			d.Discovery.DNSName = "" // the DNS of the cluster answers it
+		}
+	}
+	return d, ok
+}
+
+func (c *catalog) AuthorizationPolicies(workload model.Key) []model.AuthorizationPolicy {
+	return c.policies.Read(workload)
+}
+
+// outboundCatalog implements model.OutboundCatalog for a rule.
+type outboundCatalog struct {
+	*catalog
+	reachable *incremental.Reader[model.Key, *model.ReachableService]
+}
+
+func (c *outboundCatalog) ReachableService(key model.Key) (*model.ReachableService, bool) {
+	return c.reachable.ReadFirst(key)
+}
