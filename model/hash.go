@@ -19,12 +19,15 @@ func Hash(item any) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-var originType, sharedOriginType = reflect.TypeFor[Origin](), reflect.TypeFor[SharedOrigin]()
+var originType, backendType = reflect.TypeFor[Origin](), reflect.TypeFor[Backend]()
 
 // writeValue writes a value to the hash. A length prefix before each string and list makes the encoding unambiguous.
 func writeValue(h hash.Hash, v reflect.Value) {
-	if v.IsValid() && (v.Type() == originType || v.Type() == sharedOriginType) {
+	if v.IsValid() && v.Type() == originType {
 		return
+	}
+	if v.IsValid() && v.Type() == backendType {
+		v = v.FieldByName("Service")
 	}
 	if v.IsValid() && v.CanInterface() {
 		if t, ok := v.Interface().(encoding.TextMarshaler); ok && v.Kind() != reflect.Pointer {

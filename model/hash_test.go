@@ -149,8 +149,7 @@ func eachLeaf(v reflect.Value, path string, visit func(path string, v reflect.Va
 }
 
 func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflect.Value, bool)) {
-	inOrigin = inOrigin || v.Type() == reflect.TypeFor[model.Origin]() ||
-		v.Type() == reflect.TypeFor[model.SharedOrigin]()
+	inOrigin = inOrigin || v.Type() == reflect.TypeFor[model.Origin]()
 	switch v.Interface().(type) {
 	case netip.Addr, netip.AddrPort:
 		visit(path, v, inOrigin)
@@ -160,7 +159,8 @@ func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflec
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if field.IsExported() {
-				walk(value, path+"."+field.Name, inOrigin, visit)
+				ofOrigin := v.Type() == reflect.TypeFor[model.Backend]() && field.Name != "Service"
+				walk(value, path+"."+field.Name, inOrigin || ofOrigin, visit)
 			}
 		}
 	case reflect.Slice:

@@ -92,8 +92,19 @@ type StatsTag struct {
 
 // Backend is a service that a workload may reach.
 type Backend struct {
-	Service string       `json:"service"`
-	Origin  SharedOrigin `json:"origin,omitzero"`
+	Service string `json:"service"`
+	// Path is the field that names the service. Object is its object; nil means that of the workload. Content hashes
+	// ignore both, as an Origin. Backends have no Origin, because workloads may have thousands.
+	Path   string     `json:"path,omitempty"`
+	Object *ObjectRef `json:"object,omitempty"`
+}
+
+// BackendOrigin returns the origin of a backend of the workload.
+func (w *Workload) BackendOrigin(b Backend) Origin {
+	if b.Object != nil {
+		return Origin{Object: *b.Object, Path: b.Path}
+	}
+	return w.Origin.At(b.Path)
 }
 
 // Listener is a socket on which a workload accepts connections.

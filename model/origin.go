@@ -56,20 +56,6 @@ func (o Origin) At(path string) Origin {
 	return o
 }
 
-// SharedOrigin is an origin in less memory, for items of which an object has many: they share the object.
-type SharedOrigin struct {
-	Object *ObjectRef `json:"object,omitempty"`
-	Path   string     `json:"path,omitempty"`
-}
-
-// Origin returns the origin.
-func (o SharedOrigin) Origin() Origin {
-	if o.Object == nil {
-		return Origin{Path: o.Path}
-	}
-	return Origin{Object: *o.Object, Path: o.Path}
-}
-
 // Compare orders origins by object, then field.
 func (o Origin) Compare(other Origin) int {
 	return firstNonZero(o.Object.Compare(other.Object), strings.Compare(o.Path, other.Path))

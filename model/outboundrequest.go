@@ -84,7 +84,7 @@ func eachRequested(w Workload, inbound []Inbound, f func(service string, origin 
 		return
 	}
 	for _, b := range w.Backends {
-		f(b.Service, b.Origin.Origin())
+		f(b.Service, w.BackendOrigin(b))
 	}
 }
 

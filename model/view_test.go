@@ -84,7 +84,7 @@ func TestServicesOnOnePort(t *testing.T) {
 				Meshes: []model.Mesh{{Name: "m"}},
 				Workloads: []model.Workload{{Key: key("w"), Backends: []model.Backend{
 					{Service: "a"},
-					{Service: "b", Origin: model.SharedOrigin{Object: &model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"}},
+					{Service: "b", Object: &model.ObjectRef{Kind: "VirtualNode", Name: "w"}, Path: "spec.backends[1]"},
 				}}},
 				Services: []model.Service{
 					{Key: key("a"), Router: "a", Addresses: c.a.addresses},

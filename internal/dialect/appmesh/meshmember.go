@@ -1,6 +1,9 @@
 package appmesh
 
 import (
+	"cmp"
+	"fmt"
+
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,43 +139,58 @@ func (ms *meshMembers[T]) resolver(rule *incremental.Rule) resolver {
 	return resolver{ms.kind, incremental.Reads(rule, ms.byKey), incremental.Reads(rule, ms.byObject)}
 }
 
+// fault is an error in a field of an object.
+type fault struct {
+	path string
+	code model.Code
+	text string
+}
+
 // resolve returns the target of a reference of an object in a mesh. If there is none, it reports a finding and
 // returns false.
 func (t *translator) resolve(to *resolver, mesh string, r reference) (nameClaim, bool) {
+	c, f := to.find(mesh, r)
+	if f != nil {
+		t.report(r.at.At(f.path), f.code, "%s", f.text)
+	}
+	return c, f == nil
+}
+
+// find returns the target of a reference, or an error at its field.
+func (to *resolver) find(mesh string, r reference) (nameClaim, *fault) {
 	switch {
 	case r.arn != nil:
-		at := r.at.At(r.at.Path + "." + r.arnField)
 		name, err := parseARN(*r.arn, r.arnType)
 		if err != nil {
-			t.report(at, model.CodeInvalidField, "%v", err)
-			return nameClaim{}, false
+			return nameClaim{}, r.fault(r.arnField, model.CodeInvalidField, "%v", err)
 		}
 		c, found := to.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name})
 		if !found {
-			t.report(at, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s", to.kind, mesh, name)
+			return nameClaim{}, r.fault(r.arnField, model.CodeReferenceNotFound, "no %s of mesh %s has the name %s",
+				to.kind, mesh, name)
 		}
-		return c, found
+		return c, nil
 	case r.hasName:
-		id := types.NamespacedName{Namespace: r.namespace, Name: r.name}
-		if id.Namespace == "" {
-			id.Namespace = r.at.Object.Namespace
-		}
+		id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object.Namespace), Name: r.name}
 		c, exists := to.byObject.ReadFirst(id)
 		switch {
 		case !exists:
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s does not exist", to.kind, id)
-			return nameClaim{}, false
+			return nameClaim{}, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s does not exist", to.kind, id)
 		case !to.serves(c):
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeReferenceNotFound, "%s %s is not served; see its status", to.kind, id)
-			return nameClaim{}, false
+			return nameClaim{}, r.fault(r.refField, model.CodeReferenceNotFound, "%s %s is not served; see its status",
+				to.kind, id)
 		case c.key.Mesh != mesh:
-			t.report(r.at.At(r.at.Path+"."+r.refField), model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s", to.kind, id, c.key.Mesh, mesh)
-			return nameClaim{}, false
+			return nameClaim{}, r.fault(r.refField, model.CodeOtherMesh, "%s %s belongs to mesh %s, not to mesh %s",
+				to.kind, id, c.key.Mesh, mesh)
 		}
-		return c, true
+		return c, nil
 	}
-	t.report(r.at, model.CodeInvalidField, "%s or %s is required", r.refField, r.arnField)
-	return nameClaim{}, false
+	text := fmt.Sprintf("%s or %s is required", r.refField, r.arnField)
+	return nameClaim{}, &fault{r.at.Path, model.CodeInvalidField, text}
+}
+
+func (r *reference) fault(field string, code model.Code, format string, args ...any) *fault {
+	return &fault{r.at.Path + "." + field, code, fmt.Sprintf(format, args...)}
 }
 
 // serves reports whether an object is served with the name that it claims.

@@ -24,6 +24,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
 	r.routers = newMeshMembers[*api.VirtualRouter](g, objects, api.KindVirtualRouter)
+	r.backendLists, r.backends, r.nodeWorkloads = newBackendLists(g), newBackends(g), newNodeWorkloads(g)
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
 		return cmp.Compare(a.index, b.index)
 	}, func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })

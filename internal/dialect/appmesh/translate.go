@@ -54,6 +54,10 @@ type rules struct {
 	nodes    *meshMembers[*api.VirtualNode]
 	services *meshMembers[*api.VirtualService]
 	routers  *meshMembers[*api.VirtualRouter]
+	// backendLists are the distinct lists of backends, backends the resolved ones. nodeWorkloads refer to them.
+	backendLists  *incremental.Relation[backendsKey, *backendList]
+	backends      *incremental.Relation[backendsKey, *resolvedBackends]
+	nodeWorkloads *incremental.Relation[model.Key, nodeWorkload]
 	// ports are the reachable listeners of each VirtualNode.
 	ports *incremental.Relation[model.Key, nodePort]
 	// providers are the VirtualNodes that are providers of VirtualServices.
@@ -84,6 +88,7 @@ func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *sto
 	addUnsupportedKind[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
 	addUnsupportedKind[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
 	r.addNodes(g)
+	r.addBackends(g)
 	r.addRouters(g)
 	r.addServices(g)
 	r.addPods(g, objects)

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -18,10 +17,10 @@ import (
 // nodeRule translates VirtualNodes.
 type nodeRule struct {
 	translator
-	services        resolver
 	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
 	servicesKnown   *incremental.Reader[allKey, bool]
-	workloads       store.Output[model.Key, model.Workload]
+	backendLists    *incremental.Emitter[backendsKey, *backendList]
+	workloads       *incremental.Emitter[model.Key, nodeWorkload]
 	served          store.Output[model.Key, model.Destination]
 	ports           *incremental.Emitter[model.Key, nodePort]
 	selectors       *incremental.Emitter[selectorIndex, selectedNode]
@@ -32,11 +31,11 @@ type nodeRule struct {
 func (r *rules) addNodes(g *incremental.Graph) {
 	rule := incremental.NewRule(g, api.KindVirtualNode)
 	eachServed(r, rule, r.nodes, &nodeRule{
-		translator: r.translator(rule), services: r.services.resolver(rule),
+		translator:      r.translator(rule),
 		clusterServices: incremental.Reads(rule, r.clusterServices),
 		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
-		workloads:       r.out.EmitsWorkloads(rule), served: r.out.EmitsDestinations(rule),
-		ports: incremental.Emits(rule, r.ports), selectors: incremental.Emits(rule, r.selectors),
+		backendLists:    incremental.Emits(rule, r.backendLists), workloads: incremental.Emits(rule, r.nodeWorkloads),
+		served: r.out.EmitsDestinations(rule), ports: incremental.Emits(rule, r.ports), selectors: incremental.Emits(rule, r.selectors),
 		registry: incremental.Emits(rule, r.registry),
 	}, (*nodeRule).virtualNode)
 }
@@ -67,9 +66,11 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			Port: port, Protocol: protocol, Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
 		})
 	}
-	w.Backends = t.backends(m)
 	t.destinations(m, w.Listeners)
-	t.workloads.Emit(w)
+	list := &backendList{m.key.Mesh, m.object.Namespace, m.object.Spec.Backends}
+	key := list.key()
+	t.backendLists.Emit(key, list)
+	t.workloads.Emit(m.key, nodeWorkload{w, key})
 	t.selector(m)
 	t.register(m)
 }
@@ -112,94 +113,6 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 		return requestTimeouts(l.GRPC)
 	}
 	return streamTimeouts(l.TCP)
-}
-
-// backends resolves the backends of a VirtualNode. Two references to one service are one backend.
-func (t *nodeRule) backends(m *meshMember[*api.VirtualNode]) []model.Backend {
-	size := len(m.object.Spec.Backends)
-	out := make([]model.Backend, 0, size)
-	object := new(m.origin.Object)
-	indexes, added := make(map[types.NamespacedName]int, size), make(map[string]struct{}, size)
-	for i, b := range m.object.Spec.Backends {
-		at := m.origin.At(backendPath(i))
-		if key := backendKey(m.object.Namespace, b); key.Name != "" {
-			if first, duplicate := indexes[key]; duplicate {
-				t.report(at, model.CodeInvalidField, "spec.backends[%d] has the same VirtualService", first)
-				continue
-			}
-			indexes[key] = i
-		}
-		vs := b.VirtualService
-		r := serviceReference(at, vs.VirtualServiceRef, vs.VirtualServiceARN)
-		target, found := t.resolve(&t.services, m.key.Mesh, r)
-		name := target.key.Name
-		if !found {
-			name = t.missingService(m.key.Mesh, m.object.Namespace, r)
-		}
-		if _, again := added[name]; again || name == "" {
-			continue
-		}
-		added[name] = struct{}{}
-		out = append(out, model.Backend{Service: name, Origin: model.SharedOrigin{Object: object, Path: at.Path}})
-	}
-	return out
-}
-
-// missingService returns the name that the VirtualService of a reference has by default when it is created, so that its
-// creation does not change the workloads that refer to it. It returns "" if the VirtualService exists, or another one
-// has the name.
-func (t *nodeRule) missingService(mesh, namespace string, r reference) string {
-	if r.arn != nil {
-		name, _ := parseARN(*r.arn, r.arnType) // resolve reports the error
-		return name
-	}
-	if !r.hasName {
-		return ""
-	}
-	if r.namespace != "" {
-		namespace = r.namespace
-	}
-	id := types.NamespacedName{Namespace: namespace, Name: r.name}
-	if _, exists := t.services.byObject.ReadFirst(id); exists {
-		return ""
-	}
-	name := defaultAWSName(&api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: r.name}})
-	if _, taken := t.services.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name}); taken {
-		return ""
-	}
-	return name
-}
-
-// backendPaths are the paths of the first backends of a VirtualNode. VirtualNodes share them: they are a quarter of the
-// memory of a VirtualNode with many backends.
-var backendPaths = func() (paths [1024]string) {
-	for i := range paths {
-		paths[i] = formatBackendPath(i)
-	}
-	return paths
-}()
-
-func backendPath(i int) string {
-	if i < len(backendPaths) {
-		return backendPaths[i]
-	}
-	return formatBackendPath(i)
-}
-
-func formatBackendPath(i int) string { return fmt.Sprintf("spec.backends[%d].virtualService", i) }
-
-// backendKey is equal for equal references, with the namespace filled in. The name is an ARN, or "" without a reference.
-func backendKey(namespace string, b api.Backend) types.NamespacedName {
-	switch vs := b.VirtualService; {
-	case vs.VirtualServiceARN != nil:
-		return types.NamespacedName{Name: *vs.VirtualServiceARN}
-	case vs.VirtualServiceRef != nil:
-		if ns := deref(vs.VirtualServiceRef.Namespace); ns != "" {
-			namespace = ns
-		}
-		return types.NamespacedName{Namespace: namespace, Name: vs.VirtualServiceRef.Name}
-	}
-	return types.NamespacedName{}
 }
 
 // destinations adds a destination for each listener. Users know their names from proxy metrics.

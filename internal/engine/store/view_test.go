@@ -80,11 +80,6 @@ func at(kind, name string, i int) model.Origin {
 	return model.Origin{Object: model.ObjectRef{Kind: kind, Name: name}, Path: fmt.Sprintf("spec[%d]", i)}
 }
 
-func sharedAt(kind, name string, i int) model.SharedOrigin {
-	o := at(kind, name, i)
-	return model.SharedOrigin{Object: &o.Object, Path: o.Path}
-}
-
 // routed returns a router with one route to a destination, with a weight.
 func routed(name, destination string, weight uint32, protocol model.Protocol) model.Router {
 	return model.Router{
@@ -145,7 +140,7 @@ func randomWorkload(r *rand.Rand, name string) model.Workload {
 	}
 	for i := range r.IntN(4) {
 		w.Backends = append(w.Backends, model.Backend{
-			Service: fmt.Sprintf("s%d", r.IntN(4)), Origin: sharedAt("Workload", name, i),
+			Service: fmt.Sprintf("s%d", r.IntN(4)), Path: fmt.Sprintf("spec[%d]", i),
 		})
 	}
 	return w
@@ -218,7 +213,7 @@ func TestShiftEvaluatesNoWorkload(t *testing.T) {
 		for i := range workloads {
 			f.workload(model.Workload{
 				Key:      in("m", fmt.Sprintf("w%d", i)),
-				Backends: []model.Backend{{Service: "s-a"}, {Service: "s-b", Origin: sharedAt("Workload", "w", i)}},
+				Backends: []model.Backend{{Service: "s-a"}, {Service: "s-b", Path: fmt.Sprintf("spec[%d]", i)}},
 			})
 			f.workload(model.Workload{Key: in("m", fmt.Sprintf("all%d", i)), BackendsAll: true})
 			f.workload(model.Workload{
