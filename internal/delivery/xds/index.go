@@ -32,6 +32,15 @@ func (x *index) find(name string, nameOf func(uint32) string) (uint32, bool) {
 	return c - 1, c != 0
 }
 
+// reserve makes room for so many names in an empty index.
+func (x *index) reserve(names int) {
+	size := 8
+	for 4*names > 3*size {
+		size *= 2
+	}
+	x.cells = make([]uint32, size)
+}
+
 // add adds a name that is not in the index.
 func (x *index) add(name string, number uint32, nameOf func(uint32) string) {
 	if 4*(x.used+1) > 3*len(x.cells) {

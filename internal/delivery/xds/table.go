@@ -164,12 +164,27 @@ func (s state) remove(ref Ref) (change, bool) {
 	return change{t, n, old}, true
 }
 
+// reserve makes room for the resources of a snapshot in an empty state.
+func (s state) reserve(snapshot *Snapshot) {
+	for left := snapshot.resources; len(left) > 0; {
+		typeURL, n := left[0].TypeURL, 1
+		for n < len(left) && left[n].TypeURL == typeURL {
+			n++
+		}
+		t := s.of(typeURL)
+		t.slots = make([]slot, 0, n)
+		t.index.reserve(n)
+		left = left[n:]
+	}
+}
+
 // replace replaces the state with the snapshot, and returns the changes. The state may be empty.
 func (s state) replace(snapshot *Snapshot) []change {
 	var changed []change
 	fresh := len(s) == 0
 	if fresh {
 		changed = make([]change, 0, len(snapshot.resources))
+		s.reserve(snapshot)
 	}
 	for _, r := range snapshot.resources {
 		if c, ok := s.put(r); ok {
