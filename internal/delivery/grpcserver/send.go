@@ -127,7 +127,7 @@ func (s *Stream) Finish(end error) {
 	late := s.finished || s.closed || c.closeErr != nil
 	said := s.remoteClosed
 	s.finished = true
-	c.removeStreamLocked(s.id)
+	c.removeStreamLocked(s.id, endedByServer)
 	if s.cancel != nil {
 		s.cancel()
 	}

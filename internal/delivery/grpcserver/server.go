@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -35,6 +37,14 @@ type Options struct {
 	// reset streams, and of empty frames. Each sent message permits one more frame. Exceeding the limit closes the
 	// connection.
 	MaxFramesPerSecond, MaxFrameBurst int
+	// MaxConnectionAge is the age, with a jitter of 10 %, after which a connection is drained, so that clients spread
+	// over all replicas.
+	MaxConnectionAge time.Duration
+	// DrainTime is the time between the GOAWAY of a drained connection and the end of its streams. At shutdown, the
+	// streams of each connection end at a random point of this time, so that not all clients reconnect at once.
+	DrainTime time.Duration
+	// HealthServices are the names of services whose status the gRPC health service reports, besides the empty name.
+	HealthServices []string
 	// OnRefused is called when the server refuses or closes a connection.
 	OnRefused func(RefusalReason)
 }
@@ -78,15 +88,20 @@ type server struct {
 	Options
 
 	wg     sync.WaitGroup
+	health *health
+
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
+	conns  map[net.Conn]*conn // nil until the handshake is complete
 	closed bool
 }
 
-// Serve accepts connections until the context ends. Then it closes all connections and waits until their streams have
-// ended.
+// Serve accepts connections until the context ends. Then it drains all connections: clients receive GOAWAY, their
+// streams end with ErrShutdown within DrainTime, and the connections are closed.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
-	s := &server{Options: o, conns: map[net.Conn]struct{}{}}
+	s := &server{Options: o, conns: map[net.Conn]*conn{}, health: newHealth(o.HealthServices)}
+	s.Methods = map[string]func(*Stream) StreamHandler{}
+	maps.Copy(s.Methods, o.Methods)
+	s.Methods[healthCheck], s.Methods[healthWatch] = s.health.open(false), s.health.open(true)
 	if s.TLS != nil {
 		s.TLS = serverTLSConfig(s.TLS)
 	}
@@ -100,6 +115,9 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	err := s.accept(ctx, l)
 	if stop() {
 		_ = l.Close() // the error of Accept is more important
+	}
+	if ctx.Err() != nil {
+		s.drainAll()
 	}
 	s.closeAll()
 	s.wg.Wait()
@@ -160,7 +178,7 @@ func (s *server) serveConn(raw net.Conn) {
 	ended := s.closed
 	room := !ended && (s.MaxConnections == 0 || len(s.conns) < s.MaxConnections)
 	if room {
-		s.conns[raw] = struct{}{}
+		s.conns[raw] = nil
 	}
 	s.mu.Unlock()
 	if !room {
@@ -175,11 +193,23 @@ func (s *server) serveConn(raw net.Conn) {
 		c, err := s.handshake(raw)
 		if err != nil {
 			s.OnRefused(RefusedHandshake)
+		}
+		if err != nil || !s.established(c) {
 			s.connClosed(raw)
 			return
 		}
 		c.serve()
 	}()
+}
+
+// established registers a connection whose handshake is complete. It reports false after shutdown.
+func (s *server) established(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.conns[c.raw] = c
+	}
+	return !s.closed
 }
 
 // connClosed closes and forgets a connection.
@@ -189,6 +219,32 @@ func (s *server) connClosed(raw net.Conn) {
 	delete(s.conns, raw)
 	s.mu.Unlock()
 	s.wg.Done()
+}
+
+// drainAll drains all connections, and waits for the end of their streams.
+func (s *server) drainAll() {
+	s.health.stop()
+	s.mu.Lock()
+	s.closed = true
+	for raw, c := range s.conns {
+		if c == nil {
+			_ = raw.Close() // no stream is open
+			continue
+		}
+		s.wg.Go(func() { c.drain(ErrShutdown, time.Duration(rand.Float64()*float64(s.DrainTime))) })
+	}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(ended)
+	}()
+	late := time.NewTimer(s.DrainTime + closeTimeout)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+	}
 }
 
 func (s *server) closeAll() {

@@ -7,7 +7,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"net"
-	"strings"
+	"net/http"
 
 	"golang.org/x/net/http2"
 	"google.golang.org/grpc/codes"
@@ -25,7 +25,8 @@ type Stream struct {
 
 	// Only used by the goroutine that reads the connection.
 	partialMessage partialInput // incomplete message
-	rejected       bool         // the client sent an invalid message; the rest is ignored
+	rejected       bool         // the request is answered with an error; the rest of its data is ignored
+	bodyLeft       int          // rest of the declared content length, or noContentLength
 
 	headersSent bool // the response headers are sent; guarded by the connection's write lock
 
@@ -76,41 +77,46 @@ func (s *Stream) Context() context.Context {
 	return s.context
 }
 
-// startHandler checks the request headers and creates the handler of the stream.
-func (s *Stream) startHandler(f *http2.MetaHeadersFrame) error {
+// startHandler checks that the request can be handled, and creates the handler of the stream.
+func (s *Stream) startHandler(f *http2.MetaHeadersFrame, headers requestHeaders) error {
 	refuse := func(end error) error {
 		s.Finish(end)
 		return nil
 	}
-	if f.Truncated {
+	method := s.conn.server.Methods[headers.path]
+	var err error
+	switch {
+	case f.Truncated:
 		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes",
 			maxHeaderListSize))
-	}
-	var kind, encoding string
-	for _, field := range f.RegularFields() {
-		switch field.Name {
-		case "content-type":
-			kind = field.Value
-		case "grpc-encoding":
-			encoding = field.Value
-		}
-	}
-	path := f.PseudoValue("path")
-	method := s.conn.server.Methods[path]
-	switch {
-	case f.PseudoValue("method") != "POST" || kind != "application/grpc" &&
-		!strings.HasPrefix(kind, "application/grpc+") && !strings.HasPrefix(kind, "application/grpc;"):
-		return refuse(status.Error(codes.Internal, "not a gRPC request: want POST with content-type application/grpc"))
-	case encoding != "" && encoding != "identity":
-		return refuse(status.Errorf(codes.Unimplemented, "compression %q is not supported", truncated(encoding)))
+	case !headers.isGRPC():
+		err = s.answer(http.StatusUnsupportedMediaType, status.Newf(codes.InvalidArgument,
+			"content-type %q is not that of gRPC; send application/grpc", truncated(headers.contentType)))
+	case headers.method != http.MethodPost:
+		err = s.answer(http.StatusMethodNotAllowed, status.Newf(codes.Internal,
+			"method %q is not that of gRPC; send POST", truncated(headers.method)))
+	case headers.encoding != "" && headers.encoding != "identity":
+		return refuse(status.Errorf(codes.Unimplemented, "compression %q is not supported",
+			truncated(headers.encoding)))
 	case method == nil:
-		return refuse(status.Errorf(codes.Unimplemented, "unknown method %s", truncated(path)))
+		return refuse(status.Errorf(codes.Unimplemented, "unknown method %s", truncated(headers.path)))
+	default:
+		s.handler = method(s)
 	}
-	s.handler = method(s)
-	if f.StreamEnded() {
-		return s.onEndStream()
+	if err == nil && f.StreamEnded() {
+		err = s.onEndStream()
 	}
-	return nil
+	return err
+}
+
+// answer responds to a request that is not gRPC. The stream stays half-closed until the client has ended it, without
+// a handler; its data is ignored.
+func (s *Stream) answer(httpStatus int, end *status.Status) error {
+	s.conn.mu.Lock()
+	s.finished = true
+	s.conn.mu.Unlock()
+	s.rejected = true
+	return s.conn.write(appendHTTPError(nil, s.id, httpStatus, end))
 }
 
 func truncated(text string) string { return text[:min(len(text), 100)] }
@@ -123,7 +129,7 @@ func (s *Stream) onData(size int, body []byte) error {
 	by := 0
 	if s.firstMessage.handling {
 		s.firstMessage.queuedBytes += size
-	} else {
+	} else if !s.rejected { // the window limits data that is ignored
 		by = s.recvWindow.release(size)
 	}
 	said := s.remoteClosed
@@ -133,6 +139,11 @@ func (s *Stream) onData(size int, body []byte) error {
 	}
 	if said {
 		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
+	}
+	if s.bodyLeft != noContentLength {
+		if s.bodyLeft -= len(body); s.bodyLeft < 0 {
+			return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
+		}
 	}
 	if by > 0 {
 		if err := c.write(appendWindowUpdate(nil, s.id, by)); err != nil {
@@ -226,8 +237,14 @@ func (s *Stream) isRemoteClosed() bool {
 
 // onEndStream handles END_STREAM.
 func (s *Stream) onEndStream() error {
+	if s.bodyLeft > 0 {
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
+	}
 	s.conn.mu.Lock()
 	s.remoteClosed = true
+	if s.finished {
+		s.conn.removeStreamLocked(s.id, endedByClient)
+	}
 	s.conn.mu.Unlock()
 	if len(s.partialMessage) > 0 {
 		s.reject(status.Error(codes.Internal, "the stream ended within a message"))

@@ -75,6 +75,8 @@ const (
 	reasonSendTimeout         = "send_timeout"
 	reasonFirstRequestTimeout = "first_request_timeout"
 	reasonCertificateExpired  = "certificate_expired"
+	reasonMaxConnectionAge    = "max_connection_age"
+	reasonShutdown            = "shutdown"
 	reasonRemoved             = "workload_removed"
 	reasonInvalidRequest      = "invalid_request"
 )
@@ -86,7 +88,8 @@ var (
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,
 	}
 	closedReasons = []string{
-		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonRemoved, reasonInvalidRequest,
+		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonMaxConnectionAge, reasonShutdown,
+		reasonRemoved, reasonInvalidRequest,
 	}
 )
 
@@ -102,6 +105,10 @@ var limits = []limit{
 		text: "Maximum time from opening a stream to its first request. The connection is closed when it is exceeded."},
 	{name: "AckTimeout", time: func(o *Options) *time.Duration { return &o.AckTimeout }, defaultTime: 5 * time.Second, metric: `anymesh_xds_acks_total{result="timeout"}`,
 		text: "Maximum time that later responses, of the same type and of types later in the update order, wait for the ACK of a response."},
+	{name: "MaxConnectionAge", time: func(o *Options) *time.Duration { return &o.MaxConnectionAge }, defaultTime: 30 * time.Minute, metric: closedMetric(reasonMaxConnectionAge),
+		text: "Age of a connection, with a jitter of 10 %, after which the server sends GOAWAY, so that clients spread over all replicas."},
+	{name: "DrainTime", time: func(o *Options) *time.Duration { return &o.DrainTime }, defaultTime: 5 * time.Second, metric: closedMetric(reasonShutdown),
+		text: "Time from GOAWAY until the streams of a connection are closed with UNAVAILABLE. At shutdown, each connection has a random part of it."},
 	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: 20_000, metric: refusedMetric(reasonMaxConnections),
 		text: "Open connections of all clients. A further connection is closed before the TLS handshake."},
 	{name: "MaxConnectionsPerIdentity", number: func(o *Options) *int { return &o.MaxConnectionsPerIdentity }, defaultNumber: 4, metric: refusedMetric(reasonConnectionsPerIdentity),

@@ -4,6 +4,8 @@ import (
 	"errors"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
 // metrics of the server. All labels have fixed sets of values.
@@ -122,6 +124,10 @@ func (m *metrics) countClose(err error) {
 		m.closed.WithLabelValues(reasonRemoved).Inc()
 	case errors.Is(err, errExpired):
 		m.closed.WithLabelValues(reasonCertificateExpired).Inc()
+	case errors.Is(err, grpcserver.ErrMaxConnectionAge):
+		m.closed.WithLabelValues(reasonMaxConnectionAge).Inc()
+	case errors.Is(err, grpcserver.ErrShutdown):
+		m.closed.WithLabelValues(reasonShutdown).Inc()
 	case errors.Is(err, errSendTimeout):
 		m.closed.WithLabelValues(reasonSendTimeout).Inc()
 	}

@@ -25,6 +25,8 @@ type Options struct {
 	SendTimeout               time.Duration
 	FirstRequestTimeout       time.Duration
 	AckTimeout                time.Duration
+	MaxConnectionAge          time.Duration
+	DrainTime                 time.Duration
 	MaxConnections            int
 	MaxConnectionsPerIdentity int
 	MaxStreamsPerIdentity     int
