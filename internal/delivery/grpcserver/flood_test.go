@@ -101,3 +101,26 @@ func TestFloodClosesConnection(t *testing.T) {
 		})
 	}
 }
+
+// Frames with which a client responds to data are no flood, however many there are. The clock is stopped, so that only
+// sent data permits them.
+func TestResponsesToDataAreNoFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRawServer(t, Options{MaxFramesPerSecond: 20, MaxFrameBurst: burst})
+		p := connect(t, h.listener)
+		p.open(1, echoMethod)
+		_ = p.WriteWindowUpdate(0, 1<<20)
+		_ = p.WriteWindowUpdate(1, 1<<20)
+		for i := range 2000 {
+			p.send(1, 10, false)
+			_ = p.WritePing(false, [8]byte{})
+			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<16 + uint32(i)})
+			_ = p.WriteWindowUpdate(0, 15)
+			if err := p.WriteWindowUpdate(1, 15); err != nil {
+				t.Fatalf("closed after %d messages: %v", i, err)
+			}
+			synctest.Wait() // for the echo
+		}
+		repeatUntilError(p, func() error { return p.WritePing(false, [8]byte{}) })
+	})
+}

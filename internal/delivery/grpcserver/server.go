@@ -34,7 +34,7 @@ type Options struct {
 	// MaxRecvMsgSize limits received messages, in bytes. A larger message ends its stream before it is read.
 	MaxRecvMsgSize int
 	// MaxFramesPerSecond and MaxFrameBurst limit, per connection, the rate of control frames, of frames that open or
-	// reset streams, and of empty frames. Each sent message permits one more frame. Exceeding the limit closes the
+	// reset streams, and of empty frames. Each sent DATA frame permits four more. Exceeding the limit closes the
 	// connection.
 	MaxFramesPerSecond, MaxFrameBurst int
 	// MaxConnectionAge is the age, with a jitter of 10 %, after which a connection is drained, so that clients spread

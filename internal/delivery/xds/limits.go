@@ -120,7 +120,7 @@ var limits = []limit{
 	{name: "MaxStreamBurst", number: func(o *Options) *int { return &o.MaxStreamBurst }, defaultNumber: 30, metric: refusedMetric(reasonStreamRate),
 		text: "Burst of new streams of one identity, beyond the average."},
 	{name: "MaxFramesPerSecond", number: func(o *Options) *int { return &o.MaxFramesPerSecond }, defaultNumber: 20, metric: refusedMetric(reasonFrameRate),
-		text: "Average rate per connection of HTTP/2 control frames, frames that open or reset streams, and empty frames. Each sent response permits one more. The connection is closed when the rate is exceeded."},
+		text: "Average rate per connection of HTTP/2 control frames, frames that open or reset streams, and empty frames. Each sent DATA frame permits four more, with which clients respond to data. The connection is closed when the rate is exceeded."},
 	{name: "MaxFrameBurst", number: func(o *Options) *int { return &o.MaxFrameBurst }, defaultNumber: 200, metric: refusedMetric(reasonFrameRate),
 		text: "Burst of such frames, beyond the average."},
 	{name: "MaxTypesPerStream", number: func(o *Options) *int { return &o.MaxTypesPerStream }, defaultNumber: 32, metric: refusedMetric(reasonResourceTypes),
