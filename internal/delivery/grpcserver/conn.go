@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -28,6 +27,9 @@ type conn struct {
 	server   *server
 
 	readTask socket.Task // runs readAvailable
+
+	client    *client
+	clientKey string
 
 	// Only used by readTask.
 	partialFrame partialInput // incomplete frame
@@ -173,11 +175,15 @@ func (c *conn) shutdown(err error) {
 	}
 	left := c.streams
 	c.streams = nil
+	for _, s := range left {
+		s.chargePartial(0)
+	}
 	c.mu.Unlock()
 	c.sendCond.Broadcast()
 	for _, s := range left {
 		s.notifyEnd(errConnectionLost)
 	}
+	c.server.removeConn(c)
 	c.server.connClosed(c.raw)
 }
 
@@ -200,7 +206,7 @@ func (c *conn) sendGoAway(code http2.ErrCode) {
 
 // handleFrames handles the complete frames of received data, and buffers the rest.
 func (c *conn) handleFrames(data []byte) error {
-	data = c.partialFrame.join(data)
+	data = c.partialFrame.join(data, 0)
 	left := data
 	for {
 		frame, err := nextFrame(left)
@@ -246,46 +252,4 @@ func (c *conn) resetStream(bad http2.StreamError) error {
 		s.notifyEnd(status.Error(codes.Internal, "HTTP/2: "+bad.Code.String()))
 	}
 	return c.write(appendRSTStream(nil, bad.StreamID, bad.Code))
-}
-
-// isIdleStream reports whether the client has not opened the stream yet (state "idle" of RFC 9113, 5.1).
-func (c *conn) isIdleStream(id uint32) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return id > c.lastStreamID || id%2 == 0
-}
-
-func (c *conn) findStream(id uint32) *Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.streams {
-		if s.id == id {
-			return s
-		}
-	}
-	return nil
-}
-
-// removeStream removes an open stream.
-func (c *conn) removeStream(id uint32, by endOfStream) *Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.removeStreamLocked(id, by)
-}
-
-// removeStreamLocked is removeStream with the lock held.
-func (c *conn) removeStreamLocked(id uint32, by endOfStream) *Stream {
-	i := slices.IndexFunc(c.streams, func(s *Stream) bool { return s.id == id })
-	if i < 0 {
-		return nil
-	}
-	s := c.streams[i]
-	c.streams = slices.Delete(c.streams, i, i+1)
-	s.closed = true
-	if s.remoteClosed {
-		by = endedByClient
-	}
-	c.ended.set(id, by)
-	c.sendCond.Broadcast()
-	return s
 }

@@ -8,14 +8,18 @@ import (
 // partialInput buffers the beginning of an incomplete frame or message.
 type partialInput []byte
 
-// join returns the buffered bytes followed by data.
-func (r *partialInput) join(data []byte) []byte {
+// join returns the buffered bytes followed by data. most is the expected length of the input, or 0.
+func (r *partialInput) join(data []byte, most int) []byte {
 	if len(*r) == 0 {
 		return data
 	}
 	// double the capacity: append grows large slices by less, and would copy a long message many times
-	if cap(*r)-len(*r) < len(data) {
-		*r = slices.Grow(*r, len(*r)+len(data))
+	if need := len(*r) + len(data); cap(*r) < need {
+		grown := 2 * need
+		if most > 0 {
+			grown = max(need, min(grown, most))
+		}
+		*r = slices.Grow(*r, grown-len(*r))
 	}
 	*r = append(*r, data...)
 	return *r

@@ -1,10 +1,8 @@
 package grpcserver
 
 import (
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/binary"
 	"errors"
 	"net"
 	"net/http"
@@ -25,6 +23,7 @@ type Stream struct {
 
 	// Only used by the goroutine that reads the connection.
 	partialMessage partialInput // incomplete message
+	nextMessageEnd int          // length of the incomplete message with its prefix, or 0
 	rejected       bool         // the request is answered with an error; the rest of its data is ignored
 	bodyLeft       int          // rest of the declared content length, or noContentLength
 
@@ -37,6 +36,7 @@ type Stream struct {
 	remoteClosed bool // the client has sent END_STREAM
 	endNotified  bool // OnEnd is called, or will be after queued messages
 	finished     bool
+	charged      int // bytes of the partial message that are charged to the client
 	firstMessage firstMessageState
 	context      context.Context
 	cancel       context.CancelFunc
@@ -47,6 +47,7 @@ type firstMessageState struct {
 	received, handling bool
 	queued             [][]byte // messages received meanwhile; limited by the flow-control window
 	queuedBytes        int      // bytes received meanwhile
+	charged            int      // bytes of the messages that are charged to the client
 	ended              bool
 	endErr             error
 }
@@ -120,155 +121,3 @@ func (s *Stream) answer(httpStatus int, end *status.Status) error {
 }
 
 func truncated(text string) string { return text[:min(len(text), 100)] }
-
-// onData handles received data. size is the length of the frame payload including padding.
-func (s *Stream) onData(size int, body []byte) error {
-	c := s.conn
-	c.mu.Lock()
-	err := s.recvWindow.receive(size)
-	by := 0
-	if s.firstMessage.handling {
-		s.firstMessage.queuedBytes += size
-	} else if !s.rejected { // the window limits data that is ignored
-		by = s.recvWindow.release(size)
-	}
-	said := s.remoteClosed
-	c.mu.Unlock()
-	if err != nil {
-		return err
-	}
-	if said {
-		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
-	}
-	if s.bodyLeft != noContentLength {
-		if s.bodyLeft -= len(body); s.bodyLeft < 0 {
-			return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
-		}
-	}
-	if by > 0 {
-		if err := c.write(appendWindowUpdate(nil, s.id, by)); err != nil {
-			return err
-		}
-	}
-	if !s.rejected {
-		s.splitMessages(body)
-	}
-	return nil
-}
-
-// splitMessages delivers the complete messages of received data, and buffers the rest.
-func (s *Stream) splitMessages(body []byte) {
-	body = s.partialMessage.join(body)
-	left := body
-	for len(left) >= messagePrefixLen {
-		size := int(binary.BigEndian.Uint32(left[1:]))
-		if left[0] != 0 {
-			s.reject(status.Error(codes.Unimplemented, "compressed messages are not supported"))
-			return
-		}
-		if most := s.conn.server.MaxRecvMsgSize; most > 0 && size > most {
-			s.reject(status.Errorf(codes.ResourceExhausted, "message has %d bytes, at most %d are allowed", size, most))
-			return
-		}
-		if len(left) < messagePrefixLen+size {
-			break
-		}
-		s.deliver(left[messagePrefixLen : messagePrefixLen+size])
-		left = left[messagePrefixLen+size:]
-	}
-	s.partialMessage.retain(left, body)
-}
-
-func (s *Stream) reject(err error) {
-	s.rejected, s.partialMessage = true, nil
-	s.notifyEnd(err)
-}
-
-// deliver passes a message to the handler. The first message is handled in a new goroutine.
-func (s *Stream) deliver(message []byte) {
-	c := s.conn
-	c.mu.Lock()
-	switch {
-	case s.closed:
-		c.mu.Unlock()
-	case !s.firstMessage.received:
-		s.firstMessage.received, s.firstMessage.handling = true, true
-		c.mu.Unlock()
-		message = bytes.Clone(message)
-		c.server.wg.Go(func() { s.handleFirstMessage(message) })
-	case s.firstMessage.handling:
-		s.firstMessage.queued = append(s.firstMessage.queued, bytes.Clone(message))
-		c.mu.Unlock()
-	default:
-		c.mu.Unlock()
-		s.handler.OnMessage(message)
-	}
-}
-
-// handleFirstMessage handles the first message and the messages queued meanwhile.
-func (s *Stream) handleFirstMessage(message []byte) {
-	c := s.conn
-	for {
-		s.handler.OnMessage(message)
-		c.mu.Lock()
-		if len(s.firstMessage.queued) == 0 || s.finished {
-			break
-		}
-		message, s.firstMessage.queued = s.firstMessage.queued[0], s.firstMessage.queued[1:]
-		c.mu.Unlock()
-	}
-	ended, end := s.firstMessage.ended && !s.finished, s.firstMessage.endErr
-	by, closed := s.recvWindow.release(s.firstMessage.queuedBytes), s.closed
-	s.firstMessage = firstMessageState{received: true}
-	c.mu.Unlock()
-	switch {
-	case ended:
-		s.handler.OnEnd(end)
-	case by > 0 && !closed:
-		_ = c.write(appendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
-	}
-}
-
-func (s *Stream) isRemoteClosed() bool {
-	s.conn.mu.Lock()
-	defer s.conn.mu.Unlock()
-	return s.remoteClosed
-}
-
-// onEndStream handles END_STREAM.
-func (s *Stream) onEndStream() error {
-	if s.bodyLeft > 0 {
-		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
-	}
-	s.conn.mu.Lock()
-	s.remoteClosed = true
-	if s.finished {
-		s.conn.removeStreamLocked(s.id, endedByClient)
-	}
-	s.conn.mu.Unlock()
-	if len(s.partialMessage) > 0 {
-		s.reject(status.Error(codes.Internal, "the stream ended within a message"))
-		return nil
-	}
-	s.notifyEnd(nil)
-	return nil
-}
-
-// notifyEnd calls OnEnd once, after the queued messages.
-func (s *Stream) notifyEnd(err error) {
-	c := s.conn
-	c.mu.Lock()
-	if s.cancel != nil && err != nil {
-		s.cancel()
-	}
-	told := s.endNotified || s.finished
-	s.endNotified = true
-	if s.firstMessage.handling && !told {
-		s.firstMessage.ended, s.firstMessage.endErr = true, err
-	}
-	wait := s.firstMessage.handling
-	c.mu.Unlock()
-	if !told && !wait {
-		s.handler.OnEnd(err)
-	}
-}
