@@ -68,20 +68,24 @@ func (s *clients) forgetIfUnused(c *conn) {
 	}
 }
 
-// charge adds bytes of unfinished messages to the client of a connection, or subtracts them. It reports false if the
-// client has too many; they are added nevertheless. If all clients together have too many, the client with the most
-// is disconnected.
-func (s *server) charge(c *conn, n int) (ok bool) {
+// charge adds bytes of unfinished messages to the client of a connection, or subtracts them. It adds none and reports
+// false if the client would have too many. If all clients together have too many, the client with the most is
+// disconnected.
+func (s *server) charge(c *conn, n int) bool {
 	if n == 0 || c.client == nil {
 		return true
 	}
 	s.clients.mu.Lock()
+	if most := s.MaxUnfinishedPerClient; n > 0 && most > 0 && c.client.unfinished+n > most {
+		s.clients.mu.Unlock()
+		s.OnRefused(RefusedUnfinished)
+		return false
+	}
 	c.client.unfinished += n
 	s.clients.unfinished += n
 	if s.UnfinishedBytes != nil {
 		s.UnfinishedBytes.Store(int64(s.clients.unfinished))
 	}
-	ok = n < 0 || s.MaxUnfinishedPerClient == 0 || c.client.unfinished <= s.MaxUnfinishedPerClient
 	var cut []*conn
 	if n > 0 && s.MaxUnfinished > 0 && s.clients.unfinished > s.MaxUnfinished {
 		cut = s.clients.largest()
@@ -92,7 +96,7 @@ func (s *server) charge(c *conn, n int) (ok bool) {
 		_ = one.raw.Close() // the reader notices it
 		s.OnRefused(RefusedUnfinished)
 	}
-	return ok
+	return true
 }
 
 // largest returns the connections of the client with the most bytes. It requires the lock.

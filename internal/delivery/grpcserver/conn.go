@@ -176,7 +176,7 @@ func (c *conn) shutdown(err error) {
 	left := c.streams
 	c.streams = nil
 	for _, s := range left {
-		s.chargePartial(0)
+		s.chargePartialLocked(0)
 	}
 	c.mu.Unlock()
 	c.sendCond.Broadcast()

@@ -47,6 +47,10 @@ func (s *Stream) onData(size int, body []byte) error {
 // splitMessages delivers the complete messages of received data, and buffers the rest.
 func (s *Stream) splitMessages(body []byte) {
 	buffered := len(s.partialMessage) > 0
+	if buffered && !s.chargePartial(s.partialMessage.capacityFor(len(body), s.nextMessageEnd)) {
+		s.reject(errUnfinished)
+		return
+	}
 	body = s.partialMessage.join(body, s.nextMessageEnd)
 	left := body
 	for len(left) >= messagePrefixLen {
@@ -72,10 +76,7 @@ func (s *Stream) splitMessages(body []byte) {
 		}
 	}
 	s.partialMessage.retain(left, body)
-	s.conn.mu.Lock()
-	ok := s.chargePartial(cap(s.partialMessage))
-	s.conn.mu.Unlock()
-	if !ok {
+	if !s.chargePartial(cap(s.partialMessage)) {
 		s.reject(errUnfinished)
 	}
 }
@@ -83,22 +84,29 @@ func (s *Stream) splitMessages(body []byte) {
 var errUnfinished = status.Error(codes.ResourceExhausted,
 	"the unfinished messages of this client have too many bytes; send one after the other")
 
-// chargePartial charges the client for the partial message. It reports false if the client has too many bytes. It
-// requires the connection's lock. Once the stream is closed, the reader drops the message.
+// chargePartial charges the client for the partial message. It reports false if the client would have too many bytes.
+// Once the stream is closed, the reader drops the message.
 func (s *Stream) chargePartial(size int) bool {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.chargePartialLocked(size)
+}
+
+// chargePartialLocked is chargePartial with the connection's lock held.
+func (s *Stream) chargePartialLocked(size int) bool {
 	if s.closed {
 		size = 0
 	}
-	more := size - s.charged
+	if !s.conn.server.charge(s.conn, size-s.charged) {
+		return false
+	}
 	s.charged = size
-	return s.conn.server.charge(s.conn, more)
+	return true
 }
 
 func (s *Stream) reject(err error) {
 	s.rejected, s.partialMessage = true, nil
-	s.conn.mu.Lock()
 	s.chargePartial(0)
-	s.conn.mu.Unlock()
 	s.notifyEnd(err)
 }
 
@@ -118,23 +126,27 @@ func (s *Stream) deliver(message []byte, owned bool) {
 		}
 		return
 	}
-	s.firstMessage.received, s.firstMessage.handling = true, true
+	cost, moved := len(message)+queuedMessageCost, 0
+	if owned { // the charge moves with the message
+		cost, moved = s.charged+queuedMessageCost, s.charged
+	}
+	if !c.server.charge(c, cost-moved) {
+		c.mu.Unlock()
+		s.reject(errUnfinished)
+		return
+	}
+	s.charged -= moved
+	s.firstMessage.charged += cost
 	if owned {
 		s.partialMessage = nil
 	} else {
 		message = bytes.Clone(message)
 	}
-	cost := cap(message) + queuedMessageCost
-	s.firstMessage.charged += cost
+	s.firstMessage.received, s.firstMessage.handling = true, true
 	if !first {
 		s.firstMessage.queued = append(s.firstMessage.queued, message)
 	}
-	s.chargePartial(cap(s.partialMessage))
-	ok := c.server.charge(c, cost)
 	c.mu.Unlock()
-	if !ok {
-		s.reject(errUnfinished)
-	}
 	if first {
 		c.server.wg.Go(func() { s.handleFirstMessage(message) })
 	}

@@ -1,9 +1,6 @@
 package grpcserver
 
-import (
-	"bytes"
-	"slices"
-)
+import "bytes"
 
 // partialInput buffers the beginning of an incomplete frame or message.
 type partialInput []byte
@@ -13,16 +10,24 @@ func (r *partialInput) join(data []byte, most int) []byte {
 	if len(*r) == 0 {
 		return data
 	}
-	// double the capacity: append grows large slices by less, and would copy a long message many times
-	if need := len(*r) + len(data); cap(*r) < need {
-		grown := 2 * need
-		if most > 0 {
-			grown = max(need, min(grown, most))
-		}
-		*r = slices.Grow(*r, grown-len(*r))
+	if n := r.capacityFor(len(data), most); n > cap(*r) {
+		*r = append(make([]byte, 0, n), *r...)
 	}
 	*r = append(*r, data...)
 	return *r
+}
+
+// capacityFor returns the capacity after join of more bytes. It doubles: append grows large slices by less, and would
+// copy a long message many times.
+func (r *partialInput) capacityFor(more, most int) int {
+	need := len(*r) + more
+	if need <= cap(*r) {
+		return cap(*r)
+	}
+	if most > 0 {
+		return max(need, min(2*need, most))
+	}
+	return 2 * need
 }
 
 // retain buffers the unprocessed bytes of a slice that join returned.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
@@ -21,6 +22,7 @@ type Server struct {
 	identities   identityIndex
 	workers      *socket.WorkerPool
 	clock        func() time.Time
+	unfinished   atomic.Int64 // bytes of unfinished requests
 }
 
 // NewServer creates a server without published resources.
@@ -35,6 +37,7 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		clock:        time.Now,
 	}
 	s.clientLimits.opts = &s.opts
+	registerSizes(opts.Registerer, &s.clientLimits.subscriptions, &s.unfinished)
 	return s
 }
 
@@ -52,14 +55,19 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 			"/" + adsService + "/DeltaAggregatedResources":  s.callHandler(false),
 			"/" + adsService + "/StreamAggregatedResources": s.callHandler(true),
 		},
-		HealthServices:       []string{adsService},
-		MaxConnectionAge:     s.opts.MaxConnectionAge,
-		DrainTime:            s.opts.DrainTime,
-		MaxConnections:       s.opts.MaxConnections,
-		MaxConcurrentStreams: s.opts.MaxStreamsPerIdentity,
-		MaxRecvMsgSize:       s.opts.MaxRequestSize,
-		MaxFramesPerSecond:   s.opts.MaxFramesPerSecond,
-		MaxFrameBurst:        s.opts.MaxFrameBurst,
+		HealthServices:          []string{adsService},
+		MaxConnectionAge:        s.opts.MaxConnectionAge,
+		DrainTime:               s.opts.DrainTime,
+		MaxConnections:          s.opts.MaxConnections,
+		MaxConnectionsPerClient: s.opts.MaxConnectionsPerCertificate,
+		MaxHandshakes:           s.opts.MaxHandshakes,
+		MaxUnfinishedPerClient:  s.opts.MaxUnfinishedPerCertificate,
+		MaxUnfinished:           s.opts.MaxUnfinished,
+		UnfinishedBytes:         &s.unfinished,
+		MaxConcurrentStreams:    s.opts.MaxStreamsPerIdentity,
+		MaxRecvMsgSize:          s.opts.MaxRequestSize,
+		MaxFramesPerSecond:      s.opts.MaxFramesPerSecond,
+		MaxFrameBurst:           s.opts.MaxFrameBurst,
 		OnRefused: func(why grpcserver.RefusalReason) {
 			s.metrics.refused.WithLabelValues(string(why)).Inc()
 		},
