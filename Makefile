@@ -105,6 +105,11 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 .PHONY: test-long
 test-long: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## make test, and the tests that take minutes each
 	@hack/test.sh long
+	@hack/arm64.sh
+
+.PHONY: test-arm64
+test-arm64: ## tests of the transport for linux/arm64, with an emulator (minutes)
+	@hack/arm64.sh
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while (FUZZTIME=60s)
