@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"testing"
 	"time"
 
@@ -64,7 +65,7 @@ func h2specConfig(t *testing.T, r *testServer) *config.Config {
 
 // runH2spec runs the cases of a group and returns their number.
 func runH2spec(t *testing.T, g *spec.TestGroup, plain, grpc *config.Config) int {
-	cases := append(g.Tests, g.StrictTests...)
+	cases := slices.Concat(g.Tests, g.StrictTests)
 	count := len(cases)
 	for i, one := range cases {
 		id := fmt.Sprintf("%s/%d", g.ID(), i+1)

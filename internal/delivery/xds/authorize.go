@@ -21,8 +21,8 @@ type Grant struct {
 }
 
 // Authorizer authorizes the first request of a stream. Only the certificate of the peer is authenticated. The node is
-// the client's own claim, with ID and cluster only; it may be nil, and may only restrict the result. An error with a gRPC status is returned to
-// the client; any other error becomes PermissionDenied.
+// the client's own claim, with ID and cluster only; it may be nil, and may only restrict the result. An error with a
+// gRPC status is returned to the client; any other error becomes PermissionDenied.
 type Authorizer func(ctx context.Context, peer Peer, node *corev3.Node) (Grant, error)
 
 // callHandler returns the handler of new streams of a protocol variant.
