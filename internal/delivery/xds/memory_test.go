@@ -96,10 +96,14 @@ var attacks = []struct {
 		for i := range 2000 {
 			r.ResourceNamesSubscribe = append(r.ResourceNamesSubscribe, fmt.Sprint(i))
 		}
+		var requests [][]byte
+		for i := range 30 {
+			r.TypeUrl = fmt.Sprint("type", i)
+			requests = append(requests, encode(c, r))
+		}
 		c.onAllStreams(true, func(h *hostileConn, id uint32) {
-			for i := range 100 {
-				r.TypeUrl = fmt.Sprint("type", i%30)
-				h.send(id, encode(c, r), 0)
+			for _, b := range requests {
+				h.send(id, b, 0)
 			}
 		})
 	}},
