@@ -37,6 +37,11 @@ $(BIN)/call-musl: test/e2e/callers/call.c
 	@hack/packages.sh tests
 	@mkdir -p $(BIN); musl-gcc -static -O1 -Wall -Wextra -Werror -o $@ $<
 
+# Clients of the transport's tests in Python and Java, with their gRPC libraries.
+$(BIN)/grpc-clients: hack/grpc-clients.sh $(wildcard internal/delivery/grpcserver/testdata/clients/*)
+	@hack/packages.sh tests
+	@hack/grpc-clients.sh $@
+
 .PHONY: sandbox
 sandbox: packages ## build the sandbox: Kubernetes in one program (minutes at first, then seconds)
 	@PACKAGES=$$(go -C sandbox list -deps ./cmd/sandbox | wc -l) hack/progress.sh "building the sandbox (Kubernetes, etcd, CoreDNS)" sandbox/build.sh $(BIN)/anymesh-sandbox -v
@@ -90,16 +95,21 @@ demo: all ## one cluster, four services, shifting weights; ends by itself
 	@go run ./examples/colors/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/call-musl ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
-test-unit: envoy ## tests that need no cluster
+test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/call-musl ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## make test, and the tests that take minutes each
 	@hack/test.sh long
+	@hack/arm64.sh
+
+.PHONY: test-arm64
+test-arm64: ## tests of the transport for linux/arm64, with an emulator (minutes)
+	@hack/arm64.sh
 
 .PHONY: fuzz
 fuzz: ## every fuzz target for a while (FUZZTIME=60s)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"os"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -29,6 +28,9 @@ type conn struct {
 
 	readTask socket.Task // runs readAvailable
 
+	client    *client
+	clientKey string
+
 	// Only used by readTask.
 	partialFrame partialInput // incomplete frame
 	frame        bytes.Reader
@@ -36,6 +38,7 @@ type conn struct {
 	recvWindow   recvWindow
 	floodGuard   floodGuard
 	closed       bool
+	orders       atomic.Uint32 // from other goroutines, see askReader
 
 	received  atomic.Bool // a frame was received since the last keepalive check
 	wroteData atomic.Bool // message bytes were written since the last keepalive check
@@ -46,10 +49,15 @@ type conn struct {
 	mu                sync.Mutex
 	sendCond          sync.Cond // signals growth of the send windows of the connection and its streams
 	streams           []*Stream // open streams
-	lastStreamID      uint32    // highest stream ID that the client has opened
-	sendWindow        int       // bytes that the connection may send
-	initialSendWindow int       // send window of a new stream (SETTINGS_INITIAL_WINDOW_SIZE)
-	closeErr          error     // set when the connection is closed
+	ended             endedStreams
+	lastStreamID      uint32        // highest stream ID that the client has opened
+	sendWindow        int           // bytes that the connection may send
+	initialSendWindow int           // send window of a new stream (SETTINGS_INITIAL_WINDOW_SIZE)
+	closeErr          error         // set when the connection is closed
+	reading, watched  bool          // serve has begun; the worker pool reads
+	draining          error         // why the connection is drained; nil if it is not
+	goAwaySent        bool          // the last GOAWAY is sent: later streams are ignored
+	timers            []*time.Timer // of drain
 }
 
 // errConnectionLost ends the streams of a closed connection.
@@ -107,7 +115,11 @@ func (c *conn) write(frames []byte) error {
 func (c *conn) serve() {
 	c.keepalive.start(c)
 	c.readTask.Run = c.readAvailable
-	if c.server.Workers.Watch(c.raw, &c.readTask) {
+	watched := c.server.Workers.Watch(c.raw, &c.readTask)
+	c.mu.Lock()
+	c.watched, c.reading = watched, true
+	c.mu.Unlock()
+	if watched {
 		c.server.Workers.Wake(&c.readTask) // frames may have arrived with the preface
 		return
 	}
@@ -121,14 +133,21 @@ func (c *conn) readAvailable() {
 	buffer := bufferPool.Get().(*[maxFrameSize]byte)
 	defer bufferPool.Put(buffer)
 	for !c.closed {
+		if c.handleOrders() {
+			return
+		}
 		n, err := c.Conn.Read(buffer[:])
 		if n > 0 {
 			if bad := c.handleFrames(buffer[:n]); bad != nil {
 				err = bad
 			}
 		}
-		if errors.Is(err, socket.ErrWait) {
+		switch {
+		case errors.Is(err, socket.ErrWait):
 			return
+		case errors.Is(err, os.ErrDeadlineExceeded): // set by askReader
+			_ = c.raw.SetReadDeadline(time.Time{}) // the next Read reports an error
+			continue
 		}
 		if err != nil {
 			c.shutdown(err)
@@ -144,20 +163,27 @@ func (c *conn) shutdown(err error) {
 	case errors.As(err, &bad):
 		c.sendGoAway(http2.ErrCode(bad))
 		c.server.OnRefused(refusalReason(http2.ErrCode(bad)))
-	case errors.Is(err, os.ErrDeadlineExceeded):
-		c.sendGoAway(http2.ErrCodeNo) // set by keepalive
+	case errors.Is(err, errIdle):
+		c.sendGoAway(http2.ErrCodeNo)
 	}
 	_ = c.raw.Close() // interrupts writes
 	c.keepalive.stop()
 	c.mu.Lock()
 	c.closeErr = errConnectionLost
+	for _, t := range c.timers {
+		t.Stop()
+	}
 	left := c.streams
 	c.streams = nil
+	for _, s := range left {
+		s.chargePartialLocked(0)
+	}
 	c.mu.Unlock()
 	c.sendCond.Broadcast()
 	for _, s := range left {
 		s.notifyEnd(errConnectionLost)
 	}
+	c.server.removeConn(c)
 	c.server.connClosed(c.raw)
 }
 
@@ -180,7 +206,7 @@ func (c *conn) sendGoAway(code http2.ErrCode) {
 
 // handleFrames handles the complete frames of received data, and buffers the rest.
 func (c *conn) handleFrames(data []byte) error {
-	data = c.partialFrame.join(data)
+	data = c.partialFrame.join(data, 0)
 	left := data
 	for {
 		frame, err := nextFrame(left)
@@ -219,48 +245,11 @@ func (c *conn) resetStream(bad http2.StreamError) error {
 	c.mu.Lock()
 	if bad.StreamID%2 == 1 {
 		c.lastStreamID = max(c.lastStreamID, bad.StreamID) // more frames of the refused stream may follow
+		c.ended.set(bad.StreamID, endedByServer)
 	}
 	c.mu.Unlock()
-	if s := c.removeStream(bad.StreamID); s != nil {
+	if s := c.removeStream(bad.StreamID, endedByServer); s != nil {
 		s.notifyEnd(status.Error(codes.Internal, "HTTP/2: "+bad.Code.String()))
 	}
 	return c.write(appendRSTStream(nil, bad.StreamID, bad.Code))
-}
-
-// isIdleStream reports whether the client has not opened the stream yet (state "idle" of RFC 9113, 5.1).
-func (c *conn) isIdleStream(id uint32) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return id > c.lastStreamID || id%2 == 0
-}
-
-func (c *conn) findStream(id uint32) *Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, s := range c.streams {
-		if s.id == id {
-			return s
-		}
-	}
-	return nil
-}
-
-// removeStream removes an open stream.
-func (c *conn) removeStream(id uint32) *Stream {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.removeStreamLocked(id)
-}
-
-// removeStreamLocked is removeStream with the lock held.
-func (c *conn) removeStreamLocked(id uint32) *Stream {
-	i := slices.IndexFunc(c.streams, func(s *Stream) bool { return s.id == id })
-	if i < 0 {
-		return nil
-	}
-	s := c.streams[i]
-	c.streams = slices.Delete(c.streams, i, i+1)
-	s.closed = true
-	c.sendCond.Broadcast()
-	return s
 }

@@ -13,6 +13,10 @@
 // compression, metadata and deadlines: long-lived streams do not need them, and a client whose deadline has passed
 // resets its stream itself.
 //
+// A server that shuts down, and a connection after its maximum age, are drained (drain.go): GOAWAY first, then the end
+// of the streams. The gRPC health service reports a shutdown (health.go). TestH2spec runs the conformance tests of
+// HTTP/2.
+//
 // All input has a limit: frames, headers, messages, streams, flow-control windows, and the rate of control frames and
 // empty frames (floodguard.go).
 package grpcserver

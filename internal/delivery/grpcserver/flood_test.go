@@ -62,12 +62,12 @@ var floodViolations = []violation{
 		})
 	}, nil},
 	{"trailers of one stream", "RFC 9113, 10.5", func(p *rawClient) {
-		p.open(1, muteMethod)
+		p.open(1, "/no/method")
 		repeatUntilError(p, func() error {
 			p.headers.Reset()
 			_ = p.encoder.WriteField(hpack.HeaderField{Name: "x", Value: "y"})
 			return p.WriteHeaders(http2.HeadersFrameParam{StreamID: 1, BlockFragment: p.headers.Bytes(),
-				EndHeaders: true, EndStream: true})
+				EndHeaders: true})
 		})
 	}, nil},
 }
@@ -100,4 +100,27 @@ func TestFloodClosesConnection(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Frames with which a client responds to data are no flood, however many there are. The clock is stopped, so that only
+// sent data permits them.
+func TestResponsesToDataAreNoFlood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRawServer(t, Options{MaxFramesPerSecond: 20, MaxFrameBurst: burst})
+		p := connect(t, h.listener)
+		p.open(1, echoMethod)
+		_ = p.WriteWindowUpdate(0, 1<<20)
+		_ = p.WriteWindowUpdate(1, 1<<20)
+		for i := range 2000 {
+			p.send(1, 10, false)
+			_ = p.WritePing(false, [8]byte{})
+			_ = p.WriteSettings(http2.Setting{ID: http2.SettingInitialWindowSize, Val: 1<<16 + uint32(i)})
+			_ = p.WriteWindowUpdate(0, 15)
+			if err := p.WriteWindowUpdate(1, 15); err != nil {
+				t.Fatalf("closed after %d messages: %v", i, err)
+			}
+			synctest.Wait() // for the echo
+		}
+		repeatUntilError(p, func() error { return p.WritePing(false, [8]byte{}) })
+	})
 }

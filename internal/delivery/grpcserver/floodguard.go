@@ -9,15 +9,20 @@ import (
 )
 
 // floodGuard limits the rate of control frames, of frames that open or reset streams, and of empty frames: they cost
-// a client less than the server. Each message that the server sends permits one more such frame, since gRPC clients
-// send PING and WINDOW_UPDATE for received messages. Exceeding the limit closes the connection.
+// a client less than the server. Each DATA frame that the server sends permits creditsPerData more of them, since
+// clients respond to data: they open both windows, and those that measure the bandwidth send a PING and change their
+// initial window. Exceeding the limit closes the connection.
 type floodGuard struct {
 	credits atomic.Int32
 	limiter *rate.Limiter // nil means no limit
 }
 
-// maxCredits is the maximum number of credits from sent messages.
-const maxCredits = 1000
+const (
+	// creditsPerData permits two WINDOW_UPDATE, a PING and a SETTINGS for each DATA frame.
+	creditsPerData = 4
+	// maxCredits is the maximum number of credits: those of 5000 DATA frames that the client has not read yet.
+	maxCredits = 5000 * creditsPerData
+)
 
 func newFloodGuard(o Options) floodGuard {
 	if o.MaxFramesPerSecond == 0 {
@@ -26,10 +31,10 @@ func newFloodGuard(o Options) floodGuard {
 	return floodGuard{limiter: rate.NewLimiter(rate.Limit(o.MaxFramesPerSecond), o.MaxFrameBurst)}
 }
 
-// credit counts a sent message.
-func (c *floodGuard) credit() {
-	if c.credits.Load() < maxCredits {
-		c.credits.Add(1)
+// credit counts sent DATA frames.
+func (c *floodGuard) credit(frames int) {
+	if have := c.credits.Load(); have < maxCredits {
+		c.credits.Add(int32(min(frames*creditsPerData, maxCredits)))
 	}
 }
 

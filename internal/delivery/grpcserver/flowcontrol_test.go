@@ -192,7 +192,7 @@ func TestWindowOfEndedStreamIsNotLost(t *testing.T) {
 			for range rand.IntN(3000) { // sometimes until Send is in progress
 				spins.Add(1)
 			}
-			c.removeStream(id)
+			c.removeStream(id, endedByServer)
 		})
 		both.Wait()
 	}

@@ -28,17 +28,24 @@ func (c *conn) onControlFrame(frame []byte) error {
 		return errors.Join(c.floodGuard.charge(), c.onSettings(f))
 	case *http2.PingFrame:
 		if f.IsAck() {
+			if f.Data == drainPing {
+				c.endGoAway()
+			}
 			return nil
 		}
 		if err := c.floodGuard.charge(); err != nil {
 			return err
 		}
 		return c.write(append(appendFrame(nil, http2.FramePing, http2.FlagPingAck, 0, len(f.Data)), f.Data[:]...))
+	case *http2.PriorityFrame:
+		if f.StreamDep == f.StreamID {
+			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol} // RFC 7540, 5.3.1
+		}
 	case *http2.RSTStreamFrame:
 		if c.isIdleStream(f.StreamID) {
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
-		if s := c.removeStream(f.StreamID); s != nil {
+		if s := c.removeStream(f.StreamID, resetByClient); s != nil {
 			s.notifyEnd(status.Error(codes.Canceled, "the client reset the stream"))
 		}
 	case *http2.PushPromiseFrame:
@@ -53,7 +60,7 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 		switch {
 		case s.isRemoteClosed():
 			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
-		case !f.StreamEnded():
+		case !f.StreamEnded() || len(f.PseudoFields()) > 0:
 			return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
 		}
 		return s.onEndStream()
@@ -65,21 +72,53 @@ func (c *conn) onHeaders(f *http2.MetaHeadersFrame) error {
 		return http2.ConnectionError(http2.ErrCodeProtocol)
 	}
 	if !c.isIdleStream(f.StreamID) {
-		return nil // trailers of a stream that the server has ended
+		return c.onLateHeaders(f)
 	}
-	s := &Stream{conn: c, id: f.StreamID, recvWindow: recvWindow{remaining: initialWindowSize}}
+	if dependsOnItself(f) {
+		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeProtocol}
+	}
+	headers, err := readRequestHeaders(f)
+	if err != nil && !f.Truncated {
+		return err
+	}
+	s := &Stream{conn: c, id: f.StreamID, recvWindow: recvWindow{remaining: initialWindowSize},
+		bodyLeft: headers.contentLength}
 	c.mu.Lock()
 	c.lastStreamID = f.StreamID
+	late := c.goAwaySent
 	full := len(c.streams) >= c.server.maxConcurrentStreams()
-	if !full {
+	if full || late {
+		c.ended.set(f.StreamID, endedByServer)
+	} else {
 		s.sendWindow = c.initialSendWindow
 		c.streams = append(c.streams, s)
 	}
 	c.mu.Unlock()
+	if late {
+		return nil // RFC 9113, 6.8: the client knows by the GOAWAY that the stream is not handled
+	}
 	if full {
 		return c.write(appendRSTStream(nil, f.StreamID, http2.ErrCodeRefusedStream))
 	}
-	return s.startHandler(f)
+	return s.startHandler(f, headers)
+}
+
+// onLateHeaders handles HEADERS of a stream that is closed, or whose ID is lower than that of a later stream.
+func (c *conn) onLateHeaders(f *http2.MetaHeadersFrame) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	switch c.ended.of(f.StreamID) {
+	case endedByServer: // trailers, sent before the client received the end
+		if f.StreamEnded() {
+			c.ended.set(f.StreamID, endedByClient)
+		}
+		return nil
+	case endedByClient:
+		return http2.ConnectionError(http2.ErrCodeStreamClosed)
+	case resetByClient:
+		return http2.StreamError{StreamID: f.StreamID, Code: http2.ErrCodeStreamClosed}
+	}
+	return http2.ConnectionError(http2.ErrCodeProtocol) // RFC 9113, 5.1.1
 }
 
 // onData handles a DATA frame.
@@ -112,7 +151,7 @@ func (c *conn) onData(frame []byte) error {
 	}
 	s := c.findStream(id)
 	if s == nil {
-		return nil // sent before the client received the end of the stream
+		return c.onLateData(id, last)
 	}
 	if err := s.onData(size, body); err != nil {
 		return err
@@ -121,4 +160,17 @@ func (c *conn) onData(frame []byte) error {
 		return s.onEndStream()
 	}
 	return nil
+}
+
+// onLateData handles DATA of a stream that is closed.
+func (c *conn) onLateData(id uint32, last bool) error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if by := c.ended.of(id); by == endedByClient || by == resetByClient {
+		return http2.StreamError{StreamID: id, Code: http2.ErrCodeStreamClosed}
+	}
+	if last {
+		c.ended.set(id, endedByClient)
+	}
+	return nil // sent before the client received the end of the stream
 }

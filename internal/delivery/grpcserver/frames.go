@@ -134,6 +134,16 @@ func appendTrailers(b []byte, stream uint32, end *status.Status, headers bool) [
 	return append(b, block...)
 }
 
+// appendHTTPError appends the response to a request that is not gRPC, with the status of both protocols.
+func appendHTTPError(b []byte, stream uint32, httpStatus int, end *status.Status) []byte {
+	block := appendHPACKField(nil, ":status", strconv.Itoa(httpStatus))
+	block = appendHPACKField(block, "content-type", "application/grpc")
+	block = appendHPACKField(block, "grpc-status", strconv.Itoa(int(end.Code())))
+	block = appendHPACKField(block, "grpc-message", encodeStatusMessage(end.Message()))
+	b = appendFrame(b, http2.FrameHeaders, http2.FlagHeadersEndHeaders|http2.FlagHeadersEndStream, stream, len(block))
+	return append(b, block...)
+}
+
 // maxStatusMessage is the maximum length of a sent status message, in bytes: the headers must fit in one frame.
 const maxStatusMessage = 4 << 10
 

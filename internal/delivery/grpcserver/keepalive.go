@@ -1,6 +1,7 @@
 package grpcserver
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -18,18 +19,22 @@ const (
 	maxConnectionIdle = 5 * time.Minute
 )
 
-// keepalive closes connections whose client does not respond, and connections without streams.
+// keepalive closes connections whose client does not respond, and connections without streams. It drains connections
+// after their maximum age, with a precision of pingAfter.
 type keepalive struct {
 	mu          sync.Mutex
 	timer       *time.Timer
 	ended       bool
 	missedPings int // waits since the PING without a received frame
 	idleFor     time.Duration
+	connected   time.Time
+	maxAge      time.Duration // 0 if there is none, or after it
 }
 
 func (w *keepalive) start(c *conn) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.connected, w.maxAge = time.Now(), c.server.connectionAge()
 	w.timer = time.AfterFunc(pingAfter, func() { w.check(c) })
 }
 
@@ -50,10 +55,14 @@ func (w *keepalive) check(c *conn) {
 		w.idleFor = 0
 	}
 	wait := pingAfter
+	if w.maxAge > 0 && time.Since(w.connected) >= w.maxAge {
+		w.maxAge = 0
+		c.server.wg.Go(func() { c.drain(ErrMaxConnectionAge, c.server.DrainTime) })
+	}
 	moved := c.wroteData.Swap(false)
 	switch heard := c.received.Swap(false); {
 	case w.idleFor >= maxConnectionIdle:
-		_ = c.raw.SetReadDeadline(time.Now()) // the reader sends GOAWAY
+		c.askReader(closeIdle)
 		return
 	case heard:
 		w.missedPings = 0
@@ -68,10 +77,11 @@ func (w *keepalive) check(c *conn) {
 	w.timer.Reset(wait)
 }
 
+// hasStreams reports whether a stream is open that the server has not ended.
 func (c *conn) hasStreams() bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return len(c.streams) > 0
+	return slices.ContainsFunc(c.streams, func(s *Stream) bool { return !s.finished })
 }
 
 // ping sends a PING, unless another goroutine is writing.

@@ -1,6 +1,9 @@
 package grpcserver
 
-import "net"
+import (
+	"fmt"
+	"net"
+)
 
 // recordConn does not read beyond the end of a large TLS record. Otherwise the start of the next record stays in the
 // buffer of crypto/tls, which grows to hold another large record and never shrinks.
@@ -9,19 +12,30 @@ type recordConn struct {
 	header [5]byte // header of the current record
 	have   int     // received bytes of the header
 	left   int     // remaining bytes of the body
+	limit  int     // most bytes of all reads during the handshake; 0 means no limit
+	total  int     // bytes of reads during the handshake
 }
+
+// errHandshakeSize closes a connection whose handshake is too long.
+var errHandshakeSize = fmt.Errorf("the client sends more than %d bytes before the end of the handshake",
+	maxHandshakeSize)
 
 // peek is the number of bytes to read where a record may begin. Most requests are smaller, so that one read suffices.
 const peek = 1 << 10
 
 // Read implements net.Conn.
 func (c *recordConn) Read(p []byte) (int, error) {
-	limit := peek
+	most := peek
 	if c.left > 0 {
-		limit = c.left
+		most = c.left
 	}
-	n, err := c.Conn.Read(p[:min(len(p), limit)])
+	n, err := c.Conn.Read(p[:min(len(p), most)])
 	c.follow(p[:n])
+	if c.limit > 0 {
+		if c.total += n; c.total > c.limit {
+			return 0, errHandshakeSize
+		}
+	}
 	return n, err
 }
 

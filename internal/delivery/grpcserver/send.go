@@ -33,9 +33,7 @@ func (s *Stream) Send(parts ...[]byte) error {
 	if last := w.flush(); err == nil {
 		err = last
 	}
-	if err == nil {
-		w.conn.floodGuard.credit()
-	}
+	w.conn.floodGuard.credit(w.frames)
 	return err
 }
 
@@ -45,6 +43,7 @@ type messageWriter struct {
 	conn   *conn
 	buffer *[maxFrameSize]byte
 	out    []byte // used part of the buffer
+	frames int    // DATA frames of the message
 }
 
 func (w *messageWriter) writeMessage(part []byte, rest [][]byte, left int) error {
@@ -77,6 +76,7 @@ func (w *messageWriter) writeMessage(part []byte, rest [][]byte, left int) error
 			w.stream.headersSent = true // the write lock is held until the flush
 		}
 		w.out = appendFrame(w.out, http2.FrameData, 0, w.stream.id, n)
+		w.frames++
 		left -= n
 		for n > 0 {
 			if len(part) == 0 {
@@ -127,7 +127,7 @@ func (s *Stream) Finish(end error) {
 	late := s.finished || s.closed || c.closeErr != nil
 	said := s.remoteClosed
 	s.finished = true
-	c.removeStreamLocked(s.id)
+	c.removeStreamLocked(s.id, endedByServer)
 	if s.cancel != nil {
 		s.cancel()
 	}

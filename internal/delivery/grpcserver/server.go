@@ -5,6 +5,8 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"runtime"
 	"slices"
@@ -15,56 +17,6 @@ import (
 
 	"anymesh.dev/anymesh/internal/delivery/socket"
 )
-
-// Options configures a server. A zero limit means no limit.
-type Options struct {
-	// TLS is the server's configuration. Nil disables TLS; clients must then use HTTP/2 with prior knowledge.
-	TLS *tls.Config
-	// Methods maps method paths, "/package.Service/Method", to functions that create the handler of a new stream.
-	// They must not block.
-	Methods map[string]func(*Stream) StreamHandler
-	// Workers is the pool that reads connections. Nil creates a pool for this server.
-	Workers *socket.WorkerPool
-	// MaxConnections limits open connections. A further connection is closed before the TLS handshake.
-	MaxConnections int
-	// MaxConcurrentStreams limits the streams of a connection. A further stream is refused.
-	MaxConcurrentStreams int
-	// MaxRecvMsgSize limits received messages, in bytes. A larger message ends its stream before it is read.
-	MaxRecvMsgSize int
-	// MaxFramesPerSecond and MaxFrameBurst limit, per connection, the rate of control frames, of frames that open or
-	// reset streams, and of empty frames. Each sent message permits one more frame. Exceeding the limit closes the
-	// connection.
-	MaxFramesPerSecond, MaxFrameBurst int
-	// OnRefused is called when the server refuses or closes a connection.
-	OnRefused func(RefusalReason)
-}
-
-// RefusalReason is the reason why the server refused or closed a connection.
-type RefusalReason string
-
-// Reasons of refused and closed connections.
-const (
-	// RefusedMaxConnections: MaxConnections was exceeded.
-	RefusedMaxConnections RefusalReason = "max_connections"
-	// RefusedHandshake: the TLS handshake or the HTTP/2 connection preface failed.
-	RefusedHandshake RefusalReason = "handshake"
-	// RefusedFrameRate: MaxFramesPerSecond and MaxFrameBurst were exceeded.
-	RefusedFrameRate RefusalReason = "frame_rate"
-	// RefusedProtocol: the client violated the HTTP/2 protocol.
-	RefusedProtocol RefusalReason = "protocol"
-)
-
-// StreamHandler handles the input of one stream. Its methods are called one at a time. The first message may take any
-// time: it is handled in its own goroutine. During all other calls the connection is not read; it is closed when a
-// call takes longer than half a minute.
-type StreamHandler interface {
-	// OnMessage handles a message. The slice is valid until it returns.
-	OnMessage(message []byte)
-	// OnEnd reports the end of the input: nil after END_STREAM, else an error, with a gRPC status if the client
-	// violated the protocol. It is the last call. It is not called after Stream.Finish, unless both occur at the same
-	// time. The stream must then be finished.
-	OnEnd(err error)
-}
 
 const (
 	// handshakeTimeout limits the TLS handshake and the exchange of connection prefaces.
@@ -77,16 +29,24 @@ const (
 type server struct {
 	Options
 
-	wg     sync.WaitGroup
+	wg         sync.WaitGroup
+	health     *health
+	handshakes *handshakes
+	clients    clients
+
 	mu     sync.Mutex
-	conns  map[net.Conn]struct{}
+	conns  map[net.Conn]*conn // nil until the handshake is complete
 	closed bool
 }
 
-// Serve accepts connections until the context ends. Then it closes all connections and waits until their streams have
-// ended.
+// Serve accepts connections until the context ends. Then it drains all connections: clients receive GOAWAY, their
+// streams end with ErrShutdown within DrainTime, and the connections are closed.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
-	s := &server{Options: o, conns: map[net.Conn]struct{}{}}
+	s := &server{Options: o, conns: map[net.Conn]*conn{}, health: newHealth(o.HealthServices),
+		handshakes: newHandshakes(o.MaxHandshakes), clients: clients{byKey: map[string]*client{}}}
+	s.Methods = map[string]func(*Stream) StreamHandler{}
+	maps.Copy(s.Methods, o.Methods)
+	s.Methods[healthCheck], s.Methods[healthWatch] = s.health.open(false), s.health.open(true)
 	if s.TLS != nil {
 		s.TLS = serverTLSConfig(s.TLS)
 	}
@@ -100,6 +60,9 @@ func Serve(ctx context.Context, l net.Listener, o Options) error {
 	err := s.accept(ctx, l)
 	if stop() {
 		_ = l.Close() // the error of Accept is more important
+	}
+	if ctx.Err() != nil {
+		s.drainAll()
 	}
 	s.closeAll()
 	s.wg.Wait()
@@ -139,7 +102,9 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case err == nil:
 			pause = minAcceptBackoff
-			s.serveConn(socket.Direct(raw))
+			raw = socket.Direct(raw)
+			s.handshakes.begin(ctx, raw, func() { s.OnRefused(RefusedMaxHandshakes) })
+			s.serveConn(raw)
 			continue
 		//nolint:staticcheck // as in net/http: too many open files is temporary
 		case !errors.As(err, &transient) || !transient.Temporary():
@@ -160,10 +125,11 @@ func (s *server) serveConn(raw net.Conn) {
 	ended := s.closed
 	room := !ended && (s.MaxConnections == 0 || len(s.conns) < s.MaxConnections)
 	if room {
-		s.conns[raw] = struct{}{}
+		s.conns[raw] = nil
 	}
 	s.mu.Unlock()
 	if !room {
+		s.handshakes.end(raw)
 		_ = raw.Close() // it is lost either way
 		if !ended {
 			s.OnRefused(RefusedMaxConnections)
@@ -173,13 +139,31 @@ func (s *server) serveConn(raw net.Conn) {
 	s.wg.Add(1)
 	go func() {
 		c, err := s.handshake(raw)
-		if err != nil {
+		s.handshakes.end(raw)
+		switch {
+		case err != nil:
 			s.OnRefused(RefusedHandshake)
-			s.connClosed(raw)
+		case !s.addConn(c):
+			c.sendGoAway(http2.ErrCodeEnhanceYourCalm)
+			s.OnRefused(RefusedMaxConnectionsPerClient)
+		case s.established(c):
+			c.serve()
 			return
+		default:
+			s.removeConn(c)
 		}
-		c.serve()
+		s.connClosed(raw)
 	}()
+}
+
+// established registers a connection whose handshake is complete. It reports false after shutdown.
+func (s *server) established(c *conn) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.conns[c.raw] = c
+	}
+	return !s.closed
 }
 
 // connClosed closes and forgets a connection.
@@ -189,6 +173,32 @@ func (s *server) connClosed(raw net.Conn) {
 	delete(s.conns, raw)
 	s.mu.Unlock()
 	s.wg.Done()
+}
+
+// drainAll drains all connections, and waits for the end of their streams.
+func (s *server) drainAll() {
+	s.health.stop()
+	s.mu.Lock()
+	s.closed = true
+	for raw, c := range s.conns {
+		if c == nil {
+			_ = raw.Close() // no stream is open
+			continue
+		}
+		s.wg.Go(func() { c.drain(ErrShutdown, time.Duration(rand.Float64()*float64(s.DrainTime))) })
+	}
+	s.mu.Unlock()
+	ended := make(chan struct{})
+	go func() {
+		s.wg.Wait()
+		close(ended)
+	}()
+	late := time.NewTimer(s.DrainTime + closeTimeout)
+	defer late.Stop()
+	select {
+	case <-ended:
+	case <-late.C:
+	}
 }
 
 func (s *server) closeAll() {
@@ -207,10 +217,12 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 	}
 	c := newConn(s, raw)
 	if s.TLS != nil {
-		over := tls.Server(&recordConn{Conn: raw}, s.TLS)
+		records := &recordConn{Conn: raw, limit: maxHandshakeSize}
+		over := tls.Server(records, s.TLS)
 		if err := over.Handshake(); err != nil {
 			return nil, err
 		}
+		records.limit = 0
 		if over.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
 			return nil, errors.New("the client does not offer HTTP/2")
 		}

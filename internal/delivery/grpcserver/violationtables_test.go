@@ -51,8 +51,17 @@ var streamStates = []violation{
 	{"WINDOW_UPDATE of an idle stream", "RFC 9113, 5.1", func(p *rawClient) { _ = p.WriteWindowUpdate(5, 1) }, goAway("0", http2.ErrCodeProtocol)},
 	{"HEADERS of stream 0", "RFC 9113, 6.2", func(p *rawClient) { p.open(0, sinkMethod) }, goAway("0", http2.ErrCodeProtocol)},
 	{"even stream ID", "RFC 9113, 5.1.1", func(p *rawClient) { p.open(2, sinkMethod) }, goAway("0", http2.ErrCodeProtocol)},
-	{"stream ID lower than the last", "RFC 9113, 5.1.1: not opened, because the frames may be trailers of a closed stream",
-		func(p *rawClient) { p.open(5, muteMethod); p.open(3, sinkMethod); p.send(3, 9, false) }, nil},
+	{"stream ID lower than the last", "RFC 9113, 5.1.1", func(p *rawClient) { p.open(5, muteMethod); p.open(3, sinkMethod) },
+		goAway("5", http2.ErrCodeProtocol)},
+	{"HEADERS after the stream has ended", "RFC 9113, 5.1", func(p *rawClient) { p.open(1, "/no/method"); p.send(1, 1, true); p.trailers(1, true) },
+		append([]string{"HEADERS 1 status=200 grpc-status=12", "RST 1 NO_ERROR"}, goAway("1", http2.ErrCodeStreamClosed)...)},
+	{"DATA after RST_STREAM", "RFC 9113, 5.1", func(p *rawClient) {
+		p.open(1, muteMethod)
+		_ = p.WriteRSTStream(1, http2.ErrCodeCancel)
+		p.send(1, 1, false)
+	}, []string{"RST 1 STREAM_CLOSED"}},
+	{"trailers of a stream that the server has ended", "RFC 9113, 5.1: sent before RST_STREAM arrived",
+		func(p *rawClient) { p.open(1, "/no/method"); p.trailers(1, true) }, []string{"HEADERS 1 status=200 grpc-status=12", "RST 1 NO_ERROR"}},
 	{"DATA after END_STREAM", "RFC 9113, 5.1", func(p *rawClient) { p.open(1, muteMethod); p.send(1, 1, true); p.send(1, 1, false) },
 		[]string{"RST 1 STREAM_CLOSED"}},
 	{"HEADERS after END_STREAM", "RFC 9113, 5.1", func(p *rawClient) { p.open(1, muteMethod); p.send(1, 1, true); p.trailers(1, true) },
@@ -102,5 +111,24 @@ var headerBlocks = []violation{
 	}, []string{"RST 1 PROTOCOL_ERROR"}},
 	{"pseudo-header after other headers", "RFC 9113, 8.3", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: ":path", Value: "/"}) }, []string{"RST 1 PROTOCOL_ERROR"}},
 	{"no gRPC content-type", "gRPC over HTTP2", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "content-type", Value: "text/html"}) },
-		[]string{"HEADERS 1 status=200 grpc-status=13", "RST 1 NO_ERROR"}},
+		[]string{"HEADERS 1 status=415 grpc-status=3"}},
+	{"no gRPC content-type, and data", "the data is ignored, up to the window", func(p *rawClient) {
+		p.open(1, sinkMethod, hpack.HeaderField{Name: "content-type", Value: "application/json"})
+		repeat(3, func() { _ = p.WriteData(1, false, make([]byte, maxFrameSize)) })
+		_ = p.WriteData(1, true, nil)
+	}, []string{"HEADERS 1 status=415 grpc-status=3", "WINDOW 0 +32768"}},
+	{"connection header", "RFC 9113, 8.2.2", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "connection", Value: "close"}) }, []string{"RST 1 PROTOCOL_ERROR"}},
+	{"content-length that is not a number", "RFC 9113, 8.1.1", func(p *rawClient) { p.open(1, sinkMethod, hpack.HeaderField{Name: "content-length", Value: "-1"}) }, []string{"RST 1 PROTOCOL_ERROR"}},
+	{"content-length below the length of the message", "RFC 9113, 8.1.1", func(p *rawClient) {
+		p.open(1, sinkMethod, hpack.HeaderField{Name: "content-length", Value: "5"})
+		p.send(1, 1, true)
+	}, []string{"RST 1 PROTOCOL_ERROR"}},
+	{"content-length above the length of the message", "RFC 9113, 8.1.1", func(p *rawClient) {
+		p.open(1, muteMethod, hpack.HeaderField{Name: "content-length", Value: "7"})
+		p.send(1, 1, true)
+	}, []string{"RST 1 PROTOCOL_ERROR"}},
+	{"content-length of the message", "RFC 9113, 8.1.1: allowed", func(p *rawClient) {
+		p.open(1, sinkMethod, hpack.HeaderField{Name: "content-length", Value: "6"})
+		p.send(1, 1, true)
+	}, []string{"HEADERS 1 status=200 grpc-status=0"}},
 }

@@ -11,9 +11,11 @@ import (
 	"os/exec"
 	"runtime"
 	"runtime/debug"
+	runtimemetrics "runtime/metrics"
 	"runtime/pprof"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -84,6 +86,7 @@ func serveInProcess() {
 	snapshot, err := NewSnapshot(all...)
 	exitOnError(err)
 	keys := 0
+	recordLiveHeap()
 	go func() { exitOnError(s.Serve(backgroundContext, l)) }()
 	fmt.Println(l.Addr())
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
@@ -108,9 +111,15 @@ func serveInProcess() {
 				runtime.GC()
 			}
 			debug.FreeOSMemory()
+			peakLive.Store(0)
 			var m runtime.MemStats
 			runtime.ReadMemStats(&m)
 			fmt.Println(m.HeapInuse+m.StackInuse, resident(), m.HeapAlloc, m.StackInuse, runtime.NumGoroutine())
+		case "gc": // set GOGC
+			percent, _ := strconv.Atoi(order[1])
+			fmt.Println(debug.SetGCPercent(percent))
+		case "peak": // print the largest heap after a garbage collection, and the largest resident memory, in bytes
+			fmt.Println(peakLive.Load(), peakResident())
 		case "cpu": // print CPU time in microseconds, voluntary context switches and allocations
 			var u syscall.Rusage
 			exitOnError(syscall.Getrusage(syscall.RUSAGE_SELF, &u))
@@ -142,6 +151,27 @@ func resident() int {
 	pages, err := strconv.Atoi(strings.Fields(string(text))[1])
 	exitOnError(err)
 	return pages * os.Getpagesize()
+}
+
+// peakLive is the largest live heap that a garbage collection found, in bytes, since "memory" was printed.
+var peakLive atomic.Int64
+
+// recordLiveHeap records the live heap after each garbage collection.
+func recordLiveHeap() {
+	live := []runtimemetrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	runtimemetrics.Read(live)
+	if n := int64(live[0].Value.Uint64()); n > peakLive.Load() {
+		peakLive.Store(n)
+	}
+	runtime.AddCleanup(new([16]byte), func(struct{}) { recordLiveHeap() }, struct{}{})
+}
+
+func peakResident() (kb int) {
+	text, err := os.ReadFile("/proc/self/status")
+	exitOnError(err)
+	_, rest, _ := strings.Cut(string(text), "VmHWM:")
+	_, _ = fmt.Sscan(rest, &kb)
+	return kb << 10
 }
 
 func exitOnError(err error) {

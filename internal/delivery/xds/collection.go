@@ -29,14 +29,19 @@ func (c collection) contains(name string) bool {
 // addCollection subscribes to all resources of a collection.
 func (s *subscription) addCollection(c collection, now time.Time) {
 	if !slices.Contains(s.collections, c) {
+		c = collection(strings.Clone(string(c))) // a substring of a request
 		s.collections = append(s.collections, c)
+		s.budget.add(collectionCost + len(c))
 	}
 	s.markAll(c.contains, now)
 }
 
 // dropCollection unsubscribes from a collection.
 func (s *subscription) dropCollection(c collection) {
-	s.collections = slices.DeleteFunc(s.collections, func(o collection) bool { return o == c })
+	if i := slices.Index(s.collections, c); i >= 0 {
+		s.collections = slices.Delete(s.collections, i, i+1)
+		s.budget.add(-collectionCost - len(c))
+	}
 	s.forgetUnselected()
 }
 

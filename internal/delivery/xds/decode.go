@@ -4,80 +4,238 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	statuspb "google.golang.org/genproto/googleapis/rpc/status"
+	"google.golang.org/grpc/codes"
 	"google.golang.org/protobuf/encoding/protowire"
-	"google.golang.org/protobuf/proto"
 )
 
-// Field numbers of requests. A first request is large: Envoy's node lists hundreds of extensions, which the server
-// does not use, and a sidecar may subscribe to a thousand clusters. Decoding them one by one allocates thousands of
-// small objects per client, which fragment the heap. Therefore the extensions are skipped, and the names are
-// substrings of one string.
-const (
-	deltaNode        = 1
-	deltaSubscribe   = 3
-	deltaUnsubscribe = 4
-	sotwNode         = 2
-	sotwNames        = 3
-	deltaType        = 2
-	deltaNonce       = 6
-	sotwVersion      = 1
-	sotwType         = 4
-	sotwNonce        = 5
-	nodeExtensions   = 9
+// requestFields are the field numbers of a request variant.
+type requestFields struct {
+	node, typeURL, nonce, names, unsubscribe, versions, errorDetail protowire.Number
+}
+
+var (
+	deltaFields = requestFields{node: 1, typeURL: 2, names: 3, unsubscribe: 4, versions: 5, nonce: 6, errorDetail: 7}
+	sotwFields  = requestFields{node: 2, names: 3, typeURL: 4, nonce: 5, errorDetail: 6}
 )
 
-// incomingRequest is a request and its protocol variant.
-type incomingRequest struct {
-	request
-	sotw bool // protocol variant
-}
-
-func (r *incomingRequest) decode(b []byte) error {
-	if short, ok := decodeAck(b, r.sotw); ok {
-		r.request = short
-		return nil
-	}
-	if r.sotw {
-		var m discoveryv3.DiscoveryRequest
-		err := decode(b, &m)
-		r.request = sotwRequest(&m)
-		return err
-	}
-	var m discoveryv3.DeltaDiscoveryRequest
-	err := decode(b, &m)
-	r.request = deltaRequest(&m)
-	return err
-}
-
-// decodeAck decodes the most frequent request, an ACK: type, nonce and optionally a version, which is ignored.
-func decodeAck(b []byte, sotw bool) (r request, ok bool) {
-	typeField, nonceField, versionField := protowire.Number(deltaType), protowire.Number(deltaNonce),
-		protowire.Number(0)
+func fieldsOf(sotw bool) requestFields {
 	if sotw {
-		typeField, nonceField, versionField = sotwType, sotwNonce, sotwVersion
+		return sotwFields
+	}
+	return deltaFields
+}
+
+// Field numbers of core.v3.Node, google.rpc.Status and map entries.
+const (
+	nodeID, nodeCluster, nodeExtensions = 1, 2, 9
+	statusCode, statusMessage           = 1, 2
+	entryKey, entryValue                = 1, 2
+)
+
+// decodeRequest decodes a request of either variant, without its node. Only fields that the server uses are decoded:
+// the memory of a request is proportional to its length, whatever it contains, and the names, which may be thousands,
+// are substrings of one string.
+func decodeRequest(b []byte, sotw bool, o *Options) (request, error) {
+	var r request
+	fields := fieldsOf(sotw)
+	names, unsubscribe, versions, err := countNames(b, fields)
+	if err != nil {
+		return r, err
+	}
+	if most := max(names.count, unsubscribe.count, versions.count); most > o.MaxNamesPerType {
+		return r, refuse(reasonResourceNames, codes.ResourceExhausted, "a request has %d names, at most %d are allowed",
+			most, o.MaxNamesPerType)
+	}
+	names.allocate()
+	unsubscribe.allocate()
+	versions.allocate()
+	for len(b) > 0 {
+		number, kind, size := firstField(b)
+		if size < 0 {
+			return r, errMalformed
+		}
+		if kind == protowire.BytesType {
+			value := bytesValue(b)
+			switch number {
+			case fields.typeURL:
+				r.typeURL = internType(value)
+			case fields.nonce:
+				r.nonce = string(value)
+			case fields.names:
+				names.add(value)
+			case fields.unsubscribe:
+				unsubscribe.add(value)
+			case fields.versions:
+				err = versions.addEntry(value)
+			case fields.errorDetail:
+				r.errorDetail, err = decodeStatus(value, r.errorDetail)
+			}
+		}
+		if err != nil {
+			return r, err
+		}
+		b = b[size:]
+	}
+	if !utf8.ValidString(r.typeURL) || !utf8.ValidString(r.nonce) {
+		return r, errMalformed
+	}
+	if sotw {
+		r.sotwNames = names.all
+	} else {
+		r.subscribe, r.unsubscribe, r.versions = names.all, unsubscribe.all, versions.pairs
+	}
+	return r, nil
+}
+
+var errMalformed = refuse(reasonMalformed, codes.InvalidArgument, "the request is not a valid protobuf message")
+
+// countNames counts the names of a request, so that they are not stored before their number is checked.
+func countNames(b []byte, fields requestFields) (names, unsubscribe, versions nameList, err error) {
+	for len(b) > 0 {
+		number, kind, size := firstField(b)
+		if size < 0 {
+			return names, unsubscribe, versions, errMalformed
+		}
+		if kind == protowire.BytesType {
+			switch number {
+			case fields.names:
+				names.expect(b)
+			case fields.unsubscribe:
+				unsubscribe.expect(b)
+			case fields.versions:
+				versions.expect(b)
+			}
+		}
+		b = b[size:]
+	}
+	return names, unsubscribe, versions, nil
+}
+
+// nameList is a list of names, or of pairs of a name and a version, which are substrings of one string.
+type nameList struct {
+	count, size int
+	text        strings.Builder
+	all         []string
+	pairs       []nameVersion
+}
+
+// nameVersion is an entry of initial_resource_versions.
+type nameVersion struct{ name, version string }
+
+func (l *nameList) expect(field []byte) {
+	l.count++
+	l.size += len(bytesValue(field))
+}
+
+// allocate makes room for all names, so that the string is not moved.
+func (l *nameList) allocate() { l.text.Grow(l.size) }
+
+func (l *nameList) store(value []byte) string {
+	start := l.text.Len()
+	_, _ = l.text.Write(value) // never fails
+	return l.text.String()[start:]
+}
+
+func (l *nameList) add(value []byte) {
+	if l.all == nil {
+		l.all = make([]string, 0, l.count)
+	}
+	l.all = append(l.all, l.store(value))
+}
+
+func (l *nameList) addEntry(b []byte) error {
+	if l.pairs == nil {
+		l.pairs = make([]nameVersion, 0, l.count)
+	}
+	var key, value []byte
+	for len(b) > 0 {
+		number, kind, size := firstField(b)
+		switch {
+		case size < 0:
+			return errMalformed
+		case number == entryKey && kind == protowire.BytesType:
+			key = bytesValue(b)
+		case number == entryValue && kind == protowire.BytesType:
+			value = bytesValue(b)
+		}
+		b = b[size:]
+	}
+	l.pairs = append(l.pairs, nameVersion{l.store(key), l.store(value)})
+	return nil
+}
+
+// decodeStatus adds the fields of an encoded google.rpc.Status to a status, without details.
+func decodeStatus(b []byte, to *statuspb.Status) (*statuspb.Status, error) {
+	if to == nil {
+		to = &statuspb.Status{}
 	}
 	for len(b) > 0 {
 		number, kind, size := firstField(b)
-		if size < 0 || kind != protowire.BytesType {
-			return request{}, false
+		switch {
+		case size < 0:
+			return nil, errMalformed
+		case number == statusCode && kind == protowire.VarintType:
+			_, _, head := protowire.ConsumeTag(b)
+			code, _ := protowire.ConsumeVarint(b[head:])
+			to.Code = int32(code)
+		case number == statusMessage && kind == protowire.BytesType:
+			message := bytesValue(b)
+			to.Message = string(message[:min(len(message), maxMessage+1)]) // truncated later
 		}
-		text := bytesValue(b)
 		b = b[size:]
-		if !utf8.Valid(text) {
-			return request{}, false
-		}
-		switch number {
-		case typeField:
-			r.typeURL = internType(text)
-		case nonceField:
-			r.nonce = string(text)
-		case versionField:
-		default:
-			return request{}, false
-		}
 	}
-	return r, true
+	return to, nil
+}
+
+// decodeNode returns ID and cluster of the node of a request, or nil if it has none. All other fields are ignored:
+// Envoy's node lists hundreds of extensions. size is the length of the node without them.
+func decodeNode(b []byte, sotw bool) (node *corev3.Node, size int, err error) {
+	fields := fieldsOf(sotw)
+	for len(b) > 0 {
+		number, kind, length := firstField(b)
+		if length < 0 {
+			return nil, 0, errMalformed
+		}
+		if number == fields.node && kind == protowire.BytesType {
+			if node == nil {
+				node = &corev3.Node{}
+			}
+			n, err := addNode(node, bytesValue(b))
+			if err != nil {
+				return nil, 0, err
+			}
+			size += n
+		}
+		b = b[length:]
+	}
+	return node, size, nil
+}
+
+func addNode(node *corev3.Node, b []byte) (size int, err error) {
+	for len(b) > 0 {
+		number, kind, length := firstField(b)
+		if length < 0 {
+			return 0, errMalformed
+		}
+		if kind == protowire.BytesType {
+			switch number {
+			case nodeID:
+				node.Id = string(bytesValue(b))
+			case nodeCluster:
+				node.Cluster = string(bytesValue(b))
+			}
+		}
+		if number != nodeExtensions {
+			size += length
+		}
+		b = b[length:]
+	}
+	if !utf8.ValidString(node.Id) || !utf8.ValidString(node.Cluster) {
+		return 0, errMalformed
+	}
+	return size, nil
 }
 
 // internType returns the constant for the types that all sidecars subscribe to.
@@ -99,55 +257,6 @@ func internType(typeURL []byte) string {
 	return string(typeURL)
 }
 
-// decode decodes a request of either variant, without the extensions of its node.
-func decode(b []byte, v any) error {
-	var err error
-	switch r := v.(type) {
-	case *discoveryv3.DeltaDiscoveryRequest:
-		rest, lists := splitRequest(b, deltaNode, deltaSubscribe, deltaUnsubscribe)
-		err = proto.Unmarshal(rest, r)
-		r.ResourceNamesSubscribe, r.ResourceNamesUnsubscribe = lists[0], lists[1]
-	case *discoveryv3.DiscoveryRequest:
-		rest, lists := splitRequest(b, sotwNode, sotwNames, 0)
-		err = proto.Unmarshal(rest, r)
-		r.ResourceNames = lists[0]
-	}
-	return err
-}
-
-// splitRequest removes the lists of names and the node extensions from an encoded request. Invalid input stays in
-// rest, so that the decoder reports it.
-func splitRequest(b []byte, node protowire.Number, names ...protowire.Number) (rest []byte, lists [2][]string) {
-	var found [2][][]byte
-	for len(b) > 0 {
-		number, kind, size := firstField(b)
-		if size < 0 {
-			rest = append(rest, b...)
-			break
-		}
-		list := -1
-		for i, n := range names {
-			if number == n && kind == protowire.BytesType {
-				list = i
-			}
-		}
-		switch {
-		case list >= 0:
-			found[list] = append(found[list], bytesValue(b))
-		case number == node && kind == protowire.BytesType:
-			rest = protowire.AppendTag(rest, number, kind)
-			rest = protowire.AppendBytes(rest, dropField(bytesValue(b), nodeExtensions))
-		default:
-			rest = append(rest, b[:size]...)
-		}
-		b = b[size:]
-	}
-	for i := range found {
-		lists[i] = sliceStrings(found[i])
-	}
-	return rest, lists
-}
-
 // firstField returns number, type and size of the first field of a message. The size is negative if the field is
 // invalid.
 func firstField(b []byte) (protowire.Number, protowire.Type, int) {
@@ -167,42 +276,4 @@ func bytesValue(b []byte) []byte {
 	_, _, head := protowire.ConsumeTag(b)
 	v, _ := protowire.ConsumeBytes(b[head:])
 	return v
-}
-
-// dropField removes all fields with the number and type bytes. Fields of another type stay, so that the decoder
-// reports them.
-func dropField(b []byte, drop protowire.Number) []byte {
-	var rest []byte
-	for len(b) > 0 {
-		number, kind, size := firstField(b)
-		if size < 0 {
-			return append(rest, b...)
-		}
-		if number != drop || kind != protowire.BytesType {
-			rest = append(rest, b[:size]...)
-		}
-		b = b[size:]
-	}
-	return rest
-}
-
-// sliceStrings converts values to substrings of one string.
-func sliceStrings(values [][]byte) []string {
-	if len(values) == 0 {
-		return nil
-	}
-	size := 0
-	for _, v := range values {
-		size += len(v)
-	}
-	var all strings.Builder
-	all.Grow(size)
-	for _, v := range values {
-		_, _ = all.Write(v)
-	}
-	text, names := all.String(), make([]string, len(values))
-	for i, v := range values {
-		names[i], text = text[:len(v)], text[len(v):]
-	}
-	return names
 }

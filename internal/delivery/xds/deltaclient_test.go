@@ -85,6 +85,7 @@ type testServer struct {
 	*Server
 	addr string
 	ca   *testCA
+	stop context.CancelFunc // starts the shutdown
 }
 
 func discardLogger() *slog.Logger { return slog.New(slog.NewTextHandler(io.Discard, nil)) }
@@ -111,6 +112,7 @@ func startServer(t testing.TB, authorize Authorizer, opts Options) *testServer {
 	}
 	r.addr = l.Addr().String()
 	ctx, cancel := context.WithCancel(context.Background())
+	r.stop = cancel
 	done := make(chan error, 1)
 	go func() { done <- r.Serve(ctx, l) }()
 	t.Cleanup(func() {

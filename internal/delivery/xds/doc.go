@@ -15,8 +15,8 @@
 // server that a client can use has a limit (Limits).
 //
 // The protocol is implemented without I/O in session.go, subscription.go, collection.go, sotw.go, ack.go, inflight.go,
-// pending.go, versions.go, order.go and table.go. stream.go, send.go, sendwatchdog.go, authorize.go, clientlimits.go
-// and decode.go connect it to gRPC streams of internal/delivery/grpcserver. The rules are those of "xDS REST and gRPC
-// protocol" in Envoy's documentation. TestProtocol follows its sections; TestInvalidClients covers broken and hostile
-// clients.
+// pending.go, versions.go, order.go and table.go. stream.go, send.go, sendwatchdog.go, authorize.go, clientlimits.go,
+// budget.go and decode.go connect it to gRPC streams of internal/delivery/grpcserver. The rules are those of "xDS REST
+// and gRPC protocol" in Envoy's documentation. TestProtocol follows its sections; TestInvalidClients covers broken and
+// hostile clients, and TestMemoryOfOneCertificate measures what they can use.
 package xds

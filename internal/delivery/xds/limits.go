@@ -60,11 +60,16 @@ const (
 	reasonPermissionDenied       = "permission_denied"
 	reasonMaxConnections         = string(grpcserver.RefusedMaxConnections)
 	reasonHandshake              = string(grpcserver.RefusedHandshake)
+	reasonMaxHandshakes          = string(grpcserver.RefusedMaxHandshakes)
+	reasonConnectionsPerCert     = string(grpcserver.RefusedMaxConnectionsPerClient)
+	reasonUnfinished             = string(grpcserver.RefusedUnfinished)
 	reasonFrameRate              = string(grpcserver.RefusedFrameRate)
 	reasonProtocol               = string(grpcserver.RefusedProtocol)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
+	reasonMaxStreams             = "max_streams"
 	reasonStreamRate             = "stream_rate"
+	reasonSubscriptionSize       = "subscription_size"
 	reasonResourceTypes          = "resource_types"
 	reasonResourceNames          = "resource_names"
 	reasonResourceName           = "resource_name"
@@ -75,18 +80,22 @@ const (
 	reasonSendTimeout         = "send_timeout"
 	reasonFirstRequestTimeout = "first_request_timeout"
 	reasonCertificateExpired  = "certificate_expired"
+	reasonMaxConnectionAge    = "max_connection_age"
+	reasonShutdown            = "shutdown"
 	reasonRemoved             = "workload_removed"
 	reasonInvalidRequest      = "invalid_request"
 )
 
 var (
 	refusedReasons = []string{
-		reasonPermissionDenied, reasonMaxConnections, reasonHandshake, reasonFrameRate, reasonProtocol,
-		reasonConnectionsPerIdentity, reasonStreamsPerIdentity, reasonStreamRate, reasonResourceTypes,
+		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshake, reasonFrameRate,
+		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
+		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,
 	}
 	closedReasons = []string{
-		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonRemoved, reasonInvalidRequest,
+		reasonSendTimeout, reasonFirstRequestTimeout, reasonCertificateExpired, reasonMaxConnectionAge, reasonShutdown,
+		reasonRemoved, reasonInvalidRequest,
 	}
 )
 
@@ -102,18 +111,28 @@ var limits = []limit{
 		text: "Maximum time from opening a stream to its first request. The connection is closed when it is exceeded."},
 	{name: "AckTimeout", time: func(o *Options) *time.Duration { return &o.AckTimeout }, defaultTime: 5 * time.Second, metric: `anymesh_xds_acks_total{result="timeout"}`,
 		text: "Maximum time that later responses, of the same type and of types later in the update order, wait for the ACK of a response."},
+	{name: "MaxConnectionAge", time: func(o *Options) *time.Duration { return &o.MaxConnectionAge }, defaultTime: 30 * time.Minute, metric: closedMetric(reasonMaxConnectionAge),
+		text: "Age of a connection, with a jitter of 10 %, after which the server sends GOAWAY, so that clients spread over all replicas."},
+	{name: "DrainTime", time: func(o *Options) *time.Duration { return &o.DrainTime }, defaultTime: 5 * time.Second, metric: closedMetric(reasonShutdown),
+		text: "Time from GOAWAY until the streams of a connection are closed with UNAVAILABLE. At shutdown, each connection has a random part of it."},
 	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: 20_000, metric: refusedMetric(reasonMaxConnections),
 		text: "Open connections of all clients. A further connection is closed before the TLS handshake."},
+	{name: "MaxConnectionsPerCertificate", number: func(o *Options) *int { return &o.MaxConnectionsPerCertificate }, defaultNumber: 8, metric: refusedMetric(reasonConnectionsPerCert),
+		text: "Connections of one client certificate, with or without streams. A further connection is closed after the TLS handshake."},
+	{name: "MaxHandshakes", number: func(o *Options) *int { return &o.MaxHandshakes }, defaultNumber: 64, metric: refusedMetric(reasonMaxHandshakes),
+		text: "TLS handshakes in progress, of all clients. A further connection waits; the oldest handshake is closed if it takes longer than 2 s."},
 	{name: "MaxConnectionsPerIdentity", number: func(o *Options) *int { return &o.MaxConnectionsPerIdentity }, defaultNumber: 4, metric: refusedMetric(reasonConnectionsPerIdentity),
 		text: "Connections with streams of one identity. A sidecar that reconnects has two. A stream on a further connection is refused."},
 	{name: "MaxStreamsPerIdentity", number: func(o *Options) *int { return &o.MaxStreamsPerIdentity }, defaultNumber: 8, metric: refusedMetric(reasonStreamsPerIdentity),
 		text: "Open streams of one identity, in both protocol variants, and of one connection. A further stream is refused."},
+	{name: "MaxStreams", number: func(o *Options) *int { return &o.MaxStreams }, defaultNumber: 40_000, metric: refusedMetric(reasonMaxStreams),
+		text: "Open streams of all identities. Beyond it, a stream of the identity with the most streams is closed, or the new stream is refused if its identity has as many."},
 	{name: "MaxStreamsPerMinute", number: func(o *Options) *int { return &o.MaxStreamsPerMinute }, defaultNumber: 60, metric: refusedMetric(reasonStreamRate),
 		text: "Average number of streams that one identity opens per minute. A further stream is refused."},
 	{name: "MaxStreamBurst", number: func(o *Options) *int { return &o.MaxStreamBurst }, defaultNumber: 30, metric: refusedMetric(reasonStreamRate),
 		text: "Burst of new streams of one identity, beyond the average."},
 	{name: "MaxFramesPerSecond", number: func(o *Options) *int { return &o.MaxFramesPerSecond }, defaultNumber: 20, metric: refusedMetric(reasonFrameRate),
-		text: "Average rate per connection of HTTP/2 control frames, frames that open or reset streams, and empty frames. Each sent response permits one more. The connection is closed when the rate is exceeded."},
+		text: "Average rate per connection of HTTP/2 control frames, frames that open or reset streams, and empty frames. Each sent DATA frame permits four more, with which clients respond to data. The connection is closed when the rate is exceeded."},
 	{name: "MaxFrameBurst", number: func(o *Options) *int { return &o.MaxFrameBurst }, defaultNumber: 200, metric: refusedMetric(reasonFrameRate),
 		text: "Burst of such frames, beyond the average."},
 	{name: "MaxTypesPerStream", number: func(o *Options) *int { return &o.MaxTypesPerStream }, defaultNumber: 32, metric: refusedMetric(reasonResourceTypes),
@@ -122,11 +141,19 @@ var limits = []limit{
 		text: "Names per type that one stream subscribes to, or lists in initial_resource_versions. A further name closes the stream."},
 	{name: "MaxCollectionsPerType", number: func(o *Options) *int { return &o.MaxCollectionsPerType }, defaultNumber: 1000, metric: refusedMetric(reasonResourceNames),
 		text: "Collections (xdstp://.../*) per type that one stream subscribes to. A further one closes the stream."},
+	{name: "MaxSubscriptionSizePerIdentity", unit: inBytes, number: func(o *Options) *int { return &o.MaxSubscriptionSizePerIdentity }, defaultNumber: 3 << 20, metric: refusedMetric(reasonSubscriptionSize),
+		text: "Size of the subscriptions of one identity, on all its streams: 1 KiB for each type, 384 bytes and the length for each name without a published resource, 8 bytes for each other name. A stream that exceeds it is closed."},
+	{name: "MaxSubscriptionSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxSubscriptionSize }, defaultNumber: 256 << 20, metric: refusedMetric(reasonSubscriptionSize),
+		text: "Size of the subscriptions of all identities. Beyond it, the streams of the identity with the largest subscriptions are closed."},
+	{name: "MaxUnfinishedPerCertificate", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinishedPerCertificate }, defaultNumber: 2 << 20, metric: refusedMetric(reasonUnfinished),
+		text: "Bytes of incomplete requests, and of first requests that are not authorized yet, of one client certificate. A stream that exceeds it is closed."},
+	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 128 << 20, metric: refusedMetric(reasonUnfinished),
+		text: "Such bytes of all clients. Beyond it, the client with the most is disconnected."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
 	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),
 		text: "Length of the node in the first request, without extensions. The stream is refused when it is exceeded. Only ID and cluster of the node are stored."},
-	{name: "MaxRequestSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxRequestSize }, defaultNumber: 16 << 20, metric: refusedMetric(reasonRequestSize),
+	{name: "MaxRequestSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxRequestSize }, defaultNumber: 1 << 20, metric: refusedMetric(reasonRequestSize),
 		text: "Length of a request. A longer request closes the stream before it is decoded."},
 	{name: "MaxResponseSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
 		text: "Length at which a response is split into several. A single resource is never split, and neither is a SotW response of clusters or listeners."},

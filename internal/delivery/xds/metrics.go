@@ -2,8 +2,11 @@ package xds
 
 import (
 	"errors"
+	"sync/atomic"
 
 	"github.com/prometheus/client_golang/prometheus"
+
+	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
 // metrics of the server. All labels have fixed sets of values.
@@ -60,6 +63,19 @@ func newMetrics(reg prometheus.Registerer) *metrics {
 		m.byStep[step] = m.newTypeMetrics(name)
 	}
 	return m
+}
+
+// registerSizes registers the sizes that MaxSubscriptionSize and MaxUnfinished limit.
+func registerSizes(reg prometheus.Registerer, subscriptions, unfinished *atomic.Int64) {
+	if reg == nil {
+		return
+	}
+	gauge := func(name, help string, value *atomic.Int64) prometheus.Collector {
+		return prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: "anymesh_xds_" + name, Help: help},
+			func() float64 { return float64(value.Load()) })
+	}
+	reg.MustRegister(gauge("subscription_bytes", "Size of the subscriptions of all clients; see docs/limits.md.",
+		subscriptions), gauge("unfinished_bytes", "Bytes of incomplete requests of all clients; see docs/limits.md.", unfinished))
 }
 
 // typeMetrics holds the counters of one type.
@@ -122,6 +138,10 @@ func (m *metrics) countClose(err error) {
 		m.closed.WithLabelValues(reasonRemoved).Inc()
 	case errors.Is(err, errExpired):
 		m.closed.WithLabelValues(reasonCertificateExpired).Inc()
+	case errors.Is(err, grpcserver.ErrMaxConnectionAge):
+		m.closed.WithLabelValues(reasonMaxConnectionAge).Inc()
+	case errors.Is(err, grpcserver.ErrShutdown):
+		m.closed.WithLabelValues(reasonShutdown).Inc()
 	case errors.Is(err, errSendTimeout):
 		m.closed.WithLabelValues(reasonSendTimeout).Inc()
 	}

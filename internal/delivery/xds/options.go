@@ -22,23 +22,32 @@ type Options struct {
 
 	// The other fields are limits; see Limits for their meaning, units and defaults.
 
-	SendTimeout               time.Duration
-	FirstRequestTimeout       time.Duration
-	AckTimeout                time.Duration
-	MaxConnections            int
-	MaxConnectionsPerIdentity int
-	MaxStreamsPerIdentity     int
-	MaxStreamsPerMinute       int
-	MaxStreamBurst            int
-	MaxFramesPerSecond        int
-	MaxFrameBurst             int
-	MaxTypesPerStream         int
-	MaxNamesPerType           int
-	MaxCollectionsPerType     int
-	MaxNameSize               int
-	MaxNodeSize               int
-	MaxRequestSize            int
-	MaxResponseSize           int
+	SendTimeout                    time.Duration
+	FirstRequestTimeout            time.Duration
+	AckTimeout                     time.Duration
+	MaxConnectionAge               time.Duration
+	DrainTime                      time.Duration
+	MaxConnections                 int
+	MaxConnectionsPerCertificate   int
+	MaxHandshakes                  int
+	MaxConnectionsPerIdentity      int
+	MaxStreamsPerIdentity          int
+	MaxStreams                     int
+	MaxStreamsPerMinute            int
+	MaxStreamBurst                 int
+	MaxFramesPerSecond             int
+	MaxFrameBurst                  int
+	MaxTypesPerStream              int
+	MaxNamesPerType                int
+	MaxCollectionsPerType          int
+	MaxSubscriptionSizePerIdentity int
+	MaxSubscriptionSize            int
+	MaxUnfinishedPerCertificate    int
+	MaxUnfinished                  int
+	MaxNameSize                    int
+	MaxNodeSize                    int
+	MaxRequestSize                 int
+	MaxResponseSize                int
 }
 
 func (o *Options) setDefaults() {

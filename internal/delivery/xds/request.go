@@ -18,18 +18,21 @@ type request struct {
 
 	// Incremental variant only.
 	subscribe, unsubscribe []string
-	versions               map[string]string
+	versions               []nameVersion
 
 	// State-of-the-world variant only: all names of the subscription.
 	sotwNames []string
 }
 
 func deltaRequest(r *discoveryv3.DeltaDiscoveryRequest) request {
-	return request{
+	out := request{
 		node: r.GetNode(), typeURL: r.GetTypeUrl(), nonce: r.GetResponseNonce(), errorDetail: r.GetErrorDetail(),
 		subscribe: r.GetResourceNamesSubscribe(), unsubscribe: r.GetResourceNamesUnsubscribe(),
-		versions: r.GetInitialResourceVersions(),
 	}
+	for name, version := range r.GetInitialResourceVersions() {
+		out.versions = append(out.versions, nameVersion{name, version})
+	}
+	return out
 }
 
 func sotwRequest(r *discoveryv3.DiscoveryRequest) request {
@@ -57,8 +60,8 @@ func (r *request) check(o *Options) error {
 			}
 		}
 	}
-	for name := range r.versions {
-		if err := checkName(o, name); err != nil {
+	for _, v := range r.versions {
+		if err := checkName(o, v.name); err != nil {
 			return err
 		}
 	}

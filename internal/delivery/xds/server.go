@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net"
 	"runtime"
+	"sync/atomic"
 	"time"
 
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
@@ -21,6 +22,7 @@ type Server struct {
 	identities   identityIndex
 	workers      *socket.WorkerPool
 	clock        func() time.Time
+	unfinished   atomic.Int64 // bytes of unfinished requests
 }
 
 // NewServer creates a server without published resources.
@@ -35,27 +37,37 @@ func NewServer(authorize Authorizer, opts Options) *Server {
 		clock:        time.Now,
 	}
 	s.clientLimits.opts = &s.opts
+	registerSizes(opts.Registerer, &s.clientLimits.subscriptions, &s.unfinished)
 	return s
 }
 
-// adsPrefix is the path prefix of the methods of the Aggregated Discovery Service.
-const adsPrefix = "/envoy.service.discovery.v3.AggregatedDiscoveryService/"
+// adsService is the name of the Aggregated Discovery Service.
+const adsService = "envoy.service.discovery.v3.AggregatedDiscoveryService"
 
-// Serve accepts connections until the context ends, then closes all of them. The clients keep their configuration and
-// reconnect to another server.
+// Serve accepts connections until the context ends. Then it sends GOAWAY on all of them, closes their streams within
+// DrainTime, and returns. The clients keep their configuration and reconnect to another server. Besides ADS, it serves
+// the gRPC health service to clients with a valid certificate.
 func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 	err := grpcserver.Serve(ctx, l, grpcserver.Options{
 		TLS:     s.opts.TLS,
 		Workers: s.workers,
 		Methods: map[string]func(*grpcserver.Stream) grpcserver.StreamHandler{
-			adsPrefix + "DeltaAggregatedResources":  s.callHandler(false),
-			adsPrefix + "StreamAggregatedResources": s.callHandler(true),
+			"/" + adsService + "/DeltaAggregatedResources":  s.callHandler(false),
+			"/" + adsService + "/StreamAggregatedResources": s.callHandler(true),
 		},
-		MaxConnections:       s.opts.MaxConnections,
-		MaxConcurrentStreams: s.opts.MaxStreamsPerIdentity,
-		MaxRecvMsgSize:       s.opts.MaxRequestSize,
-		MaxFramesPerSecond:   s.opts.MaxFramesPerSecond,
-		MaxFrameBurst:        s.opts.MaxFrameBurst,
+		HealthServices:          []string{adsService},
+		MaxConnectionAge:        s.opts.MaxConnectionAge,
+		DrainTime:               s.opts.DrainTime,
+		MaxConnections:          s.opts.MaxConnections,
+		MaxConnectionsPerClient: s.opts.MaxConnectionsPerCertificate,
+		MaxHandshakes:           s.opts.MaxHandshakes,
+		MaxUnfinishedPerClient:  s.opts.MaxUnfinishedPerCertificate,
+		MaxUnfinished:           s.opts.MaxUnfinished,
+		UnfinishedBytes:         &s.unfinished,
+		MaxConcurrentStreams:    s.opts.MaxStreamsPerIdentity,
+		MaxRecvMsgSize:          s.opts.MaxRequestSize,
+		MaxFramesPerSecond:      s.opts.MaxFramesPerSecond,
+		MaxFrameBurst:           s.opts.MaxFrameBurst,
 		OnRefused: func(why grpcserver.RefusalReason) {
 			s.metrics.refused.WithLabelValues(string(why)).Inc()
 		},

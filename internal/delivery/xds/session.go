@@ -15,6 +15,8 @@ import (
 type session struct {
 	opts *Options
 	sotw bool // state-of-the-world variant
+	// budget limits the size of the subscriptions; nil means no limit
+	budget *subscriptionBudget
 	// node ID of the first request; the other fields of the node are dropped, since they may be large
 	id               string
 	cluster          string
@@ -68,6 +70,9 @@ func (s *session) handle(req request, published state, now time.Time) (ackResult
 		}
 		s.pendingEndpoints = nil
 	}
+	if s.budget.exceeded() {
+		return none, s.budget.refusal()
+	}
 	if sub.namedCount > s.opts.MaxNamesPerType {
 		return none, tooManyNames(s.opts, sub.typeURL)
 	}
@@ -93,6 +98,8 @@ func (s *session) subscription(typeURL string) *subscribed {
 
 func (s *session) addSubscription(typeURL string, published state) *subscribed {
 	sub := newSubscription(typeURL, published.of(typeURL))
+	sub.budget = s.budget
+	sub.budget.add(typeCost + len(typeURL))
 	if s.sotw {
 		sub.sotw = &sotwState{}
 	}
@@ -103,7 +110,7 @@ func (s *session) addSubscription(typeURL string, published state) *subscribed {
 	return s.subscription(typeURL)
 }
 
-// update applies the subscription changes of a request.
+// update applies the subscription changes of a request, until the budget is exceeded.
 func (s *subscription) update(req *request, first bool, now time.Time) {
 	if s.sotw != nil {
 		s.setNames(req.sotwNames, first, now)
@@ -128,6 +135,9 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 	}
 	s.dirty.expect(min(len(req.subscribe), len(s.table.slots)))
 	for _, name := range req.subscribe {
+		if s.budget.exceeded() {
+			return
+		}
 		if c, is := parseCollection(name); is {
 			s.addCollection(c, now)
 		} else if name == "*" {
@@ -137,8 +147,11 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 		}
 	}
 	if first { // initial_resource_versions is only valid in the first request
-		for name, version := range req.versions {
-			s.setInitialVersion(name, version, now)
+		for _, v := range req.versions {
+			if s.budget.exceeded() {
+				return
+			}
+			s.setInitialVersion(v.name, v.version, now)
 		}
 	}
 }
@@ -167,6 +180,7 @@ func (s *session) hasPending() bool {
 func (s *session) close(published state) {
 	for _, sub := range s.subs {
 		sub.subscription.close()
+		s.budget.add(-typeCost - len(sub.typeURL))
 		published.release(sub.typeURL)
 	}
 	s.subs = nil

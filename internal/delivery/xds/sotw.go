@@ -42,6 +42,9 @@ func (s *subscription) setNames(names []string, first bool, now time.Time) {
 	w.namesHash = hash
 	listed, all := make(map[uint32]struct{}, len(names)), false
 	for _, name := range names {
+		if s.budget.exceeded() {
+			return
+		}
 		if name == "*" {
 			all = true
 			continue

@@ -18,7 +18,9 @@ var (
 	errExpired   = status.Error(codes.Unauthenticated,
 		"the client certificate has expired, reconnect with a new one")
 	errStreamClosed = status.Error(codes.Unavailable, "the stream is closed")
-	errSendTimeout  = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
+	errMaxStreams   = refuse(reasonMaxStreams, codes.ResourceExhausted,
+		"there are too many streams, and this client has most of them; close some")
+	errSendTimeout = status.Error(codes.DeadlineExceeded, "the client did not read its configuration in time")
 )
 
 // expiryCheckInterval is the interval of checks of the certificate expiry. A single timer is not sufficient: timers
@@ -36,6 +38,7 @@ type stream struct {
 
 	// Set when the client is authorized.
 	group      *group
+	usage      *clientUsage
 	identity   string
 	address    string
 	connected  time.Time
@@ -55,21 +58,55 @@ type stream struct {
 // OnMessage implements grpcserver.StreamHandler.
 func (st *stream) OnMessage(message []byte) {
 	open := st.group != nil
-	in := incomingRequest{sotw: st.sotw}
-	err := in.decode(message)
-	if err != nil {
-		err = refuse(reasonMalformed, codes.InvalidArgument, "request: %s", err)
-	}
-	if err == nil && !open {
-		err = st.authorize(in.request)
+	var err error
+	if !open {
+		err = st.authorize(message)
 	}
 	if err == nil {
-		err = st.handleRequest(in.request)
+		err = st.handleMessage(message, !open)
 	}
 	if err != nil {
 		st.server.metrics.countRefusal(err, open)
 		st.finish(err)
+		return
 	}
+	if identity := st.server.clientLimits.overBudget(); identity != "" {
+		st.server.closeStreams(identity)
+	}
+}
+
+// handleMessage decodes and handles a request of an authorized stream.
+func (st *stream) handleMessage(message []byte, first bool) error {
+	st.usage.handling.Lock()
+	defer st.usage.handling.Unlock()
+	req, err := decodeRequest(message, st.sotw, &st.server.opts)
+	if err == nil && !first {
+		req.node, _, err = decodeNode(message, st.sotw)
+	}
+	if err != nil {
+		return err
+	}
+	return st.handleRequest(req)
+}
+
+// closeNewestStream closes the newest stream of an identity, since there are too many streams.
+func (s *Server) closeNewestStream(identity string) {
+	if all := s.identities.of(identity); len(all) > 0 {
+		all[len(all)-1].cut(errMaxStreams)
+	}
+}
+
+// closeStreams closes all streams of the identity with the largest subscriptions.
+func (s *Server) closeStreams(identity string) {
+	for _, st := range s.identities.of(identity) {
+		st.cut(errCut)
+	}
+}
+
+// cut closes a stream of another client than that whose request is handled. It does not wait for the client to read.
+func (st *stream) cut(err error) {
+	st.server.metrics.countRefusal(err, true)
+	go st.finish(err)
 }
 
 // OnEnd implements grpcserver.StreamHandler.

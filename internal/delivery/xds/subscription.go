@@ -31,6 +31,7 @@ type subscription struct {
 	warming     map[uint32]struct{} // subset of dirty: a cluster that was sent warms until it receives them
 	lastNack    *Nack
 	rejected    map[string]string // NACKed resources that were not sent since: version by name
+	budget      *subscriptionBudget
 }
 
 // entry is the state of the client for one name.
@@ -41,7 +42,19 @@ const (
 	entryAbsenceSent                   // named, and the client was informed that the resource does not exist
 	// the client has the resource, in the version of dirty or removals if present, else in the published version
 	entrySent
+	entryPlaceholder // the resource was not published when the entry was added, so that the table stores its name
 )
+
+// cost is what an entry costs of the budget, in bytes.
+func (s *subscription) cost(n uint32, e entry) (bytes int) {
+	if e&entryNamed != 0 {
+		bytes += namedCost
+	}
+	if e&entryPlaceholder != 0 {
+		bytes += placeholderCost + len(s.table.name(n))
+	}
+	return bytes
+}
 
 func newSubscription(typeURL string, t *table) *subscription {
 	t.subscribers++
@@ -64,6 +77,16 @@ func (s *subscription) set(n uint32, e entry) {
 		s.entries = append(s.entries, make([]entry, len(s.table.slots)-len(s.entries))...)
 	}
 	old := s.entries[n]
+	switch {
+	case e == 0:
+	case old != 0:
+		e |= old & entryPlaceholder
+	case s.table.resource(n) == nil:
+		e |= entryPlaceholder
+	}
+	if before, now := s.cost(n, old), s.cost(n, e); before != now {
+		s.budget.add(now - before)
+	}
 	s.entries[n] = e
 	if old&entryNamed != 0 {
 		s.namedCount--
@@ -93,6 +116,9 @@ func (s *subscription) close() {
 		if e != 0 {
 			s.set(uint32(n), 0)
 		}
+	}
+	for _, c := range s.collections {
+		s.budget.add(-collectionCost - len(c))
 	}
 }
 

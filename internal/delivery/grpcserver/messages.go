@@ -1,0 +1,222 @@
+package grpcserver
+
+import (
+	"bytes"
+	"encoding/binary"
+
+	"golang.org/x/net/http2"
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
+)
+
+// onData handles received data. size is the length of the frame payload including padding.
+func (s *Stream) onData(size int, body []byte) error {
+	c := s.conn
+	c.mu.Lock()
+	err := s.recvWindow.receive(size)
+	by := 0
+	if s.firstMessage.handling {
+		s.firstMessage.queuedBytes += size
+	} else if !s.rejected { // the window limits data that is ignored
+		by = s.recvWindow.release(size)
+	}
+	said := s.remoteClosed
+	c.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	if said {
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeStreamClosed}
+	}
+	if s.bodyLeft != noContentLength {
+		if s.bodyLeft -= len(body); s.bodyLeft < 0 {
+			return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
+		}
+	}
+	if by > 0 {
+		if err := c.write(appendWindowUpdate(nil, s.id, by)); err != nil {
+			return err
+		}
+	}
+	if !s.rejected {
+		s.splitMessages(body)
+	}
+	return nil
+}
+
+// splitMessages delivers the complete messages of received data, and buffers the rest.
+func (s *Stream) splitMessages(body []byte) {
+	buffered := len(s.partialMessage) > 0
+	if buffered && !s.chargePartial(s.partialMessage.capacityFor(len(body), s.nextMessageEnd)) {
+		s.reject(errUnfinished)
+		return
+	}
+	body = s.partialMessage.join(body, s.nextMessageEnd)
+	left := body
+	for len(left) >= messagePrefixLen {
+		size := int(binary.BigEndian.Uint32(left[1:]))
+		if left[0] != 0 {
+			s.reject(status.Error(codes.Unimplemented, "compressed messages are not supported"))
+			return
+		}
+		if most := s.conn.server.MaxRecvMsgSize; most > 0 && size > most {
+			s.reject(status.Errorf(codes.ResourceExhausted, "message has %d bytes, at most %d are allowed", size, most))
+			return
+		}
+		s.nextMessageEnd = messagePrefixLen + size
+		if len(left) < s.nextMessageEnd {
+			break
+		}
+		message := left[messagePrefixLen:s.nextMessageEnd]
+		left = left[s.nextMessageEnd:]
+		s.nextMessageEnd = 0
+		s.deliver(message, buffered && len(left) == 0)
+		if s.rejected {
+			return
+		}
+	}
+	s.partialMessage.retain(left, body)
+	if !s.chargePartial(cap(s.partialMessage)) {
+		s.reject(errUnfinished)
+	}
+}
+
+var errUnfinished = status.Error(codes.ResourceExhausted,
+	"the unfinished messages of this client have too many bytes; send one after the other")
+
+// chargePartial charges the client for the partial message. It reports false if the client would have too many bytes.
+// Once the stream is closed, the reader drops the message.
+func (s *Stream) chargePartial(size int) bool {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.chargePartialLocked(size)
+}
+
+// chargePartialLocked is chargePartial with the connection's lock held.
+func (s *Stream) chargePartialLocked(size int) bool {
+	if s.closed {
+		size = 0
+	}
+	if !s.conn.server.charge(s.conn, size-s.charged) {
+		return false
+	}
+	s.charged = size
+	return true
+}
+
+func (s *Stream) reject(err error) {
+	s.rejected, s.partialMessage = true, nil
+	s.chargePartial(0)
+	s.notifyEnd(err)
+}
+
+// queuedMessageCost is charged for each message that waits for the first one, in addition to its length.
+const queuedMessageCost = 64
+
+// deliver passes a message to the handler. The first message is handled in a new goroutine. owned is true if the
+// message is not used otherwise.
+func (s *Stream) deliver(message []byte, owned bool) {
+	c := s.conn
+	c.mu.Lock()
+	first := !s.firstMessage.received
+	if closed := s.closed; closed || !first && !s.firstMessage.handling {
+		c.mu.Unlock()
+		if !closed {
+			s.handler.OnMessage(message)
+		}
+		return
+	}
+	cost, moved := len(message)+queuedMessageCost, 0
+	if owned { // the charge moves with the message
+		cost, moved = s.charged+queuedMessageCost, s.charged
+	}
+	if !c.server.charge(c, cost-moved) {
+		c.mu.Unlock()
+		s.reject(errUnfinished)
+		return
+	}
+	s.charged -= moved
+	s.firstMessage.charged += cost
+	if owned {
+		s.partialMessage = nil
+	} else {
+		message = bytes.Clone(message)
+	}
+	s.firstMessage.received, s.firstMessage.handling = true, true
+	if !first {
+		s.firstMessage.queued = append(s.firstMessage.queued, message)
+	}
+	c.mu.Unlock()
+	if first {
+		c.server.wg.Go(func() { s.handleFirstMessage(message) })
+	}
+}
+
+// handleFirstMessage handles the first message and the messages queued meanwhile.
+func (s *Stream) handleFirstMessage(message []byte) {
+	c := s.conn
+	for {
+		s.handler.OnMessage(message)
+		c.mu.Lock()
+		if len(s.firstMessage.queued) == 0 || s.finished {
+			break
+		}
+		message, s.firstMessage.queued = s.firstMessage.queued[0], s.firstMessage.queued[1:]
+		c.mu.Unlock()
+	}
+	ended, end := s.firstMessage.ended && !s.finished, s.firstMessage.endErr
+	by, closed := s.recvWindow.release(s.firstMessage.queuedBytes), s.closed
+	c.server.charge(c, -s.firstMessage.charged) // a closed stream is charged until here, too
+	s.firstMessage = firstMessageState{received: true}
+	c.mu.Unlock()
+	switch {
+	case ended:
+		s.handler.OnEnd(end)
+	case by > 0 && !closed:
+		_ = c.write(appendWindowUpdate(nil, s.id, by)) // the reader notices a closed connection
+	}
+}
+
+func (s *Stream) isRemoteClosed() bool {
+	s.conn.mu.Lock()
+	defer s.conn.mu.Unlock()
+	return s.remoteClosed
+}
+
+// onEndStream handles END_STREAM.
+func (s *Stream) onEndStream() error {
+	if s.bodyLeft > 0 {
+		return http2.StreamError{StreamID: s.id, Code: http2.ErrCodeProtocol} // RFC 9113, 8.1.1
+	}
+	s.conn.mu.Lock()
+	s.remoteClosed = true
+	if s.finished {
+		s.conn.removeStreamLocked(s.id, endedByClient)
+	}
+	s.conn.mu.Unlock()
+	if len(s.partialMessage) > 0 {
+		s.reject(status.Error(codes.Internal, "the stream ended within a message"))
+		return nil
+	}
+	s.notifyEnd(nil)
+	return nil
+}
+
+// notifyEnd calls OnEnd once, after the queued messages.
+func (s *Stream) notifyEnd(err error) {
+	c := s.conn
+	c.mu.Lock()
+	if s.cancel != nil && err != nil {
+		s.cancel()
+	}
+	told := s.endNotified || s.finished
+	s.endNotified = true
+	if s.firstMessage.handling && !told {
+		s.firstMessage.ended, s.firstMessage.endErr = true, err
+	}
+	wait := s.firstMessage.handling
+	c.mu.Unlock()
+	if !told && !wait {
+		s.handler.OnEnd(err)
+	}
+}
