@@ -153,8 +153,8 @@ var limits = []limit{
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
 	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),
 		text: "Length of the node in the first request, without extensions. The stream is refused when it is exceeded. Only ID and cluster of the node are stored."},
-	{name: "MaxRequestSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxRequestSize }, defaultNumber: 1 << 20, metric: refusedMetric(reasonRequestSize),
-		text: "Length of a request. A longer request closes the stream before it is decoded."},
+	{name: "MaxRequestSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxRequestSize }, defaultNumber: 2 << 20, metric: refusedMetric(reasonRequestSize),
+		text: "Length of a request. A longer request closes the stream before it is decoded. A sidecar that reconnects lists the versions of its resources: about 20 000 of one type fit."},
 	{name: "MaxResponseSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxResponseSize }, defaultNumber: 16 << 20, metric: "anymesh_xds_responses_total",
 		text: "Length at which a response is split into several. A single resource is never split, and neither is a SotW response of clusters or listeners."},
 }

@@ -15,6 +15,9 @@ import (
 // maxGrowth is the memory that one certificate can make the process use, in bytes.
 const maxGrowth = 16 << 20
 
+// maxRequest is a little less than MaxRequestSize.
+const maxRequest = 2<<20 - 1000
+
 // manyConns and manyStreams are more than a certificate may have.
 const (
 	manyHostileConns   = 12
@@ -50,7 +53,7 @@ func manyRequests(t testing.TB, typeURL string, nameSize int, prefix, suffix str
 	var all [][]byte
 	for part := range 2 {
 		r := &discoveryv3.DeltaDiscoveryRequest{TypeUrl: typeURL}
-		for i := range min(99_000, (1<<20-1000)/(nameSize+4)) {
+		for i := range min(99_000, maxRequest/(nameSize+4)) {
 			name := fmt.Sprintf("%s%x.%x", prefix, part, i)
 			r.ResourceNamesSubscribe = append(r.ResourceNamesSubscribe,
 				name+strings.Repeat("n", max(0, nameSize-len(name)-len(suffix)))+suffix)
@@ -80,7 +83,7 @@ var attacks = []struct {
 		}
 	}},
 	{"unfinished messages", func(c *hostileClient) {
-		b := make([]byte, 1<<20-1000)
+		b := make([]byte, maxRequest)
 		c.onAllStreams(false, func(h *hostileConn, id uint32) { h.send(id, b, 100) })
 	}},
 	{"short names", func(c *hostileClient) {
@@ -119,7 +122,7 @@ var attacks = []struct {
 		requests := manyRequests(c, RouteType, 4<<10, "xdstp://", "/*")
 		c.onAllStreams(true, func(h *hostileConn, id uint32) {
 			for _, r := range requests {
-				h.send(id, r[:min(len(r), 900<<10)], 0)
+				h.send(id, r[:min(len(r), 1900<<10)], 0)
 			}
 		})
 	}},
