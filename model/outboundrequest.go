@@ -71,7 +71,8 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	return r
 }
 
-// eachRequested calls f for the services that inbound routes name, with the origins of the routes, and for the backends.
+// eachRequested calls f for the services that inbound routes name, with the origins of the routes, and for the
+// backends.
 func eachRequested(w Workload, inbound []Inbound, f func(service string, origin Origin)) {
 	for _, in := range inbound {
 		for _, route := range in.Routes {

@@ -179,7 +179,8 @@ func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 ||
 func (d *Deliverer) useDestinations(key model.OutboundKey, next *difference, before *outboundView,
 	now *model.OutboundView) error {
 	var entered []model.Key
-	if next.destinations = before.destinations; !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
+	next.destinations = before.destinations
+	if !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
 		next.destinations = make([]model.Key, 0, len(now.Destinations))
 		for i := range now.Destinations {
 			next.destinations = append(next.destinations, now.Destinations[i].Key)

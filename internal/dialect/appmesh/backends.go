@@ -189,7 +189,8 @@ func backendPath(i int) string {
 
 func formatBackendPath(i int) string { return fmt.Sprintf("spec.backends[%d].virtualService", i) }
 
-// backendKey is equal for equal references, with the namespace filled in. The name is an ARN, or "" without a reference.
+// backendKey is equal for equal references, with the namespace filled in. The name is an ARN, or "" without a
+// reference.
 func backendKey(namespace string, b api.Backend) types.NamespacedName {
 	switch vs := b.VirtualService; {
 	case vs.VirtualServiceARN != nil:

@@ -35,8 +35,10 @@ func (r *rules) addNodes(g *incremental.Graph) {
 		clusterServices: incremental.Reads(rule, r.clusterServices),
 		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
 		backendLists:    incremental.Emits(rule, r.backendLists), workloads: incremental.Emits(rule, r.nodeWorkloads),
-		served: r.out.EmitsDestinations(rule), ports: incremental.Emits(rule, r.ports), selectors: incremental.Emits(rule, r.selectors),
-		registry: incremental.Emits(rule, r.registry),
+		served:    r.out.EmitsDestinations(rule),
+		ports:     incremental.Emits(rule, r.ports),
+		selectors: incremental.Emits(rule, r.selectors),
+		registry:  incremental.Emits(rule, r.registry),
 	}, (*nodeRule).virtualNode)
 }
 
