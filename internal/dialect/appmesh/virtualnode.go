@@ -34,11 +34,12 @@ func (r *rules) addNodes(g *incremental.Graph) {
 		translator:      r.translator(rule),
 		clusterServices: incremental.Reads(rule, r.clusterServices),
 		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
-		backendLists:    incremental.Emits(rule, r.backendLists), workloads: incremental.Emits(rule, r.nodeWorkloads),
-		served:    r.out.EmitsDestinations(rule),
-		ports:     incremental.Emits(rule, r.ports),
-		selectors: incremental.Emits(rule, r.selectors),
-		registry:  incremental.Emits(rule, r.registry),
+		backendLists:    incremental.Emits(rule, r.backendLists),
+		workloads:       incremental.Emits(rule, r.nodeWorkloads),
+		served:          r.out.EmitsDestinations(rule),
+		ports:           incremental.Emits(rule, r.ports),
+		selectors:       incremental.Emits(rule, r.selectors),
+		registry:        incremental.Emits(rule, r.registry),
 	}, (*nodeRule).virtualNode)
 }
 
