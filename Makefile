@@ -119,6 +119,10 @@ fuzz: ## every fuzz target for a while (FUZZTIME=60s)
 bench-controlplane: build sandbox $(BIN)/istiod ## what a change costs the control plane, and istiod beside it (minutes)
 	@go run ./bench/controlplane --bin $(BIN) --istiod $(BIN)/istiod
 
+.PHONY: bench-envoy
+bench-envoy: envoy ## what a weight shift costs twenty Envoys, and how fast it takes effect (minutes; root)
+	@for e in $(BIN)/envoy $(BIN)/envoy-1.36; do go run ./bench/envoy --envoy $$e; done
+
 $(BIN)/istiod: bench/istiod/go.mod
 	@hack/progress.sh "building istiod, to compare with (once; minutes)" go build -C bench/istiod -o $@ istio.io/istio/pilot/cmd/pilot-discovery
 
