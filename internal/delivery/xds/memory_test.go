@@ -12,7 +12,7 @@ import (
 	"google.golang.org/protobuf/proto"
 )
 
-// maxGrowth is the memory that one certificate can make the process use, in bytes.
+// maxGrowth is the heap that one certificate can make the process use, in bytes.
 const maxGrowth = 16 << 20
 
 // maxRequest is a little less than MaxRequestSize.
