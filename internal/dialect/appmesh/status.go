@@ -26,12 +26,12 @@ const (
 	findingBytes    = 4000
 )
 
-// Status returns a copy of an object with its desired status: one condition, the observed generation, and ARNs. The
+// Status returns a copy of an object with its desired status, which shares everything else: one condition, the observed generation, and ARNs. The
 // condition is True unless the findings have an error or the kind is not served. Existing ARNs are kept. mesh is the
 // awsName of the object's Mesh, or "" (see MeshNames). Findings of other objects are ignored. BackendGroups and kinds
 // of other groups are returned unchanged.
 func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
-	out := object.DeepCopyObject().(client.Object)
+	out := withOwnStatus(object)
 	f, ok := statusOf(out)
 	if !ok {
 		return out
@@ -76,6 +76,37 @@ func removeOwnARNs(arn **string, object client.Object) {
 // Status calls the function Status.
 func (Dialect) Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	return Status(object, mesh, findings, now)
+}
+
+// withOwnStatus returns a shallow copy of an object with a deep copy of its status. Kinds without status are not copied.
+func withOwnStatus(object client.Object) client.Object {
+	switch o := object.(type) {
+	case *api.Mesh:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	case *api.VirtualNode:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	case *api.VirtualService:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	case *api.VirtualRouter:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	case *api.VirtualGateway:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	case *api.GatewayRoute:
+		out := *o
+		o.Status.DeepCopyInto(&out.Status)
+		return &out
+	}
+	return object
 }
 
 // statusFields are the common fields of all statuses.

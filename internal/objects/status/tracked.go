@@ -52,10 +52,10 @@ func (w *Writer) registerKinds() error {
 	return nil
 }
 
-// Changed is an engine.Sink. It updates the tracked objects, and enqueues objects that changed or whose findings
-// changed.
+// Changed is an engine.Sink. It updates the tracked objects, and enqueues objects that changed, and after a
+// delay those whose findings changed.
 func (w *Writer) Changed(c engine.Change) {
-	var reconcile []model.ObjectRef
+	var changed, findingsChanged []model.ObjectRef
 	w.mu.Lock()
 	for _, o := range c.Deleted {
 		if ref, ok := w.ref(o); ok {
@@ -74,15 +74,16 @@ func (w *Writer) Changed(c engine.Change) {
 		e := w.tracked[ref]
 		e.uid, e.generation = o.GetUID(), o.GetGeneration()
 		w.tracked[ref] = e
-		reconcile = append(reconcile, ref)
+		changed = append(changed, ref)
 	}
 	for _, ref := range c.FindingsChanged {
 		if _, ok := w.tracked[ref]; ok {
-			reconcile = append(reconcile, ref)
+			findingsChanged = append(findingsChanged, ref)
 		}
 	}
 	w.mu.Unlock()
-	w.queue.Add(reconcile...)
+	w.queue.Add(changed...)
+	w.queue.AddAfter(findingsDelay, findingsChanged...)
 }
 
 // ref returns the reference of an object, and whether this package writes its status or readiness gates.

@@ -32,6 +32,9 @@ const (
 	workers = 4
 	// minWriteInterval is the minimum time between two writes of one object. Changes within it are coalesced.
 	minWriteInterval = time.Second
+	// findingsDelay is the delay between changed findings and the write, unless the object itself changed. A reference
+	// that is missing for a shorter time changes no status: one object can be named by hundreds of others.
+	findingsDelay = time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
 	// resyncPeriod is the interval at which all objects are reconciled, to restore statuses that other clients

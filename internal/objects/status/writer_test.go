@@ -72,9 +72,22 @@ func TestOnlyChangedObjectsAreReconciled(t *testing.T) {
 		}
 		// The missing backend of front is created: the status of front changes.
 		advance(minWriteInterval)
-		c.create(t, &api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "nowhere", Generation: 1}})
+		missing := &api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "nowhere", Generation: 1}}
+		c.create(t, missing)
+		advance(findingsDelay)
 		if got := c.takeWrites(); !slices.Contains(got, "front") || slices.Contains(got, "other") {
 			t.Errorf("backend created: got writes %v", got)
+		}
+		// It is deleted, and created again within a second: the status of front does not change.
+		advance(minWriteInterval)
+		c.engine.Delete(missing)
+		c.engine.Sync()
+		advance(findingsDelay / 2)
+		c.engine.Set(missing)
+		c.engine.Sync()
+		advance(findingsDelay)
+		if got := c.takeWrites(); slices.Contains(got, "front") {
+			t.Errorf("backend replaced: got writes %v", got)
 		}
 	})
 }

@@ -79,6 +79,18 @@ func (q *Queue[K]) Add(keys ...K) {
 	}
 }
 
+// AddAfter is Add after a delay. Keys that are added again within it are deduplicated.
+func (q *Queue[K]) AddAfter(delay time.Duration, keys ...K) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.queue == nil {
+		return
+	}
+	for _, k := range keys {
+		q.queue.AddAfter(k, delay)
+	}
+}
+
 // Run processes keys until the context ends, and waits for running calls of Reconcile. Calls of Run must not overlap.
 func (q *Queue[K]) Run(ctx context.Context, w Reconciler[K]) {
 	work := workqueue.NewTypedRateLimitingQueue(jitteredRateLimiter[K]{
