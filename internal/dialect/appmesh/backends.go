@@ -147,6 +147,9 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 		out.backends = append(out.backends, model.Backend{Service: name, Path: path})
 	}
 	slices.SortFunc(out.backends, func(a, b model.Backend) int { return cmp.Compare(a.Service, b.Service) })
+	if last, ok := t.resolved.Last(key); ok && slices.Equal(last.backends, out.backends) {
+		out.backends = last.backends // the same slice: workloads with it are equal without a comparison of each backend
+	}
 	t.resolved.Emit(key, out)
 }
 

@@ -2,6 +2,7 @@ package status
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -34,6 +35,16 @@ type trackedObject struct {
 	generation int64
 	// written is the time of the last write.
 	written time.Time
+	// changing and changed are the times of the first and the last change of the findings that is not reconciled.
+	changing, changed time.Time
+}
+
+// settle returns how long the findings have to stay as they are before a write.
+func (o trackedObject) settle(now time.Time) time.Duration {
+	if o.changing.IsZero() {
+		return 0
+	}
+	return min(o.changed.Add(findingsDelay).Sub(now), o.changing.Add(maxFindingsDelay).Sub(now))
 }
 
 func (w *Writer) registerKinds() error {
@@ -55,7 +66,9 @@ func (w *Writer) registerKinds() error {
 // Changed is an engine.Sink. It updates the tracked objects, and enqueues objects that changed, and after a
 // delay those whose findings changed.
 func (w *Writer) Changed(c engine.Change) {
-	var changed, findingsChanged []model.ObjectRef
+	var findingsChanged []model.ObjectRef
+	changed := map[model.ObjectRef]struct{}{}
+	now := time.Now()
 	w.mu.Lock()
 	for _, o := range c.Deleted {
 		if ref, ok := w.ref(o); ok {
@@ -72,17 +85,26 @@ func (w *Writer) Changed(c engine.Change) {
 			continue
 		}
 		e := w.tracked[ref]
+		if e.generation != o.GetGeneration() {
+			e.changing = time.Time{} // its author waits for the status
+		}
 		e.uid, e.generation = o.GetUID(), o.GetGeneration()
 		w.tracked[ref] = e
-		changed = append(changed, ref)
+		changed[ref] = struct{}{}
 	}
 	for _, ref := range c.FindingsChanged {
-		if _, ok := w.tracked[ref]; ok {
-			findingsChanged = append(findingsChanged, ref)
+		e, ok := w.tracked[ref]
+		if _, own := changed[ref]; own || !ok {
+			continue
 		}
+		if e.changed = now; e.changing.IsZero() {
+			e.changing = now
+		}
+		w.tracked[ref] = e
+		findingsChanged = append(findingsChanged, ref)
 	}
 	w.mu.Unlock()
-	w.queue.Add(changed...)
+	w.queue.Add(slices.Collect(maps.Keys(changed))...)
 	w.queue.AddAfter(findingsDelay, findingsChanged...)
 }
 
@@ -111,6 +133,16 @@ func (w *Writer) all() []model.ObjectRef {
 		out = append(out, ref)
 	}
 	return out
+}
+
+// markSettled marks the changed findings as reconciled.
+func (w *Writer) markSettled(ref model.ObjectRef) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if e, ok := w.tracked[ref]; ok {
+		e.changing = time.Time{}
+		w.tracked[ref] = e
+	}
 }
 
 func (w *Writer) trackedObject(ref model.ObjectRef) (trackedObject, bool) {

@@ -32,9 +32,11 @@ const (
 	workers = 4
 	// minWriteInterval is the minimum time between two writes of one object. Changes within it are coalesced.
 	minWriteInterval = time.Second
-	// findingsDelay is the delay between changed findings and the write, unless the object itself changed. A reference
-	// that is missing for a shorter time changes no status: one object can be named by hundreds of others.
-	findingsDelay = time.Second
+	// findingsDelay is the time without changed findings before a write, and maxFindingsDelay limits it, unless the
+	// object itself changed. A reference that is missing for a shorter time changes no status: one object can be named
+	// by hundreds of others.
+	findingsDelay    = time.Second
+	maxFindingsDelay = 5 * time.Second
 	// writeTimeout bounds one write.
 	writeTimeout = 10 * time.Second
 	// resyncPeriod is the interval at which all objects are reconciled, to restore statuses that other clients
@@ -163,9 +165,10 @@ func (w *Writer) reconcile(ctx context.Context, ref model.ObjectRef) (again time
 	if !ok {
 		return 0, nil // deleted
 	}
-	if wait := time.Until(e.written.Add(minWriteInterval)); wait > 0 {
+	if wait := max(time.Until(e.written.Add(minWriteInterval)), e.settle(time.Now())); wait > 0 {
 		return wait, nil
 	}
+	w.markSettled(ref)
 	ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 	defer cancel()
 	if isPod(ref) {
