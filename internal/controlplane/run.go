@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -110,11 +109,8 @@ func (cp *controlPlane) build(ctx context.Context) error {
 			// Readers do not change objects. A VirtualNode with a thousand backends has 80 kB.
 			DefaultUnsafeDisableDeepCopy: new(true),
 
-			DefaultTransform: cache.TransformStripManagedFields(),
-			ByObject: map[client.Object]cache.ByObject{
-				&corev1.Pod{}:     {Transform: engine.TrimPod},
-				&corev1.Service{}: {Transform: engine.TrimService},
-			},
+			DefaultTransform:         cache.TransformStripManagedFields(),
+			ByObject:                 cacheTransforms(cp.dialects),
 			DefaultWatchErrorHandler: cp.progress.watchFailed,
 		})
 		return err
