@@ -67,9 +67,9 @@ func (s *subscription) selects(name string) bool {
 // subscription is sent again. There is a response even if no name matches.
 func (s *subscription) markAll(match func(name string) bool, now time.Time) {
 	s.mustRespond = true
-	for i, slot := range s.table.slots {
+	for i, r := range s.table.slots {
 		n := uint32(i)
-		if slot.resource != nil && s.entry(n)&entryNamed == 0 && match(slot.resource.Name) {
+		if r != nil && s.entry(n)&entryNamed == 0 && match(r.Name) {
 			s.markUnknown(n, now)
 		}
 	}
@@ -83,7 +83,7 @@ func (s *subscription) forgetUnselected() {
 		}
 	}
 	for n := range s.dirty.all() {
-		if s.entry(n) == 0 && (s.table.slots[n].resource == nil || !s.selects(s.table.name(n))) {
+		if s.entry(n) == 0 && (s.table.slots[n] == nil || !s.selects(s.table.name(n))) {
 			s.dirty.remove(n)
 		}
 	}

@@ -19,7 +19,7 @@ func (s *subscription) pending() []uint32 {
 	}
 	todo := slices.Grow(s.table.scratch[:0], s.dirty.len())
 	for n, has := range s.dirty.all() {
-		if s.table.slots[n].resource == nil {
+		if s.table.slots[n] == nil {
 			s.dirty.remove(n) // matched by the wildcard, removed before it was sent
 			continue
 		}

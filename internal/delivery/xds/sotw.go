@@ -94,7 +94,7 @@ func (s *subscription) fill(todo []uint32, limit int, out *response) {
 	s.addToResponse(todo, math.MaxInt, out)
 	for i := range s.table.slots {
 		n := uint32(i)
-		if s.table.slots[i].resource == nil || !s.wildcard && s.entry(n)&entryNamed == 0 {
+		if s.table.slots[i] == nil || !s.wildcard && s.entry(n)&entryNamed == 0 {
 			continue
 		}
 		if r := s.table.resource(n); r != nil {

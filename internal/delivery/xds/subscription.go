@@ -96,9 +96,9 @@ func (s *subscription) set(n uint32, e entry) {
 	}
 	switch {
 	case old == 0 && e != 0:
-		s.table.slots[n].refs++
+		s.table.addRef(n)
 	case old != 0 && e == 0:
-		s.table.slots[n].refs--
+		s.table.removeRef(n)
 		s.table.freeIfUnused(n)
 	}
 }

@@ -14,7 +14,8 @@ type state map[string]*table
 // an entry for it.
 type table struct {
 	index         index
-	slots         []slot
+	slots         []*Resource // a name is in its resource, or in a placeholder without content; nil if it is free
+	refs          []uint32    // number of clients with an entry; empty until there is one
 	free          []uint32
 	subscribers   int    // number of subscriptions
 	digest        uint64 // sum of the digests of all resources: one change costs one addition
@@ -25,12 +26,6 @@ type table struct {
 
 // maxScratch is the largest capacity of scratch that is kept.
 const maxScratch = 64
-
-// slot holds a name: in its resource, or in a placeholder without content.
-type slot struct {
-	resource *Resource // nil if the slot is free
-	refs     uint32    // number of clients with an entry
-}
 
 // change is one change of the published resources.
 type change struct {
@@ -65,11 +60,11 @@ func (s state) release(typeURL string) {
 	}
 }
 
-func (t *table) name(n uint32) string { return t.slots[n].resource.Name }
+func (t *table) name(n uint32) string { return t.slots[n].Name }
 
 // resource returns the published resource with the number, or nil.
 func (t *table) resource(n uint32) *Resource {
-	if r := t.slots[n].resource; r != nil && r.deltaField != nil {
+	if r := t.slots[n]; r != nil && r.deltaField != nil {
 		return r
 	}
 	return nil
@@ -100,18 +95,35 @@ func (t *table) assign(r *Resource) uint32 {
 		n, t.free = t.free[last], t.free[:last]
 	} else {
 		n = uint32(len(t.slots))
-		t.slots = append(t.slots, slot{})
+		t.slots = append(t.slots, nil)
 	}
-	t.slots[n].resource = r
+	t.slots[n] = r
 	t.index.add(r.Name, n, t.name)
 	return n
 }
 
+func (t *table) refsOf(n uint32) uint32 {
+	if int(n) < len(t.refs) {
+		return t.refs[n]
+	}
+	return 0
+}
+
+// addRef counts a client with an entry.
+func (t *table) addRef(n uint32) {
+	if more := len(t.slots) - len(t.refs); int(n) >= len(t.refs) {
+		t.refs = append(t.refs, make([]uint32, more)...)
+	}
+	t.refs[n]++
+}
+
+func (t *table) removeRef(n uint32) { t.refs[n]-- }
+
 // freeIfUnused frees a number without resource and without clients.
 func (t *table) freeIfUnused(n uint32) {
-	if t.resource(n) == nil && t.slots[n].refs == 0 {
+	if t.resource(n) == nil && t.refsOf(n) == 0 {
 		t.index.remove(t.name(n), t.name)
-		t.slots[n] = slot{}
+		t.slots[n] = nil
 		t.free = append(t.free, n)
 	}
 }
@@ -142,7 +154,7 @@ func (s state) put(r *Resource) (change, bool) {
 	if old != nil {
 		t.digest -= old.digest
 	}
-	t.slots[n].resource = r
+	t.slots[n] = r
 	t.digest += r.digest
 	return change{t, n, old}, true
 }
@@ -159,7 +171,7 @@ func (s state) remove(ref Ref) (change, bool) {
 	}
 	old := t.resource(n)
 	t.digest -= old.digest
-	t.slots[n].resource = &Resource{Name: old.Name}
+	t.slots[n] = &Resource{Name: old.Name}
 	t.freeIfUnused(n) // frees the number if no client has the resource; then no client needs the change
 	return change{t, n, old}, true
 }
@@ -172,7 +184,7 @@ func (s state) reserve(snapshot *Snapshot) {
 			n++
 		}
 		t := s.of(typeURL)
-		t.slots = make([]slot, 0, n)
+		t.slots = make([]*Resource, 0, n)
 		t.index.reserve(n)
 		left = left[n:]
 	}
