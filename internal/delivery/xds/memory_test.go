@@ -2,8 +2,8 @@ package xds
 
 import (
 	"fmt"
-	"math"
 	"io"
+	"math"
 	"strings"
 	"sync"
 	"testing"
