@@ -26,10 +26,10 @@ const (
 	findingBytes    = 4000
 )
 
-// Status returns a copy of an object with its desired status, which shares everything else: one condition, the observed generation, and ARNs. The
-// condition is True unless the findings have an error or the kind is not served. Existing ARNs are kept. mesh is the
-// awsName of the object's Mesh, or "" (see MeshNames). Findings of other objects are ignored. BackendGroups and kinds
-// of other groups are returned unchanged.
+// Status returns a copy of an object with its desired status, which shares everything else. The status has one
+// condition, the observed generation, and ARNs. The condition is True unless the findings have an error or the kind is
+// not served. Existing ARNs are kept. mesh is the awsName of the object's Mesh, or "" (see MeshNames). Findings of
+// other objects are ignored. BackendGroups and kinds of other groups are returned unchanged.
 func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	out := withOwnStatus(object)
 	f, ok := statusOf(out)
@@ -78,7 +78,8 @@ func (Dialect) Status(object client.Object, mesh string, findings []model.Findin
 	return Status(object, mesh, findings, now)
 }
 
-// withOwnStatus returns a shallow copy of an object with a deep copy of its status. Kinds without status are not copied.
+// withOwnStatus returns a shallow copy of an object with a deep copy of its status. Kinds without status are not
+// copied.
 func withOwnStatus(object client.Object) client.Object {
 	switch o := object.(type) {
 	case *api.Mesh:
