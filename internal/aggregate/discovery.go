@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -11,6 +12,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 )
 
 // verbs of cached kinds: objects are not created through the aggregator.
@@ -53,16 +56,16 @@ func (s *Server) groupList(w http.ResponseWriter, c call) error {
 	if err := s.fetch(c, list); err != nil {
 		return err
 	}
-	for gvr := range c.view.selected.kinds {
-		if gvr.Group == "" {
+	for _, gv := range c.view.groupVersions() {
+		if gv.Group == "" {
 			continue
 		}
-		i := slices.IndexFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == gvr.Group })
+		i := slices.IndexFunc(list.Groups, func(g metav1.APIGroup) bool { return g.Name == gv.Group })
 		if i < 0 {
-			list.Groups = append(list.Groups, metav1.APIGroup{Name: gvr.Group})
+			list.Groups = append(list.Groups, metav1.APIGroup{Name: gv.Group})
 			i = len(list.Groups) - 1
 		}
-		addVersion(&list.Groups[i], gvr.GroupVersion())
+		addVersion(&list.Groups[i], gv)
 	}
 	writeJSON(w, http.StatusOK, list)
 	return nil
@@ -74,9 +77,9 @@ func (s *Server) group(w http.ResponseWriter, c call, name string) error {
 		return err
 	}
 	group.Kind, group.APIVersion, group.Name = "APIGroup", "v1", name
-	for gvr := range c.view.selected.kinds {
-		if gvr.Group == name {
-			addVersion(group, gvr.GroupVersion())
+	for _, gv := range c.view.groupVersions() {
+		if gv.Group == name {
+			addVersion(group, gv)
 		}
 	}
 	if len(group.Versions) == 0 {
@@ -84,6 +87,17 @@ func (s *Server) group(w http.ResponseWriter, c call, name string) error {
 	}
 	writeJSON(w, http.StatusOK, group)
 	return nil
+}
+
+// groupVersions returns the group and version of this server, and those of cached kinds.
+func (v *view) groupVersions() []schema.GroupVersion {
+	found := map[schema.GroupVersion]bool{searchv1.GroupVersion: true}
+	for gvr := range v.selected.kinds {
+		found[gvr.GroupVersion()] = true
+	}
+	return slices.SortedFunc(maps.Keys(found), func(a, b schema.GroupVersion) int {
+		return strings.Compare(a.String(), b.String())
+	})
 }
 
 func addVersion(group *metav1.APIGroup, gv schema.GroupVersion) {
