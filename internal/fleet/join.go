@@ -83,10 +83,8 @@ func rulesOf(account string) []rbacv1.PolicyRule {
 	if account == impersonator {
 		return []rbacv1.PolicyRule{
 			{APIGroups: []string{""}, Resources: []string{"users", "groups", "serviceaccounts"}, Verbs: []string{"impersonate"}},
-			{
-				APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"userextras/*", "uids"},
-				Verbs: []string{"impersonate"},
-			},
+			// uids and userextras. RBAC has no pattern for all keys of userextras.
+			{APIGroups: []string{"authentication.k8s.io"}, Resources: []string{"*"}, Verbs: []string{"impersonate"}},
 		}
 	}
 	return []rbacv1.PolicyRule{
