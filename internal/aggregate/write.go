@@ -3,6 +3,7 @@ package aggregate
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -10,8 +11,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
@@ -83,6 +86,9 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		return
 	}
 	code, header, answer, err := exchange(c, m, mapped)
+	if err == nil && code < http.StatusBadRequest {
+		s.waitFor(c, m, answer)
+	}
 	if err == nil && strings.HasPrefix(header.Get("Content-Type"), rewrite.JSON) {
 		answer, err = mapping.Response(answer)
 	}
@@ -117,6 +123,25 @@ func (s *Server) uid(c call, m fleet.Member) (string, error) {
 		return "", err
 	}
 	return uidOf(o.AppendJSON(nil))
+}
+
+// maxWait limits the wait of a write for the cache.
+const maxWait = time.Second
+
+// waitFor waits until the cache has the result of a write, so that a client that reads next sees its own write. The
+// write succeeded: if the cache does not catch up, the answer is not worse than that of another replica.
+func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
+	var o metav1.PartialObjectMetadata
+	if json.Unmarshal(answer, &o) != nil || o.ResourceVersion == "" {
+		return
+	}
+	at, err := version.Number(o.ResourceVersion)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), maxWait)
+	defer cancel()
+	_ = s.cache.Wait(ctx, c.resource(), m.Name, at)
 }
 
 // requestError is the answer to a body that cannot be mapped.
