@@ -34,8 +34,11 @@ func reviewBackoff() *wait.Backoff {
 }
 
 // newAuthenticator accepts client certificates and front proxies of the control plane's CAs, and bearer tokens that
-// the control plane accepts. Anonymous requests are refused. A file with client CAs replaces those of the control plane.
-func newAuthenticator(ctx context.Context, kube kubernetes.Interface, clientCAFile string) (authenticator.Request, error) {
+// the control plane accepts. Anonymous requests are refused. A file with client CAs replaces those of the control
+// plane.
+func newAuthenticator(
+	ctx context.Context, kube kubernetes.Interface, clientCAFile string,
+) (authenticator.Request, error) {
 	published, err := kube.CoreV1().ConfigMaps(authenticationNamespace).Get(ctx, authenticationConfig, metav1.GetOptions{})
 	if err != nil && !apierrors.IsNotFound(err) {
 		return nil, fmt.Errorf("reading ConfigMap %s/%s of the control plane: %w", authenticationNamespace,

@@ -66,7 +66,7 @@ func installCRDs(ctx context.Context, config *rest.Config, scheme *runtime.Schem
 }
 
 func established(ctx context.Context, kube client.Client, crd *apiextensionsv1.CustomResourceDefinition) error {
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdTimeout, true, func(ctx context.Context) (bool, error) {
+	check := func(ctx context.Context) (bool, error) {
 		if err := kube.Get(ctx, client.ObjectKeyFromObject(crd), crd); err != nil {
 			return false, err
 		}
@@ -76,8 +76,8 @@ func established(ctx context.Context, kube client.Client, crd *apiextensionsv1.C
 			}
 		}
 		return false, nil
-	})
-	if err != nil {
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, crdTimeout, true, check); err != nil {
 		return fmt.Errorf("the control plane does not serve CustomResourceDefinition %s: %w", crd.Name, err)
 	}
 	return nil

@@ -49,7 +49,8 @@ func escapeHeader(key string) string {
 	var out strings.Builder
 	for i := range len(key) {
 		c := key[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte("!#$&'*+-.^_`|~", c) >= 0 {
+		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' ||
+			strings.IndexByte("!#$&'*+-.^_`|~", c) >= 0 {
 			out.WriteByte(c)
 			continue
 		}

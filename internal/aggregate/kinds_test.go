@@ -27,15 +27,17 @@ func cluster(name, region string, zones ...string) fleet.Member {
 	}
 }
 
-func registry(name string, target searchv1.ClusterAffinity, selectors ...searchv1.ResourceSelector) searchv1.ResourceRegistry {
+func registry(
+	name string, target searchv1.ClusterAffinity, selectors ...searchv1.ResourceSelector,
+) searchv1.ResourceRegistry {
 	return searchv1.ResourceRegistry{
 		ObjectMeta: metav1.ObjectMeta{Name: name},
 		Spec:       searchv1.ResourceRegistrySpec{TargetCluster: target, ResourceSelectors: selectors},
 	}
 }
 
-// TestNamespacesOfARegistryAreOfItsClusters guards against a namespace of one registry that is cached in the clusters of
-// another one.
+// TestNamespacesOfARegistryAreOfItsClusters guards against a namespace of one registry that is cached in the clusters
+// of another one.
 func TestNamespacesOfARegistryAreOfItsClusters(t *testing.T) {
 	pods := func(namespace string) searchv1.ResourceSelector {
 		return searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod", Namespace: namespace}

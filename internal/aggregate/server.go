@@ -123,8 +123,8 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		BaseContext: func(net.Listener) context.Context { return ctx },
 		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert, Certificates: []tls.Certificate{s.config.Certificate},
-			NextProtos: []string{"h2", "http/1.1"},
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+			Certificates: []tls.Certificate{s.config.Certificate}, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
 	failed := make(chan error, 1)

@@ -31,7 +31,9 @@ const tokenTimeout = 30 * time.Second
 
 // Join creates two service accounts in a member cluster, one that reads and one that impersonates, and the Cluster with
 // their tokens in the control plane. It can be repeated.
-func Join(ctx context.Context, control, member client.Client, config *rest.Config, name string, labels map[string]string) error {
+func Join(
+	ctx context.Context, control, member client.Client, config *rest.Config, name string, labels map[string]string,
+) error {
 	system := &corev1.Namespace{}
 	if err := member.Get(ctx, client.ObjectKey{Name: "kube-system"}, system); err != nil {
 		return fmt.Errorf("identity of cluster %s: %w", name, err)
@@ -94,7 +96,9 @@ func rulesOf(account string) []rbacv1.PolicyRule {
 }
 
 // serviceAccount creates a service account with permissions, and returns its token.
-func serviceAccount(ctx context.Context, member client.Client, name string, rules []rbacv1.PolicyRule) (*corev1.Secret, error) {
+func serviceAccount(
+	ctx context.Context, member client.Client, name string, rules []rbacv1.PolicyRule,
+) (*corev1.Secret, error) {
 	account := &corev1.ServiceAccount{ObjectMeta: metav1.ObjectMeta{Namespace: memberNamespace, Name: name}}
 	role := &rbacv1.ClusterRole{ObjectMeta: metav1.ObjectMeta{Name: name}, Rules: rules}
 	binding := &rbacv1.ClusterRoleBinding{
@@ -113,11 +117,11 @@ func serviceAccount(ctx context.Context, member client.Client, name string, rule
 		replace(ctx, member, role, func(to *rbacv1.ClusterRole) { to.Rules = rules })); err != nil {
 		return nil, err
 	}
-	err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, tokenTimeout, true, func(ctx context.Context) (bool, error) {
+	check := func(ctx context.Context) (bool, error) {
 		err := member.Get(ctx, client.ObjectKeyFromObject(token), token)
 		return len(token.Data[corev1.ServiceAccountTokenKey]) > 0, err
-	})
-	if err != nil {
+	}
+	if err := wait.PollUntilContextTimeout(ctx, 100*time.Millisecond, tokenTimeout, true, check); err != nil {
 		return nil, fmt.Errorf("secret %s/%s gets no token: %w", memberNamespace, name, err)
 	}
 	return token, nil
@@ -146,7 +150,8 @@ func replace[O client.Object](ctx context.Context, kube client.Client, o O, chan
 	return nil
 }
 
-// Leave deletes the Cluster and its Secrets in the control plane, and, with a client, the objects of Join in the member.
+// Leave deletes the Cluster and its Secrets in the control plane, and, with a client, the objects of Join in the
+// member.
 func Leave(ctx context.Context, control, member client.Client, name string) error {
 	gone := []client.Object{
 		&clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: name}},

@@ -9,6 +9,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
+	"anymesh.dev/anymesh/internal/truncate"
 )
 
 // maxMessage limits the message of a condition, in bytes.
@@ -22,10 +23,7 @@ func (f *Fleet) writeStatus(ctx context.Context, c *connection, cluster *cluster
 	}
 	if c.err != nil {
 		ready.Status, ready.Reason = metav1.ConditionFalse, "ClusterNotReachable"
-		ready.Message = c.err.Error()
-		if len(ready.Message) > maxMessage {
-			ready.Message = ready.Message[:maxMessage]
-		}
+		ready.Message = truncate.WithEllipsis(c.err.Error(), maxMessage)
 	}
 	meta.SetStatusCondition(&cluster.Status.Conditions, ready)
 	if c.version != "" {

@@ -34,7 +34,7 @@ var mayImport = []rule{
 	{"internal/aggregate/membertest", nil},
 	{"internal/aggregate/rewrite", nil},
 	{"api/aggregatecrds", nil},
-	{"internal/fleet", []string{"api/..."}},
+	{"internal/fleet", []string{"api/...", "internal/truncate"}},
 	{"internal/aggregate", []string{
 		"api/...", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache", "internal/aggregate/rewrite",
 	}},
