@@ -135,8 +135,7 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		if time.Now().After(bookmark) {
 			bookmark = time.Now().Add(bookmarkInterval)
-			at = max(at, now)
-			if !faults.NoBookmarks {
+			if at = max(at, now); at == now && !faults.NoBookmarks {
 				fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d"}}}`+"\n", at)
 			}
 		}
