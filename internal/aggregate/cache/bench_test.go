@@ -18,12 +18,12 @@ func largePod(i int) membertest.Object {
 	metadata["uid"] = fmt.Sprintf("%08x-0000-4000-8000-%012x", i*31, i*17)
 	container := func(name string) membertest.Object {
 		var env []any
-		for n := range 12 {
+		for n := range 24 {
 			env = append(env, membertest.Object{"name": fmt.Sprintf("VARIABLE_%d", n), "value": fmt.Sprintf("value-%d-of-%s", n, name)})
 		}
 		return membertest.Object{
 			"name": name, "image": "registry.example.com/team/" + name + ":v1.2.3", "env": env,
-			"resources": membertest.Object{"limits": membertest.Object{"cpu": "1", "memory": "1Gi"}},
+			"resources":      membertest.Object{"limits": membertest.Object{"cpu": "1", "memory": "1Gi"}},
 			"readinessProbe": membertest.Object{"httpGet": membertest.Object{"path": "/ready", "port": 8080}, "periodSeconds": 10},
 			"volumeMounts":   []any{membertest.Object{"name": "config", "mountPath": "/etc/config", "readOnly": true}},
 		}
@@ -45,7 +45,7 @@ func largePod(i int) membertest.Object {
 		},
 	}
 	spec := membertest.Object{}
-	for n := range 20 {
+	for n := range 32 {
 		spec[fmt.Sprintf("f:fieldOfTheSpecification%d", n)] = membertest.Object{"f:nested": membertest.Object{}}
 	}
 	metadata["managedFields"] = []any{

@@ -173,7 +173,7 @@ func (m *model) quiet(informers []informer) {
 				break
 			}
 			if time.Now().After(end) {
-				m.t.Fatalf("informer %s has\n%v, members have\n%v\nafter %v", i.name, got, want, m.log)
+				m.t.Fatalf("informer %s has\n%v, members have\n%v\nafter %v", i.name, got, want, m.log[max(len(m.log)-60, 0):])
 			}
 			time.Sleep(5 * time.Millisecond)
 		}

@@ -69,8 +69,8 @@ func (s *source) once(ctx context.Context, listed *bool) error {
 	return nil
 }
 
-// checkHistory compares the member's version with the position. API servers accept watches from versions that they do not
-// have yet, so that the events of a cluster that was restored from a backup would be lost.
+// checkHistory compares the member's version with the position. API servers accept watches from versions that they do
+// not have yet, so that the events of a cluster that was restored from a backup would be lost.
 func (s *source) checkHistory(ctx context.Context) error {
 	newest, err := s.page(ctx, url.Values{"limit": {"1"}}, func([]byte) error { return nil })
 	if err != nil {
