@@ -20,7 +20,7 @@ func (c *kindCache) synced(s *source, listed []*object, at uint64) {
 	if m == nil {
 		return
 	}
-	if m.synced && at < m.position {
+	if m.synced && (at < m.position || c.contradicts(m, listed)) {
 		// The cluster was restored from a backup: its history is another one.
 		c.restart(s, m)
 		for i, o := range listed {
@@ -40,6 +40,17 @@ func (c *kindCache) synced(s *source, listed []*object, at uint64) {
 	m.status.Synced, m.status.Expired = true, false
 	m.status.LastEvent = time.Now()
 	c.add(m, e)
+}
+
+// contradicts reports whether a list cannot follow the stored state: changed objects have versions after the position.
+func (c *kindCache) contradicts(m *memberState, listed []*object) bool {
+	for _, o := range listed {
+		old := c.find(m.cluster, o.namespace, o.name)
+		if o.version <= m.position && (old == nil || old.version != o.version) {
+			return true
+		}
+	}
+	return false
 }
 
 // difference returns the changes from the stored objects of a cluster to a list, in the order of their versions.

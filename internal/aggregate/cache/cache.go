@@ -168,22 +168,22 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 }
 
 // leave removes a cluster from a kind. The mutex is held.
-func (k *kindCache) leave(m *memberState) {
+func (c *kindCache) leave(m *memberState) {
 	m.source.cancel()
-	k.drop(m)
-	delete(k.members, m.cluster.name)
-	k.notify()
+	c.drop(m)
+	delete(c.members, m.cluster.name)
+	c.notify()
 }
 
 // close removes all clusters, and ends all watches.
-func (k *kindCache) close() {
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	for _, m := range k.members {
-		k.leave(m)
+func (c *kindCache) close() {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for _, m := range c.members {
+		c.leave(m)
 	}
-	k.closed = true
-	k.notify()
+	c.closed = true
+	c.notify()
 }
 
 func (c *Cache) all() []*kindCache {

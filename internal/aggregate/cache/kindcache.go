@@ -118,8 +118,8 @@ func (c *kindCache) drop(m *memberState) {
 	c.notify()
 }
 
-// restart drops the objects of a cluster whose history cannot be continued. What follows belongs to another cluster. The
-// mutex is held, and the caller is the goroutine of the source.
+// restart drops the objects of a cluster whose history cannot be continued. What follows belongs to another cluster.
+// The mutex is held, and the caller is the goroutine of the source.
 func (c *kindCache) restart(s *source, m *memberState) {
 	c.drop(m)
 	m.cluster = &cluster{name: m.cluster.name, identity: m.cluster.identity}

@@ -60,9 +60,24 @@ func (s *source) once(ctx context.Context, listed *bool) error {
 		}
 		s.kind.synced(s, objects, at)
 		*listed = true
+	} else if err := s.checkHistory(ctx); err != nil {
+		return fmt.Errorf("check %s of cluster %s: %w", s.kind.info.Resource.Resource, s.cluster.name, err)
 	}
 	if err := s.watch(ctx); err != nil {
 		return fmt.Errorf("watch %s of cluster %s: %w", s.kind.info.Resource.Resource, s.cluster.name, err)
+	}
+	return nil
+}
+
+// checkHistory compares the member's version with the position. API servers accept watches from versions that they do
+// not have yet, so that the events of a cluster that was restored from a backup would be lost.
+func (s *source) checkHistory(ctx context.Context) error {
+	newest, err := s.page(ctx, url.Values{"limit": {"1"}}, func([]byte) error { return nil })
+	if err != nil {
+		return err
+	}
+	if position := s.position(); newest.version < position {
+		return fmt.Errorf("%w: the member has version %d after %d", errOrder, newest.version, position)
 	}
 	return nil
 }

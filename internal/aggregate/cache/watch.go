@@ -31,7 +31,6 @@ type Watch struct {
 	positions map[*cluster]uint64
 
 	initial  *initialEvents
-	pending  []Event
 	bookmark bookmarkTimes
 	ended    bool
 }

@@ -85,7 +85,11 @@ func (m *Member) list(w http.ResponseWriter, r *http.Request) {
 	if next != "" {
 		metadata["continue"] = next
 	}
-	json.NewEncoder(w).Encode(map[string]any{"kind": "List", "metadata": metadata, "items": items})
+	body, err := json.Marshal(map[string]any{"kind": "List", "metadata": metadata, "items": items})
+	if err != nil {
+		panic(err) // The server encoded the items.
+	}
+	_, _ = w.Write(body) // The client sees an error.
 }
 
 // watch sends events after a version, and bookmarks.
@@ -135,8 +139,7 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		if time.Now().After(bookmark) {
 			bookmark = time.Now().Add(bookmarkInterval)
-			at = max(at, now)
-			if !faults.NoBookmarks {
+			if at = max(at, now); at == now && !faults.NoBookmarks {
 				fmt.Fprintf(w, `{"type":"BOOKMARK","object":{"metadata":{"resourceVersion":"%d"}}}`+"\n", at)
 			}
 		}
