@@ -237,8 +237,11 @@ func (a *aggregated) discovery(t *testing.T) {
 	eventually(t, 20*time.Second, "every pod is processed", func() error {
 		for _, name := range []string{"lines-c1", "lines-c2", "late"} {
 			pod, err := pods.Lister().Pods("default").Get(name)
-			if err != nil || pod.Annotations["processed"] == "" {
-				return fmt.Errorf("pod %s: %v", name, err)
+			if err != nil {
+				return err
+			}
+			if pod.Annotations["processed"] == "" {
+				return fmt.Errorf("pod %s is not processed", name)
 			}
 		}
 		return nil
