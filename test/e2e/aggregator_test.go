@@ -126,7 +126,7 @@ func (a *aggregated) in(cluster, input string, args ...string) (string, error) {
 }
 
 func (a *aggregated) with(kubeconfig, input string, args ...string) (string, error) {
-	return kubectlInput(a.t.Context(), input, append(args, "--kubeconfig", kubeconfig, "-n", "default")...)
+	return kubectlInput(a.t.Context(), input, append([]string{"--kubeconfig", kubeconfig, "-n", "default"}, args...)...)
 }
 
 // wants runs kubectl and checks its output.

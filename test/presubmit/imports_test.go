@@ -95,7 +95,7 @@ var mayImport = []rule{
 		"internal/cli/install", "internal/cli/inspect", "internal/cli/terminal",
 	}},
 	{"internal/cli", []string{
-		"internal/fleet", "internal/aggregate",
+		"api/...", "internal/fleet", "internal/aggregate",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
