@@ -74,12 +74,12 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "cluster", Title: "Commands that run in the cluster:"})
 	for _, c := range []*cobra.Command{
 		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
-		proxyCommand(), identityCommand(), checkCommand(), sandboxCommand(),
+		proxyCommand(), identityCommand(), checkCommand(), memberCommand(), sandboxCommand(),
 	} {
 		c.GroupID = "user"
 		root.AddCommand(c)
 	}
-	for _, c := range clusterCommands() {
+	for _, c := range append(clusterCommands(), aggregatorCommand()) {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}

@@ -29,6 +29,15 @@ var mayImport = []rule{
 	{"docs/findings", nil},
 	{"sidecar", []string{"model"}},
 	{"internal/identity", nil},
+	{"internal/aggregate/version", nil},
+	{"internal/aggregate/cache", []string{"internal/aggregate/version"}},
+	{"internal/aggregate/membertest", nil},
+	{"internal/aggregate/rewrite", nil},
+	{"api/aggregatecrds", nil},
+	{"internal/fleet", []string{"api/...", "internal/truncate"}},
+	{"internal/aggregate", []string{
+		"api/...", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache", "internal/aggregate/rewrite",
+	}},
 	{"internal/delivery/socket", nil},
 	{"internal/delivery/grpcserver", []string{"internal/truncate", "internal/delivery/socket"}},
 	{"internal/delivery/xds/clientstatus", nil},
@@ -86,6 +95,7 @@ var mayImport = []rule{
 		"internal/cli/install", "internal/cli/inspect", "internal/cli/terminal",
 	}},
 	{"internal/cli", []string{
+		"api/...", "internal/fleet", "internal/aggregate",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",

@@ -1,0 +1,181 @@
+package cache
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/google/btree"
+
+	"anymesh.dev/anymesh/internal/aggregate/version"
+)
+
+// kindCache has the objects of a kind in all clusters, and their merged history.
+type kindCache struct {
+	info    *kindInfo
+	options Options
+
+	mutex   sync.Mutex
+	objects *btree.BTreeG[*object]
+	// clone is a copy of objects, until the next change.
+	clone  *btree.BTreeG[*object]
+	window window
+	// members are the clusters of the kind by name.
+	members map[string]*memberState
+	// changed is closed when the history or a position changes.
+	changed chan struct{}
+	kept    []keptSnapshot
+	// closed is set when the kind is no longer cached.
+	closed bool
+}
+
+// memberState is the state of a cluster of a kind.
+type memberState struct {
+	cluster *cluster
+	// order is the position of the cluster in the order of members.
+	order int
+	// position is the version to which all events are in the window; floor is the oldest position that a watch can
+	// resume from.
+	position, floor uint64
+	synced          bool
+	joined          time.Time
+	status          Status
+	source          *source
+}
+
+func newKindCache(k Kind, options Options) *kindCache {
+	c := &kindCache{
+		info: newKindInfo(k), options: options, objects: btree.NewG(32, before),
+		members: map[string]*memberState{}, changed: make(chan struct{}),
+	}
+	c.window = window{limit: options.WindowEvents, maxSize: options.WindowBytes, evict: c.evicted}
+	return c
+}
+
+// evicted raises the oldest position that a watch can resume from.
+func (c *kindCache) evicted(e *entry) {
+	if m := c.members[e.cluster.name]; m != nil && m.cluster == e.cluster {
+		m.floor = max(m.floor, e.to)
+	}
+}
+
+// notify wakes watches and waiting requests. The mutex is held.
+func (c *kindCache) notify() {
+	close(c.changed)
+	c.changed = make(chan struct{})
+}
+
+// add appends an entry to the history. The mutex is held.
+func (c *kindCache) add(m *memberState, e *entry) {
+	for _, change := range e.changes {
+		if change.deleted {
+			c.objects.Delete(change.old)
+			m.status.Objects--
+			m.status.Bytes -= change.old.size()
+			continue
+		}
+		c.objects.ReplaceOrInsert(change.new)
+		if change.old == nil {
+			m.status.Objects++
+		} else {
+			m.status.Bytes -= change.old.size()
+		}
+		m.status.Bytes += change.new.size()
+	}
+	if len(e.changes) > 0 {
+		c.clone = nil
+	}
+	m.position = e.to
+	c.window.add(e)
+	c.notify()
+}
+
+// find returns the stored object of a cluster. The mutex is held.
+func (c *kindCache) find(owner *cluster, namespace, name string) *object {
+	o, _ := c.objects.Get(&object{cluster: owner, namespace: namespace, name: name})
+	return o
+}
+
+// drop removes the objects of a cluster, and ends watches that have them. The mutex is held.
+func (c *kindCache) drop(m *memberState) {
+	if !m.synced {
+		return
+	}
+	var gone []*object
+	c.objects.Ascend(func(o *object) bool {
+		if o.cluster == m.cluster {
+			gone = append(gone, o)
+		}
+		return true
+	})
+	for _, o := range gone {
+		c.objects.Delete(o)
+	}
+	c.clone = nil
+	m.synced, m.position, m.floor = false, 0, 0
+	m.status.Synced, m.status.Objects, m.status.Bytes = false, 0, 0
+	c.window.add(&entry{cluster: m.cluster, left: true})
+	c.notify()
+}
+
+// restart drops the objects of a cluster whose history cannot be continued. What follows belongs to another cluster.
+// The mutex is held, and the caller is the goroutine of the source.
+func (c *kindCache) restart(s *source, m *memberState) {
+	c.drop(m)
+	m.cluster = &cluster{name: m.cluster.name, identity: m.cluster.identity}
+	s.cluster = m.cluster
+}
+
+// snapshot is the state of a kind at a vector.
+type snapshot struct {
+	objects *btree.BTreeG[*object]
+	// vector has the clusters that the request may see.
+	vector version.Vector
+	// clusters are those of the vector.
+	clusters map[*cluster]bool
+	// seq is the sequence number of the next entry.
+	seq uint64
+	// missing are clusters that have not been listed.
+	missing []string
+}
+
+// snapshot returns the current state.
+func (c *kindCache) snapshot(clusters []string) *snapshot {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.snapshotLocked(clusters)
+}
+
+func (c *kindCache) snapshotLocked(clusters []string) *snapshot {
+	if c.clone == nil {
+		c.clone = c.objects.Clone()
+	}
+	s := &snapshot{objects: c.clone, clusters: map[*cluster]bool{}, seq: c.window.next()}
+	s.vector = c.vector(clusters)
+	for _, m := range c.members {
+		switch {
+		case !visible(clusters, m.cluster.name):
+		case m.synced:
+			s.clusters[m.cluster] = true
+		default:
+			s.missing = append(s.missing, m.cluster.name)
+		}
+	}
+	slices.Sort(s.missing)
+	return s
+}
+
+// vector returns the positions of clusters that were listed. The mutex is held.
+func (c *kindCache) vector(clusters []string) version.Vector {
+	var components []version.Component
+	for _, m := range c.members {
+		if m.synced && visible(clusters, m.cluster.name) {
+			components = append(components, m.cluster.at(m.position))
+		}
+	}
+	return version.New(components...)
+}
+
+func visible(clusters []string, name string) bool {
+	return clusters == nil || slices.Contains(clusters, name)
+}

@@ -1,0 +1,193 @@
+package cache
+
+import (
+	"context"
+	"iter"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"anymesh.dev/anymesh/internal/aggregate/version"
+)
+
+// List is a list of objects at a version, in the order of namespace, name and cluster.
+type List struct {
+	kind *kindInfo
+	// ResourceVersion is the global version; Continue is the token for the next page.
+	ResourceVersion, Continue string
+	// Remaining is the number of items on later pages; nil if unknown.
+	Remaining *int64
+	// Missing are clusters whose objects are not in the list because the cluster was never listed.
+	Missing []string
+
+	snapshot *snapshot
+	selector *selector
+	after    *object
+	limit    int64
+}
+
+// List returns the objects that the options select.
+func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, o ListOptions) (*List, error) {
+	k, err := c.kind(resource)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := k.info.newSelector(o.Selection)
+	if err != nil {
+		return nil, err
+	}
+	l := &List{kind: k.info, selector: selector, limit: o.Limit}
+	var remaining int64
+	if o.Continue != "" {
+		if o.ResourceVersion != "" || o.ResourceVersionMatch != "" {
+			return nil, apierrors.NewBadRequest("resourceVersion and resourceVersionMatch must be empty with continue")
+		}
+		t, err := parseToken(o.Continue)
+		if err != nil {
+			return nil, err
+		}
+		if l.snapshot, err = k.exact(t.version, o.Clusters); err != nil {
+			return nil, err
+		}
+		l.after, remaining = t.after(), t.Remaining
+	} else if l.snapshot, err = k.state(ctx, o); err != nil {
+		return nil, err
+	}
+	if o.ResourceVersion == version.Any && o.ResourceVersionMatch != metav1.ResourceVersionMatchExact {
+		l.limit = 0 // kube-apiserver does so, and informers rely on it.
+	}
+	l.ResourceVersion = l.snapshot.vector.String()
+	l.Missing = l.snapshot.missing
+	if l.limit > 0 {
+		l.page(k, remaining)
+	}
+	return l, nil
+}
+
+// state returns the snapshot that the resourceVersion of a list asks for.
+func (c *kindCache) state(ctx context.Context, o ListOptions) (*snapshot, error) {
+	v, err := parse(o.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	match := o.ResourceVersionMatch
+	switch match {
+	case "":
+		if len(v.Components) > 0 && o.Limit > 0 {
+			match = metav1.ResourceVersionMatchExact
+		}
+	case metav1.ResourceVersionMatchExact:
+		if len(v.Components) == 0 {
+			return nil, apierrors.NewBadRequest("resourceVersionMatch: Exact requires a resourceVersion other than 0")
+		}
+	case metav1.ResourceVersionMatchNotOlderThan:
+		if o.ResourceVersion == "" {
+			return nil, apierrors.NewBadRequest("resourceVersionMatch: is forbidden unless resourceVersion is provided")
+		}
+	default:
+		return nil, apierrors.NewBadRequest("resourceVersionMatch: must be Exact or NotOlderThan")
+	}
+	if match == metav1.ResourceVersionMatchExact {
+		return c.exact(v, o.Clusters)
+	}
+	if err := c.wait(ctx, v, o.Clusters); err != nil {
+		return nil, err
+	}
+	return c.snapshot(o.Clusters), nil
+}
+
+// page finds the end of the page, and makes the token for the next one.
+func (l *List) page(k *kindCache, remaining int64) {
+	var count, rest int64
+	var last *object
+	known := remaining > 0
+	for o := range l.objects(0) {
+		if count == l.limit {
+			if !l.selector.all() || known {
+				rest = 1
+				break
+			}
+			rest++
+			continue
+		}
+		last = o
+		count++
+	}
+	if rest == 0 {
+		return
+	}
+	if l.selector.all() {
+		if known {
+			rest = max(remaining-l.limit, 1)
+		}
+		l.Remaining = &rest
+	} else {
+		rest = 0
+	}
+	l.Continue = newToken(l.ResourceVersion, last, rest)
+	k.keep(l.snapshot)
+}
+
+// All returns the items of the page.
+func (l *List) All() iter.Seq[Object] {
+	return func(yield func(Object) bool) {
+		for o := range l.objects(l.limit) {
+			if !yield(Object{l.kind, o, o.version}) {
+				return
+			}
+		}
+	}
+}
+
+// objects returns at most limit selected objects; all if the limit is 0.
+func (l *List) objects(limit int64) iter.Seq[*object] {
+	return func(yield func(*object) bool) {
+		start := first(l.selector.Namespace, "")
+		if l.selector.Namespace != "" && l.selector.name != "" {
+			start = first(l.selector.Namespace, l.selector.name)
+		}
+		if l.after != nil && before(start, l.after) {
+			start = l.after
+		}
+		var n int64
+		l.snapshot.objects.AscendGreaterOrEqual(start, func(o *object) bool {
+			switch {
+			case l.selector.Namespace != "" && o.namespace != l.selector.Namespace:
+				return false
+			case l.after != nil && compare(o, l.after) == 0, !l.snapshot.clusters[o.cluster], !l.selector.matches(o):
+				return true
+			}
+			n++
+			return yield(o) && n != limit
+		})
+	}
+}
+
+// keptSnapshot is a snapshot for later pages.
+type keptSnapshot struct {
+	text  string
+	state *snapshot
+	until time.Time
+}
+
+// Snapshots are kept for a number of lists and for a time. Older pages are answered from the window or with 410.
+const (
+	maxKept  = 16
+	keepTime = 2 * time.Minute
+)
+
+func (c *kindCache) keep(s *snapshot) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	text, now := s.vector.String(), time.Now()
+	var kept []keptSnapshot
+	for _, k := range c.kept {
+		if k.text != text && now.Before(k.until) {
+			kept = append(kept, k)
+		}
+	}
+	kept = append(kept, keptSnapshot{text, s, now.Add(keepTime)})
+	c.kept = kept[max(len(kept)-maxKept, 0):]
+}

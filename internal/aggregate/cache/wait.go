@@ -1,0 +1,117 @@
+package cache
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"anymesh.dev/anymesh/internal/aggregate/version"
+)
+
+// parse reads the version of a request. There is no vector if any state is accepted.
+func parse(text string) (version.Vector, error) {
+	if text == "" || text == version.Any {
+		return version.Vector{}, nil
+	}
+	v, err := version.Parse(text)
+	if err != nil {
+		return v, apierrors.NewBadRequest("resourceVersion: " + err.Error())
+	}
+	return v, nil
+}
+
+// expired returns the 410 that makes clients list again.
+func expired(format string, arguments ...any) error {
+	return apierrors.NewResourceExpired("resourceVersion: " + fmt.Sprintf(format, arguments...))
+}
+
+// check returns an error if a version names a cluster that is no member, or an earlier one. The mutex is held.
+func (c *kindCache) check(v version.Vector, clusters []string) error {
+	for _, component := range v.Components {
+		m := c.members[component.Cluster]
+		switch {
+		case m == nil || m.status.Expired || !visible(clusters, component.Cluster):
+			return expired("cluster %s is no longer a member; list again", component.Cluster)
+		case !component.Is(m.cluster.identity):
+			return expired("cluster %s was rebuilt; list again", component.Cluster)
+		}
+	}
+	return nil
+}
+
+// wait returns when the state is not older than a version.
+func (c *kindCache) wait(ctx context.Context, v version.Vector, clusters []string) error {
+	if len(v.Components) == 0 {
+		return nil
+	}
+	timer := time.NewTimer(c.options.WaitTimeout)
+	defer timer.Stop()
+	probed := false
+	for {
+		c.mutex.Lock()
+		if err := c.check(v, clusters); err != nil {
+			c.mutex.Unlock()
+			return err
+		}
+		late := ""
+		for _, component := range v.Components {
+			if m := c.members[component.Cluster]; !m.synced || m.position < component.Version {
+				late = component.Cluster
+				if !probed {
+					m.source.askProgress()
+				}
+			}
+		}
+		probed = true
+		changed := c.changed
+		c.mutex.Unlock()
+		if late == "" {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-timer.C:
+			return tooLarge(late)
+		case <-changed:
+		}
+	}
+}
+
+// tooLarge is the answer to a version that the cache does not reach in time. Clients wait and list again.
+func tooLarge(cluster string) error {
+	err := apierrors.NewTimeoutError("Too large resource version: the cache has an older state of cluster "+cluster, 1)
+	err.ErrStatus.Details.Causes = []metav1.StatusCause{{
+		Type: metav1.CauseTypeResourceVersionTooLarge, Message: "Too large resource version",
+	}}
+	return err
+}
+
+func (s *source) askProgress() {
+	select {
+	case s.probe <- struct{}{}:
+	default:
+	}
+}
+
+// Wait returns when the cache has all events of a cluster up to a member's version, such as that of a write.
+func (c *Cache) Wait(ctx context.Context, resource schema.GroupVersionResource, cluster string, at uint64) error {
+	k, err := c.kind(resource)
+	if err != nil {
+		return err
+	}
+	return k.wait(ctx, version.New(version.Component{Cluster: cluster, Version: at}), nil)
+}
+
+func (c *Cache) kind(resource schema.GroupVersionResource) (*kindCache, error) {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	if k := c.kinds[resource]; k != nil {
+		return k, nil
+	}
+	return nil, apierrors.NewInternalError(fmt.Errorf("kind %s is not cached", resource))
+}

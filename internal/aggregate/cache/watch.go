@@ -1,0 +1,168 @@
+package cache
+
+import (
+	"context"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
+
+	"anymesh.dev/anymesh/internal/aggregate/version"
+)
+
+// Watch is a stream of events of a kind. It is for one goroutine.
+//
+// It has no buffer: it reads the window of the kind, and ends with 410 if it is slower than the window.
+type Watch struct {
+	kind     *kindCache
+	selector *selector
+	options  WatchOptions
+	// deadline is the end; zero for none.
+	deadline time.Time
+
+	// seq is the next entry, and began is the first entry after the start. batch and at are the rest of the current
+	// entry.
+	seq, began uint64
+	batch      *entry
+	at         int
+	// positions are the versions up to which the client has all events.
+	positions map[*cluster]uint64
+
+	initial  *initialEvents
+	bookmark bookmarkTimes
+	ended    bool
+}
+
+// Watch starts a watch. Errors after the start are events of type ERROR.
+func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource, o WatchOptions) (*Watch, error) {
+	k, err := c.kind(resource)
+	if err != nil {
+		return nil, err
+	}
+	selector, err := k.info.newSelector(o.Selection)
+	if err != nil {
+		return nil, err
+	}
+	v, err := parse(o.ResourceVersion)
+	if err != nil {
+		return nil, err
+	}
+	switch {
+	case o.SendInitialEvents == nil && o.ResourceVersionMatch != "":
+		return nil, apierrors.NewBadRequest("resourceVersionMatch: is forbidden for watch unless sendInitialEvents is set")
+	case o.SendInitialEvents != nil && o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan:
+		return nil, apierrors.NewBadRequest("resourceVersionMatch: sendInitialEvents requires NotOlderThan")
+	}
+	w := &Watch{kind: k, selector: selector, options: o}
+	if o.Timeout > 0 {
+		w.deadline = time.Now().Add(o.Timeout)
+	}
+	w.bookmark = newBookmarkTimes(k.options, w.deadline)
+	switch initial := o.SendInitialEvents; {
+	case initial != nil && *initial, initial == nil && len(v.Components) == 0:
+		if err := k.wait(ctx, v, o.Clusters); err != nil {
+			return nil, err
+		}
+		w.replay(initial != nil)
+	case len(v.Components) == 0:
+		w.follow(k.snapshot(o.Clusters))
+	default:
+		if err := w.resume(ctx, v); err != nil {
+			return nil, err
+		}
+	}
+	return w, nil
+}
+
+// follow starts after a snapshot.
+func (w *Watch) follow(s *snapshot) {
+	w.seq, w.began = s.seq, s.seq
+	w.positions = map[*cluster]uint64{}
+	for c := range s.clusters {
+		component, _ := s.vector.Get(c.name)
+		w.positions[c] = component.Version
+	}
+}
+
+// resume starts after a version that the client has. The result is exact, or else the error is 410.
+func (w *Watch) resume(ctx context.Context, v version.Vector) error {
+	if v.Partial {
+		return expired("the version of an object does not say which events of other clusters the client has; " +
+			"list again, or use the version of a list or bookmark")
+	}
+	if err := w.kind.waitConnected(ctx, v, w.options.Clusters); err != nil {
+		return err
+	}
+	c := w.kind
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.check(v, w.options.Clusters); err != nil {
+		return err
+	}
+	w.seq, w.began = c.window.first, c.window.next()
+	w.positions = map[*cluster]uint64{}
+	for name, m := range c.members {
+		if !visible(w.options.Clusters, name) {
+			continue
+		}
+		component, ok := v.Get(name)
+		if !ok {
+			if m.synced {
+				return expired("the version has no component of cluster %s, which joined; list again", name)
+			}
+			continue
+		}
+		if m.synced {
+			if err := c.reachable(m, component.Version); err != nil {
+				return err
+			}
+		}
+		w.positions[m.cluster] = component.Version
+	}
+	return nil
+}
+
+// waitConnected waits for connected clusters to reach a version of another replica. A cluster that does not was
+// restored from a backup. Clusters that are not connected keep the position of the client.
+func (c *kindCache) waitConnected(ctx context.Context, v version.Vector, clusters []string) error {
+	c.mutex.Lock()
+	var live []version.Component
+	for _, component := range v.Components {
+		if m := c.members[component.Cluster]; m != nil && m.synced && m.status.Connected {
+			live = append(live, component)
+		}
+	}
+	c.mutex.Unlock()
+	if err := c.wait(ctx, version.New(live...), clusters); apierrors.IsTimeout(err) {
+		return expired("the version is newer than the state of a cluster; list again")
+	} else if err != nil {
+		return err
+	}
+	return nil
+}
+
+// initialEvents are the objects at the start of a watch.
+type initialEvents struct {
+	next func() (*object, bool)
+	stop func()
+	// end is set if a bookmark follows.
+	end bool
+}
+
+// Stop releases the watch.
+func (w *Watch) Stop() {
+	if w.initial != nil {
+		w.initial.stop()
+		w.initial = nil
+	}
+	w.ended = true
+}
+
+// expire ends the watch with an ERROR event.
+func (w *Watch) expire(err error) Event {
+	w.Stop()
+	status := err.(apierrors.APIStatus).Status()
+	return Event{Type: watch.Error, status: &status}
+}

@@ -1,0 +1,108 @@
+package aggregate
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+	"anymesh.dev/anymesh/internal/fleet"
+)
+
+var verbs = metav1.Verbs{"get", "list", "watch"}
+
+func cluster(name, region string, zones ...string) fleet.Member {
+	return fleet.Member{
+		Name: name, Region: region, Zones: zones, Labels: map[string]string{"region": region},
+		Resources: map[string]*metav1.APIResourceList{"v1": {APIResources: []metav1.APIResource{
+			{Name: "pods", Kind: "Pod", Namespaced: true, Verbs: verbs},
+			{Name: "pods/log", Kind: "Pod", Namespaced: true, Verbs: metav1.Verbs{"get"}},
+			{Name: "nodes", Kind: "Node", Verbs: verbs},
+			{Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: metav1.Verbs{"create"}},
+		}}},
+	}
+}
+
+func registry(
+	name string, target searchv1.ClusterAffinity, selectors ...searchv1.ResourceSelector,
+) searchv1.ResourceRegistry {
+	return searchv1.ResourceRegistry{
+		ObjectMeta: metav1.ObjectMeta{Name: name},
+		Spec:       searchv1.ResourceRegistrySpec{TargetCluster: target, ResourceSelectors: selectors},
+	}
+}
+
+// TestNamespacesOfARegistryAreOfItsClusters guards against a namespace of one registry that is cached in the clusters
+// of another one.
+func TestNamespacesOfARegistryAreOfItsClusters(t *testing.T) {
+	pods := func(namespace string) searchv1.ResourceSelector {
+		return searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod", Namespace: namespace}
+	}
+	got := selectKinds([]searchv1.ResourceRegistry{
+		registry("both", searchv1.ClusterAffinity{}, pods("a"), searchv1.ResourceSelector{APIVersion: "v1", Kind: "Node", Namespace: "a"}),
+		registry("first", searchv1.ClusterAffinity{ClusterNames: []string{"c1"}}, pods("b")),
+		registry("third", searchv1.ClusterAffinity{ClusterNames: []string{"c3"}}, pods("")),
+	}, []fleet.Member{cluster("c1", "x"), cluster("c2", "x"), cluster("c3", "x")})
+	v1 := schema.GroupVersion{Version: "v1"}
+	want := []cache.Scope{{Cluster: "c1", Namespaces: []string{"a", "b"}}, {Cluster: "c2", Namespaces: []string{"a"}}, {Cluster: "c3"}}
+	if d := cmp.Diff(want, got.kinds[v1.WithResource("pods")].kind.Scopes); d != "" {
+		t.Error(d)
+	}
+	want = []cache.Scope{{Cluster: "c1"}, {Cluster: "c2"}, {Cluster: "c3"}}
+	if d := cmp.Diff(want, got.kinds[v1.WithResource("nodes")].kind.Scopes); d != "" {
+		t.Error("cluster-scoped kinds have no namespaces:", d)
+	}
+	if len(got.problems) > 0 {
+		t.Error(got.problems)
+	}
+}
+
+func TestAffinitySelectsClusters(t *testing.T) {
+	members := []fleet.Member{cluster("c1", "east", "e1", "e2"), cluster("c2", "west", "w1"), cluster("c3", "west", "w2")}
+	field := func(key, operator string, values ...string) *searchv1.FieldSelector {
+		return &searchv1.FieldSelector{MatchExpressions: []searchv1.FieldSelectorRequirement{{Key: key, Operator: operator, Values: values}}}
+	}
+	for _, c := range []struct {
+		affinity searchv1.ClusterAffinity
+		want     string
+	}{
+		{searchv1.ClusterAffinity{}, "c1 c2 c3"},
+		{searchv1.ClusterAffinity{ClusterNames: []string{"c1", "c2"}, ExcludeClusters: []string{"c2"}}, "c1"},
+		{searchv1.ClusterAffinity{LabelSelector: &metav1.LabelSelector{MatchLabels: map[string]string{"region": "west"}}}, "c2 c3"},
+		{searchv1.ClusterAffinity{FieldSelector: field("zone", "In", "e2", "w2")}, "c1 c3"},
+		{searchv1.ClusterAffinity{FieldSelector: field("zone", "NotIn", "e2")}, "c2 c3"},
+		{searchv1.ClusterAffinity{FieldSelector: field("region", "NotIn", "west"), ClusterNames: []string{"c1", "c2"}}, "c1"},
+	} {
+		matches, err := affinity(c.affinity)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []string
+		for _, m := range members {
+			if matches(m) {
+				got = append(got, m.Name)
+			}
+		}
+		if strings.Join(got, " ") != c.want {
+			t.Errorf("%+v selects %v, want %s", c.affinity, got, c.want)
+		}
+	}
+	if _, err := affinity(searchv1.ClusterAffinity{FieldSelector: field("color", "In", "x")}); err == nil {
+		t.Error("key color is accepted")
+	}
+}
+
+func TestKindsThatNoClusterOffersAreProblems(t *testing.T) {
+	for _, s := range []searchv1.ResourceSelector{
+		{APIVersion: "v1", Kind: "Binding"}, {APIVersion: "v1", Kind: "Unknown"}, {APIVersion: "a/b/c", Kind: "Pod"},
+	} {
+		got := selectKinds([]searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{}, s)}, []fleet.Member{cluster("c1", "x")})
+		if len(got.problems["r"]) != 1 || len(got.kinds) > 0 {
+			t.Errorf("%+v: %+v", s, got)
+		}
+	}
+}

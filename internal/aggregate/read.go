@@ -1,0 +1,221 @@
+package aggregate
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/apimachinery/pkg/labels"
+
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+)
+
+// read answers a GET, LIST or WATCH from the cache.
+func (s *Server) read(w http.ResponseWriter, c call, kind *registered, clusters []string) {
+	form := negotiate(c.Header.Values("Accept"), c.info.Verb == "watch")
+	if form == formNone {
+		status := apierrors.NewGenericServerResponse(http.StatusNotAcceptable, c.info.Verb, c.resource().GroupResource(),
+			c.info.Name, "cached kinds have the media type application/json, also as Table and PartialObjectMetadata", 0, true)
+		writeError(w, status)
+		return
+	}
+	var err error
+	switch c.info.Verb {
+	case "get":
+		err = s.get(w, c, kind, clusters, form)
+	case "list":
+		err = s.list(w, c, kind, clusters, form)
+	default:
+		err = s.watch(w, c, kind, clusters, form)
+	}
+	if err != nil {
+		writeError(w, err)
+	}
+}
+
+func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+	o, others, err := s.cache.Get(c.Context(), c.resource(), c.info.Namespace, c.info.Name, cache.GetOptions{
+		ResourceVersion: c.URL.Query().Get("resourceVersion"), Clusters: clusters,
+	})
+	if err != nil {
+		return err
+	}
+	if len(others) > 0 {
+		w.Header().Add("Warning", fmt.Sprintf("299 - %q", fmt.Sprintf("clusters %s have objects of this name, too; this is "+
+			"the one of cluster %s", strings.Join(others, ", "), o.Cluster())))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	var body []byte
+	switch form {
+	case formTable:
+		body, err = s.tables.object(c, kind, o)
+	case formPartial:
+		body = o.AppendPartialJSON(nil)
+	default:
+		body = o.AppendJSON(nil)
+	}
+	if err != nil {
+		return err
+	}
+	_, _ = w.Write(body) // An error means that the client is gone.
+	return nil
+}
+
+func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+	query := c.URL.Query()
+	selection, err := selectionOf(c, query, clusters)
+	if err != nil {
+		return err
+	}
+	limit, err := number(query, "limit")
+	if err != nil {
+		return err
+	}
+	l, err := s.cache.List(c.Context(), c.resource(), cache.ListOptions{
+		Selection: selection, ResourceVersion: query.Get("resourceVersion"),
+		ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch")),
+		Limit:                limit, Continue: query.Get("continue"),
+	})
+	if err != nil {
+		return err
+	}
+	if len(l.Missing) > 0 {
+		w.Header().Add("Warning", fmt.Sprintf("299 - %q", "the list has no objects of the clusters "+
+			strings.Join(l.Missing, ", ")+", which were never reached"))
+	}
+	w.Header().Set("Content-Type", "application/json")
+	to := bufio.NewWriter(w)
+	switch form {
+	case formTable:
+		err = s.tables.list(to, c, kind, l)
+	case formPartial:
+		_, err = l.WritePartialTo(to)
+	default:
+		_, err = l.WriteTo(to)
+	}
+	if err == nil {
+		err = to.Flush()
+	}
+	if err != nil {
+		// The status line is sent: only a broken connection tells the client that the list is not complete.
+		panic(http.ErrAbortHandler)
+	}
+	return nil
+}
+
+// defaultWatchTimeout ends watches whose client sets no timeout.
+const defaultWatchTimeout = 30 * time.Minute
+
+func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+	query := c.URL.Query()
+	selection, err := selectionOf(c, query, clusters)
+	if err != nil {
+		return err
+	}
+	options := cache.WatchOptions{
+		Selection: selection, ResourceVersion: query.Get("resourceVersion"), Timeout: defaultWatchTimeout,
+		ResourceVersionMatch: metav1.ResourceVersionMatch(query.Get("resourceVersionMatch")),
+	}
+	if options.AllowWatchBookmarks, err = boolean(query, "allowWatchBookmarks"); err != nil {
+		return err
+	}
+	if query.Has("sendInitialEvents") {
+		send, err := boolean(query, "sendInitialEvents")
+		if err != nil {
+			return err
+		}
+		options.SendInitialEvents = &send
+	}
+	seconds, err := number(query, "timeoutSeconds")
+	if err != nil {
+		return err
+	}
+	if seconds > 0 && seconds < int64(defaultWatchTimeout/time.Second)*48 {
+		options.Timeout = time.Duration(seconds) * time.Second
+	}
+	events, err := s.cache.Watch(c.Context(), c.resource(), options)
+	if err != nil {
+		return err
+	}
+	defer events.Stop()
+	stream(w, c, events, s.tables.events(c, kind, form))
+	return nil
+}
+
+// stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
+func stream(w http.ResponseWriter, c call, events *cache.Watch, encode func([]byte, cache.Event) ([]byte, error)) {
+	w.Header().Set("Content-Type", "application/json")
+	control := http.NewResponseController(w)
+	if control.Flush() != nil {
+		return
+	}
+	ready, done := context.WithCancel(c.Context())
+	done()
+	var line []byte
+	for {
+		// A context that ended makes Next return if it had to wait.
+		e, err := events.Next(ready)
+		if errors.Is(err, context.Canceled) && c.Context().Err() == nil {
+			if control.Flush() != nil {
+				return
+			}
+			e, err = events.Next(c.Context())
+		}
+		if err != nil {
+			return
+		}
+		if line, err = encode(line[:0], e); err != nil {
+			return
+		}
+		// A client that does not read for this long loses the watch, and resumes from its last version.
+		_ = control.SetWriteDeadline(time.Now().Add(time.Minute))
+		if _, err := w.Write(line); err != nil {
+			return
+		}
+	}
+}
+
+func selectionOf(c call, query url.Values, clusters []string) (cache.Selection, error) {
+	selection := cache.Selection{Namespace: c.info.Namespace, Clusters: clusters}
+	var err error
+	if selection.Labels, err = labels.Parse(query.Get("labelSelector")); err != nil {
+		return selection, apierrors.NewBadRequest("labelSelector: " + err.Error())
+	}
+	if selection.Fields, err = fields.ParseSelector(query.Get("fieldSelector")); err != nil {
+		return selection, apierrors.NewBadRequest("fieldSelector: " + err.Error())
+	}
+	return selection, nil
+}
+
+func number(query url.Values, name string) (int64, error) {
+	text := query.Get(name)
+	if text == "" {
+		return 0, nil
+	}
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 0 {
+		return 0, apierrors.NewBadRequest(fmt.Sprintf("%s: %.40q is not a number of at least 0", name, text))
+	}
+	return n, nil
+}
+
+func boolean(query url.Values, name string) (bool, error) {
+	text := query.Get(name)
+	if text == "" {
+		return false, nil
+	}
+	b, err := strconv.ParseBool(text)
+	if err != nil {
+		return false, apierrors.NewBadRequest(fmt.Sprintf("%s: %.40q is neither true nor false", name, text))
+	}
+	return b, nil
+}

@@ -1,0 +1,175 @@
+package aggregate
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/sets"
+	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/apiserver/pkg/endpoints/request"
+
+	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
+)
+
+// prefix is the path of the group version that this server serves.
+var prefix = "/apis/" + searchv1.GroupVersion.String()
+
+var requestInfos = &request.RequestInfoFactory{
+	APIPrefixes: sets.NewString("api", "apis"), GrouplessAPIPrefixes: sets.NewString("api"),
+}
+
+// call is a request with what the router knows of it.
+type call struct {
+	*http.Request
+	info *request.RequestInfo
+	user user.Info
+	// view is the state at the start of the request.
+	view *view
+}
+
+func (c call) resource() schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: c.info.APIGroup, Version: c.info.APIVersion, Resource: c.info.Resource}
+}
+
+// innerPath removes the prefix of the aggregated API: /proxying/<path> and /proxying/<name>/proxy/<path>. The second
+// result is false for other paths of the group version.
+func innerPath(path string) (string, bool) {
+	rest, ok := strings.CutPrefix(path, prefix+"/proxying/")
+	if !ok {
+		return path, !strings.HasPrefix(path, prefix+"/") && path != prefix
+	}
+	if _, after, found := strings.Cut(rest, "/"); found {
+		if inner, ok := strings.CutPrefix(after, "proxy/"); ok {
+			return "/" + inner, true
+		}
+	}
+	return "/" + rest, true
+}
+
+// ServeHTTP authenticates a request and answers it from the cache, a member cluster or the control plane.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	response, ok, err := s.authenticator.AuthenticateRequest(r)
+	if err != nil || !ok {
+		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
+		return
+	}
+	removeIdentity(r.Header)
+	inner, ok := innerPath(r.URL.Path)
+	c := call{Request: r, user: response.User, view: s.view.Load()}
+	if !ok {
+		s.serveGroup(w, c)
+		return
+	}
+	c.Request = r.Clone(request.WithUser(r.Context(), response.User))
+	c.URL.Path, c.URL.RawPath = inner, ""
+	if c.info, err = requestInfos.NewRequestInfo(c.Request); err != nil {
+		writeError(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	s.route(w, c)
+}
+
+func (s *Server) route(w http.ResponseWriter, c call) {
+	if !c.info.IsResourceRequest {
+		if s.serveDiscovery(w, c) {
+			return
+		}
+		s.passOn(w, c)
+		return
+	}
+	kind, ok := c.view.selected.kinds[c.resource()]
+	if !ok {
+		s.passOn(w, c)
+		return
+	}
+	if err := s.authorize(c.Context(), c, ""); err != nil {
+		writeError(w, err)
+		return
+	}
+	clusters, err := s.clusters(c)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	switch verb := c.info.Verb; {
+	case c.info.Subresource == "" && slices.Contains([]string{"get", "list", "watch"}, verb):
+		s.read(w, c, kind, clusters)
+	case verb == "create" && c.info.Name == "":
+		writeError(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(),
+			"create: objects of member clusters are created in the member cluster or by the control plane; create"))
+	case verb == "deletecollection":
+		s.deleteCollection(w, c, clusters)
+	default:
+		s.write(w, c, clusters)
+	}
+}
+
+// passOn passes a request on to the control plane, as the caller.
+func (s *Server) passOn(w http.ResponseWriter, c call) {
+	forward(w, c.Request, s.controlPlane, c.user, "the control plane")
+}
+
+// authorize asks the control plane whether the caller may do what the inner request does, or, with a cluster, whether
+// the caller may use this cluster.
+func (s *Server) authorize(ctx context.Context, c call, cluster string) error {
+	attributes := authorizer.AttributesRecord{
+		User: c.user, Verb: c.info.Verb, Namespace: c.info.Namespace, APIGroup: c.info.APIGroup,
+		APIVersion: c.info.APIVersion, Resource: c.info.Resource, Subresource: c.info.Subresource, Name: c.info.Name,
+		ResourceRequest: true, Path: c.info.Path,
+	}
+	if cluster != "" {
+		attributes = authorizer.AttributesRecord{
+			User: c.user, Verb: "access", APIGroup: clusterv1.GroupVersion.Group,
+			APIVersion: clusterv1.GroupVersion.Version, Resource: "clusters", Name: cluster, ResourceRequest: true,
+		}
+	}
+	decision, reason, err := s.authorizer.Authorize(ctx, attributes)
+	if err != nil {
+		return apierrors.NewServiceUnavailable("the control plane does not authorize the request: " + err.Error())
+	}
+	if decision != authorizer.DecisionAllow {
+		what := schema.GroupResource{Group: attributes.APIGroup, Resource: attributes.Resource}
+		return apierrors.NewForbidden(what, attributes.Name, fmt.Errorf("user %q cannot %s it: %s", c.user.GetName(),
+			attributes.Verb, strings.TrimSpace(reason+" by RBAC of the control plane")))
+	}
+	return nil
+}
+
+// clusters returns the clusters that the request may use: nil for all. A pinned cluster has to be a member.
+func (s *Server) clusters(c call) ([]string, error) {
+	pin := c.URL.Query().Get(clusterParameter)
+	if pin == "" {
+		pin = c.Header.Get(clusterHeader)
+	}
+	if pin != "" {
+		if _, ok := c.view.member(pin); !ok {
+			return nil, apierrors.NewBadRequest(fmt.Sprintf("cluster %.253q is not a member cluster", pin))
+		}
+		if s.config.AuthorizeClusters {
+			if err := s.authorize(c.Context(), c, pin); err != nil {
+				return nil, err
+			}
+		}
+		return []string{pin}, nil
+	}
+	if !s.config.AuthorizeClusters {
+		return nil, nil
+	}
+	allowed := []string{}
+	for _, m := range c.view.members {
+		err := s.authorize(c.Context(), c, m.Name)
+		if err == nil {
+			allowed = append(allowed, m.Name)
+		} else if !apierrors.IsForbidden(err) {
+			return nil, err
+		}
+	}
+	return allowed, nil
+}

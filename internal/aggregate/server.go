@@ -1,0 +1,163 @@
+package aggregate
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"sync/atomic"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+	"anymesh.dev/anymesh/internal/fleet"
+)
+
+// Config is the configuration of a server.
+type Config struct {
+	// ControlPlane is the API server that has Clusters and registries.
+	ControlPlane *rest.Config
+	// Certificate is the serving certificate.
+	Certificate tls.Certificate
+	// ClientCAFile has the CAs of client certificates; those of the control plane if empty.
+	ClientCAFile string
+	// AuthorizeClusters requires the verb access on the Cluster of each object.
+	AuthorizeClusters bool
+	// ProbeInterval is the time between probes of the clusters.
+	ProbeInterval time.Duration
+	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
+	Grace time.Duration
+	Log   *slog.Logger
+}
+
+// Server answers Kubernetes requests over all member clusters.
+type Server struct {
+	config        Config
+	authenticator authenticator.Request
+	authorizer    authorizer.Authorizer
+	kube          client.Client
+	controlPlane  *fleet.Endpoint
+	fleet         *fleet.Fleet
+	cache         *cache.Cache
+	tables        tables
+	view          atomic.Pointer[view]
+	refreshed     atomic.Bool
+	// changed has an element if a registry may have changed.
+	changed chan struct{}
+}
+
+// newScheme has the kinds that the server reads and writes.
+func newScheme() (*runtime.Scheme, error) {
+	scheme := runtime.NewScheme()
+	for _, add := range []func(*runtime.Scheme) error{
+		corev1.AddToScheme, apiextensionsv1.AddToScheme, clusterv1.AddToScheme, searchv1.AddStorageToScheme,
+	} {
+		if err := add(scheme); err != nil {
+			return nil, err
+		}
+	}
+	return scheme, nil
+}
+
+// New connects to the control plane, and installs the CustomResourceDefinitions that it lacks.
+func New(ctx context.Context, config Config) (*Server, error) {
+	scheme, err := newScheme()
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace})}
+	s.view.Store(&view{})
+	bounded := rest.CopyConfig(config.ControlPlane)
+	bounded.Timeout = 30 * time.Second
+	kube, err := kubernetes.NewForConfig(bounded)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the control plane: %w", err)
+	}
+	owned, err := installCRDs(ctx, bounded, scheme)
+	if err != nil {
+		return nil, err
+	}
+	if s.kube, err = client.New(bounded, client.Options{Scheme: scheme}); err != nil {
+		return nil, fmt.Errorf("connection to the control plane: %w", err)
+	}
+	if s.controlPlane, err = fleet.NewEndpoint(config.ControlPlane); err != nil {
+		return nil, err
+	}
+	s.fleet = &fleet.Fleet{Kube: s.kube, OwnsStatus: owned, Log: config.Log}
+	if s.authenticator, err = newAuthenticator(ctx, kube, config.ClientCAFile); err != nil {
+		return nil, err
+	}
+	s.authorizer, err = newAuthorizer(kube)
+	return s, err
+}
+
+// Run serves requests on a listener until the context ends.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.synchronize(ctx, s.changed)
+		s.cache.Close()
+	}()
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", s.readyz)
+	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.Handle("/", s)
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 20,
+		BaseContext: func(net.Listener) context.Context { return ctx },
+		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+			Certificates: []tls.Certificate{s.config.Certificate}, NextProtos: []string{"h2", "http/1.1"},
+		},
+	}
+	failed := make(chan error, 1)
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		stop, release := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer release()
+		if err = server.Shutdown(stop); errors.Is(err, context.DeadlineExceeded) {
+			err = server.Close()
+		}
+	}
+	cancel()
+	<-done
+	return err
+}
+
+// readyz is 200 when the clusters and registries were read and every kind was listed in every reachable cluster. An
+// unreachable cluster does not make the server unready.
+func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
+	if !s.refreshed.Load() {
+		http.Error(w, "waits for the Clusters and ResourceRegistries of the control plane", http.StatusServiceUnavailable)
+		return
+	}
+	v := s.view.Load()
+	for _, st := range s.cache.Status() {
+		if m, ok := v.member(st.Cluster); ok && m.Ready && !st.Synced {
+			http.Error(w, fmt.Sprintf("waits for the list of %s of cluster %s", st.Resource.GroupResource(), st.Cluster),
+				http.StatusServiceUnavailable)
+			return
+		}
+	}
+	_, _ = w.Write([]byte("ok\n"))
+}

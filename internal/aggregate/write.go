@@ -1,0 +1,199 @@
+package aggregate
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+	"anymesh.dev/anymesh/internal/aggregate/rewrite"
+	"anymesh.dev/anymesh/internal/aggregate/version"
+	"anymesh.dev/anymesh/internal/fleet"
+)
+
+// Limits of bodies, in bytes: those of requests are the API server's, answers have managedFields in addition.
+const (
+	maxRequest = 3 << 20
+	maxAnswer  = 16 << 20
+)
+
+// streaming are the subresources whose answers are streams or belong to the container.
+var streaming = []string{"log", "exec", "attach", "portforward", "proxy"}
+
+// owner returns the member cluster that has an object.
+func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
+	owners := s.cache.Owner(c.resource(), c.info.Namespace, c.info.Name)
+	if clusters != nil {
+		owners = slices.DeleteFunc(slices.Clone(owners), func(o string) bool { return !slices.Contains(clusters, o) })
+	}
+	what := c.resource().GroupResource()
+	switch len(owners) {
+	case 0:
+		return fleet.Member{}, apierrors.NewNotFound(what, c.info.Name)
+	case 1:
+		m, ok := c.view.member(owners[0])
+		if !ok {
+			return m, apierrors.NewNotFound(what, c.info.Name)
+		}
+		if m.Impersonator == nil {
+			return m, apierrors.NewServiceUnavailable(fmt.Sprintf("Cluster %s has no spec.impersonatorSecretRef, which "+
+				"writes and subresources require; join the cluster again or set the field", m.Name))
+		}
+		return m, nil
+	}
+	return fleet.Member{}, apierrors.NewConflict(what, c.info.Name, fmt.Errorf("the object exists in the clusters %s; "+
+		"name one with the parameter ?%s= or the header %s", strings.Join(owners, ", "), clusterParameter, clusterHeader))
+}
+
+// write passes a write or a subresource on to the owner of the object, as the caller.
+func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
+	m, err := s.owner(c, clusters)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	if slices.Contains(streaming, c.info.Subresource) {
+		forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
+		return
+	}
+	mapping := mappingFor(m)
+	body, err := readBody(w, c)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	contentType := c.Header.Get("Content-Type")
+	if strings.HasPrefix(contentType, rewrite.Apply) {
+		if mapping.UID, err = s.uid(c, m); err != nil {
+			writeError(w, err)
+			return
+		}
+	}
+	mapped, err := mapping.Request(contentType, body)
+	if err != nil {
+		writeError(w, requestError(c, err))
+		return
+	}
+	code, header, answer, err := exchange(c, m, mapped)
+	if err == nil && code < http.StatusBadRequest {
+		s.waitFor(c, m, answer)
+	}
+	if err == nil && strings.HasPrefix(header.Get("Content-Type"), rewrite.JSON) {
+		answer, err = mapping.Response(answer)
+	}
+	if err != nil {
+		writeError(w, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err)))
+		return
+	}
+	for _, name := range []string{"Content-Type", "Warning", "Retry-After", "Audit-Id"} {
+		w.Header()[name] = header[name]
+	}
+	w.WriteHeader(code)
+	_, _ = w.Write(answer)
+}
+
+func readBody(w http.ResponseWriter, c call) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, maxRequest))
+	var large *http.MaxBytesError
+	switch {
+	case errors.As(err, &large):
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", maxRequest))
+	case err != nil:
+		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
+	}
+	return body, nil
+}
+
+// uid returns the uid of the object that the owner has, so that server-side apply cannot create one.
+func (s *Server) uid(c call, m fleet.Member) (string, error) {
+	o, _, err := s.cache.Get(c.Context(), c.resource(), c.info.Namespace, c.info.Name,
+		cache.GetOptions{ResourceVersion: version.Any, Clusters: []string{m.Name}})
+	if err != nil {
+		return "", err
+	}
+	return uidOf(o.AppendJSON(nil))
+}
+
+// maxWait limits the wait of a write for the cache.
+const maxWait = time.Second
+
+// waitFor waits until the cache has the result of a write, so that a client that reads next sees its own write. The
+// write succeeded: if the cache does not catch up, the answer is not worse than that of another replica.
+func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
+	var o metav1.PartialObjectMetadata
+	if json.Unmarshal(answer, &o) != nil || o.ResourceVersion == "" {
+		return
+	}
+	at, err := version.Number(o.ResourceVersion)
+	if err != nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(c.Context(), maxWait)
+	defer cancel()
+	_ = s.cache.Wait(ctx, c.resource(), m.Name, at)
+}
+
+// requestError is the answer to a body that cannot be mapped.
+func requestError(c call, err error) error {
+	switch {
+	case errors.Is(err, version.ErrMissing), errors.Is(err, version.ErrRebuilt):
+		return apierrors.NewConflict(c.resource().GroupResource(), c.info.Name, err)
+	case errors.Is(err, rewrite.ErrMediaType):
+		status := apierrors.NewBadRequest(err.Error())
+		status.ErrStatus.Code, status.ErrStatus.Reason = http.StatusUnsupportedMediaType, "UnsupportedMediaType"
+		return status
+	}
+	return apierrors.NewBadRequest(err.Error())
+}
+
+func mappingFor(m fleet.Member) rewrite.Mapping {
+	identity := version.Identity(m.Identity)
+	return rewrite.Mapping{
+		Annotation: cache.ClusterAnnotation, Cluster: m.Name,
+		In: func(text string) (string, error) { return version.ForCluster(text, m.Name, identity) },
+		Out: func(text string) (string, error) {
+			number, err := version.Number(text)
+			return version.Object(version.Component{Cluster: m.Name, Identity: identity, Version: number}), err
+		},
+	}
+}
+
+// exchange sends a request with a body to a member as the caller, and reads the answer.
+func exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, error) {
+	ctx, cancel := context.WithTimeout(c.Context(), writeTimeout)
+	defer cancel()
+	location := *m.Impersonator.URL
+	location.Path = m.Impersonator.URL.JoinPath(c.URL.Path).Path
+	location.RawQuery = withoutCluster(c.URL)
+	r, err := http.NewRequestWithContext(ctx, c.Method, location.String(), bytes.NewReader(body))
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	if value := c.Header.Get("Content-Type"); value != "" {
+		r.Header.Set("Content-Type", value)
+	}
+	r.Header.Set("Accept", rewrite.JSON)
+	r.Header.Set("User-Agent", c.UserAgent())
+	impersonate(r.Header, c.user)
+	response, err := m.Impersonator.Do(r)
+	if err != nil {
+		return 0, nil, nil, err
+	}
+	defer func() { _ = response.Body.Close() }()
+	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
+	if err == nil && len(answer) > maxAnswer {
+		err = errors.New("the answer has more than " + strconv.Itoa(maxAnswer) + " bytes")
+	}
+	return response.StatusCode, response.Header, answer, err
+}

@@ -1,0 +1,137 @@
+package cli
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/go-logr/logr"
+	"github.com/spf13/cobra"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/clientcmd"
+	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
+	"k8s.io/client-go/util/cert"
+	"k8s.io/klog/v2"
+
+	"anymesh.dev/anymesh/internal/aggregate"
+)
+
+// aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
+type aggregatorFlags struct {
+	kubeconfig, address, certFile, keyFile, writeKubeconfig, logLevel string
+}
+
+func aggregatorCommand() *cobra.Command {
+	var f aggregatorFlags
+	var config aggregate.Config
+	c := &cobra.Command{
+		Use:   "aggregator",
+		Short: "Serve the objects of all member clusters as one Kubernetes API",
+		Long: "Serve the objects of all member clusters as one Kubernetes API. It reads Clusters and ResourceRegistries from the\n" +
+			"control plane of --kubeconfig, and accepts its client certificates and bearer tokens.",
+		Args: cobra.NoArgs,
+		RunE: func(c *cobra.Command, _ []string) error {
+			var err error
+			if config.Log, err = logger(f.logLevel); err != nil {
+				return exitError{2, err}
+			}
+			if (f.certFile == "") != (f.keyFile == "") {
+				return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
+			}
+			klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
+			if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {
+				return err
+			}
+			listener, err := (&net.ListenConfig{}).Listen(c.Context(), "tcp", f.address)
+			if err != nil {
+				return fmt.Errorf("--address: %w", err)
+			}
+			ca, err := f.certificate(&config, listener.Addr())
+			if err != nil {
+				return err
+			}
+			server, err := aggregate.New(c.Context(), config)
+			if err != nil {
+				return err
+			}
+			if f.writeKubeconfig != "" {
+				if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
+					return err
+				}
+			}
+			config.Log.Info("the aggregator serves", "address", listener.Addr().String())
+			return server.Run(c.Context(), listener)
+		},
+	}
+	flags := c.Flags()
+	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
+	flags.StringVar(&f.address, "address", "127.0.0.1:6444", "address of the Kubernetes API")
+	flags.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate; a self-signed one if empty")
+	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
+	flags.StringVar(&config.ClientCAFile, "client-ca-file", "", "CAs of client certificates; those of the control plane if empty")
+	flags.StringVar(&f.writeKubeconfig, "write-kubeconfig", "",
+		"file to which a kubeconfig for the aggregator is written, with the user of --kubeconfig")
+	flags.BoolVar(&config.AuthorizeClusters, "authorize-clusters", false,
+		"require the verb access on clusters.cluster.karmada.io for objects of a cluster")
+	flags.DurationVar(&config.ProbeInterval, "probe-interval", 10*time.Second, "time between probes of a cluster")
+	flags.DurationVar(&config.Grace, "grace", 0, "how long objects of an unreachable cluster are kept; 0 for no limit")
+	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
+	return c
+}
+
+// certificate loads or makes the serving certificate, and returns the CA that clients need.
+func (f *aggregatorFlags) certificate(config *aggregate.Config, address net.Addr) ([]byte, error) {
+	if config.ProbeInterval < time.Second {
+		return nil, exitError{2, fmt.Errorf("--probe-interval %v: the value must be at least 1s", config.ProbeInterval)}
+	}
+	var err error
+	if f.certFile != "" {
+		if config.Certificate, err = tls.LoadX509KeyPair(f.certFile, f.keyFile); err != nil {
+			return nil, fmt.Errorf("--tls-cert-file: %w", err)
+		}
+		last := config.Certificate.Certificate[len(config.Certificate.Certificate)-1]
+		if _, err := x509.ParseCertificate(last); err != nil {
+			return nil, fmt.Errorf("--tls-cert-file: %w", err)
+		}
+		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last}), nil
+	}
+	host, _, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return nil, err
+	}
+	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
+	certificate, key, err := cert.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
+	if err != nil {
+		return nil, fmt.Errorf("making a serving certificate: %w", err)
+	}
+	config.Certificate, err = tls.X509KeyPair(certificate, key)
+	return certificate, err
+}
+
+// writeAccess writes a kubeconfig for the aggregator with the user of the control plane's configuration.
+func (f *aggregatorFlags) writeAccess(config *rest.Config, address net.Addr, ca []byte) error {
+	config = rest.CopyConfig(config)
+	if err := rest.LoadTLSFiles(config); err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(address.String())
+	if err != nil {
+		return err
+	}
+	access := clientcmdapi.NewConfig()
+	access.Clusters["aggregator"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:" + port, CertificateAuthorityData: ca}
+	access.AuthInfos["user"] = &clientcmdapi.AuthInfo{
+		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
+		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Exec: config.ExecProvider,
+	}
+	access.Contexts["aggregator"] = &clientcmdapi.Context{Cluster: "aggregator", AuthInfo: "user"}
+	access.CurrentContext = "aggregator"
+	if err := clientcmd.WriteToFile(*access, f.writeKubeconfig); err != nil {
+		return fmt.Errorf("--write-kubeconfig: %w", err)
+	}
+	return nil
+}
