@@ -74,7 +74,9 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		return
 	}
 	contentType := c.Header.Get("Content-Type")
-	if strings.HasPrefix(contentType, rewrite.Apply) {
+	// some kinds are created by an update, and all by server-side apply
+	update := c.Method == http.MethodPut && c.info.Subresource == ""
+	if update || strings.HasPrefix(contentType, rewrite.Apply) {
 		if mapping.UID, err = s.uid(c, m); err != nil {
 			writeError(w, err)
 			return
@@ -115,7 +117,7 @@ func readBody(w http.ResponseWriter, c call) ([]byte, error) {
 	return body, nil
 }
 
-// uid returns the uid of the object that the owner has, so that server-side apply cannot create one.
+// uid returns the uid of the object that the owner has, so that a write cannot create one.
 func (s *Server) uid(c call, m fleet.Member) (string, error) {
 	o, _, err := s.cache.Get(c.Context(), c.resource(), c.info.Namespace, c.info.Name,
 		cache.GetOptions{ResourceVersion: version.Any, Clusters: []string{m.Name}})

@@ -144,7 +144,7 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 		old := state.source
 		sameScope := slices.Equal(old.scope.Namespaces, scope.Namespaces)
 		if state.cluster.identity == identity && sameScope {
-			if reflect.DeepEqual(old.member.Client, m.Client) && old.member.Host == m.Host {
+			if old.member.Client == m.Client && old.member.Host == m.Host {
 				return
 			}
 			old.cancel()

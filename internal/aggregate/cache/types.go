@@ -27,7 +27,7 @@ type Member struct {
 	Identity string
 	// Host is the URL of the API server, such as https://10.0.0.1:6443.
 	Host string
-	// Client authenticates requests. It must not have a timeout, because watches are long.
+	// Client authenticates requests. It is a pointer, and must not have a timeout, because watches are long.
 	Client Doer
 }
 

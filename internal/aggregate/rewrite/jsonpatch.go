@@ -65,7 +65,7 @@ func (m Mapping) operation(o object, path string) error {
 			return json.Unmarshal(inner["metadata"], &metadata)
 		})
 	case "":
-		mapped, err := m.object(o["value"], false)
+		mapped, err := m.object(o["value"])
 		o["value"] = mapped
 		return err
 	}

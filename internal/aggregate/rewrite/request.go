@@ -31,7 +31,7 @@ type Mapping struct {
 	Cluster string
 	// In maps a global resource version to that of the owner. Out is the reverse.
 	In, Out func(string) (string, error)
-	// UID is set in bodies of server-side apply, so that the owner does not create an object that is gone.
+	// UID is set in objects that have none, so that the owner does not create an object that is gone. Empty sets none.
 	UID string
 }
 
@@ -51,19 +51,19 @@ func (m Mapping) Request(contentType string, body []byte) ([]byte, error) {
 	}
 	switch kind {
 	case JSON, MergePatch, StrategicPatch:
-		return m.object(body, false)
+		return m.object(body)
 	case Apply:
 		if body, err = yaml.YAMLToJSONStrict(body); err != nil {
 			return nil, fmt.Errorf("the body is not valid YAML: %w", err)
 		}
-		return m.object(body, true)
+		return m.object(body)
 	case JSONPatch:
 		return m.jsonPatch(body)
 	}
 	return nil, fmt.Errorf("content type %q: %w", kind, ErrMediaType)
 }
 
-func (m Mapping) object(body []byte, apply bool) ([]byte, error) {
+func (m Mapping) object(body []byte) ([]byte, error) {
 	o, err := decode(body, "the body")
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (m Mapping) object(body []byte, apply bool) ([]byte, error) {
 	if err := m.removeAnnotation(o); err != nil {
 		return nil, err
 	}
-	if apply && m.UID != "" {
+	if m.UID != "" {
 		if err := setIfAbsent(o, "uid", m.UID); err != nil {
 			return nil, err
 		}
