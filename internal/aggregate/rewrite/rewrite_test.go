@@ -16,7 +16,7 @@ var errVersion = errors.New("not a version")
 // mapping maps g7 to 7 and back.
 func mapping() Mapping {
 	return Mapping{
-		Annotation: annotation, Cluster: "c1", UID: "u1",
+		Annotation: annotation, Cluster: "c1",
 		In: func(text string) (string, error) {
 			rest, ok := strings.CutPrefix(text, "g")
 			if !ok {
@@ -32,13 +32,14 @@ func mapping() Mapping {
 func TestWriteBodiesAreMappedBack(t *testing.T) {
 	const note = `"` + annotation + `":"c1"`
 	for _, c := range []struct{ name, contentType, body, want string }{
-		{"update", JSON, `{"kind":"Pod","metadata":{"resourceVersion":"g7","annotations":{"a":"b",` + note + `}},"odd":1e3}`,
-			`{"kind":"Pod","metadata":{"resourceVersion":"7","annotations":{"a":"b"}},"odd":1e3}`},
+		{"update that must not create", JSON,
+			`{"kind":"Pod","metadata":{"resourceVersion":"g7","annotations":{"a":"b",` + note + `}},"odd":1e3}`,
+			`{"kind":"Pod","metadata":{"resourceVersion":"7","annotations":{"a":"b"},"uid":"u1"},"odd":1e3}`},
 		{"merge patch", MergePatch, `{"metadata":{"resourceVersion":"g7","annotations":{"a":null}}}`,
 			`{"metadata":{"resourceVersion":"7","annotations":{"a":null}}}`},
 		{"strategic merge patch", StrategicPatch, `{"metadata":{"annotations":null},"spec":{"x":[]}}`,
 			`{"metadata":{"annotations":null},"spec":{"x":[]}}`},
-		{"server-side apply", Apply, "metadata:\n  name: p\n  resourceVersion: g7\n",
+		{"server-side apply that must not create", Apply, "metadata:\n  name: p\n  resourceVersion: g7\n",
 			`{"metadata":{"name":"p","resourceVersion":"7","uid":"u1"}}`},
 		{"delete with preconditions", JSON, `{"preconditions":{"uid":"u","resourceVersion":"g7"}}`,
 			`{"preconditions":{"uid":"u","resourceVersion":"7"}}`},
@@ -53,7 +54,11 @@ func TestWriteBodiesAreMappedBack(t *testing.T) {
 				`{"op":"replace","path":"/metadata","value":{"resourceVersion":"8","annotations":{}}}]`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got, err := mapping().Request(c.contentType, []byte(c.body))
+			m := mapping()
+			if strings.HasSuffix(c.name, "must not create") {
+				m.UID = "u1"
+			}
+			got, err := m.Request(c.contentType, []byte(c.body))
 			if err != nil {
 				t.Fatal(err)
 			}
