@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"fmt"
+	"unique"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
@@ -76,8 +77,9 @@ func newResource(name string, m proto.Message, origins ...model.Origin) sidecar.
 	return sidecar.Resource{Type: typeURL(m), Name: name, Body: body, Origins: origins}
 }
 
+// typeURL returns the type URL of a message. All resources of a type share the string.
 func typeURL(m proto.Message) string {
-	return "type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())
+	return unique.Make("type.googleapis.com/" + string(m.ProtoReflect().Descriptor().FullName())).Value()
 }
 
 // Decode returns the message of a resource, for golden files and configuration dumps.
