@@ -114,6 +114,7 @@ func (c *kindCache) event(s *source, o *object, deleted bool) error {
 	if o.version <= m.position {
 		return fmt.Errorf("%w: %s/%s has version %d after %d", errOrder, o.namespace, o.name, o.version, m.position)
 	}
+	m.forget(o.namespace + "/" + o.name)
 	e := &entry{cluster: m.cluster, from: m.position, to: o.version}
 	switch {
 	case !deleted:
