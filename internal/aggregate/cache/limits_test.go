@@ -106,7 +106,8 @@ func TestSelectedClustersLimitObjectsVersionsAndEvents(t *testing.T) {
 	if got := content(t, l, err); got != "default/b@c2" {
 		t.Error(got)
 	}
-	if v, err := version.Parse(l.ResourceVersion); err != nil || len(v.Components) != 1 || v.Components[0].Cluster != "c2" {
+	v, err := version.Parse(l.ResourceVersion)
+	if err != nil || len(v.Components) != 1 || v.Components[0].Cluster != "c2" {
 		t.Errorf("%+v, %v", v, err)
 	}
 	next := f.follow(cache.WatchOptions{Selection: only, ResourceVersion: l.ResourceVersion})

@@ -29,7 +29,8 @@ var metrics = []metric{
 		func(s Status) float64 { return float64(s.Bytes) }),
 	newMetric("malformed_objects", "Objects that cannot be read, up to 100.", prometheus.GaugeValue,
 		func(s Status) float64 { return float64(s.Malformed) }),
-	newMetric("synced", "1 after the first list.", prometheus.GaugeValue, func(s Status) float64 { return number(s.Synced) }),
+	newMetric("synced", "1 after the first list.", prometheus.GaugeValue,
+		func(s Status) float64 { return number(s.Synced) }),
 	newMetric("connected", "1 while a watch is open.", prometheus.GaugeValue,
 		func(s Status) float64 { return number(s.Connected) }),
 	newMetric("staleness_seconds", "Time since the watch was lost; 0 while it is open.", prometheus.GaugeValue,
@@ -46,7 +47,7 @@ var metrics = []metric{
 }
 
 var expiredWatches = prometheus.NewDesc("anymesh_aggregate_expired_watches_total",
-	"Watches of clients that ended with 410 after their start, because the client was too slow or the history is not known.",
+	"Watches of clients that ended with 410 after their start: slow clients, and clusters that left or began again.",
 	nil, nil)
 
 // Describe implements prometheus.Collector.

@@ -32,7 +32,9 @@ func TestRelistOfARecreatedObjectIsADeletionAndAnAddition(t *testing.T) {
 	if s := f.Status()[0]; s.Objects != 1 {
 		t.Errorf("status has %d objects", s.Objects)
 	}
-	old, err := f.List(t.Context(), pods, cache.ListOptions{ResourceVersion: l.ResourceVersion, ResourceVersionMatch: "Exact"})
+	old, err := f.List(t.Context(), pods, cache.ListOptions{
+		ResourceVersion: l.ResourceVersion, ResourceVersionMatch: "Exact",
+	})
 	if err != nil {
 		t.Fatal(err)
 	}
