@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -41,6 +42,8 @@ type Config struct {
 	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
 	Log   *slog.Logger
+	// Registerer registers the metrics of the cache; none if nil.
+	Registerer prometheus.Registerer
 }
 
 // Server answers Kubernetes requests over all member clusters.
@@ -80,6 +83,11 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &Server{config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace})}
 	s.view.Store(&view{})
+	if config.Registerer != nil {
+		if err := config.Registerer.Register(s.cache.Collector()); err != nil {
+			return nil, fmt.Errorf("metrics of the cache: %w", err)
+		}
+	}
 	bounded := rest.CopyConfig(config.ControlPlane)
 	bounded.Timeout = 30 * time.Second
 	kube, err := kubernetes.NewForConfig(bounded)

@@ -75,7 +75,7 @@ func (c *kindCache) difference(m *memberState, listed []*object, at uint64) []ch
 			return true
 		}
 		if now := listed[i]; now.version != old.version {
-			changes = append(changes, change{old: old, new: now, version: now.version})
+			changes = append(changes, replace(old, now)...)
 		}
 		i++
 		return true
@@ -85,6 +85,17 @@ func (c *kindCache) difference(m *memberState, listed []*object, at uint64) []ch
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.version, b.version) })
 	return changes
+}
+
+// replace returns the changes from an object, which may be nil, to another one. An object with another uid is not an
+// update: the earlier one was deleted.
+func replace(old, now *object) []change {
+	if old != nil && old.uidText() != now.uidText() {
+		return []change{
+			{old: old, new: old, deleted: true, version: now.version}, {new: now, version: now.version},
+		}
+	}
+	return []change{{old: old, new: now, version: now.version}}
 }
 
 // event applies an event of a watch.
@@ -103,9 +114,13 @@ func (c *kindCache) event(s *source, o *object, deleted bool) error {
 	if o.version <= m.position {
 		return fmt.Errorf("%w: %s/%s has version %d after %d", errOrder, o.namespace, o.name, o.version, m.position)
 	}
+	m.forget(o.namespace + "/" + o.name)
 	e := &entry{cluster: m.cluster, from: m.position, to: o.version}
-	if !deleted || old != nil {
-		e.changes = []change{{old: old, new: o, deleted: deleted, version: o.version}}
+	switch {
+	case !deleted:
+		e.changes = replace(old, o)
+	case old != nil:
+		e.changes = []change{{old: old, new: o, deleted: true, version: o.version}}
 	}
 	if old == nil && m.status.Objects >= c.options.MaxObjects {
 		return fmt.Errorf("%s has more than %d objects", c.info.Resource.Resource, c.options.MaxObjects)

@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +20,8 @@ type Cache struct {
 	options Options
 	texts   *interner
 	running sync.WaitGroup
+	// expired counts the watches that ended with 410.
+	expired atomic.Uint64
 
 	// changing serializes changes of members and kinds. mutex guards the fields below.
 	changing sync.Mutex

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"strings"
+	"unicode/utf8"
 
 	"anymesh.dev/anymesh/internal/aggregate/version"
 )
@@ -16,14 +17,14 @@ const minShared = 64
 
 // ingest builds the stored form of an object from the JSON that a member sends.
 func ingest(k *kindInfo, c *cluster, texts *interner, raw []byte) (*object, error) {
-	if len(raw) > math.MaxUint32/2 || !json.Valid(raw) {
-		return nil, errors.New("the object is not valid JSON")
+	if len(raw) > math.MaxUint32/2 || !json.Valid(raw) || !utf8.Valid(raw) {
+		return nil, errors.New("the object is not valid JSON in UTF-8")
 	}
 	b := builder{kind: k, texts: texts, raw: raw, object: &object{cluster: c}}
 	top := map[string]span{}
 	var rest []span
 	err := members(raw, 0, func(key, value span) error {
-		name := string(key.of(raw))
+		name := decodeKey(raw, key)
 		if _, twice := top[name]; twice {
 			return fmt.Errorf("the object has %q twice", name)
 		}
@@ -79,7 +80,7 @@ func (b *builder) metadata(at span) error {
 		b.text = append(b.text, bytes.Join(parts, nil)...)
 	}
 	err := members(b.raw, at.from, func(key, value span) error {
-		name := string(key.of(b.raw))
+		name := decodeKey(b.raw, key)
 		if seen[name] {
 			return fmt.Errorf("metadata has %q twice", name)
 		}
@@ -142,7 +143,11 @@ func (b *builder) metadata(at span) error {
 func (b *builder) annotations(at span, annotation []byte) ([]byte, error) {
 	text := append([]byte("{"), annotation...)
 	err := members(b.raw, at.from, func(key, value span) error {
-		if string(key.of(b.raw)) != ClusterAnnotation {
+		name := decodeKey(b.raw, key)
+		if b.raw[value.from] != '"' {
+			return fmt.Errorf("%.60q is not a string", name)
+		}
+		if name != ClusterAnnotation {
 			text = append(append(text, ','), b.raw[key.from-1:value.to]...)
 		}
 		return nil

@@ -40,7 +40,9 @@ type memberState struct {
 	synced          bool
 	joined          time.Time
 	status          Status
-	source          *source
+	// malformed has the reasons of the malformed objects by namespace and name.
+	malformed map[string]string
+	source    *source
 }
 
 func newKindCache(k Kind, options Options) *kindCache {
@@ -113,6 +115,7 @@ func (c *kindCache) drop(m *memberState) {
 	}
 	c.clone = nil
 	m.synced, m.position, m.floor = false, 0, 0
+	m.malformed, m.status.Malformed, m.status.MalformedObject = nil, 0, ""
 	m.status.Synced, m.status.Objects, m.status.Bytes = false, 0, 0
 	c.window.add(&entry{cluster: m.cluster, left: true})
 	c.notify()

@@ -178,7 +178,11 @@ func (s *source) event(kind watch.EventType, raw []byte) error {
 	case watch.Added, watch.Modified, watch.Deleted:
 		o, err := ingest(s.kind.info, s.cluster, s.texts, raw)
 		if err != nil {
-			return fmt.Errorf("%s event: %w", kind, err)
+			if kind == watch.Deleted {
+				return fmt.Errorf("%w: %w", errRelist, err)
+			}
+			s.kind.rejectEvent(s, newMalformed(raw, err))
+			return nil
 		}
 		if !s.includes(o) {
 			return s.kind.progress(s, o.version)

@@ -48,6 +48,8 @@ func (o *object) size() int {
 
 func (o *object) value(i int) string { return textOf(o.values[i].of(o.text)) }
 
+func (o *object) uidText() string { return textOf(o.uid.of(o.text)) }
+
 // textOf returns bytes that do not change as a string, without a copy.
 func textOf(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 

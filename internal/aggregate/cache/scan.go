@@ -98,8 +98,8 @@ func skipString(text []byte, i uint32) uint32 {
 	}
 }
 
-// find returns the value at a path of keys, and whether there is one. The key "0" also selects the first element of an
-// array.
+// find returns the value at a path of keys, and whether there is one. Of equal keys, the first counts. The key "0" also
+// selects the first element of an array.
 func find(text []byte, at uint32, path []string) (span, bool) {
 	i := skipSpace(text, at)
 	if len(path) == 0 {
@@ -111,7 +111,8 @@ func find(text []byte, at uint32, path []string) (span, bool) {
 	switch text[i] {
 	case '{':
 		err = members(text, i, func(key, value span) error {
-			if string(key.of(text)) != path[0] {
+			if raw := key.of(text); string(raw) != path[0] &&
+				(bytes.IndexByte(raw, '\\') < 0 || decodeKey(text, key) != path[0]) {
 				return nil
 			}
 			found = value
@@ -129,6 +130,15 @@ func find(text []byte, at uint32, path []string) (span, bool) {
 		return span{}, false
 	}
 	return find(text, found.from, path[1:])
+}
+
+// decodeKey returns a key of an object without escapes, so that two spellings of a key are equal.
+func decodeKey(text []byte, key span) string {
+	name, err := unquote(text[key.from-1 : key.to+1])
+	if err != nil {
+		return string(key.of(text)) // Valid JSON has no such key.
+	}
+	return name
 }
 
 // unquote returns the value of a JSON string.

@@ -39,7 +39,8 @@ func (s *source) run(ctx context.Context) {
 		}
 		if err != nil {
 			s.kind.disconnected(s, err)
-			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, errOrder) {
+			if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, errOrder) ||
+				errors.Is(err, errRelist) {
 				listed = false
 			}
 		}
@@ -112,12 +113,15 @@ func (s *source) position() uint64 {
 // list reads all pages of a list. Objects that are stored in the same version are not stored again.
 func (s *source) list(ctx context.Context) ([]*object, uint64, error) {
 	var all []*object
+	s.kind.forgetMalformed(s)
 	query := url.Values{"limit": {strconv.Itoa(s.kind.options.PageSize)}}
 	for {
 		page, err := s.page(ctx, query, func(raw []byte) error {
 			o, err := ingest(s.kind.info, s.cluster, s.texts, raw)
 			if err != nil {
-				return err
+				if o = s.kind.reject(s, newMalformed(raw, err)); o == nil {
+					return nil
+				}
 			}
 			if !s.includes(o) {
 				return nil

@@ -144,6 +144,10 @@ type Status struct {
 	LastEvent, DisconnectedSince time.Time
 	// Restarts counts the watches that were opened again, Relists the lists after the first.
 	Restarts, Relists int
+	// Malformed counts the objects that cannot be read, up to 100; MalformedObject is one of them and the reason. The
+	// last known state of these objects is served, if there is one.
+	Malformed       int
+	MalformedObject string
 	// Error is the last error; empty while connected.
 	Error string
 }

@@ -16,6 +16,7 @@ import (
 //
 // It has no buffer: it reads the window of the kind, and ends with 410 if it is slower than the window.
 type Watch struct {
+	cache    *Cache
 	kind     *kindCache
 	selector *selector
 	options  WatchOptions
@@ -55,7 +56,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	case o.SendInitialEvents != nil && o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan:
 		return nil, apierrors.NewBadRequest("resourceVersionMatch: sendInitialEvents requires NotOlderThan")
 	}
-	w := &Watch{kind: k, selector: selector, options: o}
+	w := &Watch{cache: c, kind: k, selector: selector, options: o}
 	if o.Timeout > 0 {
 		w.deadline = time.Now().Add(o.Timeout)
 	}
@@ -163,6 +164,7 @@ func (w *Watch) Stop() {
 // expire ends the watch with an ERROR event.
 func (w *Watch) expire(err error) Event {
 	w.Stop()
+	w.cache.expired.Add(1)
 	status := err.(apierrors.APIStatus).Status()
 	return Event{Type: watch.Error, status: &status}
 }
