@@ -1,15 +1,19 @@
 package cli
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
 	"github.com/go-logr/logr"
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
@@ -22,7 +26,7 @@ import (
 
 // aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
 type aggregatorFlags struct {
-	kubeconfig, address, certFile, keyFile, writeKubeconfig, logLevel string
+	kubeconfig, address, metricsAddress, certFile, keyFile, writeKubeconfig, logLevel string
 }
 
 func aggregatorCommand() *cobra.Command {
@@ -54,9 +58,14 @@ func aggregatorCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			metrics := prometheus.NewRegistry()
+			config.Registerer = metrics
 			server, err := aggregate.New(c.Context(), config)
 			if err != nil {
 				return err
+			}
+			if err := serveMetrics(c.Context(), f.metricsAddress, metrics); err != nil {
+				return fmt.Errorf("--metrics-address: %w", err)
 			}
 			if f.writeKubeconfig != "" {
 				if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
@@ -70,6 +79,7 @@ func aggregatorCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
 	flags.StringVar(&f.address, "address", "127.0.0.1:6444", "address of the Kubernetes API")
+	flags.StringVar(&f.metricsAddress, "metrics-address", "127.0.0.1:6445", "address of /metrics; none if empty")
 	flags.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate; a self-signed one if empty")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
 	flags.StringVar(&config.ClientCAFile, "client-ca-file", "", "CAs of client certificates; those of the control plane if empty")
@@ -81,6 +91,25 @@ func aggregatorCommand() *cobra.Command {
 	flags.DurationVar(&config.Grace, "grace", 0, "how long objects of an unreachable cluster are kept; 0 for no limit")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
+}
+
+// serveMetrics serves /metrics until the context ends.
+func serveMetrics(ctx context.Context, address string, metrics prometheus.Gatherer) error {
+	if address == "" {
+		return nil
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	if err != nil {
+		return err
+	}
+	mux := http.NewServeMux()
+	mux.Handle("GET /metrics", promhttp.HandlerFor(metrics, promhttp.HandlerOpts{MaxRequestsInFlight: 4}))
+	server := &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, WriteTimeout: 30 * time.Second, IdleTimeout: time.Minute,
+	}
+	context.AfterFunc(ctx, func() { _ = server.Close() })
+	go func() { _ = server.Serve(listener) }() // it returns when it is closed
+	return nil
 }
 
 // certificate loads or makes the serving certificate, and returns the CA that clients need.

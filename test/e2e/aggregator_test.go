@@ -81,7 +81,8 @@ func startAggregated(t *testing.T) *aggregated {
 		}
 	}
 	server := exec.Command(filepath.Join(lab.bin, "anymesh"), "aggregator", "--kubeconfig", a.members["c1"],
-		"--address", "127.0.0.1:0", "--probe-interval", "1s", "--write-kubeconfig", a.kubeconfig)
+		"--address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0", "--probe-interval", "1s",
+		"--write-kubeconfig", a.kubeconfig)
 	var log bytes.Buffer
 	server.Stderr = &log
 	if err := server.Start(); err != nil {
