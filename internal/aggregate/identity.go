@@ -27,6 +27,17 @@ func removeIdentity(h http.Header) {
 	}
 }
 
+// impersonation returns a header of a client that asks for another identity, or "". Such a request must not be answered
+// as the client itself: kubectl auth can-i --as would show the rights of the wrong user.
+func impersonation(h http.Header) string {
+	for name := range h {
+		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
+			return name
+		}
+	}
+	return ""
+}
+
 // impersonate sets the headers that make an API server act as a user.
 func impersonate(h http.Header, u user.Info) {
 	removeIdentity(h)

@@ -2,9 +2,12 @@ package aggregate
 
 import (
 	"net/http"
+	"net/http/httptest"
 	"net/url"
+	"strings"
 	"testing"
 
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
 )
 
@@ -56,6 +59,20 @@ func TestClientsCannotNameAnIdentity(t *testing.T) {
 		if got := h[name]; len(got) != len(want[name]) || got[0] != want[name][0] {
 			t.Errorf("header %s: got %q, want %q", name, got, want[name])
 		}
+	}
+}
+
+// TestImpersonationIsRefused guards against an answer with the rights of another user than the one that was asked for.
+func TestImpersonationIsRefused(t *testing.T) {
+	s := &Server{authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
+	})}
+	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+	r.Header.Set("Impersonate-User", "jane")
+	w := httptest.NewRecorder()
+	s.ServeHTTP(w, r)
+	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Impersonate-User is not supported") {
+		t.Errorf("got %d: %s", w.Code, w.Body)
 	}
 }
 

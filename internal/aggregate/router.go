@@ -60,6 +60,10 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
 		return
 	}
+	if name := impersonation(r.Header); name != "" {
+		writeError(w, apierrors.NewBadRequest("the header "+name+" is not supported; send the request as the user itself"))
+		return
+	}
 	removeIdentity(r.Header)
 	inner, ok := innerPath(r.URL.Path)
 	c := call{Request: r, user: response.User, view: s.view.Load()}
