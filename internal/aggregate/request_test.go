@@ -64,7 +64,7 @@ func TestClientsCannotNameAnIdentity(t *testing.T) {
 
 // TestImpersonationIsRefused guards against an answer with the rights of another user than the one that was asked for.
 func TestImpersonationIsRefused(t *testing.T) {
-	s := &Server{authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+	s := &Server{inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
 	})}
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)

@@ -53,8 +53,16 @@ func innerPath(path string) (string, bool) {
 	return "/" + rest, true
 }
 
-// ServeHTTP authenticates a request and answers it from the cache, a member cluster or the control plane.
+// ServeHTTP answers a request unless there are too many.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if ticket, ok := s.inFlight.acquire(w); ok {
+		defer ticket.release()
+		s.serve(w, r, ticket)
+	}
+}
+
+// serve authenticates a request and answers it from the cache, a member cluster or the control plane.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, t *ticket) {
 	response, ok, err := s.authenticator.AuthenticateRequest(r)
 	if err != nil || !ok {
 		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
@@ -75,6 +83,9 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c.URL.Path, c.URL.RawPath = inner, ""
 	if c.info, err = requestInfos.NewRequestInfo(c.Request); err != nil {
 		writeError(w, apierrors.NewBadRequest(err.Error()))
+		return
+	}
+	if isStream(c) && !s.inFlight.moveToStreams(w, t) {
 		return
 	}
 	s.route(w, c)

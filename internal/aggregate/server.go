@@ -56,6 +56,7 @@ type Server struct {
 	fleet         *fleet.Fleet
 	cache         *cache.Cache
 	tables        tables
+	inFlight      inFlight
 	view          atomic.Pointer[view]
 	refreshed     atomic.Bool
 	// changed has an element if a registry may have changed.
@@ -81,7 +82,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace})}
+	s := &Server{
+		config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace}),
+		inFlight: newInFlight(requestSlots, streamSlots),
+	}
 	s.view.Store(&view{})
 	if config.Registerer != nil {
 		if err := config.Registerer.Register(s.cache.Collector()); err != nil {
