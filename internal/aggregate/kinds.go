@@ -22,6 +22,8 @@ type registered struct {
 	resource metav1.APIResource
 	// subresources are the names after the slash.
 	subresources []metav1.APIResource
+	// printer is that of a custom resource; nil for other kinds.
+	printer *printer
 }
 
 // selected has the kinds of all registries, and the problems of each.

@@ -49,6 +49,7 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	members := s.fleet.Refresh(ctx, clusters.Items, groupVersions(registries.Items))
 	next := &view{members: members, selected: selectKinds(registries.Items, members)}
+	define(ctx, next, s.view.Load())
 	if err := s.cache.SetMembers(cacheMembers(members)); err != nil {
 		return err
 	}
