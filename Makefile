@@ -94,6 +94,10 @@ all: build sandbox envoy images-here ## build and fetch what the demo and the te
 demo: all ## one cluster, four services, shifting weights; ends by itself
 	@go run ./examples/colors/demo --bin $(BIN)
 
+.PHONY: demo-clusters
+demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off and comes back; ends by itself
+	@go run ./examples/clusters/demo --bin $(BIN)
+
 .PHONY: test
 test: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh

@@ -64,9 +64,10 @@ func TestClientsCannotNameAnIdentity(t *testing.T) {
 
 // TestImpersonationIsRefused guards against an answer with the rights of another user than the one that was asked for.
 func TestImpersonationIsRefused(t *testing.T) {
-	s := &Server{inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(func(*http.Request) (*authenticator.Response, bool, error) {
+	accept := func(*http.Request) (*authenticator.Response, bool, error) {
 		return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
-	})}
+	}
+	s := &Server{inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept)}
 	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
 	r.Header.Set("Impersonate-User", "jane")
 	w := httptest.NewRecorder()
