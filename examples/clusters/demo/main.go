@@ -118,7 +118,7 @@ func (d *demo) cutOff(ctx context.Context) error {
 		return err
 	}
 	if err := d.eventually(ctx, "a delete through the endpoint", func() error {
-		_, err := d.kubectl(ctx, "delete", "pod", "cart", "--wait=false")
+		_, err := d.kubectl(ctx, "delete", "pod", "cart", "--grace-period=1", "--wait=false")
 		return err
 	}); err != nil {
 		return err
