@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -176,6 +177,41 @@ func TestAggregator(t *testing.T) {
 	})
 	t.Run("logs of any pod", a.logs)
 	t.Run("service discovery", a.discovery)
+	t.Run("pods go away", a.removal)
+}
+
+// removal evicts a pod, deletes a collection in both clusters, and removes a cluster.
+func (a *aggregated) removal(t *testing.T) {
+	a.t = t
+	const path = "/api/v1/namespaces/default/pods"
+	eviction := `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"lines-c2","namespace":"default"},` +
+		`"deleteOptions":{"gracePeriodSeconds":0}}`
+	if out, err := a.kubectl(eviction, "create", "--raw", path+"/lines-c2/eviction", "-f", "-"); err != nil {
+		t.Errorf("eviction: %s%v", out, err)
+	}
+	a.refused("Impersonate-User is not supported", "get", "pods", "--as", "bob")
+	a.wants([]string{"cluster/c1", "cluster/c2"}, "delete", "--raw", path+"?labelSelector=app%3Dlines")
+	for _, c := range []string{"c1", "c2"} {
+		eventually(t, 30*time.Second, "no pods in "+c, func() error {
+			out, err := a.in(c, "", "get", "pods", "-l", "app=lines", "-o", "name")
+			if err == nil && out != "" {
+				err = errors.New(out)
+			}
+			return err
+		})
+	}
+	a.wants([]string{"c1-node", "c2-node"}, "get", "nodes")
+	if _, err := anymesh(t.Context(), "cluster", "leave", "c2", "--kubeconfig", a.members["c1"], "--member-kubeconfig",
+		a.members["c2"]); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the nodes of c1 only", func() error {
+		out, err := a.kubectl("", "get", "nodes", "-o", "name")
+		if err == nil && out != "node/c1-node\n" {
+			err = errors.New(out)
+		}
+		return err
+	})
 }
 
 // logs is the second user story: find a pod, and read its logs.
