@@ -15,14 +15,10 @@ import (
 	"syscall"
 	"time"
 
-	bootstrapv3 "github.com/envoyproxy/go-control-plane/envoy/config/bootstrap/v3"
-	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
-	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
-	"google.golang.org/protobuf/encoding/protojson"
-
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
+	"anymesh.dev/anymesh/test/conformance"
 )
 
 // startTimeout limits the time until an Envoy is ready.
@@ -51,7 +47,7 @@ func startProxy(ctx context.Context, binary string, n *podNetwork, w model.Workl
 		return nil, err
 	}
 	context.AfterFunc(ctx, func() { _ = os.RemoveAll(dir) }) // a temporary folder
-	config, err := bootstrap(spec.Files["envoy.json"], dir, discovery)
+	config, err := conformance.Bootstrap(spec.Files["envoy.json"], dir, discovery)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
@@ -73,28 +69,6 @@ func startProxy(ctx context.Context, binary string, n *podNetwork, w model.Workl
 		return nil, err
 	}
 	return p, p.ready(ctx, spec.ReadyURL)
-}
-
-// bootstrap changes the bootstrap of the driver: the control plane has an address without TLS.
-func bootstrap(text []byte, dir string, discovery *net.TCPAddr) ([]byte, error) {
-	text = bytes.ReplaceAll(text, []byte(sidecar.CertificatesDir), []byte(dir))
-	var b bootstrapv3.Bootstrap
-	if err := protojson.Unmarshal(text, &b); err != nil {
-		return nil, err
-	}
-	for _, c := range b.StaticResources.Clusters {
-		if c.TransportSocket == nil {
-			continue
-		}
-		c.TransportSocket = nil
-		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
-		for _, e := range c.LoadAssignment.Endpoints {
-			address := e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress()
-			address.Address = discovery.IP.String()
-			address.PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(discovery.Port)}
-		}
-	}
-	return protojson.Marshal(&b)
 }
 
 // ready waits until the Envoy has its configuration.

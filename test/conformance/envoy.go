@@ -72,29 +72,29 @@ func (d *discovery) rejected() []string {
 }
 
 // serve publishes resources as the control plane does, but without TLS: clients are not authenticated.
-func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.Resource) (port uint32, err error) {
+func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.Resource) (*net.TCPAddr, error) {
 	var encoded []*xds.Resource
 	for _, r := range resources {
 		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
 		if err != nil {
-			return 0, err
+			return nil, err
 		}
 		encoded = append(encoded, e)
 	}
 	snapshot, err := xds.NewSnapshot(encoded...)
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
-		return 0, err
+		return nil, err
 	}
 	s := xds.NewServer(func(_ context.Context, _ xds.Peer, n *corev3.Node) (xds.Grant, error) {
 		return xds.Grant{Key: n.GetId(), Identity: n.GetId()}, nil
 	}, xds.Options{Observer: d, Logger: slog.New(slog.DiscardHandler)})
 	s.Publish(node, snapshot, time.Time{})
 	go func() { _ = s.Serve(ctx, l) }() // until the process ends
-	return uint32(l.Addr().(*net.TCPAddr).Port), nil
+	return l.Addr().(*net.TCPAddr), nil
 }
 
 // start runs Envoy with the command and files of the driver, and returns when it is ready.
@@ -102,7 +102,7 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 	resources []sidecar.Resource) (*discovery, error) {
 	node := w.NodeID
 	d := &discovery{}
-	port, err := d.serve(ctx, node, resources)
+	address, err := d.serve(ctx, node, resources)
 	if err != nil {
 		return nil, fmt.Errorf("discovery server: %w", err)
 	}
@@ -114,7 +114,7 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 		return nil, err
 	}
 	spec := injector.Sidecar
-	config, err := bootstrap(spec.Files["envoy.json"], dir, port)
+	config, err := Bootstrap(spec.Files["envoy.json"], dir, address)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
@@ -142,8 +142,9 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 	return d, nil
 }
 
-// bootstrap changes the bootstrap of the driver: the control plane listens on a local port without TLS.
-func bootstrap(text []byte, dir string, port uint32) ([]byte, error) {
+// Bootstrap changes the bootstrap of the driver: the control plane listens on the address without TLS, and dir is the
+// folder of the certificates.
+func Bootstrap(text []byte, dir string, discovery *net.TCPAddr) ([]byte, error) {
 	text = bytes.ReplaceAll(text, []byte(sidecar.CertificatesDir), []byte(dir))
 	var b bootstrapv3.Bootstrap
 	if err := protojson.Unmarshal(text, &b); err != nil {
@@ -157,7 +158,8 @@ func bootstrap(text []byte, dir string, port uint32) ([]byte, error) {
 		c.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
 		for _, e := range c.LoadAssignment.Endpoints {
 			address := e.LbEndpoints[0].GetEndpoint().Address.GetSocketAddress()
-			address.Address, address.PortSpecifier = "127.0.0.1", &corev3.SocketAddress_PortValue{PortValue: port}
+			address.Address = discovery.IP.String()
+			address.PortSpecifier = &corev3.SocketAddress_PortValue{PortValue: uint32(discovery.Port)}
 		}
 	}
 	return protojson.Marshal(&b)
