@@ -58,7 +58,7 @@ func (c *cell) call() (panicked any, stack []byte) {
 		}
 	}()
 	g.running = c.rule
-	c.of.evaluate()
+	c.rule.evaluateAt(c.at)
 	return nil, nil
 }
 
@@ -67,32 +67,27 @@ func (c *cell) call() (panicked any, stack []byte) {
 func (c *cell) fail(panicked any, stack []byte) {
 	r, g := c.rule, c.rule.g
 	f := Failure{FailureKey: FailureKey{Rule: r.name}, Text: fmt.Sprint(panicked)}
-	f.Key, f.Value = c.of.subject()
-	reads := slices.Clone(c.reads)
-	known := make(map[anySlot]struct{}, len(reads))
-	for _, s := range reads {
-		known[s] = struct{}{}
-	}
-	for _, s := range r.slots {
-		if _, again := known[s]; !again {
-			known[s] = struct{}{}
-			reads = append(reads, s)
+	f.Key, f.Value = c.rule.subject(c.at)
+	for _, s := range c.reads {
+		if read := s.lastRead(); *read != g.evaluations {
+			*read = g.evaluations
+			r.slots = append(r.slots, s)
 		}
 	}
-	c.setReads(reads)
+	c.setReads(r.slots)
 	for _, e := range r.emissions {
-		e.slot().removeIfUnused()
+		e.in().removeIfUnused()
 	}
-	emits, repeated := make([]anyEmission, 0, len(c.emits)+1), false
+	emits, repeated := make([]anyEntry, 0, len(c.emits)+1), false
 	for _, e := range c.emits {
-		if old, is := e.(*emission[FailureKey, Failure]); is && old.target.relation == g.failures {
-			repeated = g.failures.equal(old.value, f)
+		if old, is := e.(*entry[FailureKey, Failure]); is && old.slot.relation == g.failures {
+			repeated = g.failures.equal(old.value[0], f)
 			continue
 		}
 		emits = append(emits, e)
 	}
 	if !r.readsFailures() {
-		emits = append(emits, &emission[FailureKey, Failure]{target: g.failures.slot(f.FailureKey), value: f})
+		emits = append(emits, newEntry(g.failures.slot(f.FailureKey), f))
 	}
 	c.setEmits(emits)
 	g.recordPanic(f, stack, repeated)

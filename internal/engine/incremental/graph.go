@@ -13,7 +13,8 @@ type Graph struct {
 	sealed       bool
 	running      *Rule // the rule that Run evaluates; nil between runs
 	// staleSlots are the slots whose values must be updated before the end of Run.
-	staleSlots  []anySlot
+	staleSlots []anySlot
+	// evaluations numbers the evaluations. Numbers are even.
 	evaluations uint64
 	ambiguous   map[string]struct{}
 	failures    *Relation[FailureKey, Failure]
@@ -33,36 +34,14 @@ func (g *Graph) SetOwner(owner string) { g.owner = owner }
 // cell is the state of a rule for one key.
 type cell struct {
 	rule   *Rule
+	at     anySlot // the slot of the key
+	reads  []anySlot
+	emits  []anyEntry
 	queued bool
-	of     interface {
-		// evaluate runs the rule for the key of the cell, unless the key was removed.
-		evaluate()
-		// subject returns the key and its first entry.
-		subject() (key, value any)
-	}
-	reads []anySlot
-	emits []anyEmission
-}
-
-// anySlot is a slot of a relation of any type.
-type anySlot interface {
-	addReader(*cell)
-	dropReader(*cell)
-	updateValues()
-	removeIfUnused()
-}
-
-// anyEmission is an entry that a cell has emitted into a slot of any type.
-type anyEmission interface {
-	// equal reports whether the other is an equal entry of the same slot.
-	equal(anyEmission) bool
-	slot() anySlot
-	apply(*cell)
-	retract(*cell)
 }
 
 // Evaluations returns the number of evaluations of all runs.
-func (g *Graph) Evaluations() uint64 { return g.evaluations }
+func (g *Graph) Evaluations() uint64 { return g.evaluations / 2 }
 
 // Ambiguities lists the relations that had different entries without an order: the result may depend on the order of
 // events. Tests check that there are none.
@@ -80,14 +59,14 @@ func (g *Graph) Run() {
 		}
 	}
 	for _, n := range g.staleSlots {
-		n.updateValues()
+		n.update()
 	}
 	g.staleSlots = nil
 }
 
 func (g *Graph) evaluate(c *cell) {
 	r := c.rule
-	g.evaluations++
+	g.evaluations += 2
 	c.queued = false
 	r.evaluated, r.slots, r.emissions = c, r.slots[:0], r.emissions[:0]
 	if p, stack := c.call(); p != nil {
@@ -106,74 +85,71 @@ func (c *cell) enqueue() {
 	}
 }
 
-// setReads replaces the slots that the cell reads by a copy of reads. Usually they are the same as before.
+// setReads replaces the slots that the cell reads by a copy of reads, which were read in this evaluation. Usually they
+// are the same as before.
 func (c *cell) setReads(reads []anySlot) {
-	same := len(reads) == len(c.reads)
-	for i := 0; same && i < len(reads); i++ {
-		same = reads[i] == c.reads[i]
-	}
-	if same {
+	if slices.Equal(reads, c.reads) {
 		return
 	}
+	now := c.rule.g.evaluations
 	old := c.reads
-	for _, n := range reads {
-		n.addReader(c)
+	for _, s := range old {
+		if read := s.lastRead(); *read == now {
+			*read = now + 1 // it is a reader already
+		}
 	}
-	kept := make(map[anySlot]struct{}, len(reads))
-	for _, n := range reads {
-		kept[n] = struct{}{}
+	for _, s := range reads {
+		if *s.lastRead() == now {
+			s.addReader(c)
+		}
 	}
-	for _, n := range old {
-		if _, still := kept[n]; !still {
-			n.dropReader(c)
+	for _, s := range old {
+		if *s.lastRead() != now+1 {
+			s.dropReader(c)
 		}
 	}
 	c.reads = slices.Clone(reads)
 }
 
-// setEmits replaces the entries that the cell emits by a copy of emits. Slots without a change are not marked as
+// setEmits replaces the entries that the cell emits by a copy of emits. Equal entries stay: their slots are not marked as
 // changed.
-func (c *cell) setEmits(emits []anyEmission) {
+func (c *cell) setEmits(emits []anyEntry) {
 	old := c.emits
-	if len(old) == len(emits) {
-		same := true
-		for i := 0; same && i < len(old); i++ {
-			same = old[i].equal(emits[i])
-		}
-		if same {
-			return
-		}
+	if slices.EqualFunc(old, emits, anyEntry.equal) {
+		return
 	}
 	c.emits = slices.Clone(emits)
-	before := make(map[anySlot][]anyEmission, len(old))
+	before := make(map[anySlot][]anyEntry, len(old))
 	for _, e := range old {
-		before[e.slot()] = append(before[e.slot()], e)
+		before[e.in()] = append(before[e.in()], e)
 	}
-	var fresh []anyEmission
-	for _, e := range emits {
-		if !removeEqual(before, e) {
+	var fresh []anyEntry
+	for i, e := range emits {
+		if same := takeEqual(before, e); same != nil {
+			c.emits[i] = same
+		} else {
 			fresh = append(fresh, e)
 		}
 	}
 	for _, gone := range before {
 		for _, e := range gone {
-			e.retract(c)
+			e.remove()
 		}
 	}
 	for _, e := range fresh {
-		e.apply(c)
+		e.insert(c)
 	}
 }
 
-// removeEqual removes an entry equal to e, and reports whether there was one.
-func removeEqual(from map[anySlot][]anyEmission, e anyEmission) bool {
-	list := from[e.slot()]
-	for i, o := range list {
-		if o.equal(e) {
+// takeEqual removes and returns an entry equal to e, or nil if there is none.
+func takeEqual(from map[anySlot][]anyEntry, e anyEntry) anyEntry {
+	list := from[e.in()]
+	for i, same := range list {
+		if same.equal(e) {
 			list[i] = list[len(list)-1]
-			from[e.slot()] = list[:len(list)-1]
-			return true
+			from[e.in()] = list[:len(list)-1]
+			return same
 		}
 	}
-	return false
+	return nil
 }

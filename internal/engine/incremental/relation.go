@@ -1,9 +1,6 @@
 package incremental
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // Relation maps keys to sorted entries. Entries must not be modified after they are added.
 type Relation[K comparable, V any] struct {
@@ -12,27 +9,10 @@ type Relation[K comparable, V any] struct {
 	compare func(a, b V) int
 	equal   func(a, b V) bool
 	slots   map[K]*slot[K, V]
-	// sourceRules schedule the rules that are evaluated for each key.
-	sourceRules []func(K)
-	tracked     bool
-	changed     map[K]struct{}
-}
-
-// slot holds the entries of one key.
-type slot[K comparable, V any] struct {
-	relation *Relation[K, V]
-	key      K
-	entries  []entry[V]
-	// values are the sorted values of the entries. They are updated when a rule reads them or the run ends. While
-	// stale, new entries are unsorted at the end, so that many insertions cost one sort.
-	values  []V
-	stale   bool
-	readers map[*cell]struct{}
-}
-
-type entry[V any] struct {
-	source *cell // nil for facts set from outside
-	value  V
+	// sources are the rules that are evaluated for each key.
+	sources []*Rule
+	tracked bool
+	changed map[K]struct{}
 }
 
 // NewRelation creates a relation. compare sorts the entries of a key. It must return 0 only for equal entries: the
@@ -66,29 +46,21 @@ func (r *Relation[K, V]) Set(key K, value V) {
 	r.mustBeIdle()
 	r.g.Seal()
 	s := r.slot(key)
-	for _, e := range s.entries {
-		if e.source == nil {
-			if r.equal(e.value, value) {
-				return
-			}
-			s.remove(nil, e.value)
-			break
+	if old := s.fact(); old != nil {
+		if r.equal(old.value[0], value) {
+			return
 		}
+		s.remove(old)
 	}
-	s.insert(nil, value)
+	s.insert(newEntry(s, value))
 }
 
 // Delete removes the fact of a key that Set has set.
 func (r *Relation[K, V]) Delete(key K) {
 	r.mustBeIdle()
-	s := r.slots[key]
-	if s == nil {
-		return
-	}
-	for _, e := range s.entries {
-		if e.source == nil {
-			s.remove(nil, e.value)
-			return
+	if s := r.slots[key]; s != nil {
+		if old := s.fact(); old != nil {
+			s.remove(old)
 		}
 	}
 }
@@ -97,7 +69,7 @@ func (r *Relation[K, V]) Delete(key K) {
 func (r *Relation[K, V]) Get(key K) []V {
 	r.mustBeIdle()
 	if s := r.slots[key]; s != nil {
-		return s.values
+		return s.values()
 	}
 	return nil
 }
@@ -110,7 +82,7 @@ func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	r.mustBeIdle()
 	for k, s := range r.slots {
 		if len(s.entries) > 0 {
-			f(k, s.values)
+			f(k, s.values())
 		}
 	}
 }
@@ -139,95 +111,3 @@ func first[V any](values []V) (V, bool) {
 	}
 	return values[0], true
 }
-
-func (s *slot[K, V]) insert(source *cell, v V) {
-	i := len(s.entries)
-	if !s.stale {
-		i, _ = slices.BinarySearchFunc(s.entries, v,
-			func(e entry[V], v V) int { return s.relation.compare(e.value, v) })
-	}
-	s.entries = slices.Insert(s.entries, i, entry[V]{source, v})
-	s.relation.slots[s.key] = s // the slot may have been removed with its last entry
-	s.markChanged()
-}
-
-func (s *slot[K, V]) remove(source *cell, v V) {
-	i := slices.IndexFunc(s.entries, func(e entry[V]) bool {
-		return e.source == source &&
-			s.relation.equal(e.value, v)
-	})
-	s.entries = slices.Delete(s.entries, i, i+1)
-	s.markChanged()
-}
-
-// markChanged marks the slot as changed, and schedules the evaluations that read it.
-func (s *slot[K, V]) markChanged() {
-	r := s.relation
-	if !s.stale {
-		s.stale = true
-		r.g.staleSlots = append(r.g.staleSlots, s)
-	}
-	if r.tracked {
-		r.changed[s.key] = struct{}{}
-	}
-	for c := range s.readers {
-		c.enqueue()
-	}
-	for _, enqueueKey := range r.sourceRules {
-		enqueueKey(s.key)
-	}
-	s.removeIfUnused()
-}
-
-func (s *slot[K, V]) updateValues() {
-	if !s.stale {
-		return
-	}
-	s.stale = false
-	// Each entry is compared with its neighbor at least once, so that every ambiguity is seen.
-	slices.SortStableFunc(s.entries, func(a, b entry[V]) int {
-		order := s.relation.compare(a.value, b.value)
-		if order == 0 && !s.relation.equal(a.value, b.value) {
-			s.relation.g.ambiguous[s.relation.relation] = struct{}{}
-		}
-		return order
-	})
-	s.values = make([]V, len(s.entries))
-	for i, e := range s.entries {
-		s.values[i] = e.value
-	}
-}
-
-func (s *slot[K, V]) addReader(c *cell) {
-	if s.readers == nil {
-		s.readers = map[*cell]struct{}{}
-	}
-	s.readers[c] = struct{}{}
-}
-
-func (s *slot[K, V]) dropReader(c *cell) {
-	delete(s.readers, c)
-	s.removeIfUnused()
-}
-
-func (s *slot[K, V]) removeIfUnused() {
-	if len(s.entries) == 0 && len(s.readers) == 0 && s.relation.slots[s.key] == s {
-		delete(s.relation.slots, s.key)
-	}
-}
-
-// emission is an emitted entry.
-type emission[K comparable, V any] struct {
-	target *slot[K, V]
-	value  V
-}
-
-func (e *emission[K, V]) slot() anySlot { return e.target }
-
-func (e *emission[K, V]) equal(o anyEmission) bool {
-	other, ok := o.(*emission[K, V])
-	return ok && other.target == e.target && e.target.relation.equal(e.value, other.value)
-}
-
-func (e *emission[K, V]) apply(c *cell)   { e.target.insert(c, e.value) }
-func (e *emission[K, V]) retract(c *cell) { e.target.remove(c, e.value) }

@@ -17,7 +17,10 @@ type Rule struct {
 	// evaluated is the cell of the running evaluation, slots and emissions are what it has read and emitted.
 	evaluated *cell
 	slots     []anySlot
-	emissions []anyEmission
+	emissions []anyEntry
+	// evaluateAt evaluates the rule for the key of a slot, subject returns that key and its first entry.
+	evaluateAt func(anySlot)
+	subject    func(anySlot) (key, value any)
 }
 
 // declarations are the rules that declare to use a relation.
@@ -74,9 +77,12 @@ func (r *Rule) mustBeOpen(of *declarations) {
 func (r *Reader[K, V]) Read(key K) []V {
 	r.rule.mustRun(&r.relation.declarations)
 	s := r.relation.slot(key)
-	r.rule.slots = append(r.rule.slots, s)
-	s.updateValues()
-	return s.values
+	if now := r.rule.g.evaluations; s.read != now {
+		s.read = now
+		r.rule.slots = append(r.rule.slots, s)
+	}
+	s.update()
+	return s.values()
 }
 
 // Owners returns the owner of each entry of a key, in the order of Read: that of the rule that emits it, or "" for a
@@ -114,7 +120,7 @@ func Emits[K comparable, V any](r *Rule, relation *Relation[K, V]) *Emitter[K, V
 // Emit adds an entry. The next evaluation of the same rule and key replaces it.
 func (e *Emitter[K, V]) Emit(key K, value V) {
 	e.rule.mustRun(&e.relation.declarations)
-	e.rule.emissions = append(e.rule.emissions, &emission[K, V]{target: e.relation.slot(key), value: value})
+	e.rule.emissions = append(e.rule.emissions, newEntry(e.relation.slot(key), value))
 }
 
 // Last returns what the previous evaluation of the rule for its key emitted under a key, so that the running one can
@@ -122,8 +128,8 @@ func (e *Emitter[K, V]) Emit(key K, value V) {
 func (e *Emitter[K, V]) Last(key K) (V, bool) {
 	e.rule.mustRun(&e.relation.declarations)
 	for _, emitted := range e.rule.evaluated.emits {
-		if last, ok := emitted.(*emission[K, V]); ok && last.target.relation == e.relation && last.target.key == key {
-			return last.value, true
+		if last, ok := emitted.(*entry[K, V]); ok && last.slot.relation == e.relation && last.slot.key == key {
+			return last.value[0], true
 		}
 	}
 	var none V
@@ -151,42 +157,20 @@ func Each[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A,
 	checkAccess(r, access)
 	r.declareRead(&source.declarations)
 	r.complete = true
-	e := &eachKey[A, K, V]{source: source, cells: map[K]*cell{}, access: access, f: f}
-	source.sourceRules = append(source.sourceRules, func(key K) {
-		c := e.cells[key]
-		if c == nil {
-			c = &cell{rule: r, of: &keyed[A, K, V]{e, key}}
-			e.cells[key] = c
+	index := len(source.sources)
+	source.sources = append(source.sources, r)
+	r.evaluateAt = func(at anySlot) {
+		s := at.(*slot[K, V])
+		if len(s.entries) == 0 {
+			s.dropCell(index)
+			return
 		}
-		c.enqueue()
-	})
-}
-
-// eachKey is a function that is evaluated for each key of a relation.
-type eachKey[A any, K comparable, V any] struct {
-	source *Relation[K, V]
-	cells  map[K]*cell
-	access A
-	f      func(A, K, []V)
-}
-
-// keyed is the function with one of the keys.
-type keyed[A any, K comparable, V any] struct {
-	*eachKey[A, K, V]
-	key K
-}
-
-func (e *keyed[A, K, V]) evaluate() {
-	s := e.source.slots[e.key]
-	if s == nil || len(s.entries) == 0 {
-		delete(e.cells, e.key)
-		return
+		s.update()
+		f(access, s.key, s.values())
 	}
-	s.updateValues()
-	e.f(e.access, e.key, s.values)
-}
-
-func (e *keyed[A, K, V]) subject() (key, value any) {
-	value, _ = first(e.source.slots[e.key].values)
-	return e.key, value
+	r.subject = func(at anySlot) (key, value any) {
+		s := at.(*slot[K, V])
+		value, _ = first(s.values())
+		return s.key, value
+	}
 }
