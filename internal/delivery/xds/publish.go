@@ -13,6 +13,7 @@ type group struct {
 	mu        sync.Mutex
 	published bool // nothing is sent before the first Publish: an empty response would empty the sidecar
 	closed    bool
+	idle      *idle // the resources of a group without streams, in place of state
 	state     state
 	streams   []*stream
 
@@ -31,7 +32,7 @@ func (g *groups) get(key string) *group {
 	defer g.mu.Unlock()
 	found := g.byKey[key]
 	if found == nil {
-		found = &group{key: key, state: state{}}
+		found = &group{key: key, idle: &idle{}}
 		g.byKey[key] = found
 	}
 	return found
@@ -80,6 +81,10 @@ func (s *Server) Publish(key string, snapshot *Snapshot, since time.Time) {
 	s.groups.withGroup(key, func(g *group) {
 		first := !g.published
 		g.published = true
+		if len(g.streams) == 0 {
+			g.idle, g.state = &idle{snapshot: snapshot}, nil
+			return
+		}
 		touched = g.markChanged(g.state.replace(snapshot), first, since)
 	})
 	wakeUp(touched)
@@ -93,6 +98,10 @@ func (s *Server) Update(key string, changed []*Resource, removed []Ref, since ti
 	var touched []*stream
 	s.groups.withGroup(key, func(g *group) {
 		if ok = g.published; !ok {
+			return
+		}
+		if g.idle != nil {
+			g.idle.update(changed, removed)
 			return
 		}
 		var all []change
@@ -150,7 +159,11 @@ func (s *Server) Remove(key string) {
 	g := s.groups.get(key)
 	g.mu.Lock()
 	g.published = false
-	g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
+	if g.idle != nil {
+		g.idle = &idle{}
+	} else {
+		g.state.replace(&Snapshot{}) // in place: streams that are closing refer to it
+	}
 	for _, st := range g.streams {
 		st.closeWith(errRemoved)
 	}

@@ -8,6 +8,7 @@ import (
 
 // Snapshot is the full set of resources of one workload. It is immutable.
 type Snapshot struct {
+	base      *Snapshot   // more resources, which other snapshots may share; nil if there are none
 	resources []*Resource // sorted by type, then name
 }
 
@@ -23,21 +24,19 @@ func NewSnapshot(resources ...*Resource) (*Snapshot, error) {
 	return &Snapshot{resources: sorted}, nil
 }
 
-// With returns a snapshot with additional resources. It costs less than a new one: the others are sorted already.
+// With returns a snapshot with additional resources. It shares the others.
 func (s *Snapshot) With(resources ...*Resource) (*Snapshot, error) {
 	more, err := NewSnapshot(resources...)
 	if err != nil {
 		return nil, err
 	}
-	left, all := s.resources, make([]*Resource, 0, len(s.resources)+len(resources))
 	for _, r := range more.resources {
-		i, found := slices.BinarySearchFunc(left, r, byTypeAndName)
-		if found {
+		if s.has(r) {
 			return nil, duplicate(r)
 		}
-		all, left = append(append(all, left[:i]...), r), left[i:]
 	}
-	return &Snapshot{resources: append(all, left...)}, nil
+	more.base = s
+	return more, nil
 }
 
 func duplicate(r *Resource) error {
@@ -45,7 +44,30 @@ func duplicate(r *Resource) error {
 }
 
 // Resources returns all resources, sorted by type and name.
-func (s *Snapshot) Resources() []*Resource { return slices.Clone(s.resources) }
+func (s *Snapshot) Resources() []*Resource {
+	if s.base == nil {
+		return slices.Clone(s.resources)
+	}
+	return merge(s.base.Resources(), s.resources)
+}
+
+// merge merges a long and a short sorted list without common resources.
+func merge(long, short []*Resource) []*Resource {
+	all := make([]*Resource, 0, len(long)+len(short))
+	for _, r := range short {
+		i, _ := slices.BinarySearchFunc(long, r, byTypeAndName)
+		all, long = append(append(all, long[:i]...), r), long[i:]
+	}
+	return append(all, long...)
+}
+
+func (s *Snapshot) size() int {
+	n := 0
+	for part := s; part != nil; part = part.base {
+		n += len(part.resources)
+	}
+	return n
+}
 
 func byTypeAndName(a, b *Resource) int {
 	return cmp.Or(cmp.Compare(a.TypeURL, b.TypeURL), cmp.Compare(a.Name, b.Name))
@@ -53,8 +75,12 @@ func byTypeAndName(a, b *Resource) int {
 
 // has reports whether the snapshot has a resource of the same type and name.
 func (s *Snapshot) has(r *Resource) bool {
-	_, found := slices.BinarySearchFunc(s.resources, r, byTypeAndName)
-	return found
+	for part := s; part != nil; part = part.base {
+		if _, found := slices.BinarySearchFunc(part.resources, r, byTypeAndName); found {
+			return true
+		}
+	}
+	return false
 }
 
 // Ref identifies a resource.

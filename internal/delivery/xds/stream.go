@@ -140,6 +140,7 @@ func (st *stream) join(key string) {
 	st.server.metrics.streams.Inc()
 	st.server.groups.withGroup(key, func(g *group) {
 		st.group = g
+		g.activate()
 		g.streams = append(g.streams, st)
 		st.scheduleExpiryCheck()
 	})

@@ -176,9 +176,9 @@ func (s state) remove(ref Ref) (change, bool) {
 	return change{t, n, old}, true
 }
 
-// reserve makes room for the resources of a snapshot in an empty state.
-func (s state) reserve(snapshot *Snapshot) {
-	for left := snapshot.resources; len(left) > 0; {
+// reserve makes room for sorted resources in an empty state.
+func (s state) reserve(sorted []*Resource) {
+	for left := sorted; len(left) > 0; {
 		typeURL, n := left[0].TypeURL, 1
 		for n < len(left) && left[n].TypeURL == typeURL {
 			n++
@@ -194,11 +194,12 @@ func (s state) reserve(snapshot *Snapshot) {
 func (s state) replace(snapshot *Snapshot) []change {
 	var changed []change
 	fresh := len(s) == 0
+	all := snapshot.Resources()
 	if fresh {
-		changed = make([]change, 0, len(snapshot.resources))
-		s.reserve(snapshot)
+		changed = make([]change, 0, len(all))
+		s.reserve(all)
 	}
-	for _, r := range snapshot.resources {
+	for _, r := range all {
 		if c, ok := s.put(r); ok {
 			changed = append(changed, c)
 		}
