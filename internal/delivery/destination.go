@@ -10,7 +10,7 @@ import (
 // last of them.
 type destination struct {
 	resources resources
-	users     map[model.OutboundKey]struct{}
+	users     map[*outboundView]struct{}
 }
 
 // renderDestinations renders changed destinations, and adds the differences to the updates of their users. It skips
@@ -26,8 +26,8 @@ func (d *Deliverer) renderDestinations(keys []model.Key, pending updates) {
 		difference := update{}
 		difference.replace(before, to.resources)
 		for user := range to.users {
-			d.outbound[user].snapshot = nil
-			all := pending.of(user)
+			user.snapshot = nil
+			all := pending.of(user.key)
 			for ref, r := range difference {
 				all[ref] = r
 			}
@@ -53,10 +53,10 @@ func (d *Deliverer) renderDestination(key model.Key, to *destination) {
 }
 
 // addUser adds an outbound view to the users of a destination, and renders the destination for its first user.
-func (d *Deliverer) addUser(key model.Key, user model.OutboundKey) *destination {
+func (d *Deliverer) addUser(key model.Key, user *outboundView) *destination {
 	to := d.destinations[key]
 	if to == nil {
-		to = &destination{users: map[model.OutboundKey]struct{}{}}
+		to = &destination{users: map[*outboundView]struct{}{}}
 		d.destinations[key] = to
 		d.renderDestination(key, to)
 	}
@@ -66,7 +66,7 @@ func (d *Deliverer) addUser(key model.Key, user model.OutboundKey) *destination 
 
 // removeUser removes an outbound view from the users of destinations, except for those that it keeps. Both lists are
 // sorted.
-func (d *Deliverer) removeUser(user model.OutboundKey, from, keeps []model.Key) {
+func (d *Deliverer) removeUser(user *outboundView, from, keeps []model.Key) {
 	for _, key := range without(from, keeps) {
 		to := d.destinations[key]
 		if delete(to.users, user); len(to.users) == 0 {

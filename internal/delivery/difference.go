@@ -17,22 +17,22 @@ type difference struct {
 
 	// removed are the resources of the previous version of changed parts, added those of the new version.
 	removed map[xds.Ref]struct{}
-	added   resources
+	added   resourceSet
 }
 
 func newDifference(mesh model.Mesh) *difference {
 	return &difference{
-		mesh: mesh, bindings: map[bindingKey]*binding{}, removed: map[xds.Ref]struct{}{}, added: resources{},
+		mesh: mesh, bindings: map[bindingKey]*binding{}, removed: map[xds.Ref]struct{}{}, added: resourceSet{},
 	}
 }
 
 // replace replaces the resources of a part. Two resources of one type and name are an error.
 func (c *difference) replace(before, now resources) error {
-	for ref := range before {
-		c.removed[ref] = struct{}{}
+	for _, r := range before {
+		c.removed[r.ref()] = struct{}{}
 	}
-	for ref, r := range now {
-		if err := c.added.add(ref, r); err != nil {
+	for _, r := range now {
+		if err := c.added.add(r); err != nil {
 			return err
 		}
 	}

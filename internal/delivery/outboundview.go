@@ -3,7 +3,6 @@ package delivery
 import (
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
@@ -14,9 +13,10 @@ import (
 // outboundView is a rendered outbound view. It is rendered once for all workloads that have it, and dropped with the
 // last of them.
 type outboundView struct {
+	key model.OutboundKey
 	// resources are the last ones that were rendered without error, destinations the destinations besides them, sorted.
 	// Resources of a driver that is no sidecar.OutboundRenderer are those of host names only.
-	resources    resources
+	resources    resourceSet
 	destinations []model.Key
 	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
 	snapshot *xds.Snapshot
@@ -41,10 +41,10 @@ func (d *Deliverer) addOutboundUser(key model.OutboundKey, user model.Key) *outb
 	r := d.outbound[key]
 	if r == nil {
 		r = &outboundView{
-			resources: resources{}, bindings: map[bindingKey]*binding{}, users: map[model.Key]struct{}{},
+			key: key, resources: resourceSet{}, bindings: map[bindingKey]*binding{}, users: map[model.Key]struct{}{},
 		}
 		d.outbound[key] = r
-		d.renderOutbound(key, r, update{})
+		d.renderOutbound(r, update{})
 	}
 	r.users[user] = struct{}{}
 	return r
@@ -57,7 +57,7 @@ func (d *Deliverer) removeOutboundUser(key model.OutboundKey, user model.Key) {
 		return
 	}
 	if delete(r.users, user); len(r.users) == 0 {
-		d.removeUser(key, r.destinations, nil)
+		d.removeUser(r, r.destinations, nil)
 		delete(d.outbound, key)
 	}
 }
@@ -75,7 +75,7 @@ func (d *Deliverer) renderOutboundViews(
 			continue
 		}
 		before := *r
-		d.renderOutbound(key, r, pending.of(key))
+		d.renderOutbound(r, pending.of(key))
 		differs := !slices.Equal(before.findings, r.findings) || !slices.Equal(before.unsupported, r.unsupported) ||
 			fmt.Sprint(before.err) != fmt.Sprint(r.err)
 		for user := range r.users {
@@ -94,8 +94,8 @@ func (d *Deliverer) renderOutboundViews(
 
 // renderOutbound renders the parts of an outbound view that changed, and adds the difference to an update. On error the
 // previous resources and destinations stay.
-func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u update) {
-	mesh, now, there := d.mesh.OutboundView(key)
+func (d *Deliverer) renderOutbound(r *outboundView, u update) {
+	mesh, now, there := d.mesh.OutboundView(r.key)
 	if !there {
 		return // its last users get another outbound view in the same change
 	}
@@ -103,11 +103,11 @@ func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u upd
 	next := newDifference(mesh)
 	err := errors.Join(d.renderPorts(next, r, now), d.renderBindings(next, r, now), renderHosts(next, r, now))
 	if err == nil {
-		err = d.useDestinations(key, next, r, now)
+		err = d.useDestinations(next, r, now)
 	}
 	if err != nil {
 		r.err = err
-		d.log.Error("outbound view is not delivered; sidecars keep their configuration", "outbound", key,
+		d.log.Error("outbound view is not delivered; sidecars keep their configuration", "outbound", r.key,
 			"driver", d.class.Name, "error", err)
 		return
 	}
@@ -118,7 +118,7 @@ func (d *Deliverer) renderOutbound(key model.OutboundKey, r *outboundView, u upd
 	for _, entered := range without(next.destinations, r.destinations) {
 		u.put(d.destinations[entered].resources)
 	}
-	d.removeUser(key, r.destinations, next.destinations)
+	d.removeUser(r, r.destinations, next.destinations)
 	supports := d.renderer.Supports()
 	r.unsupported = nil
 	for _, need := range now.Needs() {
@@ -151,22 +151,22 @@ func renderHosts(next *difference, before *outboundView, now *model.OutboundView
 		next.hosts = before.hosts
 		return nil
 	}
-	next.hosts = make(resources, len(now.Hosts))
+	next.hosts = make(resources, 0, len(now.Hosts))
 	old := before.source.Hosts
 	for _, h := range now.Hosts { // both lists are sorted
 		for len(old) > 0 && old[0].Name < h.Name {
 			old = old[1:]
 		}
 		ref := xds.Ref{TypeURL: sidecar.HostNameType, Name: h.Name}
-		if encoded, known := before.hosts[ref]; known && len(old) > 0 && sameHost(old[0], h) {
-			next.hosts[ref] = encoded
+		if encoded, known := before.hosts.find(ref); known && len(old) > 0 && sameHost(old[0], h) {
+			next.hosts = append(next.hosts, encoded)
 			continue
 		}
 		encoded, err := encode(hostResources(h), nil)
 		if err != nil {
 			return err
 		}
-		maps.Copy(next.hosts, encoded)
+		next.hosts = append(next.hosts, encoded...)
 	}
 	return next.replace(before.hosts, next.hosts)
 }
@@ -176,8 +176,7 @@ func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 ||
 
 // useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
 // resource that the outbound view or two destinations have twice is an error.
-func (d *Deliverer) useDestinations(key model.OutboundKey, next *difference, before *outboundView,
-	now *model.OutboundView) error {
+func (d *Deliverer) useDestinations(next *difference, before *outboundView, now *model.OutboundView) error {
 	var entered []model.Key
 	next.destinations = before.destinations
 	if !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
@@ -188,28 +187,28 @@ func (d *Deliverer) useDestinations(key model.OutboundKey, next *difference, bef
 		entered = without(next.destinations, before.destinations)
 	}
 	for _, to := range entered {
-		d.addUser(to, key)
+		d.addUser(to, before)
 	}
 	err := next.checkNames(before)
 	if err == nil && (len(entered) > 0 || next.hasNewNames(before)) {
 		err = d.checkDestinations(next, before)
 	}
 	if err != nil {
-		d.removeUser(key, entered, nil)
+		d.removeUser(before, entered, nil)
 	}
 	return err
 }
 
 // checkDestinations returns an error if a destination has a resource of the outbound view or of another destination.
 func (d *Deliverer) checkDestinations(next *difference, before *outboundView) error {
-	names := resources{}
+	names := resourceSet{}
 	for _, to := range next.destinations {
-		for ref, r := range d.destinations[to].resources {
-			if err := names.add(ref, r); err != nil {
+		for _, r := range d.destinations[to].resources {
+			if err := names.add(r); err != nil {
 				return err
 			}
-			if next.has(ref, before) {
-				return duplicate(ref)
+			if next.has(r.ref(), before) {
+				return duplicate(r.ref())
 			}
 		}
 	}

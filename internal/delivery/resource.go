@@ -2,49 +2,74 @@ package delivery
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"slices"
+	"strings"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// resources are encoded resources, each with its origins.
-type resources map[xds.Ref]resource
-
+// resource is an encoded resource with its origins.
 type resource struct {
 	*xds.Resource
 	origins []model.Origin
 }
 
-// encode encodes rendered resources. It takes resources that did not change from before, which may be nil.
+func (r resource) ref() xds.Ref { return xds.Ref{TypeURL: r.TypeURL, Name: r.Name} }
+
+// resources are sorted by type and name, each of which is there once. There are many small lists, for which a map would
+// take several times the memory.
+type resources []resource
+
+// resourceSet is a set of resources that changes.
+type resourceSet map[xds.Ref]resource
+
+// encode encodes rendered resources. It takes resources that did not change from before, which may be nil. Two
+// resources of one type and name are an error.
 func encode(rendered []sidecar.Resource, before resources) (resources, error) {
-	out := make(resources, max(len(rendered), len(before)))
+	out := make(resources, 0, len(rendered))
 	for _, r := range rendered {
-		ref := xds.Ref{TypeURL: r.Type, Name: r.Name}
-		if old, known := before[ref]; known && bytes.Equal(old.Body(), r.Body) {
-			if err := out.add(ref, resource{old.Resource, r.Origins}); err != nil {
-				return nil, err
-			}
+		if old, known := before.find(xds.Ref{TypeURL: r.Type, Name: r.Name}); known && bytes.Equal(old.Body(), r.Body) {
+			out = append(out, resource{old.Resource, r.Origins})
 			continue
 		}
 		e, err := xds.EncodedResource(r.Type, r.Name, r.Body)
 		if err != nil {
 			return nil, err
 		}
-		if err := out.add(ref, resource{e, r.Origins}); err != nil {
-			return nil, err
+		out = append(out, resource{e, r.Origins})
+	}
+	slices.SortFunc(out, func(a, b resource) int { return a.compare(b.ref()) })
+	for i := 1; i < len(out); i++ {
+		if out[i-1].ref() == out[i].ref() {
+			return nil, duplicate(out[i].ref())
 		}
 	}
 	return out, nil
 }
 
-// add adds a resource. Two resources of one type and name are an error.
-func (rs resources) add(ref xds.Ref, r resource) error {
-	if _, again := rs[ref]; again {
-		return duplicate(ref)
+func (r resource) compare(ref xds.Ref) int {
+	return cmp.Or(strings.Compare(r.TypeURL, ref.TypeURL), strings.Compare(r.Name, ref.Name))
+}
+
+// find returns the resource of a type and name.
+func (rs resources) find(ref xds.Ref) (resource, bool) {
+	i, found := slices.BinarySearchFunc(rs, ref, resource.compare)
+	if !found {
+		return resource{}, false
 	}
-	rs[ref] = r
+	return rs[i], true
+}
+
+// add adds a resource. Two resources of one type and name are an error.
+func (s resourceSet) add(r resource) error {
+	if _, again := s[r.ref()]; again {
+		return duplicate(r.ref())
+	}
+	s[r.ref()] = r
 	return nil
 }
 
@@ -52,7 +77,7 @@ func duplicate(ref xds.Ref) error {
 	return fmt.Errorf("two resources of type %s are named %q", ref.TypeURL, ref.Name)
 }
 
-// appendTo appends the encoded resources, unsorted.
+// appendTo appends the encoded resources.
 func (rs resources) appendTo(to []*xds.Resource) []*xds.Resource {
 	for _, r := range rs {
 		to = append(to, r.Resource)
@@ -65,28 +90,28 @@ type update map[xds.Ref]*xds.Resource
 
 // remove removes the resources from the set.
 func (u update) remove(rs resources) {
-	for ref := range rs {
-		u[ref] = nil
+	for _, r := range rs {
+		u[r.ref()] = nil
 	}
 }
 
 // put adds the resources to the set.
 func (u update) put(rs resources) {
-	for ref, r := range rs {
-		u[ref] = r.Resource
+	for _, r := range rs {
+		u[r.ref()] = r.Resource
 	}
 }
 
 // replace adds the difference between two sets.
 func (u update) replace(before, now resources) {
-	for ref := range before {
-		if _, still := now[ref]; !still {
-			u[ref] = nil
+	for _, r := range before {
+		if _, still := now.find(r.ref()); !still {
+			u[r.ref()] = nil
 		}
 	}
-	for ref, r := range now {
-		if old, known := before[ref]; !known || old.Version != r.Version {
-			u[ref] = r.Resource
+	for _, r := range now {
+		if old, known := before.find(r.ref()); !known || old.Version != r.Version {
+			u[r.ref()] = r.Resource
 		}
 	}
 }

@@ -124,7 +124,10 @@ func (d *Deliverer) publishUpdates(pending updates, except []model.Key, since ti
 // snapshot returns all resources of a workload.
 func (d *Deliverer) snapshot(own resources, r *outboundView) (*xds.Snapshot, error) {
 	if r.snapshot == nil {
-		all := r.resources.appendTo(nil)
+		all := make([]*xds.Resource, 0, len(r.resources)+4*len(r.destinations))
+		for _, one := range r.resources {
+			all = append(all, one.Resource)
+		}
 		for _, to := range r.destinations {
 			all = d.destinations[to].resources.appendTo(all)
 		}
@@ -181,7 +184,7 @@ func (d *Deliverer) activeFindings(key model.Key) []model.Finding {
 // findResource returns the current resource of a workload.
 func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
 	w := d.workload(key)
-	if r, own := w.own[ref]; own {
+	if r, own := w.own.find(ref); own {
 		return r, true
 	}
 	shared := d.outbound[w.outbound]
@@ -192,7 +195,7 @@ func (d *Deliverer) findResource(key model.Key, ref xds.Ref) (resource, bool) {
 		return r, true
 	}
 	for _, to := range shared.destinations {
-		if r, ok := d.destinations[to].resources[ref]; ok {
+		if r, ok := d.destinations[to].resources.find(ref); ok {
 			return r, true
 		}
 	}

@@ -7,17 +7,20 @@ import (
 	"weak"
 )
 
-// internTable holds weak references to resources, keyed by the hash of type, name and content. Workloads with the
-// same destinations share the encoded bytes.
+// internTable holds weak references to resources, keyed by a hash of type, name and content. Workloads with the same
+// destinations share the encoded bytes.
 type internTable struct {
 	mu    sync.Mutex
-	byKey map[[sha256.Size]byte]weak.Pointer[Resource]
+	byKey map[internKey]weak.Pointer[Resource]
 }
 
-var internedResources = internTable{byKey: map[[sha256.Size]byte]weak.Pointer[Resource]{}}
+// internKey is the first half of a SHA-256, as in a Version.
+type internKey [sha256.Size / 2]byte
+
+var internedResources = internTable{byKey: map[internKey]weak.Pointer[Resource]{}}
 
 // intern returns the resource with the hash. If there is none, encode creates it.
-func (i *internTable) intern(sum [sha256.Size]byte, encode func() *Resource) *Resource {
+func (i *internTable) intern(sum internKey, encode func() *Resource) *Resource {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if r := i.byKey[sum].Value(); r != nil {
@@ -30,7 +33,7 @@ func (i *internTable) intern(sum [sha256.Size]byte, encode func() *Resource) *Re
 }
 
 // removeUnused removes the entry of a collected resource. The resource may exist again by then.
-func (i *internTable) removeUnused(sum [sha256.Size]byte) {
+func (i *internTable) removeUnused(sum internKey) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if p, ok := i.byKey[sum]; ok && p.Value() == nil {

@@ -31,8 +31,8 @@ type Resource struct {
 
 	digest     uint64 // part of the same hash, summed up over a type
 	deltaField []byte // field "resources" of a DeltaDiscoveryResponse, with tag and length
-	sotwField  []byte // field "resources" of a DiscoveryResponse: the end of deltaField
-	body       []byte // the message within both fields
+	sotwAt     uint32 // where sotwField begins
+	bodyAt     uint32 // where the message begins
 
 	written atomic.Bool // sent to at least one client
 }
@@ -60,7 +60,7 @@ func newResource(name, typeURL string, body []byte) *Resource {
 	}
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
-	return internedResources.intern(sum, func() *Resource { return encodeResource(name, typeURL, body, sum) })
+	return internedResources.intern(internKey(sum[:]), func() *Resource { return encodeResource(name, typeURL, body, sum) })
 }
 
 func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *Resource {
@@ -84,17 +84,20 @@ func (r *Resource) encode(body []byte) {
 	b = protowire.AppendVarint(b, uint64(size))
 	b = appendString(b, resourceVersion, r.Version)
 	b = appendString(b, resourceName, r.Name)
-	plain := len(b)
+	r.sotwAt = uint32(len(b))
 	b = protowire.AppendTag(b, resourceBody, protowire.BytesType)
 	b = protowire.AppendVarint(b, uint64(anySize))
 	b = appendString(b, anyTypeURL, r.TypeURL)
 	b = protowire.AppendTag(b, anyValue, protowire.BytesType)
 	b = protowire.AppendBytes(b, body)
-	r.deltaField, r.sotwField, r.body = b, b[plain:], b[len(b)-len(body):]
+	r.deltaField, r.bodyAt = b, uint32(len(b)-len(body))
 }
 
+// sotwField is field "resources" of a DiscoveryResponse: the end of deltaField.
+func (r *Resource) sotwField() []byte { return r.deltaField[r.sotwAt:] }
+
 // Body returns the encoded message. The bytes are shared and must not be changed.
-func (r *Resource) Body() []byte { return r.body }
+func (r *Resource) Body() []byte { return r.deltaField[r.bodyAt:] }
 
 func stringSize(field protowire.Number, s string) int {
 	return protowire.SizeTag(field) + protowire.SizeBytes(len(s))

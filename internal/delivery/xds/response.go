@@ -81,7 +81,7 @@ func (r *response) encode() ([][]byte, int) {
 	for _, c := range holds {
 		part := c.deltaField
 		if r.sotw {
-			part = c.sotwField
+			part = c.sotwField()
 		}
 		parts = append(parts, part)
 		size += len(part)
