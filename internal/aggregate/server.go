@@ -31,8 +31,10 @@ import (
 type Config struct {
 	// ControlPlane is the API server that has Clusters and registries.
 	ControlPlane *rest.Config
-	// Certificate is the serving certificate.
-	Certificate tls.Certificate
+	// Certificate returns the serving certificate.
+	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
+	// Service is the Service of the server in the control plane; nil if it has none.
+	Service *Service
 	// ClientCAFile has the CAs of client certificates; those of the control plane if empty.
 	ClientCAFile string
 	// AuthorizeClusters requires the verb access on the Cluster of each object.
@@ -126,6 +128,9 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		s.synchronize(ctx, s.changed)
 		s.cache.Close()
 	}()
+	if s.config.Service != nil {
+		go s.trustService(ctx)
+	}
 	mux := http.NewServeMux()
 	mux.HandleFunc("/readyz", s.readyz)
 	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
@@ -136,7 +141,7 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
 		TLSConfig: &tls.Config{
 			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
-			Certificates: []tls.Certificate{s.config.Certificate}, NextProtos: []string{"h2", "http/1.1"},
+			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
 	failed := make(chan error, 1)

@@ -2,9 +2,6 @@ package cli
 
 import (
 	"context"
-	"crypto/tls"
-	"crypto/x509"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"net"
@@ -18,7 +15,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/internal/aggregate"
@@ -26,7 +22,7 @@ import (
 
 // aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
 type aggregatorFlags struct {
-	kubeconfig, address, metricsAddress, certFile, keyFile, writeKubeconfig, logLevel string
+	kubeconfig, address, metricsAddress, service, certFile, keyFile, writeKubeconfig, logLevel string
 }
 
 func aggregatorCommand() *cobra.Command {
@@ -46,6 +42,9 @@ func aggregatorCommand() *cobra.Command {
 			if (f.certFile == "") != (f.keyFile == "") {
 				return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
 			}
+			if f.service != "" && f.certFile != "" {
+				return exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
+			}
 			klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
 			if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {
 				return err
@@ -54,7 +53,7 @@ func aggregatorCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--address: %w", err)
 			}
-			ca, err := f.certificate(&config, listener.Addr())
+			ca, err := f.certificate(c.Context(), &config, listener.Addr())
 			if err != nil {
 				return err
 			}
@@ -80,6 +79,8 @@ func aggregatorCommand() *cobra.Command {
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
 	flags.StringVar(&f.address, "address", "127.0.0.1:6444", "address of the Kubernetes API")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "127.0.0.1:6445", "address of /metrics; none if empty")
+	flags.StringVar(&f.service, "service", "",
+		"Service of the aggregator in the control plane, as NAMESPACE/NAME: its serving certificate is of a CA in the Secret NAME-ca, which the APIService trusts")
 	flags.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate; a self-signed one if empty")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
 	flags.StringVar(&config.ClientCAFile, "client-ca-file", "", "CAs of client certificates; those of the control plane if empty")
@@ -110,35 +111,6 @@ func serveMetrics(ctx context.Context, address string, metrics prometheus.Gather
 	context.AfterFunc(ctx, func() { _ = server.Close() })
 	go func() { _ = server.Serve(listener) }() // it returns when it is closed
 	return nil
-}
-
-// certificate loads or makes the serving certificate, and returns the CA that clients need.
-func (f *aggregatorFlags) certificate(config *aggregate.Config, address net.Addr) ([]byte, error) {
-	if config.ProbeInterval < time.Second {
-		return nil, exitError{2, fmt.Errorf("--probe-interval %v: the value must be at least 1s", config.ProbeInterval)}
-	}
-	var err error
-	if f.certFile != "" {
-		if config.Certificate, err = tls.LoadX509KeyPair(f.certFile, f.keyFile); err != nil {
-			return nil, fmt.Errorf("--tls-cert-file: %w", err)
-		}
-		last := config.Certificate.Certificate[len(config.Certificate.Certificate)-1]
-		if _, err := x509.ParseCertificate(last); err != nil {
-			return nil, fmt.Errorf("--tls-cert-file: %w", err)
-		}
-		return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: last}), nil
-	}
-	host, _, err := net.SplitHostPort(address.String())
-	if err != nil {
-		return nil, err
-	}
-	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
-	if err != nil {
-		return nil, fmt.Errorf("making a serving certificate: %w", err)
-	}
-	config.Certificate, err = tls.X509KeyPair(certificate, key)
-	return certificate, err
 }
 
 // writeAccess writes a kubeconfig for the aggregator with the user of the control plane's configuration.

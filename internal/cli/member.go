@@ -35,6 +35,7 @@ func memberCommand() *cobra.Command {
 
 func joinCommand(f *memberFlags) *cobra.Command {
 	var labels map[string]string
+	var endpoint string
 	c := &cobra.Command{
 		Use:   "join NAME --member-kubeconfig FILE",
 		Short: "Join a cluster: create service accounts in it, and a Cluster in the control plane",
@@ -44,6 +45,10 @@ func joinCommand(f *memberFlags) *cobra.Command {
 				return exitError{2, fmt.Errorf("--member-kubeconfig: the kubeconfig of the cluster is required")}
 			}
 			return f.run(c.Context(), func(ctx context.Context, control, member client.Client, config *rest.Config) error {
+				if endpoint != "" {
+					config = rest.CopyConfig(config)
+					config.Host = endpoint
+				}
 				if err := fleet.Join(ctx, control, member, config, args[0], labels); err != nil {
 					return err
 				}
@@ -53,6 +58,8 @@ func joinCommand(f *memberFlags) *cobra.Command {
 		},
 	}
 	f.addMember(c)
+	c.Flags().StringVar(&endpoint, "endpoint", "",
+		"URL of the cluster's API server for the aggregator; that of --member-kubeconfig if empty")
 	c.Flags().StringToStringVar(&labels, "labels", nil, "labels of the Cluster")
 	return c
 }

@@ -19,9 +19,9 @@ import (
 
 // Names of the objects that a member cluster gets, and of the namespace with the Secrets in the control plane.
 const (
-	memberNamespace = "anymesh-aggregator"
-	readerName      = "anymesh-aggregator"
-	impersonator    = "anymesh-aggregator-impersonator"
+	memberNamespace = "anymesh-member"
+	readerName      = "anymesh-member-reader"
+	impersonator    = "anymesh-member-impersonator"
 	// SecretNamespace is the namespace of the control plane with the Secrets of Clusters.
 	SecretNamespace = "anymesh-clusters"
 )

@@ -20,6 +20,8 @@ import (
 // CAStoreOptions configures a CAStore. Namespace and TrustDomain are required.
 type CAStoreOptions struct {
 	Namespace, TrustDomain string
+	// Secret is the name of the Secret. The default is CASecret.
+	Secret string
 	// Lifetime of certificates. The default is DefaultLifetime.
 	Lifetime time.Duration
 	// RootLifetime of roots, at least ten times Lifetime. The default is RootLifetime.
@@ -32,7 +34,7 @@ type CAStoreOptions struct {
 	Logger *slog.Logger
 }
 
-// CAStore is the CAProvider of the CA in the Secret CASecret. It follows changes of the Secret, and rotates the root
+// CAStore is the CAProvider of the CA in a Secret. It follows changes of the Secret, and rotates the root
 // before it expires or on request. Any number of replicas share one Secret: the first one to update it takes a step,
 // the others follow. It is safe for concurrent use.
 type CAStore struct {
@@ -64,6 +66,9 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 	setDefault(&opts.Lifetime, DefaultLifetime)
 	setDefault(&opts.RootLifetime, RootLifetime)
 	setDefault(&opts.PollInterval, 2*time.Second)
+	if opts.Secret == "" {
+		opts.Secret = CASecret
+	}
 	if opts.Logger == nil {
 		opts.Logger = slog.Default()
 	}
@@ -76,12 +81,12 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 		return nil, err
 	}
 	k.metrics = newCAStoreMetrics(k, opts.Registerer)
-	found, err := k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	found, err := k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		found, err = k.create(ctx)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("Secret %s/%s: %w", opts.Namespace, CASecret, err)
+		return nil, fmt.Errorf("Secret %s/%s: %w", opts.Namespace, opts.Secret, err)
 	}
 	if err := k.load(ctx, found); err != nil {
 		return nil, err
@@ -104,13 +109,13 @@ func (k *CAStore) create(ctx context.Context) (*corev1.Secret, error) {
 	if err != nil {
 		return nil, err
 	}
-	secret, err := newSecret(k.opts.Namespace, fresh)
+	secret, err := newSecret(k.opts.Namespace, k.opts.Secret, fresh)
 	if err != nil {
 		return nil, err
 	}
 	stored, err := k.secrets.Create(ctx, secret, metav1.CreateOptions{})
 	if apierrors.IsAlreadyExists(err) {
-		return k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+		return k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
 	}
 	return stored, err
 }
@@ -122,17 +127,17 @@ func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, wh
 		return err
 	}
 	k.opts.Logger.Error("root certificate expired, creating a new one; restart all injected pods", "error", why)
-	secret, err := newSecret(k.opts.Namespace, fresh)
+	secret, err := newSecret(k.opts.Namespace, k.opts.Secret, fresh)
 	if err != nil {
 		return err
 	}
 	secret.ResourceVersion = expired.ResourceVersion
 	stored, err := k.secrets.Update(ctx, secret, metav1.UpdateOptions{})
 	if apierrors.IsConflict(err) { // another replica was first
-		stored, err = k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+		stored, err = k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
 	}
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
 	}
 	return k.adopt(stored)
 }
@@ -188,9 +193,9 @@ func (k *CAStore) Run(ctx context.Context) error {
 func (k *CAStore) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	secret, err := k.secrets.Get(ctx, CASecret, metav1.GetOptions{})
+	secret, err := k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
 	}
 	k.mu.Lock()
 	changed, trouble, before := secret.ResourceVersion != k.secret.ResourceVersion, k.lastErr, k.state
@@ -236,7 +241,7 @@ func (k *CAStore) advance(ctx context.Context, secret *corev1.Secret) error {
 		return nil // another replica was first; the next sync reads its change
 	}
 	if err != nil {
-		return fmt.Errorf("rotation of the root: Secret %s/%s: %w", k.opts.Namespace, CASecret, err)
+		return fmt.Errorf("rotation of the root: Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
 	}
 	if err := k.adopt(stored); err != nil {
 		return err

@@ -13,7 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CASecret is the name of the Secret of the CA. Its type is kubernetes.io/tls: tls.crt and tls.key are the signer,
+// CASecret is the name of the Secret of the CA of the mesh. Its type is kubernetes.io/tls: tls.crt and tls.key are the signer,
 // ca.crt is the trust bundle. During a rotation it also has the next or the previous root.
 const CASecret = "anymesh-ca"
 
@@ -167,9 +167,9 @@ func mergeNonEmpty[V []byte | string](old, set map[string]V) map[string]V {
 }
 
 // newSecret returns the Secret of a new CA.
-func newSecret(namespace string, s state) (*corev1.Secret, error) {
+func newSecret(namespace, name string, s state) (*corev1.Secret, error) {
 	out := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: CASecret,
+		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 			Labels: map[string]string{managedLabel: managedByValue}},
 		Type: corev1.SecretTypeTLS,
 	}

@@ -3,6 +3,11 @@ app.kubernetes.io/name: anymesh
 app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- end }}
+{{- define "anymesh.aggregatorLabels" -}}
+app.kubernetes.io/name: anymesh-aggregator
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
 {{- /* The port of the default driver: all replicas and sidecars agree on it. */}}
 {{- define "anymesh.proxyServerPort" -}}
 {{- $port := 15128 }}

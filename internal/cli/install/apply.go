@@ -41,13 +41,15 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 	return nil
 }
 
-// WaitReady waits until every Deployment is rolled out and every webhook configuration has a caBundle.
+// WaitReady waits until every Deployment is rolled out, every webhook configuration has a caBundle, and every
+// APIService is available.
 func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
 	for _, o := range objects {
 		check := map[string]func(context.Context, client.Client, *unstructured.Unstructured) (bool, string){
 			"Deployment":                     rolledOut,
 			"MutatingWebhookConfiguration":   trusted,
 			"ValidatingWebhookConfiguration": trusted,
+			"APIService":                     available,
 		}[o.GetKind()]
 		if check == nil {
 			continue
@@ -100,6 +102,26 @@ func trusted(ctx context.Context, c client.Client, o *unstructured.Unstructured)
 	return true, ""
 }
 
+// available reports whether the API server reaches the server of an APIService.
+func available(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, string) {
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(o.GroupVersionKind())
+	if err := c.Get(ctx, client.ObjectKeyFromObject(o), now); err != nil {
+		return false, err.Error()
+	}
+	conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+	for _, one := range conditions {
+		condition, _ := one.(map[string]any)
+		if condition["type"] == "Available" {
+			return condition["status"] == "True", fmt.Sprint(condition["message"])
+		}
+	}
+	return false, "the API server has not called it yet"
+}
+
+// keepAnnotation on an object has the value "keep" if the object stays when Helm or Anymesh removes the others.
+const keepAnnotation = "helm.sh/resource-policy"
+
 // Delete removes the objects in reverse order, and waits until they are gone. With keepCRDs, it keeps CRDs and
 // therefore all user objects.
 func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool,
@@ -107,7 +129,7 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 	objects = slices.Clone(objects)
 	slices.Reverse(objects)
 	for _, o := range objects {
-		if keepCRDs && o.GetKind() == "CustomResourceDefinition" {
+		if keepCRDs && o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepAnnotation] == "keep" {
 			continue
 		}
 		err := c.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground))

@@ -191,6 +191,17 @@ func TestDeleteReversesOrderAndKeepsCRDs(t *testing.T) {
 	}
 }
 
+// Objects with the resource policy of Helm stay: they may hold what users made.
+func TestDeleteKeepsAnnotatedObjects(t *testing.T) {
+	kept := object("v1", "ConfigMap", "kept")
+	kept.SetAnnotations(map[string]string{keepAnnotation: "keep"})
+	c := newCluster(interceptor.Funcs{}, kept)
+	err := Delete(t.Context(), c, []*unstructured.Unstructured{kept}, false, func(string) {})
+	if err != nil || !exists(t, c, kept) {
+		t.Errorf("the object is gone: %v", err)
+	}
+}
+
 func TestDeleteReportsBlockedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := object("v1", "ConfigMap", "c")

@@ -116,13 +116,15 @@ func renderChart(o Options) ([]*unstructured.Unstructured, error) {
 	return out, nil
 }
 
-// rank orders webhook configurations last: the API server calls the webhooks as soon as they exist.
+// rank orders namespaces first, and webhook configurations last: the API server calls webhooks as soon as they exist.
 func rank(o *unstructured.Unstructured) int {
 	switch {
-	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"):
+	case strings.HasSuffix(o.GetKind(), "WebhookConfiguration"), o.GetKind() == "APIService":
 		return 2
 	case o.GetKind() == "Deployment":
 		return 1
+	case o.GetKind() == "Namespace":
+		return -1
 	}
 	return 0
 }

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 	"testing"
 
@@ -155,11 +156,15 @@ func TestValuesSchema(t *testing.T) {
 	}
 }
 
-// The roles have no wildcards.
+// The roles have no wildcards, except for the keys of the extra fields of users.
 func TestLeastPrivilege(t *testing.T) {
-	for _, o := range render(t, Options{Namespace: "n"}) {
+	for _, o := range render(t, Options{Namespace: "n", Values: withAggregator}) {
 		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
 		for _, r := range rules {
+			if verbs, _, _ := unstructured.NestedStringSlice(r.(map[string]any), "verbs"); slices.Equal(verbs,
+				[]string{"impersonate"}) {
+				continue
+			}
 			for _, field := range []string{"verbs", "resources", "apiGroups"} {
 				values, _, _ := unstructured.NestedStringSlice(r.(map[string]any), field)
 				for _, v := range values {
@@ -230,6 +235,36 @@ func TestPodDisruptionBudget(t *testing.T) {
 	}
 	if len(selector) == 0 {
 		t.Error("the budget selects all pods")
+	}
+}
+
+var withAggregator = map[string]any{"aggregator": map[string]any{"enabled": true}}
+
+// The aggregator is installed only on request. Its namespaces come before what is in them, and the API server is told
+// about it last.
+func TestAggregatorOption(t *testing.T) {
+	for _, o := range render(t, Options{Namespace: "n"}) {
+		if strings.Contains(o.GetName(), "aggregator") || o.GetKind() == "APIService" {
+			t.Errorf("got %s %s by default", o.GetKind(), o.GetName())
+		}
+	}
+	objects := render(t, Options{Namespace: "n", Values: withAggregator, SkipCRDs: true})
+	deployment := find(t, objects, "Deployment", "anymesh-aggregator")
+	if replicas, _, _ := unstructured.NestedInt64(deployment.Object, "spec", "replicas"); replicas != 2 {
+		t.Errorf("got %d replicas", replicas)
+	}
+	if o := objects[1]; o.GetKind() != "Namespace" || o.GetName() != "anymesh-clusters" {
+		t.Errorf("the second object is %s %s", o.GetKind(), o.GetName())
+	}
+	service := find(t, objects, "APIService", "v1alpha1.search.karmada.io")
+	if i := slices.Index(objects, service); i < slices.Index(objects, deployment) {
+		t.Errorf("the APIService is object %d, before the Deployment", i)
+	}
+	values := map[string]any{"aggregator": map[string]any{"enabled": true, "apiService": false}}
+	for _, o := range render(t, Options{Namespace: "n", Values: values}) {
+		if o.GetKind() == "APIService" {
+			t.Error("got an APIService beside Karmada")
+		}
 	}
 }
 
