@@ -68,19 +68,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t *ticket) {
 		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
 		return
 	}
-	if name := impersonation(r.Header); name != "" {
-		writeError(w, apierrors.NewBadRequest("the header "+name+" is not supported; send the request as the user itself"))
-		return
-	}
-	removeIdentity(r.Header)
+	s.impersonating(w, r, response.User, func(w http.ResponseWriter, r *http.Request, as user.Info) {
+		removeIdentity(r.Header)
+		s.serveAs(w, r, as, t)
+	})
+}
+
+// serveAs answers a request of a user.
+func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t *ticket) {
 	inner, ok := innerPath(r.URL.Path)
-	c := call{Request: r, user: response.User, view: s.view.Load()}
+	c := call{Request: r, user: as, view: s.view.Load()}
 	if !ok {
 		s.serveGroup(w, c)
 		return
 	}
-	c.Request = r.Clone(request.WithUser(r.Context(), response.User))
+	c.Request = r.Clone(request.WithUser(r.Context(), as))
 	c.URL.Path, c.URL.RawPath = inner, ""
+	var err error
 	if c.info, err = requestInfos.NewRequestInfo(c.Request); err != nil {
 		writeError(w, apierrors.NewBadRequest(err.Error()))
 		return
