@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,8 @@ type selected struct {
 	problems map[string][]string
 	// of has the kinds of each registry.
 	of map[string]map[schema.GroupVersionResource]bool
+	// unresolved are kinds of clusters of which none was reached yet. Their resource names are guessed.
+	unresolved map[schema.GroupVersionResource]bool
 }
 
 // groupVersions returns the groups and versions that registries name.
@@ -52,7 +55,7 @@ func groupVersions(registries []searchv1.ResourceRegistry) []string {
 func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member) selected {
 	out := selected{
 		map[schema.GroupVersionResource]*registered{}, map[string][]string{},
-		map[string]map[schema.GroupVersionResource]bool{},
+		map[string]map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{},
 	}
 	for _, r := range registries {
 		out.of[r.Name] = map[schema.GroupVersionResource]bool{}
@@ -65,14 +68,24 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 			continue
 		}
 		for i, s := range r.Spec.ResourceSelectors {
-			found := 0
+			found, unreached := 0, false
 			for _, m := range members {
 				if !matches(m) {
 					continue
 				}
-				if gvr, ok := out.add(s, m); ok {
+				list := m.Resources[s.APIVersion]
+				if m.Resources == nil { // until it is reached, its kinds are those of the others
+					list, unreached = offered(s, members), true
+				}
+				if gvr, ok := out.add(s, m.Name, list); ok {
 					out.of[r.Name][gvr] = true
 					found++
+				}
+			}
+			if found == 0 && unreached {
+				if gv, err := schema.ParseGroupVersion(s.APIVersion); err == nil {
+					guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(s.Kind))
+					out.unresolved[guess] = true
 				}
 			}
 			if found == 0 {
@@ -84,16 +97,15 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 	return out
 }
 
-func (s selected) add(selector searchv1.ResourceSelector, m fleet.Member) (schema.GroupVersionResource, bool) {
+// add adds the kind of a selector in a cluster, whose kinds of the group and version are in the list.
+func (s selected) add(
+	selector searchv1.ResourceSelector, cluster string, list *metav1.APIResourceList,
+) (schema.GroupVersionResource, bool) {
 	gv, err := schema.ParseGroupVersion(selector.APIVersion)
-	list := m.Resources[selector.APIVersion]
 	if err != nil || list == nil {
 		return schema.GroupVersionResource{}, false
 	}
-	i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Kind == selector.Kind && !strings.Contains(r.Name, "/") &&
-			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
-	})
+	i := indexOf(selector.Kind, list)
 	if i < 0 {
 		return schema.GroupVersionResource{}, false
 	}
@@ -111,8 +123,26 @@ func (s selected) add(selector searchv1.ResourceSelector, m fleet.Member) (schem
 		}
 		s.kinds[gvr] = k
 	}
-	k.widen(m.Name, selector.Namespace)
+	k.widen(cluster, selector.Namespace)
 	return gvr, true
+}
+
+// indexOf returns the index of a kind that can be cached, or -1.
+func indexOf(kind string, list *metav1.APIResourceList) int {
+	return slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Kind == kind && !strings.Contains(r.Name, "/") &&
+			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+	})
+}
+
+// offered returns the list of the first cluster that offers the kind of a selector, or nil.
+func offered(s searchv1.ResourceSelector, members []fleet.Member) *metav1.APIResourceList {
+	for _, m := range members {
+		if list := m.Resources[s.APIVersion]; list != nil && indexOf(s.Kind, list) >= 0 {
+			return list
+		}
+	}
+	return nil
 }
 
 // widen adds a namespace of a cluster, or all namespaces.

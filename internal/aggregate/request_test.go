@@ -81,6 +81,7 @@ func TestImpersonation(t *testing.T) {
 	s := &Server{
 		inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept), authorizer: authorizer.AuthorizerFunc(authorize),
 	}
+	s.refreshed.Store(true)
 	s.view.Store(&view{selected: selected{kinds: map[schema.GroupVersionResource]*registered{{Version: "v1", Resource: "pods"}: {}}}})
 	for _, c := range []struct {
 		header, value string

@@ -57,6 +57,7 @@ type Server struct {
 	cache         *cache.Cache
 	tables        tables
 	inFlight      inFlight
+	passed        passedWatches
 	view          atomic.Pointer[view]
 	refreshed     atomic.Bool
 	// changed has an element if a registry may have changed.

@@ -62,6 +62,7 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	s.view.Store(next)
 	s.refreshed.Store(true)
+	s.passed.endOf(next.selected.kinds)
 	states := s.cache.Status()
 	for i := range registries.Items {
 		s.writeStatus(ctx, &registries.Items[i], next, states)

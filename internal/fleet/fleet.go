@@ -32,7 +32,7 @@ type Member struct {
 	Reader *Endpoint
 	// Impersonator may impersonate users; nil without spec.impersonatorSecretRef.
 	Impersonator *Endpoint
-	// Resources are the kinds of the requested groups and versions that the cluster offers.
+	// Resources are the kinds of the requested groups and versions that the cluster offers; nil until the first answer.
 	Resources map[string]*metav1.APIResourceList
 }
 
@@ -99,6 +99,10 @@ func (f *Fleet) refresh(ctx context.Context, c *connection, cluster *clusterv1.C
 	c.member.Zone, c.member.Zones = cluster.Spec.Zone, cluster.Spec.Zones
 	if err := f.connect(ctx, c, cluster); err != nil {
 		return err
+	}
+	if c.member.Identity == "" {
+		// A process that starts while the cluster is away must not answer that the cluster left.
+		c.member.Identity = cluster.Spec.ID
 	}
 	return c.probe(ctx, groupVersions)
 }
