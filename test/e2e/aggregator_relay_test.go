@@ -117,3 +117,8 @@ func (r *relay) move(target string) {
 	r.target.Store(&target)
 	r.reset()
 }
+
+func (r *relay) close() {
+	_ = r.listener.Close()
+	r.cut()
+}
