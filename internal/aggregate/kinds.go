@@ -68,11 +68,12 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 			continue
 		}
 		for i, s := range r.Spec.ResourceSelectors {
-			found, unreached := 0, false
+			found, matched, unreached := 0, 0, false
 			for _, m := range members {
 				if !matches(m) {
 					continue
 				}
+				matched++
 				list := m.Resources[s.APIVersion]
 				if m.Resources == nil { // until it is reached, its kinds are those of the others
 					list, unreached = offered(s, members), true
@@ -82,13 +83,8 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 					found++
 				}
 			}
-			if found == 0 && unreached {
-				if gv, err := schema.ParseGroupVersion(s.APIVersion); err == nil {
-					guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(s.Kind))
-					out.unresolved[guess] = true
-				}
-			}
 			if found == 0 {
+				out.addEmpty(s, members, unreached || matched == 0)
 				complain("spec.resourceSelectors[%d]: no selected cluster that was reached offers kind %s of %s with the verbs list and watch",
 					i, s.Kind, s.APIVersion)
 			}
@@ -123,8 +119,34 @@ func (s selected) add(
 		}
 		s.kinds[gvr] = k
 	}
-	k.widen(cluster, selector.Namespace)
+	if cluster != "" {
+		k.widen(cluster, selector.Namespace)
+	}
 	return gvr, true
+}
+
+// addEmpty adds the kind of a selector without clusters, as other clusters offer it: its lists are empty, and not those
+// of the control plane. A kind that no cluster was asked about is unresolved.
+func (s selected) addEmpty(selector searchv1.ResourceSelector, members []fleet.Member, unknown bool) {
+	if _, ok := s.add(selector, "", offered(selector, members)); ok || !unknown {
+		return
+	}
+	if gv, err := schema.ParseGroupVersion(selector.APIVersion); err == nil {
+		guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(selector.Kind))
+		s.unresolved[guess] = true
+	}
+}
+
+// resolve completes unresolved kinds by the state before.
+func (s selected) resolve(before selected) {
+	for gvr, k := range before.kinds {
+		if s.unresolved[gvr] {
+			empty := *k
+			empty.kind.Scopes = nil
+			s.kinds[gvr] = &empty
+			delete(s.unresolved, gvr)
+		}
+	}
 }
 
 // indexOf returns the index of a kind that can be cached, or -1.

@@ -106,3 +106,37 @@ func TestKindsThatNoClusterOffersAreProblems(t *testing.T) {
 		}
 	}
 }
+
+// TestRegisteredKindsAreNeverThoseOfTheControlPlane guards against objects of the control plane in an informer's store
+// while a registry selects no cluster, or only clusters that were not reached.
+func TestRegisteredKindsAreNeverThoseOfTheControlPlane(t *testing.T) {
+	pods := searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod"}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	unreached := fleet.Member{Name: "c2"}
+	for name, c := range map[string]struct {
+		affinity           searchv1.ClusterAffinity
+		members            []fleet.Member
+		scopes             int
+		served, unresolved bool
+	}{
+		"all clusters are excluded": {
+			searchv1.ClusterAffinity{ExcludeClusters: []string{"c1"}}, []fleet.Member{cluster("c1", "x")}, 0, true, false,
+		},
+		"one cluster was reached":   {searchv1.ClusterAffinity{}, []fleet.Member{cluster("c1", "x"), unreached}, 2, true, false},
+		"no cluster was reached":    {searchv1.ClusterAffinity{}, []fleet.Member{unreached}, 0, false, true},
+		"there are no clusters":     {searchv1.ClusterAffinity{}, nil, 0, false, true},
+		"the other was not reached": {searchv1.ClusterAffinity{ClusterNames: []string{"c2"}}, []fleet.Member{cluster("c1", "x"), unreached}, 1, true, false},
+	} {
+		got := selectKinds([]searchv1.ResourceRegistry{registry("r", c.affinity, pods)}, c.members)
+		k, served := got.kinds[gvr]
+		if served != c.served || got.unresolved[gvr] != c.unresolved || served && len(k.kind.Scopes) != c.scopes {
+			t.Errorf("%s: %+v", name, got)
+		}
+		before := selectKinds([]searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{}, pods)},
+			[]fleet.Member{cluster("c9", "x")})
+		got.resolve(before)
+		if k := got.kinds[gvr]; k == nil || got.unresolved[gvr] || len(k.kind.Scopes) != c.scopes {
+			t.Errorf("%s, after pods were known: %+v", name, got)
+		}
+	}
+}

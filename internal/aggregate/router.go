@@ -122,6 +122,10 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 		s.passOn(w, c)
 		return
 	}
+	if c.info.Verb == "" { // OPTIONS and others
+		writeError(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(), c.Method))
+		return
+	}
 	if err := s.authorize(c.Context(), c, ""); err != nil {
 		writeError(w, err)
 		return

@@ -49,8 +49,21 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	members := s.fleet.Refresh(ctx, clusters.Items, groupVersions(registries.Items))
 	next := &view{members: members, selected: selectKinds(registries.Items, members)}
+	next.selected.resolve(s.view.Load().selected)
 	define(ctx, next, s.view.Load())
-	if err := s.cache.SetMembers(cacheMembers(members)); err != nil {
+	if err := s.install(next); err != nil {
+		return err
+	}
+	states := s.cache.Status()
+	for i := range registries.Items {
+		s.writeStatus(ctx, &registries.Items[i], next, states)
+	}
+	return nil
+}
+
+// install makes a view that of new requests.
+func (s *Server) install(next *view) error {
+	if err := s.cache.SetMembers(cacheMembers(next.members)); err != nil {
 		return err
 	}
 	var kinds []cache.Kind
@@ -63,10 +76,6 @@ func (s *Server) refresh(ctx context.Context) error {
 	s.view.Store(next)
 	s.refreshed.Store(true)
 	s.passed.endOf(next.selected.kinds)
-	states := s.cache.Status()
-	for i := range registries.Items {
-		s.writeStatus(ctx, &registries.Items[i], next, states)
-	}
 	return nil
 }
 

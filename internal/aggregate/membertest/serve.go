@@ -14,7 +14,7 @@ import (
 // bookmarkInterval is the time between bookmarks; a minute in kube-apiserver.
 const bookmarkInterval = time.Second
 
-// ServeHTTP answers GET of lists and watches.
+// ServeHTTP answers lists, watches, and requests for objects.
 func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mutex.Lock()
 	unreachable := m.faults.Unreachable
@@ -33,7 +33,9 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		m.watch(w, r)
 		return
 	}
-	m.list(w, r)
+	if !m.answerObject(w, r) {
+		m.list(w, r)
+	}
 }
 
 func fail(w http.ResponseWriter, code int, reason, message string) {
