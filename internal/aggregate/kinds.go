@@ -50,9 +50,12 @@ func groupVersions(registries []searchv1.ResourceRegistry) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// kindLists are kinds by group and version.
+type kindLists = map[string]*metav1.APIResourceList
+
 // selectKinds merges registries: the clusters and namespaces of a kind are the union of all selectors. Each cluster has
-// its own namespaces.
-func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member) selected {
+// its own namespaces. The known kinds are those of clusters that were not reached.
+func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member, known kindLists) selected {
 	out := selected{
 		map[schema.GroupVersionResource]*registered{}, map[string][]string{},
 		map[string]map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{},
@@ -75,8 +78,8 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 				}
 				matched++
 				list := m.Resources[s.APIVersion]
-				if m.Resources == nil { // until it is reached, its kinds are those of the others
-					list, unreached = offered(s, members), true
+				if m.Resources == nil {
+					list, unreached = known[s.APIVersion], true
 				}
 				if gvr, ok := out.add(s, m.Name, list); ok {
 					out.of[r.Name][gvr] = true
@@ -84,7 +87,7 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 				}
 			}
 			if found == 0 {
-				out.addEmpty(s, members, unreached || matched == 0)
+				out.addEmpty(s, known[s.APIVersion], unreached || matched == 0)
 				complain("spec.resourceSelectors[%d]: no selected cluster that was reached offers kind %s of %s with the verbs list and watch",
 					i, s.Kind, s.APIVersion)
 			}
@@ -125,27 +128,15 @@ func (s selected) add(
 	return gvr, true
 }
 
-// addEmpty adds the kind of a selector without clusters, as other clusters offer it: its lists are empty, and not those
-// of the control plane. A kind that no cluster was asked about is unresolved.
-func (s selected) addEmpty(selector searchv1.ResourceSelector, members []fleet.Member, unknown bool) {
-	if _, ok := s.add(selector, "", offered(selector, members)); ok || !unknown {
+// addEmpty adds the kind of a selector without clusters, if it is known: its lists are empty, and not those of the
+// control plane. Otherwise it is unresolved, unless all clusters said that they do not offer it.
+func (s selected) addEmpty(selector searchv1.ResourceSelector, list *metav1.APIResourceList, unasked bool) {
+	if _, ok := s.add(selector, "", list); ok || !unasked {
 		return
 	}
 	if gv, err := schema.ParseGroupVersion(selector.APIVersion); err == nil {
 		guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(selector.Kind))
 		s.unresolved[guess] = true
-	}
-}
-
-// resolve completes unresolved kinds by the state before.
-func (s selected) resolve(before selected) {
-	for gvr, k := range before.kinds {
-		if s.unresolved[gvr] {
-			empty := *k
-			empty.kind.Scopes = nil
-			s.kinds[gvr] = &empty
-			delete(s.unresolved, gvr)
-		}
 	}
 }
 
@@ -155,16 +146,6 @@ func indexOf(kind string, list *metav1.APIResourceList) int {
 		return r.Kind == kind && !strings.Contains(r.Name, "/") &&
 			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
 	})
-}
-
-// offered returns the list of the first cluster that offers the kind of a selector, or nil.
-func offered(s searchv1.ResourceSelector, members []fleet.Member) *metav1.APIResourceList {
-	for _, m := range members {
-		if list := m.Resources[s.APIVersion]; list != nil && indexOf(s.Kind, list) >= 0 {
-			return list
-		}
-	}
-	return nil
 }
 
 // widen adds a namespace of a cluster, or all namespaces.

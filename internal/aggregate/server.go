@@ -60,6 +60,8 @@ type Server struct {
 	passed        passedWatches
 	view          atomic.Pointer[view]
 	refreshed     atomic.Bool
+	// known are the kinds that any cluster offered. Only refresh uses it.
+	known kindLists
 	// changed has an element if a registry may have changed.
 	changed chan struct{}
 }

@@ -98,7 +98,7 @@ func (l *lab) configure(selectors ...searchv1.ResourceSelector) {
 		members = append(members, member)
 	}
 	registries := []searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{}, selectors...)}
-	next := &view{members: members, selected: selectKinds(registries, members)}
+	next := &view{members: members, selected: selectKinds(registries, members, cluster("", "").Resources)}
 	if err := l.install(next); err != nil {
 		l.t.Fatal(err)
 	}

@@ -47,9 +47,10 @@ func (s *Server) refresh(ctx context.Context) error {
 	if err := s.kube.List(ctx, &registries); err != nil {
 		return err
 	}
-	members := s.fleet.Refresh(ctx, clusters.Items, groupVersions(registries.Items))
-	next := &view{members: members, selected: selectKinds(registries.Items, members)}
-	next.selected.resolve(s.view.Load().selected)
+	wanted := groupVersions(registries.Items)
+	members := s.fleet.Refresh(ctx, clusters.Items, wanted)
+	s.known = s.knownKinds(ctx, wanted, members)
+	next := &view{members: members, selected: selectKinds(registries.Items, members, s.known)}
 	define(ctx, next, s.view.Load())
 	if err := s.install(next); err != nil {
 		return err
