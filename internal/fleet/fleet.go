@@ -44,6 +44,8 @@ type Fleet struct {
 	OwnsStatus bool
 	Log        *slog.Logger
 	known      map[string]*connection
+	// timeout limits a probe; probeTimeout if 0.
+	timeout time.Duration
 }
 
 // connection is what is known of a Cluster.
@@ -71,7 +73,7 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 		group.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			bounded, cancel := context.WithTimeout(ctx, probeTimeout)
+			bounded, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, probeTimeout))
 			defer cancel()
 			c.err = f.refresh(bounded, c, cluster, groupVersions)
 			c.member.Ready = c.err == nil
