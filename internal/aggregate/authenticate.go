@@ -54,10 +54,13 @@ func newAuthenticator(
 		if err != nil {
 			return nil, err
 		}
-		if err := c.RunOnce(ctx); err != nil {
-			return nil, err
-		}
 		go c.Run(ctx, 1)
+		// Without the CAs valid certificates would be refused.
+		loaded := func(context.Context) (bool, error) { return len(c.CurrentCABundleContent()) > 0, nil }
+		if err := wait.PollUntilContextTimeout(ctx, 10*time.Millisecond, reviewTimeout, true, loaded); err != nil {
+			return nil, fmt.Errorf("reading %s of ConfigMap %s/%s of the control plane: %w", key, authenticationNamespace,
+				authenticationConfig, err)
+		}
 		return c, nil
 	}
 	if clientCAFile != "" {

@@ -4,7 +4,13 @@ import (
 	"net/http"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/endpoints/filters/impersonation"
+	"k8s.io/apiserver/pkg/endpoints/request"
 )
 
 // removeIdentity removes all headers by which a client could name another identity.
@@ -27,15 +33,25 @@ func removeIdentity(h http.Header) {
 	}
 }
 
-// impersonation returns a header of a client that asks for another identity, or "". Such a request must not be answered
-// as the client itself: kubectl auth can-i --as would show the rights of the wrong user.
-func impersonation(h http.Header) string {
-	for name := range h {
-		if strings.HasPrefix(strings.ToLower(name), "impersonate-") {
-			return name
-		}
-	}
-	return ""
+// statuses encodes the errors of impersonation.
+var statuses = func() serializer.CodecFactory {
+	scheme := runtime.NewScheme()
+	metav1.AddToGroupVersion(scheme, schema.GroupVersion{Version: "v1"})
+	return serializer.NewCodecFactory(scheme)
+}()
+
+// impersonating calls next with the user of a request: the one that the client asks for with Impersonate headers, as
+// kubectl --as does, if the control plane permits it, and else the client.
+func (s *Server) impersonating(
+	w http.ResponseWriter, r *http.Request, client user.Info,
+	next func(http.ResponseWriter, *http.Request, user.Info),
+) {
+	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		as, _ := request.UserFrom(r.Context())
+		next(w, r, as)
+	})
+	impersonation.WithImpersonation(handler, s.authorizer, statuses).
+		ServeHTTP(w, r.WithContext(request.WithUser(r.Context(), client)))
 }
 
 // impersonate sets the headers that make an API server act as a user.

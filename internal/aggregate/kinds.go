@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -32,6 +33,8 @@ type selected struct {
 	problems map[string][]string
 	// of has the kinds of each registry.
 	of map[string]map[schema.GroupVersionResource]bool
+	// unresolved are kinds of clusters of which none was reached yet. Their resource names are guessed.
+	unresolved map[schema.GroupVersionResource]bool
 }
 
 // groupVersions returns the groups and versions that registries name.
@@ -47,12 +50,15 @@ func groupVersions(registries []searchv1.ResourceRegistry) []string {
 	return slices.Sorted(maps.Keys(names))
 }
 
+// kindLists are kinds by group and version.
+type kindLists = map[string]*metav1.APIResourceList
+
 // selectKinds merges registries: the clusters and namespaces of a kind are the union of all selectors. Each cluster has
-// its own namespaces.
-func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member) selected {
+// its own namespaces. The known kinds are those of clusters that were not reached.
+func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member, known kindLists) selected {
 	out := selected{
 		map[schema.GroupVersionResource]*registered{}, map[string][]string{},
-		map[string]map[schema.GroupVersionResource]bool{},
+		map[string]map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{},
 	}
 	for _, r := range registries {
 		out.of[r.Name] = map[schema.GroupVersionResource]bool{}
@@ -65,17 +71,23 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 			continue
 		}
 		for i, s := range r.Spec.ResourceSelectors {
-			found := 0
+			found, matched, unreached := 0, 0, false
 			for _, m := range members {
 				if !matches(m) {
 					continue
 				}
-				if gvr, ok := out.add(s, m); ok {
+				matched++
+				list := m.Resources[s.APIVersion]
+				if m.Resources == nil {
+					list, unreached = known[s.APIVersion], true
+				}
+				if gvr, ok := out.add(s, m.Name, list); ok {
 					out.of[r.Name][gvr] = true
 					found++
 				}
 			}
 			if found == 0 {
+				out.addEmpty(s, known[s.APIVersion], unreached || matched == 0)
 				complain("spec.resourceSelectors[%d]: no selected cluster that was reached offers kind %s of %s with the verbs list and watch",
 					i, s.Kind, s.APIVersion)
 			}
@@ -84,16 +96,15 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member)
 	return out
 }
 
-func (s selected) add(selector searchv1.ResourceSelector, m fleet.Member) (schema.GroupVersionResource, bool) {
+// add adds the kind of a selector in a cluster, whose kinds of the group and version are in the list.
+func (s selected) add(
+	selector searchv1.ResourceSelector, cluster string, list *metav1.APIResourceList,
+) (schema.GroupVersionResource, bool) {
 	gv, err := schema.ParseGroupVersion(selector.APIVersion)
-	list := m.Resources[selector.APIVersion]
 	if err != nil || list == nil {
 		return schema.GroupVersionResource{}, false
 	}
-	i := slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
-		return r.Kind == selector.Kind && !strings.Contains(r.Name, "/") &&
-			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
-	})
+	i := indexOf(selector.Kind, list)
 	if i < 0 {
 		return schema.GroupVersionResource{}, false
 	}
@@ -111,8 +122,30 @@ func (s selected) add(selector searchv1.ResourceSelector, m fleet.Member) (schem
 		}
 		s.kinds[gvr] = k
 	}
-	k.widen(m.Name, selector.Namespace)
+	if cluster != "" {
+		k.widen(cluster, selector.Namespace)
+	}
 	return gvr, true
+}
+
+// addEmpty adds the kind of a selector without clusters, if it is known: its lists are empty, and not those of the
+// control plane. Otherwise it is unresolved, unless all clusters said that they do not offer it.
+func (s selected) addEmpty(selector searchv1.ResourceSelector, list *metav1.APIResourceList, unasked bool) {
+	if _, ok := s.add(selector, "", list); ok || !unasked {
+		return
+	}
+	if gv, err := schema.ParseGroupVersion(selector.APIVersion); err == nil {
+		guess, _ := meta.UnsafeGuessKindToResource(gv.WithKind(selector.Kind))
+		s.unresolved[guess] = true
+	}
+}
+
+// indexOf returns the index of a kind that can be cached, or -1.
+func indexOf(kind string, list *metav1.APIResourceList) int {
+	return slices.IndexFunc(list.APIResources, func(r metav1.APIResource) bool {
+		return r.Kind == kind && !strings.Contains(r.Name, "/") &&
+			slices.Contains(r.Verbs, "list") && slices.Contains(r.Verbs, "watch")
+	})
 }
 
 // widen adds a namespace of a cluster, or all namespaces.

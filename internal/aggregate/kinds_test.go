@@ -1,12 +1,17 @@
 package aggregate
 
 import (
+	"encoding/json"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/client-go/rest"
 
 	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate/cache"
@@ -46,7 +51,7 @@ func TestNamespacesOfARegistryAreOfItsClusters(t *testing.T) {
 		registry("both", searchv1.ClusterAffinity{}, pods("a"), searchv1.ResourceSelector{APIVersion: "v1", Kind: "Node", Namespace: "a"}),
 		registry("first", searchv1.ClusterAffinity{ClusterNames: []string{"c1"}}, pods("b")),
 		registry("third", searchv1.ClusterAffinity{ClusterNames: []string{"c3"}}, pods("")),
-	}, []fleet.Member{cluster("c1", "x"), cluster("c2", "x"), cluster("c3", "x")})
+	}, []fleet.Member{cluster("c1", "x"), cluster("c2", "x"), cluster("c3", "x")}, nil)
 	v1 := schema.GroupVersion{Version: "v1"}
 	want := []cache.Scope{{Cluster: "c1", Namespaces: []string{"a", "b"}}, {Cluster: "c2", Namespaces: []string{"a"}}, {Cluster: "c3"}}
 	if d := cmp.Diff(want, got.kinds[v1.WithResource("pods")].kind.Scopes); d != "" {
@@ -100,9 +105,60 @@ func TestKindsThatNoClusterOffersAreProblems(t *testing.T) {
 	for _, s := range []searchv1.ResourceSelector{
 		{APIVersion: "v1", Kind: "Binding"}, {APIVersion: "v1", Kind: "Unknown"}, {APIVersion: "a/b/c", Kind: "Pod"},
 	} {
-		got := selectKinds([]searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{}, s)}, []fleet.Member{cluster("c1", "x")})
+		got := selectKinds([]searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{}, s)}, []fleet.Member{cluster("c1", "x")}, nil)
 		if len(got.problems["r"]) != 1 || len(got.kinds) > 0 {
 			t.Errorf("%+v: %+v", s, got)
 		}
+	}
+}
+
+// TestRegisteredKindsAreNeverThoseOfTheControlPlane guards against objects of the control plane in an informer's store
+// while a registry selects no cluster, or only clusters that were not reached.
+func TestRegisteredKindsAreNeverThoseOfTheControlPlane(t *testing.T) {
+	pods := searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod"}
+	gvr := schema.GroupVersionResource{Version: "v1", Resource: "pods"}
+	c1, c2 := cluster("c1", "x"), fleet.Member{Name: "c2"} // c2 was not reached
+	known := (&Server{}).knownKinds(t.Context(), []string{"v1"}, []fleet.Member{c1})
+	for name, c := range map[string]struct {
+		affinity           searchv1.ClusterAffinity
+		members            []fleet.Member
+		known              kindLists
+		scopes             int
+		served, unresolved bool
+	}{
+		"all clusters are excluded":   {searchv1.ClusterAffinity{ExcludeClusters: []string{"c1"}}, []fleet.Member{c1}, known, 0, true, false},
+		"one cluster was reached":     {searchv1.ClusterAffinity{}, []fleet.Member{c1, c2}, known, 2, true, false},
+		"the other one was reached":   {searchv1.ClusterAffinity{ClusterNames: []string{"c2"}}, []fleet.Member{c1, c2}, known, 1, true, false},
+		"no cluster was reached":      {searchv1.ClusterAffinity{}, []fleet.Member{c2}, nil, 0, false, true},
+		"there are no clusters":       {searchv1.ClusterAffinity{}, nil, nil, 0, false, true},
+		"there are no clusters now":   {searchv1.ClusterAffinity{}, nil, known, 0, true, false},
+		"no cluster is reached again": {searchv1.ClusterAffinity{}, []fleet.Member{c2}, known, 1, true, false},
+	} {
+		got := selectKinds([]searchv1.ResourceRegistry{registry("r", c.affinity, pods)}, c.members, c.known)
+		k, served := got.kinds[gvr]
+		if served != c.served || got.unresolved[gvr] != c.unresolved || served && len(k.kind.Scopes) != c.scopes {
+			t.Errorf("%s: %+v", name, got)
+		}
+	}
+}
+
+// TestKindsOfTheControlPlane guards a process that starts while no cluster answers.
+func TestKindsOfTheControlPlane(t *testing.T) {
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/api/v1" {
+			http.NotFound(w, r)
+			return
+		}
+		_ = json.NewEncoder(w).Encode(cluster("c1", "x").Resources["v1"])
+	}))
+	t.Cleanup(server.Close)
+	endpoint, err := fleet.NewEndpoint(&rest.Config{Host: server.URL})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s := &Server{controlPlane: endpoint, config: Config{Log: slog.New(slog.DiscardHandler)}}
+	known := s.knownKinds(t.Context(), []string{"v1", "example.com/v1"}, nil)
+	if known["v1"] == nil || len(known["v1"].APIResources) != 4 || known["example.com/v1"] != nil {
+		t.Errorf("%+v", known)
 	}
 }

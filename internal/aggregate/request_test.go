@@ -1,14 +1,17 @@
 package aggregate
 
 import (
+	"context"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/user"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 )
 
 func TestInnerPath(t *testing.T) {
@@ -62,18 +65,43 @@ func TestClientsCannotNameAnIdentity(t *testing.T) {
 	}
 }
 
-// TestImpersonationIsRefused guards against an answer with the rights of another user than the one that was asked for.
-func TestImpersonationIsRefused(t *testing.T) {
+// TestImpersonation guards against an answer with the rights of another user than the one that was asked for.
+func TestImpersonation(t *testing.T) {
 	accept := func(*http.Request) (*authenticator.Response, bool, error) {
-		return &authenticator.Response{User: &user.DefaultInfo{Name: "admin"}}, true, nil
+		return &authenticator.Response{User: &user.DefaultInfo{Name: "deputy"}}, true, nil
 	}
-	s := &Server{inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept)}
-	r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
-	r.Header.Set("Impersonate-User", "jane")
-	w := httptest.NewRecorder()
-	s.ServeHTTP(w, r)
-	if w.Code != http.StatusBadRequest || !strings.Contains(w.Body.String(), "Impersonate-User is not supported") {
-		t.Errorf("got %d: %s", w.Code, w.Body)
+	var asked []string
+	authorize := func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+		asked = append(asked, strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetName()}, " "))
+		if a.GetUser().GetName() == "deputy" && a.GetVerb() == "impersonate" && a.GetName() != "admin" {
+			return authorizer.DecisionAllow, "", nil
+		}
+		return authorizer.DecisionNoOpinion, "no rule", nil
+	}
+	s := &Server{
+		inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept), authorizer: authorizer.AuthorizerFunc(authorize),
+	}
+	s.refreshed.Store(true)
+	s.view.Store(&view{selected: selected{kinds: map[schema.GroupVersionResource]*registered{{Version: "v1", Resource: "pods"}: {}}}})
+	for _, c := range []struct {
+		header, value string
+		code          int
+		want          string
+	}{
+		{"Impersonate-User", "jane", http.StatusForbidden, `user \"jane\" cannot list it`},
+		{"Impersonate-User", "system:serviceaccount:a:b", http.StatusForbidden, `user \"system:serviceaccount:a:b\" cannot list it`},
+		{"Impersonate-User", "admin", http.StatusForbidden, `User \"deputy\" cannot impersonate`},
+		{"Impersonate-Group", "system:masters", http.StatusBadRequest, "without impersonating a user"},
+		{"Accept", "*/*", http.StatusForbidden, `user \"deputy\" cannot list it`},
+	} {
+		asked = nil
+		r := httptest.NewRequest(http.MethodGet, "/api/v1/pods", nil)
+		r.Header.Set(c.header, c.value)
+		w := httptest.NewRecorder()
+		s.ServeHTTP(w, r)
+		if w.Code != c.code || !strings.Contains(w.Body.String(), c.want) {
+			t.Errorf("%s: %s: got %d, want %d: %s; asked for %q", c.header, c.value, w.Code, c.code, w.Body, asked)
+		}
 	}
 }
 

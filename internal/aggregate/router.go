@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -16,6 +17,7 @@ import (
 
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
+	"anymesh.dev/anymesh/internal/aggregate/version"
 )
 
 // prefix is the path of the group version that this server serves.
@@ -68,19 +70,30 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, t *ticket) {
 		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
 		return
 	}
-	if name := impersonation(r.Header); name != "" {
-		writeError(w, apierrors.NewBadRequest("the header "+name+" is not supported; send the request as the user itself"))
-		return
-	}
-	removeIdentity(r.Header)
+	s.impersonating(w, r, response.User, func(w http.ResponseWriter, r *http.Request, as user.Info) {
+		removeIdentity(r.Header)
+		s.serveAs(w, r, as, t)
+	})
+}
+
+// serveAs answers a request of a user.
+func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t *ticket) {
 	inner, ok := innerPath(r.URL.Path)
-	c := call{Request: r, user: response.User, view: s.view.Load()}
+	c := call{Request: r, user: as, view: s.view.Load()}
 	if !ok {
 		s.serveGroup(w, c)
 		return
 	}
-	c.Request = r.Clone(request.WithUser(r.Context(), response.User))
+	if !s.refreshed.Load() {
+		// Without the registries every request would be answered by the control plane.
+		err := apierrors.NewServiceUnavailable("the aggregator reads the Clusters and ResourceRegistries; try again")
+		err.ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: 1}
+		writeError(w, err)
+		return
+	}
+	c.Request = r.Clone(request.WithUser(r.Context(), as))
 	c.URL.Path, c.URL.RawPath = inner, ""
+	var err error
 	if c.info, err = requestInfos.NewRequestInfo(c.Request); err != nil {
 		writeError(w, apierrors.NewBadRequest(err.Error()))
 		return
@@ -100,8 +113,17 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 		return
 	}
 	kind, ok := c.view.selected.kinds[c.resource()]
+	if !ok && c.view.selected.unresolved[c.resource()] {
+		writeError(w, apierrors.NewServiceUnavailable(fmt.Sprintf("no cluster of the ResourceRegistries that select %s was reached",
+			c.resource().GroupResource())))
+		return
+	}
 	if !ok {
 		s.passOn(w, c)
+		return
+	}
+	if c.info.Verb == "" { // OPTIONS and others
+		writeError(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(), c.Method))
 		return
 	}
 	if err := s.authorize(c.Context(), c, ""); err != nil {
@@ -126,9 +148,35 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 	}
 }
 
-// passOn passes a request on to the control plane, as the caller.
+// passOn passes a request on to the control plane, as the caller. A watch ends when a registry selects its kind.
 func (s *Server) passOn(w http.ResponseWriter, c call) {
+	if err := fromCache(c); err != nil {
+		writeError(w, err)
+		return
+	}
+	if c.info.IsResourceRequest && c.info.Verb == "watch" {
+		ctx, release := s.passed.add(c.Context(), c.resource())
+		defer release()
+		if _, ok := s.view.Load().selected.kinds[c.resource()]; ok {
+			writeError(w, apierrors.NewResourceExpired("resourceVersion: the kind is cached now; list again"))
+			return
+		}
+		c.Request = c.WithContext(ctx)
+	}
 	forward(w, c.Request, s.controlPlane, c.user, "the control plane")
+}
+
+// fromCache returns an error for a list or watch of the control plane whose version is that of the cache, which had
+// the kind before. The control plane would answer 400, and informers would never list again.
+func fromCache(c call) error {
+	text := c.URL.Query().Get("resourceVersion")
+	if !c.info.IsResourceRequest || text == "" || c.info.Verb != "watch" && c.info.Verb != "list" {
+		return nil
+	}
+	if v, err := version.Parse(text); err == nil && len(v.Components) > 0 {
+		return apierrors.NewResourceExpired("resourceVersion: the kind is no longer cached; list again")
+	}
+	return nil
 }
 
 // authorize asks the control plane whether the caller may do what the inner request does, or, with a cluster, whether

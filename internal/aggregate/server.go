@@ -59,8 +59,11 @@ type Server struct {
 	cache         *cache.Cache
 	tables        tables
 	inFlight      inFlight
+	passed        passedWatches
 	view          atomic.Pointer[view]
 	refreshed     atomic.Bool
+	// known are the kinds that any cluster offered. Only refresh uses it.
+	known kindLists
 	// changed has an element if a registry may have changed.
 	changed chan struct{}
 }

@@ -47,10 +47,24 @@ func (s *Server) refresh(ctx context.Context) error {
 	if err := s.kube.List(ctx, &registries); err != nil {
 		return err
 	}
-	members := s.fleet.Refresh(ctx, clusters.Items, groupVersions(registries.Items))
-	next := &view{members: members, selected: selectKinds(registries.Items, members)}
+	wanted := groupVersions(registries.Items)
+	members := s.fleet.Refresh(ctx, clusters.Items, wanted)
+	s.known = s.knownKinds(ctx, wanted, members)
+	next := &view{members: members, selected: selectKinds(registries.Items, members, s.known)}
 	define(ctx, next, s.view.Load())
-	if err := s.cache.SetMembers(cacheMembers(members)); err != nil {
+	if err := s.install(next); err != nil {
+		return err
+	}
+	states := s.cache.Status()
+	for i := range registries.Items {
+		s.writeStatus(ctx, &registries.Items[i], next, states)
+	}
+	return nil
+}
+
+// install makes a view that of new requests.
+func (s *Server) install(next *view) error {
+	if err := s.cache.SetMembers(cacheMembers(next.members)); err != nil {
 		return err
 	}
 	var kinds []cache.Kind
@@ -62,10 +76,7 @@ func (s *Server) refresh(ctx context.Context) error {
 	}
 	s.view.Store(next)
 	s.refreshed.Store(true)
-	states := s.cache.Status()
-	for i := range registries.Items {
-		s.writeStatus(ctx, &registries.Items[i], next, states)
-	}
+	s.passed.endOf(next.selected.kinds)
 	return nil
 }
 

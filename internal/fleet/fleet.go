@@ -32,7 +32,7 @@ type Member struct {
 	Reader *Endpoint
 	// Impersonator may impersonate users; nil without spec.impersonatorSecretRef.
 	Impersonator *Endpoint
-	// Resources are the kinds of the requested groups and versions that the cluster offers.
+	// Resources are the kinds of the requested groups and versions that the cluster offers; nil until the first answer.
 	Resources map[string]*metav1.APIResourceList
 }
 
@@ -44,6 +44,8 @@ type Fleet struct {
 	OwnsStatus bool
 	Log        *slog.Logger
 	known      map[string]*connection
+	// timeout limits a probe; probeTimeout if 0.
+	timeout time.Duration
 }
 
 // connection is what is known of a Cluster.
@@ -71,7 +73,7 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 		group.Go(func() {
 			limit <- struct{}{}
 			defer func() { <-limit }()
-			bounded, cancel := context.WithTimeout(ctx, probeTimeout)
+			bounded, cancel := context.WithTimeout(ctx, cmp.Or(f.timeout, probeTimeout))
 			defer cancel()
 			c.err = f.refresh(bounded, c, cluster, groupVersions)
 			c.member.Ready = c.err == nil
@@ -99,6 +101,10 @@ func (f *Fleet) refresh(ctx context.Context, c *connection, cluster *clusterv1.C
 	c.member.Zone, c.member.Zones = cluster.Spec.Zone, cluster.Spec.Zones
 	if err := f.connect(ctx, c, cluster); err != nil {
 		return err
+	}
+	if c.member.Identity == "" {
+		// A process that starts while the cluster is away must not answer that the cluster left.
+		c.member.Identity = cluster.Spec.ID
 	}
 	return c.probe(ctx, groupVersions)
 }

@@ -1,26 +1,23 @@
 package e2e
 
 import (
-	"bufio"
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/informers"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/tools/cache"
+	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 )
+
+// memberNames are the member clusters of the tests. The first is the control plane, too.
+var memberNames = []string{"c1", "c2", "c3"}
 
 // registryManifest registers the kinds of the tests in all member clusters.
 const registryManifest = `
@@ -32,90 +29,132 @@ spec:
   resourceSelectors:
   - {apiVersion: v1, kind: Pod}
   - {apiVersion: v1, kind: Node}
+  - {apiVersion: v1, kind: Event}
+  - {apiVersion: apps/v1, kind: Deployment}
+  - {apiVersion: apps/v1, kind: ReplicaSet}
 `
 
-// memberPod returns a pod that prints lines.
-func memberPod(name string) string {
-	return fmt.Sprintf(`
-apiVersion: v1
-kind: Pod
-metadata: {name: %s, namespace: default, labels: {app: lines}}
-spec:
-  terminationGracePeriodSeconds: 0
-  containers:
-  - {name: main, image: example.com/sh, command: [/bin/sh, -c, "while echo line from %s; do sleep 1; done"]}
-`, name, name)
+// clusters are three member clusters that the tests of the aggregator share. Each is joined through a relay, which the
+// tests cut.
+type clusters struct {
+	name   string
+	files  map[string]string
+	kube   map[string]*kubernetes.Clientset
+	config map[string]*rest.Config
+	relays map[string]*relay
 }
 
-// aggregated is an aggregator over two member clusters.
+// sharedClusters starts the clusters when the first test needs them. stopClusters stops them.
+var sharedClusters = sync.OnceValues(startClusters)
+
+var stopClusters = func() error { return nil }
+
+func startClusters() (*clusters, error) {
+	ctx, cancel := context.WithTimeout(context.Background(), 2*time.Minute)
+	defer cancel()
+	c := &clusters{
+		name: lab.name + "-fleet", files: map[string]string{}, kube: map[string]*kubernetes.Clientset{},
+		config: map[string]*rest.Config{}, relays: map[string]*relay{},
+	}
+	dir, err := os.MkdirTemp("", "aggregator")
+	if err != nil {
+		return nil, err
+	}
+	stopClusters = func() error {
+		_, err := anymesh(context.Background(), "sandbox", "down", "--name", c.name)
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	if _, err := anymesh(ctx, "sandbox", "up", "--name", c.name, "--clusters", fmt.Sprint(len(memberNames))); err != nil {
+		return nil, err
+	}
+	for _, name := range memberNames {
+		if err := c.join(ctx, dir, name); err != nil {
+			return nil, err
+		}
+	}
+	return c, nil
+}
+
+// join connects to a cluster, and makes it a member with the address of its relay.
+func (c *clusters) join(ctx context.Context, dir, name string) error {
+	text, err := anymesh(ctx, "sandbox", "kubectl", "--name", c.name, "--cluster", name, "--", "config", "view", "--raw")
+	if err != nil {
+		return err
+	}
+	access, err := clientcmd.Load([]byte(text))
+	if err != nil {
+		return err
+	}
+	c.files[name] = filepath.Join(dir, name)
+	if err := clientcmd.WriteToFile(*access, c.files[name]); err != nil {
+		return err
+	}
+	if c.config[name], err = clientcmd.BuildConfigFromFlags("", c.files[name]); err != nil {
+		return err
+	}
+	c.config[name].QPS = -1 // no limit
+	if c.kube[name], err = kubernetes.NewForConfig(c.config[name]); err != nil {
+		return err
+	}
+	if c.relays[name], err = newRelay(strings.TrimPrefix(c.config[name].Host, "https://")); err != nil {
+		return err
+	}
+	for _, cluster := range access.Clusters {
+		cluster.Server = "https://" + c.relays[name].address()
+	}
+	relayed := filepath.Join(dir, name+"-relayed")
+	if err := clientcmd.WriteToFile(*access, relayed); err != nil {
+		return err
+	}
+	_, err = anymesh(ctx, "cluster", "join", name, "--kubeconfig", c.files[memberNames[0]], "--member-kubeconfig", relayed)
+	return err
+}
+
+// aggregated is an aggregator over the member clusters.
 type aggregated struct {
+	*clusters
 	t          *testing.T
 	kubeconfig string
-	members    map[string]string
 }
 
-// startAggregated starts two clusters, joins them, and starts an aggregator whose control plane is the first.
+// startAggregated starts an aggregator over the shared clusters, with the registry of the tests.
 func startAggregated(t *testing.T) *aggregated {
 	t.Helper()
-	name := lab.name + "-fleet"
-	if _, err := anymesh(t.Context(), "sandbox", "up", "--name", name, "--clusters", "2"); err != nil {
+	c, err := sharedClusters()
+	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if _, err := anymesh(context.Background(), "sandbox", "down", "--name", name); err != nil {
-			t.Error(err)
-		}
-	})
-	a := &aggregated{t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig"), members: map[string]string{}}
-	for _, c := range []string{"c1", "c2"} {
-		text, err := anymesh(t.Context(), "sandbox", "kubectl", "--name", name, "--cluster", c, "--", "config", "view", "--raw")
-		if err != nil {
-			t.Fatal(err)
-		}
-		a.members[c] = filepath.Join(t.TempDir(), c)
-		if err := os.WriteFile(a.members[c], []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
-		if _, err := anymesh(t.Context(), "cluster", "join", c, "--kubeconfig", a.members["c1"], "--member-kubeconfig",
-			a.members[c]); err != nil {
-			t.Fatal(err)
-		}
-	}
-	server := exec.Command(filepath.Join(lab.bin, "anymesh"), "aggregator", "--kubeconfig", a.members["c1"],
-		"--address", "127.0.0.1:0", "--metrics-address", "127.0.0.1:0", "--probe-interval", "1s",
-		"--write-kubeconfig", a.kubeconfig)
-	var log bytes.Buffer
-	server.Stderr = &log
-	if err := server.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		_ = server.Process.Signal(os.Interrupt)
-		if err := server.Wait(); err != nil || t.Failed() {
-			t.Logf("aggregator: %v\n%s", err, log.String())
-		}
-	})
+	a := &aggregated{clusters: c, t: t, kubeconfig: filepath.Join(t.TempDir(), "kubeconfig")}
+	newReplica(c, "127.0.0.1:0", "--write-kubeconfig", a.kubeconfig).startFor(t)
 	eventually(t, 20*time.Second, "aggregator", func() error {
 		_, err := os.Stat(a.kubeconfig)
 		return err
 	})
-	eventually(t, 20*time.Second, "registry", func() error {
-		_, err := a.kubectl(registryManifest, "apply", "-f", "-")
-		return err
-	})
-	for _, c := range []string{"c1", "c2"} {
-		if _, err := a.in(c, memberPod("lines-"+c)+"---"+memberPod("same"), "apply", "-f", "-"); err != nil {
-			t.Fatal(err)
-		}
-	}
-	eventually(t, 40*time.Second, "four pods that run", func() error {
-		out, err := a.kubectl("", "get", "pods", "--no-headers")
-		if err == nil && strings.Count(out, "Running") != 4 {
-			err = fmt.Errorf("pods:\n%s", out)
-		}
-		return err
-	})
+	a.register(registryManifest)
 	return a
+}
+
+// register applies a registry and waits until its kinds are cached.
+func (a *aggregated) register(manifest string) {
+	a.t.Helper()
+	eventually(a.t, 20*time.Second, "registry", func() error {
+		_, err := a.kubectl(manifest, "apply", "-f", "-")
+		return err
+	})
+	if _, err := a.kubectl("", "wait", "resourceregistry", "--all", "--for=condition=Ready", "--timeout=30s"); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
+// client returns a client of the aggregator.
+func (a *aggregated) client() (*kubernetes.Clientset, *rest.Config) {
+	a.t.Helper()
+	config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
+	if err != nil {
+		a.t.Fatal(err)
+	}
+	config.QPS = -1
+	return kubernetes.NewForConfigOrDie(config), config
 }
 
 // kubectl runs kubectl against the aggregator, in against a member cluster.
@@ -124,170 +163,56 @@ func (a *aggregated) kubectl(input string, args ...string) (string, error) {
 }
 
 func (a *aggregated) in(cluster, input string, args ...string) (string, error) {
-	return a.with(a.members[cluster], input, args...)
+	return a.with(a.files[cluster], input, args...)
 }
 
 func (a *aggregated) with(kubeconfig, input string, args ...string) (string, error) {
 	return kubectlInput(a.t.Context(), input, append([]string{"--kubeconfig", kubeconfig, "-n", "default"}, args...)...)
 }
 
+// create applies manifests in a member cluster, and deletes them when the test ends.
+func (a *aggregated) create(cluster, manifests string) {
+	a.t.Helper()
+	a.t.Cleanup(func() {
+		if _, err := kubectlInput(context.Background(), manifests, "--kubeconfig", a.files[cluster], "delete",
+			"--ignore-not-found", "--wait=false", "-f", "-"); err != nil {
+			a.t.Error(err)
+		}
+	})
+	if _, err := a.in(cluster, manifests, "apply", "-f", "-"); err != nil {
+		a.t.Fatal(err)
+	}
+}
+
 // wants runs kubectl and checks its output.
-func (a *aggregated) wants(texts []string, args ...string) {
-	a.t.Helper()
-	out, err := a.kubectl("", args...)
+func (a *aggregated) wants(t *testing.T, texts []string, args ...string) {
+	t.Helper()
+	a.wantsWith(t, "", texts, args...)
+}
+
+func (a *aggregated) wantsWith(t *testing.T, input string, texts []string, args ...string) {
+	t.Helper()
+	out, err := a.kubectl(input, args...)
+	if err != nil {
+		t.Errorf("%v\n%s", err, out)
+		return
+	}
 	for _, text := range texts {
-		if err != nil || !strings.Contains(out, text) {
-			a.t.Errorf("kubectl %s: want %q in\n%s%v", strings.Join(args, " "), text, out, err)
+		if !strings.Contains(out, text) {
+			t.Errorf("kubectl %s: want %q in\n%s", strings.Join(args, " "), text, out)
 		}
 	}
 }
 
-func (a *aggregated) refused(text string, args ...string) {
-	a.t.Helper()
-	if out, err := a.kubectl("", args...); err == nil || !strings.Contains(err.Error(), text) {
-		a.t.Errorf("kubectl %s: want the error %q, got\n%s%v", strings.Join(args, " "), text, out, err)
-	}
+// refused runs kubectl, which must fail with a text.
+func (a *aggregated) refused(t *testing.T, text string, args ...string) {
+	t.Helper()
+	a.refusedWith(t, "", text, args...)
 }
 
-// TestAggregator runs unmodified clients against two member clusters as one.
-func TestAggregator(t *testing.T) {
-	a := startAggregated(t)
-	t.Run("kubectl reads", func(t *testing.T) {
-		a.t = t
-		a.wants([]string{"CLUSTER", "lines-c1", "lines-c2"}, "get", "pods", "-o", "wide", "--chunk-size", "1")
-		a.wants([]string{"c1-node", "c2-node"}, "get", "nodes")
-		a.wants([]string{"pod/lines-c1\npod/lines-c2\n"}, "get", "pods", "-l", "app=lines", "-o", "name", "--field-selector", "metadata.name!=same")
-		a.wants([]string{"pod/lines-c2\npod/same\n"}, "get", "pods", "--field-selector", "spec.nodeName=c2-node", "-o", "name")
-		a.wants([]string{"resource.karmada.io/cached-from-cluster: c2"}, "describe", "pod", "lines-c2")
-		a.wants([]string{"kube-root-ca.crt"}, "get", "configmaps")
-	})
-	t.Run("kubectl writes", func(t *testing.T) {
-		a.t = t
-		a.wants([]string{"labeled"}, "label", "pod", "lines-c2", "seen=yes")
-		a.wants([]string{"lines-c2"}, "get", "pods", "-l", "seen=yes")
-		out, err := a.in("c2", "", "get", "pod", "lines-c2", "-o", "yaml")
-		if err != nil || !strings.Contains(out, "seen:") || strings.Contains(out, "cached-from-cluster") {
-			t.Errorf("the pod in its cluster: %s%v", out, err)
-		}
-		a.refused("the object exists in the clusters c1, c2", "delete", "pod", "same")
-		a.refused("create", "run", "new", "--image", "example.com/sh")
-		if out, err := a.kubectl(memberPod("nowhere"), "apply", "--server-side", "-f", "-"); err == nil {
-			t.Errorf("server-side apply creates: %s", out)
-		}
-	})
-	t.Run("logs of any pod", a.logs)
-	t.Run("service discovery", a.discovery)
-	t.Run("pods go away", a.removal)
-}
-
-// removal evicts a pod, deletes a collection in both clusters, and removes a cluster.
-func (a *aggregated) removal(t *testing.T) {
-	a.t = t
-	const path = "/api/v1/namespaces/default/pods"
-	eviction := `{"apiVersion":"policy/v1","kind":"Eviction","metadata":{"name":"lines-c2","namespace":"default"},` +
-		`"deleteOptions":{"gracePeriodSeconds":0}}`
-	if out, err := a.kubectl(eviction, "create", "--raw", path+"/lines-c2/eviction", "-f", "-"); err != nil {
-		t.Errorf("eviction: %s%v", out, err)
+func (a *aggregated) refusedWith(t *testing.T, input, text string, args ...string) {
+	t.Helper()
+	if out, err := a.kubectl(input, args...); err == nil || !strings.Contains(err.Error(), text) {
+		t.Errorf("kubectl %s: want the error %q, got\n%s%v", strings.Join(args, " "), text, out, err)
 	}
-	a.refused("Impersonate-User is not supported", "get", "pods", "--as", "bob")
-	a.wants([]string{"cluster/c1", "cluster/c2"}, "delete", "--raw", path+"?labelSelector=app%3Dlines")
-	for _, c := range []string{"c1", "c2"} {
-		eventually(t, 30*time.Second, "no pods in "+c, func() error {
-			out, err := a.in(c, "", "get", "pods", "-l", "app=lines", "-o", "name")
-			if err == nil && out != "" {
-				err = errors.New(out)
-			}
-			return err
-		})
-	}
-	a.wants([]string{"c1-node", "c2-node"}, "get", "nodes")
-	if _, err := anymesh(t.Context(), "cluster", "leave", "c2", "--kubeconfig", a.members["c1"], "--member-kubeconfig",
-		a.members["c2"]); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 10*time.Second, "the nodes of c1 only", func() error {
-		out, err := a.kubectl("", "get", "nodes", "-o", "name")
-		if err == nil && out != "node/c1-node\n" {
-			err = errors.New(out)
-		}
-		return err
-	})
-}
-
-// logs is the second user story: find a pod, and read its logs.
-func (a *aggregated) logs(t *testing.T) {
-	a.t = t
-	for _, c := range []string{"c1", "c2"} {
-		a.wants([]string{"line from lines-" + c}, "logs", "lines-"+c)
-		a.wants([]string{"ran in lines-" + c}, "exec", "lines-"+c, "--", "/bin/sh", "-c", "echo ran in $(hostname)")
-	}
-	config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	stream, err := kubernetes.NewForConfigOrDie(config).CoreV1().Pods("default").
-		GetLogs("lines-c2", &corev1.PodLogOptions{Follow: true}).Stream(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = stream.Close() }()
-	lines := bufio.NewScanner(stream)
-	for range 3 {
-		if !lines.Scan() {
-			t.Fatalf("the log ends: %v", lines.Err())
-		}
-	}
-}
-
-// discovery is the first user story: a controller lists and watches pods, and marks those that it processed.
-func (a *aggregated) discovery(t *testing.T) {
-	a.t = t
-	config, err := clientcmd.BuildConfigFromFlags("", a.kubeconfig)
-	if err != nil {
-		t.Fatal(err)
-	}
-	kube := kubernetes.NewForConfigOrDie(config)
-	factory := informers.NewSharedInformerFactoryWithOptions(kube, 0, informers.WithNamespace("default"),
-		informers.WithTweakListOptions(func(o *metav1.ListOptions) { o.LabelSelector = "app=lines" }))
-	pods := factory.Core().V1().Pods()
-	mark := func(o any) {
-		pod := o.(*corev1.Pod)
-		if pod.Annotations["processed"] != "" || pod.Name == "same" {
-			return
-		}
-		patch := fmt.Sprintf(`{"metadata":{"resourceVersion":%q,"annotations":{"processed":%q}}}`, pod.ResourceVersion, pod.Status.PodIP)
-		// A conflict means that an event with a newer pod follows.
-		_, _ = kube.CoreV1().Pods("default").Patch(t.Context(), pod.Name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
-	}
-	if _, err := pods.Informer().AddEventHandler(cache.ResourceEventHandlerFuncs{
-		AddFunc: mark, UpdateFunc: func(_, o any) { mark(o) },
-	}); err != nil {
-		t.Fatal(err)
-	}
-	factory.Start(t.Context().Done())
-	if !cache.WaitForCacheSync(t.Context().Done(), pods.Informer().HasSynced) {
-		t.Fatal("the informer does not sync")
-	}
-	if _, err := a.in("c2", memberPod("late"), "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
-	eventually(t, 20*time.Second, "every pod is processed", func() error {
-		for _, name := range []string{"lines-c1", "lines-c2", "late"} {
-			pod, err := pods.Lister().Pods("default").Get(name)
-			if err != nil {
-				return err
-			}
-			if pod.Annotations["processed"] == "" {
-				return fmt.Errorf("pod %s is not processed", name)
-			}
-		}
-		return nil
-	})
-	a.wants([]string{"deleted"}, "delete", "pod", "late")
-	eventually(t, 10*time.Second, "the informer forgets the pod", func() error {
-		if _, err := pods.Lister().Pods("default").Get("late"); err == nil {
-			return fmt.Errorf("pod late is there")
-		}
-		return nil
-	})
 }

@@ -9,6 +9,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net/url"
@@ -58,6 +59,7 @@ func runAll(m *testing.M) (code int, err error) {
 		if _, downErr := anymesh(context.Background(), "sandbox", "down", "--name", lab.name); err == nil {
 			err = downErr
 		}
+		err = errors.Join(err, stopClusters())
 		_ = os.Remove(testImagesFile()) // the file does not exist if startup failed
 	}()
 	if err := up(ctx); err != nil {

@@ -83,13 +83,14 @@ func TestVersionsThatCannotBeResumedAreExpired(t *testing.T) {
 		"a rebuilt cluster":  version.New(rebuilt, v.Components[1]).String(),
 		"a departed cluster": version.New(v.Components[0], v.Components[1], left).String(),
 		"an old state":       version.New(old, v.Components[1]).String(),
+		"one API server":     "1234",
 	} {
 		_, err := f.Watch(t.Context(), pods, cache.WatchOptions{ResourceVersion: text})
 		if !apierrors.IsResourceExpired(err) {
 			t.Errorf("watch from the version of %s: %v", name, err)
 		}
 	}
-	if _, err := f.Watch(t.Context(), pods, cache.WatchOptions{ResourceVersion: "1234"}); !apierrors.IsBadRequest(err) {
+	if _, err := f.Watch(t.Context(), pods, cache.WatchOptions{ResourceVersion: "01234"}); !apierrors.IsBadRequest(err) {
 		t.Error(err)
 	}
 }

@@ -17,6 +17,9 @@ func parse(text string) (version.Vector, error) {
 	if text == "" || text == version.Any {
 		return version.Vector{}, nil
 	}
+	if _, err := version.Number(text); err == nil {
+		return version.Vector{}, expired("%.40s is the version of a single API server; list again", text)
+	}
 	v, err := version.Parse(text)
 	if err != nil {
 		return v, apierrors.NewBadRequest("resourceVersion: " + err.Error())

@@ -1,5 +1,5 @@
-// Package membertest has an API server of a member cluster for tests. Objects come in by Go calls; lists and watches of
-// kube-apiserver go out, with faults on demand.
+// Package membertest has an API server of a member cluster for tests. Objects come in by Go calls and requests; lists
+// and watches of kube-apiserver go out, with faults on demand.
 package membertest
 
 import (
@@ -41,6 +41,7 @@ type Member struct {
 	// generation counts the times when all watches were closed.
 	generation int
 	faults     Faults
+	requests   []Request
 }
 
 // Faults are what the server does wrong.
@@ -141,6 +142,12 @@ func (m *Member) Advance() {
 func (m *Member) Put(path string, o Object) uint64 {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
+	m.put(path, o)
+	return m.version
+}
+
+// put stores an object, and returns it as it is stored. The mutex is held.
+func (m *Member) put(path string, o Object) json.RawMessage {
 	key := keyOf(o)
 	kind := "MODIFIED"
 	if m.objects[path] == nil {
@@ -154,14 +161,18 @@ func (m *Member) Put(path string, o Object) uint64 {
 	m.objects[path][key] = raw
 	m.events = append(m.events, event{m.version, kind, path, key, raw})
 	m.notify()
-	return m.version
+	return raw
 }
 
 // Delete removes an object, and reports whether there was one.
 func (m *Member) Delete(path, namespace, name string) bool {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	key := namespace + "/" + name
+	return m.delete(path, namespace+"/"+name)
+}
+
+// delete removes the object of a key. The mutex is held.
+func (m *Member) delete(path, key string) bool {
 	old, ok := m.objects[path][key]
 	if !ok {
 		return false

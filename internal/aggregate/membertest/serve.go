@@ -14,7 +14,7 @@ import (
 // bookmarkInterval is the time between bookmarks; a minute in kube-apiserver.
 const bookmarkInterval = time.Second
 
-// ServeHTTP answers GET of lists and watches.
+// ServeHTTP answers lists, watches, and requests for objects.
 func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mutex.Lock()
 	unreachable := m.faults.Unreachable
@@ -29,12 +29,20 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")
-	if r.URL.Query().Get("watch") == "true" {
+	if query := r.URL.Query(); query.Has("sendInitialEvents") {
+		fail(w, http.StatusBadRequest, "BadRequest", "sendInitialEvents is not supported") // clients list then
+		return
+	} else if isWatch(query.Get("watch")) {
 		m.watch(w, r)
 		return
 	}
-	m.list(w, r)
+	if !m.answerObject(w, r) {
+		m.list(w, r)
+	}
 }
+
+// isWatch reads the parameter in the forms of Go clients.
+func isWatch(text string) bool { return text == "true" || text == "1" }
 
 func fail(w http.ResponseWriter, code int, reason, message string) {
 	w.WriteHeader(code)
@@ -85,11 +93,27 @@ func (m *Member) list(w http.ResponseWriter, r *http.Request) {
 	if next != "" {
 		metadata["continue"] = next
 	}
-	body, err := json.Marshal(map[string]any{"kind": "List", "metadata": metadata, "items": items})
+	body, err := json.Marshal(map[string]any{
+		"kind": listKind(items), "apiVersion": apiVersion(path), "metadata": metadata, "items": items,
+	})
 	if err != nil {
 		panic(err) // The server encoded the items.
 	}
 	_, _ = w.Write(body) // The client sees an error.
+}
+
+// apiVersion returns the group and version of a path such as /apis/apps/v1/deployments.
+func apiVersion(path string) string {
+	return strings.TrimPrefix(strings.TrimPrefix(path[:strings.LastIndexByte(path, '/')], "/apis/"), "/api/")
+}
+
+func listKind(items []json.RawMessage) string {
+	if len(items) > 0 {
+		if kind, ok := decode(items[0])["kind"].(string); ok {
+			return kind + "List"
+		}
+	}
+	return "List"
 }
 
 // watch sends events after a version, and bookmarks.

@@ -128,10 +128,14 @@ func validIdentity(text string) bool {
 }
 
 // ForCluster maps the version in a write back to the version of the member that owns the object. The texts "" and "0"
-// are unchanged. The error wraps ErrMissing or ErrRebuilt, which are conflicts; other errors are bad requests.
+// are unchanged. The error wraps ErrMissing or ErrRebuilt, which are conflicts; other errors are bad requests. An
+// integer is the version of a single API server, which may be another one than the owner: it is a conflict.
 func ForCluster(text, cluster, identity string) (string, error) {
 	if text == "" || text == Any {
 		return text, nil
+	}
+	if _, err := Number(text); err == nil {
+		return "", fmt.Errorf("%w %s: get the object again, and apply the change to it", ErrMissing, cluster)
 	}
 	v, err := Parse(text)
 	if err != nil {

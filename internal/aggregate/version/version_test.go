@@ -42,6 +42,9 @@ func TestIdentityAndPartialFormsAreKept(t *testing.T) {
 	if list := New(c).String(); list == object {
 		t.Error("a list of one cluster has the version of an object, so that clients would resume from it")
 	}
+	if _, err := ForCluster("7", "c1", ""); !errors.Is(err, ErrMissing) {
+		t.Error(err)
+	}
 	if _, err := ForCluster(object, "c2", ""); !errors.Is(err, ErrMissing) {
 		t.Error(err)
 	}
