@@ -13,6 +13,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -26,7 +27,8 @@ import (
 
 // aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
 type aggregatorFlags struct {
-	kubeconfig, address, metricsAddress, certFile, keyFile, writeKubeconfig, logLevel string
+	kubeconfig, address, plaintextAddress, metricsAddress, debugAddress string
+	certFile, keyFile, writeKubeconfig, logLevel                        string
 }
 
 func aggregatorCommand() *cobra.Command {
@@ -54,11 +56,19 @@ func aggregatorCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--address: %w", err)
 			}
+			if f.plaintextAddress != "" {
+				if config.Plaintext, err = listenLoopback(c.Context(), f.plaintextAddress); err != nil {
+					return exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
+				}
+			}
 			ca, err := f.certificate(&config, listener.Addr())
 			if err != nil {
 				return err
 			}
 			metrics := prometheus.NewRegistry()
+			metrics.MustRegister(
+				collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)),
+				collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			config.Registerer = metrics
 			server, err := aggregate.New(c.Context(), config)
 			if err != nil {
@@ -66,6 +76,9 @@ func aggregatorCommand() *cobra.Command {
 			}
 			if err := serveMetrics(c.Context(), f.metricsAddress, metrics); err != nil {
 				return fmt.Errorf("--metrics-address: %w", err)
+			}
+			if err := serveProfiles(c.Context(), f.debugAddress); err != nil {
+				return fmt.Errorf("--debug-address: %w", err)
 			}
 			if f.writeKubeconfig != "" {
 				if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
@@ -79,6 +92,9 @@ func aggregatorCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
 	flags.StringVar(&f.address, "address", "127.0.0.1:6444", "address of the Kubernetes API")
+	flags.StringVar(&f.plaintextAddress, "plaintext-address", "",
+		"loopback address of the Kubernetes API without TLS, for bearer tokens; none if empty")
+	flags.StringVar(&f.debugAddress, "debug-address", "", "loopback address of /debug/pprof; none if empty")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "127.0.0.1:6445", "address of /metrics; none if empty")
 	flags.StringVar(&f.certFile, "tls-cert-file", "", "serving certificate; a self-signed one if empty")
 	flags.StringVar(&f.keyFile, "tls-private-key-file", "", "private key of the serving certificate")
