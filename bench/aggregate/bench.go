@@ -5,6 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"os"
+	"path/filepath"
 	"slices"
 	"time"
 
@@ -90,6 +93,15 @@ func (b *bench) start(ctx context.Context, corpus []json.RawMessage) (memory, er
 	after, err := b.ours.liveHeap(ctx)
 	if err != nil {
 		return r, err
+	}
+	if b.profiles != "" {
+		heap, err := fetch(ctx, http.DefaultClient, "http://"+b.ours.debug+"/debug/pprof/heap?gc=1")
+		if err != nil {
+			return r, err
+		}
+		if err := os.WriteFile(filepath.Join(b.profiles, fmt.Sprintf("heap-%d", len(corpus))), heap, 0o644); err != nil {
+			return r, err
+		}
 	}
 	r.Pods, r.KB = len(corpus), (after-before)/float64(len(corpus))/1e3
 	r.RSS, _, err = b.ours.resident()

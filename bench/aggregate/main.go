@@ -21,6 +21,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 )
 
 // options are the flags.
@@ -52,7 +53,7 @@ func main() {
 }
 
 func run(o options) (err error) {
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if o.bin, err = filepath.Abs(o.bin); err != nil {
 		return err

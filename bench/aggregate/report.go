@@ -6,11 +6,14 @@ type result struct {
 	PodBytes float64 `json:"pod_bytes"`
 	KB       float64 `json:"kb_per_pod"`
 	// ListCPU is for a full list without TLS, ListRatio compares full lists with TLS.
-	ListCPU   float64                          `json:"list10k_cpu_s"`
-	ListRatio float64                          `json:"list10k_vs_apiserver"`
-	Memory    memory                           `json:"memory"`
-	Large     *memory                          `json:"memory_large,omitempty"`
-	Lists     map[string]map[string]listResult `json:"lists,omitempty"`
+	ListCPU   float64 `json:"list10k_cpu_s"`
+	ListRatio float64 `json:"list10k_vs_apiserver"`
+	// WatchRatio is that of the 99th percentiles of the latency of events, in the cell where it is worst.
+	WatchRatio float64                           `json:"watch_p99_vs_apiserver"`
+	Watches    map[string]map[string]watchResult `json:"watches,omitempty"`
+	Memory     memory                            `json:"memory"`
+	Large      *memory                           `json:"memory_large,omitempty"`
+	Lists      map[string]map[string]listResult  `json:"lists,omitempty"`
 }
 
 // memory is the cost of the cache.

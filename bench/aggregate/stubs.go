@@ -2,7 +2,6 @@ package main
 
 import "context"
 
-func (b *bench) watches(context.Context) error     { return nil }
 func (b *bench) informers(context.Context) error   { return nil }
 func (b *bench) deadCluster(context.Context) error { return nil }
 func (b *bench) membership(context.Context) error  { return nil }

@@ -2,8 +2,6 @@ package aggregate
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -151,20 +149,20 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	return nil
 }
 
+// readTimeout is how long a client may not read before it loses the watch. It resumes from its last version.
+const readTimeout = time.Minute
+
 // stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
-func stream(w http.ResponseWriter, c call, events *cache.Watch, encode func([]byte, cache.Event) ([]byte, error)) {
+func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) {
 	w.Header().Set("Content-Type", "application/json")
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
 		return
 	}
-	ready, done := context.WithCancel(c.Context())
-	done()
-	var line []byte
+	var deadline time.Time
 	for {
-		// A context that ended makes Next return if it had to wait.
-		e, err := events.Next(ready)
-		if errors.Is(err, context.Canceled) && c.Context().Err() == nil {
+		e, ok, err := events.TryNext()
+		if !ok && err == nil {
 			if control.Flush() != nil {
 				return
 			}
@@ -173,11 +171,15 @@ func stream(w http.ResponseWriter, c call, events *cache.Watch, encode func([]by
 		if err != nil {
 			return
 		}
-		if line, err = encode(line[:0], e); err != nil {
+		line, err := encode(e)
+		if err != nil {
 			return
 		}
-		// A client that does not read for this long loses the watch, and resumes from its last version.
-		_ = control.SetWriteDeadline(time.Now().Add(time.Minute))
+		// A new deadline costs as much as an event.
+		if now := time.Now(); deadline.Sub(now) < readTimeout/2 {
+			deadline = now.Add(readTimeout)
+			_ = control.SetWriteDeadline(deadline)
+		}
 		if _, err := w.Write(line); err != nil {
 			return
 		}

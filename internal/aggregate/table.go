@@ -131,20 +131,33 @@ func (tables) list(to io.Writer, c call, kind *registered, l *cache.List) error 
 	return err
 }
 
+// encoder returns an event as a line, which is valid until the next call and must not be changed.
+type encoder func(cache.Event) ([]byte, error)
+
 // events returns how events are encoded. The first Table of a watch has the column definitions.
-func (tables) events(c call, kind *registered, form form) func([]byte, cache.Event) ([]byte, error) {
+func (tables) events(c call, kind *registered, form form) encoder {
+	var buffer []byte
 	switch form {
 	case formPartial:
-		return func(to []byte, e cache.Event) ([]byte, error) { return e.AppendPartialJSON(to), nil }
+		return func(e cache.Event) ([]byte, error) {
+			buffer = e.AppendPartialJSON(buffer[:0])
+			return buffer, nil
+		}
 	case formJSON:
-		return func(to []byte, e cache.Event) ([]byte, error) { return e.AppendJSON(to), nil }
+		return func(e cache.Event) ([]byte, error) {
+			if text, ok := e.SharedJSON(); ok {
+				return text, nil
+			}
+			buffer = e.AppendJSON(buffer[:0])
+			return buffer, nil
+		}
 	}
 	p := printerOf(kind)
 	include := c.URL.Query().Get("includeObject")
 	first := true
-	return func(to []byte, e cache.Event) ([]byte, error) {
+	return func(e cache.Event) ([]byte, error) {
 		if e.Type == watch.Error {
-			return e.AppendJSON(to), nil
+			return e.AppendJSON(nil), nil
 		}
 		table := p.table(e.ResourceVersion)
 		if e.Type != watch.Bookmark {
@@ -155,14 +168,14 @@ func (tables) events(c call, kind *registered, form form) func([]byte, cache.Eve
 			table.ResourceVersion = e.Object.ResourceVersion()
 			table.Rows = append(table.Rows, row)
 		} else if e.InitialEventsEnd {
-			return e.AppendPartialJSON(to), nil
+			return e.AppendPartialJSON(nil), nil
 		}
 		if !first {
 			table.ColumnDefinitions = nil
 		}
 		first = false
 		text, err := json.Marshal(table)
-		to = append(append(append(to, `{"type":"`...), e.Type...), `","object":`...)
-		return append(append(to, text...), "}\n"...), err
+		to := append(append(append([]byte(`{"type":"`), e.Type...), `","object":`...), text...)
+		return append(to, "}\n"...), err
 	}
 }

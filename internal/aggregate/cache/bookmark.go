@@ -20,6 +20,7 @@ type Event struct {
 	ResourceVersion  string
 	InitialEventsEnd bool
 	status           *metav1.Status
+	lines            *lines
 }
 
 // Status returns the status of an ERROR event, or nil.
@@ -104,7 +105,7 @@ func (b *bookmarkTimes) due(now time.Time) bool {
 func (w *Watch) newBookmark(end bool) Event {
 	c := w.kind
 	c.mutex.Lock()
-	if w.seq == c.window.next() && w.batch == nil {
+	if !w.behind && len(w.queue) == 0 && w.batch == nil {
 		for owner := range w.positions {
 			if m := c.members[owner.name]; m != nil && m.cluster == owner && m.synced {
 				w.positions[owner] = max(w.positions[owner], m.position)
