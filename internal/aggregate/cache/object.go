@@ -94,10 +94,12 @@ func (o Object) AppendJSON(to []byte) []byte {
 	return append(append(append(to, '}'), o.object.text[o.object.metadata:o.object.rest]...), '}')
 }
 
+// partialHead begins the JSON of PartialObjectMetadata, up to the members of metadata.
+const partialHead = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{`
+
 // AppendPartialJSON appends the object as PartialObjectMetadata.
 func (o Object) AppendPartialJSON(to []byte) []byte {
-	to = append(to, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{`...)
-	return append(o.appendMetadata(to), "}}"...)
+	return append(o.appendMetadata(append(to, partialHead...)), "}}"...)
 }
 
 func (o Object) appendMetadata(to []byte) []byte {
