@@ -47,12 +47,15 @@ func newPod(i int) *corev1.Pod {
 				Requests: corev1.ResourceList{"cpu": resource.MustParse("100m"), "memory": resource.MustParse("256Mi")},
 				Limits:   corev1.ResourceList{"memory": resource.MustParse("512Mi")},
 			},
-			ReadinessProbe: &corev1.Probe{
-				ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(port)}},
-				PeriodSeconds: 10,
-			},
-			VolumeMounts: []corev1.VolumeMount{{Name: "config", MountPath: "/etc/" + name, ReadOnly: true}},
 		}
+		if name == "sidecar" {
+			return c
+		}
+		c.ReadinessProbe = &corev1.Probe{
+			ProbeHandler:  corev1.ProbeHandler{HTTPGet: &corev1.HTTPGetAction{Path: "/ready", Port: intstr.FromInt32(port)}},
+			PeriodSeconds: 10,
+		}
+		c.VolumeMounts = []corev1.VolumeMount{{Name: "config", MountPath: "/etc/" + name, ReadOnly: true}}
 		for _, v := range []string{"REGION", "LOG_LEVEL"} {
 			c.Env = append(c.Env, corev1.EnvVar{Name: v, Value: strings.ToLower(v) + "-of-" + name})
 		}

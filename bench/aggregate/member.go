@@ -112,6 +112,12 @@ func (m *member) snapshot() []*podState {
 	return slices.Clone(m.pods)
 }
 
+func (m *member) pod(i int) *podState {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.pods[i]
+}
+
 // setDead starts or ends a failure of the network: connections exist, and nothing is transmitted.
 func (m *member) setDead(dead bool) {
 	m.mutex.Lock()

@@ -11,9 +11,16 @@ type result struct {
 	// WatchRatio is that of the 99th percentiles of the latency of events, in the cell where it is worst.
 	WatchRatio float64                           `json:"watch_p99_vs_apiserver"`
 	Watches    map[string]map[string]watchResult `json:"watches,omitempty"`
-	Memory     memory                            `json:"memory"`
-	Large      *memory                           `json:"memory_large,omitempty"`
-	Lists      map[string]map[string]listResult  `json:"lists,omitempty"`
+	Starts     map[string]startResult            `json:"informers,omitempty"`
+	// DeadRatio is the worse one of lists and events.
+	DeadRatio  float64                          `json:"dead_cluster_p99_ratio"`
+	Dead       *deadResult                      `json:"dead_cluster,omitempty"`
+	Membership *membershipResult                `json:"membership,omitempty"`
+	Latency    map[string]latencyResult         `json:"latency,omitempty"`
+	Reconnects map[string]reconnectResult       `json:"reconnects,omitempty"`
+	Memory     memory                           `json:"memory"`
+	Large      *memory                          `json:"memory_large,omitempty"`
+	Lists      map[string]map[string]listResult `json:"lists,omitempty"`
 }
 
 // memory is the cost of the cache.

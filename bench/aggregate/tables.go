@@ -33,5 +33,33 @@ func (r result) tables(w io.Writer) {
 			}
 		}
 	}
+	servers := []string{"aggregator", "kube-apiserver"}
+	if r.Starts != nil {
+		fmt.Fprintf(t, "\n%d informers start\ttime\tCPU\tmemory\n", streamCount)
+		for _, s := range servers {
+			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t+%.0f MB\n", s, r.Starts[s].Seconds, r.Starts[s].CPU, r.Starts[s].Peak)
+		}
+	}
+	if d := r.Dead; d != nil {
+		fmt.Fprintln(t, "\none of ten clusters is dead, p99\tbefore\tdead\tratio")
+		fmt.Fprintf(t, "list by label\t%.1f ms\t%.1f ms\t%.2f\n", d.List, d.ListDead, d.ListRatio)
+		fmt.Fprintf(t, "events of the others\t%.1f ms\t%.1f ms\t%.2f\n", d.Watch, d.WatchDead, d.WatchRatio)
+	}
+	if m := r.Membership; m != nil {
+		fmt.Fprintf(t, "\ntime until informers have the union\tjoin\tleave\n\t%.1f s\t%.1f s\n", m.Join, m.Leave)
+	}
+	if r.Latency != nil {
+		fmt.Fprintln(t, "\nlatency\tGET p50\tp99\tPATCH p50\tp99")
+		for _, s := range servers {
+			l := r.Latency[s]
+			fmt.Fprintf(t, "%s\t%.1f ms\t%.1f ms\t%.1f ms\t%.1f ms\n", s, l.GetP50, l.GetP99, l.PatchP50, l.PatchP99)
+		}
+	}
+	if r.Reconnects != nil {
+		fmt.Fprintln(t, "\nall watches reconnect\ttime\tCPU\tcannot resume")
+		for _, s := range servers {
+			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t%d\n", s, r.Reconnects[s].Seconds, r.Reconnects[s].CPU, r.Reconnects[s].Expired)
+		}
+	}
 	_ = t.Flush() // errors of standard output are ignored
 }

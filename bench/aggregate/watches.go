@@ -138,9 +138,14 @@ func (b *bench) churn(ctx context.Context, t target, rate, count int) (*load, er
 		b.events++
 		number := b.events
 		m := b.members[rand.IntN(len(b.members))]
-		pods := m.snapshot()
-		i := rand.IntN(len(pods))
-		l.pods = append(l.pods, pods[i])
+		i := rand.IntN(len(m.pods))
+		pod := m.pod(i)
+		// Writes of a pod at the same time would have any order.
+		for slices.ContainsFunc(l.pods[max(len(l.pods)-2*cap(slots), 0):], func(p *podState) bool { return p.key() == pod.key() }) {
+			i = rand.IntN(len(m.pods))
+			pod = m.pod(i)
+		}
+		l.pods = append(l.pods, pod)
 		if t.pid == b.ours.pid {
 			l.at[n] = time.Now()
 			m.modify(i, number)
@@ -149,7 +154,7 @@ func (b *bench) churn(ctx context.Context, t target, rate, count int) (*load, er
 		}
 		slots <- struct{}{}
 		go func() {
-			errs <- b.patch(ctx, pods[i], number)
+			errs <- b.patch(ctx, pod, number)
 			l.at[n] = time.Now()
 			<-slots
 		}()
