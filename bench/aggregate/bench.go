@@ -207,6 +207,11 @@ func (b *bench) lists(ctx context.Context) error {
 		}
 		b.result.Lists[t.name] = map[string]listResult{}
 	}
+	for _, t := range targets {
+		if err := checkTable(ctx, t); err != nil {
+			return err
+		}
+	}
 	for _, c := range listCells(b.pods) {
 		for _, t := range targets {
 			if t.name == targets[0].name {

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"sync"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // listCell is a sort of list. All pages are read.
@@ -238,6 +240,38 @@ func equal(who string, got, want map[string]int) error {
 	}
 	if len(got) != len(want) {
 		return fmt.Errorf("%s has %d pods, the members have %d", who, len(got), len(want))
+	}
+	return nil
+}
+
+// checkTable checks that a Table can be decoded, and that each row has a cell of each column.
+func checkTable(ctx context.Context, t target) error {
+	c, err := t.client()
+	if err != nil {
+		return err
+	}
+	defer c.CloseIdleConnections()
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, t.url+"/api/v1/pods?limit=3", nil)
+	if err != nil {
+		return err
+	}
+	request.Header.Set("Accept", asTable)
+	response, err := c.Do(request)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = response.Body.Close() }()
+	var table metav1.Table
+	if err := json.NewDecoder(response.Body).Decode(&table); err != nil {
+		return fmt.Errorf("a Table of the %s: %w", t.name, err)
+	}
+	if len(table.Rows) != 3 || table.Kind != "Table" || table.Continue == "" {
+		return fmt.Errorf("a Table of the %s has %d rows of 3, kind %q", t.name, len(table.Rows), table.Kind)
+	}
+	for _, row := range table.Rows {
+		if len(row.Cells) != len(table.ColumnDefinitions) || len(row.Object.Raw) == 0 {
+			return fmt.Errorf("a row of the %s has %d cells and %d bytes", t.name, len(row.Cells), len(row.Object.Raw))
+		}
 	}
 	return nil
 }

@@ -52,19 +52,23 @@ func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters [
 			"the one of cluster %s", strings.Join(others, ", "), o.Cluster())))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var body []byte
+	var text []byte
 	switch form {
 	case formTable:
-		body, err = s.tables.object(c, kind, o)
+		text, err = s.tables.object(c, kind, o)
 	case formPartial:
-		body = o.AppendPartialJSON(nil)
+		text = o.AppendPartialJSON(nil)
 	default:
-		body = o.AppendJSON(nil)
+		text = o.AppendJSON(nil)
 	}
 	if err != nil {
 		return err
 	}
-	_, _ = w.Write(body) // An error means that the client is gone.
+	content := newBody(w, c.Request)
+	defer content.release()
+	if _, err := content.Write(text); err == nil {
+		_ = content.Close() // An error means that the client is gone.
+	}
 	return nil
 }
 
@@ -91,7 +95,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 			strings.Join(l.Missing, ", ")+", which were never reached"))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	to := bufio.NewWriter(w)
+	content := newBody(w, c.Request)
+	defer content.release()
+	to := bufio.NewWriter(content)
 	switch form {
 	case formTable:
 		err = s.tables.list(to, c, kind, l)
@@ -102,6 +108,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 	}
 	if err == nil {
 		err = to.Flush()
+	}
+	if err == nil {
+		err = content.Close()
 	}
 	if err != nil {
 		// The status line is sent: only a broken connection tells the client that the list is not complete.
