@@ -210,9 +210,9 @@ func freeAddresses(addresses ...*string) error {
 	return nil
 }
 
-// eventually calls f until it succeeds, for at most two minutes.
+// eventually calls f until it succeeds, for at most five minutes.
 func eventually(ctx context.Context, what string, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
 	defer cancel()
 	for {
 		err := f()

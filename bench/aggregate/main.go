@@ -79,6 +79,7 @@ func run(o options) (err error) {
 			continue
 		}
 		if err := cell.run(ctx); err != nil {
+			b.result.tables(os.Stdout)
 			return fmt.Errorf("%s: %w", cell.name, err)
 		}
 	}
