@@ -127,6 +127,10 @@ bench-controlplane: build sandbox $(BIN)/istiod ## what a change costs the contr
 bench-envoy: envoy ## what a weight shift costs twenty Envoys, and how fast it takes effect (minutes; root)
 	@for e in $(BIN)/envoy $(BIN)/envoy-1.36; do go run ./bench/envoy --envoy $$e; done
 
+.PHONY: bench-aggregate
+bench-aggregate: build sandbox ## what the aggregator costs, and kube-apiserver beside it (15 minutes; root)
+	@go run ./bench/aggregate --bin $(BIN)
+
 $(BIN)/istiod: bench/istiod/go.mod
 	@hack/progress.sh "building istiod, to compare with (once; minutes)" go build -C bench/istiod -o $@ istio.io/istio/pilot/cmd/pilot-discovery
 

@@ -2,8 +2,6 @@ package aggregate
 
 import (
 	"bufio"
-	"context"
-	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
@@ -54,19 +52,23 @@ func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters [
 			"the one of cluster %s", strings.Join(others, ", "), o.Cluster())))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	var body []byte
+	var text []byte
 	switch form {
 	case formTable:
-		body, err = s.tables.object(c, kind, o)
+		text, err = s.tables.object(c, kind, o)
 	case formPartial:
-		body = o.AppendPartialJSON(nil)
+		text = o.AppendPartialJSON(nil)
 	default:
-		body = o.AppendJSON(nil)
+		text = o.AppendJSON(nil)
 	}
 	if err != nil {
 		return err
 	}
-	_, _ = w.Write(body) // An error means that the client is gone.
+	content := newBody(w, c.Request)
+	defer content.release()
+	if _, err := content.Write(text); err == nil {
+		_ = content.Close() // An error means that the client is gone.
+	}
 	return nil
 }
 
@@ -93,7 +95,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 			strings.Join(l.Missing, ", ")+", which were never reached"))
 	}
 	w.Header().Set("Content-Type", "application/json")
-	to := bufio.NewWriter(w)
+	content := newBody(w, c.Request)
+	defer content.release()
+	to := bufio.NewWriter(content)
 	switch form {
 	case formTable:
 		err = s.tables.list(to, c, kind, l)
@@ -104,6 +108,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 	}
 	if err == nil {
 		err = to.Flush()
+	}
+	if err == nil {
+		err = content.Close()
 	}
 	if err != nil {
 		// The status line is sent: only a broken connection tells the client that the list is not complete.
@@ -151,20 +158,20 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	return nil
 }
 
+// readTimeout is how long a client may not read before it loses the watch. It resumes from its last version.
+const readTimeout = time.Minute
+
 // stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
-func stream(w http.ResponseWriter, c call, events *cache.Watch, encode func([]byte, cache.Event) ([]byte, error)) {
+func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) {
 	w.Header().Set("Content-Type", "application/json")
 	control := http.NewResponseController(w)
 	if control.Flush() != nil {
 		return
 	}
-	ready, done := context.WithCancel(c.Context())
-	done()
-	var line []byte
+	var deadline time.Time
 	for {
-		// A context that ended makes Next return if it had to wait.
-		e, err := events.Next(ready)
-		if errors.Is(err, context.Canceled) && c.Context().Err() == nil {
+		e, ok, err := events.TryNext()
+		if !ok && err == nil {
 			if control.Flush() != nil {
 				return
 			}
@@ -173,11 +180,15 @@ func stream(w http.ResponseWriter, c call, events *cache.Watch, encode func([]by
 		if err != nil {
 			return
 		}
-		if line, err = encode(line[:0], e); err != nil {
+		line, err := encode(e)
+		if err != nil {
 			return
 		}
-		// A client that does not read for this long loses the watch, and resumes from its last version.
-		_ = control.SetWriteDeadline(time.Now().Add(time.Minute))
+		// A new deadline costs as much as an event.
+		if now := time.Now(); deadline.Sub(now) < readTimeout/2 {
+			deadline = now.Add(readTimeout)
+			_ = control.SetWriteDeadline(deadline)
+		}
 		if _, err := w.Write(line); err != nil {
 			return
 		}

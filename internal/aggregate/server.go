@@ -35,6 +35,8 @@ type Config struct {
 	Certificate func(*tls.ClientHelloInfo) (*tls.Certificate, error)
 	// Service is the Service of the server in the control plane; nil if it has none.
 	Service *Service
+	// Plaintext accepts connections without TLS, whose requests have bearer tokens; none if nil.
+	Plaintext net.Listener
 	// ClientCAFile has the CAs of client certificates; those of the control plane if empty.
 	ClientCAFile string
 	// AuthorizeClusters requires the verb access on the Cluster of each object.
@@ -147,8 +149,11 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
 		},
 	}
-	failed := make(chan error, 1)
+	failed := make(chan error, 2)
 	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	if s.config.Plaintext != nil {
+		go func() { failed <- server.Serve(s.config.Plaintext) }()
+	}
 	var err error
 	select {
 	case err = <-failed:

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/duration"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -69,100 +68,132 @@ func (p printer) table(version string) *metav1.Table {
 	}
 }
 
-// row prints an object; include is the parameter includeObject.
-func (p printer) row(include string, o cache.Object) (metav1.TableRow, error) {
-	object := o.AppendJSON(nil)
-	cells, err := p.cells(object)
-	if err != nil {
-		return metav1.TableRow{}, fmt.Errorf("printing %s/%s of cluster %s: %w", o.Namespace(), o.Name(), o.Cluster(), err)
-	}
-	row := metav1.TableRow{Cells: append(cells, o.Cluster())}
-	switch include {
-	case string(metav1.IncludeNone):
-	case string(metav1.IncludeObject):
-		row.Object = runtime.RawExtension{Raw: object}
-	default:
-		row.Object = runtime.RawExtension{Raw: o.AppendPartialJSON(nil)}
-	}
-	return row, nil
+// rows prints objects. It is for one goroutine.
+type rows struct {
+	printer
+	include string
+	buffer  []byte
 }
 
-func (tables) object(c call, kind *registered, o cache.Object) ([]byte, error) {
-	p := printerOf(kind)
-	table := p.table(o.ResourceVersion())
-	row, err := p.row(c.URL.Query().Get("includeObject"), o)
-	table.Rows = append(table.Rows, row)
+// append appends the JSON of a TableRow. The text of the object is not parsed again.
+func (r *rows) append(to []byte, o cache.Object) ([]byte, error) {
+	r.buffer = o.AppendUnmanagedJSON(r.buffer[:0])
+	cells, err := r.cells(r.buffer)
+	if err != nil {
+		return nil, fmt.Errorf("printing %s/%s of cluster %s: %w", o.Namespace(), o.Name(), o.Cluster(), err)
+	}
+	text, err := json.Marshal(append(cells, o.Cluster()))
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(table)
+	to = append(append(append(to, `{"cells":`...), text...), `,"object":`...)
+	switch r.include {
+	case string(metav1.IncludeNone):
+		to = append(to, "null"...)
+	case string(metav1.IncludeObject):
+		to = o.AppendJSON(to)
+	default:
+		to = o.AppendPartialJSON(to)
+	}
+	return append(to, '}'), nil
+}
+
+// rowsEnd ends the JSON of a Table, whose last field are the rows.
+const rowsEnd = "]}"
+
+// head returns the JSON of a Table up to its first row.
+func head(table *metav1.Table) ([]byte, error) {
+	text, err := json.Marshal(table)
+	return text[:max(len(text)-len(rowsEnd), 0)], err
+}
+
+func (tables) object(c call, kind *registered, o cache.Object) ([]byte, error) {
+	r := rows{printer: printerOf(kind), include: c.URL.Query().Get("includeObject")}
+	text, err := head(r.table(o.ResourceVersion()))
+	if err != nil {
+		return nil, err
+	}
+	text, err = r.append(text, o)
+	return append(text, rowsEnd...), err
 }
 
 // list writes rows one after the other, so that a list needs no memory for all.
 func (tables) list(to io.Writer, c call, kind *registered, l *cache.List) error {
-	p := printerOf(kind)
-	table := p.table(l.ResourceVersion)
+	r := rows{printer: printerOf(kind), include: c.URL.Query().Get("includeObject")}
+	table := r.table(l.ResourceVersion)
 	table.Continue, table.RemainingItemCount = l.Continue, l.Remaining
-	head, err := json.Marshal(table)
+	text, err := head(table)
 	if err != nil {
 		return err
 	}
-	const end = "]}" // of rows, the last field of a Table
-	if _, err := to.Write(head[:len(head)-len(end)]); err != nil {
-		return err
-	}
-	include := c.URL.Query().Get("includeObject")
-	comma := ""
+	comma := false
 	for o := range l.All() {
-		row, err := p.row(include, o)
-		if err != nil {
+		if comma {
+			text = append(text, ',')
+		}
+		comma = true
+		if text, err = r.append(text, o); err != nil {
 			return err
 		}
-		text, err := json.Marshal(row)
-		if err != nil {
+		if _, err := to.Write(text); err != nil {
 			return err
 		}
-		if _, err := fmt.Fprintf(to, "%s%s", comma, text); err != nil {
-			return err
-		}
-		comma = ","
+		text = text[:0]
 	}
-	_, err = io.WriteString(to, end+"\n")
+	_, err = to.Write(append(text, rowsEnd+"\n"...))
 	return err
 }
 
+// encoder returns an event as a line, which is valid until the next call and must not be changed.
+type encoder func(cache.Event) ([]byte, error)
+
 // events returns how events are encoded. The first Table of a watch has the column definitions.
-func (tables) events(c call, kind *registered, form form) func([]byte, cache.Event) ([]byte, error) {
+func (tables) events(c call, kind *registered, form form) encoder {
+	var buffer []byte
 	switch form {
 	case formPartial:
-		return func(to []byte, e cache.Event) ([]byte, error) { return e.AppendPartialJSON(to), nil }
-	case formJSON:
-		return func(to []byte, e cache.Event) ([]byte, error) { return e.AppendJSON(to), nil }
-	}
-	p := printerOf(kind)
-	include := c.URL.Query().Get("includeObject")
-	first := true
-	return func(to []byte, e cache.Event) ([]byte, error) {
-		if e.Type == watch.Error {
-			return e.AppendJSON(to), nil
+		return func(e cache.Event) ([]byte, error) {
+			buffer = e.AppendPartialJSON(buffer[:0])
+			return buffer, nil
 		}
-		table := p.table(e.ResourceVersion)
-		if e.Type != watch.Bookmark {
-			row, err := p.row(include, e.Object)
-			if err != nil {
-				return nil, err
+	case formJSON:
+		return func(e cache.Event) ([]byte, error) {
+			if text, ok := e.SharedJSON(); ok {
+				return text, nil
 			}
+			buffer = e.AppendJSON(buffer[:0])
+			return buffer, nil
+		}
+	}
+	r := rows{printer: printerOf(kind), include: c.URL.Query().Get("includeObject")}
+	first := true
+	return func(e cache.Event) ([]byte, error) {
+		if e.Type == watch.Error {
+			return e.AppendJSON(nil), nil
+		}
+		if e.InitialEventsEnd {
+			return e.AppendPartialJSON(nil), nil
+		}
+		table := r.table(e.ResourceVersion)
+		if e.Type != watch.Bookmark {
 			table.ResourceVersion = e.Object.ResourceVersion()
-			table.Rows = append(table.Rows, row)
-		} else if e.InitialEventsEnd {
-			return e.AppendPartialJSON(to), nil
 		}
 		if !first {
 			table.ColumnDefinitions = nil
 		}
 		first = false
-		text, err := json.Marshal(table)
-		to = append(append(append(to, `{"type":"`...), e.Type...), `","object":`...)
-		return append(append(to, text...), "}\n"...), err
+		text, err := head(table)
+		if err != nil {
+			return nil, err
+		}
+		buffer = append(append(append(buffer[:0], `{"type":"`...), e.Type...), `","object":`...)
+		buffer = append(buffer, text...)
+		if e.Type != watch.Bookmark {
+			if buffer, err = r.append(buffer, e.Object); err != nil {
+				return nil, err
+			}
+		}
+		buffer = append(buffer, rowsEnd+"}\n"...)
+		return buffer, nil
 	}
 }

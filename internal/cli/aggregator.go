@@ -10,6 +10,7 @@ import (
 
 	"github.com/go-logr/logr"
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/spf13/cobra"
 	"k8s.io/client-go/rest"
@@ -22,7 +23,8 @@ import (
 
 // aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
 type aggregatorFlags struct {
-	kubeconfig, address, metricsAddress, service, certFile, keyFile, writeKubeconfig, logLevel string
+	kubeconfig, address, plaintextAddress, metricsAddress, debugAddress string
+	service, certFile, keyFile, writeKubeconfig, logLevel               string
 }
 
 func aggregatorCommand() *cobra.Command {
@@ -53,11 +55,19 @@ func aggregatorCommand() *cobra.Command {
 			if err != nil {
 				return fmt.Errorf("--address: %w", err)
 			}
+			if f.plaintextAddress != "" {
+				if config.Plaintext, err = listenLoopback(c.Context(), f.plaintextAddress); err != nil {
+					return exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
+				}
+			}
 			ca, err := f.certificate(c.Context(), &config, listener.Addr())
 			if err != nil {
 				return err
 			}
 			metrics := prometheus.NewRegistry()
+			metrics.MustRegister(
+				collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)),
+				collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 			config.Registerer = metrics
 			server, err := aggregate.New(c.Context(), config)
 			if err != nil {
@@ -65,6 +75,9 @@ func aggregatorCommand() *cobra.Command {
 			}
 			if err := serveMetrics(c.Context(), f.metricsAddress, metrics); err != nil {
 				return fmt.Errorf("--metrics-address: %w", err)
+			}
+			if err := serveProfiles(c.Context(), f.debugAddress); err != nil {
+				return fmt.Errorf("--debug-address: %w", err)
 			}
 			if f.writeKubeconfig != "" {
 				if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
@@ -78,6 +91,9 @@ func aggregatorCommand() *cobra.Command {
 	flags := c.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
 	flags.StringVar(&f.address, "address", "127.0.0.1:6444", "address of the Kubernetes API")
+	flags.StringVar(&f.plaintextAddress, "plaintext-address", "",
+		"loopback address of the Kubernetes API without TLS, for bearer tokens; none if empty")
+	flags.StringVar(&f.debugAddress, "debug-address", "", "loopback address of /debug/pprof; none if empty")
 	flags.StringVar(&f.metricsAddress, "metrics-address", "127.0.0.1:6445", "address of /metrics; none if empty")
 	flags.StringVar(&f.service, "service", "",
 		"Service of the aggregator in the control plane, as NAMESPACE/NAME: its serving certificate is of a CA in the Secret NAME-ca, which the APIService trusts")

@@ -122,6 +122,9 @@ func (c *kindCache) event(s *source, o *object, deleted bool) error {
 	case old != nil:
 		e.changes = []change{{old: old, new: o, deleted: true, version: o.version}}
 	}
+	for i := range e.changes {
+		e.changes[i].lines = &lines{}
+	}
 	if old == nil && m.status.Objects >= c.options.MaxObjects {
 		return fmt.Errorf("%s has more than %d objects", c.info.Resource.Resource, c.options.MaxObjects)
 	}

@@ -20,22 +20,31 @@ type Event struct {
 	ResourceVersion  string
 	InitialEventsEnd bool
 	status           *metav1.Status
+	lines            *lines
 }
 
 // Status returns the status of an ERROR event, or nil.
 func (e Event) Status() *metav1.Status { return e.status }
 
 // AppendJSON appends the event as a line of a watch response.
-func (e Event) AppendJSON(to []byte) []byte { return e.append(to, Object.AppendJSON) }
+func (e Event) AppendJSON(to []byte) []byte {
+	if e.kind == nil {
+		return e.append(to, nil, Object.AppendJSON)
+	}
+	return e.append(to, e.kind.head, Object.AppendJSON)
+}
 
 // AppendPartialJSON appends the event with its object as PartialObjectMetadata.
-func (e Event) AppendPartialJSON(to []byte) []byte { return e.append(to, Object.AppendPartialJSON) }
+func (e Event) AppendPartialJSON(to []byte) []byte {
+	return e.append(to, []byte(partialHead), Object.AppendPartialJSON)
+}
 
-func (e Event) append(to []byte, form func(Object, []byte) []byte) []byte {
+// append writes an event. The head is that of a bookmark.
+func (e Event) append(to, head []byte, form func(Object, []byte) []byte) []byte {
 	to = append(append(append(to, `{"type":"`...), e.Type...), `","object":`...)
 	switch e.Type {
 	case watch.Bookmark:
-		to = append(append(append(to, e.kind.head...), `"resourceVersion":"`...), e.ResourceVersion...)
+		to = append(append(append(to, head...), `"resourceVersion":"`...), e.ResourceVersion...)
 		to = append(to, `","creationTimestamp":null`...)
 		if e.InitialEventsEnd {
 			to = append(append(append(to, `,"annotations":{"`...), metav1.InitialEventsAnnotationKey...), `":"true"}`...)
@@ -104,7 +113,7 @@ func (b *bookmarkTimes) due(now time.Time) bool {
 func (w *Watch) newBookmark(end bool) Event {
 	c := w.kind
 	c.mutex.Lock()
-	if w.seq == c.window.next() && w.batch == nil {
+	if !w.behind && len(w.queue) == 0 && w.batch == nil {
 		for owner := range w.positions {
 			if m := c.members[owner.name]; m != nil && m.cluster == owner && m.synced {
 				w.positions[owner] = max(w.positions[owner], m.position)

@@ -187,6 +187,11 @@ func (c *kindCache) close() {
 	}
 	c.closed = true
 	c.notify()
+	for _, set := range c.watchers.byKey {
+		for w := range set {
+			w.signal()
+		}
+	}
 }
 
 func (c *Cache) all() []*kindCache {

@@ -21,7 +21,8 @@ type kindCache struct {
 	clone  *btree.BTreeG[*object]
 	window window
 	// members are the clusters of the kind by name.
-	members map[string]*memberState
+	members  map[string]*memberState
+	watchers watchers
 	// changed is closed when the history or a position changes.
 	changed chan struct{}
 	kept    []keptSnapshot
@@ -48,7 +49,7 @@ type memberState struct {
 func newKindCache(k Kind, options Options) *kindCache {
 	c := &kindCache{
 		info: newKindInfo(k), options: options, objects: btree.NewG(32, before),
-		members: map[string]*memberState{}, changed: make(chan struct{}),
+		members: map[string]*memberState{}, changed: make(chan struct{}), watchers: newWatchers(),
 	}
 	c.window = window{limit: options.WindowEvents, maxSize: options.WindowBytes, evict: c.evicted}
 	return c
@@ -61,7 +62,14 @@ func (c *kindCache) evicted(e *entry) {
 	}
 }
 
-// notify wakes watches and waiting requests. The mutex is held.
+// record appends an entry to the window, and wakes the watches that it concerns. The mutex is held.
+func (c *kindCache) record(e *entry) {
+	c.window.add(e)
+	c.wake(e, c.window.next()-1)
+	c.notify()
+}
+
+// notify wakes requests that wait for a version. The mutex is held.
 func (c *kindCache) notify() {
 	close(c.changed)
 	c.changed = make(chan struct{})
@@ -88,8 +96,7 @@ func (c *kindCache) add(m *memberState, e *entry) {
 		c.clone = nil
 	}
 	m.position = e.to
-	c.window.add(e)
-	c.notify()
+	c.record(e)
 }
 
 // find returns the stored object of a cluster. The mutex is held.
@@ -117,8 +124,7 @@ func (c *kindCache) drop(m *memberState) {
 	m.synced, m.position, m.floor = false, 0, 0
 	m.malformed, m.status.Malformed, m.status.MalformedObject = nil, 0, ""
 	m.status.Synced, m.status.Objects, m.status.Bytes = false, 0, 0
-	c.window.add(&entry{cluster: m.cluster, left: true})
-	c.notify()
+	c.record(&entry{cluster: m.cluster, left: true})
 }
 
 // restart drops the objects of a cluster whose history cannot be continued. What follows belongs to another cluster.

@@ -21,29 +21,48 @@ func (w *Watch) replay(end bool) {
 // Next returns the next event. It returns io.EOF at the end, and the error of the context.
 func (w *Watch) Next(ctx context.Context) (Event, error) {
 	for {
+		if e, ok, err := w.TryNext(); ok || err != nil {
+			return e, err
+		}
+		if err := w.wait(ctx); err != nil {
+			return Event{}, err
+		}
+	}
+}
+
+// TryNext returns the next event, or false if it is not there yet. It returns io.EOF at the end.
+func (w *Watch) TryNext() (Event, bool, error) {
+	for {
 		switch {
 		case w.ended:
-			return Event{}, io.EOF
+			return Event{}, false, io.EOF
 		case w.initial != nil:
 			if o, ok := w.initial.next(); ok {
-				return w.event(watch.Added, o, o.version), nil
+				return w.event(watch.Added, o, o.version), true, nil
 			}
 			end := w.initial.end
 			w.initial = nil
 			if end {
-				return w.newBookmark(true), nil
+				return w.newBookmark(true), true, nil
 			}
 		case w.batch != nil:
 			if e, ok := w.fromBatch(); ok {
 				w.bookmark.event()
-				return e, nil
+				return e, true, nil
 			}
+		case len(w.queue) > 0:
+			e := w.queue[0]
+			w.queue = w.queue[1:]
+			if err := w.enter(e); err != nil {
+				return w.expire(err), true, nil
+			}
+			w.seq++
 		default:
-			changed, e, failed := w.advance()
-			if failed {
-				return e, nil
+			err := w.read()
+			if err != nil {
+				return w.expire(err), true, nil
 			}
-			if w.batch != nil {
+			if len(w.queue) > 0 {
 				continue
 			}
 			now := time.Now()
@@ -52,34 +71,29 @@ func (w *Watch) Next(ctx context.Context) (Event, error) {
 				continue
 			}
 			if w.options.AllowWatchBookmarks && w.bookmark.due(now) {
-				return w.newBookmark(false), nil
+				return w.newBookmark(false), true, nil
 			}
-			if changed == nil {
-				continue
-			}
-			if err := w.wait(ctx, changed, now); err != nil {
-				return Event{}, err
-			}
-		}
-		if err := ctx.Err(); err != nil {
-			return Event{}, err
+			return Event{}, false, nil
 		}
 	}
 }
 
-// wait returns when the kind changed, or when a bookmark or the end is due.
-func (w *Watch) wait(ctx context.Context, changed <-chan struct{}, now time.Time) error {
-	var timer <-chan time.Time
+// wait returns when the watch was woken, or when a bookmark or the end is due.
+func (w *Watch) wait(ctx context.Context) error {
+	var due <-chan time.Time
 	if at := w.wake(); !at.IsZero() {
-		t := time.NewTimer(at.Sub(now))
-		defer t.Stop()
-		timer = t.C
+		if w.timer == nil {
+			w.timer = time.NewTimer(time.Until(at))
+		} else {
+			w.timer.Reset(time.Until(at))
+		}
+		due = w.timer.C
 	}
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-changed:
-	case <-timer:
+	case <-w.woken:
+	case <-due:
 	}
 	return nil
 }
@@ -94,32 +108,31 @@ func (w *Watch) wake() time.Time {
 	return at
 }
 
-// advance reads entries until one has events. The channel is nil if there may be more.
-func (w *Watch) advance() (<-chan struct{}, Event, bool) {
+// queueLength limits the entries that a watch reads at once.
+const queueLength = 64
+
+// read fills the queue with entries that the client does not have. Entries before the first one that can concern the
+// watch are skipped.
+func (w *Watch) read() error {
 	c := w.kind
 	c.mutex.Lock()
-	entries, ok := c.window.after(w.seq, 64)
-	changed, closed := c.changed, c.closed
-	c.mutex.Unlock()
+	defer c.mutex.Unlock()
+	if c.closed {
+		return expired("the kind is no longer cached")
+	}
+	if !w.behind {
+		w.seq = c.window.next()
+		return nil
+	}
+	w.seq = max(w.seq, w.pending)
+	entries, ok := c.window.after(w.seq, queueLength)
 	if !ok {
-		return nil, w.expire(expired("the client is slower than the window of events; list again")), true
+		return expired("the client is slower than the window of events; list again")
 	}
-	if closed {
-		return nil, w.expire(expired("the kind is no longer cached")), true
-	}
-	for _, e := range entries {
-		if err := w.enter(e); err != nil {
-			return nil, w.expire(err), true
-		}
-		w.seq++
-		if w.batch != nil {
-			return nil, Event{}, false
-		}
-	}
-	if len(entries) > 0 {
-		return nil, Event{}, false
-	}
-	return changed, Event{}, false
+	w.queue = entries
+	w.pending = w.seq + uint64(len(entries))
+	w.behind = w.pending < c.window.next()
+	return nil
 }
 
 // enter begins an entry that the client does not have.
@@ -177,17 +190,23 @@ func (w *Watch) translate(c change) (Event, bool) {
 	is := !c.deleted && w.selector.matches(c.new)
 	switch {
 	case is && was:
-		return w.event(watch.Modified, c.new, c.version), true
+		return w.change(watch.Modified, c.new, c), true
 	case is:
-		return w.event(watch.Added, c.new, c.version), true
+		return w.change(watch.Added, c.new, c), true
 	case was && c.deleted:
-		return w.event(watch.Deleted, c.new, c.version), true
+		return w.change(watch.Deleted, c.new, c), true
 	case was:
-		return w.event(watch.Deleted, c.old, c.version), true
+		return w.change(watch.Deleted, c.old, c), true
 	}
 	return Event{}, false
 }
 
 func (w *Watch) event(kind watch.EventType, o *object, at uint64) Event {
 	return Event{Type: kind, Object: Object{w.kind.info, o, at}}
+}
+
+func (w *Watch) change(kind watch.EventType, o *object, c change) Event {
+	e := w.event(kind, o, c.version)
+	e.lines = c.lines
+	return e
 }

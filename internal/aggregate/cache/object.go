@@ -94,17 +94,30 @@ func (o Object) AppendJSON(to []byte) []byte {
 	return append(append(append(to, '}'), o.object.text[o.object.metadata:o.object.rest]...), '}')
 }
 
+// AppendUnmanagedJSON appends the object as AppendJSON does, without managedFields.
+func (o Object) AppendUnmanagedJSON(to []byte) []byte {
+	to = o.appendOwnMetadata(append(to, o.kind.head...))
+	return append(append(append(to, '}'), o.object.text[o.object.metadata:o.object.rest]...), '}')
+}
+
+// partialHead begins the JSON of PartialObjectMetadata, up to the members of metadata.
+const partialHead = `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{`
+
 // AppendPartialJSON appends the object as PartialObjectMetadata.
 func (o Object) AppendPartialJSON(to []byte) []byte {
-	to = append(to, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{`...)
-	return append(o.appendMetadata(to), "}}"...)
+	return append(o.appendMetadata(append(to, partialHead...)), "}}"...)
+}
+
+// appendOwnMetadata appends the members of metadata except managedFields.
+func (o Object) appendOwnMetadata(to []byte) []byte {
+	to = append(to, `"resourceVersion":"`...)
+	to = version.AppendObject(to, o.object.cluster.at(o.version))
+	return append(append(to, `",`...), o.object.text[:o.object.metadata]...)
 }
 
 func (o Object) appendMetadata(to []byte) []byte {
 	s := o.object
-	to = append(to, `"resourceVersion":"`...)
-	to = version.AppendObject(to, s.cluster.at(o.version))
-	to = append(append(to, `",`...), s.text[:s.metadata]...)
+	to = o.appendOwnMetadata(to)
 	if s.managed == s.rest && len(s.shared) == 0 {
 		return to
 	}

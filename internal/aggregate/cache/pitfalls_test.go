@@ -227,3 +227,41 @@ func TestManagedFieldsAreReturned(t *testing.T) {
 		t.Errorf("%v\n%v", want, have)
 	}
 }
+
+// Clients of PartialObjectMetadata decode bookmarks as PartialObjectMetadata, too.
+func TestBookmarkOfMetadataHasTheKindOfMetadata(t *testing.T) {
+	f := newFleet(t, 1, fast)
+	f.members[0].Put(podPath, pod("a", "n1"))
+	f.synced()
+	yes := true
+	w, err := f.Watch(t.Context(), pods, cache.WatchOptions{
+		SendInitialEvents: &yes, ResourceVersionMatch: "NotOlderThan", AllowWatchBookmarks: true,
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	for {
+		e, err := w.Next(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Type != "BOOKMARK" {
+			continue
+		}
+		var line struct {
+			Object struct {
+				Kind, APIVersion string
+				Metadata         struct{ ResourceVersion string }
+			}
+		}
+		if err := json.Unmarshal(e.AppendPartialJSON(nil), &line); err != nil {
+			t.Fatal(err)
+		}
+		o := line.Object
+		if o.Kind != "PartialObjectMetadata" || o.APIVersion != "meta.k8s.io/v1" || o.Metadata.ResourceVersion != e.ResourceVersion {
+			t.Errorf("%s", e.AppendPartialJSON(nil))
+		}
+		return
+	}
+}

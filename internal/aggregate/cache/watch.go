@@ -14,7 +14,8 @@ import (
 
 // Watch is a stream of events of a kind. It is for one goroutine.
 //
-// It has no buffer: it reads the window of the kind, and ends with 410 if it is slower than the window.
+// Its buffer is short: it reads the window of the kind, and ends with 410 if it is slower than the window. Stop must be
+// called.
 type Watch struct {
 	cache    *Cache
 	kind     *kindCache
@@ -23,9 +24,19 @@ type Watch struct {
 	// deadline is the end; zero for none.
 	deadline time.Time
 
-	// seq is the next entry, and began is the first entry after the start. batch and at are the rest of the current
-	// entry.
+	// The mutex of the kind guards these: behind is set if the entry pending, or one after it, can concern the watch and
+	// was not read. key is the property of objects by which the watch is found.
+	behind  bool
+	pending uint64
+	key     wakeKey
+	// woken has an element if there may be something to read.
+	woken chan struct{}
+	timer *time.Timer
+
+	// seq is the next entry, and began is the first entry after the start. queue has entries that were read from the
+	// window. batch and at are the rest of the current entry.
 	seq, began uint64
+	queue      []*entry
 	batch      *entry
 	at         int
 	// positions are the versions up to which the client has all events.
@@ -56,7 +67,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	case o.SendInitialEvents != nil && o.ResourceVersionMatch != metav1.ResourceVersionMatchNotOlderThan:
 		return nil, apierrors.NewBadRequest("resourceVersionMatch: sendInitialEvents requires NotOlderThan")
 	}
-	w := &Watch{cache: c, kind: k, selector: selector, options: o}
+	w := &Watch{cache: c, kind: k, selector: selector, options: o, woken: make(chan struct{}, 1)}
 	if o.Timeout > 0 {
 		w.deadline = time.Now().Add(o.Timeout)
 	}
@@ -74,6 +85,9 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 			return nil, err
 		}
 	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	k.watchers.add(w, w.seq)
 	return w, nil
 }
 
@@ -158,7 +172,14 @@ func (w *Watch) Stop() {
 		w.initial.stop()
 		w.initial = nil
 	}
+	if w.timer != nil {
+		w.timer.Stop()
+	}
 	w.ended = true
+	w.queue, w.batch = nil, nil
+	w.kind.mutex.Lock()
+	defer w.kind.mutex.Unlock()
+	w.kind.watchers.remove(w)
 }
 
 // expire ends the watch with an ERROR event.

@@ -9,6 +9,8 @@ type change struct {
 	deleted  bool
 	// version is the version of the change, which is that of new unless the member did not send it.
 	version uint64
+	// lines has the event as watches send it; nil for changes of lists.
+	lines *lines
 }
 
 // entry is a step of the merged history of a kind: the changes that take one cluster to a position.
@@ -52,6 +54,9 @@ func (w *window) next() uint64 { return w.first + uint64(len(w.entries)) }
 // add appends an entry, and drops old entries over the limits. The last entry stays.
 func (w *window) add(e *entry) {
 	w.entries = append(w.entries, e)
+	if old := len(w.entries) - 1 - sharedEntries; old >= 0 {
+		w.entries[old].dropLines()
+	}
 	w.events += max(len(e.changes), 1)
 	w.bytes += e.bytes()
 	for len(w.entries) > 1 && (w.events > w.limit || w.bytes > w.maxSize) {

@@ -23,6 +23,7 @@ type upFlags struct {
 	clusters   int
 	images     []string
 	foreground bool
+	apiOnly    bool
 	userNS     bool
 	timeout    time.Duration
 	output     string
@@ -54,6 +55,8 @@ func upCommand(p *place) *cobra.Command {
 	fs.StringArrayVar(&f.images, "images", nil,
 		"YAML file that maps images to programs or archives; can be repeated, later files take precedence")
 	fs.BoolVar(&f.foreground, "foreground", false, "run in the foreground, and stop the clusters on Ctrl-C")
+	fs.BoolVar(&f.apiOnly, "api-server-only", false,
+		"start etcd and the API server only, without controllers, scheduler, node and DNS")
 	fs.BoolVar(&f.userNS, "userns", os.Geteuid() != 0, "run in a user namespace (always, without root)")
 	fs.DurationVar(&f.timeout, "timeout", time.Minute, "maximum time until the clusters are ready")
 	fs.StringVar(&f.output, "output", "text", "text or json")
@@ -85,6 +88,7 @@ func (f *upFlags) plan(p *place) (plan.Lab, error) {
 			return plan.Lab{}, errors.New("program nft not found; kube-proxy requires it: install package nftables")
 		}
 	}
+	l.APIServerOnly = f.apiOnly
 	l.UserNS = f.userNS || os.Geteuid() != 0
 	alive, err := lab.Alive(dir)
 	if err != nil {

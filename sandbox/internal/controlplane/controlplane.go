@@ -50,16 +50,18 @@ func Run(ctx context.Context, lab plan.Lab, c plan.Cluster) error {
 	if err != nil {
 		return err
 	}
-	managers, err := controllerManager(ctx, pki)
-	if err != nil {
-		return fmt.Errorf("kube-controller-manager: %w", err)
+	if !lab.APIServerOnly {
+		managers, err := controllerManager(ctx, pki)
+		if err != nil {
+			return fmt.Errorf("kube-controller-manager: %w", err)
+		}
+		run("kube-controller-manager", managers)
+		sched, err := scheduler(ctx, pki)
+		if err != nil {
+			return fmt.Errorf("kube-scheduler: %w", err)
+		}
+		run("kube-scheduler", sched)
 	}
-	run("kube-controller-manager", managers)
-	sched, err := scheduler(ctx, pki)
-	if err != nil {
-		return fmt.Errorf("kube-scheduler: %w", err)
-	}
-	run("kube-scheduler", sched)
 	if err := bootstrap(ctx, client, c); err != nil {
 		return err
 	}

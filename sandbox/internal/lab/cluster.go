@@ -34,6 +34,11 @@ func (in *inside) cluster(ctx context.Context, c plan.Cluster, ready func()) err
 		return err
 	}
 	step("API server")
+	if in.lab.APIServerOnly {
+		ready()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
 	dns, err := in.supervise(ctx, cancel, c, DNS)
 	if err != nil {
 		return err

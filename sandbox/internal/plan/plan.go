@@ -34,6 +34,8 @@ type Lab struct {
 	Images   []string  `json:"images,omitempty"` // absolute paths of image map files; later files take precedence
 	UserNS   bool      `json:"userNamespace"`    // runs in a user namespace, without root
 	Clusters []Cluster `json:"clusters"`
+	// APIServerOnly means that clusters have etcd and kube-apiserver, without controllers, scheduler, node and DNS.
+	APIServerOnly bool `json:"apiServerOnly,omitempty"`
 }
 
 // Cluster is one Kubernetes cluster with one node. All ranges are distinct within a lab.
