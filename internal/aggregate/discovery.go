@@ -19,13 +19,17 @@ import (
 // verbs of cached kinds: objects are not created through the aggregator.
 var cachedVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// serveDiscovery answers discovery as the union of the control plane and the members, without the aggregated form, so
+// serveDiscovery answers discovery and OpenAPI v3 as the union of the control plane and the members, without the aggregated form, so
 // that clients ask for each group. It returns false for other paths.
 func (s *Server) serveDiscovery(w http.ResponseWriter, c call) bool {
 	if c.Method != http.MethodGet {
 		return false
 	}
 	path := strings.Trim(c.URL.Path, "/")
+	if rest, ok := strings.CutPrefix(path, "openapi/v3"); ok {
+		s.openAPI(w, c, strings.TrimPrefix(rest, "/"))
+		return true
+	}
 	parts := strings.Split(path, "/")
 	var err error
 	switch {
@@ -33,7 +37,7 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, c call) bool {
 		err = s.groupList(w, c)
 	case path == "api":
 		versions := &metav1.APIVersions{}
-		if err = s.fetch(c, versions); err == nil {
+		if err = s.fetch(c, c.URL.Path, versions); err == nil {
 			writeJSON(w, http.StatusOK, versions)
 		}
 	case len(parts) == 2 && parts[0] == "apis":
@@ -53,7 +57,7 @@ func (s *Server) serveDiscovery(w http.ResponseWriter, c call) bool {
 
 func (s *Server) groupList(w http.ResponseWriter, c call) error {
 	list := &metav1.APIGroupList{}
-	if err := s.fetch(c, list); err != nil {
+	if err := s.fetch(c, c.URL.Path, list); err != nil {
 		return err
 	}
 	for _, gv := range c.view.groupVersions() {
@@ -73,7 +77,7 @@ func (s *Server) groupList(w http.ResponseWriter, c call) error {
 
 func (s *Server) group(w http.ResponseWriter, c call, name string) error {
 	group := &metav1.APIGroup{}
-	if err := s.fetch(c, group); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.fetch(c, c.URL.Path, group); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	group.Kind, group.APIVersion, group.Name = "APIGroup", "v1", name
@@ -113,7 +117,7 @@ func addVersion(group *metav1.APIGroup, gv schema.GroupVersion) {
 // resources merges the kinds of a group and version: cached kinds are as in the members.
 func (s *Server) resources(w http.ResponseWriter, c call, gv schema.GroupVersion) error {
 	list := &metav1.APIResourceList{}
-	if err := s.fetch(c, list); err != nil && !apierrors.IsNotFound(err) {
+	if err := s.fetch(c, c.URL.Path, list); err != nil && !apierrors.IsNotFound(err) {
 		return err
 	}
 	list.Kind, list.APIVersion, list.GroupVersion = "APIResourceList", "v1", gv.String()
@@ -136,27 +140,35 @@ func (s *Server) resources(w http.ResponseWriter, c call, gv schema.GroupVersion
 	return nil
 }
 
-// fetch reads a discovery document of the control plane, as the caller.
-func (s *Server) fetch(c call, into any) error {
-	location := s.controlPlane.URL.JoinPath(c.URL.Path)
-	r, err := http.NewRequestWithContext(c.Context(), http.MethodGet, location.String(), nil)
+// fetch reads a document of the control plane, as the caller.
+func (s *Server) fetch(c call, path string, into any) error {
+	body, err := s.fetchDocument(c, path)
 	if err != nil {
 		return err
+	}
+	return json.Unmarshal(body, into)
+}
+
+func (s *Server) fetchDocument(c call, path string) ([]byte, error) {
+	location := s.controlPlane.URL.JoinPath(path)
+	r, err := http.NewRequestWithContext(c.Context(), http.MethodGet, location.String(), nil)
+	if err != nil {
+		return nil, err
 	}
 	r.Header.Set("Accept", "application/json")
 	impersonate(r.Header, c.user)
 	response, err := s.controlPlane.Do(r)
 	if err != nil {
-		return apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
+		return nil, apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
 	}
 	defer func() { _ = response.Body.Close() }()
 	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
 	if err != nil {
-		return apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
+		return nil, apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
 	}
 	if response.StatusCode != http.StatusOK {
-		return apierrors.NewGenericServerResponse(response.StatusCode, http.MethodGet, schema.GroupResource{}, c.URL.Path,
+		return nil, apierrors.NewGenericServerResponse(response.StatusCode, http.MethodGet, schema.GroupResource{}, path,
 			fmt.Sprintf("%.200s", body), 0, true)
 	}
-	return json.Unmarshal(body, into)
+	return body, nil
 }

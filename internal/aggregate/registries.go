@@ -27,6 +27,7 @@ func (s *Server) serveGroup(w http.ResponseWriter, c call) {
 			TypeMeta: metav1.TypeMeta{Kind: "APIResourceList", APIVersion: "v1"}, GroupVersion: searchv1.GroupVersion.String(),
 			APIResources: []metav1.APIResource{
 				{Name: "proxying", Kind: "Proxying", Verbs: metav1.Verbs{"get", "update", "patch", "delete", "create"}},
+				{Name: "search", Kind: "Search", Verbs: metav1.Verbs{"get"}},
 				{
 					Name: registries, SingularName: "resourceregistry", Kind: "ResourceRegistry",
 					Verbs: metav1.Verbs{"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"},

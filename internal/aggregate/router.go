@@ -40,9 +40,12 @@ func (c call) resource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: c.info.APIGroup, Version: c.info.APIVersion, Resource: c.info.Resource}
 }
 
-// innerPath removes the prefix of the aggregated API: /proxying/<path> and /proxying/<name>/proxy/<path>. The second
-// result is false for other paths of the group version.
+// innerPath removes the prefix of the aggregated API: /proxying/<path>, /proxying/<name>/proxy/<path> and
+// /search/cache/<path>. The second result is false for other paths of the group version.
 func innerPath(path string) (string, bool) {
+	if rest, ok := strings.CutPrefix(path, searchPath); ok {
+		return "/" + rest, true
+	}
 	rest, ok := strings.CutPrefix(path, prefix+"/proxying/")
 	if !ok {
 		return path, !strings.HasPrefix(path, prefix+"/") && path != prefix
@@ -97,6 +100,12 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 	if c.info, err = requestInfos.NewRequestInfo(c.Request); err != nil {
 		writeError(w, apierrors.NewBadRequest(err.Error()))
 		return
+	}
+	if strings.HasPrefix(r.URL.Path, searchPath) {
+		if err := checkSearch(c); err != nil {
+			writeError(w, err)
+			return
+		}
 	}
 	if isStream(c) && !s.inFlight.moveToStreams(w, t) {
 		return

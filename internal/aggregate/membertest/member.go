@@ -42,6 +42,7 @@ type Member struct {
 	generation int
 	faults     Faults
 	requests   []Request
+	documents  map[string]string
 }
 
 // Faults are what the server does wrong.
@@ -64,6 +65,16 @@ func New() *Member {
 	}
 	m.server = httptest.NewServer(m)
 	return m
+}
+
+// SetDocument makes a path answer with a JSON document, such as one of OpenAPI.
+func (m *Member) SetDocument(path, text string) {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	if m.documents == nil {
+		m.documents = map[string]string{}
+	}
+	m.documents[path] = text
 }
 
 // URL is the address of the server. Client is its client.

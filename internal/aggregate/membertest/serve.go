@@ -19,6 +19,7 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mutex.Lock()
 	unreachable := m.faults.Unreachable
 	changed := m.changed
+	document, is := m.documents[r.URL.Path]
 	m.mutex.Unlock()
 	if unreachable {
 		select {
@@ -29,6 +30,10 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		panic(http.ErrAbortHandler)
 	}
 	w.Header().Set("Content-Type", "application/json")
+	if is {
+		_, _ = w.Write([]byte(document)) // The client sees an error.
+		return
+	}
 	if query := r.URL.Query(); query.Has("sendInitialEvents") {
 		fail(w, http.StatusBadRequest, "BadRequest", "sendInitialEvents is not supported") // clients list then
 		return

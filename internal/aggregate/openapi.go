@@ -1,0 +1,108 @@
+package aggregate
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
+	"anymesh.dev/anymesh/internal/fleet"
+)
+
+// kubeAggregator is the user as which the API server asks for the documents of an APIService. It has its own.
+const kubeAggregator = "system:kube-aggregator"
+
+// openAPIIndex lists the OpenAPI v3 documents of a server by group version, such as apis/apps/v1.
+type openAPIIndex struct {
+	Paths map[string]openAPIReference `json:"paths"`
+}
+
+type openAPIReference struct {
+	ServerRelativeURL string `json:"serverRelativeURL"`
+}
+
+// openAPI answers requests for OpenAPI v3, with the path after /openapi/v3. The document of a group version is that of
+// the control plane or, for custom resources that it does not have, that of the first member that has them.
+func (s *Server) openAPI(w http.ResponseWriter, c call, path string) {
+	var index openAPIIndex
+	if c.user.GetName() != kubeAggregator {
+		if err := s.fetch(c, "/openapi/v3", &index); err != nil {
+			writeError(w, err)
+			return
+		}
+	}
+	own := strings.TrimPrefix(prefix, "/")
+	_, known := index.Paths[path]
+	switch {
+	case path == own:
+		s.ownOpenAPI(w, c)
+	case path == "":
+		if index.Paths == nil {
+			index.Paths = map[string]openAPIReference{}
+		}
+		index.Paths[own] = openAPIReference{"/openapi/v3/" + own}
+		if c.user.GetName() != kubeAggregator {
+			for _, gv := range c.view.groupVersions() {
+				if _, there := index.Paths[gvPath(gv)]; !there {
+					index.Paths[gvPath(gv)] = openAPIReference{"/openapi/v3/" + gvPath(gv)}
+				}
+			}
+		}
+		writeJSON(w, http.StatusOK, index)
+	case known:
+		s.passOn(w, c)
+	default:
+		for _, gv := range c.view.groupVersions() {
+			if m, ok := c.view.offers(gv); ok && gvPath(gv) == path {
+				forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
+				return
+			}
+		}
+		writeError(w, apierrors.NewNotFound(schema.GroupResource{}, path))
+	}
+}
+
+// gvPath is the path of a group version below the root, as in an openAPIIndex.
+func gvPath(gv schema.GroupVersion) string {
+	if gv.Group == "" {
+		return "api/" + gv.Version
+	}
+	return "apis/" + gv.String()
+}
+
+// offers returns the first reachable member with a group version.
+func (v *view) offers(gv schema.GroupVersion) (fleet.Member, bool) {
+	for _, m := range v.members {
+		if m.Ready && m.Impersonator != nil && m.Resources[gv.String()] != nil {
+			return m, true
+		}
+	}
+	return fleet.Member{}, false
+}
+
+// ownOpenAPI answers with the schema of the kind that stores registries, under the names that are served.
+func (s *Server) ownOpenAPI(w http.ResponseWriter, c call) {
+	document, err := s.fetchDocument(c, "/openapi/v3/apis/"+searchv1.StorageGroupVersion.String())
+	if err != nil {
+		writeError(w, err)
+		return
+	}
+	for _, name := range []func(string) string{func(group string) string { return group }, reversed} {
+		document = bytes.ReplaceAll(document, []byte(name(searchv1.StorageGroupVersion.Group)),
+			[]byte(name(searchv1.GroupVersion.Group)))
+	}
+	writeJSON(w, http.StatusOK, json.RawMessage(document))
+}
+
+// reversed is the group in names of schemas, such as io.karmada.search.
+func reversed(group string) string {
+	labels := strings.Split(group, ".")
+	for i, j := 0, len(labels)-1; i < j; i, j = i+1, j-1 {
+		labels[i], labels[j] = labels[j], labels[i]
+	}
+	return strings.Join(labels, ".")
+}
