@@ -13,9 +13,6 @@ import (
 	"anymesh.dev/anymesh/internal/fleet"
 )
 
-// kubeAggregator is the user as which the API server asks for the documents of an APIService. It has its own.
-const kubeAggregator = "system:kube-aggregator"
-
 // openAPIIndex lists the OpenAPI v3 documents of a server by group version, such as apis/apps/v1.
 type openAPIIndex struct {
 	Paths map[string]openAPIReference `json:"paths"`
@@ -29,30 +26,16 @@ type openAPIReference struct {
 // the control plane or, for custom resources that it does not have, that of the first member that has them.
 func (s *Server) openAPI(w http.ResponseWriter, c call, path string) {
 	var index openAPIIndex
-	if c.user.GetName() != kubeAggregator {
-		if err := s.fetch(c, "/openapi/v3", &index); err != nil {
-			writeError(w, err)
-			return
-		}
+	if err := s.fetch(c, "/openapi/v3", &index); err != nil {
+		writeError(w, err)
+		return
 	}
-	own := strings.TrimPrefix(prefix, "/")
 	_, known := index.Paths[path]
 	switch {
-	case path == own:
+	case path == ownPath:
 		s.ownOpenAPI(w, c)
 	case path == "":
-		if index.Paths == nil {
-			index.Paths = map[string]openAPIReference{}
-		}
-		index.Paths[own] = openAPIReference{"/openapi/v3/" + own}
-		if c.user.GetName() != kubeAggregator {
-			for _, gv := range c.view.groupVersions() {
-				if _, there := index.Paths[gvPath(gv)]; !there {
-					index.Paths[gvPath(gv)] = openAPIReference{"/openapi/v3/" + gvPath(gv)}
-				}
-			}
-		}
-		writeJSON(w, http.StatusOK, index)
+		writeJSON(w, http.StatusOK, index.with(c.view.groupVersions()...))
 	case known:
 		s.passOn(w, c)
 	default:
@@ -65,6 +48,22 @@ func (s *Server) openAPI(w http.ResponseWriter, c call, path string) {
 		writeError(w, apierrors.NewNotFound(schema.GroupResource{}, path))
 	}
 }
+
+// with adds the documents of group versions.
+func (x openAPIIndex) with(gvs ...schema.GroupVersion) openAPIIndex {
+	if x.Paths == nil {
+		x.Paths = map[string]openAPIReference{}
+	}
+	for _, gv := range gvs {
+		if path := gvPath(gv); x.Paths[path].ServerRelativeURL == "" {
+			x.Paths[path] = openAPIReference{"/openapi/v3/" + path}
+		}
+	}
+	return x
+}
+
+// ownPath is the group version of this server in an openAPIIndex.
+var ownPath = gvPath(searchv1.GroupVersion)
 
 // gvPath is the path of a group version below the root, as in an openAPIIndex.
 func gvPath(gv schema.GroupVersion) string {

@@ -43,10 +43,25 @@ func TestOpenAPI(t *testing.T) {
 	l.wants(http.StatusOK, `"io.karmada.search.v1alpha1.ResourceRegistry":{"group":"search.karmada.io"}`, "GET",
 		"/openapi/v3/apis/search.karmada.io/v1alpha1", "", "")
 	l.wants(http.StatusNotFound, "", "GET", "/openapi/v3/apis/unknown.example.com/v1", "", "")
-	// The API server would otherwise take its own documents for those of the APIService.
-	if _, _, own := l.do(kubeAggregator, "GET", "/openapi/v3", "", ""); strings.Contains(own, "api/v1\"") ||
-		!strings.Contains(own, `"apis/search.karmada.io/v1alpha1"`) {
-		t.Errorf("the API server gets %s", own)
+}
+
+// The API server waits for the documents of the APIService before it answers for its own: asking it for them would
+// block both.
+func TestDocumentsForAPIServer(t *testing.T) {
+	l := newLab(t, 1)
+	l.control.SetDocument("/openapi/v3/apis/aggregate.anymesh.dev/v1alpha1", `{"group":"aggregate.anymesh.dev"}`)
+	for _, name := range []string{"system:aggregator", "system:kube-aggregator"} {
+		for path, want := range map[string]string{
+			"/openapi/v3": `{"paths":{"apis/search.karmada.io/v1alpha1":{"serverRelativeURL":"/openapi/v3/apis/search.karmada.io/v1alpha1"}}}`,
+			"/openapi/v3/apis/search.karmada.io/v1alpha1": `{"group":"search.karmada.io"}`,
+			"/openapi/v2":                      `"paths":{}`,
+			"/apis":                            `"groups":[{"name":"search.karmada.io"`,
+			"/apis/search.karmada.io/v1alpha1": `"name":"resourceregistries"`,
+		} {
+			if code, _, body := l.do(name, "GET", path, "", ""); code != http.StatusOK || !strings.Contains(body, want) {
+				t.Errorf("%s gets %d for %s: %s", name, code, path, body)
+			}
+		}
 	}
 }
 

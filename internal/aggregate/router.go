@@ -87,6 +87,10 @@ func (s *Server) serveAs(w http.ResponseWriter, r *http.Request, as user.Info, t
 		s.serveGroup(w, c)
 		return
 	}
+	if isAPIServer(as.GetName()) {
+		s.serveAPIServer(w, c)
+		return
+	}
 	if !s.refreshed.Load() {
 		// Without the registries every request would be answered by the control plane.
 		err := apierrors.NewServiceUnavailable("the aggregator reads the Clusters and ResourceRegistries; try again")

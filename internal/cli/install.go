@@ -132,7 +132,7 @@ func uninstallCommand() *cobra.Command {
 			if err != nil {
 				return exitError{2, err}
 			}
-			objects, err := install.Manifests(o)
+			objects, err := install.Manifests(o.WithOptionalParts())
 			if err != nil {
 				return err
 			}

@@ -132,6 +132,11 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 		if keepCRDs && o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepAnnotation] == "keep" {
 			continue
 		}
+		if others, err := ofAnother(ctx, c, o); err != nil {
+			return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
+		} else if others {
+			continue
+		}
 		err := c.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground))
 		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
 			return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -148,4 +153,22 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 		report(o.GetKind() + " " + o.GetName())
 	}
 	return nil
+}
+
+// nameLabel is the label with the program that an object belongs to.
+const nameLabel = "app.kubernetes.io/name"
+
+// ofAnother reports whether an object of the same name belongs to another program, as the APIService of a Karmada does.
+func ofAnother(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, error) {
+	want := o.GetLabels()[nameLabel]
+	if want == "" {
+		return false, nil
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(o.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), now)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return now.GetLabels()[nameLabel] != want, err
 }

@@ -202,6 +202,18 @@ func TestDeleteKeepsAnnotatedObjects(t *testing.T) {
 	}
 }
 
+// An APIService of Karmada has the name of ours.
+func TestDeleteKeepsObjectsOfOthers(t *testing.T) {
+	theirs, ours := object("v1", "ConfigMap", "c"), object("v1", "ConfigMap", "c")
+	theirs.SetLabels(map[string]string{nameLabel: "karmada-search"})
+	ours.SetLabels(map[string]string{nameLabel: "anymesh-aggregator"})
+	c := newCluster(interceptor.Funcs{}, theirs)
+	err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, func(string) {})
+	if err != nil || !exists(t, c, theirs) {
+		t.Errorf("the object is gone: %v", err)
+	}
+}
+
 func TestDeleteReportsBlockedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := object("v1", "ConfigMap", "c")

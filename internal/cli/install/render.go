@@ -35,6 +35,14 @@ type Options struct {
 	SkipCRDs bool
 }
 
+// WithOptionalParts returns the options for the manifests of all parts, whatever was installed.
+func (o Options) WithOptionalParts() Options {
+	o.Values = util.CoalesceTables(map[string]any{
+		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
+	}, o.Values)
+	return o
+}
+
 // Manifests returns the objects to install in apply order: namespace, CRDs, others, webhook configurations.
 func Manifests(o Options) ([]*unstructured.Unstructured, error) {
 	namespace := &unstructured.Unstructured{Object: map[string]any{
