@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CASecret is the name of the Secret of the CA of the mesh. Its type is kubernetes.io/tls: tls.crt and tls.key are the signer,
-// ca.crt is the trust bundle. During a rotation it also has the next or the previous root.
+// CASecret is the name of the Secret of the CA of the mesh. Its type is kubernetes.io/tls: tls.crt and tls.key are the
+// signer, ca.crt is the trust bundle. During a rotation it also has the next or the previous root.
 const CASecret = "anymesh-ca"
 
 // RotateAnnotation on the Secret CASecret requests a new root; its value is ignored. It is removed when the rotation

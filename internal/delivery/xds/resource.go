@@ -60,7 +60,9 @@ func newResource(name, typeURL string, body []byte) *Resource {
 	}
 	var sum [sha256.Size]byte
 	h.Sum(sum[:0])
-	return internedResources.intern(internKey(sum[:]), func() *Resource { return encodeResource(name, typeURL, body, sum) })
+	return internedResources.intern(internKey(sum[:]), func() *Resource {
+		return encodeResource(name, typeURL, body, sum)
+	})
 }
 
 func encodeResource(name, typeURL string, body []byte, sum [sha256.Size]byte) *Resource {

@@ -111,8 +111,8 @@ func (c *cell) setReads(reads []anySlot) {
 	c.reads = slices.Clone(reads)
 }
 
-// setEmits replaces the entries that the cell emits by a copy of emits. Equal entries stay: their slots are not marked as
-// changed.
+// setEmits replaces the entries that the cell emits by a copy of emits. Equal entries stay: their slots are not marked
+// as changed.
 func (c *cell) setEmits(emits []anyEntry) {
 	old := c.emits
 	if slices.EqualFunc(old, emits, anyEntry.equal) {
