@@ -51,14 +51,8 @@ func newLab(t *testing.T, n int) *lab {
 			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
 		}),
 		authenticator: authenticator.RequestFunc(byToken),
-		authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			what := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetName()}, " ")
-			if l.allow(what) {
-				return authorizer.DecisionAllow, "", nil
-			}
-			return authorizer.DecisionNoOpinion, "", nil
-		}),
-		controlPlane: endpoint(t, l.control),
+		authorizer:    authorizer.AuthorizerFunc(l.authorize),
+		controlPlane:  endpoint(t, l.control),
 	}
 	t.Cleanup(l.cache.Close)
 	for range n {
@@ -75,6 +69,14 @@ func newLab(t *testing.T, n int) *lab {
 	t.Cleanup(server.CloseClientConnections)
 	l.url = server.URL
 	return l
+}
+
+func (l *lab) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	what := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetName()}, " ")
+	if l.allow(what) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 func byToken(r *http.Request) (*authenticator.Response, bool, error) {

@@ -15,7 +15,7 @@ import (
 
 // linesPod returns a pod that prints lines.
 func linesPod(name string) string {
-	return runningPod(name, "/bin/sh", "-c", "while echo line from "+name+"; do sleep 1; done")
+	return runningPod(name, "/bin/sh", "-c", "while echo line from "+name+"; do sleep 0.2; done")
 }
 
 // runningPod returns a pod with label app=lines that runs a command.

@@ -157,7 +157,8 @@ func TestMemberThatAnswersGoneToEachWatch(t *testing.T) {
 	}
 }
 
-// TestMemberThatReturnsOldVersions guards against a cluster that was restored from a backup: its history is another one.
+// TestMemberThatReturnsOldVersions guards against a cluster that was restored from a backup, whose history is another
+// one.
 func TestMemberThatReturnsOldVersions(t *testing.T) {
 	f := twoPods(t)
 	l, err := f.List(t.Context(), pods, cache.ListOptions{})
