@@ -104,7 +104,9 @@ func TestAuthentication(t *testing.T) {
 			config := &tls.Config{RootCAs: server.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs}
 			if c.certificate != nil {
 				// A client sends its certificate, whatever CAs the server names.
-				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) { return c.certificate, nil }
+				config.GetClientCertificate = func(*tls.CertificateRequestInfo) (*tls.Certificate, error) {
+					return c.certificate, nil
+				}
 			}
 			client := &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
 			defer client.CloseIdleConnections()

@@ -42,7 +42,8 @@ func (a *authority) pem() string {
 func (a *authority) issue(t *testing.T, subject pkix.Name) *tls.Certificate {
 	t.Helper()
 	certificate, key := sign(t, &x509.Certificate{
-		SerialNumber: big.NewInt(2), Subject: subject, NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+		SerialNumber: big.NewInt(2), Subject: subject,
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth},
 	}, a)
 	return &tls.Certificate{Certificate: [][]byte{certificate.Raw}, PrivateKey: key}

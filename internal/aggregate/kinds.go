@@ -31,6 +31,8 @@ type registered struct {
 type selected struct {
 	kinds    map[schema.GroupVersionResource]*registered
 	problems map[string][]string
+	// lacking are the clusters of each registry that do not offer a kind of it.
+	lacking map[string][]string
 	// of has the kinds of each registry.
 	of map[string]map[schema.GroupVersionResource]bool
 	// unresolved are kinds of clusters of which none was reached yet. Their resource names are guessed.
@@ -57,7 +59,7 @@ type kindLists = map[string]*metav1.APIResourceList
 // its own namespaces. The known kinds are those of clusters that were not reached.
 func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member, known kindLists) selected {
 	out := selected{
-		map[schema.GroupVersionResource]*registered{}, map[string][]string{},
+		map[schema.GroupVersionResource]*registered{}, map[string][]string{}, map[string][]string{},
 		map[string]map[schema.GroupVersionResource]bool{}, map[schema.GroupVersionResource]bool{},
 	}
 	for _, r := range registries {
@@ -72,6 +74,7 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member,
 		}
 		for i, s := range r.Spec.ResourceSelectors {
 			found, matched, unreached := 0, 0, false
+			var lacking []string
 			for _, m := range members {
 				if !matches(m) {
 					continue
@@ -84,7 +87,13 @@ func selectKinds(registries []searchv1.ResourceRegistry, members []fleet.Member,
 				if gvr, ok := out.add(s, m.Name, list); ok {
 					out.of[r.Name][gvr] = true
 					found++
+				} else {
+					lacking = append(lacking, m.Name)
 				}
+			}
+			if found > 0 && len(lacking) > 0 {
+				out.lacking[r.Name] = append(out.lacking[r.Name], fmt.Sprintf("%s of %s is not offered by the clusters %s",
+					s.Kind, s.APIVersion, strings.Join(lacking, ", ")))
 			}
 			if found == 0 {
 				out.addEmpty(s, known[s.APIVersion], unreached || matched == 0)

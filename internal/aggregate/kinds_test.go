@@ -162,3 +162,22 @@ func TestKindsOfTheControlPlane(t *testing.T) {
 		t.Errorf("%+v", known)
 	}
 }
+
+// TestClustersThatLackAKindAreNamed guards against a kind or version that only some clusters have: it is served for
+// these, and the condition names the others.
+func TestClustersThatLackAKindAreNamed(t *testing.T) {
+	newer := cluster("c1", "x")
+	newer.Resources["example.com/v2"] = &metav1.APIResourceList{APIResources: []metav1.APIResource{
+		{Name: "widgets", Kind: "Widget", Namespaced: true, Verbs: verbs},
+	}}
+	older := cluster("c2", "x")
+	got := selectKinds([]searchv1.ResourceRegistry{registry("r", searchv1.ClusterAffinity{},
+		searchv1.ResourceSelector{APIVersion: "example.com/v2", Kind: "Widget"})}, []fleet.Member{newer, older}, nil)
+	k := got.kinds[schema.GroupVersionResource{Group: "example.com", Version: "v2", Resource: "widgets"}]
+	if k == nil || len(k.kind.Scopes) != 1 || k.kind.Scopes[0].Cluster != "c1" || len(got.problems["r"]) > 0 {
+		t.Errorf("%+v", got)
+	}
+	if text := strings.Join(got.lacking["r"], ""); text != "Widget of example.com/v2 is not offered by the clusters c2" {
+		t.Error(text)
+	}
+}

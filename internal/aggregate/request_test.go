@@ -79,7 +79,8 @@ func TestImpersonation(t *testing.T) {
 		return authorizer.DecisionNoOpinion, "no rule", nil
 	}
 	s := &Server{
-		inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept), authorizer: authorizer.AuthorizerFunc(authorize),
+		inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept),
+		authorizer: authorizer.AuthorizerFunc(authorize),
 	}
 	s.refreshed.Store(true)
 	s.view.Store(&view{selected: selected{kinds: map[schema.GroupVersionResource]*registered{{Version: "v1", Resource: "pods"}: {}}}})

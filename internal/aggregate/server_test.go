@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,6 +22,7 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
 	"anymesh.dev/anymesh/internal/fleet"
+	"anymesh.dev/anymesh/test/poll"
 )
 
 const podPath = "/api/v1/pods"
@@ -49,14 +51,8 @@ func newLab(t *testing.T, n int) *lab {
 			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
 		}),
 		authenticator: authenticator.RequestFunc(byToken),
-		authorizer: authorizer.AuthorizerFunc(func(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
-			what := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetName()}, " ")
-			if l.allow(what) {
-				return authorizer.DecisionAllow, "", nil
-			}
-			return authorizer.DecisionNoOpinion, "", nil
-		}),
-		controlPlane: endpoint(t, l.control),
+		authorizer:    authorizer.AuthorizerFunc(l.authorize),
+		controlPlane:  endpoint(t, l.control),
 	}
 	t.Cleanup(l.cache.Close)
 	for range n {
@@ -65,11 +61,22 @@ func newLab(t *testing.T, n int) *lab {
 		l.members = append(l.members, m)
 	}
 	l.configure(searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod"})
+	poll.Until(t, "lists of all members", func() bool {
+		return !slices.ContainsFunc(l.cache.Status(), func(s cache.Status) bool { return !s.Synced })
+	})
 	server := httptest.NewServer(l)
 	t.Cleanup(server.Close)
 	t.Cleanup(server.CloseClientConnections)
 	l.url = server.URL
 	return l
+}
+
+func (l *lab) authorize(_ context.Context, a authorizer.Attributes) (authorizer.Decision, string, error) {
+	what := strings.Join([]string{a.GetUser().GetName(), a.GetVerb(), a.GetResource(), a.GetName()}, " ")
+	if l.allow(what) {
+		return authorizer.DecisionAllow, "", nil
+	}
+	return authorizer.DecisionNoOpinion, "", nil
 }
 
 func byToken(r *http.Request) (*authenticator.Response, bool, error) {
@@ -113,15 +120,9 @@ func (l *lab) put(member int, name string) {
 			"name": name, "namespace": "default", "uid": "uid-" + name + fmt.Sprint(member), "annotations": membertest.Object{"a": "b"},
 		},
 	})
-	for deadline := time.Now().Add(10 * time.Second); ; time.Sleep(5 * time.Millisecond) {
-		err := l.cache.Wait(l.t.Context(), podResource, fmt.Sprintf("c%d", member+1), at)
-		if err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			l.t.Fatal(err)
-		}
-	}
+	poll.Until(l.t, "pod "+name+" in the cache", func() bool {
+		return l.cache.Wait(l.t.Context(), podResource, fmt.Sprintf("c%d", member+1), at) == nil
+	})
 }
 
 // do sends a request as a user, and returns the answer.

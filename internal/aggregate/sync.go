@@ -97,6 +97,9 @@ func (s *Server) writeStatus(ctx context.Context, r *searchv1.ResourceRegistry, 
 		Type: "Ready", Status: metav1.ConditionTrue, Reason: "Synced", ObservedGeneration: r.Generation,
 		Message: "all kinds are cached",
 	}
+	if lacking := v.selected.lacking[r.Name]; len(lacking) > 0 {
+		ready.Message += "; " + strings.Join(lacking, "; ")
+	}
 	problems := slices.Clone(v.selected.problems[r.Name])
 	waiting := waitingFor(slices.DeleteFunc(slices.Clone(states), func(st cache.Status) bool {
 		return !v.selected.of[r.Name][st.Resource]

@@ -51,7 +51,8 @@ func TestOptimisticWritesMapVersionsBothWays(t *testing.T) {
 			t.Fatalf("version %+v, annotations %v, %v", v, m.Annotations, err)
 		}
 	}
-	if body := string(last(t, l.members[1]).Body); strings.Contains(body, cache.ClusterAnnotation) || strings.Contains(body, "eyJ") {
+	body := string(last(t, l.members[1]).Body)
+	if strings.Contains(body, cache.ClusterAnnotation) || strings.Contains(body, "eyJ") {
 		t.Errorf("the member gets %s", body)
 	}
 	patch := `{"metadata":{"resourceVersion":"` + decoded(t, got).ResourceVersion + `","annotations":{"a":null}}}`

@@ -110,7 +110,8 @@ func newControlPlane(t *testing.T, objects ...client.Object) *controlPlane {
 			t.Fatal(err)
 		}
 	}
-	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).WithStatusSubresource(&clusterv1.Cluster{}).Build()
+	kube := fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).
+		WithStatusSubresource(&clusterv1.Cluster{}).Build()
 	return &controlPlane{&Fleet{Kube: kube, OwnsStatus: true, Log: slog.New(slog.DiscardHandler)}, t}
 }
 
@@ -165,7 +166,8 @@ func TestOneMemberDownDelaysNoOther(t *testing.T) {
 	}
 	down.Close()
 	members := c.refresh()
-	if len(members) != 2 || !members[0].Ready || members[1].Ready || members[1].Identity != "uid-2" || members[1].Resources == nil {
+	if len(members) != 2 || !members[0].Ready || members[1].Ready || members[1].Identity != "uid-2" ||
+		members[1].Resources == nil {
 		t.Errorf("%+v", members)
 	}
 	if got := c.condition("c2"); !strings.HasPrefix(got, "False ClusterNotReachable GET /version") {

@@ -57,7 +57,8 @@ func TestJoinAndLeave(t *testing.T) {
 	for name, want := range map[string]string{"c1": "token of " + readerName, "c1-impersonator": "token of " + impersonator} {
 		secret := &corev1.Secret{}
 		err := control.Kube.Get(ctx, client.ObjectKey{Namespace: SecretNamespace, Name: name}, secret)
-		if err != nil || string(secret.Data[clusterv1.SecretTokenKey]) != want || string(secret.Data[clusterv1.SecretCADataKey]) != "ca" {
+		if err != nil || string(secret.Data[clusterv1.SecretTokenKey]) != want ||
+			string(secret.Data[clusterv1.SecretCADataKey]) != "ca" {
 			t.Errorf("secret %s: %s, %v", name, secret.Data, err)
 		}
 	}
@@ -66,7 +67,8 @@ func TestJoinAndLeave(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rule := range role.Rules {
-		if slices.ContainsFunc(rule.Verbs, func(v string) bool { return !strings.Contains("get list watch", v) }) {
+		reading := []string{"get", "list", "watch"}
+		if slices.ContainsFunc(rule.Verbs, func(v string) bool { return !slices.Contains(reading, v) }) {
 			t.Errorf("the reader may %v", rule.Verbs)
 		}
 	}

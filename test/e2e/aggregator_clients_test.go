@@ -88,10 +88,11 @@ func TestAggregatorInformers(t *testing.T) {
 			has := func(name string, want bool) {
 				t.Helper()
 				eventually(t, 20*time.Second, "pod "+name, func() error {
-					if _, ok, err := informer.GetStore().GetByKey("default/" + name); err != nil || ok != want {
-						return fmt.Errorf("in the store: %v, want %v; error %v", ok, want, err)
+					_, ok, err := informer.GetStore().GetByKey("default/" + name)
+					if err == nil && ok != want {
+						err = fmt.Errorf("in the store: %v, want %v", ok, want)
 					}
-					return nil
+					return err
 				})
 			}
 			has("first", true)
@@ -194,9 +195,10 @@ func (c *controller) deletes(t *testing.T) {
 		return c.Delete(t.Context(), pod, runtimeclient.Preconditions{UID: &right, ResourceVersion: &pod.ResourceVersion})
 	})
 	eventually(t, 20*time.Second, "the pod is gone", func() error {
-		if err := c.Get(t.Context(), key, pod); !apierrors.IsNotFound(err) {
-			return fmt.Errorf("pod %s: error %v", pod.Name, err)
+		err := c.Get(t.Context(), key, pod)
+		if err == nil {
+			return fmt.Errorf("pod %s exists", pod.Name)
 		}
-		return nil
+		return runtimeclient.IgnoreNotFound(err)
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 // linesPod returns a pod that prints lines.
 func linesPod(name string) string {
-	return runningPod(name, "/bin/sh", "-c", "while echo line from "+name+"; do sleep 1; done")
+	return runningPod(name, "/bin/sh", "-c", "while echo line from "+name+"; do sleep 0.2; done")
 }
 
 // runningPod returns a pod with label app=lines that runs a command.
@@ -191,6 +191,9 @@ subjects:
 // kubectlStreams runs the commands whose answers are streams.
 func (a *aggregated) kubectlStreams(t *testing.T) {
 	a.wants(t, []string{"ran in lines-c2"}, "exec", "lines-c2", "--", "/bin/sh", "-c", "echo ran in $(hostname)")
+	t.Setenv("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "false") // SPDY
+	a.wants(t, []string{"ran in lines-c3"}, "exec", "lines-c3", "--", "/bin/sh", "-c", "echo ran in $(hostname)")
+	t.Setenv("KUBECTL_REMOTE_COMMAND_WEBSOCKETS", "true")
 	a.wantsWith(t, "text of the test", []string{"text of the test"}, "exec", "-i", "lines-c3", "--", "/bin/cat")
 	a.expect(t, a.stream(t, "attach", "lines-c3"), "line from lines-c3")
 	logs := a.stream(t, "logs", "-f", "--tail", "1", "lines-c2")

@@ -181,12 +181,9 @@ func (m *model) write(cluster string, value int) {
 	patch := fmt.Sprintf(`{"metadata":{"labels":{"app":%q},"annotations":{"value":"%d","text":%q}}}`, app, value, text)
 	_, err := pods.Patch(m.ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 	if apierrors.IsNotFound(err) {
-		_, err = pods.Create(m.ctx, &corev1.Pod{
-			ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{"app": app}},
-			Spec: corev1.PodSpec{
-				SchedulerName: "none", Containers: []corev1.Container{{Name: "main", Image: "example.com/none"}},
-			},
-		}, metav1.CreateOptions{})
+		pod := unscheduled(name)
+		pod.Labels = map[string]string{"app": app}
+		_, err = pods.Create(m.ctx, pod, metav1.CreateOptions{})
 	}
 	if err != nil {
 		m.t.Fatal(err)

@@ -38,9 +38,11 @@ type memberState struct {
 	// position is the version to which all events are in the window; floor is the oldest position that a watch can
 	// resume from.
 	position, floor uint64
-	synced          bool
-	joined          time.Time
-	status          Status
+	// former is the newest version of an earlier history, before the cluster was restored from a backup.
+	former uint64
+	synced bool
+	joined time.Time
+	status Status
 	// malformed has the reasons of the malformed objects by namespace and name.
 	malformed map[string]string
 	source    *source
@@ -130,6 +132,7 @@ func (c *kindCache) drop(m *memberState) {
 // restart drops the objects of a cluster whose history cannot be continued. What follows belongs to another cluster.
 // The mutex is held, and the caller is the goroutine of the source.
 func (c *kindCache) restart(s *source, m *memberState) {
+	m.former = max(m.former, m.position)
 	c.drop(m)
 	m.cluster = &cluster{name: m.cluster.name, identity: m.cluster.identity}
 	s.cluster = m.cluster

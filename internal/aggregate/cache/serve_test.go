@@ -1,6 +1,7 @@
 package cache_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -50,11 +51,13 @@ type fleet struct {
 	joined  []bool
 	// identities change when a cluster is rebuilt.
 	identities []string
+	// hosts are addresses of members other than their own.
+	hosts map[int]string
 }
 
 func newFleet(t testing.TB, n int, options cache.Options) *fleet {
 	t.Helper()
-	f := &fleet{Cache: cache.New(options), t: t}
+	f := &fleet{Cache: cache.New(options), t: t, hosts: map[int]string{}}
 	for i := range n {
 		m := membertest.New()
 		t.Cleanup(m.Close)
@@ -76,7 +79,7 @@ func (f *fleet) configure() {
 		kind.Scopes = append(kind.Scopes, cache.Scope{Cluster: name})
 		if f.joined[i] {
 			members = append(members, cache.Member{
-				Name: name, Identity: f.identities[i], Host: m.URL(), Client: m.Client(),
+				Name: name, Identity: f.identities[i], Host: cmp.Or(f.hosts[i], m.URL()), Client: m.Client(),
 			})
 		}
 	}

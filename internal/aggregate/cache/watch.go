@@ -130,6 +130,9 @@ func (w *Watch) resume(ctx context.Context, v version.Vector) error {
 			continue
 		}
 		if m.synced {
+			if m.position < component.Version && component.Version <= m.former {
+				return expired("cluster %s was restored from a backup; list again", name)
+			}
 			if err := c.reachable(m, component.Version); err != nil {
 				return err
 			}
