@@ -19,7 +19,6 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
-	"k8s.io/client-go/util/cert"
 	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/internal/aggregate"
@@ -148,13 +147,11 @@ func (f *aggregatorFlags) certificate(config *aggregate.Config, address net.Addr
 	if err != nil {
 		return nil, err
 	}
-	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
-	if err != nil {
+	var text []byte
+	if config.Certificate, text, err = selfSigned(host); err != nil {
 		return nil, fmt.Errorf("making a serving certificate: %w", err)
 	}
-	config.Certificate, err = tls.X509KeyPair(certificate, key)
-	return certificate, err
+	return text, nil
 }
 
 // writeAccess writes a kubeconfig for the aggregator with the user of the control plane's configuration.
