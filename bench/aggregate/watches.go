@@ -40,7 +40,7 @@ func mixed(i int) (url.Values, func(*podState) bool) {
 
 var watchCells = []watchCell{
 	{"all pods", 10, 4, everything},
-	{"mixed", 100, 4, mixed},
+	{"mixed", 50, 4, mixed},
 }
 
 // watchResult has the latencies of events in milliseconds, and the CPU of the server for a delivered event in
