@@ -49,10 +49,10 @@ func startAggregator(ctx context.Context, api *apiServer, flags ...string) (*agg
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), searchv1.AddStorageToScheme(scheme)); err != nil {
+	err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), searchv1.AddStorageToScheme(scheme))
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if a.kube, err = client.New(api.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}

@@ -141,7 +141,8 @@ func (b *bench) churn(ctx context.Context, t target, rate, count int) (*load, er
 		i := rand.IntN(len(m.pods))
 		pod := m.pod(i)
 		// Writes of a pod at the same time would have any order.
-		for slices.ContainsFunc(l.pods[max(len(l.pods)-2*cap(slots), 0):], func(p *podState) bool { return p.key() == pod.key() }) {
+		recent := l.pods[max(len(l.pods)-2*cap(slots), 0):]
+		for slices.ContainsFunc(recent, func(p *podState) bool { return p.key() == pod.key() }) {
 			i = rand.IntN(len(m.pods))
 			pod = m.pod(i)
 		}
