@@ -178,7 +178,11 @@ func (r *rowCounter) Write(p []byte) (int, error) {
 	}
 	edge := slices.Concat(r.carry, p[:min(len(sequenceKey)-1, len(p))])
 	r.rows += bytes.Count(edge, sequenceKey) + bytes.Count(p, sequenceKey)
-	r.carry = bytes.Clone(p[max(0, len(p)-len(sequenceKey)+1):])
+	end := p
+	if len(p) < len(sequenceKey)-1 {
+		end = edge
+	}
+	r.carry = bytes.Clone(end[max(0, len(end)-len(sequenceKey)+1):])
 	return len(p), nil
 }
 
