@@ -99,12 +99,13 @@ func (a *aggregator) stop() error {
 
 // encrypted is the address with TLS, unencrypted the one without.
 func (a *aggregator) encrypted() target {
-	return target{a.process, "aggregator", a.config.Host, a.config}
+	return target{a.process, "aggregator", a.config.Host, a.config, true}
 }
 
 func (a *aggregator) unencrypted() target {
 	host := "http://" + a.plaintext
-	return target{a.process, "aggregator without TLS", host, &rest.Config{Host: host, BearerToken: a.api.token}}
+	config := &rest.Config{Host: host, BearerToken: a.api.token}
+	return target{a.process, "aggregator without TLS", host, config, true}
 }
 
 // join makes a virtual cluster a member.
