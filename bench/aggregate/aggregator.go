@@ -211,10 +211,15 @@ func freeAddresses(addresses ...*string) error {
 	return nil
 }
 
-// eventually calls f until it succeeds, for at most five minutes. It takes a fifth of the CPU time at most, which the
+// eventually calls f until it succeeds, for at most five minutes. Calling it takes a fifth of the CPU time at most, which the
 // servers need.
 func eventually(ctx context.Context, what string, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	return within(ctx, 5*time.Minute, what, f)
+}
+
+// within calls f until it succeeds, for a limited time.
+func within(ctx context.Context, limit time.Duration, what string, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
 		begun := time.Now()

@@ -44,7 +44,12 @@ func (r result) tables(w io.Writer) {
 	if r.Starts != nil {
 		fmt.Fprintf(t, "\n%d informers start\ttime\tCPU\tmemory\n", streamCount)
 		for _, s := range servers {
-			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t+%.0f MB\n", s, r.Starts[s].Seconds, r.Starts[s].CPU, r.Starts[s].Peak)
+			start := r.Starts[s]
+			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t%+.0f MB", s, start.Seconds, start.CPU, start.Peak)
+			if start.Unfinished > 0 {
+				fmt.Fprintf(t, "\t%d not in sync", start.Unfinished)
+			}
+			fmt.Fprintln(t)
 		}
 	}
 	if d := r.Dead; d != nil {
