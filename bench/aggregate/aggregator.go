@@ -211,8 +211,7 @@ func freeAddresses(addresses ...*string) error {
 	return nil
 }
 
-// eventually calls f until it succeeds, for at most five minutes. Calling it takes a fifth of the CPU time at most, which the
-// servers need.
+// eventually calls f until it succeeds, for at most five minutes.
 func eventually(ctx context.Context, what string, f func() error) error {
 	return within(ctx, 5*time.Minute, what, f)
 }
@@ -230,6 +229,7 @@ func within(ctx context.Context, limit time.Duration, what string, f func() erro
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, err)
+		// The servers need the CPU.
 		case <-time.After(max(5*time.Millisecond, 4*time.Since(begun))):
 		}
 	}
