@@ -19,9 +19,9 @@ const (
 	Apply          = "application/apply-patch+yaml"
 )
 
-// ErrMediaType is the error of a body that is neither JSON nor a patch of Kubernetes.
+// ErrMediaType is the error of a body in another encoding than those of Kubernetes.
 var ErrMediaType = errors.New("the content type is not supported; use " + JSON + ", " + MergePatch + ", " +
-	StrategicPatch + ", " + JSONPatch + " or " + Apply)
+	StrategicPatch + ", " + JSONPatch + ", " + Apply + " or " + Protobuf)
 
 // Mapping is what changes between the aggregated view and the owner of an object.
 type Mapping struct {
@@ -59,6 +59,8 @@ func (m Mapping) Request(contentType string, body []byte) ([]byte, error) {
 		return m.object(body)
 	case JSONPatch:
 		return m.jsonPatch(body)
+	case Protobuf:
+		return m.protobuf(body)
 	}
 	return nil, fmt.Errorf("content type %q: %w", kind, ErrMediaType)
 }
