@@ -49,10 +49,10 @@ func startAggregator(ctx context.Context, api *apiServer, flags ...string) (*agg
 		return nil, err
 	}
 	scheme := runtime.NewScheme()
-	if err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), searchv1.AddStorageToScheme(scheme)); err != nil {
+	err := errors.Join(corev1.AddToScheme(scheme), clusterv1.AddToScheme(scheme), searchv1.AddStorageToScheme(scheme))
+	if err != nil {
 		return nil, err
 	}
-	var err error
 	if a.kube, err = client.New(api.config, client.Options{Scheme: scheme}); err != nil {
 		return nil, err
 	}
@@ -99,12 +99,13 @@ func (a *aggregator) stop() error {
 
 // encrypted is the address with TLS, unencrypted the one without.
 func (a *aggregator) encrypted() target {
-	return target{a.process, "aggregator", a.config.Host, a.config}
+	return target{a.process, "aggregator", a.config.Host, a.config, true}
 }
 
 func (a *aggregator) unencrypted() target {
 	host := "http://" + a.plaintext
-	return target{a.process, "aggregator without TLS", host, &rest.Config{Host: host, BearerToken: a.api.token}}
+	config := &rest.Config{Host: host, BearerToken: a.api.token}
+	return target{a.process, "aggregator without TLS", host, config, true}
 }
 
 // join makes a virtual cluster a member.
@@ -212,9 +213,15 @@ func freeAddresses(addresses ...*string) error {
 
 // eventually calls f until it succeeds, for at most five minutes.
 func eventually(ctx context.Context, what string, f func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, 5*time.Minute)
+	return within(ctx, 5*time.Minute, what, f)
+}
+
+// within calls f until it succeeds, for a limited time.
+func within(ctx context.Context, limit time.Duration, what string, f func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
 	for {
+		begun := time.Now()
 		err := f()
 		if err == nil {
 			return nil
@@ -222,7 +229,8 @@ func eventually(ctx context.Context, what string, f func() error) error {
 		select {
 		case <-ctx.Done():
 			return fmt.Errorf("%s: %w", what, err)
-		case <-time.After(5 * time.Millisecond):
+		// The servers need the CPU.
+		case <-time.After(max(5*time.Millisecond, 4*time.Since(begun))):
 		}
 	}
 }

@@ -135,6 +135,8 @@ type target struct {
 	process
 	name, url string
 	config    *rest.Config
+	// strict is true for the aggregator: no request may fail.
+	strict bool
 }
 
 // client returns a client with connections of its own, without compression.

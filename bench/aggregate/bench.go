@@ -190,7 +190,7 @@ func (b *bench) want() map[string]int {
 
 // plain is the kube-apiserver.
 func (b *bench) plain() target {
-	return target{b.api.process, "kube-apiserver", b.api.direct.Host, rest.CopyConfig(b.api.direct)}
+	return target{b.api.process, "kube-apiserver", b.api.direct.Host, rest.CopyConfig(b.api.direct), false}
 }
 
 // lists measures lists of the aggregator with and without TLS, and of kube-apiserver.

@@ -77,7 +77,8 @@ func newPod(i int) *corev1.Pod {
 		},
 		Spec: corev1.PodSpec{
 			AutomountServiceAccountToken: &no,
-			NodeName:                     nodeOf(i), Containers: []corev1.Container{container("application", 8080), container("sidecar", 15021)},
+			NodeName:                     nodeOf(i),
+			Containers:                   []corev1.Container{container("application", 8080), container("sidecar", 15021)},
 			Volumes: []corev1.Volume{{Name: "config", VolumeSource: corev1.VolumeSource{ConfigMap: &corev1.ConfigMapVolumeSource{
 				LocalObjectReference: corev1.LocalObjectReference{Name: "checkout"},
 			}}}},
@@ -162,7 +163,8 @@ func (s *apiServer) fill(ctx context.Context, n int) ([]json.RawMessage, error) 
 	return list.Items, nil
 }
 
-// multiply returns copies of pods with other names, uids and addresses, for sizes that an API server is not filled with.
+// multiply returns copies of pods with other names, uids and addresses, for sizes that an API server is not filled
+// with.
 func multiply(pods []json.RawMessage, times int) ([]json.RawMessage, error) {
 	out := make([]json.RawMessage, 0, len(pods)*times)
 	for k := range times {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/url"
 	"time"
@@ -55,9 +56,11 @@ func (b *bench) deadCluster(ctx context.Context) error {
 		return median(values)
 	}
 	b.result.Dead = &deadResult{
-		List: of(func(r deadResult) float64 { return r.List }), ListDead: of(func(r deadResult) float64 { return r.ListDead }),
-		ListRatio: of(func(r deadResult) float64 { return r.ListRatio }),
-		Watch:     of(func(r deadResult) float64 { return r.Watch }), WatchDead: of(func(r deadResult) float64 { return r.WatchDead }),
+		List:       of(func(r deadResult) float64 { return r.List }),
+		ListDead:   of(func(r deadResult) float64 { return r.ListDead }),
+		ListRatio:  of(func(r deadResult) float64 { return r.ListRatio }),
+		Watch:      of(func(r deadResult) float64 { return r.Watch }),
+		WatchDead:  of(func(r deadResult) float64 { return r.WatchDead }),
 		WatchRatio: of(func(r deadResult) float64 { return r.WatchRatio }),
 	}
 	b.result.DeadRatio = max(b.result.Dead.ListRatio, b.result.Dead.WatchRatio)
@@ -102,8 +105,7 @@ func (b *bench) loadRound(ctx context.Context, t target, watchers []*watcher) (l
 			err = fmt.Errorf("the list has %d pods, not %d", rows, b.pods/rareEvery)
 		}
 		if err != nil {
-			<-done
-			return 0, 0, err
+			return 0, 0, errors.Join(err, (<-done).error)
 		}
 		times = append(times, time.Since(begun).Seconds()*1000)
 	}

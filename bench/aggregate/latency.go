@@ -27,7 +27,7 @@ type latencyResult struct {
 // directly. Both connect through the relay of the sandbox.
 func (b *bench) latency(ctx context.Context) error {
 	b.result.Latency = map[string]latencyResult{}
-	direct := target{b.api.process, "kube-apiserver", b.api.config.Host, b.api.config}
+	direct := target{b.api.process, "kube-apiserver", b.api.config.Host, b.api.config, false}
 	o := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: "bench"}, Data: map[string]string{"key": "value"}}
 	if _, err := b.api.kube.CoreV1().ConfigMaps(system).Create(ctx, o, metav1.CreateOptions{}); err != nil {
 		return err

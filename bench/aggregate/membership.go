@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 )
 
@@ -46,7 +47,7 @@ func (b *bench) membership(ctx context.Context) error {
 	before := b.members
 	r := &membershipResult{}
 	if r.Join, err = b.during(ctx, informers, func() error {
-		b.members = append(before[:len(before):len(before)], extra)
+		b.members = slices.Concat(before, []*member{extra})
 		return b.ours.join(ctx, extra)
 	}); err != nil {
 		return err

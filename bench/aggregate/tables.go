@@ -18,8 +18,15 @@ func (r result) tables(w io.Writer) {
 		fmt.Fprintln(t, "\nlist\tserver\tCPU\tp50\tp99\tsize\tmemory")
 		for _, name := range listNames(r.Pods) {
 			for _, server := range []string{"aggregator without TLS", "aggregator", "kube-apiserver"} {
-				l := r.Lists[server][name]
-				fmt.Fprintf(t, "%s\t%s\t%.4f s\t%.1f ms\t%.1f ms\t%.1f MB\t+%.0f MB\n", name, server, l.CPU, l.P50, l.P99, l.MB, l.Peak)
+				l, ok := r.Lists[server][name]
+				if !ok {
+					continue
+				}
+				fmt.Fprintf(t, "%s\t%s\t%.4f s\t%.1f ms\t%.1f ms\t%.1f MB\t%+.0f MB", name, server, l.CPU, l.P50, l.P99, l.MB, l.Peak)
+				if l.Aborted > 0 {
+					fmt.Fprintf(t, "\t%d aborted", l.Aborted)
+				}
+				fmt.Fprintln(t)
 			}
 		}
 	}
@@ -37,7 +44,12 @@ func (r result) tables(w io.Writer) {
 	if r.Starts != nil {
 		fmt.Fprintf(t, "\n%d informers start\ttime\tCPU\tmemory\n", streamCount)
 		for _, s := range servers {
-			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t+%.0f MB\n", s, r.Starts[s].Seconds, r.Starts[s].CPU, r.Starts[s].Peak)
+			start := r.Starts[s]
+			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t%+.0f MB", s, start.Seconds, start.CPU, start.Peak)
+			if start.Unfinished > 0 {
+				fmt.Fprintf(t, "\t%d not in sync", start.Unfinished)
+			}
+			fmt.Fprintln(t)
 		}
 	}
 	if d := r.Dead; d != nil {

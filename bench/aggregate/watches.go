@@ -40,7 +40,7 @@ func mixed(i int) (url.Values, func(*podState) bool) {
 
 var watchCells = []watchCell{
 	{"all pods", 10, 4, everything},
-	{"mixed", 100, 4, mixed},
+	{"mixed", 50, 4, mixed},
 }
 
 // watchResult has the latencies of events in milliseconds, and the CPU of the server for a delivered event in
@@ -141,7 +141,8 @@ func (b *bench) churn(ctx context.Context, t target, rate, count int) (*load, er
 		i := rand.IntN(len(m.pods))
 		pod := m.pod(i)
 		// Writes of a pod at the same time would have any order.
-		for slices.ContainsFunc(l.pods[max(len(l.pods)-2*cap(slots), 0):], func(p *podState) bool { return p.key() == pod.key() }) {
+		recent := l.pods[max(len(l.pods)-2*cap(slots), 0):]
+		for slices.ContainsFunc(recent, func(p *podState) bool { return p.key() == pod.key() }) {
 			i = rand.IntN(len(m.pods))
 			pod = m.pod(i)
 		}

@@ -158,21 +158,18 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	return nil
 }
 
-// readTimeout is how long a client may not read before it loses the watch. It resumes from its last version.
-const readTimeout = time.Minute
-
 // stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
 func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) {
 	w.Header().Set("Content-Type", "application/json")
-	control := http.NewResponseController(w)
-	if control.Flush() != nil {
+	to := newWatchWriter(w, readTimeout)
+	defer to.close()
+	if to.flush() != nil {
 		return
 	}
-	var deadline time.Time
 	for {
 		e, ok, err := events.TryNext()
 		if !ok && err == nil {
-			if control.Flush() != nil {
+			if to.flush() != nil {
 				return
 			}
 			e, err = events.Next(c.Context())
@@ -184,12 +181,7 @@ func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) 
 		if err != nil {
 			return
 		}
-		// A new deadline costs as much as an event.
-		if now := time.Now(); deadline.Sub(now) < readTimeout/2 {
-			deadline = now.Add(readTimeout)
-			_ = control.SetWriteDeadline(deadline)
-		}
-		if _, err := w.Write(line); err != nil {
+		if _, err := to.Write(line); err != nil {
 			return
 		}
 	}

@@ -12,7 +12,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/util/cert"
 
 	"anymesh.dev/anymesh/internal/aggregate"
 	"anymesh.dev/anymesh/internal/identity"
@@ -42,14 +41,12 @@ func (f *aggregatorFlags) certificate(ctx context.Context, config *aggregate.Con
 	if err != nil {
 		return nil, err
 	}
-	ips := []net.IP{net.IPv4(127, 0, 0, 1), net.IPv6loopback}
-	certificate, key, err := cert.GenerateSelfSignedCertKey(host, ips, []string{"localhost"})
+	made, text, err := selfSigned(host)
 	if err != nil {
 		return nil, fmt.Errorf("making a serving certificate: %w", err)
 	}
-	made, err := tls.X509KeyPair(certificate, key)
 	config.Certificate = always(made)
-	return certificate, err
+	return text, nil
 }
 
 func always(c tls.Certificate) func(*tls.ClientHelloInfo) (*tls.Certificate, error) {

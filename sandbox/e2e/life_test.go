@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 )
 
@@ -93,6 +94,27 @@ func TestOrphansAreReaped(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestAPIServerOnly checks that a lab without nodes has an API server, and that nothing acts on its objects.
+func TestAPIServerOnly(t *testing.T) {
+	lab := &labUnderTest{dir: filepath.Join(scratch, "bare")}
+	if out, err := lab.up("--api-server-only"); err != nil {
+		t.Fatal(err, out)
+	}
+	defer lab.run("down")
+	if err := lab.connect(); err != nil {
+		t.Fatal(err)
+	}
+	client := lab.clusters[0].client.CoreV1()
+	nodes, err := client.Nodes().List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(nodes.Items) > 0 {
+		t.Errorf("%d nodes, %v", len(nodes.Items), err)
+	}
+	accounts, err := client.ServiceAccounts("default").List(t.Context(), metav1.ListOptions{})
+	if err != nil || len(accounts.Items) > 0 {
+		t.Errorf("a controller made %d ServiceAccounts, %v", len(accounts.Items), err)
+	}
 }
 
 // TestKillLeavesNothing checks that a killed lab leaves no process, mount or network device, that "down" removes its

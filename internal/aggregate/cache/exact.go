@@ -63,6 +63,9 @@ func (c *kindCache) reachable(m *memberState, at uint64) error {
 	if at < m.floor {
 		return expired("version %d of cluster %s is too old (%d); list again", at, m.cluster.name, m.floor)
 	}
+	if c.window.lists == 0 {
+		return nil
+	}
 	for _, e := range c.window.entries {
 		if e.cluster == m.cluster && e.batch && !e.joined && e.from < at && at < e.to {
 			return expired("the history of cluster %s at version %d is not known; list again", m.cluster.name, at)

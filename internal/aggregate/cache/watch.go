@@ -2,6 +2,7 @@ package cache
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -116,7 +117,7 @@ func (w *Watch) resume(ctx context.Context, v version.Vector) error {
 	if err := c.check(v, w.options.Clusters); err != nil {
 		return err
 	}
-	w.seq, w.began = c.window.first, c.window.next()
+	w.began = c.window.next()
 	w.positions = map[*cluster]uint64{}
 	for name, m := range c.members {
 		if !visible(w.options.Clusters, name) {
@@ -139,7 +140,30 @@ func (w *Watch) resume(ctx context.Context, v version.Vector) error {
 		}
 		w.positions[m.cluster] = component.Version
 	}
+	w.seq = c.firstAfter(w.positions)
 	return nil
+}
+
+// firstAfter returns the sequence number from which the window has what positions lack. A client that was connected a
+// short time ago needs few entries of many. The mutex is held.
+func (c *kindCache) firstAfter(positions map[*cluster]uint64) uint64 {
+	behind := map[*cluster]bool{}
+	for _, m := range c.members {
+		if at, ok := positions[m.cluster]; ok && m.position > at {
+			behind[m.cluster] = true
+		}
+	}
+	seq := c.window.next()
+	for _, e := range slices.Backward(c.window.entries) {
+		if len(behind) == 0 {
+			break
+		}
+		if at, ok := positions[e.cluster]; ok && e.to <= at {
+			delete(behind, e.cluster)
+		}
+		seq--
+	}
+	return seq
 }
 
 // waitConnected waits for connected clusters to reach a version of another replica. A cluster that does not was

@@ -38,12 +38,22 @@ func (e *entry) bytes() int {
 	return n
 }
 
+// relist is 1 for a list of a cluster after the first.
+func (e *entry) relist() int {
+	if e.batch && !e.joined {
+		return 1
+	}
+	return 0
+}
+
 // window has the most recent entries of a kind.
 type window struct {
 	// first is the sequence number of entries[0].
-	first          uint64
-	entries        []*entry
-	events, bytes  int
+	first         uint64
+	entries       []*entry
+	events, bytes int
+	// lists counts the entries that are lists after the first.
+	lists          int
 	limit, maxSize int
 	// evict is called with each entry that is dropped.
 	evict func(*entry)
@@ -57,6 +67,7 @@ func (w *window) add(e *entry) {
 	if old := len(w.entries) - 1 - sharedEntries; old >= 0 {
 		w.entries[old].dropLines()
 	}
+	w.lists += e.relist()
 	w.events += max(len(e.changes), 1)
 	w.bytes += e.bytes()
 	for len(w.entries) > 1 && (w.events > w.limit || w.bytes > w.maxSize) {
@@ -64,6 +75,7 @@ func (w *window) add(e *entry) {
 		w.entries[0] = nil
 		w.entries = w.entries[1:]
 		w.first++
+		w.lists -= old.relist()
 		w.events -= max(len(old.changes), 1)
 		w.bytes -= old.bytes()
 		w.evict(old)
