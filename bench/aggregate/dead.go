@@ -32,18 +32,26 @@ func (b *bench) deadCluster(ctx context.Context) error {
 	}
 	var rounds []deadResult
 	all := b.members
-	for range b.rounds {
+	for round := range b.rounds {
 		var r deadResult
-		if r.List, r.Watch, err = b.loadRound(ctx, t, watchers); err != nil {
-			return err
-		}
-		all[0].setDead(true)
-		b.members = all[1:]
-		r.ListDead, r.WatchDead, err = b.loadRound(ctx, t, watchers)
-		b.members = all
-		all[0].setDead(false)
-		if err != nil {
-			return fmt.Errorf("with a dead cluster: %w", err)
+		for phase := range 2 {
+			// Every other round begins with the failure, so that other load of the machine does not count for one side.
+			dead := phase != round%2
+			if dead {
+				all[0].setDead(true)
+				b.members = all[1:]
+			}
+			list, event, err := b.loadRound(ctx, t, watchers)
+			b.members = all
+			all[0].setDead(false)
+			if err != nil {
+				return fmt.Errorf("dead cluster %t: %w", dead, err)
+			}
+			if dead {
+				r.ListDead, r.WatchDead = list, event
+			} else {
+				r.List, r.Watch = list, event
+			}
 		}
 		r.ListRatio, r.WatchRatio = r.ListDead/r.List, r.WatchDead/r.Watch
 		rounds = append(rounds, r)

@@ -88,8 +88,10 @@ func TestProtobufBodiesAreMappedBack(t *testing.T) {
 // A member can be newer than this program.
 func TestUnknownProtobufFieldsAreKept(t *testing.T) {
 	unknown := protowire.AppendString(protowire.AppendTag(nil, 900, protowire.BytesType), "of a newer version")
-	metadata := append(protowire.AppendString(protowire.AppendTag(nil, metadataVersion, protowire.BytesType), "g7"), unknown...)
-	raw := append(protowire.AppendBytes(protowire.AppendTag(nil, objectMetadata, protowire.BytesType), metadata), unknown...)
+	field := func(number protowire.Number, value []byte) []byte {
+		return protowire.AppendBytes(protowire.AppendTag(nil, number, protowire.BytesType), value)
+	}
+	raw := append(field(objectMetadata, append(field(metadataVersion, []byte("g7")), unknown...)), unknown...)
 	body := append(bytes.Clone(protobufMagic),
 		protowire.AppendBytes(protowire.AppendTag(nil, unknownRaw, protowire.BytesType), raw)...)
 	got, err := mapping().Request(Protobuf, body)
