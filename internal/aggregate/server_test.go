@@ -54,6 +54,7 @@ func newLab(t *testing.T, n int) *lab {
 		authorizer:    authorizer.AuthorizerFunc(l.authorize),
 		controlPlane:  endpoint(t, l.control),
 	}
+	l.view.Store(&view{})
 	t.Cleanup(l.cache.Close)
 	for range n {
 		m := membertest.New()
