@@ -19,8 +19,8 @@ import (
 // verbs of cached kinds: objects are not created through the aggregator.
 var cachedVerbs = metav1.Verbs{"delete", "deletecollection", "get", "list", "patch", "update", "watch"}
 
-// serveDiscovery answers discovery and OpenAPI v3 as the union of the control plane and the members, without the aggregated form, so
-// that clients ask for each group. It returns false for other paths.
+// serveDiscovery answers discovery and OpenAPI v3 as the union of the control plane and the members, without the
+// aggregated form, so that clients ask for each group. It returns false for other paths.
 func (s *Server) serveDiscovery(w http.ResponseWriter, c call) bool {
 	if c.Method != http.MethodGet {
 		return false

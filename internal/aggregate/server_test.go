@@ -54,12 +54,13 @@ func newLab(t *testing.T, n int) *lab {
 		authorizer:    authorizer.AuthorizerFunc(l.authorize),
 		controlPlane:  endpoint(t, l.control),
 	}
-	t.Cleanup(l.cache.Close)
+	l.view.Store(&view{})
 	for range n {
 		m := membertest.New()
 		t.Cleanup(m.Close)
 		l.members = append(l.members, m)
 	}
+	t.Cleanup(l.cache.Close) // before the members end, or it connects again
 	l.configure(searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod"})
 	poll.Until(t, "lists of all members", func() bool {
 		return !slices.ContainsFunc(l.cache.Status(), func(s cache.Status) bool { return !s.Synced })

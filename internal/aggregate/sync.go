@@ -74,6 +74,12 @@ func (s *Server) install(next *view) error {
 	if err := s.cache.SetKinds(kinds); err != nil {
 		return err
 	}
+	before := s.view.Load()
+	for _, m := range next.members {
+		if old, _ := before.member(m.Name); m.Ready && !old.Ready {
+			s.cache.Retry(m.Name)
+		}
+	}
 	s.view.Store(next)
 	s.refreshed.Store(true)
 	s.passed.endOf(next.selected.kinds)

@@ -164,10 +164,24 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 	ctx, cancel := context.WithCancel(context.Background())
 	state.source = &source{
 		kind: k, cluster: state.cluster, member: m, scope: scope, texts: c.texts, cancel: cancel,
-		probe: make(chan struct{}, 1),
+		probe: make(chan struct{}, 1), retry: make(chan struct{}, 1),
 	}
 	s := state.source
 	c.running.Go(func() { s.run(ctx) })
+}
+
+// Retry connects to a cluster that answers again at once, and not after the pause that follows failures.
+func (c *Cache) Retry(cluster string) {
+	for _, k := range c.all() {
+		k.mutex.Lock()
+		if m := k.members[cluster]; m != nil {
+			select {
+			case m.source.retry <- struct{}{}:
+			default: // asked already
+			}
+		}
+		k.mutex.Unlock()
+	}
 }
 
 // leave removes a cluster from a kind. The mutex is held.

@@ -157,6 +157,35 @@ func TestMemberThatAnswersGoneToEachWatch(t *testing.T) {
 	}
 }
 
+// TestMemberThatIsBackIsReadAtOnce guards against the pause after a long outage.
+func TestMemberThatIsBackIsReadAtOnce(t *testing.T) {
+	options := fast
+	options.MaxBackoff = time.Hour
+	f := newFleet(t, 1, options)
+	const failures = 6 // the pause after them is at least 0.8 s
+	var requests atomic.Int64
+	down := make(chan struct{})
+	f.wrap(0, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
+		switch n := requests.Add(1); {
+		case n < failures:
+			http.Error(w, "down", http.StatusInternalServerError)
+		case n == failures:
+			http.Error(w, "down", http.StatusInternalServerError)
+			close(down)
+		default:
+			next.ServeHTTP(w, r)
+		}
+	})
+	<-down
+	f.members[0].Put(podPath, pod("a", "n1"))
+	began := time.Now()
+	f.Retry("c1")
+	f.synced()
+	if took := time.Since(began); took > 700*time.Millisecond {
+		t.Errorf("the member is read after %v", took)
+	}
+}
+
 // TestMemberThatReturnsOldVersions guards against a cluster that was restored from a backup, whose history is another
 // one.
 func TestMemberThatReturnsOldVersions(t *testing.T) {

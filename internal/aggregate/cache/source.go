@@ -25,6 +25,8 @@ type source struct {
 	// probe asks for a bookmark soon. short is set if a probe ended a watch.
 	probe chan struct{}
 	short atomic.Bool
+	// retry ends the pause after a failure.
+	retry chan struct{}
 }
 
 // run lists and watches until the context ends.
@@ -91,6 +93,7 @@ func (s *source) wait(ctx context.Context, n int) {
 	select {
 	case <-ctx.Done():
 	case <-timer.C:
+	case <-s.retry:
 	}
 }
 
