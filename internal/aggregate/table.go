@@ -30,10 +30,6 @@ func column(name string, priority int32) metav1.TableColumnDefinition {
 	return metav1.TableColumnDefinition{Name: name, Type: "string", Format: format, Priority: priority}
 }
 
-// printers are those of kube-apiserver, by kind. Custom resources have the columns of their definition, other kinds
-// Name and Age.
-var printers = map[string]printer{"v1/Pod": podPrinter, "v1/Node": nodePrinter}
-
 func printerOf(kind *registered) printer {
 	if p, ok := printers[kind.kind.Resource.GroupVersion().String()+"/"+kind.kind.Kind]; ok {
 		return p

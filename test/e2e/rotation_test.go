@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -154,31 +153,30 @@ func startPod(t *testing.T, name string) *corev1.Pod {
 	return pod
 }
 
-// total sums a metric over all control planes and all series whose labels contain a text.
-func total(t *testing.T, metric, label string) float64 {
+// metricsTexts returns the metrics of each control plane.
+func metricsTexts(t *testing.T) (texts []string) {
 	t.Helper()
 	planes, err := lab.kube.CoreV1().Pods("anymesh-system").List(t.Context(),
 		metav1.ListOptions{LabelSelector: "app.kubernetes.io/name=anymesh"})
 	if err != nil || len(planes.Items) == 0 {
 		t.Fatalf("control planes: %v", err)
 	}
-	sum := 0.0
 	for _, plane := range planes.Items {
 		text, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(plane.Name +
 			":9090").SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(string(text)) {
-			name, value, _ := strings.Cut(strings.TrimSpace(line), " ")
-			if base, labels, _ := strings.Cut(name, "{"); base == metric && strings.Contains(labels, label) {
-				n, err := strconv.ParseFloat(value, 64)
-				if err != nil {
-					t.Fatalf("%q: %v", line, err)
-				}
-				sum += n
-			}
-		}
+		texts = append(texts, string(text))
+	}
+	return texts
+}
+
+// total sums a metric over all control planes and all series whose labels contain a text.
+func total(t *testing.T, name, label string) (sum float64) {
+	t.Helper()
+	for _, text := range metricsTexts(t) {
+		sum += metric(text, name, label)
 	}
 	return sum
 }
@@ -212,8 +210,12 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 		checkTokenAfterDeletion(t, deletedPod)
 
 		awaitRenewals(t, before, 8)
-		resources := func() float64 {
-			return total(t, "anymesh_xds_resources_total", "") - total(t, "anymesh_xds_resources_total", scopes)
+		const metricName = "anymesh_xds_resources_total"
+		resources := func() (sum float64) {
+			for _, text := range metricsTexts(t) { // scopes may be sent between two requests
+				sum += metric(text, metricName, "") - metric(text, metricName, scopes)
+			}
+			return sum
 		}
 		sent, reconnected := resources(), total(t, "anymesh_xds_closed_streams_total",
 			"certificate_expired")
