@@ -2,6 +2,7 @@ package aggregate
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -208,5 +209,19 @@ func TestMembersGetTheUser(t *testing.T) {
 			r.Header.Get("Authorization") != "Bearer aggregator" {
 			t.Errorf("%s %s has the headers %v", r.Method, r.Path, r.Header)
 		}
+	}
+}
+
+// TestWritesDoNotRestartWatches guards the time of writes: their events come by themselves, and a watch that is
+// restarted to ask for progress delays them.
+func TestWritesDoNotRestartWatches(t *testing.T) {
+	l := newLab(t, 1)
+	l.put(0, "first")
+	before := l.members[0].Watches()
+	for n := range 20 {
+		l.put(0, fmt.Sprint("pod-", n))
+	}
+	if n := l.members[0].Watches() - before; n > 1 {
+		t.Errorf("20 writes started %d watches", n)
 	}
 }

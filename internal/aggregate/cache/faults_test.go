@@ -43,6 +43,9 @@ func TestSlowMemberDelaysNoOther(t *testing.T) {
 	f := newFleet(t, 2, fast)
 	f.members[0].Put(podPath, pod("a", "n1"))
 	f.members[1].Put(podPath, pod("b", "n2"))
+	f.joined[1] = false
+	f.configure() // the cluster was read already, or not
+	f.joined[1] = true
 	f.wrap(1, func(w http.ResponseWriter, r *http.Request, next http.Handler) {
 		select {
 		case <-time.After(time.Second):

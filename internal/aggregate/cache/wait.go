@@ -46,6 +46,10 @@ func (c *kindCache) check(v version.Vector, clusters []string) error {
 	return nil
 }
 
+// progressDelay is how long a request waits for an event before it asks the member for its progress, which restarts the
+// watch. After a write the event comes at once; without one, another kind of the member has changed.
+const progressDelay = 100 * time.Millisecond
+
 // wait returns when the state is not older than a version.
 func (c *kindCache) wait(ctx context.Context, v version.Vector, clusters []string) error {
 	if len(v.Components) == 0 {
@@ -53,7 +57,9 @@ func (c *kindCache) wait(ctx context.Context, v version.Vector, clusters []strin
 	}
 	timer := time.NewTimer(c.options.WaitTimeout)
 	defer timer.Stop()
-	probed := false
+	idle := time.NewTimer(progressDelay)
+	defer idle.Stop()
+	ask := false
 	for {
 		c.mutex.Lock()
 		if err := c.check(v, clusters); err != nil {
@@ -64,12 +70,12 @@ func (c *kindCache) wait(ctx context.Context, v version.Vector, clusters []strin
 		for _, component := range v.Components {
 			if m := c.members[component.Cluster]; !m.synced || m.position < component.Version {
 				late = component.Cluster
-				if !probed {
+				if ask {
 					m.source.askProgress()
 				}
 			}
 		}
-		probed = true
+		ask = false
 		changed := c.changed
 		c.mutex.Unlock()
 		if late == "" {
@@ -80,6 +86,8 @@ func (c *kindCache) wait(ctx context.Context, v version.Vector, clusters []strin
 			return ctx.Err()
 		case <-timer.C:
 			return tooLarge(late)
+		case <-idle.C:
+			ask = true
 		case <-changed:
 		}
 	}

@@ -43,6 +43,7 @@ type Member struct {
 	faults     Faults
 	requests   []Request
 	documents  map[string]string
+	watches    int
 }
 
 // Faults are what the server does wrong.
@@ -65,6 +66,13 @@ func New() *Member {
 	}
 	m.server = httptest.NewServer(m)
 	return m
+}
+
+// Watches returns how many watches were started.
+func (m *Member) Watches() int {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.watches
 }
 
 // SetDocument makes a path answer with a JSON document, such as one of OpenAPI.

@@ -38,6 +38,9 @@ func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		fail(w, http.StatusBadRequest, "BadRequest", "sendInitialEvents is not supported") // clients list then
 		return
 	} else if isWatch(query.Get("watch")) {
+		m.mutex.Lock()
+		m.watches++
+		m.mutex.Unlock()
 		m.watch(w, r)
 		return
 	}
