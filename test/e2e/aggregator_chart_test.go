@@ -83,12 +83,13 @@ func TestAggregatorChart(t *testing.T) {
 	for i, replica := range strings.Fields(run(t, "-n", "anymesh-system", "get", "pods", "-l", aggregatorLabel, "-o", "name")) {
 		run(t, "-n", "anymesh-system", "delete", replica, "--wait=false")
 		patch := fmt.Sprintf(`{"metadata":{"annotations":{"example.com/round":"%d"}}}`, i)
-		// The pod that answers may be the one that is being deleted.
-		eventually(t, 30*time.Second, "the patch", func() error {
+		// The pod that answers may be the one that is being deleted, and the API server may take the APIService for
+		// unavailable until its next check.
+		eventually(t, 2*time.Minute, "the patch", func() error {
 			_, err := kube.CoreV1().Pods("colors").Patch(ctx, name, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
 			return err
 		})
-		eventually(t, 30*time.Second, "the event", func() error {
+		eventually(t, time.Minute, "the event", func() error {
 			pod, err := pods.Lister().Pods("colors").Get(name)
 			if err != nil || pod.Annotations["example.com/round"] != fmt.Sprint(i) {
 				return fmt.Errorf("the informer has %v: %w", annotationsOf(pod), err)
