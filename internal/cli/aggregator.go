@@ -36,57 +36,7 @@ func aggregatorCommand() *cobra.Command {
 		Long: "Serve the objects of all member clusters as one Kubernetes API. It reads Clusters and ResourceRegistries from the\n" +
 			"control plane of --kubeconfig, and accepts its client certificates and bearer tokens.",
 		Args: cobra.NoArgs,
-		RunE: func(c *cobra.Command, _ []string) error {
-			var err error
-			if config.Log, err = logger(f.logLevel); err != nil {
-				return exitError{2, err}
-			}
-			if (f.certFile == "") != (f.keyFile == "") {
-				return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
-			}
-			if f.service != "" && f.certFile != "" {
-				return exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
-			}
-			klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
-			if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {
-				return err
-			}
-			listener, err := (&net.ListenConfig{}).Listen(c.Context(), "tcp", f.address)
-			if err != nil {
-				return fmt.Errorf("--address: %w", err)
-			}
-			if f.plaintextAddress != "" {
-				if config.Plaintext, err = listenLoopback(c.Context(), f.plaintextAddress); err != nil {
-					return exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
-				}
-			}
-			ca, err := f.certificate(c.Context(), &config, listener.Addr())
-			if err != nil {
-				return err
-			}
-			metrics := prometheus.NewRegistry()
-			metrics.MustRegister(
-				collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)),
-				collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-			config.Registerer = metrics
-			server, err := aggregate.New(c.Context(), config)
-			if err != nil {
-				return err
-			}
-			if err := serveMetrics(c.Context(), f.metricsAddress, metrics); err != nil {
-				return fmt.Errorf("--metrics-address: %w", err)
-			}
-			if err := serveProfiles(c.Context(), f.debugAddress); err != nil {
-				return fmt.Errorf("--debug-address: %w", err)
-			}
-			if f.writeKubeconfig != "" {
-				if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
-					return err
-				}
-			}
-			config.Log.Info("the aggregator serves", "address", listener.Addr().String())
-			return server.Run(c.Context(), listener)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return f.run(c.Context(), &config) },
 	}
 	flags := c.Flags()
 	flags.StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane; if empty, the service account of the pod")
@@ -108,6 +58,59 @@ func aggregatorCommand() *cobra.Command {
 	flags.DurationVar(&config.Grace, "grace", 0, "how long objects of an unreachable cluster are kept; 0 for no limit")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
+}
+
+// run serves until the context ends.
+func (f *aggregatorFlags) run(ctx context.Context, config *aggregate.Config) error {
+	var err error
+	if config.Log, err = logger(f.logLevel); err != nil {
+		return exitError{2, err}
+	}
+	if (f.certFile == "") != (f.keyFile == "") {
+		return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
+	}
+	if f.service != "" && f.certFile != "" {
+		return exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
+	}
+	klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
+	if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {
+		return err
+	}
+	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", f.address)
+	if err != nil {
+		return fmt.Errorf("--address: %w", err)
+	}
+	if f.plaintextAddress != "" {
+		if config.Plaintext, err = listenLoopback(ctx, f.plaintextAddress); err != nil {
+			return exitError{2, fmt.Errorf("--plaintext-address: %w", err)}
+		}
+	}
+	ca, err := f.certificate(ctx, config, listener.Addr())
+	if err != nil {
+		return err
+	}
+	metrics := prometheus.NewRegistry()
+	metrics.MustRegister(
+		collectors.NewGoCollector(collectors.WithGoCollectorRuntimeMetrics(collectors.MetricsGC)),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	config.Registerer = metrics
+	server, err := aggregate.New(ctx, *config)
+	if err != nil {
+		return err
+	}
+	if err := serveMetrics(ctx, f.metricsAddress, metrics); err != nil {
+		return fmt.Errorf("--metrics-address: %w", err)
+	}
+	if err := serveProfiles(ctx, f.debugAddress); err != nil {
+		return fmt.Errorf("--debug-address: %w", err)
+	}
+	if f.writeKubeconfig != "" {
+		if err := f.writeAccess(config.ControlPlane, listener.Addr(), ca); err != nil {
+			return err
+		}
+	}
+	config.Log.Info("the aggregator serves", "address", listener.Addr().String())
+	return server.Run(ctx, listener)
 }
 
 // serveMetrics serves /metrics until the context ends.

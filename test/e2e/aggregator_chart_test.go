@@ -26,8 +26,8 @@ const (
 	aggregatorLabel = "app.kubernetes.io/name=anymesh-aggregator"
 )
 
-// TestAggregatorChart installs the aggregator with the chart, and uses it through the API server. A client that moves
-// from one replica to the other loses no event.
+// TestAggregatorChart installs the aggregator with the chart, and uses it through the API server. The store of an
+// informer is right after each of the replicas was replaced; TestAggregatorReplicas follows each event.
 func TestAggregatorChart(t *testing.T) {
 	ctx := t.Context()
 	t.Cleanup(func() {
