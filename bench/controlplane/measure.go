@@ -172,6 +172,12 @@ func (m *bench) connect(ctx context.Context) (idle, cold float64, leave func(), 
 		return 0, 0, nil, err
 	}
 	progress("clients in sync")
+	if profiles != "" {
+		if _, err := m.server.memory(ctx, "connected"); err != nil {
+			leave()
+			return 0, 0, nil, err
+		}
+	}
 	return idle, ready + after - before, leave, nil
 }
 

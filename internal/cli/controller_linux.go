@@ -3,7 +3,6 @@ package cli
 import (
 	"fmt"
 	"os"
-	"runtime/debug"
 
 	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
@@ -33,7 +32,7 @@ func controllerCommand() *cobra.Command {
 		RunE: func(c *cobra.Command, _ []string) error {
 			var err error
 			if os.Getenv("GOGC") == "" {
-				config.OnSynced = lowerGCPercent
+				config.OnSynced = func() { adaptGCPercent(c.Context()) }
 			}
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
@@ -81,15 +80,4 @@ func controllerCommand() *cobra.Command {
 		"address of the debug server; keep it on the loopback interface")
 	f.StringVar(&logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
-}
-
-// gcPercent is GOGC after the first sync: the heap may grow by 25 % between collections. Most of the heap is the mesh,
-// which is long-lived. With Go's default of 100 the process uses a third more memory. Until the first sync the default
-// applies: the heap grows fast then, and a low percentage doubles the CPU time of the start.
-const gcPercent = 25
-
-// lowerGCPercent sets gcPercent, and returns the memory of the start to the operating system.
-func lowerGCPercent() {
-	debug.SetGCPercent(gcPercent)
-	debug.FreeOSMemory()
 }

@@ -109,6 +109,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 			// Readers do not change objects. A VirtualNode with a thousand backends has 80 kB.
 			DefaultUnsafeDisableDeepCopy: new(true),
 
+			NewInformer:              newInformer,
 			DefaultTransform:         cache.TransformStripManagedFields(),
 			ByObject:                 cacheTransforms(cp.dialects),
 			DefaultWatchErrorHandler: cp.progress.watchFailed,

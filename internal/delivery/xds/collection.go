@@ -22,8 +22,8 @@ func parseCollection(name string) (collection, bool) {
 
 // contains reports whether a resource is in the collection.
 func (c collection) contains(name string) bool {
-	rest, ok := strings.CutPrefix(name, string(c)+"/")
-	return ok && !strings.Contains(rest, "/")
+	rest, ok := strings.CutPrefix(name, string(c))
+	return ok && strings.LastIndexByte(rest, '/') == 0
 }
 
 // addCollection subscribes to all resources of a collection.

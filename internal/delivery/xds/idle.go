@@ -55,7 +55,7 @@ func (g *group) activate() {
 	}
 	g.state = state{}
 	if s := g.idle.merged(); s != nil {
-		g.state.replace(s)
+		g.state.fill(s.Resources())
 	}
 	g.idle = nil
 }

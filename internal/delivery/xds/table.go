@@ -176,8 +176,8 @@ func (s state) remove(ref Ref) (change, bool) {
 	return change{t, n, old}, true
 }
 
-// reserve makes room for sorted resources in an empty state.
-func (s state) reserve(sorted []*Resource) {
+// fill adds sorted resources to an empty state.
+func (s state) fill(sorted []*Resource) {
 	for left := sorted; len(left) > 0; {
 		typeURL, n := left[0].TypeURL, 1
 		for n < len(left) && left[n].TypeURL == typeURL {
@@ -186,6 +186,10 @@ func (s state) reserve(sorted []*Resource) {
 		t := s.of(typeURL)
 		t.slots = make([]*Resource, 0, n)
 		t.index.reserve(n)
+		for _, r := range left[:n] {
+			t.assign(r)
+			t.digest += r.digest
+		}
 		left = left[n:]
 	}
 }
@@ -193,19 +197,10 @@ func (s state) reserve(sorted []*Resource) {
 // replace replaces the state with the snapshot, and returns the changes. The state may be empty.
 func (s state) replace(snapshot *Snapshot) []change {
 	var changed []change
-	fresh := len(s) == 0
-	all := snapshot.Resources()
-	if fresh {
-		changed = make([]change, 0, len(all))
-		s.reserve(all)
-	}
-	for _, r := range all {
+	for _, r := range snapshot.Resources() {
 		if c, ok := s.put(r); ok {
 			changed = append(changed, c)
 		}
-	}
-	if fresh {
-		return changed
 	}
 	for typeURL, t := range s {
 		for n := range t.slots {

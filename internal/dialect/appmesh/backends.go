@@ -28,7 +28,8 @@ type backendList struct {
 type backendsKey [sha256.Size]byte
 
 func (l *backendList) key() backendsKey {
-	var text []byte
+	const size = 48 // of the text of one backend, about
+	text := make([]byte, 0, size*len(l.backends))
 	add := func(s string) { text = append(binary.AppendUvarint(text, uint64(len(s))), s...) }
 	add(l.mesh)
 	add(l.namespace)

@@ -2,6 +2,7 @@ package appmesh
 
 import (
 	"reflect"
+	"slices"
 
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
@@ -27,12 +28,22 @@ func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
 			return object, nil
 		}
 		key := (&backendList{backends: node.Spec.Backends}).key()
-		// the key ignores fields that do not name a service
-		if known, ok := lists.Get(key); ok && reflect.DeepEqual(known, node.Spec.Backends) {
-			node.Spec.Backends = known.([]api.Backend)
-			return node, nil
+		if known, ok := lists.Get(key); ok {
+			// the key is a hash of the names of the services
+			if known := known.([]api.Backend); equalPolicies(known, node.Spec.Backends) {
+				node.Spec.Backends = known
+				return node, nil
+			}
 		}
 		lists.Add(key, node.Spec.Backends)
 		return node, nil
 	}}
+}
+
+// equalPolicies reports whether backends have the same client policies.
+func equalPolicies(a, b []api.Backend) bool {
+	return slices.EqualFunc(a, b, func(a, b api.Backend) bool {
+		x, y := a.VirtualService.ClientPolicy, b.VirtualService.ClientPolicy
+		return x == y || reflect.DeepEqual(x, y)
+	})
 }
