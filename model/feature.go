@@ -37,7 +37,8 @@ func AllFeatures() []Feature {
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
-		"route.timeout", "route.service", "listener.router", "listener.timeout", "egress.Allow", "egress.Deny",
+		"route.timeout", "route.service", "listener.router", "listener.timeout",
+		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization")
 	slices.Sort(all)
 	return all
@@ -59,6 +60,9 @@ func (v *View) Needs() []Need {
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
+		if tls := in.Listener.TLS; tls != nil {
+			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
+		}
 		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
 		n.routes(in.Routes)
 	}
@@ -100,17 +104,19 @@ func (n needs) outbound(r *OutboundView) {
 		Protocol
 		DiscoveryKind
 		BalancePolicy
+		tls bool
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
 		d := &r.Destinations[i]
-		of := kind{d.Protocol, d.Discovery.Kind, d.Balance.Policy}
+		of := kind{d.Protocol, d.Discovery.Kind, d.Balance.Policy, d.TLS != nil}
 		if seen[of] {
 			continue
 		}
 		seen[of] = true
 		n.add(DestinationFeature(d.Protocol), d.Origin, true)
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
+		n.add("destination.tls", d.Origin, d.TLS != nil)
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
 	}
 }

@@ -24,6 +24,8 @@ type Request struct {
 	Path    string   `json:"path,omitempty"`
 	Scheme  string   `json:"scheme,omitempty"`
 	Headers []Header `json:"headers,omitempty"`
+	// TLS is the handshake of the client of an inbound request; nil means without TLS.
+	TLS *Handshake `json:"tls,omitempty"`
 	// Source is the identity of the client, for inbound requests.
 	Source Identity `json:"source,omitzero"`
 	// Metadata is the input of predicates.
@@ -118,6 +120,10 @@ func (v *View) DecideInbound(r Request) Decision {
 		return d
 	}
 	in := v.Inbound[i]
+	if accepted := d.handshake(in.Listener); !accepted {
+		d.Outcome = Refused
+		return d
+	}
 	if in.Listener.Protocol.Requests() && !d.canonical() {
 		return d
 	}

@@ -116,9 +116,11 @@ type Listener struct {
 	// Peer restricts a UDP listener to one remote address and port; the zero value allows every peer.
 	Peer netip.AddrPort `json:"peer,omitzero"`
 	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port.
-	Router   string   `json:"router,omitempty"`
-	Timeouts Timeouts `json:"timeouts,omitzero"`
-	Origin   Origin   `json:"origin,omitzero"`
+	Router string `json:"router,omitempty"`
+	// TLS is nil for a listener that serves no TLS: then it forwards TLS of clients unchanged, if its protocol is TCP.
+	TLS      *ServerTLS `json:"tls,omitempty"`
+	Timeouts Timeouts   `json:"timeouts,omitzero"`
+	Origin   Origin     `json:"origin,omitzero"`
 }
 
 // Service is a host name that clients connect to.

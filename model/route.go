@@ -144,8 +144,10 @@ type Destination struct {
 	Port      uint16    `json:"port,omitempty"`
 	Protocol  Protocol  `json:"protocol"`
 	Discovery Discovery `json:"discovery"`
-	Balance   Balance   `json:"balance,omitzero"`
-	Origin    Origin    `json:"origin,omitzero"`
+	// TLS is how clients connect to it; nil means without TLS.
+	TLS     *ClientTLS `json:"tls,omitempty"`
+	Balance Balance    `json:"balance,omitzero"`
+	Origin  Origin     `json:"origin,omitzero"`
 }
 
 // DiscoveryKind is the way in which the endpoints of a destination are discovered.

@@ -13,6 +13,7 @@ var places = []struct {
 	{"http2Route", 1}, {"grpcRoute", 2}, {"tcpRoute", 3},
 	{"timeout.http2", 1}, {"timeout.grpc", 2}, {"timeout.tcp", 3},
 	{"connectionPool.http2", 1}, {"connectionPool.grpc", 2}, {"connectionPool.tcp", 3},
+	{"tls", 4},
 }
 
 // excludes maps a field to the field that must be removed when it is set.
@@ -20,6 +21,7 @@ var excludes = map[string]string{
 	"path": "prefix", "virtualNode": "virtualRouter", "awsCloudMap": "dns",
 	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef",
 	"virtualServiceARN": "virtualServiceRef",
+	"sds":               "file", "acm": "file",
 }
 
 // requires maps a field to other fields that must be set with it.

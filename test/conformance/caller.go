@@ -48,6 +48,8 @@ type caller struct {
 	// to is the address that dial connects to.
 	to   netip.AddrPort
 	dial func(ctx context.Context, address string) (net.Conn, error)
+	// secured is the TLS configuration of the client; nil without TLS.
+	secured *tls.Config
 
 	http http.RoundTripper
 	sent int
@@ -77,18 +79,26 @@ func (c *caller) connect(ctx context.Context, address string) (net.Conn, error) 
 		return nil, err
 	}
 	c.connections.Add(1)
+	if c.secured != nil {
+		conn = tls.Client(conn, c.secured)
+	}
 	return countingConn{conn, &c.received}, nil
 }
 
-// countingConn counts received bytes.
+// countingConn counts received bytes, except for those of a TLS alert.
 type countingConn struct {
 	net.Conn
 	received *atomic.Int64
 }
 
+// alertRecord is the first byte of a TLS alert.
+const alertRecord = 21
+
 func (c countingConn) Read(b []byte) (int, error) {
 	n, err := c.Conn.Read(b)
-	c.received.Add(int64(n))
+	if n > 0 && (b[0] != alertRecord || c.received.Load() > 0) {
+		c.received.Add(int64(n))
+	}
 	return n, err
 }
 

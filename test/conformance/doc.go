@@ -18,11 +18,14 @@
 //
 //	from front: GET http://color.ns:8080/api?x=1 name:value => color-red_ns_http_8080 3, color-blue_ns_http_8080 1
 //
-// "from" is a request that the workload sends, "into" a request that the workload receives. In place of GET there may
-// be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host of the URL; a header
-// "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the destination to the
-// first, second, ... try: a status, a broken connection, or 200 after a delay; the last one is repeated for further
-// tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
+// "from" is a request that the workload sends, "into" a request that the workload receives. "into front tls" is one
+// with TLS, and "into front tls /mnt/a/client.pem" one with a client certificate. Each certificate that a case names is
+// below /mnt. It has the name of its file, and the authority of its folder, whose certificate is ca.pem.
+//
+// In place of GET there may be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host
+// of the URL; a header "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the
+// destination to the first, second, ... try: a status, a broken connection, or 200 after a delay; the last one is
+// repeated for further tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
 // part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -18,6 +19,8 @@ type Line struct {
 	// Into is true for inbound requests and false for outbound requests of the application.
 	Into     bool
 	Workload string
+	// Certificate is the file of the client's certificate, for an inbound request with TLS; it may be empty.
+	Certificate string
 	// Request is the request. Its address is the external address of the host.
 	Request model.Request
 	// Responses are the responses of the destination to each try.
@@ -92,10 +95,13 @@ func parseLine(text string) (Line, string, error) {
 	request, want, ok := strings.Cut(text, " => ")
 	direction, rest, ok2 := strings.Cut(request, ": ")
 	words := strings.Fields(direction)
-	if !ok || !ok2 || len(words) != 2 || words[0] != "from" && words[0] != "into" {
+	if !ok || !ok2 || len(words) < 2 || words[0] != "from" && words[0] != "into" {
 		return Line{}, "", fmt.Errorf("want \"from|into <workload>: <request> => <decision>\", have %q", text)
 	}
 	l := Line{Into: words[0] == "into", Workload: words[1]}
+	if err := l.parseHandshake(words[2:]); err != nil {
+		return Line{}, "", err
+	}
 	if rest, answers, scripted := strings.Cut(rest, " ("); scripted {
 		request = rest
 		var err error
@@ -111,6 +117,23 @@ func parseLine(text string) (Line, string, error) {
 	}
 	l.Want, err = parseExpectation(want)
 	return l, host, err
+}
+
+// parseHandshake parses "tls", or "tls" and the file of a certificate.
+func (l *Line) parseHandshake(words []string) error {
+	switch {
+	case len(words) == 0:
+		return nil
+	case !l.Into || words[0] != "tls" || len(words) > 2:
+		return fmt.Errorf("want \"into <workload> tls [<certificate>]\", have %q", strings.Join(words, " "))
+	}
+	l.Request.TLS = &model.Handshake{}
+	if len(words) == 2 {
+		l.Certificate = words[1]
+		l.Request.TLS.Authority = filepath.Join(filepath.Dir(l.Certificate), trustFile)
+		l.Request.TLS.Names = namesOf(l.Certificate)
+	}
+	return nil
 }
 
 // parseRequest parses protocol, method, URL and headers, and returns the host to dial.

@@ -26,7 +26,10 @@ const timerTolerance = 50 * time.Millisecond
 // observe sends the requests of a line and returns the differences from the decision.
 func (p *pod) observe(ctx context.Context, l Line) []string {
 	timed := slices.ContainsFunc(l.Responses, Response.timed)
-	c := p.caller(l)
+	c, err := p.caller(l)
+	if err != nil {
+		return []string{err.Error()}
+	}
 	for attempt := 1; ; attempt++ {
 		differences := p.once(ctx, l, c)
 		if len(differences) == 0 || !timed || attempt == timedAttempts {

@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"crypto/tls"
 	"fmt"
 	"net"
 	"net/netip"
@@ -24,6 +25,8 @@ type pod struct {
 	index    *model.Index
 	lines    []Line
 	counter  *requestCounter
+
+	certificates *certificates
 }
 
 // enter sets up the sidecar of a workload in this process, with all servers that the lines need. The process must
@@ -40,6 +43,9 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	p := &pod{
 		external: external, view: view, index: m.State.Index, lines: lines,
 		counter: &requestCounter{tries: map[string]int{}},
+	}
+	if p.certificates, err = mountCertificates(m.State.Index.Model, lines); err != nil {
+		return nil, nil, err
 	}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
@@ -74,14 +80,14 @@ const externalServer = "external"
 // addresses of the pods of the case. It returns the names.
 func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 	names := map[string][]netip.Addr{}
-	instances := map[netip.AddrPort]model.Protocol{}
+	instances := map[netip.AddrPort]model.Destination{}
 	next := netip.MustParsePrefix(destinations).Addr()
 	for _, d := range ix.Model.Destinations {
 		if d.Discovery.Kind == model.DiscoverInstances {
 			reach, _ := ix.ResolvedDestination(d.Key)
 			for _, e := range reach.Endpoints {
 				for _, address := range e.Addresses {
-					instances[netip.AddrPortFrom(address, d.Port)] = d.Protocol
+					instances[netip.AddrPortFrom(address, d.Port)] = d
 				}
 			}
 			continue
@@ -92,17 +98,26 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 			names[name] = append(names[name], next)
 		}
 		for _, address := range names[name] {
-			if err := p.listen(netip.AddrPortFrom(address, d.Port), d.Name, d.Protocol); err != nil {
+			if err := p.serveDestination(ix, netip.AddrPortFrom(address, d.Port), d.Name, d); err != nil {
 				return nil, err
 			}
 		}
 	}
-	for at, protocol := range instances {
-		if err := p.listen(at, instance, protocol); err != nil {
+	for at, d := range instances {
+		if err := p.serveDestination(ix, at, instance, d); err != nil {
 			return nil, fmt.Errorf("the pods of a case need addresses in %s: %w", destinations, err)
 		}
 	}
 	return names, nil
+}
+
+// serveDestination starts a server for a destination.
+func (p *pod) serveDestination(ix *model.Index, at netip.AddrPort, name string, d model.Destination) error {
+	secured, err := p.certificates.server(ix, d)
+	if err != nil {
+		return err
+	}
+	return p.listenTLS(at, name, d.Protocol, secured)
 }
 
 // application starts servers for the listeners behind the sidecar and for other dialed ports, which are not captured.
@@ -158,11 +173,15 @@ func (p *pod) serveExternal() error {
 }
 
 func (p *pod) listen(at netip.AddrPort, name string, protocol model.Protocol) error {
+	return p.listenTLS(at, name, protocol, nil)
+}
+
+func (p *pod) listenTLS(at netip.AddrPort, name string, protocol model.Protocol, secured *tls.Config) error {
 	l, err := net.Listen("tcp4", at.String())
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
 	}
-	p.counter.serve(l, name, protocol)
+	p.counter.serve(l, name, protocol, secured)
 	return nil
 }
 
@@ -186,22 +205,28 @@ func (p *pod) capture() error {
 }
 
 // caller returns the client of a line: in the pod, or in the external network for inbound requests.
-func (p *pod) caller(l Line) *caller {
+func (p *pod) caller(l Line) (*caller, error) {
 	var d net.Dialer
+	secured, err := p.certificates.client(l)
+	if err != nil {
+		return nil, err
+	}
 	if !l.Into {
 		return newCaller(l, netip.AddrPortFrom(l.Request.Address, l.Request.Port),
 			func(ctx context.Context, address string) (net.Conn, error) {
 				return d.DialContext(ctx, "tcp4", address)
-			})
+			}), nil
 	}
 	to := netip.AddrPortFrom(netip.MustParseAddr(podAddress), l.Request.Port)
-	return newCaller(l, to, func(ctx context.Context, address string) (conn net.Conn, err error) {
+	c := newCaller(l, to, func(ctx context.Context, address string) (conn net.Conn, err error) {
 		err = p.external.do(func() error {
 			conn, err = d.DialContext(ctx, "tcp4", address)
 			return err
 		})
 		return conn, err
 	})
+	c.secured = secured
+	return c, nil
 }
 
 // Workloads returns the workloads that the lines of the case use.

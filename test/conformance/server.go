@@ -70,9 +70,13 @@ type server struct {
 	counter *requestCounter
 }
 
-// serve starts a server for a protocol.
-func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol) {
+// serve starts a server for a protocol, with TLS if secured is not nil.
+func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol, secured *tls.Config) {
 	s := &server{name: name, counter: t}
+	if secured != nil {
+		secured.NextProtos = applicationProtocols(p)
+		l = tls.NewListener(l, secured)
+	}
 	switch p {
 	case model.TCP:
 		go s.acceptStreams(l)
@@ -84,6 +88,7 @@ func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol) {
 	default:
 		both := new(http.Protocols)
 		both.SetHTTP1(p == model.HTTP || p == anyProtocol)
+		both.SetHTTP2(p == model.HTTP2)
 		both.SetUnencryptedHTTP2(p == model.HTTP2 || p == anyProtocol)
 		h := &http.Server{Handler: s, Protocols: both, ReadHeaderTimeout: time.Minute}
 		go func() { _ = h.Serve(l) }() // until the process ends

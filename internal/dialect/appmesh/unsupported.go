@@ -45,8 +45,7 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 		fields = append(fields,
 			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
 			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
-			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil},
-			unsupportedField{path + "tls", l.TLS != nil && l.TLS.Mode != api.TLSDisabled})
+			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil})
 	}
 	for i, b := range o.Spec.Backends {
 		if requestsTLS(b.VirtualService.ClientPolicy) {

@@ -66,7 +66,8 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: port, Protocol: protocol, Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
+			Port: port, Protocol: protocol, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS),
+			Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
 		})
 	}
 	t.destinations(m, w.Listeners)
@@ -130,7 +131,8 @@ func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []mod
 	for i, l := range listeners {
 		d := model.Destination{
 			Key:      model.Key{Mesh: m.key.Mesh, Name: fmt.Sprintf("%s_%s_%d", m.key.Name, l.Protocol, l.Port)},
-			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found, Origin: l.Origin,
+			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found,
+			TLS: originatedTLS(l, found), Origin: l.Origin,
 		}
 		t.ports.Emit(m.key, nodePort{d, l.Timeouts, i})
 		t.served.Emit(d)

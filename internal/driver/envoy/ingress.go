@@ -1,8 +1,12 @@
 package envoy
 
 import (
+	"slices"
+	"time"
+
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -14,6 +18,7 @@ import (
 func (r *renderer) ingress() {
 	var chains []*listenerv3.FilterChain
 	var origins []model.Origin
+	var permissive []uint32
 	for _, in := range r.view.Inbound {
 		l := in.Listener
 		if l.Port == 0 || l.Router != "" {
@@ -33,13 +38,62 @@ func (r *renderer) ingress() {
 		} else {
 			chain.Filters = []*listenerv3.Filter{tcpProxy("ingress", cluster, nil, l.Timeouts.Idle)}
 		}
-		chains = append(chains, chain)
+		chains = append(chains, r.withTLS(l, chain)...)
 		origins = append(origins, l.Origin)
+		if l.TLS != nil && l.TLS.Mode == model.TLSPermissive {
+			permissive = append(permissive, uint32(l.Port))
+		}
 	}
 	if len(chains) == 0 {
 		return
 	}
-	r.add(ingressListener, capturedListener(ingressListener, sidecar.InboundPort, chains), origins...)
+	listener := capturedListener(ingressListener, sidecar.InboundPort, chains)
+	if len(permissive) > 0 {
+		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(permissive...))
+		listener.ListenerFiltersTimeout = durationpb.New(detectionTimeout)
+		listener.ContinueOnListenerFiltersTimeout = true
+	}
+	r.add(ingressListener, listener, origins...)
+}
+
+// detectionTimeout is how long a permissive listener waits for the first bytes of the client. A client that sends none
+// until then waits for the server to send first, and does not use TLS.
+const detectionTimeout = 5 * time.Second
+
+// withTLS returns the filter chains of a listener: one for TLS, one for connections without TLS, or both. A chain
+// without filters closes connections.
+func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*listenerv3.FilterChain {
+	if l.TLS == nil {
+		return []*listenerv3.FilterChain{chain}
+	}
+	secured := &listenerv3.FilterChain{
+		Name: chain.Name + "_tls", Filters: chain.Filters,
+		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: chain.FilterChainMatch.DestinationPort},
+	}
+	if l.TLS.Certificate == nil {
+		secured.Filters = nil
+	} else {
+		var secrets []sidecar.Resource
+		secured.TransportSocket, secrets = serverSocket(l)
+		r.addSecrets(secrets)
+	}
+	if l.TLS.Mode == model.TLSStrict {
+		return []*listenerv3.FilterChain{secured}
+	}
+	secured.FilterChainMatch.TransportProtocol = "tls"
+	return []*listenerv3.FilterChain{secured, chain}
+}
+
+// addSecrets adds secrets, which several listeners may share.
+func (r *renderer) addSecrets(secrets []sidecar.Resource) {
+	for _, s := range secrets {
+		i := slices.IndexFunc(r.resources, func(o sidecar.Resource) bool { return o.Type == s.Type && o.Name == s.Name })
+		if i < 0 {
+			r.resources = append(r.resources, s)
+			continue
+		}
+		r.resources[i].Origins = append(r.resources[i].Origins, s.Origins...)
+	}
 }
 
 // ingressRouteConfig routes every request to the application.

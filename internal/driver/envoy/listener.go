@@ -45,12 +45,24 @@ func socketAddress(host string, port uint32) *corev3.Address {
 	}}}
 }
 
-// tlsInspector reads the SNI on one port only. On other ports it would delay protocols in which the server sends first.
-func tlsInspector(port uint32) *listenerv3.ListenerFilter {
-	onPort := &listenerv3.ListenerFilterChainMatchPredicate{
-		Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
-			DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
-		},
+// tlsInspector detects TLS and reads the SNI on some ports only. On other ports it would delay protocols in which the
+// server sends first.
+func tlsInspector(ports ...uint32) *listenerv3.ListenerFilter {
+	var each []*listenerv3.ListenerFilterChainMatchPredicate
+	for _, port := range ports {
+		each = append(each, &listenerv3.ListenerFilterChainMatchPredicate{
+			Rule: &listenerv3.ListenerFilterChainMatchPredicate_DestinationPortRange{
+				DestinationPortRange: &typev3.Int32Range{Start: int32(port), End: int32(port) + 1},
+			},
+		})
+	}
+	onPort := each[0]
+	if len(each) > 1 {
+		onPort = &listenerv3.ListenerFilterChainMatchPredicate{
+			Rule: &listenerv3.ListenerFilterChainMatchPredicate_OrMatch{
+				OrMatch: &listenerv3.ListenerFilterChainMatchPredicate_MatchSet{Rules: each},
+			},
+		}
 	}
 	return &listenerv3.ListenerFilter{
 		Name:       "envoy.filters.listener.tls_inspector",

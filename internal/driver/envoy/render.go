@@ -8,6 +8,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/types/known/anypb"
 
@@ -48,7 +49,12 @@ func (Driver) RenderBinding(mesh model.Mesh, port uint16, b model.Binding,
 // RenderDestination returns the cluster of a destination and, for EDS, its ClusterLoadAssignment.
 func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
-	out := []sidecar.Resource{newResource(egressCluster(d), destinationCluster(reach.Mesh, d), d.Origin)}
+	cluster := destinationCluster(reach.Mesh, d)
+	var secrets []sidecar.Resource
+	if d.TLS != nil {
+		cluster.TransportSocket, secrets = clientSocket(d)
+	}
+	out := append(secrets, newResource(egressCluster(d), cluster, d.Origin))
 	if d.Discovery.Kind == model.DiscoverInstances {
 		out = append(out, newResource(egressCluster(d), loadAssignment(reach), d.Origin))
 	}
@@ -98,4 +104,4 @@ func typedConfig(m proto.Message) *anypb.Any {
 // The messages that are rendered here; naming them links their types into the binary for Decode.
 var _ = []proto.Message{&listenerv3.Listener{}, &routev3.RouteConfiguration{},
 	&routev3.ScopedRouteConfiguration{}, &clusterv3.Cluster{},
-	&endpointv3.ClusterLoadAssignment{}}
+	&endpointv3.ClusterLoadAssignment{}, &tlsv3.Secret{}}

@@ -1,0 +1,110 @@
+package model
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// TLSMode is what a listener with a certificate accepts.
+type TLSMode string
+
+const (
+	// TLSStrict accepts connections with TLS only.
+	TLSStrict TLSMode = "Strict"
+	// TLSPermissive accepts connections with TLS and without.
+	TLSPermissive TLSMode = "Permissive"
+)
+
+// ServerTLS is how a listener serves TLS.
+type ServerTLS struct {
+	Mode TLSMode `json:"mode"`
+	// Certificate is the certificate of the server. Without it, no handshake succeeds.
+	Certificate *Certificate `json:"certificate,omitempty"`
+	// Validation is what the certificates of clients must satisfy. Without it, clients present none.
+	Validation *Validation `json:"validation,omitempty"`
+	Origin     Origin      `json:"origin,omitzero"`
+}
+
+// ClientTLS is how connections to a destination use TLS.
+type ClientTLS struct {
+	// ServerName is the SNI, and empty for none.
+	ServerName string `json:"serverName,omitempty"`
+	// Validation is what the certificate of the server must satisfy. Without it, every certificate is accepted.
+	Validation *Validation `json:"validation,omitempty"`
+	// Certificate is the certificate of the client, if it has one.
+	Certificate *Certificate `json:"certificate,omitempty"`
+}
+
+// Certificate names a certificate and its private key. The control plane reads neither.
+type Certificate struct {
+	// ChainFile and KeyFile are PEM files in the file system of the sidecar.
+	ChainFile string `json:"chainFile"`
+	KeyFile   string `json:"keyFile"`
+}
+
+// Validation is what the certificate of a peer must satisfy.
+type Validation struct {
+	// TrustFile is a PEM file in the file system of the sidecar, with the certificates of trusted authorities.
+	TrustFile string `json:"trustFile"`
+	// Names are subject alternative names, of which the certificate must have one: DNS names, and URIs such as SPIFFE
+	// IDs. Without any, each name is accepted.
+	Names []string `json:"names,omitempty"`
+}
+
+// Handshake is the TLS handshake of a client.
+type Handshake struct {
+	// Authority is the trust file whose authorities issued the certificate of the client. It is empty if the client has
+	// no certificate.
+	Authority string `json:"authority,omitempty"`
+	// Names are the subject alternative names of the certificate.
+	Names []string `json:"names,omitempty"`
+}
+
+// handshake reports whether the listener accepts the connection.
+func (d *Decision) handshake(l Listener) bool {
+	if l.TLS == nil && !l.Protocol.Requests() {
+		return true // the application serves TLS, or not
+	}
+	accepted, why := l.TLS.accepts(d.Request.TLS)
+	if why != "" {
+		at := l.Origin
+		if l.TLS != nil {
+			at = l.TLS.Origin
+		}
+		d.step(at, "%s", why)
+	}
+	return accepted
+}
+
+// accepts reports whether the listener accepts a connection with the handshake, or without TLS if it is nil, and why.
+func (s *ServerTLS) accepts(h *Handshake) (ok bool, why string) {
+	switch {
+	case s == nil && h == nil:
+		return true, ""
+	case s == nil:
+		return false, "the listener does not serve TLS"
+	case h == nil && s.Mode == TLSPermissive:
+		return true, "the listener accepts connections without TLS"
+	case h == nil:
+		return false, "the listener requires TLS"
+	case s.Certificate == nil:
+		return false, "the listener has no certificate"
+	case s.Validation == nil:
+		return true, "the listener serves TLS"
+	}
+	return s.Validation.accepts(h)
+}
+
+// accepts reports whether a certificate satisfies the validation, and why.
+func (v *Validation) accepts(h *Handshake) (ok bool, why string) {
+	switch {
+	case h.Authority == "":
+		return false, "the peer has no certificate"
+	case h.Authority != v.TrustFile:
+		return false, fmt.Sprintf("no authority in %s issued the certificate", v.TrustFile)
+	case len(v.Names) > 0 && !slices.ContainsFunc(h.Names, func(n string) bool { return slices.Contains(v.Names, n) }):
+		return false, fmt.Sprintf("the certificate has none of the names %s", strings.Join(v.Names, ", "))
+	}
+	return true, "the certificate is valid"
+}
