@@ -1,0 +1,150 @@
+package e2e
+
+import (
+	"context"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
+	"fmt"
+	"math/big"
+	"strings"
+	"testing"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// vaultManifests define a service that accepts connections with TLS only. Its certificate is in a Secret.
+const vaultManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {namespace: colors, name: vault}
+spec:
+  awsName: vault.colors.svc.cluster.local
+  provider: {virtualNode: {virtualNodeRef: {name: vault}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: vault}
+spec:
+  podSelector: {matchLabels: {app: vault}}
+  listeners:
+    - portMapping: {port: 8080, protocol: http}
+      tls: {mode: STRICT, certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}}
+  serviceDiscovery: {dns: {hostname: vault.colors.svc.cluster.local}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: colors, name: vault}
+spec: {selector: {app: vault}, ports: [{port: 8080}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: colors, name: vault}
+spec:
+  selector: {matchLabels: {app: vault}}
+  template:
+    metadata:
+      labels: {app: vault}
+      annotations: {appmesh.k8s.aws/secretMounts: "vault-tls:/tls"}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: app
+          image: anymesh.dev/colors
+          args: [serve, --listen=:8080, --version=vault]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+`
+
+const vaultURL = "http://vault.colors.svc.cluster.local:8080/"
+
+// TestCertificateInFilesRotates checks that a STRICT listener serves the certificate of a Secret to sidecars and to
+// others, refuses connections without TLS, and serves the next certificate without a failed request. The probes of
+// the kubelet reach the application without TLS.
+func TestCertificateInFilesRotates(t *testing.T) {
+	secrets := lab.kube.CoreV1().Secrets("colors")
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vault-tls"}, Data: servingCertificate(t)}
+	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = secrets.Delete(contextOf(t), "vault-tls", metav1.DeleteOptions{}) })
+	apply(t, vaultManifests)
+	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
+	patchBackends(t,
+		`[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"vault"}}}}]`)
+	waitReady(t, "colors", "deployment/vault")
+	eventually(t, 20*time.Second, "front reaches vault", func() error {
+		o, err := callFrom(t.Context(), "front", vaultURL)
+		return want(o, err, o.Version == "vault", "a response of vault")
+	})
+
+	pod := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=vault", "-o",
+		"jsonpath={.items[0].metadata.name} {.items[0].status.podIP}"))
+	if text, err := fetch(t.Context(), hostPort(pod[1], 8080)); err == nil {
+		t.Errorf("a request without TLS has the response %s", text)
+	}
+	if err := serves(t, pod[1], secret); err != nil {
+		t.Fatal(err)
+	}
+
+	done := make(chan map[string]int)
+	go func() { done <- callsFrom(t, "front", vaultURL, 10000) }()
+	secret.Data = servingCertificate(t)
+	if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	// The kubelet looks at Secrets when it syncs a pod.
+	run(t, "-n", "colors", "annotate", "pod", pod[0], "rotated=true")
+	eventually(t, 2*time.Minute, "the new certificate is served", func() error { return serves(t, pod[1], secret) })
+	counts := callsFrom(t, "front", vaultURL, 100)
+	for outcome, n := range <-done {
+		counts[outcome] += n
+	}
+	if len(counts) != 1 || counts["vault"] != 10100 {
+		t.Errorf("calls during the rotation: %v", counts)
+	}
+}
+
+// servedCertificate returns the certificate that a server presents, as PEM.
+func servedCertificate(ctx context.Context, host string) (string, error) {
+	return onNode(ctx, "python3", "-c",
+		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 8080), timeout=5))", host)
+}
+
+// serves returns an error unless the server presents the certificate of the Secret.
+func serves(t *testing.T, host string, secret *corev1.Secret) error {
+	t.Helper()
+	served, err := servedCertificate(t.Context(), host)
+	if err == nil && strings.TrimSpace(served) != strings.TrimSpace(string(secret.Data[corev1.TLSCertKey])) {
+		err = fmt.Errorf("another certificate:\n%s", served)
+	}
+	return err
+}
+
+// servingCertificate returns the data of a Secret with a new certificate.
+func servingCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	template := &x509.Certificate{
+		SerialNumber: big.NewInt(1), DNSNames: []string{"vault.colors.svc.cluster.local"},
+		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	private, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return map[string][]byte{
+		corev1.TLSCertKey:       pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate}),
+		corev1.TLSPrivateKeyKey: pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: private}),
+	}
+}
