@@ -27,7 +27,8 @@ func writeValue(h hash.Hash, v reflect.Value) {
 		return
 	}
 	if v.IsValid() && v.Type() == backendType {
-		v = v.FieldByName("Service")
+		writeValue(h, v.FieldByName("Service"))
+		v = v.FieldByName("ClientPolicy")
 	}
 	if v.IsValid() && v.CanInterface() {
 		if t, ok := v.Interface().(encoding.TextMarshaler); ok && v.Kind() != reflect.Pointer {

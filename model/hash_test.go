@@ -159,7 +159,7 @@ func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflec
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if field.IsExported() {
-				ofOrigin := v.Type() == reflect.TypeFor[model.Backend]() && field.Name != "Service"
+				ofOrigin := v.Type() == reflect.TypeFor[model.Backend]() && (field.Name == "Path" || field.Name == "Object")
 				walk(value, path+"."+field.Name, inOrigin || ofOrigin, visit)
 			}
 		}

@@ -75,6 +75,8 @@ type Workload struct {
 	Backends []Backend `json:"backends,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
+	// ClientPolicy applies to services without a client policy of their own.
+	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
 	// NodeID is the xDS node id of the workload's sidecars.
 	NodeID string `json:"nodeID,omitempty"`
 	// DNS is which names the agents of the instances answer. Empty means DNSUnresolved.
@@ -93,6 +95,8 @@ type StatsTag struct {
 // Backend is a service that a workload may reach.
 type Backend struct {
 	Service string `json:"service"`
+	// ClientPolicy takes precedence over that of the workload.
+	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
 	// Path is the field that names the service. Object is its object; nil means that of the workload. Content hashes
 	// ignore both, as an Origin. Backends have no Origin, because workloads may have thousands.
 	Path   string     `json:"path,omitempty"`

@@ -3,6 +3,7 @@ package model
 import (
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"strings"
 )
@@ -13,20 +14,30 @@ type outboundBuilder struct {
 	dns          DNSMode
 	ports        map[uint16]*portBuilder
 	hosts        hosts
-	destinations []*Destination
+	destinations []outboundDestination
 	conflicts    []PortConflict
 }
+
+// outboundDestination is a destination of a service, with the client policy of the service.
+type outboundDestination struct {
+	*Destination
+	service *ReachableService // nil for a destination of inbound routes, whose TLS is known
+	policy  *ClientPolicy
+}
+
+// tls returns the TLS of connections to the destination.
+func (d outboundDestination) tls() *ClientTLS { return d.policy.tls(d.Destination) }
 
 // newOutboundBuilder creates a builder for about size services.
 func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
 	return &outboundBuilder{
 		mesh: mesh, dns: dns, ports: map[uint16]*portBuilder{}, hosts: make(hosts, size),
-		destinations: make([]*Destination, 0, size),
+		destinations: make([]outboundDestination, 0, size),
 	}
 }
 
 // add adds a service.
-func (b *outboundBuilder) add(service *ReachableService) {
+func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
 	addresses, answered := service.addresses(b.dns)
 	if answered {
 		b.hosts.addService(service.HostNames, addresses)
@@ -44,35 +55,55 @@ func (b *outboundBuilder) add(service *ReachableService) {
 			continue
 		}
 		if other, why := out.conflict(binding); why != "" {
-			b.conflicts = append(b.conflicts, PortConflict{service.Service.Name, service.Service.Origin, fmt.Sprintf(
+			b.conflicts = append(b.conflicts, PortConflict{service.Service.Name, CodePortConflict, service.Service.Origin, fmt.Sprintf(
 				"%s (%s) on port %d conflicts with %s (%s): %s; it is not served",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)})
 			continue
 		}
 		out.add(binding)
 		for j := range p.Destinations {
-			b.destinations = append(b.destinations, &p.Destinations[j])
+			b.destinations = append(b.destinations, outboundDestination{&p.Destinations[j], service, policy})
 		}
 	}
 }
 
 // view returns the collected outbound view.
 func (b *outboundBuilder) view() OutboundView {
-	out := OutboundView{egress: b.mesh.Egress, conflicts: b.conflicts}
+	out := OutboundView{egress: b.mesh.Egress}
 	for _, port := range slices.Sorted(maps.Keys(b.ports)) {
 		out.Outbound = append(out.Outbound, b.ports[port].sorted(b.mesh.Egress))
 	}
-	slices.SortStableFunc(b.destinations, func(x, y *Destination) int { return strings.Compare(x.Name, y.Name) })
-	b.destinations = slices.CompactFunc(b.destinations, func(x, y *Destination) bool { return x.Name == y.Name })
-	if len(b.destinations) > 0 {
-		out.Destinations = make([]Destination, 0, len(b.destinations))
+	out.Destinations = b.reached()
+	out.conflicts = b.conflicts
+	out.Hosts = b.hosts.sorted()
+	return out
+}
+
+// reached returns the collected destinations by name, each once. The first of several services decides how a destination
+// is reached.
+func (b *outboundBuilder) reached() []Destination {
+	if len(b.destinations) == 0 {
+		return nil
 	}
+	slices.SortStableFunc(b.destinations, func(x, y outboundDestination) int { return strings.Compare(x.Name, y.Name) })
+	out := make([]Destination, 0, len(b.destinations))
+	var policy *ClientPolicy // of the last one
 	for _, d := range b.destinations {
-		out.Destinations = append(out.Destinations, *d)
+		if n := len(out); n > 0 && out[n-1].Name == d.Name {
+			if d.service != nil && d.policy != policy && !reflect.DeepEqual(d.tls(), out[n-1].TLS) {
+				b.conflicts = append(b.conflicts, PortConflict{
+					d.service.Service.Name, CodeInvalidField, d.service.Service.Origin,
+					"the client policy has no effect on connections to " + d.Name + ": that of another backend applies",
+				})
+			}
+			continue
+		}
+		reached := *d.Destination
+		reached.TLS = d.tls()
+		out, policy = append(out, reached), d.policy
 		if b.dns != DNSOff {
-			b.hosts.addDestination(d)
+			b.hosts.addDestination(d.Destination)
 		}
 	}
-	out.Hosts = b.hosts.sorted()
 	return out
 }

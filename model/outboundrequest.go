@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"maps"
+	"reflect"
 	"slices"
 )
 
@@ -15,6 +16,10 @@ type OutboundRequest struct {
 	// Services are names of services, in order of precedence, without duplicates: those that inbound routes name, then
 	// the backends.
 	Services []string
+	// policies are the client policies of Services, nil for those without; nil if no service has one.
+	policies []*ClientPolicy
+	// ClientPolicy is that of other services.
+	ClientPolicy *ClientPolicy
 	// All adds all other services of the mesh, by name.
 	All bool
 	// Destinations are the names of the destinations of inbound routes, sorted.
@@ -42,6 +47,10 @@ func (r OutboundRequest) Key() OutboundKey {
 	if r.All {
 		writeBytes(h, []byte("all"))
 	}
+	if r.policies != nil || r.ClientPolicy != nil {
+		writeValue(h, reflect.ValueOf(r.ClientPolicy))
+		writeValue(h, reflect.ValueOf(r.policies))
+	}
 	key := OutboundKey{Mesh: r.Mesh}
 	h.Sum(key.hash[:0])
 	return key
@@ -49,7 +58,7 @@ func (r OutboundRequest) Key() OutboundKey {
 
 // requestOf returns the request of a workload with the given inbound listeners.
 func requestOf(w Workload, inbound []Inbound) OutboundRequest {
-	r := OutboundRequest{Mesh: w.Mesh, DNS: w.DNS, All: w.BackendsAll}
+	r := OutboundRequest{Mesh: w.Mesh, DNS: w.DNS, All: w.BackendsAll, ClientPolicy: w.ClientPolicy}
 	if r.DNS == "" {
 		r.DNS = DNSUnresolved
 	}
@@ -60,6 +69,7 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 			r.Services = append(r.Services, service)
 		}
 	})
+	r.policies = policiesOf(w, r.Services)
 	for _, in := range inbound {
 		for _, route := range in.Routes {
 			for _, name := range route.Action.destinations() {
@@ -69,6 +79,24 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	}
 	r.Destinations = slices.Sorted(maps.Keys(destinations))
 	return r
+}
+
+// policiesOf returns the client policies of the backends of a workload for a list of services, or nil if there are none.
+func policiesOf(w Workload, services []string) []*ClientPolicy {
+	byService := map[string]*ClientPolicy{}
+	for _, b := range w.Backends {
+		if b.ClientPolicy != nil {
+			byService[b.Service] = b.ClientPolicy
+		}
+	}
+	if len(byService) == 0 {
+		return nil
+	}
+	out := make([]*ClientPolicy, len(services))
+	for i, name := range services {
+		out[i] = byService[name]
+	}
+	return out
 }
 
 // eachRequested calls f for the services that inbound routes name, with the origins of the routes, and for the
@@ -106,7 +134,7 @@ func (v *View) ConflictFindings(conflicts []PortConflict) []Finding {
 			at = append(slices.Clone(at), c.Origin)
 		}
 		for _, origin := range at {
-			out = append(out, NewFinding(origin, CodePortConflict, c.Text))
+			out = append(out, NewFinding(origin, c.Code, c.Text))
 		}
 	}
 	return SortFindings(out)

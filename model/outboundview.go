@@ -49,9 +49,10 @@ func (v *OutboundView) DestinationIndex(name string) (int, bool) {
 	})
 }
 
-// PortConflict is a service of an outbound view that is not served on a port.
+// PortConflict is a service of an outbound view that is not served on a port, or not with its client policy.
 type PortConflict struct {
 	Service string
+	Code    Code
 	// Origin is the origin of the service.
 	Origin Origin
 	Text   string
@@ -74,7 +75,7 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 	if !ok {
 		return OutboundView{}, false
 	}
-	services := request.services(c)
+	services, policies := request.services(c)
 	targets := request.targets(c)
 	if before != nil && before.egress == mesh.Egress && before.hasDestinations(targets) {
 		if replaced, done := before.replaceRoutes(services); done {
@@ -82,36 +83,40 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 		}
 	}
 	b := newOutboundBuilder(mesh, request.DNS, len(services))
-	for _, s := range services {
-		b.add(s)
+	for i, s := range services {
+		b.add(s, policies[i])
 	}
 	for i := range targets {
-		b.destinations = append(b.destinations, &targets[i])
+		b.destinations = append(b.destinations, outboundDestination{Destination: &targets[i]})
 	}
 	out := b.view()
 	out.services = services
 	return out, true
 }
 
-// services returns the services that exist. The dialect reports a finding for others.
-func (r *OutboundRequest) services(c OutboundCatalog) []*ReachableService {
-	out := make([]*ReachableService, 0, len(r.Services))
-	add := func(name string) {
+// services returns the services that exist, and the client policy of each. The dialect reports a finding for others.
+func (r *OutboundRequest) services(c OutboundCatalog) (out []*ReachableService, policies []*ClientPolicy) {
+	out, policies = make([]*ReachableService, 0, len(r.Services)), make([]*ClientPolicy, 0, len(r.Services))
+	add := func(name string, policy *ClientPolicy) {
 		if s, known := c.ReachableService(Key{r.Mesh, name}); known {
-			out = append(out, s)
+			out, policies = append(out, s), append(policies, policy)
 		}
 	}
-	for _, name := range r.Services {
-		add(name)
+	for i, name := range r.Services {
+		policy := r.ClientPolicy
+		if own := r.policies; own != nil && own[i] != nil {
+			policy = own[i]
+		}
+		add(name, policy)
 	}
 	if r.All {
 		for _, s := range c.Services(r.Mesh) {
 			if !slices.Contains(r.Services, s.Name) {
-				add(s.Name)
+				add(s.Name, r.ClientPolicy)
 			}
 		}
 	}
-	return out
+	return out, policies
 }
 
 // targets returns the destinations of inbound routes.
@@ -119,6 +124,7 @@ func (r *OutboundRequest) targets(c OutboundCatalog) []Destination {
 	var out []Destination
 	for _, name := range r.Destinations {
 		if d, known := c.Destination(Key{r.Mesh, name}); known {
+			d.TLS = r.ClientPolicy.tls(&d)
 			out = append(out, d)
 		}
 	}

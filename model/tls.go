@@ -45,7 +45,8 @@ type Certificate struct {
 
 // Validation is what the certificate of a peer must satisfy.
 type Validation struct {
-	// TrustFile is a PEM file in the file system of the sidecar, with the certificates of trusted authorities.
+	// TrustFile is a PEM file in the file system of the sidecar, with the certificates of trusted authorities. If it is
+	// empty, no certificate is accepted.
 	TrustFile string `json:"trustFile"`
 	// Names are subject alternative names, of which the certificate must have one: DNS names, and URIs such as SPIFFE
 	// IDs. Without any, each name is accepted.
@@ -96,9 +97,28 @@ func (s *ServerTLS) accepts(h *Handshake) (ok bool, why string) {
 	return s.Validation.accepts(h)
 }
 
+// Connect reports whether connections of a client to a listener succeed, and why. Either may be nil, for no TLS. read
+// returns what is in a certificate.
+func Connect(client *ClientTLS, server *ServerTLS, read func(Certificate) Handshake) (ok bool, why string) {
+	if client == nil {
+		return server.accepts(nil)
+	}
+	var own Handshake
+	if client.Certificate != nil {
+		own = read(*client.Certificate)
+	}
+	if ok, why = server.accepts(&own); !ok || client.Validation == nil {
+		return ok, why
+	}
+	presented := read(*server.Certificate)
+	return client.Validation.accepts(&presented)
+}
+
 // accepts reports whether a certificate satisfies the validation, and why.
 func (v *Validation) accepts(h *Handshake) (ok bool, why string) {
 	switch {
+	case v.TrustFile == "":
+		return false, "no authority is trusted"
 	case h.Authority == "":
 		return false, "the peer has no certificate"
 	case h.Authority != v.TrustFile:
@@ -107,4 +127,45 @@ func (v *Validation) accepts(h *Handshake) (ok bool, why string) {
 		return false, fmt.Sprintf("the certificate has none of the names %s", strings.Join(v.Names, ", "))
 	}
 	return true, "the certificate is valid"
+}
+
+// ClientPolicy is how a workload connects to its backends.
+type ClientPolicy struct {
+	// Enforce requires TLS. Otherwise, TLS is used if the server serves it.
+	Enforce bool `json:"enforce,omitempty"`
+	// Ports are the ports of destinations to which Enforce applies, sorted; none means all.
+	Ports []uint16 `json:"ports,omitempty"`
+	// Validation is what the certificates of servers must satisfy. Without names, they need the name of the destination.
+	Validation *Validation `json:"validation,omitempty"`
+	// Certificate is the certificate that the workload presents, if it has one.
+	Certificate *Certificate `json:"certificate,omitempty"`
+}
+
+// tls returns the TLS of connections to a destination under the policy, which may be nil.
+func (p *ClientPolicy) tls(d *Destination) *ClientTLS {
+	if p == nil {
+		return d.TLS
+	}
+	enforced := p.Enforce && (len(p.Ports) == 0 || slices.Contains(p.Ports, d.Port))
+	if d.TLS == nil && !enforced {
+		return nil
+	}
+	out := &ClientTLS{ServerName: d.Discovery.ServerName(), Certificate: p.Certificate}
+	if p.Validation != nil {
+		v := *p.Validation
+		if len(v.Names) == 0 && out.ServerName != "" {
+			v.Names = []string{out.ServerName}
+		}
+		out.Validation = &v
+	}
+	return out
+}
+
+// ServerName returns the name of the endpoints: their host name, or their name in a service registry. It is empty if
+// they have none.
+func (d Discovery) ServerName() string {
+	if d.Kind == DiscoverInstances {
+		return d.DNSName
+	}
+	return d.Hostname
 }

@@ -34,6 +34,7 @@ func Configuration(r Renderer, view *model.View,
 	resources, findings := renderView(r, view)
 	for _, d := range view.Destinations {
 		if leads, ok := resolve(d.Key); ok {
+			leads.Destination.TLS = d.TLS
 			resources = append(resources, r.RenderDestination(leads)...)
 		}
 	}

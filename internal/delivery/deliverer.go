@@ -48,8 +48,10 @@ type Deliverer struct {
 	renderer     sidecar.Renderer
 	workloads    map[model.Key]*workload
 	outbound     map[model.OutboundKey]*outboundView
-	destinations map[model.Key]*destination
-	rendered     *prometheus.CounterVec
+	destinations map[destinationKey]*destination
+	// secured are the keys with TLS of destinations.
+	secured  map[model.Key][]destinationKey
+	rendered *prometheus.CounterVec
 
 	// rejected has its own lock, so that an ACK does not wait for a delivery. It is acquired after mu.
 	rejected rejections
@@ -61,7 +63,7 @@ func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
 		workloads: map[model.Key]*workload{}, outbound: map[model.OutboundKey]*outboundView{},
-		destinations: map[model.Key]*destination{}, rejected: newRejections(), rendered: newRendered(),
+		destinations: map[destinationKey]*destination{}, secured: map[model.Key][]destinationKey{}, rejected: newRejections(), rendered: newRendered(),
 	}
 }
 

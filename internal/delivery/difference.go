@@ -12,7 +12,7 @@ type difference struct {
 	// bindings are the new and changed ones; nil removes one. newBindings is the number of new ones.
 	bindings     map[bindingKey]*binding
 	newBindings  int
-	destinations []model.Key
+	destinations []destinationKey
 	findings     []model.Finding
 
 	// removed are the resources of the previous version of changed parts, added those of the new version.

@@ -17,7 +17,7 @@ type outboundView struct {
 	// resources are the last ones that were rendered without error, destinations the destinations besides them, sorted.
 	// Resources of a driver that is no sidecar.OutboundRenderer are those of host names only.
 	resources    resourceSet
-	destinations []model.Key
+	destinations []destinationKey
 	// snapshot has all resources of the outbound view and its destinations; nil if one of them changed since.
 	snapshot *xds.Snapshot
 	// rendered is true after the first rendering without error.
@@ -177,17 +177,18 @@ func sameList[T any](a, b []T) bool { return len(a) == len(b) && (len(a) == 0 ||
 // useDestinations adds the outbound view to the users of its destinations. On error the destinations stay as before. A
 // resource that the outbound view or two destinations have twice is an error.
 func (d *Deliverer) useDestinations(next *difference, before *outboundView, now *model.OutboundView) error {
-	var entered []model.Key
+	var entered []destinationKey
 	next.destinations = before.destinations
 	if !before.rendered || !sameList(before.source.Destinations, now.Destinations) {
-		next.destinations = make([]model.Key, 0, len(now.Destinations))
+		next.destinations = make([]destinationKey, 0, len(now.Destinations))
 		for i := range now.Destinations {
-			next.destinations = append(next.destinations, now.Destinations[i].Key)
+			next.destinations = append(next.destinations, keyOf(&now.Destinations[i]))
 		}
 		entered = without(next.destinations, before.destinations)
 	}
 	for _, to := range entered {
-		d.addUser(to, before)
+		reached, _ := now.Destination(to.Name)
+		d.addUser(to, reached.TLS, before)
 	}
 	err := next.checkNames(before)
 	if err == nil && (len(entered) > 0 || next.hasNewNames(before)) {

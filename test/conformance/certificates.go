@@ -12,6 +12,7 @@ import (
 	"math/big"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -47,13 +48,17 @@ func mountCertificates(m *model.Model, lines []Line) (*certificates, error) {
 				return nil, fmt.Errorf("listener of %s: %w", w.Key, err)
 			}
 		}
-	}
-	for _, d := range m.Destinations {
-		if d.TLS == nil {
-			continue
+		policies := []*model.ClientPolicy{w.ClientPolicy}
+		for _, b := range w.Backends {
+			policies = append(policies, b.ClientPolicy)
 		}
-		if err := c.write(d.TLS.Certificate, d.TLS.Validation); err != nil {
-			return nil, fmt.Errorf("clients of %s: %w", d.Key, err)
+		for _, p := range policies {
+			if p == nil {
+				continue
+			}
+			if err := c.write(p.Certificate, p.Validation); err != nil {
+				return nil, fmt.Errorf("client policy of %s: %w", w.Key, err)
+			}
 		}
 	}
 	for _, l := range lines {
@@ -69,7 +74,7 @@ func mountCertificates(m *model.Model, lines []Line) (*certificates, error) {
 
 // write writes the files of a certificate and of a validation. Each may be nil.
 func (c *certificates) write(own *model.Certificate, v *model.Validation) error {
-	if v != nil {
+	if v != nil && v.TrustFile != "" {
 		if filepath.Base(v.TrustFile) != trustFile {
 			return fmt.Errorf("%s: the trust of a folder is %s", v.TrustFile, trustFile)
 		}
@@ -145,6 +150,36 @@ func (c *certificates) issue(file string) (tls.Certificate, error) {
 
 // namesOf returns the subject alternative names of the certificate with a file name.
 func namesOf(file string) []string { return []string{strings.TrimSuffix(filepath.Base(file), ".pem")} }
+
+// contentOf returns what is in the certificate with a file name.
+func contentOf(file string) model.Handshake {
+	return model.Handshake{Authority: filepath.Join(filepath.Dir(file), trustFile), Names: namesOf(file)}
+}
+
+// connecting returns the line with the destinations of the view to which connections fail.
+func (l Line) connecting(ix *model.Index, v *model.View) Line {
+	for _, d := range v.Destinations {
+		var server *model.ServerTLS
+		w, _ := ix.Workload(model.Key{Mesh: d.Mesh, Name: d.Workload})
+		for _, listener := range w.Listeners {
+			if listener.Port == d.Port {
+				server = listener.TLS
+			}
+		}
+		read := func(c model.Certificate) model.Handshake { return contentOf(c.ChainFile) }
+		if ok, _ := model.Connect(d.TLS, server, read); !ok {
+			l.Unreachable = append(l.Unreachable, d.Name)
+		}
+	}
+	return l
+}
+
+// unreachable reports whether a target of the decision is unreachable.
+func (l Line) unreachable(d model.Decision) bool {
+	return slices.ContainsFunc(d.Targets, func(t model.WeightedDestination) bool {
+		return slices.Contains(l.Unreachable, t.Destination)
+	})
+}
 
 func (c *certificates) template(name string) *x509.Certificate {
 	c.serial++

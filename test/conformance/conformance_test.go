@@ -83,7 +83,7 @@ func TestInterpreter(t *testing.T) {
 				if err != nil {
 					t.Fatalf("%s:%d: %v", cases.RequestsSection, l.Number, err)
 				}
-				for _, wrong := range l.Check(view) {
+				for _, wrong := range l.connecting(m.State.Index, view).Check(view) {
 					t.Errorf("%s:%d: %s", cases.RequestsSection, l.Number, wrong)
 				}
 			}

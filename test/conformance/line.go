@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -19,6 +18,8 @@ type Line struct {
 	// Into is true for inbound requests and false for outbound requests of the application.
 	Into     bool
 	Workload string
+	// Unreachable are the destinations to which connections fail, because the TLS of both sides does not match.
+	Unreachable []string
 	// Certificate is the file of the client's certificate, for an inbound request with TLS; it may be empty.
 	Certificate string
 	// Request is the request. Its address is the external address of the host.
@@ -130,8 +131,7 @@ func (l *Line) parseHandshake(words []string) error {
 	l.Request.TLS = &model.Handshake{}
 	if len(words) == 2 {
 		l.Certificate = words[1]
-		l.Request.TLS.Authority = filepath.Join(filepath.Dir(l.Certificate), trustFile)
-		l.Request.TLS.Names = namesOf(l.Certificate)
+		*l.Request.TLS = contentOf(l.Certificate)
 	}
 	return nil
 }

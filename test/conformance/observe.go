@@ -39,8 +39,9 @@ func (p *pod) observe(ctx context.Context, l Line) []string {
 }
 
 func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
+	l = l.connecting(p.index, p.view)
 	d := l.decide(p.view)
-	times := p.requestCount(d)
+	times := p.requestCount(l, d)
 	count, at := map[string]int{}, map[string]int{}
 	for range times {
 		seen, err := c.send(ctx)
@@ -55,7 +56,7 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 		at[seen.At]++
 	}
 	switch {
-	case len(at) < p.addressCount(d):
+	case !l.unreachable(d) && len(at) < p.addressCount(d):
 		return []string{fmt.Sprintf("Envoy: %d requests reach %v, want all %d addresses", times, at, p.addressCount(d))}
 	case len(d.Targets) < 2:
 		return nil
@@ -64,8 +65,10 @@ func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 }
 
 // requestCount returns the number of requests to send: enough to reach each destination, if there are several.
-func (p *pod) requestCount(d model.Decision) int {
+func (p *pod) requestCount(l Line, d model.Decision) int {
 	switch {
+	case l.unreachable(d):
+		return 1
 	case p.addressCount(d) > 1:
 		return 20
 	case len(d.Targets) < 2:
@@ -217,7 +220,7 @@ func observedResult(s Observation) string {
 // expectedResult classifies the result that a decision leads to.
 func (l Line) expectedResult(d model.Decision) string {
 	switch {
-	case d.Outcome == model.Refused:
+	case d.Outcome == model.Refused, l.unreachable(d) && !l.Request.Protocol.Requests():
 		return refused
 	case l.Request.Protocol.Requests() && predict(d, l).local:
 		return localResponse

@@ -46,6 +46,9 @@ func predict(d model.Decision, l Line) end {
 	case model.Malformed:
 		return own(0, "400", "internal")
 	}
+	if l.unreachable(d) {
+		return own(0, "503", "unavailable")
+	}
 	limit, idle := time.Duration(d.Timeouts.Request), time.Duration(d.Timeouts.Idle)
 	if !l.Request.Protocol.Requests() {
 		a := responseOf(l.Responses, 1, l.Request.Protocol)

@@ -49,6 +49,9 @@ func (l *backendList) key() backendsKey {
 			text = append(text, 'a')
 		}
 		add(deref(vs.VirtualServiceARN))
+		if vs.ClientPolicy != nil && vs.ClientPolicy.TLS != nil {
+			add(model.Hash(vs.ClientPolicy.TLS))
+		}
 	}
 	return sha256.Sum256(text)
 }
@@ -104,7 +107,7 @@ func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 	if resolved, ok := t.backends.ReadFirst(all[0].backends); ok {
 		w.Backends = resolved.backends
 		for _, f := range resolved.faults {
-			t.report(w.Origin.At(f.path), f.code, "%s", f.text)
+			t.reportFault(w.Origin, f)
 		}
 	}
 	t.workloads.Emit(w)
@@ -127,7 +130,7 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 		if key := backendKey(list.namespace, b); key.Name != "" {
 			if first, duplicate := indexes[key]; duplicate {
 				text := fmt.Sprintf("spec.backends[%d] has the same VirtualService", first)
-				out.faults = append(out.faults, fault{path, model.CodeInvalidField, text})
+				out.faults = append(out.faults, fault{path: path, code: model.CodeInvalidField, text: text})
 				continue
 			}
 			indexes[key] = i
@@ -145,7 +148,9 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 			continue
 		}
 		added[name] = struct{}{}
-		out.backends = append(out.backends, model.Backend{Service: name, Path: path})
+		policy, faults := clientPolicy(path+".clientPolicy.tls", vs.ClientPolicy)
+		out.faults = append(out.faults, faults...)
+		out.backends = append(out.backends, model.Backend{Service: name, Path: path, ClientPolicy: policy})
 	}
 	slices.SortFunc(out.backends, func(a, b model.Backend) int { return cmp.Compare(a.Service, b.Service) })
 	if last, ok := t.resolved.Last(key); ok && slices.Equal(last.backends, out.backends) {

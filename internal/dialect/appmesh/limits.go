@@ -64,7 +64,7 @@ func (t *translator) checkBackendDefaults(at model.Origin, d *api.BackendDefault
 }
 
 func (t *translator) checkClientPolicy(at model.Origin, path string, p *api.ClientPolicy) {
-	if requestsTLS(p) {
+	if hasTLS(p) {
 		t.checkNames(at, path+".tls.validation", p.TLS.Validation.SubjectAlternativeNames)
 	}
 }

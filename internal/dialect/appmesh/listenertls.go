@@ -59,9 +59,5 @@ func originatedTLS(l model.Listener, d model.Discovery) *model.ClientTLS {
 	if l.TLS == nil {
 		return nil
 	}
-	name := d.Hostname
-	if d.Kind == model.DiscoverInstances {
-		name = d.DNSName
-	}
-	return &model.ClientTLS{ServerName: name}
+	return &model.ClientTLS{ServerName: d.ServerName()}
 }

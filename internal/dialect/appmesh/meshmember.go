@@ -143,7 +143,18 @@ func (ms *meshMembers[T]) resolver(rule *incremental.Rule) resolver {
 type fault struct {
 	path string
 	code model.Code
-	text string
+	// severity is that of the code if it is empty.
+	severity model.Severity
+	text     string
+}
+
+// reportFault reports a fault of an object.
+func (t *translator) reportFault(object model.Origin, f fault) {
+	finding := model.NewFinding(object.At(f.path), f.code, f.text)
+	if f.severity != "" {
+		finding.Severity = f.severity
+	}
+	t.findings.Emit(finding)
 }
 
 // resolve returns the target of a reference of an object in a mesh. If there is none, it reports a finding and
@@ -186,11 +197,11 @@ func (to *resolver) find(mesh string, r reference) (nameClaim, *fault) {
 		return c, nil
 	}
 	text := fmt.Sprintf("%s or %s is required", r.refField, r.arnField)
-	return nameClaim{}, &fault{r.at.Path, model.CodeInvalidField, text}
+	return nameClaim{}, &fault{path: r.at.Path, code: model.CodeInvalidField, text: text}
 }
 
 func (r *reference) fault(field string, code model.Code, format string, args ...any) *fault {
-	return &fault{r.at.Path + "." + field, code, fmt.Sprintf(format, args...)}
+	return &fault{path: r.at.Path + "." + field, code: code, text: fmt.Sprintf(format, args...)}
 }
 
 // serves reports whether an object is served with the name that it claims.

@@ -33,10 +33,6 @@ func unsupportedInMesh(o *api.Mesh) []unsupportedField {
 
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 	fields := []unsupportedField{
-		{
-			"spec.backendDefaults.clientPolicy.tls",
-			o.Spec.BackendDefaults != nil && requestsTLS(o.Spec.BackendDefaults.ClientPolicy),
-		},
 		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
 		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
 	}
@@ -47,15 +43,8 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
 			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil})
 	}
-	for i, b := range o.Spec.Backends {
-		if requestsTLS(b.VirtualService.ClientPolicy) {
-			fields = append(fields, unsupportedField{backendPath(i) + ".clientPolicy.tls", true})
-		}
-	}
 	return fields
 }
-
-func requestsTLS(p *api.ClientPolicy) bool { return p != nil && p.TLS != nil }
 
 // addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and
 // the findings of exceeded limits.

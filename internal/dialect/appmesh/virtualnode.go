@@ -54,6 +54,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name},
 		},
 	}
+	w.ClientPolicy = t.backendDefaults(m)
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)

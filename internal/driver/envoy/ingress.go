@@ -90,9 +90,9 @@ func (r *renderer) addSecrets(secrets []sidecar.Resource) {
 		i := slices.IndexFunc(r.resources, func(o sidecar.Resource) bool { return o.Type == s.Type && o.Name == s.Name })
 		if i < 0 {
 			r.resources = append(r.resources, s)
-			continue
+		} else if !slices.Contains(r.resources[i].Origins, s.Origins[0]) {
+			r.resources[i].Origins = append(r.resources[i].Origins, s.Origins[0])
 		}
-		r.resources[i].Origins = append(r.resources[i].Origins, s.Origins...)
 	}
 }
 

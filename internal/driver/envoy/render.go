@@ -28,11 +28,13 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderOutbound returns the listener for outbound connections, and the routes of ports without scopes.
+// RenderOutbound returns the listener for outbound connections, the routes of ports without scopes, and the secrets of
+// connections to destinations.
 func (Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
 	r := renderer{view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
 	r.egress()
+	r.addClientSecrets(outbound.Destinations)
 	return r.resources, model.SortFindings(r.findings)
 }
 
@@ -50,11 +52,10 @@ func (Driver) RenderBinding(mesh model.Mesh, port uint16, b model.Binding,
 func (Driver) RenderDestination(reach model.ResolvedDestination) []sidecar.Resource {
 	d := reach.Destination
 	cluster := destinationCluster(reach.Mesh, d)
-	var secrets []sidecar.Resource
 	if d.TLS != nil {
-		cluster.TransportSocket, secrets = clientSocket(d)
+		cluster.TransportSocket, _ = clientSocket(d) // RenderOutbound returns the secrets
 	}
-	out := append(secrets, newResource(egressCluster(d), cluster, d.Origin))
+	out := []sidecar.Resource{newResource(egressCluster(d), cluster, d.Origin)}
 	if d.Discovery.Kind == model.DiscoverInstances {
 		out = append(out, newResource(egressCluster(d), loadAssignment(reach), d.Origin))
 	}

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"crypto/sha256"
 	"path/filepath"
 	"strings"
 
@@ -19,7 +20,7 @@ import (
 
 // serverSocket returns the TLS socket of a listener with a certificate, and its secrets.
 func serverSocket(l model.Listener) (*corev3.TransportSocket, []sidecar.Resource) {
-	context, secrets := tlsContext(l.Protocol, l.TLS.Certificate, l.TLS.Validation, l.TLS.Origin)
+	context, secrets := tlsContext("ingress", l.Protocol, l.TLS.Certificate, l.TLS.Validation, l.TLS.Origin)
 	return transportSocket(&tlsv3.DownstreamTlsContext{
 		CommonTlsContext:         context,
 		RequireClientCertificate: wrapperspb.Bool(l.TLS.Validation != nil),
@@ -28,7 +29,7 @@ func serverSocket(l model.Listener) (*corev3.TransportSocket, []sidecar.Resource
 
 // clientSocket returns the TLS socket of connections to a destination, and its secrets.
 func clientSocket(d model.Destination) (*corev3.TransportSocket, []sidecar.Resource) {
-	context, secrets := tlsContext(d.Protocol, d.TLS.Certificate, d.TLS.Validation, d.Origin)
+	context, secrets := tlsContext("egress", d.Protocol, d.TLS.Certificate, d.TLS.Validation, model.Origin{})
 	return transportSocket(&tlsv3.UpstreamTlsContext{CommonTlsContext: context, Sni: d.TLS.ServerName}), secrets
 }
 
@@ -39,12 +40,14 @@ func transportSocket(context proto.Message) *corev3.TransportSocket {
 	}
 }
 
-func tlsContext(p model.Protocol, c *model.Certificate, v *model.Validation,
+// tlsContext returns a TLS context, and its secrets, whose names begin with the direction of the connections: the two
+// sides of a sidecar may use the same files.
+func tlsContext(direction string, p model.Protocol, c *model.Certificate, v *model.Validation,
 	origin model.Origin) (*tlsv3.CommonTlsContext, []sidecar.Resource) {
 	out := &tlsv3.CommonTlsContext{AlpnProtocols: applicationProtocols(p)}
 	var secrets []sidecar.Resource
 	if c != nil {
-		name := "file-cert:" + c.ChainFile + "~" + c.KeyFile
+		name := "sds_" + direction + "_certificate_" + c.ChainFile + "~" + c.KeyFile
 		out.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{secretConfig(name)}
 		secrets = append(secrets, newResource(name, &tlsv3.Secret{
 			Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
@@ -52,8 +55,12 @@ func tlsContext(p model.Protocol, c *model.Certificate, v *model.Validation,
 			}},
 		}, origin))
 	}
-	if v != nil {
-		name := "file-root:" + v.TrustFile
+	if v != nil && v.TrustFile == "" {
+		out.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{
+			ValidationContext: &tlsv3.CertificateValidationContext{VerifyCertificateHash: []string{noCertificate}},
+		}
+	} else if v != nil {
+		name := "sds_" + direction + "_trust_" + v.TrustFile
 		out.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
 			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
 				DefaultValidationContext:         &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: nameMatchers(v.Names)},
@@ -67,6 +74,19 @@ func tlsContext(p model.Protocol, c *model.Certificate, v *model.Validation,
 		}, origin))
 	}
 	return out, secrets
+}
+
+// noCertificate is the hash of no certificate.
+var noCertificate = strings.Repeat("00", sha256.Size)
+
+// addClientSecrets adds the secrets of the connections to destinations.
+func (r *renderer) addClientSecrets(all []model.Destination) {
+	for _, d := range all {
+		if d.TLS != nil && (d.TLS.Certificate != nil || d.TLS.Validation != nil) {
+			_, secrets := clientSocket(d)
+			r.addSecrets(secrets)
+		}
+	}
 }
 
 // applicationProtocols are the protocols of ALPN, the preferred one first.
