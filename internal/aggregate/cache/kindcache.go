@@ -134,7 +134,8 @@ func (c *kindCache) drop(m *memberState) {
 func (c *kindCache) restart(s *source, m *memberState) {
 	m.former = max(m.former, m.position)
 	c.drop(m)
-	m.cluster = &cluster{name: m.cluster.name, identity: m.cluster.identity}
+	again := *m.cluster
+	m.cluster = &again
 	s.cluster = m.cluster
 }
 

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,11 +54,13 @@ type fleet struct {
 	identities []string
 	// hosts are addresses of members other than their own.
 	hosts map[int]string
+	// scopes are the namespaces that are cached of a member, if not all.
+	scopes map[int][]string
 }
 
 func newFleet(t testing.TB, n int, options cache.Options) *fleet {
 	t.Helper()
-	f := &fleet{Cache: cache.New(options), t: t, hosts: map[int]string{}}
+	f := &fleet{Cache: cache.New(options), t: t, hosts: map[int]string{}, scopes: map[int][]string{}}
 	for i := range n {
 		m := membertest.New()
 		t.Cleanup(m.Close)
@@ -76,7 +79,7 @@ func (f *fleet) configure() {
 	kind := cache.Kind{Resource: pods, Kind: "Pod", ListKind: "PodList", Namespaced: true}
 	for i, m := range f.members {
 		name := fmt.Sprintf("c%d", i+1)
-		kind.Scopes = append(kind.Scopes, cache.Scope{Cluster: name})
+		kind.Scopes = append(kind.Scopes, cache.Scope{Cluster: name, Namespaces: f.scopes[i]})
 		if f.joined[i] {
 			members = append(members, cache.Member{
 				Name: name, Identity: f.identities[i], Host: cmp.Or(f.hosts[i], m.URL()), Client: m.Client(),
@@ -94,7 +97,10 @@ func (f *fleet) union() map[string]string {
 	for i, m := range f.members {
 		if f.joined[i] {
 			for key, v := range m.Objects(podPath) {
-				out[key] = fmt.Sprintf("c%d:%s", i+1, v)
+				namespace, _, _ := strings.Cut(key, "/")
+				if len(f.scopes[i]) == 0 || slices.Contains(f.scopes[i], namespace) {
+					out[key] = fmt.Sprintf("c%d:%s", i+1, v)
+				}
 			}
 		}
 	}

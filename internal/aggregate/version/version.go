@@ -96,11 +96,13 @@ func appendComponent(to []byte, c Component, partial bool) []byte {
 	return append(to, '"')
 }
 
-// Identity shortens the identity of a cluster, usually the uid of its namespace kube-system, to eight characters.
-func Identity(uid string) string {
+// Identity shortens the identity of a cluster, usually the uid of its namespace kube-system, to eight characters. With
+// namespaces, in any order, it is the identity of this part of the cluster.
+func Identity(uid string, namespaces ...string) string {
 	if uid == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(uid))
+	part := strings.Join(append([]string{uid}, slices.Sorted(slices.Values(namespaces))...), "/")
+	sum := sha256.Sum256([]byte(part))
 	return hex.EncodeToString(sum[:4])
 }
