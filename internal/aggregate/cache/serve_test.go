@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -140,24 +139,19 @@ func eventually(t testing.TB, check func() error) {
 	t.Fatal(err)
 }
 
-// serve answers LIST and WATCH of pods as an API server does.
-func (f *fleet) serve() *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := f.answer(w, r); err != nil && r.Context().Err() == nil {
-			var status apierrors.APIStatus
-			if !errors.As(err, &status) {
-				status = apierrors.NewInternalError(err)
-			}
-			body := status.Status()
-			body.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(int(body.Code))
-			json.NewEncoder(w).Encode(body)
+// ServeHTTP answers LIST and WATCH of pods as an API server does.
+func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f.answer(w, r); err != nil && r.Context().Err() == nil {
+		var status apierrors.APIStatus
+		if !errors.As(err, &status) {
+			status = apierrors.NewInternalError(err)
 		}
-	}))
-	f.t.Cleanup(s.Close)
-	f.t.Cleanup(s.CloseClientConnections)
-	return s
+		body := status.Status()
+		body.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(int(body.Code))
+		json.NewEncoder(w).Encode(body)
+	}
 }
 
 func (f *fleet) answer(w http.ResponseWriter, r *http.Request) error {
@@ -186,6 +180,9 @@ func (f *fleet) answer(w http.ResponseWriter, r *http.Request) error {
 	options := cache.WatchOptions{
 		Selection: selection, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
 		SendInitialEvents: o.SendInitialEvents, AllowWatchBookmarks: o.AllowWatchBookmarks,
+	}
+	if o.TimeoutSeconds != nil {
+		options.Timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
 	watch, err := f.Watch(r.Context(), pods, options)
 	if err != nil {

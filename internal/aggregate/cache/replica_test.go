@@ -1,7 +1,9 @@
 package cache_test
 
 import (
+	"net/http"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -41,5 +43,39 @@ func TestVersionsOfOtherNamespacesAreExpired(t *testing.T) {
 				t.Errorf("GET of the version of the object: %v", err)
 			}
 		}
+	}
+}
+
+// TestClusterThatLeavesBeforeItsFirstList guards against objects that stay with clients that moved to a replica which
+// never reached the cluster.
+func TestClusterThatLeavesBeforeItsFirstList(t *testing.T) {
+	expires := fast
+	expires.Grace = time.Millisecond
+	for name, c := range map[string]struct {
+		options cache.Options
+		change  func(*fleet)
+	}{
+		"leaves":           {fast, func(f *fleet) { f.joined[1] = false }},
+		"is rebuilt":       {fast, func(f *fleet) { f.identities[1] = "rebuilt" }},
+		"other namespaces": {fast, func(f *fleet) { f.scopes[1] = []string{"default"} }},
+		"is away too long": {expires, func(*fleet) {}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := twoPods(t)
+			l, err := f.List(t.Context(), pods, cache.ListOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			f.members[1].Set(membertest.Faults{Silent: true})
+			other := f.another(c.options)
+			other.configure()
+			next := other.follow(cache.WatchOptions{ResourceVersion: l.ResourceVersion})
+			c.change(other)
+			other.configure()
+			f.members[1].Set(membertest.Faults{Unreachable: true})
+			if got, e := next(); got != "ERROR" || e.Status().Code != http.StatusGone {
+				t.Errorf("%s: %s", got, e.AppendJSON(nil))
+			}
+		})
 	}
 }
