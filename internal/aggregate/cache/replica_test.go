@@ -79,3 +79,39 @@ func TestClusterThatLeavesBeforeItsFirstList(t *testing.T) {
 		})
 	}
 }
+
+// TestListsWithoutClustersHaveAVersion guards against informers that watch without a version after such a list: they
+// keep objects that are deleted while they reconnect.
+func TestListsWithoutClustersHaveAVersion(t *testing.T) {
+	f := newFleet(t, 1, fast)
+	f.joined[0] = false
+	f.configure()
+	f.members[0].Put(podPath, pod("a", "n1"))
+	yes := true
+	w := f.follow(cache.WatchOptions{
+		SendInitialEvents: &yes, ResourceVersionMatch: "NotOlderThan", AllowWatchBookmarks: true,
+	})
+	_, end := w()
+	l, err := f.List(t.Context(), pods, cache.ListOptions{})
+	if err != nil || l.ResourceVersion == "" || end.ResourceVersion != l.ResourceVersion {
+		t.Fatalf("the list has version %q, and the bookmark %q: %v", l.ResourceVersion, end.ResourceVersion, err)
+	}
+	for _, o := range []cache.ListOptions{
+		{ResourceVersion: l.ResourceVersion}, {ResourceVersion: l.ResourceVersion, ResourceVersionMatch: "Exact"},
+	} {
+		again, err := f.List(t.Context(), pods, o)
+		if err != nil || again.ResourceVersion != l.ResourceVersion {
+			t.Errorf("a list from the version: %v", err)
+		}
+	}
+	next := f.follow(cache.WatchOptions{ResourceVersion: l.ResourceVersion})
+	f.joined[0] = true
+	f.configure()
+	if got, _ := next(); got != "ADDED a" {
+		t.Errorf("when the first cluster joins, the watch gets %s", got)
+	}
+	_, err = f.Watch(t.Context(), pods, cache.WatchOptions{ResourceVersion: l.ResourceVersion})
+	if !apierrors.IsResourceExpired(err) {
+		t.Errorf("a watch from the version, with a cluster: %v", err)
+	}
+}
