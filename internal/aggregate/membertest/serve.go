@@ -205,7 +205,9 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 }
 
 // line is the event in a watch.
-func (e event) line() []byte { return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", e.kind, e.object) }
+func (e event) line() []byte {
+	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", e.kind, e.object)
+}
 
 // pause returns when something changed or a time is over, or false if the client is gone.
 func pause(r *http.Request, changed <-chan struct{}, limit time.Duration) bool {
