@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
 )
 
-// TestVersionsOfOtherNamespacesAreExpired guards against a client that reconnects after a registry began to select other
-// namespaces of a cluster without changes: the objects differ, and the version of the cluster does not.
+// TestVersionsOfOtherNamespacesAreExpired guards against a client that reconnects after a registry began to select
+// other namespaces of a cluster without changes: the objects differ, and the version of the cluster does not.
 func TestVersionsOfOtherNamespacesAreExpired(t *testing.T) {
 	f := newFleet(t, 2, fast)
 	for _, namespace := range []string{"default", "other"} {

@@ -32,7 +32,8 @@ func expired(format string, arguments ...any) error {
 	return apierrors.NewResourceExpired("resourceVersion: " + fmt.Sprintf(format, arguments...))
 }
 
-// check returns an error if a version names a cluster that is no member, an earlier one, or another part of it. The mutex is held.
+// check returns an error if a version names a cluster that is no member, an earlier one, or another part of it. The
+// mutex is held.
 func (c *kindCache) check(v version.Vector, clusters []string) error {
 	for _, component := range v.Components {
 		m := c.members[component.Cluster]
