@@ -31,12 +31,12 @@ func (r result) tables(w io.Writer) {
 		}
 	}
 	if r.Watches != nil {
-		fmt.Fprintln(t, "\nwatches\tserver\tp50\tp99\tp99.9\tCPU a delivery\tdeliveries\tevents/s")
+		fmt.Fprintln(t, "\nwatches\tserver\tp50\tp99\tp99.9\tCPU a delivery\tdeliveries\tevents/s\tclosed")
 		for _, c := range watchCells {
 			for _, server := range []string{"aggregator", "kube-apiserver"} {
 				w := r.Watches[server][c.name]
-				fmt.Fprintf(t, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f ms\t%.0f us\t%d\t%.0f\n", c.name, server, w.P50, w.P99, w.P999, w.CPU,
-					w.Deliveries, w.Rate)
+				fmt.Fprintf(t, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f ms\t%.0f us\t%d\t%.0f\t%d\n", c.name, server, w.P50, w.P99, w.P999, w.CPU,
+					w.Deliveries, w.Rate, w.Closed)
 			}
 		}
 	}

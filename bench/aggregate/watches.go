@@ -61,8 +61,10 @@ type watchResult struct {
 	P999 float64 `json:"p999_ms"`
 	CPU  float64 `json:"cpu_us_per_delivery"`
 	// Rate is the number of events per second that the server reached.
-	Rate       float64 `json:"events_per_s"`
-	Deliveries int     `json:"deliveries"`
+	Rate float64 `json:"events_per_s"`
+	// Closed counts the watches that the server closed.
+	Closed     int `json:"closed,omitempty"`
+	Deliveries int `json:"deliveries"`
 }
 
 // watches measures the latency of events at many clients.
@@ -119,6 +121,9 @@ func (b *bench) checkUnion(ctx context.Context, t target) error {
 }
 
 func (b *bench) watchRound(ctx context.Context, t target, c watchCell, watchers []*watcher) (watchResult, error) {
+	if err := reopen(ctx, t, watchers); err != nil {
+		return watchResult{}, err
+	}
 	before, err := t.cpu()
 	if err != nil {
 		return watchResult{}, err
@@ -129,13 +134,16 @@ func (b *bench) watchRound(ctx context.Context, t target, c watchCell, watchers 
 		return watchResult{}, err
 	}
 	rate := float64(len(l.pods)) / time.Since(begun).Seconds()
-	latencies, err := l.await(ctx, t.name, watchers)
+	latencies, closed, err := l.await(ctx, t, watchers)
 	if err != nil {
 		return watchResult{}, err
 	}
 	after, err := t.cpu()
 	n := len(latencies)
-	r := watchResult{P50: percentile(latencies, 50), P99: percentile(latencies, 99), Deliveries: n, Rate: rate}
+	if n == 0 {
+		return watchResult{}, fmt.Errorf("%s: all watches were closed", t.name)
+	}
+	r := watchResult{P50: percentile(latencies, 50), P99: percentile(latencies, 99), Deliveries: n, Rate: rate, Closed: closed}
 	r.P999, r.CPU = latencies[n*999/1000], (after-before)*1e6/float64(n)
 	return r, err
 }
@@ -204,6 +212,7 @@ func medianWatch(rounds []watchResult) watchResult {
 		P50: of(func(r watchResult) float64 { return r.P50 }), P99: of(func(r watchResult) float64 { return r.P99 }),
 		P999: of(func(r watchResult) float64 { return r.P999 }), CPU: of(func(r watchResult) float64 { return r.CPU }),
 		Deliveries: rounds[0].Deliveries, Rate: of(func(r watchResult) float64 { return r.Rate }),
+		Closed: int(of(func(r watchResult) float64 { return float64(r.Closed) })),
 	}
 }
 
