@@ -100,7 +100,7 @@ func (b *bench) loadRound(ctx context.Context, t target, watchers []*watcher) (l
 			if r.error != nil {
 				return 0, 0, r.error
 			}
-			latencies, err := r.await(ctx, t.name, watchers)
+			latencies, _, err := r.await(ctx, t, watchers)
 			if err != nil {
 				return 0, 0, err
 			}

@@ -37,6 +37,7 @@ func listCells(pods int) []listCell {
 	return []listCell{
 		{name: "full", clients: 1, rounds: 5, rows: pods},
 		{name: "full, 8 at once", clients: 8, rounds: 1, rows: pods},
+		{name: "full, 32 at once", clients: 32, rounds: 1, rows: pods},
 		{name: "pages of 500", limit: 500, clients: 1, rounds: 3, rows: pods},
 		{name: "label of 1 %", query: url.Values{"labelSelector": {"rare=yes"}}, clients: 1, rounds: 40,
 			rows: pods / rareEvery},

@@ -22,6 +22,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 )
 
 // options are the flags.
@@ -87,7 +88,12 @@ func run(o options) (err error) {
 	return json.NewEncoder(os.Stdout).Encode(b.result)
 }
 
-func progress(format string, args ...any) { fmt.Fprintf(os.Stderr, "  "+format+"\n", args...) }
+var started = time.Now()
+
+// progress prints a line with the seconds since the start.
+func progress(format string, args ...any) {
+	fmt.Fprintf(os.Stderr, "%5.0fs  %s\n", time.Since(started).Seconds(), fmt.Sprintf(format, args...))
+}
 
 // percentile returns a percentile of values, which are sorted in place.
 func percentile(values []float64, percent int) float64 {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"os"
 	"slices"
 	"time"
 )
@@ -9,10 +10,21 @@ import (
 // informerCount is the number of informers of client-go that see clusters join and leave.
 const informerCount = 8
 
-// membershipResult has the seconds until all stores equal the union.
+// membershipResult has what it takes until all stores equal the union. A cluster that leaves makes each informer list
+// again: the clients decode all pods, on the same processors.
 type membershipResult struct {
-	Join  float64 `json:"join_s"`
-	Leave float64 `json:"leave_s"`
+	Join  changeResult `json:"join"`
+	Leave changeResult `json:"leave"`
+}
+
+// changeResult is the cost of a change, in seconds.
+type changeResult struct {
+	// Cache is the time until the aggregator has as many pods as the union, Informers the time until all informers do.
+	Cache     float64 `json:"cache_s"`
+	Informers float64 `json:"informers_s"`
+	// CPU is that of the aggregator, Clients that of this process, which has the informers and the virtual clusters.
+	CPU     float64 `json:"cpu_s"`
+	Clients float64 `json:"clients_cpu_s"`
 }
 
 // membership measures clusters that join and leave during changes. Clusters are probed once a second.
@@ -59,19 +71,39 @@ func (b *bench) membership(ctx context.Context) error {
 		return err
 	}
 	b.result.Membership = r
-	progress("a cluster joins in %.1f s and leaves in %.1f s", r.Join, r.Leave)
+	progress("a cluster joins in %.1f s and leaves in %.1f s", r.Join.Informers, r.Leave.Informers)
 	return nil
 }
 
-// during makes a change and events, and returns the seconds until the stores of the informers equal the union.
-func (b *bench) during(ctx context.Context, informers []*informer, change func() error) (float64, error) {
+// during makes a change and events, and waits until the aggregator and the informers have the union.
+func (b *bench) during(ctx context.Context, informers []*informer, change func() error) (changeResult, error) {
+	var r changeResult
+	used := func() (ours, clients float64, err error) {
+		if ours, err = b.ours.cpu(); err == nil {
+			clients, err = process{os.Getpid()}.cpu()
+		}
+		return ours, clients, err
+	}
+	ours, clients, err := used()
+	if err != nil {
+		return r, err
+	}
 	if err := change(); err != nil {
-		return 0, err
+		return r, err
 	}
 	begun := time.Now()
 	if _, err := b.churn(ctx, b.ours.encrypted(), 50, 25); err != nil {
-		return 0, err
+		return r, err
 	}
-	err := b.checkStores(ctx, informers)
-	return time.Since(begun).Seconds(), err
+	if err := b.ours.await(ctx, len(b.want())); err != nil {
+		return r, err
+	}
+	r.Cache = time.Since(begun).Seconds()
+	if err := b.checkStores(ctx, informers); err != nil {
+		return r, err
+	}
+	r.Informers = time.Since(begun).Seconds()
+	oursAfter, clientsAfter, err := used()
+	r.CPU, r.Clients = oursAfter-ours, clientsAfter-clients
+	return r, err
 }

@@ -43,7 +43,7 @@ func (b *bench) reconnect(ctx context.Context, t target) (r reconnectResult, err
 	if err != nil {
 		return r, err
 	}
-	if _, err := l.await(ctx, t.name, watchers); err != nil {
+	if _, _, err := l.await(ctx, t, watchers); err != nil {
 		return r, err
 	}
 	// A bookmark follows an event of the aggregator after half a second: from its version a watch can resume.
@@ -61,7 +61,7 @@ func (b *bench) reconnect(ctx context.Context, t target) (r reconnectResult, err
 		return r, err
 	}
 	r.Seconds = time.Since(begun).Seconds()
-	if _, err := l.await(ctx, t.name, watchers); err != nil {
+	if _, _, err := l.await(ctx, t, watchers); err != nil {
 		return r, err
 	}
 	after, err := t.cpu()

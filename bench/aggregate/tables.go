@@ -31,12 +31,12 @@ func (r result) tables(w io.Writer) {
 		}
 	}
 	if r.Watches != nil {
-		fmt.Fprintln(t, "\nwatches\tserver\tp50\tp99\tp99.9\tCPU a delivery\tdeliveries")
+		fmt.Fprintln(t, "\nwatches\tserver\tp50\tp99\tp99.9\tCPU a delivery\tdeliveries\tevents/s\tclosed")
 		for _, c := range watchCells {
 			for _, server := range []string{"aggregator", "kube-apiserver"} {
 				w := r.Watches[server][c.name]
-				fmt.Fprintf(t, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f ms\t%.0f us\t%d\n", c.name, server, w.P50, w.P99, w.P999, w.CPU,
-					w.Deliveries)
+				fmt.Fprintf(t, "%s\t%s\t%.1f ms\t%.1f ms\t%.1f ms\t%.0f us\t%d\t%.0f\t%d\n", c.name, server, w.P50, w.P99, w.P999, w.CPU,
+					w.Deliveries, w.Rate, w.Closed)
 			}
 		}
 	}
@@ -58,7 +58,14 @@ func (r result) tables(w io.Writer) {
 		fmt.Fprintf(t, "events of the others\t%.1f ms\t%.1f ms\t%.2f\n", d.Watch, d.WatchDead, d.WatchRatio)
 	}
 	if m := r.Membership; m != nil {
-		fmt.Fprintf(t, "\ntime until informers have the union\tjoin\tleave\n\t%.1f s\t%.1f s\n", m.Join, m.Leave)
+		fmt.Fprintf(t, "\n%d informers until they have the union\ttime\tof that the cache\tCPU\tCPU of the clients\n",
+			informerCount)
+		for _, c := range []struct {
+			name string
+			changeResult
+		}{{"a cluster joins", m.Join}, {"a cluster leaves", m.Leave}} {
+			fmt.Fprintf(t, "%s\t%.1f s\t%.1f s\t%.1f s\t%.1f s\n", c.name, c.Informers, c.Cache, c.CPU, c.Clients)
+		}
 	}
 	if r.Latency != nil {
 		fmt.Fprintln(t, "\nlatency\tGET p50\tp99\tPATCH p50\tp99")

@@ -35,7 +35,9 @@ type watcher struct {
 	// initial is the number of ADDED events, ended the number of bookmarks that end them.
 	initial, ended int
 	// gone counts answers and events with 410.
-	gone   int
+	gone int
+	// end is the reason for the end of the watch.
+	end    error
 	cancel context.CancelFunc
 	done   chan error
 	opened chan struct{}
@@ -45,7 +47,14 @@ type watcher struct {
 func (w *watcher) open(ctx context.Context) error {
 	ctx, w.cancel = context.WithCancel(ctx)
 	w.done, w.opened = make(chan error, 1), make(chan struct{})
-	go func() { w.done <- w.run(ctx) }()
+	w.end = nil
+	go func() {
+		err := w.run(ctx)
+		w.mutex.Lock()
+		w.end = err
+		w.mutex.Unlock()
+		w.done <- err
+	}()
 	select {
 	case <-w.opened:
 		return nil
@@ -156,13 +165,13 @@ func textAfter(line []byte, key string) (string, bool) {
 	return string(text), ok
 }
 
-// take returns the events since the last call.
-func (w *watcher) take() []arrival {
+// take returns the events since the last call, and the reason for the end of the watch.
+func (w *watcher) take() ([]arrival, error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	all := w.arrivals
 	w.arrivals = nil
-	return all
+	return all, w.end
 }
 
 // newWatchers returns clients that watch from the current version. selectors say what client number i selects.
@@ -231,55 +240,24 @@ func closeAll(watchers []*watcher) {
 	running.Wait()
 }
 
-// load makes events of pods at a rate, and says which pod and when.
-type load struct {
-	pods []*podState
-	at   []time.Time
-	// first is the number of the first event.
-	first int
-}
-
-// await waits until each client has all events that it selects, and returns the latencies in milliseconds. It is an
-// error if a client gets another event, or the events of a pod in another order.
-func (l *load) await(ctx context.Context, who string, watchers []*watcher) ([]float64, error) {
-	var latencies []float64
-	got := make([][]arrival, len(watchers))
-	want := make([]int, len(watchers))
-	for i, w := range watchers {
-		for _, p := range l.pods {
-			if w.selects(p) {
-				want[i]++
+// reopen opens the watches that ended, from the current version.
+func reopen(ctx context.Context, t target, watchers []*watcher) error {
+	version := ""
+	for _, w := range watchers {
+		if _, end := w.take(); end == nil {
+			continue
+		}
+		w.close()
+		if version == "" {
+			var err error
+			if version, err = currentVersion(ctx, t); err != nil {
+				return err
 			}
+		}
+		w.version = version
+		if err := w.open(ctx); err != nil {
+			return err
 		}
 	}
-	err := eventually(ctx, who+": events are lost", func() error {
-		for i, w := range watchers {
-			if got[i] = append(got[i], w.take()...); len(got[i]) < want[i] {
-				return fmt.Errorf("watch %d has %d events, not %d", i, len(got[i]), want[i])
-			}
-		}
-		return nil
-	})
-	if err != nil {
-		return nil, err
-	}
-	for i, w := range watchers {
-		last := map[string]int{}
-		if len(got[i]) != want[i] {
-			return nil, fmt.Errorf("%s: watch %d has %d events, not %d", who, i, len(got[i]), want[i])
-		}
-		for _, a := range got[i] {
-			n := a.event - l.first
-			if n < 0 || n >= len(l.pods) || !w.selects(l.pods[n]) {
-				return nil, fmt.Errorf("%s: watch %d has event %d of a pod that it does not select", who, i, a.event)
-			}
-			key := l.pods[n].key()
-			if before, ok := last[key]; ok && before >= n {
-				return nil, fmt.Errorf("%s: watch %d has event %d of %s after event %d", who, i, n, key, before)
-			}
-			last[key] = n
-			latencies = append(latencies, max(a.at.Sub(l.at[n]).Seconds()*1000, 0))
-		}
-	}
-	return latencies, nil
+	return nil
 }

@@ -38,19 +38,33 @@ func mixed(i int) (url.Values, func(*podState) bool) {
 	return url.Values{"fieldSelector": {"spec.nodeName=" + node}}, func(p *podState) bool { return p.node == node }
 }
 
+// nodes is a fleet of agents, each for the pods of its node, and a hundredth of clients with all pods.
+func nodes(i int) (url.Values, func(*podState) bool) {
+	if i%100 == 0 {
+		return everything(i)
+	}
+	node := fmt.Sprintf("node-%d", i%nodeCount)
+	return url.Values{"fieldSelector": {"spec.nodeName=" + node}}, func(p *podState) bool { return p.node == node }
+}
+
 var watchCells = []watchCell{
 	{"all pods", 10, 4, everything},
 	{"mixed", 50, 4, mixed},
+	{"by node", 500, 2, nodes},
 }
 
 // watchResult has the latencies of events in milliseconds, and the CPU of the server for a delivered event in
 // microseconds.
 type watchResult struct {
-	P50        float64 `json:"p50_ms"`
-	P99        float64 `json:"p99_ms"`
-	P999       float64 `json:"p999_ms"`
-	CPU        float64 `json:"cpu_us_per_delivery"`
-	Deliveries int     `json:"deliveries"`
+	P50  float64 `json:"p50_ms"`
+	P99  float64 `json:"p99_ms"`
+	P999 float64 `json:"p999_ms"`
+	CPU  float64 `json:"cpu_us_per_delivery"`
+	// Rate is the number of events per second that the server reached.
+	Rate float64 `json:"events_per_s"`
+	// Closed counts the watches that the server closed.
+	Closed     int `json:"closed,omitempty"`
+	Deliveries int `json:"deliveries"`
 }
 
 // watches measures the latency of events at many clients.
@@ -107,21 +121,29 @@ func (b *bench) checkUnion(ctx context.Context, t target) error {
 }
 
 func (b *bench) watchRound(ctx context.Context, t target, c watchCell, watchers []*watcher) (watchResult, error) {
+	if err := reopen(ctx, t, watchers); err != nil {
+		return watchResult{}, err
+	}
 	before, err := t.cpu()
 	if err != nil {
 		return watchResult{}, err
 	}
+	begun := time.Now()
 	l, err := b.churn(ctx, t, c.rate, c.rate*c.seconds)
 	if err != nil {
 		return watchResult{}, err
 	}
-	latencies, err := l.await(ctx, t.name, watchers)
+	rate := float64(len(l.pods)) / time.Since(begun).Seconds()
+	latencies, closed, err := l.await(ctx, t, watchers)
 	if err != nil {
 		return watchResult{}, err
 	}
 	after, err := t.cpu()
 	n := len(latencies)
-	r := watchResult{P50: percentile(latencies, 50), P99: percentile(latencies, 99), Deliveries: n}
+	if n == 0 {
+		return watchResult{}, fmt.Errorf("%s: all watches were closed", t.name)
+	}
+	r := watchResult{P50: percentile(latencies, 50), P99: percentile(latencies, 99), Deliveries: n, Rate: rate, Closed: closed}
 	r.P999, r.CPU = latencies[n*999/1000], (after-before)*1e6/float64(n)
 	return r, err
 }
@@ -189,7 +211,8 @@ func medianWatch(rounds []watchResult) watchResult {
 	return watchResult{
 		P50: of(func(r watchResult) float64 { return r.P50 }), P99: of(func(r watchResult) float64 { return r.P99 }),
 		P999: of(func(r watchResult) float64 { return r.P999 }), CPU: of(func(r watchResult) float64 { return r.CPU }),
-		Deliveries: rounds[0].Deliveries,
+		Deliveries: rounds[0].Deliveries, Rate: of(func(r watchResult) float64 { return r.Rate }),
+		Closed: int(of(func(r watchResult) float64 { return float64(r.Closed) })),
 	}
 }
 

@@ -138,12 +138,17 @@ func (f *aggregatorFlags) writeAccess(config *rest.Config, address net.Addr, ca 
 	if err := rest.LoadTLSFiles(config); err != nil {
 		return err
 	}
-	_, port, err := net.SplitHostPort(address.String())
+	host, port, err := net.SplitHostPort(address.String())
 	if err != nil {
 		return err
 	}
+	if net.ParseIP(host).IsUnspecified() {
+		host = "127.0.0.1"
+	}
 	access := clientcmdapi.NewConfig()
-	access.Clusters["aggregator"] = &clientcmdapi.Cluster{Server: "https://127.0.0.1:" + port, CertificateAuthorityData: ca}
+	access.Clusters["aggregator"] = &clientcmdapi.Cluster{
+		Server: "https://" + net.JoinHostPort(host, port), CertificateAuthorityData: ca,
+	}
 	access.AuthInfos["user"] = &clientcmdapi.AuthInfo{
 		ClientCertificateData: config.CertData, ClientKeyData: config.KeyData,
 		Token: config.BearerToken, TokenFile: config.BearerTokenFile, Exec: config.ExecProvider,

@@ -26,10 +26,10 @@ type memberFlags struct {
 
 func memberCommand() *cobra.Command {
 	var f memberFlags
-	c := &cobra.Command{Use: "cluster", Short: "Join member clusters, and list them"}
+	c := &cobra.Command{Use: "cluster", Short: "Join, import and list member clusters"}
 	c.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane")
 	c.PersistentFlags().DurationVar(&f.timeout, "timeout", time.Minute, "maximum time to wait for the clusters")
-	c.AddCommand(joinCommand(&f), leaveCommand(&f), listCommand(&f))
+	c.AddCommand(joinCommand(&f), leaveCommand(&f), listCommand(&f), importCommand(&f))
 	return c
 }
 

@@ -13,12 +13,14 @@ import (
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 )
 
+var errPull = errors.New("spec.syncMode: Pull is not supported; use Push")
+
 // Config returns how to connect to a member cluster with the token of a Secret. The certificates are those of the
 // Secret ca, which may be the same.
 func Config(cluster *clusterv1.Cluster, token, ca *corev1.Secret) (*rest.Config, error) {
 	spec := cluster.Spec
 	if spec.SyncMode == clusterv1.Pull {
-		return nil, errors.New("spec.syncMode: Pull is not supported; use Push")
+		return nil, errPull
 	}
 	if spec.APIEndpoint == "" {
 		return nil, errors.New("spec.apiEndpoint: the address of the API server is required")

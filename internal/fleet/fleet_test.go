@@ -157,6 +157,15 @@ func TestMembersHaveIdentityAndKinds(t *testing.T) {
 	}
 }
 
+// TestPullIsNotSupported says so, and does not ask for the Secret that such a Cluster has not.
+func TestPullIsNotSupported(t *testing.T) {
+	edge := &clusterv1.Cluster{ObjectMeta: metav1.ObjectMeta{Name: "edge"}, Spec: clusterv1.ClusterSpec{SyncMode: clusterv1.Pull}}
+	c := newControlPlane(t, edge)
+	if members := c.refresh(); len(members) > 0 || !strings.Contains(c.condition("edge"), "Pull is not supported") {
+		t.Errorf("%+v %s", members, c.condition("edge"))
+	}
+}
+
 // TestOneMemberDownDelaysNoOther guards the other clusters against one that does not answer.
 func TestOneMemberDownDelaysNoOther(t *testing.T) {
 	up, down := newAPIServer(t, "uid-1"), newAPIServer(t, "uid-2")

@@ -20,6 +20,9 @@ const maxAnswer = 4 << 20
 
 // connect builds the connections again if the Cluster or its Secrets changed.
 func (f *Fleet) connect(ctx context.Context, c *connection, cluster *clusterv1.Cluster) error {
+	if cluster.Spec.SyncMode == clusterv1.Pull { // These have no Secret, either.
+		return errPull
+	}
 	if cluster.Spec.SecretRef == nil {
 		return errors.New("spec.secretRef: the Secret with the token is required")
 	}

@@ -141,12 +141,15 @@ func (c *Cache) reconcile() {
 
 // ensure starts the source of a member if it is new or changed. The mutex of the kind is held.
 func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
-	identity := version.Identity(m.Identity)
+	now := cluster{name: m.Name, identity: version.Identity(m.Identity)}
+	now.part = now.identity
+	if k.info.Namespaced {
+		now.part = version.Identity(m.Identity, scope.Namespaces...)
+	}
 	state := k.members[m.Name]
 	if state != nil {
 		old := state.source
-		sameScope := slices.Equal(old.scope.Namespaces, scope.Namespaces)
-		if state.cluster.identity == identity && sameScope {
+		if *state.cluster == now && slices.Equal(old.scope.Namespaces, scope.Namespaces) {
 			if old.member.Client == m.Client && old.member.Host == m.Host {
 				return
 			}
@@ -157,7 +160,7 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 		}
 	}
 	if state == nil {
-		state = &memberState{cluster: &cluster{name: m.Name, identity: identity}, joined: time.Now()}
+		state = &memberState{cluster: &now, joined: time.Now()}
 		state.status = Status{Cluster: m.Name, Resource: k.info.Resource}
 		k.members[m.Name] = state
 	}

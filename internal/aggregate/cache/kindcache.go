@@ -107,11 +107,9 @@ func (c *kindCache) find(owner *cluster, namespace, name string) *object {
 	return o
 }
 
-// drop removes the objects of a cluster, and ends watches that have them. The mutex is held.
+// drop removes the objects of a cluster, and ends watches that have them: also if the cluster was never listed, because
+// clients can have them from another replica. The mutex is held.
 func (c *kindCache) drop(m *memberState) {
-	if !m.synced {
-		return
-	}
 	var gone []*object
 	c.objects.Ascend(func(o *object) bool {
 		if o.cluster == m.cluster {
@@ -134,7 +132,8 @@ func (c *kindCache) drop(m *memberState) {
 func (c *kindCache) restart(s *source, m *memberState) {
 	m.former = max(m.former, m.position)
 	c.drop(m)
-	m.cluster = &cluster{name: m.cluster.name, identity: m.cluster.identity}
+	again := *m.cluster
+	m.cluster = &again
 	s.cluster = m.cluster
 }
 

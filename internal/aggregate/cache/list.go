@@ -75,11 +75,11 @@ func (c *kindCache) state(ctx context.Context, o ListOptions) (*snapshot, error)
 	match := o.ResourceVersionMatch
 	switch match {
 	case "":
-		if len(v.Components) > 0 && o.Limit > 0 {
+		if !v.IsAny() && o.Limit > 0 {
 			match = metav1.ResourceVersionMatchExact
 		}
 	case metav1.ResourceVersionMatchExact:
-		if len(v.Components) == 0 {
+		if v.IsAny() {
 			return nil, apierrors.NewBadRequest("resourceVersionMatch: Exact requires a resourceVersion other than 0")
 		}
 	case metav1.ResourceVersionMatchNotOlderThan:

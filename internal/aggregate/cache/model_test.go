@@ -1,219 +1,287 @@
 package cache_test
 
 import (
-	"context"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"math/rand/v2"
-	"net/http"
 	"os"
 	"strconv"
-	"strings"
 	"testing"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/util/wait"
-	"k8s.io/apimachinery/pkg/watch"
-	"k8s.io/client-go/kubernetes"
-	"k8s.io/client-go/rest"
-	clientcache "k8s.io/client-go/tools/cache"
-
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
-	"anymesh.dev/anymesh/internal/aggregate/version"
 )
 
-// informer is the reflector and store of a client-go informer, with a short backoff.
-type informer struct {
-	name string
-	// selector is the label selector.
-	selector string
-	store    clientcache.Store
-}
-
-// startInformers starts informers with lists and with streamed initial events, for all pods and for a selector.
-func startInformers(t *testing.T, server string) []informer {
-	client := kubernetes.NewForConfigOrDie(&rest.Config{Host: server, QPS: -1, Transport: http.DefaultTransport})
-	var out []informer
-	for _, streaming := range []bool{true, false} {
-		for _, selector := range []string{"", "app=a"} {
-			lw := &clientcache.ListWatch{
-				ListWithContextFunc: func(ctx context.Context, o metav1.ListOptions) (runtime.Object, error) {
-					o.LabelSelector = selector
-					return client.CoreV1().Pods("").List(ctx, o)
-				},
-				WatchFuncWithContext: func(ctx context.Context, o metav1.ListOptions) (watch.Interface, error) {
-					o.LabelSelector = selector
-					return client.CoreV1().Pods("").Watch(ctx, o)
-				},
-			}
-			var source clientcache.ListerWatcher = lw
-			if !streaming {
-				source = noStreaming{lw}
-			}
-			i := informer{fmt.Sprintf("streaming=%v selector=%q", streaming, selector), selector,
-				clientcache.NewStore(clientcache.MetaNamespaceKeyFunc)}
-			reflector := clientcache.NewReflectorWithOptions(source, &corev1.Pod{}, i.store, clientcache.ReflectorOptions{
-				Backoff: &wait.Backoff{Duration: 20 * time.Millisecond, Factor: 1, Cap: time.Second, Steps: 10},
-			})
-			go reflector.RunWithContext(t.Context())
-			out = append(out, i)
-		}
-	}
-	return out
-}
-
-// noStreaming makes an informer list.
-type noStreaming struct{ *clientcache.ListWatch }
-
-func (noStreaming) IsWatchListSemanticsUnSupported() bool { return true }
-
-// After any sequence of changes and faults, the store of each informer equals the union of the members. The number of
-// steps is ANYMESH_MODEL_STEPS.
+// After any sequence of changes and faults, the store of each informer equals the union of the members. Clients that
+// resume from each bookmark, and lists of pages, have the state of the members at each version that they get. The
+// number of steps is ANYMESH_MODEL_STEPS.
 func TestInformersEqualTheUnion(t *testing.T) {
-	steps := 150
-	if s, err := strconv.Atoi(os.Getenv("ANYMESH_MODEL_STEPS")); err == nil {
-		steps = s
-	}
-	seed := uint64(time.Now().UnixNano())
-	if s, err := strconv.ParseUint(os.Getenv("ANYMESH_MODEL_SEED"), 10, 64); err == nil {
-		seed = s
-	}
-	t.Logf("seed %d", seed)
-	options := fast
-	options.WindowEvents = 40 // Small, so that watches are late.
-	options.WaitTimeout = 1500 * time.Millisecond
-	m := model{fleet: newFleet(t, 3, options), random: rand.New(rand.NewPCG(seed, 0))}
-	informers := startInformers(t, m.serve().URL)
+	steps := environment("ANYMESH_MODEL_STEPS", 150)
+	seed := environment("ANYMESH_MODEL_SEED", uint64(time.Now().UnixNano()))
+	t.Logf("ANYMESH_MODEL_STEPS=%d ANYMESH_MODEL_SEED=%d", steps, seed)
+	m := newModel(t, seed)
+	began := time.Now()
 	for step := range steps {
 		m.step()
 		if step%25 == 24 || step == steps-1 {
-			m.quiet(informers)
+			m.quiet()
 		}
 	}
+	t.Logf("%d steps in %v: %v", steps, time.Since(began).Round(time.Second), m.count)
 }
 
+func environment(name string, otherwise uint64) uint64 {
+	if n, err := strconv.ParseUint(os.Getenv(name), 10, 64); err == nil {
+		return n
+	}
+	return otherwise
+}
+
+// model is the state of the world: members, two replicas, and clients at two addresses, of which one is slow at times.
 type model struct {
-	*fleet
-	random *rand.Rand
-	log    []string
+	t       *testing.T
+	random  *rand.Rand
+	options cache.Options
+	// world has the members and what replicas know of them.
+	world    *fleet
+	replicas []*fleet
+	fronts   []*front
+	// epoch is the version of the next restored backup, lower than all versions so far.
+	epoch     uint64
+	oracle    *oracle
+	informers []informer
+	journals  []*journal
+	pager     *pager
+	log       []string
+	count     map[string]int
 }
 
-// step changes something. Pods of different clusters have different names.
+func newModel(t *testing.T, seed uint64) *model {
+	m := &model{t: t, random: rand.New(rand.NewPCG(seed, 0)), epoch: 1 << 40, count: map[string]int{}}
+	m.options = fast
+	m.options.WindowEvents = 40 // Small, so that watches are late.
+	m.options.WaitTimeout = 500 * time.Millisecond
+	m.options.RequestTimeout, m.options.IdleTimeout = 500*time.Millisecond, 1200*time.Millisecond
+	if m.random.IntN(2) == 0 {
+		m.options.Grace = 300 * time.Millisecond
+	}
+	m.world = newFleet(t, 3, m.options)
+	m.replicas = []*fleet{m.world, m.world.another(m.options)}
+	m.oracle = &oracle{members: m.world.members, identities: map[string][]string{}}
+	for i, member := range m.world.members {
+		member.Restore(m.next())
+		m.oracle.know(i, m.world.identities[i])
+	}
+	for range 2 {
+		m.fronts = append(m.fronts, newFront(t, m.replicas[0]))
+	}
+	m.replicas[1].configure()
+	for i, f := range m.fronts {
+		client := f.client()
+		for _, v := range views {
+			m.informers = append(m.informers, startInformer(t, client, v, true), startInformer(t, client, v, false))
+			j := &journal{name: fmt.Sprintf("address %d, %+v", i, v), client: client, view: v, oracle: m.oracle}
+			m.journals = append(m.journals, j)
+			go j.run(t.Context())
+		}
+	}
+	m.pager = &pager{client: m.fronts[0].client(), oracle: m.oracle, count: m.count}
+	return m
+}
+
+func (m *model) next() uint64 {
+	m.epoch -= 1 << 20
+	return m.epoch
+}
+
+// step changes something.
 func (m *model) step() {
-	i := m.random.IntN(len(m.members))
-	member := m.members[i]
-	name := fmt.Sprintf("%c%d-c%d", 'a'+rune(m.random.IntN(2)), m.random.IntN(12), i+1)
-	action := m.random.IntN(100)
-	m.log = append(m.log, fmt.Sprintf("%d c%d %s", action, i+1, name))
+	i := m.random.IntN(len(m.world.members))
+	member := m.world.members[i]
+	action := m.random.IntN(1000)
+	note := func(what string) {
+		m.count[what]++
+		m.log = append(m.log, fmt.Sprintf("%s c%d", what, i+1))
+	}
 	switch {
-	case action < 45:
-		o := pod(name, fmt.Sprint(action))
-		if m.random.IntN(4) == 0 {
-			o["metadata"].(membertest.Object)["labels"] = membertest.Object{"app": "other"}
-		}
-		member.Put(podPath, o)
-	case action < 65:
-		member.Delete(podPath, "default", name)
-	case action < 70:
+	case action < 520:
+		note("change")
+		m.change(i)
+	case action < 540:
+		note("advance")
 		member.Advance()
-	case action < 74:
+	case action < 570:
+		note("close watches")
 		member.CloseWatches()
-	case action < 78:
+	case action < 600:
+		note("compact")
 		member.Compact()
-	case action < 80:
+	case action < 615:
+		note("compact and close")
 		member.Compact()
 		member.CloseWatches()
-	case action < 84:
-		member.Set(membertest.Faults{Unreachable: true})
-	case action < 87:
-		member.Set(membertest.Faults{Repeat: true})
-	case action < 90:
-		member.Set(membertest.Faults{NoBookmarks: true, Delay: 5 * time.Millisecond})
-	case action < 93:
+	case action < 625:
+		note("restart member")
+		member.Restart()
+	case action < 710:
+		note("faults")
+		member.Set(m.faults())
+	case action < 745:
+		note("no faults")
 		member.Set(membertest.Faults{})
-	case action < 96:
-		m.joined[i] = !m.joined[i]
-		m.configure()
-	case action < 98:
-		m.identities[i] += "x"
-		m.configure()
-	case action < 99:
-		member.Restore(500)
-	default:
-		for n := range 60 { // More than the window.
-			member.Put(podPath, pod(fmt.Sprintf("%c%d-c%d", 'a'+rune(n%2), n%12, i+1), "burst"))
+	case action < 820:
+		m.reconfigure(i, note)
+	case action < 830:
+		note("restored backup")
+		member.Restore(m.next(), m.podName(i), m.podName(i))
+	case action < 845:
+		note("burst")
+		for range 60 { // More than the window.
+			m.change(i)
 		}
+	case action < 890:
+		note("move")
+		m.fronts[m.random.IntN(2)].point(m.replicas[m.random.IntN(2)])
+	case action < 910:
+		note("restart replica")
+		m.restart(m.random.IntN(2))
+	case action < 935:
+		note("slow")
+		m.fronts[1].hold()
+	case action < 950:
+		note("not slow")
+		m.fronts[1].release()
+	default:
+		note("pages")
+		m.pages()
 	}
 	if m.random.IntN(3) == 0 {
 		time.Sleep(time.Duration(m.random.IntN(20)) * time.Millisecond)
 	}
 }
 
-// quiet ends the faults, and waits until the cache and all informers have the union.
-func (m *model) quiet(informers []informer) {
+// podName returns namespace/name. Pods of different clusters have different names.
+func (m *model) podName(i int) string {
+	namespace := []string{"default", "other"}[m.random.IntN(2)]
+	return fmt.Sprintf("%s/%c%d-c%d", namespace, 'a'+rune(m.random.IntN(2)), m.random.IntN(6), i+1)
+}
+
+// change creates, changes or deletes a pod.
+func (m *model) change(i int) {
+	key := m.podName(i)
+	namespace, name := cutKey(key)
+	if m.random.IntN(3) == 0 {
+		m.world.members[i].Delete(podPath, namespace, name)
+		return
+	}
+	o := pod(name, fmt.Sprint("n", m.random.IntN(2)))
+	metadata := o["metadata"].(membertest.Object)
+	metadata["namespace"] = namespace
+	metadata["uid"] = fmt.Sprintf("uid-%s-%d", name, m.random.IntN(2)) // Recreated pods have another one.
+	if m.random.IntN(4) == 0 {
+		metadata["labels"] = membertest.Object{"app": "other"}
+	}
+	m.world.members[i].Put(podPath, o)
+}
+
+func (m *model) faults() membertest.Faults {
+	switch m.random.IntN(6) {
+	case 0:
+		return membertest.Faults{Unreachable: true}
+	case 1:
+		return membertest.Faults{Silent: true}
+	}
+	sometimes := func() bool { return m.random.IntN(5) == 0 }
+	return membertest.Faults{
+		Gone: sometimes(), Truncate: sometimes(), NoBookmarks: sometimes() || sometimes(),
+		Repeat: max(m.random.IntN(6)-2, 0), Delay: time.Duration(m.random.IntN(15)) * time.Millisecond,
+	}
+}
+
+// reconfigure changes what the replicas know of a member. One of them may be late.
+func (m *model) reconfigure(i int, note func(string)) {
+	switch n := m.random.IntN(5); {
+	case n < 3:
+		note("join or leave")
+		m.world.joined[i] = !m.world.joined[i]
+	case n == 3:
+		note("rebuilt")
+		m.world.identities[i] += "x"
+		m.oracle.know(i, m.world.identities[i])
+	default:
+		note("namespaces")
+		m.world.scopes[i] = scopes[m.random.IntN(len(scopes))]
+	}
+	for _, r := range m.replicas {
+		if m.random.IntN(4) > 0 {
+			r.configure()
+		}
+	}
+}
+
+// restart replaces a replica by one that knows nothing. Its clients are not told.
+func (m *model) restart(i int) {
+	old := m.replicas[i]
+	m.replicas[i] = old.another(m.options)
+	m.replicas[i].configure()
+	for _, f := range m.fronts {
+		f.replace(old, m.replicas[i])
+	}
+	old.Close()
+}
+
+// pages reads a list while pods change, and clients move.
+func (m *model) pages() {
+	between := func() {
+		for range m.random.IntN(4) {
+			m.change(m.random.IntN(len(m.world.members)))
+		}
+		if m.random.IntN(4) == 0 {
+			m.fronts[0].point(m.replicas[m.random.IntN(2)])
+		}
+	}
+	if err := m.pager.read(m.t.Context(), int64(1+m.random.IntN(6)), between); err != nil {
+		m.fail(err)
+	}
+}
+
+// quiet ends the faults, and waits until all replicas and clients have the union.
+func (m *model) quiet() {
 	m.t.Helper()
-	for _, member := range m.members {
+	for _, member := range m.world.members {
 		member.Set(membertest.Faults{})
 	}
-	m.synced()
-	for _, i := range informers {
-		end := time.Now().Add(30 * time.Second)
-		for {
-			got, want := storeOf(m.t, i), map[string]string{}
-			for key, v := range m.labeled() {
-				if i.selector == "" || strings.HasSuffix(v, "=a") {
-					want[key] = strings.Split(v, " ")[0]
-				}
-			}
-			if fmt.Sprint(got) == fmt.Sprint(want) {
-				break
-			}
-			if time.Now().After(end) {
-				m.t.Fatalf("informer %s has\n%v, members have\n%v\nafter %v", i.name, got, want, m.log[max(len(m.log)-60, 0):])
-			}
-			time.Sleep(5 * time.Millisecond)
-		}
+	m.fronts[1].release()
+	for _, r := range m.replicas {
+		r.configure()
+	}
+	for _, r := range m.replicas {
+		r.synced()
+	}
+	for _, i := range m.informers {
+		m.eventually(func() error { return equal("informer "+i.name, i.state(), m.union(i.view)) })
+	}
+	for _, j := range m.journals {
+		m.eventually(func() error { return j.has(m.union(j.view)) })
 	}
 }
 
-func storeOf(t testing.TB, i informer) map[string]string {
-	out := map[string]string{}
-	for _, o := range i.store.List() {
-		p := o.(*corev1.Pod)
-		v, err := version.Parse(p.ResourceVersion)
-		if err != nil {
-			t.Fatal(err)
+func (m *model) eventually(check func() error) {
+	m.t.Helper()
+	var err error
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end); time.Sleep(5 * time.Millisecond) {
+		if err = check(); err == nil {
+			return
 		}
-		c := v.Components[0]
-		if !v.Partial || p.Annotations[cache.ClusterAnnotation] != c.Cluster {
-			t.Fatalf("pod %s has version %+v and annotations %v", p.Name, v, p.Annotations)
-		}
-		out[p.Namespace+"/"+p.Name] = fmt.Sprintf("%s:%d", c.Cluster, c.Version)
 	}
-	return out
+	for _, j := range m.journals {
+		err = errors.Join(err, j.violation())
+	}
+	m.fail(err)
 }
 
-// labeled has the version and the label of each object.
-func (m *model) labeled() map[string]string {
-	list, err := m.List(m.t.Context(), pods, cache.ListOptions{})
-	if err != nil {
-		m.t.Fatal(err)
-	}
-	labels := map[string]string{}
-	for o := range list.All() {
-		var p corev1.Pod
-		if err := json.Unmarshal(o.AppendJSON(nil), &p); err != nil {
-			m.t.Fatal(err)
-		}
-		labels[o.Namespace()+"/"+o.Name()] = p.Labels["app"]
-	}
-	out := map[string]string{}
-	for key, v := range m.union() {
-		out[key] = v + " app=" + labels[key]
-	}
-	return out
+func (m *model) fail(err error) {
+	m.t.Helper()
+	m.t.Fatalf("%v\nafter %v", err, m.log[max(len(m.log)-60, 0):])
 }

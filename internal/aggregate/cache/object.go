@@ -8,11 +8,18 @@ import (
 )
 
 // cluster is a member for one kind, from the time it joins until it leaves. A cluster that joins again is another one.
+//
+// identity is that of versions of objects. part is that of positions: equal positions with other namespaces are other
+// states.
 type cluster struct {
-	name, identity string
+	name, identity, part string
 }
 
 func (c *cluster) at(v uint64) version.Component {
+	return version.Component{Cluster: c.name, Identity: c.part, Version: v}
+}
+
+func (c *cluster) object(v uint64) version.Component {
 	return version.Component{Cluster: c.name, Identity: c.identity, Version: v}
 }
 
@@ -83,7 +90,7 @@ func (o Object) Namespace() string { return o.object.namespace }
 func (o Object) Name() string { return o.object.name }
 
 // ResourceVersion returns the global version.
-func (o Object) ResourceVersion() string { return version.Object(o.object.cluster.at(o.version)) }
+func (o Object) ResourceVersion() string { return version.Object(o.object.cluster.object(o.version)) }
 
 // MemberVersion returns the version that the owner knows.
 func (o Object) MemberVersion() uint64 { return o.version }
@@ -111,7 +118,7 @@ func (o Object) AppendPartialJSON(to []byte) []byte {
 // appendOwnMetadata appends the members of metadata except managedFields.
 func (o Object) appendOwnMetadata(to []byte) []byte {
 	to = append(to, `"resourceVersion":"`...)
-	to = version.AppendObject(to, o.object.cluster.at(o.version))
+	to = version.AppendObject(to, o.object.cluster.object(o.version))
 	return append(append(to, `",`...), o.object.text[:o.object.metadata]...)
 }
 

@@ -7,7 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -53,11 +53,13 @@ type fleet struct {
 	identities []string
 	// hosts are addresses of members other than their own.
 	hosts map[int]string
+	// scopes are the namespaces that are cached of a member, if not all.
+	scopes map[int][]string
 }
 
 func newFleet(t testing.TB, n int, options cache.Options) *fleet {
 	t.Helper()
-	f := &fleet{Cache: cache.New(options), t: t, hosts: map[int]string{}}
+	f := &fleet{Cache: cache.New(options), t: t, hosts: map[int]string{}, scopes: map[int][]string{}}
 	for i := range n {
 		m := membertest.New()
 		t.Cleanup(m.Close)
@@ -76,7 +78,7 @@ func (f *fleet) configure() {
 	kind := cache.Kind{Resource: pods, Kind: "Pod", ListKind: "PodList", Namespaced: true}
 	for i, m := range f.members {
 		name := fmt.Sprintf("c%d", i+1)
-		kind.Scopes = append(kind.Scopes, cache.Scope{Cluster: name})
+		kind.Scopes = append(kind.Scopes, cache.Scope{Cluster: name, Namespaces: f.scopes[i]})
 		if f.joined[i] {
 			members = append(members, cache.Member{
 				Name: name, Identity: f.identities[i], Host: cmp.Or(f.hosts[i], m.URL()), Client: m.Client(),
@@ -94,7 +96,10 @@ func (f *fleet) union() map[string]string {
 	for i, m := range f.members {
 		if f.joined[i] {
 			for key, v := range m.Objects(podPath) {
-				out[key] = fmt.Sprintf("c%d:%s", i+1, v)
+				namespace, _, _ := strings.Cut(key, "/")
+				if len(f.scopes[i]) == 0 || slices.Contains(f.scopes[i], namespace) {
+					out[key] = fmt.Sprintf("c%d:%s", i+1, v)
+				}
 			}
 		}
 	}
@@ -134,24 +139,19 @@ func eventually(t testing.TB, check func() error) {
 	t.Fatal(err)
 }
 
-// serve answers LIST and WATCH of pods as an API server does.
-func (f *fleet) serve() *httptest.Server {
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if err := f.answer(w, r); err != nil && r.Context().Err() == nil {
-			var status apierrors.APIStatus
-			if !errors.As(err, &status) {
-				status = apierrors.NewInternalError(err)
-			}
-			body := status.Status()
-			body.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
-			w.Header().Set("Content-Type", "application/json")
-			w.WriteHeader(int(body.Code))
-			json.NewEncoder(w).Encode(body)
+// ServeHTTP answers LIST and WATCH of pods as an API server does.
+func (f *fleet) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if err := f.answer(w, r); err != nil && r.Context().Err() == nil {
+		var status apierrors.APIStatus
+		if !errors.As(err, &status) {
+			status = apierrors.NewInternalError(err)
 		}
-	}))
-	f.t.Cleanup(s.Close)
-	f.t.Cleanup(s.CloseClientConnections)
-	return s
+		body := status.Status()
+		body.TypeMeta = metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(int(body.Code))
+		json.NewEncoder(w).Encode(body)
+	}
 }
 
 func (f *fleet) answer(w http.ResponseWriter, r *http.Request) error {
@@ -180,6 +180,9 @@ func (f *fleet) answer(w http.ResponseWriter, r *http.Request) error {
 	options := cache.WatchOptions{
 		Selection: selection, ResourceVersion: o.ResourceVersion, ResourceVersionMatch: o.ResourceVersionMatch,
 		SendInitialEvents: o.SendInitialEvents, AllowWatchBookmarks: o.AllowWatchBookmarks,
+	}
+	if o.TimeoutSeconds != nil {
+		options.Timeout = time.Duration(*o.TimeoutSeconds) * time.Second
 	}
 	watch, err := f.Watch(r.Context(), pods, options)
 	if err != nil {

@@ -32,15 +32,17 @@ func expired(format string, arguments ...any) error {
 	return apierrors.NewResourceExpired("resourceVersion: " + fmt.Sprintf(format, arguments...))
 }
 
-// check returns an error if a version names a cluster that is no member, or an earlier one. The mutex is held.
+// check returns an error if a version names a cluster that is no member, an earlier one, or another part of it. The
+// mutex is held.
 func (c *kindCache) check(v version.Vector, clusters []string) error {
 	for _, component := range v.Components {
 		m := c.members[component.Cluster]
 		switch {
 		case m == nil || m.status.Expired || !visible(clusters, component.Cluster):
 			return expired("cluster %s is no longer a member; list again", component.Cluster)
-		case !component.Is(m.cluster.identity):
-			return expired("cluster %s was rebuilt; list again", component.Cluster)
+		case v.Partial && !component.Is(m.cluster.identity), !v.Partial && !component.Is(m.cluster.part):
+			return expired("cluster %s was rebuilt, or other namespaces of it are cached now; list again",
+				component.Cluster)
 		}
 	}
 	return nil

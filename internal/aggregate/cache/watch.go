@@ -74,12 +74,12 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	}
 	w.bookmark = newBookmarkTimes(k.options, w.deadline)
 	switch initial := o.SendInitialEvents; {
-	case initial != nil && *initial, initial == nil && len(v.Components) == 0:
+	case initial != nil && *initial, initial == nil && v.IsAny():
 		if err := k.wait(ctx, v, o.Clusters); err != nil {
 			return nil, err
 		}
 		w.replay(initial != nil)
-	case len(v.Components) == 0:
+	case v.IsAny():
 		w.follow(k.snapshot(o.Clusters))
 	default:
 		if err := w.resume(ctx, v); err != nil {

@@ -36,6 +36,7 @@ type Member struct {
 	compacted uint64
 	objects   map[string]map[string]json.RawMessage
 	events    []event
+	history   []epoch
 	snapshots map[uint64]map[string]map[string]json.RawMessage
 	changed   chan struct{}
 	// generation counts the times when all watches were closed.
@@ -50,10 +51,16 @@ type Member struct {
 type Faults struct {
 	// Unreachable lets requests hang until their end, and drops open watches.
 	Unreachable bool
+	// Silent lets requests hang, and keeps open watches without a byte, as a half-open connection does.
+	Silent bool
+	// Gone answers 410 to each watch.
+	Gone bool
 	// NoBookmarks drops bookmarks.
 	NoBookmarks bool
-	// Repeat sends each event twice.
-	Repeat bool
+	// Repeat is how many of the last events are sent again after each event.
+	Repeat int
+	// Truncate ends watches in the middle of an event.
+	Truncate bool
 	// Delay is the time before each event.
 	Delay time.Duration
 }
@@ -64,8 +71,16 @@ func New() *Member {
 		version: 1000, compacted: 1000, objects: map[string]map[string]json.RawMessage{},
 		snapshots: map[uint64]map[string]map[string]json.RawMessage{}, changed: make(chan struct{}),
 	}
+	m.begin()
 	m.server = httptest.NewServer(m)
 	return m
+}
+
+// Version returns the current version.
+func (m *Member) Version() uint64 {
+	m.mutex.Lock()
+	defer m.mutex.Unlock()
+	return m.version
 }
 
 // Watches returns how many watches were started.
@@ -101,11 +116,12 @@ func (m *Member) Close() {
 // Set changes the faults.
 func (m *Member) Set(f Faults) {
 	m.mutex.Lock()
+	defer m.mutex.Unlock()
 	m.faults = f
-	m.mutex.Unlock()
 	if f.Unreachable {
-		m.CloseWatches()
+		m.generation++
 	}
+	m.notify()
 }
 
 // notify wakes all watches. The mutex is held.
@@ -131,21 +147,47 @@ func (m *Member) Compact() {
 	clear(m.snapshots)
 }
 
-// Restore begins the history again at an older version, with the objects that f returns, as after a restored backup.
-func (m *Member) Restore(version uint64) {
+// Restart closes all connections and forgets all events, as an API server does that starts again.
+func (m *Member) Restart() {
+	m.Compact()
+	m.CloseWatches()
+	m.server.CloseClientConnections()
+}
+
+// Restore begins the history again at another version, as after a restored backup, which lacks some of the objects.
+func (m *Member) Restore(version uint64, lacks ...string) {
 	m.mutex.Lock()
 	defer m.mutex.Unlock()
-	m.version, m.compacted = version, version
-	m.events = nil
-	clear(m.snapshots)
+	m.history[len(m.history)-1].to = m.version
+	m.version = version
+	m.begin()
 	for path, kind := range m.objects {
 		for key, raw := range kind {
+			if slices.Contains(lacks, key) {
+				delete(kind, key)
+				continue
+			}
 			m.version++
-			m.objects[path][key] = stamp(decode(raw), m.version)
+			kind[key] = stamp(decode(raw), m.version)
+			m.remember(event{m.version, "ADDED", path, key, kind[key]})
 		}
 	}
 	m.compacted = m.version
+	m.events = nil
+	clear(m.snapshots)
 	m.generation++
+	m.notify()
+}
+
+// begin starts an epoch of the history.
+func (m *Member) begin() {
+	m.history = append(m.history, epoch{m.version, m.version, map[string]map[string][]event{}})
+}
+
+// record adds an event for watches. The mutex is held.
+func (m *Member) record(e event) {
+	m.events = append(m.events, e)
+	m.remember(e)
 	m.notify()
 }
 
@@ -178,8 +220,7 @@ func (m *Member) put(path string, o Object) json.RawMessage {
 	m.version++
 	raw := stamp(o, m.version)
 	m.objects[path][key] = raw
-	m.events = append(m.events, event{m.version, kind, path, key, raw})
-	m.notify()
+	m.record(event{m.version, kind, path, key, raw})
 	return raw
 }
 
@@ -198,8 +239,7 @@ func (m *Member) delete(path, key string) bool {
 	}
 	delete(m.objects[path], key)
 	m.version++
-	m.events = append(m.events, event{m.version, "DELETED", path, key, stamp(decode(old), m.version)})
-	m.notify()
+	m.record(event{m.version, "DELETED", path, key, stamp(decode(old), m.version)})
 	return true
 }
 

@@ -17,6 +17,14 @@ const bookmarkInterval = time.Second
 // ServeHTTP answers lists, watches, and requests for objects.
 func (m *Member) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mutex.Lock()
+	for m.faults.Silent {
+		changed := m.changed
+		m.mutex.Unlock()
+		if !pause(r, changed, time.Minute) {
+			return
+		}
+		m.mutex.Lock()
+	}
 	unreachable := m.faults.Unreachable
 	changed := m.changed
 	document, is := m.documents[r.URL.Path]
@@ -133,7 +141,7 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 	deadline := time.Now().Add(time.Duration(max(seconds, 1)) * time.Second)
 	m.mutex.Lock()
 	generation := m.generation
-	old := at < m.compacted
+	old := at < m.compacted || m.faults.Gone
 	m.mutex.Unlock()
 	if old {
 		fail(w, http.StatusGone, "Expired", "too old resource version")
@@ -142,6 +150,7 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 	w.WriteHeader(http.StatusOK)
 	w.(http.Flusher).Flush()
 	bookmark := time.Now().Add(min(bookmarkInterval, time.Until(deadline)-2*time.Second))
+	var sent []event
 	for time.Now().Before(deadline) {
 		m.mutex.Lock()
 		var send []event
@@ -157,6 +166,11 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 		switch {
 		case closed || faults.Unreachable:
 			return
+		case faults.Silent:
+			if !pause(r, changed, time.Until(deadline)) {
+				return
+			}
+			continue
 		case lost:
 			fmt.Fprintln(w, `{"type":"ERROR","object":{"kind":"Status","apiVersion":"v1","status":"Failure",`+
 				`"message":"too old resource version","reason":"Expired","code":410}}`)
@@ -164,8 +178,16 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 		}
 		for _, e := range send {
 			time.Sleep(faults.Delay)
-			for range map[bool]int{false: 1, true: 2}[faults.Repeat] {
-				fmt.Fprintf(w, `{"type":%q,"object":%s}`+"\n", e.kind, e.object)
+			if faults.Truncate {
+				text := e.line()
+				_, _ = w.Write(text[:len(text)/2]) // The client sees the end.
+				return
+			}
+			sent = append(sent, e)
+			sent = sent[max(len(sent)-max(faults.Repeat, 1), 0):]
+			_, _ = w.Write(e.line()) // The client sees the end.
+			for _, e := range sent[:min(len(sent), faults.Repeat)] {
+				_, _ = w.Write(e.line())
 			}
 			at = e.version
 		}
@@ -176,13 +198,26 @@ func (m *Member) watch(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		w.(http.Flusher).Flush()
-		timer := time.NewTimer(time.Until(bookmark) + time.Millisecond)
-		select {
-		case <-changed:
-		case <-timer.C:
-		case <-r.Context().Done():
+		if !pause(r, changed, time.Until(bookmark)+time.Millisecond) {
 			return
 		}
-		timer.Stop()
 	}
+}
+
+// line is the event in a watch.
+func (e event) line() []byte {
+	return fmt.Appendf(nil, `{"type":%q,"object":%s}`+"\n", e.kind, e.object)
+}
+
+// pause returns when something changed or a time is over, or false if the client is gone.
+func pause(r *http.Request, changed <-chan struct{}, limit time.Duration) bool {
+	timer := time.NewTimer(limit)
+	defer timer.Stop()
+	select {
+	case <-changed:
+	case <-timer.C:
+	case <-r.Context().Done():
+		return false
+	}
+	return true
 }

@@ -50,7 +50,7 @@ func Parse(text string) (Vector, error) {
 		return Vector{}, errors.New("the resourceVersion does not end after its JSON object")
 	}
 	if len(v.Components) == 0 {
-		return Vector{}, errors.New("the resourceVersion has no cluster")
+		return New(), nil
 	}
 	sorted := New(v.Components...)
 	sorted.Partial = v.Partial

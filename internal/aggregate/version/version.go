@@ -26,14 +26,20 @@ type Vector struct {
 	Components []Component
 	// Partial versions are those of objects: they have the component of the owner, and other clusters are unspecified.
 	Partial bool
+	// NoClusters is the version of a state without clusters. It is not that of requests that accept any state: clients
+	// that watch without a version get no deletions of what they have.
+	NoClusters bool
 }
+
+// IsAny reports whether the version names no state.
+func (v Vector) IsAny() bool { return len(v.Components) == 0 && !v.NoClusters }
 
 // New returns a vector of components in any order.
 func New(components ...Component) Vector {
 	sorted := slices.SortedFunc(slices.Values(components), func(a, b Component) int {
 		return strings.Compare(a.Cluster, b.Cluster)
 	})
-	return Vector{Components: sorted}
+	return Vector{Components: sorted, NoClusters: len(sorted) == 0}
 }
 
 // Get returns the component of a cluster.
@@ -48,12 +54,15 @@ func (v Vector) Get(cluster string) (Component, bool) {
 }
 
 // String returns the text for metadata.resourceVersion: base64.RawURLEncoding of a JSON object with sorted keys. The
-// text of a vector without components is empty.
+// text is empty if any state is accepted.
 func (v Vector) String() string {
-	if len(v.Components) == 0 {
+	if v.IsAny() {
 		return ""
 	}
-	text := make([]byte, 0, 48*len(v.Components))
+	text := make([]byte, 0, 2+48*len(v.Components))
+	if v.NoClusters {
+		text = append(text, '{')
+	}
 	for i, c := range v.Components {
 		text = append(text, separator(i))
 		text = appendComponent(text, c, v.Partial)
@@ -96,11 +105,13 @@ func appendComponent(to []byte, c Component, partial bool) []byte {
 	return append(to, '"')
 }
 
-// Identity shortens the identity of a cluster, usually the uid of its namespace kube-system, to eight characters.
-func Identity(uid string) string {
+// Identity shortens the identity of a cluster, usually the uid of its namespace kube-system, to eight characters. With
+// namespaces, in any order, it is the identity of this part of the cluster.
+func Identity(uid string, namespaces ...string) string {
 	if uid == "" {
 		return ""
 	}
-	sum := sha256.Sum256([]byte(uid))
+	part := strings.Join(append([]string{uid}, slices.Sorted(slices.Values(namespaces))...), "/")
+	sum := sha256.Sum256([]byte(part))
 	return hex.EncodeToString(sum[:4])
 }

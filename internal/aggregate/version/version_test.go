@@ -56,7 +56,7 @@ func TestIdentityAndPartialFormsAreKept(t *testing.T) {
 func TestMalformedVersionsAreErrors(t *testing.T) {
 	raw := base64.RawURLEncoding.EncodeToString
 	for _, text := range []string{
-		"1234", "not base64!", example + "\n", example + "=", raw([]byte("[]")), raw([]byte("{}")),
+		"1234", "not base64!", example + "\n", example + "=", raw([]byte("[]")), raw([]byte("{} ")),
 		raw([]byte(`{"c":1}`)), raw([]byte(`{"c":"01"}`)), raw([]byte(`{"c":"-1"}`)), raw([]byte(`{"c":"0"}`)),
 		raw([]byte(`{"c":"1","c":"2"}`)), raw([]byte(`{"c":"1"} x`)), raw([]byte(`{"c":"1"}{}`)),
 		raw([]byte(`{"c":"1@xyz"}`)), raw([]byte(`{"c\n":"1"}`)), raw([]byte(`{"a":"1+","b":"2"}`)),
