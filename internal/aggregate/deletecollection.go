@@ -29,7 +29,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 	}
 	body, err := readBody(w, c)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	results := make([]metav1.StatusCause, len(members))
@@ -51,7 +51,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 		status.Status, status.Code = metav1.StatusFailure, int32(codes[i])
 		status.Message = fmt.Sprintf("cluster %s: %s", members[i].Name, results[i].Message)
 	}
-	writeJSON(w, int(status.Code), status)
+	c.answer(w, int(status.Code), status)
 }
 
 func deleteIn(c call, m fleet.Member, body []byte) (int, string) {

@@ -152,7 +152,7 @@ func (tables) events(c call, kind *registered, form form) encoder {
 			buffer = e.AppendPartialJSON(buffer[:0])
 			return buffer, nil
 		}
-	case formJSON:
+	case formFull:
 		return func(e cache.Event) ([]byte, error) {
 			if text, ok := e.SharedJSON(); ok {
 				return text, nil

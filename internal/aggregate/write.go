@@ -60,17 +60,21 @@ func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
 func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	m, err := s.owner(c, clusters)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	if slices.Contains(streaming, c.info.Subresource) {
 		forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
 		return
 	}
+	if err := c.acceptable(); err != nil {
+		c.fail(w, err)
+		return
+	}
 	mapping := mappingFor(m)
 	body, err := readBody(w, c)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	contentType := c.Header.Get("Content-Type")
@@ -78,13 +82,13 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	update := c.Method == http.MethodPut && c.info.Subresource == ""
 	if update || strings.HasPrefix(contentType, rewrite.Apply) {
 		if mapping.UID, err = s.uid(c, m); err != nil {
-			writeError(w, err)
+			c.fail(w, err)
 			return
 		}
 	}
 	mapped, err := mapping.Request(contentType, body)
 	if err != nil {
-		writeError(w, requestError(c, err))
+		c.fail(w, requestError(c, err))
 		return
 	}
 	code, header, answer, err := exchange(c, m, mapped)
@@ -92,10 +96,15 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		s.waitFor(c, m, answer)
 	}
 	if err == nil && strings.HasPrefix(header.Get("Content-Type"), rewrite.JSON) {
-		answer, err = mapping.Response(answer)
+		if answer, err = mapping.Response(answer); err == nil && c.format.protobuf {
+			if converted, ok := protobufOf(answer); ok {
+				answer = converted
+				header.Set("Content-Type", rewrite.Protobuf)
+			}
+		}
 	}
 	if err != nil {
-		writeError(w, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err)))
+		c.fail(w, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err)))
 		return
 	}
 	for _, name := range []string{"Content-Type", "Warning", "Retry-After", "Audit-Id"} {
@@ -186,6 +195,9 @@ func exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, er
 		r.Header.Set("Content-Type", value)
 	}
 	r.Header.Set("Accept", rewrite.JSON)
+	if c.format.form == formPartial {
+		r.Header.Set("Accept", rewrite.JSON+";as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"+rewrite.JSON)
+	}
 	r.Header.Set("User-Agent", c.UserAgent())
 	impersonate(r.Header, c.user)
 	response, err := m.Impersonator.Do(r)
