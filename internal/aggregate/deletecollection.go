@@ -37,7 +37,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 	var group sync.WaitGroup
 	for i, m := range members {
 		group.Go(func() {
-			code, message := deleteIn(c, m, body)
+			code, message := s.deleteIn(c, m, body)
 			codes[i] = code
 			results[i] = metav1.StatusCause{Type: metav1.CauseType(http.StatusText(code)), Field: "cluster/" + m.Name, Message: message}
 		})
@@ -54,11 +54,11 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 	c.answer(w, int(status.Code), status)
 }
 
-func deleteIn(c call, m fleet.Member, body []byte) (int, string) {
+func (s *Server) deleteIn(c call, m fleet.Member, body []byte) (int, string) {
 	if m.Impersonator == nil {
 		return http.StatusServiceUnavailable, "the Cluster has no spec.impersonatorSecretRef"
 	}
-	mapped, err := mappingFor(m).Request(c.Header.Get("Content-Type"), body)
+	mapped, err := s.mappingFor(c, m).Request(c.Header.Get("Content-Type"), body)
 	if err != nil {
 		return http.StatusBadRequest, err.Error()
 	}

@@ -189,7 +189,7 @@ func fromCache(c call) error {
 	if !c.info.IsResourceRequest || text == "" || c.info.Verb != "watch" && c.info.Verb != "list" {
 		return nil
 	}
-	if v, err := version.Parse(text); err == nil && len(v.Components) > 0 {
+	if v, err := version.Parse(text); err == nil && len(v.Components) > 0 || version.IsIssued(text) {
 		return apierrors.NewResourceExpired("resourceVersion: the kind is no longer cached; list again")
 	}
 	return nil

@@ -45,7 +45,9 @@ type Config struct {
 	ProbeInterval time.Duration
 	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
-	Log   *slog.Logger
+	// IntegerVersions makes resource versions integers of this server, which no other replica accepts.
+	IntegerVersions bool
+	Log             *slog.Logger
 	// Registerer registers the metrics of the cache; none if nil.
 	Registerer prometheus.Registerer
 }
@@ -90,7 +92,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace}),
+		config: config, changed: make(chan struct{}, 1),
+		cache:    cache.New(cache.Options{Grace: config.Grace, Integers: config.IntegerVersions}),
 		inFlight: newInFlight(requestSlots, streamSlots),
 	}
 	s.view.Store(&view{})

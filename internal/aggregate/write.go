@@ -3,7 +3,6 @@ package aggregate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
@@ -71,7 +68,7 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		c.fail(w, err)
 		return
 	}
-	mapping := mappingFor(m)
+	mapping := s.mappingFor(c, m)
 	body, err := readBody(w, c)
 	if err != nil {
 		c.fail(w, err)
@@ -104,7 +101,10 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		}
 	}
 	if err != nil {
-		c.fail(w, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err)))
+		if !apierrors.IsTimeout(err) {
+			err = apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err))
+		}
+		c.fail(w, err)
 		return
 	}
 	for _, name := range []string{"Content-Type", "Warning", "Retry-After", "Audit-Id"} {
@@ -136,25 +136,6 @@ func (s *Server) uid(c call, m fleet.Member) (string, error) {
 	return uidOf(o.AppendJSON(nil))
 }
 
-// maxWait limits the wait of a write for the cache.
-const maxWait = time.Second
-
-// waitFor waits until the cache has the result of a write, so that a client that reads next sees its own write. The
-// write succeeded: if the cache does not catch up, the answer is not worse than that of another replica.
-func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
-	var o metav1.PartialObjectMetadata
-	if json.Unmarshal(answer, &o) != nil || o.ResourceVersion == "" {
-		return
-	}
-	at, err := version.Number(o.ResourceVersion)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), maxWait)
-	defer cancel()
-	_ = s.cache.Wait(ctx, c.resource(), m.Name, at)
-}
-
 // requestError is the answer to a body that cannot be mapped.
 func requestError(c call, err error) error {
 	switch {
@@ -166,18 +147,6 @@ func requestError(c call, err error) error {
 		return status
 	}
 	return apierrors.NewBadRequest(err.Error())
-}
-
-func mappingFor(m fleet.Member) rewrite.Mapping {
-	identity := version.Identity(m.Identity)
-	return rewrite.Mapping{
-		Annotation: cache.ClusterAnnotation, Cluster: m.Name,
-		In: func(text string) (string, error) { return version.ForCluster(text, m.Name, identity) },
-		Out: func(text string) (string, error) {
-			number, err := version.Number(text)
-			return version.Object(version.Component{Cluster: m.Name, Identity: identity, Version: number}), err
-		},
-	}
 }
 
 // exchange sends a request with a body to a member as the caller, and reads the answer.

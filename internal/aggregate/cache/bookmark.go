@@ -119,13 +119,16 @@ func (w *Watch) newBookmark(end bool) Event {
 				w.positions[owner] = max(w.positions[owner], m.position)
 			}
 		}
+		w.integer = c.history.last
 	}
 	c.mutex.Unlock()
 	components := make([]version.Component, 0, len(w.positions))
 	for owner, at := range w.positions {
 		components = append(components, owner.at(at))
 	}
-	e := Event{Type: watch.Bookmark, kind: c.info, ResourceVersion: version.New(components...).String()}
+	at := version.New(components...)
+	at.Integer = w.integer
+	e := Event{Type: watch.Bookmark, kind: c.info, ResourceVersion: at.String()}
 	e.InitialEventsEnd = end
 	return e
 }

@@ -20,7 +20,7 @@ func (c *Cache) Get(
 	if err != nil {
 		return Object{}, nil, err
 	}
-	v, err := parse(options.ResourceVersion)
+	v, err := k.parse(options.ResourceVersion)
 	if err != nil {
 		return Object{}, nil, err
 	}
@@ -37,7 +37,7 @@ func (c *Cache) Get(
 	for _, o := range found[1:] {
 		others = append(others, o.cluster.name)
 	}
-	return Object{k.info, found[0], found[0].version}, others, nil
+	return found[0].of(k.info), others, nil
 }
 
 // Owner returns the clusters that have an object, in the order of members.

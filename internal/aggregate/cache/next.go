@@ -38,7 +38,7 @@ func (w *Watch) TryNext() (Event, bool, error) {
 			return Event{}, false, io.EOF
 		case w.initial != nil:
 			if o, ok := w.initial.next(); ok {
-				return w.event(watch.Added, o, o.version), true, nil
+				return w.event(watch.Added, o.of(w.kind.info)), true, nil
 			}
 			end := w.initial.end
 			w.initial = nil
@@ -137,6 +137,9 @@ func (w *Watch) read() error {
 
 // enter begins an entry that the client does not have.
 func (w *Watch) enter(e *entry) error {
+	if w.integer > 0 {
+		return w.enterAfter(e)
+	}
 	position, has := w.positions[e.cluster]
 	switch {
 	case e.left:
@@ -181,6 +184,7 @@ func (w *Watch) fromBatch() (Event, bool) {
 // finish records that the client has all events of the current entry.
 func (w *Watch) finish() {
 	w.positions[w.batch.cluster] = w.batch.to
+	w.integer = w.batch.last
 	w.batch = nil
 }
 
@@ -201,12 +205,10 @@ func (w *Watch) translate(c change) (Event, bool) {
 	return Event{}, false
 }
 
-func (w *Watch) event(kind watch.EventType, o *object, at uint64) Event {
-	return Event{Type: kind, Object: Object{w.kind.info, o, at}}
-}
+func (w *Watch) event(kind watch.EventType, o Object) Event { return Event{Type: kind, Object: o} }
 
 func (w *Watch) change(kind watch.EventType, o *object, c change) Event {
-	e := w.event(kind, o, c.version)
+	e := w.event(kind, Object{w.kind.info, o, c.version, c.integer})
 	e.lines = c.lines
 	return e
 }

@@ -71,6 +71,8 @@ type Options struct {
 	// BookmarkDelay is the time from an event to its bookmark; 500 ms. BookmarkInterval is the time between bookmarks
 	// of idle watches; 60 s.
 	BookmarkDelay, BookmarkInterval time.Duration
+	// Integers makes global versions integers of this cache, which no other cache can resume from.
+	Integers bool
 }
 
 func (o Options) withDefaults() Options {

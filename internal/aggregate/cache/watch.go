@@ -42,6 +42,8 @@ type Watch struct {
 	at         int
 	// positions are the versions up to which the client has all events.
 	positions map[*cluster]uint64
+	// integer is the same if versions are integers.
+	integer uint64
 
 	initial  *initialEvents
 	bookmark bookmarkTimes
@@ -58,7 +60,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	v, err := parse(o.ResourceVersion)
+	v, err := k.parse(o.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -74,13 +76,17 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	}
 	w.bookmark = newBookmarkTimes(k.options, w.deadline)
 	switch initial := o.SendInitialEvents; {
-	case initial != nil && *initial, initial == nil && len(v.Components) == 0:
+	case initial != nil && *initial, initial == nil && v.IsAny():
 		if err := k.wait(ctx, v, o.Clusters); err != nil {
 			return nil, err
 		}
 		w.replay(initial != nil)
-	case len(v.Components) == 0:
+	case v.IsAny():
 		w.follow(k.snapshot(o.Clusters))
+	case v.Integer > 0:
+		if err := w.resumeAfter(v.Integer); err != nil {
+			return nil, err
+		}
 	default:
 		if err := w.resume(ctx, v); err != nil {
 			return nil, err
@@ -94,7 +100,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 
 // follow starts after a snapshot.
 func (w *Watch) follow(s *snapshot) {
-	w.seq, w.began = s.seq, s.seq
+	w.seq, w.began, w.integer = s.seq, s.seq, s.vector.Integer
 	w.positions = map[*cluster]uint64{}
 	for c := range s.clusters {
 		component, _ := s.vector.Get(c.name)

@@ -26,7 +26,12 @@ type Vector struct {
 	Components []Component
 	// Partial versions are those of objects: they have the component of the owner, and other clusters are unspecified.
 	Partial bool
+	// Integer is the text, instead of the components, if it is not 0.
+	Integer uint64
 }
+
+// IsAny reports whether the version names no state.
+func (v Vector) IsAny() bool { return len(v.Components) == 0 && v.Integer == 0 }
 
 // New returns a vector of components in any order.
 func New(components ...Component) Vector {
@@ -50,6 +55,9 @@ func (v Vector) Get(cluster string) (Component, bool) {
 // String returns the text for metadata.resourceVersion: base64.RawURLEncoding of a JSON object with sorted keys. The
 // text of a vector without components is empty.
 func (v Vector) String() string {
+	if v.Integer > 0 {
+		return strconv.FormatUint(v.Integer, 10)
+	}
 	if len(v.Components) == 0 {
 		return ""
 	}
