@@ -45,6 +45,9 @@ type Config struct {
 	ProbeInterval time.Duration
 	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
+	// StartGrace is how long lists wait for a cluster that this server did not reach since its start, or since the
+	// cluster joined.
+	StartGrace time.Duration
 	// IntegerVersions makes resource versions integers of this server, which no other replica accepts.
 	IntegerVersions bool
 	Log             *slog.Logger
@@ -66,6 +69,8 @@ type Server struct {
 	passed        passedWatches
 	view          atomic.Pointer[view]
 	refreshed     atomic.Bool
+	// wasReady is set when the server was ready for the first time.
+	wasReady atomic.Bool
 	// known are the kinds that any cluster offered. Only refresh uses it.
 	known kindLists
 	// changed has an element if a registry may have changed.
@@ -93,7 +98,9 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s := &Server{
 		config: config, changed: make(chan struct{}, 1),
-		cache:    cache.New(cache.Options{Grace: config.Grace, Integers: config.IntegerVersions}),
+		cache: cache.New(cache.Options{
+			Grace: config.Grace, JoinGrace: config.StartGrace, Integers: config.IntegerVersions,
+		}),
 		inFlight: newInFlight(requestSlots, streamSlots),
 	}
 	s.view.Store(&view{})
@@ -170,22 +177,4 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	cancel()
 	<-done
 	return err
-}
-
-// readyz is 200 when the clusters and registries were read and every kind was listed in every reachable cluster. An
-// unreachable cluster does not make the server unready.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if !s.refreshed.Load() {
-		http.Error(w, "waits for the Clusters and ResourceRegistries of the control plane", http.StatusServiceUnavailable)
-		return
-	}
-	v := s.view.Load()
-	for _, st := range s.cache.Status() {
-		if m, ok := v.member(st.Cluster); ok && m.Ready && !st.Synced {
-			http.Error(w, fmt.Sprintf("waits for the list of %s of cluster %s", st.Resource.GroupResource(), st.Cluster),
-				http.StatusServiceUnavailable)
-			return
-		}
-	}
-	_, _ = w.Write([]byte("ok\n"))
 }

@@ -54,7 +54,8 @@ func newLabWith(t *testing.T, n int, config Config) *lab {
 	l.Server = &Server{
 		config: config, inFlight: newInFlight(100, 100),
 		cache: cache.New(cache.Options{
-			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second, Integers: config.IntegerVersions,
+			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
+			Integers: config.IntegerVersions, JoinGrace: config.StartGrace,
 		}),
 		authenticator: authenticator.RequestFunc(byToken),
 		authorizer:    authorizer.AuthorizerFunc(l.authorize),

@@ -37,7 +37,7 @@ func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
 	what := c.resource().GroupResource()
 	switch len(owners) {
 	case 0:
-		return fleet.Member{}, apierrors.NewNotFound(what, c.info.Name)
+		return fleet.Member{}, s.cache.Absent(c.resource(), c.info.Name, clusters)
 	case 1:
 		m, ok := c.view.member(owners[0])
 		if !ok {

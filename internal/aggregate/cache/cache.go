@@ -237,7 +237,9 @@ func (c *Cache) Status() []Status {
 	for _, k := range c.all() {
 		k.mutex.Lock()
 		for _, m := range k.members {
-			all = append(all, m.status)
+			st := m.status
+			st.Awaited, st.Joined = k.awaits(m), m.joined
+			all = append(all, st)
 		}
 		k.mutex.Unlock()
 	}

@@ -3,7 +3,6 @@ package cache
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -78,13 +77,24 @@ func first(namespace, name string) *object {
 	return &object{cluster: &cluster{}, namespace: namespace, name: name}
 }
 
+// Absent is the error of a request for an object that no cluster has.
+func (c *Cache) Absent(resource schema.GroupVersionResource, name string, clusters []string) error {
+	k, err := c.kind(resource)
+	if err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.absent(name, clusters)
+}
+
 // absent returns 404, or 503 if a cluster joined a short time ago and was not listed yet: clients that create or clean
 // up would act on a 404. The mutex is held.
 func (c *kindCache) absent(name string, clusters []string) error {
 	for _, m := range c.members {
-		if visible(clusters, m.cluster.name) && !m.synced && time.Since(m.joined) < c.options.RequestTimeout {
-			return apierrors.NewServiceUnavailable(fmt.Sprintf(
-				"%s %s: cluster %s was not listed yet; try again", c.info.Resource.Resource, name, m.cluster.name))
+		recent := time.Since(m.joined) < c.options.RequestTimeout && !m.status.Expired
+		if visible(clusters, m.cluster.name) && !m.synced && (recent || c.awaits(m)) {
+			return unavailable("%s %s: cluster %s was not listed yet; try again", c.info.Resource.Resource, name, m.cluster.name)
 		}
 	}
 	return apierrors.NewNotFound(c.info.Resource.GroupResource(), name)

@@ -163,6 +163,16 @@ func (c *kindCache) snapshot(clusters []string) *snapshot {
 	return c.snapshotLocked(clusters)
 }
 
+// completeSnapshot returns the current state, or 503 while it lacks a cluster that lists wait for.
+func (c *kindCache) completeSnapshot(clusters []string) (*snapshot, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.complete(clusters); err != nil {
+		return nil, err
+	}
+	return c.snapshotLocked(clusters), nil
+}
+
 func (c *kindCache) snapshotLocked(clusters []string) *snapshot {
 	if c.clone == nil {
 		c.clone = c.objects.Clone()

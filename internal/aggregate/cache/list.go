@@ -96,7 +96,7 @@ func (c *kindCache) state(ctx context.Context, o ListOptions) (*snapshot, error)
 	if err := c.wait(ctx, v, o.Clusters); err != nil {
 		return nil, err
 	}
-	return c.snapshot(o.Clusters), nil
+	return c.completeSnapshot(o.Clusters)
 }
 
 // page finds the end of the page, and makes the token for the next one.

@@ -10,12 +10,16 @@ import (
 )
 
 // replay starts with the current objects as ADDED events.
-func (w *Watch) replay(end bool) {
-	s := w.kind.snapshot(w.options.Clusters)
+func (w *Watch) replay(end bool) error {
+	s, err := w.kind.completeSnapshot(w.options.Clusters)
+	if err != nil {
+		return err
+	}
 	w.follow(s)
 	l := &List{kind: w.kind.info, snapshot: s, selector: w.selector}
 	next, stop := iter.Pull(l.objects(0))
 	w.initial = &initialEvents{next: next, stop: stop, end: end && w.options.AllowWatchBookmarks}
+	return nil
 }
 
 // Next returns the next event. It returns io.EOF at the end, and the error of the context.

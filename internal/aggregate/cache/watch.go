@@ -80,7 +80,9 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 		if err := k.wait(ctx, v, o.Clusters); err != nil {
 			return nil, err
 		}
-		w.replay(initial != nil)
+		if err := w.replay(initial != nil); err != nil {
+			return nil, err
+		}
 	case v.IsAny():
 		w.follow(k.snapshot(o.Clusters))
 	case v.Integer > 0:

@@ -1,0 +1,92 @@
+package cache_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+	"anymesh.dev/anymesh/internal/aggregate/membertest"
+)
+
+// TestListsWaitForAClusterThatWasNotReached guards informers against the loss of a cluster's objects: a replica that
+// starts while the cluster is away must not list without them.
+func TestListsWaitForAClusterThatWasNotReached(t *testing.T) {
+	f := newFleet(t, 2, fast)
+	f.members[0].Put(podPath, pod("a", "n"))
+	f.members[1].Put(podPath, pod("b", "n"))
+	f.synced()
+	l, err := f.List(t.Context(), pods, cache.ListOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.members[1].Set(membertest.Faults{Unreachable: true})
+	options := fast
+	options.JoinGrace = time.Hour
+	restarted := &fleet{
+		Cache: cache.New(options), t: t, members: f.members, joined: f.joined, identities: f.identities, hosts: map[int]string{},
+	}
+	t.Cleanup(restarted.Close)
+	restarted.configure()
+	only := cache.Selection{Clusters: []string{"c1"}}
+	eventually(t, func() error {
+		l, err := restarted.List(t.Context(), pods, cache.ListOptions{Selection: only})
+		if err != nil || content(t, l, err) != "default/a@c1" {
+			return fmt.Errorf("the list of the other cluster: %v", err)
+		}
+		return nil
+	})
+	yes := true
+	_, list := restarted.List(t.Context(), pods, cache.ListOptions{})
+	_, any := restarted.List(t.Context(), pods, cache.ListOptions{ResourceVersion: "0", Limit: 500})
+	_, watch := restarted.Watch(t.Context(), pods, cache.WatchOptions{})
+	_, streamed := restarted.Watch(t.Context(), pods, cache.WatchOptions{
+		SendInitialEvents: &yes, ResourceVersionMatch: "NotOlderThan", AllowWatchBookmarks: true,
+	})
+	_, _, get := restarted.Get(t.Context(), pods, "default", "b", cache.GetOptions{})
+	for name, err := range map[string]error{"list": list, "list from any": any, "watch": watch, "streamed": streamed, "get": get} {
+		if !apierrors.IsServiceUnavailable(err) || !strings.Contains(err.Error(), "cluster c2") {
+			t.Errorf("%s: %v", name, err)
+		}
+		if seconds, ok := apierrors.SuggestsClientDelay(err); name != "get" && (!ok || seconds == 0) {
+			t.Errorf("%s: the client is not told when to retry", name)
+		}
+	}
+	// A watch that goes on loses nothing.
+	w, err := restarted.Watch(t.Context(), pods, cache.WatchOptions{ResourceVersion: l.ResourceVersion})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Stop()
+	f.members[1].Set(membertest.Faults{})
+	restarted.synced()
+}
+
+// TestListsGoOnWithoutADeadCluster guards a new installation, one of whose clusters never answers.
+func TestListsGoOnWithoutADeadCluster(t *testing.T) {
+	options := fast
+	options.JoinGrace = 300 * time.Millisecond
+	f := newFleet(t, 1, options)
+	f.members[0].Put(podPath, pod("a", "n"))
+	f.members = append(f.members, membertest.New())
+	t.Cleanup(f.members[1].Close)
+	f.members[1].Set(membertest.Faults{Unreachable: true})
+	f.joined, f.identities = append(f.joined, true), append(f.identities, "uid-2")
+	f.configure()
+	if _, err := f.List(t.Context(), pods, cache.ListOptions{}); !apierrors.IsServiceUnavailable(err) {
+		t.Errorf("before the end of the wait: %v", err)
+	}
+	eventually(t, func() error {
+		l, err := f.List(t.Context(), pods, cache.ListOptions{})
+		if err != nil {
+			return err
+		}
+		if got := content(t, l, err); got != "default/a@c1" || fmt.Sprint(l.Missing) != "[c2]" {
+			return fmt.Errorf("list has %s without %v", got, l.Missing)
+		}
+		return nil
+	})
+}
