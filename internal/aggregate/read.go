@@ -168,42 +168,16 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 		return err
 	}
 	defer events.Stop()
+	ctx, release := s.watches.add(c.Context(), c.resource())
+	defer release()
 	encode := s.tables.events(c, kind, c.format.form)
 	w.Header().Set("Content-Type", c.format.mediaType())
 	if c.format.protobuf {
 		encode = newProtobufEncoder(kind, c.format).event
 		w.Header().Set("Content-Type", protobufWatch)
 	}
-	stream(w, c, events, encode)
+	stream(ctx, w, events, encode)
 	return nil
-}
-
-// stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
-func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) {
-	to := newWatchWriter(w, readTimeout)
-	defer to.close()
-	if to.flush() != nil {
-		return
-	}
-	for {
-		e, ok, err := events.TryNext()
-		if !ok && err == nil {
-			if to.flush() != nil {
-				return
-			}
-			e, err = events.Next(c.Context())
-		}
-		if err != nil {
-			return
-		}
-		line, err := encode(e)
-		if err != nil {
-			return
-		}
-		if _, err := to.Write(line); err != nil {
-			return
-		}
-	}
 }
 
 func selectionOf(c call, query url.Values, clusters []string) (cache.Selection, error) {

@@ -26,6 +26,9 @@ func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 
 // unready returns what the server waits for; empty if it is ready.
 func (s *Server) unready() string {
+	if s.stopping.Load() {
+		return "the aggregator ends"
+	}
 	if !s.refreshed.Load() {
 		return "waits for the Clusters and ResourceRegistries of the control plane"
 	}

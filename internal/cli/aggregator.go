@@ -59,6 +59,8 @@ func aggregatorCommand() *cobra.Command {
 	flags.DurationVar(&config.StartGrace, "start-grace", 5*time.Minute,
 		"how long lists wait, with status 503, for a cluster that was not reached since the start or since it joined, at most "+
 			"--grace; 0 to omit its objects at once")
+	flags.DurationVar(&config.ShutdownDelay, "shutdown-delay", 0,
+		"how long requests are served after SIGTERM, while /readyz fails; then watches end")
 	flags.BoolVar(&config.IntegerVersions, "integer-resource-versions", false,
 		"make resource versions integers, which can be compared, but are valid for one replica until its restart")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")

@@ -174,6 +174,7 @@ func (w *Watch) fromBatch() (Event, bool) {
 	for w.at < len(e.changes) {
 		c := e.changes[w.at]
 		w.at++
+		w.integer = c.integer
 		if event, ok := w.translate(c); ok {
 			if w.at == len(e.changes) {
 				w.finish()
