@@ -37,6 +37,9 @@ func printerOf(kind *registered) printer {
 	if kind.printer != nil {
 		return *kind.printer
 	}
+	if kind.hasProtobuf() { // a built-in kind
+		return createdPrinter
+	}
 	return printer{
 		[]metav1.TableColumnDefinition{column("Name", 0), column("Age", 0)},
 		func(object []byte) ([]any, error) {
