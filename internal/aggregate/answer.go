@@ -52,7 +52,7 @@ func statusOf(w http.ResponseWriter, err error) metav1.Status {
 // answer writes a Status.
 func (c call) answer(w http.ResponseWriter, code int, status metav1.Status) {
 	if negotiate(c.Header.Values("Accept"), false, true).protobuf {
-		if text, err := appendObject(nil, status.GroupVersionKind(), &status); err == nil {
+		if text, err := objectBody(status.GroupVersionKind(), &status); err == nil {
 			w.Header().Set("Content-Type", rewrite.Protobuf)
 			w.WriteHeader(code)
 			_, _ = w.Write(text)

@@ -96,13 +96,13 @@ func (e *protobufEncoder) object(o cache.Object) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return appendObject(nil, e.kind, m)
+	return objectBody(e.kind, m)
 }
 
-// appendObject appends an object as the body of an answer has it.
-func appendObject(to []byte, kind schema.GroupVersionKind, m message) ([]byte, error) {
+// objectBody returns an object as the body of an answer has it.
+func objectBody(kind schema.GroupVersionKind, m message) ([]byte, error) {
 	size := m.Size()
-	return appendMessage(appendHead(to, kind, size), m, size)
+	return appendMessage(appendHead(nil, kind, size), m, size)
 }
 
 // appendHead appends what precedes the bytes of an object. Two fields of runtime.Unknown that follow are left out,
@@ -182,7 +182,7 @@ func (e *protobufEncoder) event(event cache.Event) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	object, err := appendObject(nil, kind, m)
+	object, err := objectBody(kind, m)
 	if err != nil {
 		return nil, err
 	}
@@ -218,6 +218,6 @@ func protobufOf(text []byte) ([]byte, bool) {
 	if err != nil || json.Unmarshal(text, m) != nil {
 		return nil, false
 	}
-	out, err := appendObject(nil, t.GroupVersionKind(), m)
+	out, err := objectBody(t.GroupVersionKind(), m)
 	return out, err == nil
 }

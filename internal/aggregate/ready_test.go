@@ -45,7 +45,7 @@ func TestReadinessWaitsForClustersThatAreAway(t *testing.T) {
 		t.Errorf("with a cluster that answers, but did not list: %d %s", code, text)
 	}
 	l.away()
-	if code, text := l.ready(); code != http.StatusServiceUnavailable || !strings.Contains(text, "which does not answer, until") {
+	if code, text := l.ready(); code != http.StatusServiceUnavailable || !strings.Contains(text, "not answer, until") {
 		t.Errorf("%d %s", code, text)
 	}
 	code, header, answer := l.do("jane", http.MethodGet, podPath, "", "")

@@ -13,8 +13,9 @@ import (
 // drainTime limits the time from the end of the watches to the end of other requests, such as logs.
 const drainTime = 5 * time.Second
 
-// Run serves requests on a listener until the context ends, and then for Config.ShutdownDelay: clients and Services need
-// some time to notice that /readyz fails. Then watches end, with a last bookmark, and other requests have drainTime.
+// Run serves requests on a listener until the context ends, and then for Config.ShutdownDelay: clients and Services
+// need some time to notice that /readyz fails. Then watches end, with a last bookmark, and other requests have
+// drainTime.
 func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()

@@ -29,8 +29,8 @@ func (l *lab) run(ctx context.Context) <-chan error {
 	return ended
 }
 
-// TestShutdownServesUntilServicesNotice guards clients during a rolling update: the server serves while it is not ready,
-// then a watch ends with a bookmark and without an error, from which the client resumes at another replica.
+// TestShutdownServesUntilServicesNotice guards clients during a rolling update: the server serves while it is not
+// ready, then a watch ends with a bookmark and without an error, from which the client resumes at another replica.
 func TestShutdownServesUntilServicesNotice(t *testing.T) {
 	l := newLab(t, 1)
 	l.put(0, "p")

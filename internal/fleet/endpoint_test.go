@@ -12,8 +12,8 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// TestHalfOpenConnectionIsNoticed guards requests on a connection that has no other end any longer: they must fail soon,
-// and the next one must use another connection.
+// TestHalfOpenConnectionIsNoticed guards requests on a connection that has no other end any longer: they must fail
+// soon, and the next one must use another connection.
 func TestHalfOpenConnectionIsNoticed(t *testing.T) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.ProtoMajor != 2 || r.URL.Path == "/fast" {
