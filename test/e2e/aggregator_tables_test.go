@@ -84,6 +84,7 @@ apiVersion: apps/v1
 kind: ControllerRevision
 metadata: {name: r, namespace: tables}
 revision: 7
+data: {x: y}
 ---
 apiVersion: autoscaling/v2
 kind: HorizontalPodAutoscaler
@@ -130,7 +131,7 @@ provisioner: example.com/p
 apiVersion: storage.k8s.io/v1
 kind: VolumeAttachment
 metadata: {name: tables}
-spec: {attacher: example.com/a, nodeName: absent, source: {persistentVolumeName: v}}
+spec: {attacher: a.example.com, nodeName: absent, source: {persistentVolumeName: v}}
 ---
 apiVersion: storage.k8s.io/v1
 kind: CSIDriver
