@@ -3,7 +3,11 @@ package cache_test
 import (
 	"errors"
 	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -91,4 +95,64 @@ func TestListsGoOnWithoutADeadCluster(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestInformersKeepAClusterThatANewReplicaDidNotReach moves informers to a replica that began while a cluster was away,
+// and that cannot resume their watches: they list again, and must not delete the objects of the cluster.
+func TestInformersKeepAClusterThatANewReplicaDidNotReach(t *testing.T) {
+	f := newFleet(t, 2, fast)
+	f.members[0].Put(podPath, pod("a", "n"))
+	f.members[1].Put(podPath, pod("ab", "n"))
+	f.synced()
+	var current atomic.Pointer[http.Handler]
+	var requests atomic.Int64
+	first := f.serve().Config.Handler
+	current.Store(&first)
+	front := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		requests.Add(1)
+		(*current.Load()).ServeHTTP(w, r)
+	}))
+	t.Cleanup(front.Close)
+	t.Cleanup(front.CloseClientConnections)
+	informers := startInformers(t, front.URL)
+	has := func(keys ...string) error {
+		for _, i := range informers {
+			got := i.store.ListKeys()
+			slices.Sort(got)
+			if !slices.Equal(got, keys) {
+				return fmt.Errorf("informer %s has %v, want %v", i.name, got, keys)
+			}
+		}
+		return nil
+	}
+	eventually(t, func() error { return has("default/a", "default/ab") })
+
+	f.members[1].Set(membertest.Faults{Unreachable: true})
+	down := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	current.Store(&down)
+	front.CloseClientConnections()
+	f.members[0].Put(podPath, pod("ac", "n")) // The new replica does not have this event.
+	options := fast
+	options.JoinGrace = time.Hour
+	replica := &fleet{
+		Cache: cache.New(options), t: t, members: f.members, joined: f.joined, identities: f.identities,
+		hosts: map[int]string{},
+	}
+	t.Cleanup(replica.Close)
+	replica.configure()
+	eventually(t, func() error {
+		_, err := replica.List(t.Context(), pods, cache.ListOptions{Selection: cache.Selection{Clusters: []string{"c1"}}})
+		return err
+	})
+	second := replica.serve().Config.Handler
+	current.Store(&second)
+	before := requests.Load()
+	eventually(t, func() error {
+		if n := requests.Load() - before; n < 12 { // A watch that is expired, and lists, of each informer.
+			return fmt.Errorf("the new replica got %d requests", n)
+		}
+		return has("default/a", "default/ab")
+	})
+	f.members[1].Set(membertest.Faults{})
+	eventually(t, func() error { return has("default/a", "default/ab", "default/ac") })
 }
