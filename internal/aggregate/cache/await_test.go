@@ -128,7 +128,9 @@ func TestInformersKeepAClusterThatANewReplicaDidNotReach(t *testing.T) {
 	eventually(t, func() error { return has("default/a", "default/ab") })
 
 	f.members[1].Set(membertest.Faults{Unreachable: true})
-	down := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) }))
+	down := http.Handler(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(http.StatusBadGateway)
+	}))
 	current.Store(&down)
 	front.CloseClientConnections()
 	f.members[0].Put(podPath, pod("ac", "n")) // The new replica does not have this event.
