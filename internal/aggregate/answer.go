@@ -8,10 +8,35 @@ import (
 	"strconv"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/internal/aggregate/rewrite"
 )
 
-// writeError answers with a Status.
+// writeError answers with a Status in JSON.
 func writeError(w http.ResponseWriter, err error) {
+	s := statusOf(w, err)
+	writeJSON(w, int(s.Code), s)
+}
+
+// fail answers with a Status in the encoding that the client accepts.
+func (c call) fail(w http.ResponseWriter, err error) {
+	s := statusOf(w, err)
+	c.answer(w, int(s.Code), s)
+}
+
+// acceptable returns 406 if the client accepts no format of the kind.
+func (c call) acceptable() error {
+	if c.format.form != formNone {
+		return nil
+	}
+	return apierrors.NewGenericServerResponse(http.StatusNotAcceptable, c.info.Verb, c.resource().GroupResource(),
+		c.info.Name, "the media types are application/json, and "+rewrite.Protobuf+" except for custom resources and tables",
+		0, true)
+}
+
+// statusOf returns the Status of an error, and sets the header that belongs to it.
+func statusOf(w http.ResponseWriter, err error) metav1.Status {
 	var status apierrors.APIStatus
 	if !errors.As(err, &status) {
 		status = apierrors.NewInternalError(err)
@@ -21,7 +46,20 @@ func writeError(w http.ResponseWriter, err error) {
 	if s.Details != nil && s.Details.RetryAfterSeconds > 0 {
 		w.Header().Set("Retry-After", strconv.Itoa(int(s.Details.RetryAfterSeconds)))
 	}
-	writeJSON(w, int(s.Code), s)
+	return s
+}
+
+// answer writes a Status.
+func (c call) answer(w http.ResponseWriter, code int, status metav1.Status) {
+	if negotiate(c.Header.Values("Accept"), false, true).protobuf {
+		if text, err := objectBody(status.GroupVersionKind(), &status); err == nil {
+			w.Header().Set("Content-Type", rewrite.Protobuf)
+			w.WriteHeader(code)
+			_, _ = w.Write(text)
+			return
+		}
+	}
+	writeJSON(w, code, status)
 }
 
 func writeJSON(w http.ResponseWriter, code int, value any) {

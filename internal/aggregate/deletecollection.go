@@ -29,7 +29,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 	}
 	body, err := readBody(w, c)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	results := make([]metav1.StatusCause, len(members))
@@ -37,7 +37,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 	var group sync.WaitGroup
 	for i, m := range members {
 		group.Go(func() {
-			code, message := deleteIn(c, m, body)
+			code, message := s.deleteIn(c, m, body)
 			codes[i] = code
 			results[i] = metav1.StatusCause{Type: metav1.CauseType(http.StatusText(code)), Field: "cluster/" + m.Name, Message: message}
 		})
@@ -51,14 +51,14 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 		status.Status, status.Code = metav1.StatusFailure, int32(codes[i])
 		status.Message = fmt.Sprintf("cluster %s: %s", members[i].Name, results[i].Message)
 	}
-	writeJSON(w, int(status.Code), status)
+	c.answer(w, int(status.Code), status)
 }
 
-func deleteIn(c call, m fleet.Member, body []byte) (int, string) {
+func (s *Server) deleteIn(c call, m fleet.Member, body []byte) (int, string) {
 	if m.Impersonator == nil {
 		return http.StatusServiceUnavailable, "the Cluster has no spec.impersonatorSecretRef"
 	}
-	mapped, err := mappingFor(m).Request(c.Header.Get("Content-Type"), body)
+	mapped, err := s.mappingFor(c, m).Request(c.Header.Get("Content-Type"), body)
 	if err != nil {
 		return http.StatusBadRequest, err.Error()
 	}

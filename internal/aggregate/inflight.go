@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"net/http"
 	"slices"
 
@@ -14,6 +15,8 @@ import (
 const (
 	requestSlots = 400
 	streamSlots  = 10_000
+	// protobufSlots limits the lists that are converted to protobuf, each of which is in memory as a whole. Others wait.
+	protobufSlots = 4
 )
 
 // slots limits concurrent requests of a sort.
@@ -30,11 +33,21 @@ func (s slots) acquire() bool {
 
 func (s slots) release() { <-s }
 
+// wait is acquire that waits until the context ends.
+func (s slots) wait(ctx context.Context) error {
+	select {
+	case s <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
 // inFlight limits concurrent requests, and separately watches and streams, which last for minutes or hours.
-type inFlight struct{ requests, streams slots }
+type inFlight struct{ requests, streams, protobuf slots }
 
 func newInFlight(requests, streams int) inFlight {
-	return inFlight{make(slots, requests), make(slots, streams)}
+	return inFlight{make(slots, requests), make(slots, streams), make(slots, protobufSlots)}
 }
 
 // isStream reports whether the answer of a request is a watch or a stream.

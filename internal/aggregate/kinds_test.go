@@ -28,6 +28,8 @@ func cluster(name, region string, zones ...string) fleet.Member {
 			{Name: "pods/log", Kind: "Pod", Namespaced: true, Verbs: metav1.Verbs{"get"}},
 			{Name: "nodes", Kind: "Node", Verbs: verbs},
 			{Name: "bindings", Kind: "Binding", Namespaced: true, Verbs: metav1.Verbs{"create"}},
+		}}, "example.org/v1": {APIResources: []metav1.APIResource{
+			{Name: "widgets", Kind: "Widget", Namespaced: true, Verbs: verbs},
 		}}},
 	}
 }

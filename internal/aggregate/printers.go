@@ -12,7 +12,7 @@ import (
 )
 
 // printers are those of kube-apiserver, by kind. Custom resources have the columns of their definition, other kinds
-// Name and Age.
+// Name and Created At.
 var printers = map[string]printer{
 	"v1/Pod":  podPrinter,
 	"v1/Node": nodePrinter,
@@ -35,6 +35,31 @@ var printers = map[string]printer{
 	"v1/PersistentVolumeClaim":     claimPrinter,
 	"v1/PersistentVolume":          volumePrinter,
 	"coordination.k8s.io/v1/Lease": leasePrinter,
+
+	"autoscaling/v2/HorizontalPodAutoscaler": autoscalerPrinter,
+	"policy/v1/PodDisruptionBudget":          disruptionBudgetPrinter,
+	"v1/ResourceQuota":                       quotaPrinter,
+	"networking.k8s.io/v1/NetworkPolicy":     networkPolicyPrinter,
+	"networking.k8s.io/v1/IngressClass":      ingressClassPrinter,
+	"scheduling.k8s.io/v1/PriorityClass":     priorityClassPrinter,
+	"node.k8s.io/v1/RuntimeClass":            runtimeClassPrinter,
+	"v1/ServiceAccount":                      serviceAccountPrinter,
+	"v1/ReplicationController":               replicationControllerPrinter,
+	"v1/PodTemplate":                         podTemplatePrinter,
+	"v1/Endpoints":                           endpointsPrinter,
+	"apps/v1/ControllerRevision":             controllerRevisionPrinter,
+
+	"rbac.authorization.k8s.io/v1/RoleBinding":                       roleBindingPrinter,
+	"rbac.authorization.k8s.io/v1/ClusterRoleBinding":                clusterRoleBindingPrinter,
+	"admissionregistration.k8s.io/v1/MutatingWebhookConfiguration":   mutatingWebhookPrinter,
+	"admissionregistration.k8s.io/v1/ValidatingWebhookConfiguration": validatingWebhookPrinter,
+	"certificates.k8s.io/v1/CertificateSigningRequest":               signingRequestPrinter,
+
+	"storage.k8s.io/v1/StorageClass":       storageClassPrinter,
+	"storage.k8s.io/v1/VolumeAttachment":   attachmentPrinter,
+	"storage.k8s.io/v1/CSINode":            csiNodePrinter,
+	"storage.k8s.io/v1/CSIDriver":          csiDriverPrinter,
+	"storage.k8s.io/v1/CSIStorageCapacity": csiCapacityPrinter,
 }
 
 // printed makes a printer of a Go type. Columns are separated by commas; those after a bar are in wide tables only.
@@ -56,6 +81,11 @@ func printed[T any](columns string, cells func(*T) []any) printer {
 	}
 	return p
 }
+
+// createdPrinter is that of built-in kinds for which kube-apiserver has no columns, such as Role and LimitRange.
+var createdPrinter = printed("Name,Created At", func(o *metav1.PartialObjectMetadata) []any {
+	return []any{o.Name, o.CreationTimestamp.UTC().Format(time.RFC3339)}
+})
 
 // since is the age of a time that may be missing.
 func since(t *metav1.Time) string {

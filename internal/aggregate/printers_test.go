@@ -51,16 +51,21 @@ func TestPrinters(t *testing.T) {
 		{"v1/Event", `{"metadata":{"name":"n"},"involvedObject":{"kind":"Pod"},"reportingComponent":"c","series":{"count":7}}`,
 			"[<unknown>   pod  c  <unknown> 7 n]"},
 	} {
-		p := printers[c.kind]
-		cells, err := p.cells([]byte(c.object))
-		if got := fmt.Sprint(cells); got != c.want || err != nil {
-			t.Errorf("%s %s: got %s, want %s: %v", c.kind, c.object, got, c.want, err)
-		}
-		if len(cells) != len(p.columns) {
-			t.Errorf("%s: %d cells, %d columns", c.kind, len(cells), len(p.columns))
-		}
-		if _, err := p.cells([]byte(`{"metadata":1}`)); err == nil {
-			t.Errorf("%s: an object with wrong fields has cells", c.kind)
-		}
+		checkPrinter(t, c.kind, c.object, c.want)
+	}
+}
+
+func checkPrinter(t *testing.T, kind, object, want string) {
+	t.Helper()
+	p := printers[kind]
+	cells, err := p.cells([]byte(object))
+	if got := fmt.Sprint(cells); got != want || err != nil {
+		t.Errorf("%s %s: got %s, want %s: %v", kind, object, got, want, err)
+	}
+	if len(cells) != len(p.columns) {
+		t.Errorf("%s: %d cells, %d columns", kind, len(cells), len(p.columns))
+	}
+	if _, err := p.cells([]byte(`{"metadata":1}`)); err == nil {
+		t.Errorf("%s: an object with wrong fields has cells", kind)
 	}
 }

@@ -3,6 +3,7 @@ package aggregate
 import (
 	"bufio"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -19,28 +20,25 @@ import (
 
 // read answers a GET, LIST or WATCH from the cache.
 func (s *Server) read(w http.ResponseWriter, c call, kind *registered, clusters []string) {
-	form := negotiate(c.Header.Values("Accept"), c.info.Verb == "watch")
-	if form == formNone {
-		status := apierrors.NewGenericServerResponse(http.StatusNotAcceptable, c.info.Verb, c.resource().GroupResource(),
-			c.info.Name, "cached kinds have the media type application/json, also as Table and PartialObjectMetadata", 0, true)
-		writeError(w, status)
+	if err := c.acceptable(); err != nil {
+		c.fail(w, err)
 		return
 	}
 	var err error
 	switch c.info.Verb {
 	case "get":
-		err = s.get(w, c, kind, clusters, form)
+		err = s.get(w, c, kind, clusters)
 	case "list":
-		err = s.list(w, c, kind, clusters, form)
+		err = s.list(w, c, kind, clusters)
 	default:
-		err = s.watch(w, c, kind, clusters, form)
+		err = s.watch(w, c, kind, clusters)
 	}
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 	}
 }
 
-func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters []string) error {
 	o, others, err := s.cache.Get(c.Context(), c.resource(), c.info.Namespace, c.info.Name, cache.GetOptions{
 		ResourceVersion: c.URL.Query().Get("resourceVersion"), Clusters: clusters,
 	})
@@ -51,12 +49,13 @@ func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters [
 		w.Header().Add("Warning", fmt.Sprintf("299 - %q", fmt.Sprintf("clusters %s have objects of this name, too; this is "+
 			"the one of cluster %s", strings.Join(others, ", "), o.Cluster())))
 	}
-	w.Header().Set("Content-Type", "application/json")
 	var text []byte
-	switch form {
-	case formTable:
+	switch {
+	case c.format.protobuf:
+		text, err = newProtobufEncoder(kind, c.format).object(o)
+	case c.format.form == formTable:
 		text, err = s.tables.object(c, kind, o)
-	case formPartial:
+	case c.format.form == formPartial:
 		text = o.AppendPartialJSON(nil)
 	default:
 		text = o.AppendJSON(nil)
@@ -64,6 +63,7 @@ func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters [
 	if err != nil {
 		return err
 	}
+	w.Header().Set("Content-Type", c.format.mediaType())
 	content := newBody(w, c.Request)
 	defer content.release()
 	if _, err := content.Write(text); err == nil {
@@ -72,7 +72,7 @@ func (s *Server) get(w http.ResponseWriter, c call, kind *registered, clusters [
 	return nil
 }
 
-func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters []string) error {
 	query := c.URL.Query()
 	selection, err := selectionOf(c, query, clusters)
 	if err != nil {
@@ -94,14 +94,28 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 		w.Header().Add("Warning", fmt.Sprintf("299 - %q", "the list has no objects of the clusters "+
 			strings.Join(l.Missing, ", ")+", which were never reached"))
 	}
-	w.Header().Set("Content-Type", "application/json")
+	var chunks net.Buffers
+	if c.format.protobuf {
+		if err := s.inFlight.protobuf.wait(c.Context()); err != nil {
+			return err
+		}
+		defer s.inFlight.protobuf.release()
+		if chunks, err = newProtobufEncoder(kind, c.format).list(kind, l); err != nil {
+			return err
+		}
+		// A client that does not read must not keep the slot.
+		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTimeout))
+	}
+	w.Header().Set("Content-Type", c.format.mediaType())
 	content := newBody(w, c.Request)
 	defer content.release()
 	to := bufio.NewWriter(content)
-	switch form {
-	case formTable:
+	switch {
+	case c.format.protobuf:
+		_, err = chunks.WriteTo(to)
+	case c.format.form == formTable:
 		err = s.tables.list(to, c, kind, l)
-	case formPartial:
+	case c.format.form == formPartial:
 		_, err = l.WritePartialTo(to)
 	default:
 		_, err = l.WriteTo(to)
@@ -122,7 +136,7 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 // defaultWatchTimeout ends watches whose client sets no timeout.
 const defaultWatchTimeout = 30 * time.Minute
 
-func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters []string, form form) error {
+func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters []string) error {
 	query := c.URL.Query()
 	selection, err := selectionOf(c, query, clusters)
 	if err != nil {
@@ -154,37 +168,16 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 		return err
 	}
 	defer events.Stop()
-	stream(w, c, events, s.tables.events(c, kind, form))
+	ctx, release := s.watches.add(c.Context(), c.resource())
+	defer release()
+	encode := s.tables.events(c, kind, c.format.form)
+	w.Header().Set("Content-Type", c.format.mediaType())
+	if c.format.protobuf {
+		encode = newProtobufEncoder(kind, c.format).event
+		w.Header().Set("Content-Type", protobufWatch)
+	}
+	stream(ctx, w, events, encode)
 	return nil
-}
-
-// stream writes events until the watch or the client ends. It flushes when the next event is not there yet.
-func stream(w http.ResponseWriter, c call, events *cache.Watch, encode encoder) {
-	w.Header().Set("Content-Type", "application/json")
-	to := newWatchWriter(w, readTimeout)
-	defer to.close()
-	if to.flush() != nil {
-		return
-	}
-	for {
-		e, ok, err := events.TryNext()
-		if !ok && err == nil {
-			if to.flush() != nil {
-				return
-			}
-			e, err = events.Next(c.Context())
-		}
-		if err != nil {
-			return
-		}
-		line, err := encode(e)
-		if err != nil {
-			return
-		}
-		if _, err := to.Write(line); err != nil {
-			return
-		}
-	}
 }
 
 func selectionOf(c call, query url.Values, clusters []string) (cache.Selection, error) {

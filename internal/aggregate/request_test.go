@@ -107,24 +107,39 @@ func TestImpersonation(t *testing.T) {
 }
 
 func TestNegotiate(t *testing.T) {
-	const table = "application/json;as=Table;v=v1;g=meta.k8s.io"
+	const (
+		meta     = ";g=meta.k8s.io;v=v1"
+		json     = "application/json"
+		protobuf = "application/vnd.kubernetes.protobuf"
+		table    = json + ";as=Table" + meta
+		list     = ";as=PartialObjectMetadataList" + meta
+	)
 	for _, c := range []struct {
 		accept string
-		want   form
+		want   format
 	}{
-		{"", formJSON},
-		{"*/*", formJSON},
-		{"application/json", formJSON},
-		{"application/vnd.kubernetes.protobuf, */*", formJSON},
-		{"application/vnd.kubernetes.protobuf", formNone},
-		{"text/html", formNone},
-		{table + ",application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", formTable},
-		{"application/json;as=Table;v=v1beta1;g=meta.k8s.io,application/json", formJSON},
-		{"application/vnd.kubernetes.protobuf;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json", formPartial},
+		{"", format{formFull, false}},
+		{"*/*", format{formFull, false}},
+		{json, format{formFull, false}},
+		{protobuf + ", */*", format{formFull, false}},
+		{protobuf, format{formFull, true}},
+		{protobuf + "," + json + ";q=0.5", format{formFull, true}},
+		{protobuf + ";q=0.5," + json, format{formFull, false}},
+		{protobuf + ";q=0," + json, format{formFull, false}},
+		{"text/html", format{}},
+		{"application/cbor", format{}},
+		{table + "," + json + ";as=Table;v=v1beta1;g=meta.k8s.io," + json, format{formTable, false}},
+		{json + ";as=Table;v=v1beta1;g=meta.k8s.io," + json, format{formFull, false}},
+		{protobuf + ";as=Table" + meta, format{}},
+		{protobuf + list + "," + json + list + "," + json, format{formPartial, false}},
+		{protobuf + list + "," + json, format{formPartial, true}},
 	} {
-		if got := negotiate([]string{c.accept}, false); got != c.want {
-			t.Errorf("%q: got %d, want %d", c.accept, got, c.want)
+		if got := negotiate([]string{c.accept}, false, true); got != c.want {
+			t.Errorf("%q: got %v, want %v", c.accept, got, c.want)
 		}
+	}
+	if got := negotiate([]string{protobuf}, false, false); got.form != formNone {
+		t.Errorf("custom resource: got %v", got)
 	}
 }
 

@@ -34,6 +34,8 @@ type call struct {
 	user user.Info
 	// view is the state at the start of the request.
 	view *view
+	// format is that of the answer for a registered kind.
+	format format
 }
 
 func (c call) resource() schema.GroupVersionResource {
@@ -135,24 +137,25 @@ func (s *Server) route(w http.ResponseWriter, c call) {
 		s.passOn(w, c)
 		return
 	}
+	c.format = negotiate(c.Header.Values("Accept"), c.info.Verb == "watch", kind.hasProtobuf())
 	if c.info.Verb == "" { // OPTIONS and others
-		writeError(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(), c.Method))
+		c.fail(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(), c.Method))
 		return
 	}
 	if err := s.authorize(c.Context(), c, ""); err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	clusters, err := s.clusters(c)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	switch verb := c.info.Verb; {
 	case c.info.Subresource == "" && slices.Contains([]string{"get", "list", "watch"}, verb):
 		s.read(w, c, kind, clusters)
 	case verb == "create" && c.info.Name == "":
-		writeError(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(),
+		c.fail(w, apierrors.NewMethodNotSupported(c.resource().GroupResource(),
 			"create: objects of member clusters are created in the member cluster or by the control plane; create"))
 	case verb == "deletecollection":
 		s.deleteCollection(w, c, clusters)
@@ -186,7 +189,7 @@ func fromCache(c call) error {
 	if !c.info.IsResourceRequest || text == "" || c.info.Verb != "watch" && c.info.Verb != "list" {
 		return nil
 	}
-	if v, err := version.Parse(text); err == nil && len(v.Components) > 0 {
+	if v, err := version.Parse(text); err == nil && len(v.Components) > 0 || version.IsIssued(text) {
 		return apierrors.NewResourceExpired("resourceVersion: the kind is no longer cached; list again")
 	}
 	return nil

@@ -3,11 +3,9 @@ package aggregate
 import (
 	"context"
 	"crypto/tls"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net"
-	"net/http"
 	"sync/atomic"
 	"time"
 
@@ -45,7 +43,14 @@ type Config struct {
 	ProbeInterval time.Duration
 	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
-	Log   *slog.Logger
+	// StartGrace is how long lists wait for a cluster that this server did not reach since its start, or since the
+	// cluster joined.
+	StartGrace time.Duration
+	// ShutdownDelay is how long requests are served, while /readyz fails, after the context of Run ends.
+	ShutdownDelay time.Duration
+	// IntegerVersions makes resource versions integers of this server, which no other replica accepts.
+	IntegerVersions bool
+	Log             *slog.Logger
 	// Registerer registers the metrics of the cache; none if nil.
 	Registerer prometheus.Registerer
 }
@@ -61,9 +66,14 @@ type Server struct {
 	cache         *cache.Cache
 	tables        tables
 	inFlight      inFlight
-	passed        passedWatches
-	view          atomic.Pointer[view]
-	refreshed     atomic.Bool
+	// watches are those of the cache, and passed those of the control plane.
+	watches, passed openWatches
+	view            atomic.Pointer[view]
+	refreshed       atomic.Bool
+	// wasReady is set when the server was ready for the first time.
+	wasReady atomic.Bool
+	// stopping is set when the server is asked to end.
+	stopping atomic.Bool
 	// known are the kinds that any cluster offered. Only refresh uses it.
 	known kindLists
 	// changed has an element if a registry may have changed.
@@ -90,7 +100,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{
-		config: config, changed: make(chan struct{}, 1), cache: cache.New(cache.Options{Grace: config.Grace}),
+		config: config, changed: make(chan struct{}, 1),
+		cache: cache.New(cache.Options{
+			Grace: config.Grace, JoinGrace: config.StartGrace, Integers: config.IntegerVersions,
+		}),
 		inFlight: newInFlight(requestSlots, streamSlots),
 	}
 	s.view.Store(&view{})
@@ -121,68 +134,4 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s.authorizer, err = newAuthorizer(kube)
 	return s, err
-}
-
-// Run serves requests on a listener until the context ends.
-func (s *Server) Run(ctx context.Context, listener net.Listener) error {
-	ctx, cancel := context.WithCancel(ctx)
-	defer cancel()
-	done := make(chan struct{})
-	go func() {
-		defer close(done)
-		s.synchronize(ctx, s.changed)
-		s.cache.Close()
-	}()
-	if s.config.Service != nil {
-		go s.trustService(ctx)
-	}
-	mux := http.NewServeMux()
-	mux.HandleFunc("/readyz", s.readyz)
-	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
-	mux.Handle("/", s)
-	server := &http.Server{
-		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 20,
-		BaseContext: func(net.Listener) context.Context { return ctx },
-		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
-		TLSConfig: &tls.Config{
-			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
-			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
-		},
-	}
-	failed := make(chan error, 2)
-	go func() { failed <- server.ServeTLS(listener, "", "") }()
-	if s.config.Plaintext != nil {
-		go func() { failed <- server.Serve(s.config.Plaintext) }()
-	}
-	var err error
-	select {
-	case err = <-failed:
-	case <-ctx.Done():
-		stop, release := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-		defer release()
-		if err = server.Shutdown(stop); errors.Is(err, context.DeadlineExceeded) {
-			err = server.Close()
-		}
-	}
-	cancel()
-	<-done
-	return err
-}
-
-// readyz is 200 when the clusters and registries were read and every kind was listed in every reachable cluster. An
-// unreachable cluster does not make the server unready.
-func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
-	if !s.refreshed.Load() {
-		http.Error(w, "waits for the Clusters and ResourceRegistries of the control plane", http.StatusServiceUnavailable)
-		return
-	}
-	v := s.view.Load()
-	for _, st := range s.cache.Status() {
-		if m, ok := v.member(st.Cluster); ok && m.Ready && !st.Synced {
-			http.Error(w, fmt.Sprintf("waits for the list of %s of cluster %s", st.Resource.GroupResource(), st.Cluster),
-				http.StatusServiceUnavailable)
-			return
-		}
-	}
-	_, _ = w.Write([]byte("ok\n"))
 }

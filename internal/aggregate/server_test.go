@@ -43,12 +43,19 @@ type lab struct {
 
 func newLab(t *testing.T, n int) *lab {
 	t.Helper()
+	return newLabWith(t, n, Config{})
+}
+
+func newLabWith(t *testing.T, n int, config Config) *lab {
+	t.Helper()
+	config.Log = slog.New(slog.DiscardHandler)
 	l := &lab{t: t, control: membertest.New(), allow: func(string) bool { return true }}
 	t.Cleanup(l.control.Close)
 	l.Server = &Server{
-		config: Config{Log: slog.New(slog.DiscardHandler)}, inFlight: newInFlight(100, 100),
+		config: config, inFlight: newInFlight(100, 100),
 		cache: cache.New(cache.Options{
 			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
+			Integers: config.IntegerVersions, JoinGrace: config.StartGrace,
 		}),
 		authenticator: authenticator.RequestFunc(byToken),
 		authorizer:    authorizer.AuthorizerFunc(l.authorize),

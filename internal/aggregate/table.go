@@ -37,6 +37,9 @@ func printerOf(kind *registered) printer {
 	if kind.printer != nil {
 		return *kind.printer
 	}
+	if kind.hasProtobuf() { // a built-in kind
+		return createdPrinter
+	}
 	return printer{
 		[]metav1.TableColumnDefinition{column("Name", 0), column("Age", 0)},
 		func(object []byte) ([]any, error) {
@@ -152,7 +155,7 @@ func (tables) events(c call, kind *registered, form form) encoder {
 			buffer = e.AppendPartialJSON(buffer[:0])
 			return buffer, nil
 		}
-	case formJSON:
+	case formFull:
 		return func(e cache.Event) ([]byte, error) {
 			if text, ok := e.SharedJSON(); ok {
 				return text, nil

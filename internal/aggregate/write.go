@@ -3,7 +3,6 @@ package aggregate
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -11,10 +10,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
@@ -40,7 +37,7 @@ func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
 	what := c.resource().GroupResource()
 	switch len(owners) {
 	case 0:
-		return fleet.Member{}, apierrors.NewNotFound(what, c.info.Name)
+		return fleet.Member{}, s.cache.Absent(c.resource(), c.info.Name, clusters)
 	case 1:
 		m, ok := c.view.member(owners[0])
 		if !ok {
@@ -60,17 +57,21 @@ func (s *Server) owner(c call, clusters []string) (fleet.Member, error) {
 func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	m, err := s.owner(c, clusters)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	if slices.Contains(streaming, c.info.Subresource) {
 		forward(w, c.Request, m.Impersonator, c.user, "cluster "+m.Name)
 		return
 	}
-	mapping := mappingFor(m)
+	if err := c.acceptable(); err != nil {
+		c.fail(w, err)
+		return
+	}
+	mapping := s.mappingFor(c, m)
 	body, err := readBody(w, c)
 	if err != nil {
-		writeError(w, err)
+		c.fail(w, err)
 		return
 	}
 	contentType := c.Header.Get("Content-Type")
@@ -78,13 +79,13 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	update := c.Method == http.MethodPut && c.info.Subresource == ""
 	if update || strings.HasPrefix(contentType, rewrite.Apply) {
 		if mapping.UID, err = s.uid(c, m); err != nil {
-			writeError(w, err)
+			c.fail(w, err)
 			return
 		}
 	}
 	mapped, err := mapping.Request(contentType, body)
 	if err != nil {
-		writeError(w, requestError(c, err))
+		c.fail(w, requestError(c, err))
 		return
 	}
 	code, header, answer, err := exchange(c, m, mapped)
@@ -92,10 +93,18 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		s.waitFor(c, m, answer)
 	}
 	if err == nil && strings.HasPrefix(header.Get("Content-Type"), rewrite.JSON) {
-		answer, err = mapping.Response(answer)
+		if answer, err = mapping.Response(answer); err == nil && c.format.protobuf {
+			if converted, ok := protobufOf(answer); ok {
+				answer = converted
+				header.Set("Content-Type", rewrite.Protobuf)
+			}
+		}
 	}
 	if err != nil {
-		writeError(w, apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err)))
+		if !apierrors.IsTimeout(err) {
+			err = apierrors.NewServiceUnavailable(fmt.Sprintf("cluster %s: %v", m.Name, err))
+		}
+		c.fail(w, err)
 		return
 	}
 	for _, name := range []string{"Content-Type", "Warning", "Retry-After", "Audit-Id"} {
@@ -127,25 +136,6 @@ func (s *Server) uid(c call, m fleet.Member) (string, error) {
 	return uidOf(o.AppendJSON(nil))
 }
 
-// maxWait limits the wait of a write for the cache.
-const maxWait = time.Second
-
-// waitFor waits until the cache has the result of a write, so that a client that reads next sees its own write. The
-// write succeeded: if the cache does not catch up, the answer is not worse than that of another replica.
-func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
-	var o metav1.PartialObjectMetadata
-	if json.Unmarshal(answer, &o) != nil || o.ResourceVersion == "" {
-		return
-	}
-	at, err := version.Number(o.ResourceVersion)
-	if err != nil {
-		return
-	}
-	ctx, cancel := context.WithTimeout(c.Context(), maxWait)
-	defer cancel()
-	_ = s.cache.Wait(ctx, c.resource(), m.Name, at)
-}
-
 // requestError is the answer to a body that cannot be mapped.
 func requestError(c call, err error) error {
 	switch {
@@ -157,18 +147,6 @@ func requestError(c call, err error) error {
 		return status
 	}
 	return apierrors.NewBadRequest(err.Error())
-}
-
-func mappingFor(m fleet.Member) rewrite.Mapping {
-	identity := version.Identity(m.Identity)
-	return rewrite.Mapping{
-		Annotation: cache.ClusterAnnotation, Cluster: m.Name,
-		In: func(text string) (string, error) { return version.ForCluster(text, m.Name, identity) },
-		Out: func(text string) (string, error) {
-			number, err := version.Number(text)
-			return version.Object(version.Component{Cluster: m.Name, Identity: identity, Version: number}), err
-		},
-	}
 }
 
 // exchange sends a request with a body to a member as the caller, and reads the answer.
@@ -186,6 +164,9 @@ func exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, er
 		r.Header.Set("Content-Type", value)
 	}
 	r.Header.Set("Accept", rewrite.JSON)
+	if c.format.form == formPartial {
+		r.Header.Set("Accept", rewrite.JSON+";as=PartialObjectMetadata;g=meta.k8s.io;v=v1,"+rewrite.JSON)
+	}
 	r.Header.Set("User-Agent", c.UserAgent())
 	impersonate(r.Header, c.user)
 	response, err := m.Impersonator.Do(r)

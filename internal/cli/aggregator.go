@@ -56,6 +56,13 @@ func aggregatorCommand() *cobra.Command {
 		"require the verb access on clusters.cluster.karmada.io for objects of a cluster")
 	flags.DurationVar(&config.ProbeInterval, "probe-interval", 10*time.Second, "time between probes of a cluster")
 	flags.DurationVar(&config.Grace, "grace", 0, "how long objects of an unreachable cluster are kept; 0 for no limit")
+	flags.DurationVar(&config.StartGrace, "start-grace", 5*time.Minute,
+		"how long lists wait, with status 503, for a cluster that was not reached since the start or since it joined, at most "+
+			"--grace; 0 to omit its objects at once")
+	flags.DurationVar(&config.ShutdownDelay, "shutdown-delay", 0,
+		"how long requests are served after SIGTERM, while /readyz fails; then watches end")
+	flags.BoolVar(&config.IntegerVersions, "integer-resource-versions", false,
+		"make resource versions integers, which can be compared, but are valid for one replica until its restart")
 	flags.StringVar(&f.logLevel, "log-level", "info", "debug, info, warn or error")
 	return c
 }
@@ -71,6 +78,13 @@ func (f *aggregatorFlags) run(ctx context.Context, config *aggregate.Config) err
 	}
 	if f.service != "" && f.certFile != "" {
 		return exitError{2, errors.New("--service and --tls-cert-file: set one of them")}
+	}
+	if config.Grace > 0 {
+		config.StartGrace = min(config.StartGrace, config.Grace)
+	}
+	if config.IntegerVersions && config.AuthorizeClusters {
+		return exitError{2, errors.New("--integer-resource-versions and --authorize-clusters: set one of them, because " +
+			"an integer does not say which clusters it is of")}
 	}
 	klog.SetLogger(logr.FromSlogHandler(config.Log.Handler()))
 	if config.ControlPlane, err = restConfig(f.kubeconfig); err != nil {

@@ -27,7 +27,9 @@ spec:
 // another one with the same names, and that a change of the destination reaches all of them.
 func TestClientsWithDifferentTLS(t *testing.T) {
 	f := newFixture(t)
-	client := func(name string) string { return strings.TrimSpace(strings.ReplaceAll(secureClient, "NAME", name)) + "\n" }
+	client := func(name string) string {
+		return strings.TrimSpace(strings.ReplaceAll(secureClient, "NAME", name)) + "\n"
+	}
 	f.applyYAML(t, strings.TrimSpace(shop)+"\n"+client("one")+client("two"))
 	one, two := model.Key{Mesh: "m", Name: "one_a"}, model.Key{Mesh: "m", Name: "two_a"}
 	ref := xds.Ref{TypeURL: clusters, Name: toBack}

@@ -3,7 +3,6 @@ package e2e
 import (
 	"context"
 	"fmt"
-	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -97,56 +96,6 @@ func TestAggregatorChart(t *testing.T) {
 			return nil
 		})
 		run(t, "-n", "anymesh-system", "rollout", "status", "deployment/anymesh-aggregator", "--timeout=60s")
-	}
-}
-
-// tablesManifest registers kinds that the cluster has objects of.
-const tablesManifest = `
-apiVersion: search.karmada.io/v1alpha1
-kind: ResourceRegistry
-metadata: {name: tables}
-spec:
-  targetCluster: {}
-  resourceSelectors:
-  - {apiVersion: apps/v1, kind: Deployment}
-  - {apiVersion: apps/v1, kind: ReplicaSet}
-  - {apiVersion: v1, kind: Service}
-  - {apiVersion: v1, kind: ConfigMap}
-  - {apiVersion: v1, kind: ServiceAccount}
-  - {apiVersion: v1, kind: Namespace}
-  - {apiVersion: v1, kind: Event, namespace: colors}
-  - {apiVersion: discovery.k8s.io/v1, kind: EndpointSlice}
-`
-
-// times are ages, which differ between two tables.
-var times = regexp.MustCompile(`\b(\d+[smhdy])+\b`)
-
-// compareTables compares what kubectl prints with and without the aggregator, which adds the column CLUSTER.
-func compareTables(t *testing.T, server string) {
-	t.Helper()
-	if _, err := kubectlInput(t.Context(), tablesManifest, "apply", "-f", "-"); err != nil {
-		t.Fatal(err)
-	}
-	run(t, "wait", "--for=condition=Ready", "resourceregistries.search.karmada.io", "tables", "--timeout=60s")
-	cells := func(text string, last int) string {
-		lines := strings.Split(strings.TrimSpace(text), "\n")
-		for i, line := range lines {
-			words := strings.Fields(times.ReplaceAllString(line, "AGE"))
-			lines[i] = strings.Join(words[:len(words)-last], " ")
-		}
-		return strings.Join(lines, "\n")
-	}
-	for _, kind := range []string{
-		"deployments", "replicasets", "services", "configmaps", "serviceaccounts", "events", "endpointslices", "pods",
-	} {
-		eventually(t, 20*time.Second, "table of "+kind, func() error {
-			args := []string{"-n", "colors", "get", kind, "-o", "wide"}
-			want, got := cells(run(t, args...), 0), cells(run(t, append([]string{"--server", server}, args...)...), 1)
-			if got != want {
-				return fmt.Errorf("through the aggregator:\n%s\nwant:\n%s", got, want)
-			}
-			return nil
-		})
 	}
 }
 

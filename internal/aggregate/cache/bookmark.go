@@ -109,6 +109,15 @@ func (b *bookmarkTimes) due(now time.Time) bool {
 	return true
 }
 
+// LastBookmark returns a bookmark for a watch that ends early, with what the client has. It returns false if the client
+// did not ask for bookmarks, or does not have the initial events.
+func (w *Watch) LastBookmark() (Event, bool) {
+	if w.ended || !w.options.AllowWatchBookmarks || w.initial != nil {
+		return Event{}, false
+	}
+	return w.newBookmark(false), true
+}
+
 // newBookmark returns a bookmark with the positions of all clusters.
 func (w *Watch) newBookmark(end bool) Event {
 	c := w.kind
@@ -119,13 +128,16 @@ func (w *Watch) newBookmark(end bool) Event {
 				w.positions[owner] = max(w.positions[owner], m.position)
 			}
 		}
+		w.integer = c.history.last
 	}
 	c.mutex.Unlock()
 	components := make([]version.Component, 0, len(w.positions))
 	for owner, at := range w.positions {
 		components = append(components, owner.at(at))
 	}
-	e := Event{Type: watch.Bookmark, kind: c.info, ResourceVersion: version.New(components...).String()}
+	at := version.New(components...)
+	at.Integer = w.integer
+	e := Event{Type: watch.Bookmark, kind: c.info, ResourceVersion: at.String()}
 	e.InitialEventsEnd = end
 	return e
 }

@@ -19,7 +19,9 @@ import (
 type Cache struct {
 	options Options
 	texts   *interner
-	running sync.WaitGroup
+	// integers issues versions; nil if versions are vectors.
+	integers *version.Sequence
+	running  sync.WaitGroup
 	// expired counts the watches that ended with 410.
 	expired atomic.Uint64
 
@@ -32,10 +34,14 @@ type Cache struct {
 
 // New returns a cache without members and kinds.
 func New(options Options) *Cache {
-	return &Cache{
+	c := &Cache{
 		options: options.withDefaults(), texts: newInterner(),
 		kinds: map[schema.GroupVersionResource]*kindCache{},
 	}
+	if options.Integers {
+		c.integers = version.NewSequence()
+	}
+	return c
 }
 
 // Close stops all requests to members.
@@ -100,7 +106,7 @@ func (c *Cache) SetKinds(kinds []Kind) error {
 	}
 	for resource, k := range wanted {
 		if c.kinds[resource] == nil {
-			c.kinds[resource] = newKindCache(k, c.options)
+			c.kinds[resource] = newKindCache(k, c.options, c.integers)
 		}
 	}
 	c.mutex.Unlock()
@@ -234,7 +240,9 @@ func (c *Cache) Status() []Status {
 	for _, k := range c.all() {
 		k.mutex.Lock()
 		for _, m := range k.members {
-			all = append(all, m.status)
+			st := m.status
+			st.Awaited, st.Joined = k.awaits(m), m.joined
+			all = append(all, st)
 		}
 		k.mutex.Unlock()
 	}

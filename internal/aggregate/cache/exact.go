@@ -23,9 +23,12 @@ func (c *kindCache) exact(v version.Vector, clusters []string) (*snapshot, error
 	}
 	text, now := v.String(), time.Now()
 	for _, k := range c.kept {
-		if k.text == text && now.Before(k.until) {
+		if k.is(text, clusters) && now.Before(k.until) {
 			return k.state, nil
 		}
+	}
+	if v.Integer > 0 {
+		return c.exactInteger(v.Integer, clusters)
 	}
 	s := &snapshot{vector: v, clusters: map[*cluster]bool{}}
 	for _, component := range v.Components {
@@ -48,14 +51,18 @@ func (c *kindCache) exact(v version.Vector, clusters []string) (*snapshot, error
 			continue
 		}
 		for _, change := range slices.Backward(e.changes) {
-			if change.old == nil {
-				s.objects.Delete(change.new)
-			} else {
-				s.objects.ReplaceOrInsert(change.old)
-			}
+			s.undo(change)
 		}
 	}
 	return s, nil
+}
+
+func (s *snapshot) undo(change change) {
+	if change.old == nil {
+		s.objects.Delete(change.new)
+	} else {
+		s.objects.ReplaceOrInsert(change.old)
+	}
 }
 
 // reachable returns 410 if the window does not have all changes since a position. The mutex is held.
@@ -94,16 +101,19 @@ func newToken(text string, last *object, remaining int64) string {
 	return base64.RawURLEncoding.EncodeToString(encoded)
 }
 
-func parseToken(text string) (token, error) {
+func (c *kindCache) parseToken(text string) (token, error) {
 	var t token
 	decoded, err := base64.RawURLEncoding.DecodeString(text)
 	if err == nil {
 		err = json.Unmarshal(decoded, &t)
 	}
 	if err == nil {
-		t.version, err = version.Parse(t.Version)
+		t.version, err = c.parse(t.Version)
 	}
-	if err != nil || t.Name == "" || t.Remaining < 0 {
+	if apierrors.IsResourceExpired(err) {
+		return t, err
+	}
+	if err != nil || t.version.IsAny() || t.Name == "" || t.Remaining < 0 {
 		return t, apierrors.NewBadRequest("continue: the token is not valid; list again without it")
 	}
 	return t, nil

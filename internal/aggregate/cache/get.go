@@ -3,7 +3,6 @@ package cache
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"slices"
 	"time"
 
@@ -20,7 +19,7 @@ func (c *Cache) Get(
 	if err != nil {
 		return Object{}, nil, err
 	}
-	v, err := parse(options.ResourceVersion)
+	v, err := k.parse(options.ResourceVersion)
 	if err != nil {
 		return Object{}, nil, err
 	}
@@ -37,7 +36,7 @@ func (c *Cache) Get(
 	for _, o := range found[1:] {
 		others = append(others, o.cluster.name)
 	}
-	return Object{k.info, found[0], found[0].version}, others, nil
+	return found[0].of(k.info), others, nil
 }
 
 // Owner returns the clusters that have an object, in the order of members.
@@ -78,13 +77,24 @@ func first(namespace, name string) *object {
 	return &object{cluster: &cluster{}, namespace: namespace, name: name}
 }
 
+// Absent is the error of a request for an object that no cluster has.
+func (c *Cache) Absent(resource schema.GroupVersionResource, name string, clusters []string) error {
+	k, err := c.kind(resource)
+	if err != nil {
+		return err
+	}
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	return k.absent(name, clusters)
+}
+
 // absent returns 404, or 503 if a cluster joined a short time ago and was not listed yet: clients that create or clean
 // up would act on a 404. The mutex is held.
 func (c *kindCache) absent(name string, clusters []string) error {
 	for _, m := range c.members {
-		if visible(clusters, m.cluster.name) && !m.synced && time.Since(m.joined) < c.options.RequestTimeout {
-			return apierrors.NewServiceUnavailable(fmt.Sprintf(
-				"%s %s: cluster %s was not listed yet; try again", c.info.Resource.Resource, name, m.cluster.name))
+		recent := time.Since(m.joined) < c.options.RequestTimeout && !m.status.Expired
+		if visible(clusters, m.cluster.name) && !m.synced && (recent || c.awaits(m)) {
+			return unavailable("%s %s: cluster %s was not listed yet; try again", c.info.Resource.Resource, name, m.cluster.name)
 		}
 	}
 	return apierrors.NewNotFound(c.info.Resource.GroupResource(), name)

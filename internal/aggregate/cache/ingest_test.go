@@ -36,7 +36,7 @@ func FuzzIngest(f *testing.F) {
 		if err != nil {
 			return
 		}
-		served := Object{fuzzKind, o, o.version}
+		served := o.of(fuzzKind)
 		want, have := decoded(t, raw), decoded(t, served.AppendJSON(nil))
 		metadata := want["metadata"].(map[string]any)
 		if o.name != metadata["name"] || o.namespace != metadata["namespace"] {

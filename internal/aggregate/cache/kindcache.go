@@ -23,6 +23,8 @@ type kindCache struct {
 	// members are the clusters of the kind by name.
 	members  map[string]*memberState
 	watchers watchers
+	// history numbers the changes, if versions are integers.
+	history history
 	// changed is closed when the history or a position changes.
 	changed chan struct{}
 	kept    []keptSnapshot
@@ -48,10 +50,11 @@ type memberState struct {
 	source    *source
 }
 
-func newKindCache(k Kind, options Options) *kindCache {
+func newKindCache(k Kind, options Options, integers *version.Sequence) *kindCache {
 	c := &kindCache{
 		info: newKindInfo(k), options: options, objects: btree.NewG(32, before),
 		members: map[string]*memberState{}, changed: make(chan struct{}), watchers: newWatchers(),
+		history: newHistory(integers),
 	}
 	c.window = window{limit: options.WindowEvents, maxSize: options.WindowBytes, evict: c.evicted}
 	return c
@@ -59,6 +62,7 @@ func newKindCache(k Kind, options Options) *kindCache {
 
 // evicted raises the oldest position that a watch can resume from.
 func (c *kindCache) evicted(e *entry) {
+	c.history.floor = max(c.history.floor, e.last)
 	if m := c.members[e.cluster.name]; m != nil && m.cluster == e.cluster {
 		m.floor = max(m.floor, e.to)
 	}
@@ -66,6 +70,7 @@ func (c *kindCache) evicted(e *entry) {
 
 // record appends an entry to the window, and wakes the watches that it concerns. The mutex is held.
 func (c *kindCache) record(e *entry) {
+	c.history.number(e)
 	c.window.add(e)
 	c.wake(e, c.window.next()-1)
 	c.notify()
@@ -157,6 +162,16 @@ func (c *kindCache) snapshot(clusters []string) *snapshot {
 	return c.snapshotLocked(clusters)
 }
 
+// completeSnapshot returns the current state, or 503 while it lacks a cluster that lists wait for.
+func (c *kindCache) completeSnapshot(clusters []string) (*snapshot, error) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if err := c.complete(clusters); err != nil {
+		return nil, err
+	}
+	return c.snapshotLocked(clusters), nil
+}
+
 func (c *kindCache) snapshotLocked(clusters []string) *snapshot {
 	if c.clone == nil {
 		c.clone = c.objects.Clone()
@@ -184,7 +199,9 @@ func (c *kindCache) vector(clusters []string) version.Vector {
 			components = append(components, m.cluster.at(m.position))
 		}
 	}
-	return version.New(components...)
+	v := version.New(components...)
+	v.Integer = c.history.last
+	return v
 }
 
 func visible(clusters []string, name string) bool {

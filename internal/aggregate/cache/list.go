@@ -3,6 +3,7 @@ package cache
 import (
 	"context"
 	"iter"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -44,7 +45,7 @@ func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, 
 		if o.ResourceVersion != "" || o.ResourceVersionMatch != "" {
 			return nil, apierrors.NewBadRequest("resourceVersion and resourceVersionMatch must be empty with continue")
 		}
-		t, err := parseToken(o.Continue)
+		t, err := k.parseToken(o.Continue)
 		if err != nil {
 			return nil, err
 		}
@@ -68,7 +69,7 @@ func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, 
 
 // state returns the snapshot that the resourceVersion of a list asks for.
 func (c *kindCache) state(ctx context.Context, o ListOptions) (*snapshot, error) {
-	v, err := parse(o.ResourceVersion)
+	v, err := c.parse(o.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +96,7 @@ func (c *kindCache) state(ctx context.Context, o ListOptions) (*snapshot, error)
 	if err := c.wait(ctx, v, o.Clusters); err != nil {
 		return nil, err
 	}
-	return c.snapshot(o.Clusters), nil
+	return c.completeSnapshot(o.Clusters)
 }
 
 // page finds the end of the page, and makes the token for the next one.
@@ -127,14 +128,14 @@ func (l *List) page(k *kindCache, remaining int64) {
 		rest = 0
 	}
 	l.Continue = newToken(l.ResourceVersion, last, rest)
-	k.keep(l.snapshot)
+	k.keep(l.snapshot, l.selector.Clusters)
 }
 
 // All returns the items of the page.
 func (l *List) All() iter.Seq[Object] {
 	return func(yield func(Object) bool) {
 		for o := range l.objects(l.limit) {
-			if !yield(Object{l.kind, o, o.version}) {
+			if !yield(o.of(l.kind)) {
 				return
 			}
 		}
@@ -167,9 +168,15 @@ func (l *List) objects(limit int64) iter.Seq[*object] {
 
 // keptSnapshot is a snapshot for later pages.
 type keptSnapshot struct {
-	text  string
-	state *snapshot
-	until time.Time
+	text string
+	// clusters are those of the request; nil for all.
+	clusters []string
+	state    *snapshot
+	until    time.Time
+}
+
+func (k keptSnapshot) is(text string, clusters []string) bool {
+	return k.text == text && (k.clusters == nil) == (clusters == nil) && slices.Equal(k.clusters, clusters)
 }
 
 // Snapshots are kept for a number of lists and for a time. Older pages are answered from the window or with 410.
@@ -178,16 +185,16 @@ const (
 	keepTime = 2 * time.Minute
 )
 
-func (c *kindCache) keep(s *snapshot) {
+func (c *kindCache) keep(s *snapshot, clusters []string) {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	text, now := s.vector.String(), time.Now()
 	var kept []keptSnapshot
 	for _, k := range c.kept {
-		if k.text != text && now.Before(k.until) {
+		if !k.is(text, clusters) && now.Before(k.until) {
 			kept = append(kept, k)
 		}
 	}
-	kept = append(kept, keptSnapshot{text, s, now.Add(keepTime)})
+	kept = append(kept, keptSnapshot{text, clusters, s, now.Add(keepTime)})
 	c.kept = kept[max(len(kept)-maxKept, 0):]
 }

@@ -30,8 +30,10 @@ type front struct {
 	gate sync.RWMutex
 	held bool
 
+	requests atomic.Int64
+
 	mutex   sync.Mutex
-	replica *fleet
+	replica *fleet // nil if there is none
 	open    map[*passing]bool
 }
 
@@ -62,10 +64,15 @@ func (f *front) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithCancel(r.Context())
 	defer cancel()
 	p := &passing{ResponseWriter: w, front: f, cancel: cancel}
+	f.requests.Add(1)
 	f.mutex.Lock()
 	replica := f.replica
 	f.open[p] = true
 	f.mutex.Unlock()
+	if replica == nil {
+		w.WriteHeader(http.StatusBadGateway)
+		return
+	}
 	replica.ServeHTTP(p, r.WithContext(ctx))
 	f.mutex.Lock()
 	delete(f.open, p)

@@ -10,12 +10,16 @@ import (
 )
 
 // replay starts with the current objects as ADDED events.
-func (w *Watch) replay(end bool) {
-	s := w.kind.snapshot(w.options.Clusters)
+func (w *Watch) replay(end bool) error {
+	s, err := w.kind.completeSnapshot(w.options.Clusters)
+	if err != nil {
+		return err
+	}
 	w.follow(s)
 	l := &List{kind: w.kind.info, snapshot: s, selector: w.selector}
 	next, stop := iter.Pull(l.objects(0))
 	w.initial = &initialEvents{next: next, stop: stop, end: end && w.options.AllowWatchBookmarks}
+	return nil
 }
 
 // Next returns the next event. It returns io.EOF at the end, and the error of the context.
@@ -38,7 +42,7 @@ func (w *Watch) TryNext() (Event, bool, error) {
 			return Event{}, false, io.EOF
 		case w.initial != nil:
 			if o, ok := w.initial.next(); ok {
-				return w.event(watch.Added, o, o.version), true, nil
+				return w.event(watch.Added, o.of(w.kind.info)), true, nil
 			}
 			end := w.initial.end
 			w.initial = nil
@@ -137,6 +141,9 @@ func (w *Watch) read() error {
 
 // enter begins an entry that the client does not have.
 func (w *Watch) enter(e *entry) error {
+	if w.integer > 0 {
+		return w.enterAfter(e)
+	}
 	position, has := w.positions[e.cluster]
 	switch {
 	case e.left:
@@ -167,6 +174,7 @@ func (w *Watch) fromBatch() (Event, bool) {
 	for w.at < len(e.changes) {
 		c := e.changes[w.at]
 		w.at++
+		w.integer = c.integer
 		if event, ok := w.translate(c); ok {
 			if w.at == len(e.changes) {
 				w.finish()
@@ -181,6 +189,7 @@ func (w *Watch) fromBatch() (Event, bool) {
 // finish records that the client has all events of the current entry.
 func (w *Watch) finish() {
 	w.positions[w.batch.cluster] = w.batch.to
+	w.integer = w.batch.last
 	w.batch = nil
 }
 
@@ -201,12 +210,10 @@ func (w *Watch) translate(c change) (Event, bool) {
 	return Event{}, false
 }
 
-func (w *Watch) event(kind watch.EventType, o *object, at uint64) Event {
-	return Event{Type: kind, Object: Object{w.kind.info, o, at}}
-}
+func (w *Watch) event(kind watch.EventType, o Object) Event { return Event{Type: kind, Object: o} }
 
 func (w *Watch) change(kind watch.EventType, o *object, c change) Event {
-	e := w.event(kind, o, c.version)
+	e := w.event(kind, Object{w.kind.info, o, c.version, c.integer})
 	e.lines = c.lines
 	return e
 }

@@ -1,6 +1,7 @@
 package cache
 
 import (
+	"strconv"
 	"strings"
 	"unsafe"
 
@@ -29,8 +30,10 @@ func (c *cluster) object(v uint64) version.Component {
 // kind, apiVersion and metadata, each after a comma, then the parts of managedFields that are not shared, and last the
 // values of selectable fields and labels that are escaped in JSON.
 type object struct {
-	cluster         *cluster
-	version         uint64
+	cluster *cluster
+	version uint64
+	// integer is the global version, if that is an integer.
+	integer         uint64
 	text            []byte
 	namespace, name string
 	uid             span
@@ -75,10 +78,13 @@ func before(a, b *object) bool { return compare(a, b) < 0 }
 
 // Object is an object of a cluster. It is immutable.
 type Object struct {
-	kind    *kindInfo
-	object  *object
-	version uint64
+	kind   *kindInfo
+	object *object
+	// version is that of the member, and integer the global one, if that is an integer.
+	version, integer uint64
 }
+
+func (o *object) of(kind *kindInfo) Object { return Object{kind, o, o.version, o.integer} }
 
 // Cluster returns the name of the owner.
 func (o Object) Cluster() string { return o.object.cluster.name }
@@ -90,7 +96,14 @@ func (o Object) Namespace() string { return o.object.namespace }
 func (o Object) Name() string { return o.object.name }
 
 // ResourceVersion returns the global version.
-func (o Object) ResourceVersion() string { return version.Object(o.object.cluster.object(o.version)) }
+func (o Object) ResourceVersion() string { return string(o.appendVersion(nil)) }
+
+func (o Object) appendVersion(to []byte) []byte {
+	if o.integer > 0 {
+		return strconv.AppendUint(to, o.integer, 10)
+	}
+	return version.AppendObject(to, o.object.cluster.object(o.version))
+}
 
 // MemberVersion returns the version that the owner knows.
 func (o Object) MemberVersion() uint64 { return o.version }
@@ -118,7 +131,7 @@ func (o Object) AppendPartialJSON(to []byte) []byte {
 // appendOwnMetadata appends the members of metadata except managedFields.
 func (o Object) appendOwnMetadata(to []byte) []byte {
 	to = append(to, `"resourceVersion":"`...)
-	to = version.AppendObject(to, o.object.cluster.object(o.version))
+	to = o.appendVersion(to)
 	return append(append(to, `",`...), o.object.text[:o.object.metadata]...)
 }
 

@@ -60,6 +60,9 @@ type Options struct {
 	MaxObjectBytes, MaxObjects int
 	// Grace is the time for which objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
+	// JoinGrace is how long lists wait, with 503, for a cluster that was never listed since it joined. Then they go on
+	// without it. Lists do not wait if 0.
+	JoinGrace time.Duration
 	// RequestTimeout limits a page of a list, and the time to the headers of a watch; 60 s.
 	RequestTimeout time.Duration
 	// IdleTimeout ends a watch of a member without events and bookmarks; 100 s.
@@ -71,6 +74,8 @@ type Options struct {
 	// BookmarkDelay is the time from an event to its bookmark; 500 ms. BookmarkInterval is the time between bookmarks
 	// of idle watches; 60 s.
 	BookmarkDelay, BookmarkInterval time.Duration
+	// Integers makes global versions integers of this cache, which no other cache can resume from.
+	Integers bool
 }
 
 func (o Options) withDefaults() Options {
@@ -137,6 +142,9 @@ type Status struct {
 	Resource schema.GroupVersionResource
 	// Synced is true after the first list. Connected is true while a watch is open.
 	Synced, Connected bool
+	// Awaited is true while lists wait for the first list, for Options.JoinGrace at most. Joined is when that began.
+	Awaited bool
+	Joined  time.Time
 	// Expired is true if the objects were dropped because the cluster was unreachable for longer than Options.Grace.
 	Expired        bool
 	Objects, Bytes int

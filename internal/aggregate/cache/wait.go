@@ -13,9 +13,12 @@ import (
 )
 
 // parse reads the version of a request. There is no vector if any state is accepted.
-func parse(text string) (version.Vector, error) {
+func (c *kindCache) parse(text string) (version.Vector, error) {
 	if text == "" || text == version.Any {
 		return version.Vector{}, nil
+	}
+	if c.history.sequence != nil {
+		return c.parseInteger(text)
 	}
 	if _, err := version.Number(text); err == nil {
 		return version.Vector{}, expired("%.40s is the version of a single API server; list again", text)

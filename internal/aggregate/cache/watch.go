@@ -42,6 +42,8 @@ type Watch struct {
 	at         int
 	// positions are the versions up to which the client has all events.
 	positions map[*cluster]uint64
+	// integer is the same if versions are integers.
+	integer uint64
 
 	initial  *initialEvents
 	bookmark bookmarkTimes
@@ -58,7 +60,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 	if err != nil {
 		return nil, err
 	}
-	v, err := parse(o.ResourceVersion)
+	v, err := k.parse(o.ResourceVersion)
 	if err != nil {
 		return nil, err
 	}
@@ -78,9 +80,15 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 		if err := k.wait(ctx, v, o.Clusters); err != nil {
 			return nil, err
 		}
-		w.replay(initial != nil)
+		if err := w.replay(initial != nil); err != nil {
+			return nil, err
+		}
 	case v.IsAny():
 		w.follow(k.snapshot(o.Clusters))
+	case v.Integer > 0:
+		if err := w.resumeAfter(v.Integer); err != nil {
+			return nil, err
+		}
 	default:
 		if err := w.resume(ctx, v); err != nil {
 			return nil, err
@@ -94,7 +102,7 @@ func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource,
 
 // follow starts after a snapshot.
 func (w *Watch) follow(s *snapshot) {
-	w.seq, w.began = s.seq, s.seq
+	w.seq, w.began, w.integer = s.seq, s.seq, s.vector.Integer
 	w.positions = map[*cluster]uint64{}
 	for c := range s.clusters {
 		component, _ := s.vector.Get(c.name)

@@ -9,6 +9,8 @@ type change struct {
 	deleted  bool
 	// version is the version of the change, which is that of new unless the member did not send it.
 	version uint64
+	// integer is the global version, if that is an integer.
+	integer uint64
 	// lines has the event as watches send it; nil for changes of lists.
 	lines *lines
 }
@@ -23,6 +25,8 @@ type entry struct {
 	from          uint64
 	// left entries say that the cluster left, so that watches with its objects end.
 	left bool
+	// last is the integer of the last change, or of the entry; 0 if versions are vectors.
+	last uint64
 }
 
 func (e *entry) bytes() int {

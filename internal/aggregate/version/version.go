@@ -29,10 +29,12 @@ type Vector struct {
 	// NoClusters is the version of a state without clusters. It is not that of requests that accept any state: clients
 	// that watch without a version get no deletions of what they have.
 	NoClusters bool
+	// Integer is the text, instead of the components, if it is not 0.
+	Integer uint64
 }
 
 // IsAny reports whether the version names no state.
-func (v Vector) IsAny() bool { return len(v.Components) == 0 && !v.NoClusters }
+func (v Vector) IsAny() bool { return len(v.Components) == 0 && !v.NoClusters && v.Integer == 0 }
 
 // New returns a vector of components in any order.
 func New(components ...Component) Vector {
@@ -56,6 +58,9 @@ func (v Vector) Get(cluster string) (Component, bool) {
 // String returns the text for metadata.resourceVersion: base64.RawURLEncoding of a JSON object with sorted keys. The
 // text is empty if any state is accepted.
 func (v Vector) String() string {
+	if v.Integer > 0 {
+		return strconv.FormatUint(v.Integer, 10)
+	}
 	if v.IsAny() {
 		return ""
 	}

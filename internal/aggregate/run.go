@@ -1,0 +1,84 @@
+package aggregate
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+)
+
+// drainTime limits the time from the end of the watches to the end of other requests, such as logs.
+const drainTime = 5 * time.Second
+
+// Run serves requests on a listener until the context ends, and then for Config.ShutdownDelay: clients and Services
+// need some time to notice that /readyz fails. Then watches end, with a last bookmark, and other requests have
+// drainTime.
+func (s *Server) Run(ctx context.Context, listener net.Listener) error {
+	serving, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		s.synchronize(serving, s.changed)
+		s.cache.Close()
+	}()
+	if s.config.Service != nil {
+		go s.trustService(serving)
+	}
+	server := s.httpServer(serving)
+	failed := make(chan error, 2)
+	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	if s.config.Plaintext != nil {
+		go func() { failed <- server.Serve(s.config.Plaintext) }()
+	}
+	var err error
+	select {
+	case err = <-failed:
+	case <-ctx.Done():
+		err = s.drain(server, failed)
+	}
+	cancel()
+	<-done
+	return err
+}
+
+// drain goes on to serve for a time, and ends the requests.
+func (s *Server) drain(server *http.Server, failed <-chan error) error {
+	s.stopping.Store(true)
+	s.config.Log.Info("the aggregator ends", "after", s.config.ShutdownDelay)
+	delay := time.NewTimer(s.config.ShutdownDelay)
+	defer delay.Stop()
+	select {
+	case err := <-failed:
+		return err
+	case <-delay.C:
+	}
+	ctx, release := context.WithTimeout(context.Background(), drainTime)
+	defer release()
+	s.watches.close()
+	s.passed.close()
+	err := server.Shutdown(ctx)
+	if errors.Is(err, context.DeadlineExceeded) {
+		return server.Close()
+	}
+	return err
+}
+
+func (s *Server) httpServer(serving context.Context) *http.Server {
+	mux := http.NewServeMux()
+	mux.HandleFunc("/readyz", s.readyz)
+	mux.HandleFunc("/livez", func(w http.ResponseWriter, _ *http.Request) { _, _ = w.Write([]byte("ok\n")) })
+	mux.Handle("/", s)
+	return &http.Server{
+		Handler: mux, ReadHeaderTimeout: 10 * time.Second, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: 1 << 20,
+		BaseContext: func(net.Listener) context.Context { return serving },
+		ErrorLog:    slog.NewLogLogger(s.config.Log.Handler(), slog.LevelDebug),
+		TLSConfig: &tls.Config{
+			MinVersion: tls.VersionTLS12, ClientAuth: tls.RequestClientCert,
+			GetCertificate: s.config.Certificate, NextProtos: []string{"h2", "http/1.1"},
+		},
+	}
+}

@@ -1,0 +1,46 @@
+package aggregate
+
+import (
+	"context"
+	"net/http"
+
+	"anymesh.dev/anymesh/internal/aggregate/cache"
+)
+
+// stream writes events until the watch, the client or the context ends. It flushes when the next event is not there
+// yet. If the context ends before the client, the last event is a bookmark, so that the client resumes elsewhere.
+func stream(ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder) {
+	to := newWatchWriter(w, readTimeout)
+	defer to.close()
+	if to.flush() != nil {
+		return
+	}
+	for {
+		if ctx.Err() != nil {
+			if last, ok := events.LastBookmark(); ok {
+				_ = write(to, last, encode) // The watch ends in any case.
+			}
+			return
+		}
+		e, ok, err := events.TryNext()
+		if !ok && err == nil {
+			if to.flush() != nil {
+				return
+			}
+			e, err = events.Next(ctx)
+		}
+		switch {
+		case err != nil && ctx.Err() != nil:
+		case err != nil || write(to, e, encode) != nil:
+			return
+		}
+	}
+}
+
+func write(to *watchWriter, e cache.Event, encode encoder) error {
+	line, err := encode(e)
+	if err == nil {
+		_, err = to.Write(line)
+	}
+	return err
+}
