@@ -163,7 +163,7 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 		}
 	}
 	if state == nil {
-		state = &memberState{cluster: &cluster{name: m.Name, identity: identity}, joined: time.Now()}
+		state = &memberState{cluster: &cluster{name: m.Name, identity: identity}, joined: time.Now(), late: m.Late}
 		state.status = Status{Cluster: m.Name, Resource: k.info.Resource}
 		k.members[m.Name] = state
 	}
@@ -238,7 +238,7 @@ func (c *Cache) Status() []Status {
 		k.mutex.Lock()
 		for _, m := range k.members {
 			st := m.status
-			st.Awaited, st.Joined = k.awaits(m), m.joined
+			st.Awaited, st.Late, st.Joined = k.awaits(m), m.late, m.joined
 			all = append(all, st)
 		}
 		k.mutex.Unlock()

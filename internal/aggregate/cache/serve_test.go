@@ -53,6 +53,8 @@ type fleet struct {
 	identities []string
 	// hosts are addresses of members other than their own.
 	hosts map[int]string
+	// late are the members that joined after the start.
+	late map[int]bool
 }
 
 func newFleet(t testing.TB, n int, options cache.Options) *fleet {
@@ -80,6 +82,7 @@ func (f *fleet) configure() {
 		if f.joined[i] {
 			members = append(members, cache.Member{
 				Name: name, Identity: f.identities[i], Host: cmp.Or(f.hosts[i], m.URL()), Client: m.Client(),
+				Late: f.late[i],
 			})
 		}
 	}
