@@ -1,9 +1,9 @@
 package aggregate
 
 import (
-	"context"
 	"net/http"
 	"slices"
+	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/streaming/pkg/httpstream"
@@ -15,7 +15,8 @@ import (
 const (
 	requestSlots = 400
 	streamSlots  = 10_000
-	// protobufSlots limits the lists that are converted to protobuf, each of which is in memory as a whole. Others wait.
+	// protobufSlots limits the lists, and the initial events of watches, that are converted to protobuf: they cost seconds
+	// of CPU, and a list is in memory as a whole. None waits, or those that wait would take the slots of other requests.
 	protobufSlots = 4
 )
 
@@ -32,16 +33,6 @@ func (s slots) acquire() bool {
 }
 
 func (s slots) release() { <-s }
-
-// wait is acquire that waits until the context ends.
-func (s slots) wait(ctx context.Context) error {
-	select {
-	case s <- struct{}{}:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
 
 // inFlight limits concurrent requests, and separately watches and streams, which last for minutes or hours.
 type inFlight struct{ requests, streams, protobuf slots }
@@ -81,8 +72,17 @@ func (l inFlight) moveToStreams(w http.ResponseWriter, t *ticket) bool {
 	return true
 }
 
-func tooMany(w http.ResponseWriter, what string) {
+// convert takes the slot of a conversion to protobuf until release is called, or returns 429.
+func (l inFlight) convert() (release func(), err error) {
+	if !l.protobuf.acquire() {
+		return nil, errTooMany("lists in protobuf; lists in JSON are not limited to so few")
+	}
+	return sync.OnceFunc(l.protobuf.release), nil
+}
+
+func tooMany(w http.ResponseWriter, what string) { writeError(w, errTooMany(what)) }
+
+func errTooMany(what string) error {
 	const seconds = 1
-	w.Header().Set("Retry-After", "1")
-	writeError(w, apierrors.NewTooManyRequests("the aggregator has too many concurrent "+what, seconds))
+	return apierrors.NewTooManyRequests("the aggregator has too many concurrent "+what, seconds)
 }

@@ -1,6 +1,7 @@
 package aggregate
 
 import (
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"fmt"
@@ -130,8 +131,9 @@ func appendMessage(to []byte, m message, size int) ([]byte, error) {
 // chunkSize is the size of the buffers of a list: one buffer would be copied when it grows.
 const chunkSize = 1 << 20
 
-// list returns the parts of a list. Its length precedes it, so that all items are in memory.
-func (e *protobufEncoder) list(kind *registered, l *cache.List) (net.Buffers, error) {
+// list returns the parts of a list. Its length precedes it, so that all items are in memory. It ends when the client
+// gives up.
+func (e *protobufEncoder) list(ctx context.Context, kind *registered, l *cache.List) (net.Buffers, error) {
 	meta := metav1.ListMeta{
 		ResourceVersion: l.ResourceVersion, Continue: l.Continue, RemainingItemCount: l.Remaining,
 	}
@@ -143,6 +145,9 @@ func (e *protobufEncoder) list(kind *registered, l *cache.List) (net.Buffers, er
 	chunks := net.Buffers{nil} // The first is the head.
 	total := 0
 	for o := range l.All() {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
 		m, err := e.message(o)
 		if err != nil {
 			return nil, err

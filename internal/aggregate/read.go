@@ -90,17 +90,20 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 	if err != nil {
 		return err
 	}
+	if c.format.protobuf {
+		release, err := s.inFlight.convert()
+		if err != nil {
+			return err
+		}
+		defer release()
+	}
 	if len(l.Missing) > 0 {
 		w.Header().Add("Warning", fmt.Sprintf("299 - %q", "the list has no objects of the clusters "+
 			strings.Join(l.Missing, ", ")+", which were never reached"))
 	}
 	var chunks net.Buffers
 	if c.format.protobuf {
-		if err := s.inFlight.protobuf.wait(c.Context()); err != nil {
-			return err
-		}
-		defer s.inFlight.protobuf.release()
-		if chunks, err = newProtobufEncoder(kind, c.format).list(kind, l); err != nil {
+		if chunks, err = newProtobufEncoder(kind, c.format).list(c.Context(), kind, l); err != nil {
 			return err
 		}
 		// A client that does not read must not keep the slot.
@@ -170,13 +173,20 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 	defer events.Stop()
 	ctx, release := s.watches.add(c.Context(), c.resource())
 	defer release()
-	encode := s.tables.events(c, kind, c.format.form)
-	w.Header().Set("Content-Type", c.format.mediaType())
+	encode, current, media := s.tables.events(c, kind, c.format.form), func() {}, c.format.mediaType()
 	if c.format.protobuf {
-		encode = newProtobufEncoder(kind, c.format).event
-		w.Header().Set("Content-Type", protobufWatch)
+		encode, media = newProtobufEncoder(kind, c.format).event, protobufWatch
+		if events.Initial() {
+			if current, err = s.inFlight.convert(); err != nil {
+				return err
+			}
+			defer current()
+			// A client that reads slowly must not keep the slot.
+			defer time.AfterFunc(readTimeout, current).Stop()
+		}
 	}
-	stream(ctx, w, events, encode)
+	w.Header().Set("Content-Type", media)
+	stream(ctx, w, events, encode, current)
 	return nil
 }
 

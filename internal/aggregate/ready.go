@@ -13,7 +13,7 @@ const listGrace = 5 * time.Minute
 
 // readyz is 200 when the clusters and registries were read and every kind was listed in every reachable cluster. A
 // server that starts waits for unreachable clusters, too, as long as its lists do, so that a Service prefers replicas
-// that have the objects. A cluster that cannot be reached later does not make the server unready.
+// that have the objects. A cluster that joins or cannot be reached later does not make the server unready.
 func (s *Server) readyz(w http.ResponseWriter, _ *http.Request) {
 	text := s.unready()
 	if text == "" {
@@ -36,7 +36,7 @@ func (s *Server) unready() string {
 	for _, st := range s.cache.Status() {
 		m, ok := v.member(st.Cluster)
 		switch {
-		case !ok || st.Synced:
+		case !ok || st.Synced || st.Late:
 		case m.Ready && time.Since(st.Joined) < max(listGrace, s.config.StartGrace):
 			return waits(st, "")
 		case st.Awaited && !s.wasReady.Load():

@@ -58,19 +58,28 @@ func TestReadinessWaitsForClustersThatAreAway(t *testing.T) {
 	l.wants(http.StatusOK, `"name":"p"`, http.MethodGet, podPath, "", "")
 }
 
-// TestClustersThatJoinDoNotMakeReplicasUnready guards the Service against the loss of all replicas at the same time.
-func TestClustersThatJoinDoNotMakeReplicasUnready(t *testing.T) {
+// TestClustersThatJoinDisturbNoClient guards the Service against the loss of all replicas at the same time, and clients
+// against a cluster that joins and does not answer.
+func TestClustersThatJoinDisturbNoClient(t *testing.T) {
 	l := newLabWith(t, 1, Config{StartGrace: time.Hour})
 	if code, text := l.ready(); code != http.StatusOK {
 		t.Fatal(code, text)
 	}
-	l.members = append(l.members, membertest.New())
+	l.put(0, "p")
+	l.members, l.late = append(l.members, membertest.New()), 1
 	t.Cleanup(l.members[1].Close)
 	l.members[1].Set(membertest.Faults{Unreachable: true})
 	l.configure(searchv1.ResourceSelector{APIVersion: "v1", Kind: "Pod"})
+	if code, text := l.ready(); code != http.StatusOK {
+		t.Error("with a cluster that answers, but did not list:", code, text)
+	}
 	l.away()
 	if code, text := l.ready(); code != http.StatusOK {
 		t.Error(code, text)
 	}
-	l.wants(http.StatusServiceUnavailable, "cluster c2", http.MethodGet, podPath, "", "")
+	code, header, answer := l.do("jane", http.MethodGet, podPath, "", "")
+	if code != http.StatusOK || !strings.Contains(header.Get("Warning"), "c2") || !strings.Contains(answer, `"name":"p"`) {
+		t.Errorf("list: %d %v %s", code, header, answer)
+	}
+	l.wants(http.StatusNotFound, `"q"`, http.MethodDelete, podsPath+"/q", "", "")
 }

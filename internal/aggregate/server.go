@@ -43,8 +43,7 @@ type Config struct {
 	ProbeInterval time.Duration
 	// Grace is how long objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
-	// StartGrace is how long lists wait for a cluster that this server did not reach since its start, or since the
-	// cluster joined.
+	// StartGrace is how long lists wait for a cluster that existed when this server started, and that it did not reach.
 	StartGrace time.Duration
 	// ShutdownDelay is how long requests are served, while /readyz fails, after the context of Run ends.
 	ShutdownDelay time.Duration

@@ -37,6 +37,8 @@ type lab struct {
 	members []*membertest.Member
 	control *membertest.Member
 	url     string
+	// late is how many of the last members joined after the start.
+	late int
 	// allow decides about "USER VERB RESOURCE NAME".
 	allow func(string) bool
 }
@@ -108,6 +110,7 @@ func (l *lab) configure(selectors ...searchv1.ResourceSelector) {
 	for i, m := range l.members {
 		member := cluster(fmt.Sprintf("c%d", i+1), "x")
 		member.Identity, member.Ready = fmt.Sprintf("uid-%d", i+1), true
+		member.Late = i >= len(l.members)-l.late
 		member.Reader = endpoint(l.t, m)
 		member.Impersonator = member.Reader
 		members = append(members, member)

@@ -8,8 +8,9 @@ import (
 )
 
 // stream writes events until the watch, the client or the context ends. It flushes when the next event is not there
-// yet. If the context ends before the client, the last event is a bookmark, so that the client resumes elsewhere.
-func stream(ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder) {
+// yet, and calls current when no initial events are left. If the context ends before the client, the last event is a
+// bookmark, so that the client resumes elsewhere.
+func stream(ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder, current func()) {
 	to := newWatchWriter(w, readTimeout)
 	defer to.close()
 	if to.flush() != nil {
@@ -23,6 +24,9 @@ func stream(ctx context.Context, w http.ResponseWriter, events *cache.Watch, enc
 			return
 		}
 		e, ok, err := events.TryNext()
+		if !events.Initial() {
+			current()
+		}
 		if !ok && err == nil {
 			if to.flush() != nil {
 				return

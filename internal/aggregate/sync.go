@@ -91,6 +91,7 @@ func cacheMembers(members []fleet.Member) []cache.Member {
 	for _, m := range members {
 		out = append(out, cache.Member{
 			Name: m.Name, Identity: m.Identity, Host: strings.TrimSuffix(m.Reader.URL.String(), "/"), Client: m.Reader,
+			Late: m.Late,
 		})
 	}
 	return out

@@ -57,7 +57,7 @@ func aggregatorCommand() *cobra.Command {
 	flags.DurationVar(&config.ProbeInterval, "probe-interval", 10*time.Second, "time between probes of a cluster")
 	flags.DurationVar(&config.Grace, "grace", 0, "how long objects of an unreachable cluster are kept; 0 for no limit")
 	flags.DurationVar(&config.StartGrace, "start-grace", 5*time.Minute,
-		"how long lists wait, with status 503, for a cluster that was not reached since the start or since it joined, at most "+
+		"how long lists wait, with status 503, for a cluster that existed at the start and was not reached since, at most "+
 			"--grace; 0 to omit its objects at once")
 	flags.DurationVar(&config.ShutdownDelay, "shutdown-delay", 0,
 		"how long requests are served after SIGTERM, while /readyz fails; then watches end")

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
@@ -28,6 +29,8 @@ type Member struct {
 	Zones                  []string
 	// Ready is false while the API server does not answer.
 	Ready bool
+	// Late is true if the Cluster was created after the first call of Refresh, and no earlier call reached it.
+	Late bool
 	// Reader has the permissions of the cache.
 	Reader *Endpoint
 	// Impersonator may impersonate users; nil without spec.impersonatorSecretRef.
@@ -50,7 +53,9 @@ type Fleet struct {
 
 // connection is what is known of a Cluster.
 type connection struct {
-	member  Member
+	member Member
+	// uid is that of the Cluster.
+	uid     types.UID
 	version string
 	// key changes with the Cluster's spec and its Secrets.
 	key string
@@ -68,6 +73,12 @@ func (f *Fleet) Refresh(ctx context.Context, clusters []clusterv1.Cluster, group
 		c := &connection{}
 		if old, ok := f.known[cluster.Name]; ok {
 			*c = *old
+		}
+		switch {
+		case c.uid != cluster.UID:
+			c.uid, c.member.Late = cluster.UID, f.known != nil
+		case c.member.Ready:
+			c.member.Late = false
 		}
 		next[cluster.Name] = c
 		group.Go(func() {

@@ -14,9 +14,9 @@ import (
 const retrySeconds = 2
 
 // awaits reports whether lists wait for a cluster. Without its objects, informers would delete those that they have
-// from another replica, or from before a restart. The mutex is held.
+// from another replica, or from before a restart. They have none of a late cluster. The mutex is held.
 func (c *kindCache) awaits(m *memberState) bool {
-	return !m.synced && !m.status.Expired && time.Since(m.joined) < c.options.JoinGrace
+	return !m.synced && !m.late && !m.status.Expired && time.Since(m.joined) < c.options.JoinGrace
 }
 
 // complete returns 503 if a state would lack a cluster that lists wait for. The mutex is held.

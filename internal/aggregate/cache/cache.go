@@ -166,7 +166,7 @@ func (c *Cache) ensure(k *kindCache, m Member, scope Scope) {
 		}
 	}
 	if state == nil {
-		state = &memberState{cluster: &now, joined: time.Now()}
+		state = &memberState{cluster: &now, joined: time.Now(), late: m.Late}
 		state.status = Status{Cluster: m.Name, Resource: k.info.Resource}
 		k.members[m.Name] = state
 	}
@@ -241,7 +241,7 @@ func (c *Cache) Status() []Status {
 		k.mutex.Lock()
 		for _, m := range k.members {
 			st := m.status
-			st.Awaited, st.Joined = k.awaits(m), m.joined
+			st.Awaited, st.Late, st.Joined = k.awaits(m), m.late, m.joined
 			all = append(all, st)
 		}
 		k.mutex.Unlock()

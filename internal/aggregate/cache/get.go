@@ -88,11 +88,11 @@ func (c *Cache) Absent(resource schema.GroupVersionResource, name string, cluste
 	return k.absent(name, clusters)
 }
 
-// absent returns 404, or 503 if a cluster joined a short time ago and was not listed yet: clients that create or clean
-// up would act on a 404. The mutex is held.
+// absent returns 404, or 503 if a cluster that is not late joined a short time ago and was not listed yet: clients that
+// create or clean up would act on a 404. The mutex is held.
 func (c *kindCache) absent(name string, clusters []string) error {
 	for _, m := range c.members {
-		recent := time.Since(m.joined) < c.options.RequestTimeout && !m.status.Expired
+		recent := !m.late && time.Since(m.joined) < c.options.RequestTimeout && !m.status.Expired
 		if visible(clusters, m.cluster.name) && !m.synced && (recent || c.awaits(m)) {
 			return unavailable("%s %s: cluster %s was not listed yet; try again", c.info.Resource.Resource, name, m.cluster.name)
 		}

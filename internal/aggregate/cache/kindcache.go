@@ -44,6 +44,8 @@ type memberState struct {
 	former uint64
 	synced bool
 	joined time.Time
+	// late is Member.Late.
+	late   bool
 	status Status
 	// malformed has the reasons of the malformed objects by namespace and name.
 	malformed map[string]string

@@ -55,6 +55,8 @@ type fleet struct {
 	hosts map[int]string
 	// scopes are the namespaces that are cached of a member, if not all.
 	scopes map[int][]string
+	// late are the members that joined after the start.
+	late map[int]bool
 }
 
 func newFleet(t testing.TB, n int, options cache.Options) *fleet {
@@ -82,6 +84,7 @@ func (f *fleet) configure() {
 		if f.joined[i] {
 			members = append(members, cache.Member{
 				Name: name, Identity: f.identities[i], Host: cmp.Or(f.hosts[i], m.URL()), Client: m.Client(),
+				Late: f.late[i],
 			})
 		}
 	}

@@ -29,6 +29,9 @@ type Member struct {
 	Host string
 	// Client authenticates requests. It is a pointer, and must not have a timeout, because watches are long.
 	Client Doer
+	// Late is true for a cluster that joined after the start of the process: no client had its objects before, so that
+	// requests do not wait for its first list. It counts when a kind of the cluster is new.
+	Late bool
 }
 
 // Scope is the part of a kind that the cache reads from a cluster.
@@ -60,8 +63,8 @@ type Options struct {
 	MaxObjectBytes, MaxObjects int
 	// Grace is the time for which objects of an unreachable cluster are kept; forever if 0.
 	Grace time.Duration
-	// JoinGrace is how long lists wait, with 503, for a cluster that was never listed since it joined. Then they go on
-	// without it. Lists do not wait if 0.
+	// JoinGrace is how long lists wait, with 503, for a cluster that was never listed, and that is not late. Then they go
+	// on without it. Lists do not wait if 0.
 	JoinGrace time.Duration
 	// RequestTimeout limits a page of a list, and the time to the headers of a watch; 60 s.
 	RequestTimeout time.Duration
@@ -143,8 +146,9 @@ type Status struct {
 	// Synced is true after the first list. Connected is true while a watch is open.
 	Synced, Connected bool
 	// Awaited is true while lists wait for the first list, for Options.JoinGrace at most. Joined is when that began.
-	Awaited bool
-	Joined  time.Time
+	// Late is true if they never do.
+	Awaited, Late bool
+	Joined        time.Time
 	// Expired is true if the objects were dropped because the cluster was unreachable for longer than Options.Grace.
 	Expired        bool
 	Objects, Bytes int

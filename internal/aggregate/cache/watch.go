@@ -201,6 +201,9 @@ type initialEvents struct {
 	end bool
 }
 
+// Initial reports whether the objects that existed at the start are not all read yet.
+func (w *Watch) Initial() bool { return w.initial != nil }
+
 // Stop releases the watch.
 func (w *Watch) Stop() {
 	if w.initial != nil {
