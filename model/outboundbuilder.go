@@ -55,9 +55,11 @@ func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
 			continue
 		}
 		if other, why := out.conflict(binding); why != "" {
-			b.conflicts = append(b.conflicts, PortConflict{service.Service.Name, CodePortConflict, service.Service.Origin, fmt.Sprintf(
+			text := fmt.Sprintf(
 				"%s (%s) on port %d conflicts with %s (%s): %s; it is not served",
-				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)})
+				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)
+			b.conflicts = append(b.conflicts,
+				PortConflict{service.Service.Name, CodePortConflict, service.Service.Origin, text})
 			continue
 		}
 		out.add(binding)
@@ -79,8 +81,8 @@ func (b *outboundBuilder) view() OutboundView {
 	return out
 }
 
-// reached returns the collected destinations by name, each once. The first of several services decides how a destination
-// is reached.
+// reached returns the collected destinations by name, each once. The first of several services decides how a
+// destination is reached.
 func (b *outboundBuilder) reached() []Destination {
 	if len(b.destinations) == 0 {
 		return nil

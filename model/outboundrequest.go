@@ -81,7 +81,7 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	return r
 }
 
-// policiesOf returns the client policies of the backends of a workload for a list of services, or nil if there are none.
+// policiesOf returns the client policies of the backends of a workload for a list of services, or nil if it has none.
 func policiesOf(w Workload, services []string) []*ClientPolicy {
 	byService := map[string]*ClientPolicy{}
 	for _, b := range w.Backends {

@@ -63,7 +63,8 @@ func New(log *slog.Logger, class Class, changed func()) *Deliverer {
 	return &Deliverer{
 		class: class, log: log, changed: changed,
 		workloads: map[model.Key]*workload{}, outbound: map[model.OutboundKey]*outboundView{},
-		destinations: map[destinationKey]*destination{}, secured: map[model.Key][]destinationKey{}, rejected: newRejections(), rendered: newRendered(),
+		destinations: map[destinationKey]*destination{}, secured: map[model.Key][]destinationKey{},
+		rejected: newRejections(), rendered: newRendered(),
 	}
 }
 

@@ -7,8 +7,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// listenerTLS returns the TLS of a listener. If a part of it cannot be honored, no handshake succeeds: a STRICT listener
-// then accepts no connection, and a PERMISSIVE one those without TLS.
+// listenerTLS returns the TLS of a listener. If a part of it cannot be honored, no handshake succeeds: then a STRICT
+// listener accepts no connection, and a PERMISSIVE one those without TLS.
 func (t *translator) listenerTLS(at model.Origin, l *api.ListenerTLS) *model.ServerTLS {
 	if l == nil || l.Mode == api.TLSDisabled {
 		return nil
