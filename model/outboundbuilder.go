@@ -15,7 +15,7 @@ type outboundBuilder struct {
 	ports        map[uint16]*portBuilder
 	hosts        hosts
 	destinations []outboundDestination
-	conflicts    []PortConflict
+	conflicts    []Conflict
 }
 
 // outboundDestination is a destination of a service, with the client policy of the service.
@@ -59,7 +59,7 @@ func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
 				"%s (%s) on port %d conflicts with %s (%s): %s; it is not served",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)
 			b.conflicts = append(b.conflicts,
-				PortConflict{service.Service.Name, CodePortConflict, service.Service.Origin, text})
+				Conflict{service.Service.Name, CodePortConflict, service.Service.Origin, text})
 			continue
 		}
 		out.add(binding)
@@ -93,7 +93,7 @@ func (b *outboundBuilder) reached() []Destination {
 	for _, d := range b.destinations {
 		if n := len(out); n > 0 && out[n-1].Name == d.Name {
 			if d.service != nil && d.policy != policy && !reflect.DeepEqual(d.tls(), out[n-1].TLS) {
-				b.conflicts = append(b.conflicts, PortConflict{
+				b.conflicts = append(b.conflicts, Conflict{
 					d.service.Service.Name, CodeInvalidField, d.service.Service.Origin,
 					"the client policy has no effect on connections to " + d.Name + ": that of another backend applies",
 				})

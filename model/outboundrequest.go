@@ -119,7 +119,7 @@ func eachRequested(w Workload, inbound []Inbound, f func(service string, origin 
 
 // ConflictFindings returns a finding for each conflict of the view's outbound view, at the field that names the
 // service. If the workload reaches all services of its mesh, the finding is at the service.
-func (v *View) ConflictFindings(conflicts []PortConflict) []Finding {
+func (v *View) ConflictFindings(conflicts []Conflict) []Finding {
 	if len(conflicts) == 0 {
 		return nil
 	}

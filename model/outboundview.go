@@ -20,11 +20,11 @@ type OutboundView struct {
 	// the other fields, except for destinations that the request names.
 	services  []*ReachableService
 	egress    Egress
-	conflicts []PortConflict
+	conflicts []Conflict
 }
 
 // Conflicts returns the services that the outbound view does not serve on one of their ports.
-func (v *OutboundView) Conflicts() []PortConflict { return v.conflicts }
+func (v *OutboundView) Conflicts() []Conflict { return v.conflicts }
 
 // MadeFrom reports whether both outbound views of one request are made from the same parts, and thus equal. It may
 // report false for equal ones.
@@ -49,8 +49,8 @@ func (v *OutboundView) DestinationIndex(name string) (int, bool) {
 	})
 }
 
-// PortConflict is a service of an outbound view that is not served on a port, or not with its client policy.
-type PortConflict struct {
+// Conflict is a service of an outbound view that is not served on a port, or not with its client policy.
+type Conflict struct {
 	Service string
 	Code    Code
 	// Origin is the origin of the service.

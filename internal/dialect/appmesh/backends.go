@@ -49,8 +49,8 @@ func (l *backendList) key() backendsKey {
 			text = append(text, 'a')
 		}
 		add(deref(vs.VirtualServiceARN))
-		if vs.ClientPolicy != nil && vs.ClientPolicy.TLS != nil {
-			add(model.Hash(vs.ClientPolicy.TLS))
+		if vs.ClientPolicy != nil {
+			add(model.Hash(vs.ClientPolicy))
 		}
 	}
 	return sha256.Sum256(text)

@@ -1,9 +1,6 @@
 package appmesh
 
 import (
-	"reflect"
-	"slices"
-
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/utils/lru"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -29,21 +26,10 @@ func (Dialect) Transforms() map[client.Object]cache.TransformFunc {
 		}
 		key := (&backendList{backends: node.Spec.Backends}).key()
 		if known, ok := lists.Get(key); ok {
-			// the key is a hash of the names of the services
-			if known := known.([]api.Backend); equalPolicies(known, node.Spec.Backends) {
-				node.Spec.Backends = known
-				return node, nil
-			}
+			node.Spec.Backends = known.([]api.Backend)
+			return node, nil
 		}
 		lists.Add(key, node.Spec.Backends)
 		return node, nil
 	}}
-}
-
-// equalPolicies reports whether backends have the same client policies.
-func equalPolicies(a, b []api.Backend) bool {
-	return slices.EqualFunc(a, b, func(a, b api.Backend) bool {
-		x, y := a.VirtualService.ClientPolicy, b.VirtualService.ClientPolicy
-		return x == y || reflect.DeepEqual(x, y)
-	})
 }

@@ -31,7 +31,7 @@ type viewRelations struct {
 	requests  *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
 	// conflicts change less often than outbound views: findings do not depend on routes.
-	conflicts *incremental.Relation[model.OutboundKey, model.PortConflict]
+	conflicts *incremental.Relation[model.OutboundKey, model.Conflict]
 }
 
 func newViewRelations(g *incremental.Graph) viewRelations {
@@ -48,9 +48,9 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
-		conflicts: incremental.NewRelation[model.OutboundKey](g, "port conflicts", func(a, b model.PortConflict) int {
+		conflicts: incremental.NewRelation[model.OutboundKey](g, "conflicts", func(a, b model.Conflict) int {
 			return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Text, b.Text))
-		}, func(a, b model.PortConflict) bool { return a == b }),
+		}, func(a, b model.Conflict) bool { return a == b }),
 	}
 	r.Views.TrackChanges()
 	r.OutboundViews.TrackChanges()
@@ -72,7 +72,7 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 		&outboundCatalog{m.readsCatalog(r), incremental.Reads(r, m.reachable)},
 		incremental.Emits(r, m.OutboundViews), incremental.Emits(r, m.conflicts),
 	}, outboundRule.evaluate)
-	r = incremental.NewRule(g, "port conflicts")
+	r = incremental.NewRule(g, "conflicts")
 	incremental.Each(r, m.Views, conflictRule{incremental.Reads(r, m.conflicts), m.EmitsFindings(r)},
 		conflictRule.evaluate)
 }
@@ -107,7 +107,7 @@ func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
 type outboundRule struct {
 	*outboundCatalog
 	views     *incremental.Emitter[model.OutboundKey, *OutboundView]
-	conflicts *incremental.Emitter[model.OutboundKey, model.PortConflict]
+	conflicts *incremental.Emitter[model.OutboundKey, model.Conflict]
 }
 
 func (r outboundRule) evaluate(key model.OutboundKey, all []*model.OutboundRequest) {
@@ -127,7 +127,7 @@ func (r outboundRule) evaluate(key model.OutboundKey, all []*model.OutboundReque
 }
 
 type conflictRule struct {
-	conflicts *incremental.Reader[model.OutboundKey, model.PortConflict]
+	conflicts *incremental.Reader[model.OutboundKey, model.Conflict]
 	findings  Output[model.ObjectRef, model.Finding]
 }
 
