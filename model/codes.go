@@ -18,6 +18,7 @@ const (
 	CodePortConflict        Code = "PortConflict"
 	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
+	CodePendingMembers      Code = "PendingMembersDeletion"
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
 
@@ -81,6 +82,10 @@ var Codes = []CodeInfo{
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",
 		"Set a weight above 0 for at least one target.",
+	},
+	{
+		CodePendingMembers, Warning, "The object is being deleted, and waits for the deletion of its members.",
+		"Delete the members that the message lists. The object is deleted after its last member, and is served until then.",
 	},
 	{
 		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",
