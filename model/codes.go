@@ -14,6 +14,7 @@ const (
 	CodeMeshMismatch        Code = "MeshMismatch"
 	CodeNoGateway           Code = "NoGateway"
 	CodeMultipleGateways    Code = "MultipleGateways"
+	CodeNoProxy             Code = "NoProxy"
 	CodeNameConflict        Code = "NameConflict"
 	CodeSelectorConflict    Code = "SelectorConflict"
 	CodeInvalidField        Code = "InvalidField"
@@ -69,6 +70,10 @@ var Codes = []CodeInfo{
 	{
 		CodeMultipleGateways, Error, "Several gateways select the same route.",
 		"Change the selectors of the gateways so that they do not overlap.",
+	},
+	{
+		CodeNoProxy, Warning, "A pod of a gateway has no proxy.",
+		"Name a container of the pod as the message says, enable injection in its namespace, and create the pod again.",
 	},
 	{
 		CodeNameConflict, Error, "Two objects have the same name in one mesh.",

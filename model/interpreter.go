@@ -284,18 +284,6 @@ func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin)
 	return d
 }
 
-// canonical replaces the path by its canonical form, which is matched and forwarded. It reports false if there is none.
-func (d *Decision) canonical() bool {
-	path, ok := canonicalPath(d.Request.Path)
-	if !ok {
-		d.step(Origin{}, "path %q has no canonical form", d.Request.Path)
-		d.Outcome = Malformed
-		return false
-	}
-	d.Request.Path = path
-	return true
-}
-
 func (d *Decision) step(at Origin, format string, args ...any) {
 	d.Steps = append(d.Steps, Step{Text: fmt.Sprintf(format, args...), Origin: at})
 }

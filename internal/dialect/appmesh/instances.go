@@ -21,6 +21,7 @@ import (
 type selectedWorkload struct {
 	nameClaim
 	selector labels.Selector
+	gateway  bool
 	// service is the registry service of the pods, or empty. attributes are the attributes of the VirtualNode, port is its
 	// first port.
 	service    cloudMapService
@@ -67,10 +68,18 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*corev1.Pod](objects), &podRule{
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
-		sharedPods: incremental.Emits(rule, r.sharedPods),
+		sharedPods: incremental.Emits(rule, r.sharedPods), withoutProxy: incremental.Emits(rule, r.withoutProxy),
 	}, (*podRule).evaluate)
 	rule = incremental.NewRule(g, "shared pods")
 	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
+	rule = incremental.NewRule(g, "pods without proxy")
+	incremental.Each(rule, r.withoutProxy, new(r.translator(rule)), (*translator).reportWithoutProxy)
+}
+
+func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string) {
+	t.report(model.Origin{Object: gateway, Path: "spec.podSelector"}, model.CodeNoProxy,
+		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name envoy, and injection when it is created",
+		abbreviate(names))
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
@@ -92,6 +101,8 @@ type podRule struct {
 	registry   *incremental.Reader[cloudMapService, cloudMapQuery]
 	endpoints  store.Output[model.Instance, model.Endpoint]
 	sharedPods *incremental.Emitter[selectorConflict, string]
+	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
+	withoutProxy *incremental.Emitter[model.ObjectRef, string]
 }
 
 func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
@@ -104,6 +115,9 @@ func (t *podRule) instance(pod *corev1.Pod) {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))
+	if found[0].gateway && !store.HasProxy(pod) {
+		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
+	}
 	for _, younger := range found[1:] {
 		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}

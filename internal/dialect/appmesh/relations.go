@@ -52,6 +52,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedWorkload) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b selectedWorkload) bool { return reflect.DeepEqual(a, b) })
+	r.withoutProxy = incremental.NewRelation[model.ObjectRef](g, "pods without proxy", strings.Compare, same)
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
 }
 

@@ -81,6 +81,8 @@ type rules struct {
 	// selectors are the selectors of VirtualNodes. sharedPods are the names of pods that two VirtualNodes select.
 	selectors  *incremental.Relation[selectorIndex, selectedWorkload]
 	sharedPods *incremental.Relation[selectorConflict, string]
+	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
+	withoutProxy *incremental.Relation[model.ObjectRef, string]
 }
 
 // allKey is the key of relations with a single list of entries.

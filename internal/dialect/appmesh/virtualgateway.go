@@ -148,7 +148,7 @@ func (t *gatewayRule) selectPods(claim nameClaim, selector *metav1.LabelSelector
 		return // selects nothing
 	}
 	t.selectors.Emit(indexOf(claim.origin.Object.Namespace, selector), selectedWorkload{
-		nameClaim: claim, selector: t.compile(selector, claim.origin.At("spec.podSelector")),
+		nameClaim: claim, gateway: true, selector: t.compile(selector, claim.origin.At("spec.podSelector")),
 	})
 }
 

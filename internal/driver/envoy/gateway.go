@@ -44,7 +44,7 @@ func (r *renderer) gateway() {
 			listener.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector(uint32(l.Port))}
 		}
 		r.add(name, listener, l.Origin)
-		r.add(ingressRoutes(l), r.gatewayRouteConfig(in), routeOrigins(l.Origin, in.Routes)...)
+		r.add(ingressRoutes(l), r.gatewayRoutes(in), routeOrigins(l.Origin, in.Routes)...)
 		for _, route := range in.Routes {
 			target := route.Action.Service
 			if target == nil {
@@ -68,13 +68,13 @@ func routeOrigins(listener model.Origin, routes []model.Route) []model.Origin {
 	return slices.Compact(out)
 }
 
-// gatewayRouteConfig renders a virtual host for each host name of the routes, and one for all other hosts. Envoy
+// gatewayRoutes renders a virtual host for each host name of the routes, and one for all other hosts. Envoy
 // selects the most specific one. Each has all routes that match its hosts, in order.
-func (r *renderer) gatewayRouteConfig(in model.Inbound) *routev3.RouteConfiguration {
+func (r *renderer) gatewayRoutes(in model.Inbound) *routev3.RouteConfiguration {
 	config := &routev3.RouteConfiguration{Name: ingressRoutes(in.Listener), IgnorePortInHostMatching: true}
 	rendered := make([]*routev3.Route, len(in.Routes))
 	for i, route := range in.Routes {
-		rendered[i] = r.gatewayRoute(in.Listener, route)
+		rendered[i] = r.inboundRoute(in.Listener, route)
 	}
 	for _, domain := range gatewayDomains(in.Routes) {
 		host := &routev3.VirtualHost{Name: domain, Domains: []string{domain}}
@@ -119,9 +119,9 @@ func matchesDomain(hosts []string, domain string) bool {
 // selects the routes of the service by its host name.
 const originalHostHeader = "x-anymesh-host"
 
-// gatewayRoute renders a route of a gateway; nil for an invalid one, which has a finding. Without a target it answers
+// inboundRoute renders a route of a gateway; nil for an invalid one, which has a finding. Without a target it answers
 // 404. The timeouts are those of the routes of the service.
-func (r *renderer) gatewayRoute(l model.Listener, route model.Route) *routev3.Route {
+func (r *renderer) inboundRoute(l model.Listener, route model.Route) *routev3.Route {
 	match := route.Match
 	match.Hosts = nil // the virtual host matches them
 	if fault := unsupportedMatch(match); fault != "" {
