@@ -69,9 +69,17 @@ type Catalog interface {
 	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }
 
+// WorkloadCatalog is a Catalog that knows the ports of services. They change less often than routes, so that views of
+// gateways do not depend on the routes of services.
+type WorkloadCatalog interface {
+	Catalog
+	// RequestPorts lists the ports of a service that take requests, in order.
+	RequestPorts(service Key) []uint16
+}
+
 // NewView creates the view of a workload, with findings about conflicts. It reports false if the workload or its mesh
 // does not exist.
-func NewView(c Catalog, key Key) (View, []Finding, bool) {
+func NewView(c WorkloadCatalog, key Key) (View, []Finding, bool) {
 	v, request, ok := NewWorkloadView(c, key)
 	if !ok {
 		return View{}, nil, false
@@ -83,7 +91,7 @@ func NewView(c Catalog, key Key) (View, []Finding, bool) {
 
 // NewWorkloadView creates the view of a workload without its outbound view, and the request for the outbound view. It
 // reports false if the workload or its mesh does not exist.
-func NewWorkloadView(c Catalog, key Key) (View, OutboundRequest, bool) {
+func NewWorkloadView(c WorkloadCatalog, key Key) (View, OutboundRequest, bool) {
 	w, ok := c.Workload(key)
 	if !ok {
 		return View{}, OutboundRequest{}, false
@@ -97,10 +105,29 @@ func NewWorkloadView(c Catalog, key Key) (View, OutboundRequest, bool) {
 		in := Inbound{Listener: l}
 		if router, found := c.Router(Key{key.Mesh, l.Router}); found && l.Router != "" {
 			in.Routes, _ = routesOn(c, router, l.Port, l.Protocol)
+			findPorts(c, key.Mesh, in.Routes)
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
 	return v, requestOf(w, v.Inbound), true
+}
+
+// findPorts sets the ports of the services that inbound routes target. A route without a port that takes requests gets
+// no target; the dialect reports a finding for it.
+func findPorts(c WorkloadCatalog, mesh string, routes []Route) {
+	for i := range routes {
+		target := routes[i].Action.Service
+		if target == nil {
+			continue
+		}
+		ports := c.RequestPorts(Key{mesh, target.Service})
+		switch {
+		case target.Port == 0 && len(ports) > 0:
+			routes[i].Action.Service = &ServiceTarget{Service: target.Service, Port: ports[0]}
+		case !slices.Contains(ports, target.Port):
+			routes[i].Action.Service = nil
+		}
+	}
 }
 
 // outboundCatalog computes the services of an outbound view from the items of a catalog.

@@ -31,6 +31,9 @@ type PodOptions struct {
 	// SecretMounts are Secrets, and VolumeMounts volumes of the pod, to mount into the sidecar container.
 	SecretMounts []Mount
 	VolumeMounts []Mount
+	// ProxyContainer is the container of a gateway's pod that becomes the proxy, with its image unless KeepImage is set.
+	ProxyContainer string
+	KeepImage      bool
 	// Warnings are the warnings about annotations that are not supported.
 	Warnings []string
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -21,10 +22,25 @@ const steadyRate = 100
 // underSteadyLoad makes front call color while change runs. Every call must be answered by red or blue.
 func underSteadyLoad(t *testing.T, change func()) {
 	t.Helper()
+	steadyCalls{"colors", "front", []string{colorURL}, []string{"red", "blue"}}.during(t, change)
+}
+
+// steadyCalls are calls of the pods behind a Service to URLs. Every call must be answered by one of the versions.
+type steadyCalls struct {
+	namespace, service string
+	urls, versions     []string
+}
+
+// during makes the calls while change runs.
+func (s steadyCalls) during(t *testing.T, change func()) {
+	t.Helper()
 	client := lab.kube.CoreV1().RESTClient()
-	path := []string{"namespaces", "colors", "services", "front:8080", "proxy", "steady"}
-	if _, err := client.Put().AbsPath(append([]string{"api", "v1"}, path...)...).
-		Param("url", colorURL).Param("rate", fmt.Sprint(steadyRate)).DoRaw(t.Context()); err != nil {
+	path := []string{"namespaces", s.namespace, "services", s.service + ":8080", "proxy", "steady"}
+	start := client.Put().AbsPath(append([]string{"api", "v1"}, path...)...).Param("rate", fmt.Sprint(steadyRate))
+	for _, u := range s.urls {
+		start = start.Param("url", u)
+	}
+	if _, err := start.DoRaw(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	began := time.Now()
@@ -48,12 +64,13 @@ func underSteadyLoad(t *testing.T, change func()) {
 		t.Fatal(err)
 	}
 	t.Logf("%v under load: %v", time.Since(began).Round(time.Second), counts)
+	answered := 0
 	for outcome, n := range counts {
-		if outcome != "red" && outcome != "blue" {
+		if answered += n; !slices.Contains(s.versions, outcome) {
 			t.Errorf("%d calls: %s", n, outcome)
 		}
 	}
-	if counts["red"]+counts["blue"] < steadyRate {
+	if answered < steadyRate {
 		t.Errorf("too few calls: %v", counts)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -86,7 +87,7 @@ func TestCertificateInFilesRotates(t *testing.T) {
 	if text, err := fetch(t.Context(), hostPort(pod[1], 8080)); err == nil {
 		t.Errorf("a request without TLS has the response %s", text)
 	}
-	if err := serves(t, pod[1], secret); err != nil {
+	if err := serves(t, pod[1], 8080, secret); err != nil {
 		t.Fatal(err)
 	}
 
@@ -98,7 +99,7 @@ func TestCertificateInFilesRotates(t *testing.T) {
 	}
 	// The kubelet looks at Secrets when it syncs a pod.
 	run(t, "-n", "colors", "annotate", "pod", pod[0], "rotated=true")
-	eventually(t, 2*time.Minute, "the new certificate is served", func() error { return serves(t, pod[1], secret) })
+	eventually(t, 2*time.Minute, "the new certificate is served", func() error { return serves(t, pod[1], 8080, secret) })
 	counts := callsFrom(t, "front", vaultURL, 100)
 	for outcome, n := range <-done {
 		counts[outcome] += n
@@ -109,33 +110,43 @@ func TestCertificateInFilesRotates(t *testing.T) {
 }
 
 // servedCertificate returns the certificate that a server presents, as PEM.
-func servedCertificate(ctx context.Context, host string) (string, error) {
+func servedCertificate(ctx context.Context, host string, port int) (string, error) {
 	return onNode(ctx, "python3", "-c",
-		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 8080), timeout=5))", host)
+		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], int(sys.argv[2])), timeout=5))", host,
+		strconv.Itoa(port))
 }
 
 // serves returns an error unless the server presents the certificate of the Secret.
-func serves(t *testing.T, host string, secret *corev1.Secret) error {
+func serves(t *testing.T, host string, port int, secret *corev1.Secret) error {
 	t.Helper()
-	served, err := servedCertificate(t.Context(), host)
+	served, err := servedCertificate(t.Context(), host, port)
 	if err == nil && strings.TrimSpace(served) != strings.TrimSpace(string(secret.Data[corev1.TLSCertKey])) {
 		err = fmt.Errorf("another certificate:\n%s", served)
 	}
 	return err
 }
 
-// servingCertificate returns the data of a Secret with a new certificate.
+// servingCertificate returns the data of a Secret with a new certificate, which signs itself.
 func servingCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	return issue(t, []string{"vault.colors.svc.cluster.local"}, nil, nil)
+}
+
+// issue returns the data of a Secret with a new certificate of an issuer; without one, it signs itself.
+func issue(t *testing.T, names []string, issuer *x509.Certificate, signer *ecdsa.PrivateKey) map[string][]byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"vault.colors.svc.cluster.local"},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: names,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if issuer == nil {
+		issuer, signer = template, key
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -31,10 +31,14 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 			{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
 		},
 	}
+	if w.Role == model.RoleGateway {
+		o.ProxyContainer, o.InboundPorts = "envoy", nil
+	}
 	for _, a := range []struct {
 		key   string
 		parse func(string) error
 	}{
+		{"virtualGatewaySkipImageOverride", func(v string) error { o.KeepImage = strings.EqualFold(v, "enabled"); return nil }},
 		{"ports", setPorts(&o.InboundPorts)},
 		{"egressIgnoredPorts", setPorts(&o.OutboundPortExclusions)},
 		{"egressIgnoredIPs", func(v string) error { return setPrefixes(&o.OutboundIPExclusions, v) }},

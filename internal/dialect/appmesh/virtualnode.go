@@ -23,7 +23,7 @@ type nodeRule struct {
 	workloads       *incremental.Emitter[model.Key, nodeWorkload]
 	served          store.Output[model.Key, model.Destination]
 	ports           *incremental.Emitter[model.Key, nodePort]
-	selectors       *incremental.Emitter[selectorIndex, selectedNode]
+	selectors       *incremental.Emitter[selectorIndex, selectedWorkload]
 	registry        *incremental.Emitter[cloudMapService, cloudMapQuery]
 }
 
@@ -54,7 +54,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name},
 		},
 	}
-	w.ClientPolicy = t.backendDefaults(m)
+	w.ClientPolicy = t.backendDefaults(m.origin, m.object.Spec.BackendDefaults)
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
