@@ -66,6 +66,9 @@ func TestDeletionWaitsForMembers(t *testing.T) {
 	eventually(t, 15*time.Second, "the Mesh waits for the other namespace", func() error {
 		return waitsFor(t, "GatewayRoute ending-too/route, VirtualService ending-too/service")
 	})
+	eventually(t, 15*time.Second, "the route of the deleted gateway has a finding", func() error {
+		return hasCondition(t, "gatewayroutes", "ending-too", "route", "False", "ReferenceNotFound")
+	})
 	run(t, "-n", "ending-too", "delete", "gatewayroutes.appmesh.k8s.aws,virtualservices.appmesh.k8s.aws", "--all")
 	run(t, "wait", "--for=delete", "meshes.appmesh.k8s.aws/ending", "--timeout=10s")
 }

@@ -134,7 +134,7 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 	if there := s.Views[key]; there != nil {
 		r.Port = d.Port
 		r.Source, _ = caller.Identity(s)
-		inbound := there.DecideInbound(r)
+		inbound := inboundOf(there.View, r, d.TLS)
 		out.InboundDecision = &inbound
 	}
 	return out
