@@ -10,7 +10,8 @@ import (
 
 // gatewayMatch returns the conditions of an HTTP route of a gateway and the port that it is restricted to. It reports
 // invalid conditions as findings and returns false.
-func (t *translator) gatewayMatch(at model.Origin, m api.HTTPGatewayRouteMatch) (out model.Match, port uint16, ok bool) {
+func (t *translator) gatewayMatch(at model.Origin,
+	m api.HTTPGatewayRouteMatch) (out model.Match, port uint16, ok bool) {
 	ok = true
 	switch {
 	case m.Prefix != nil || m.Path != nil:
@@ -51,7 +52,8 @@ func (t *translator) hostMatch(at model.Origin, m *api.GatewayRouteHostnameMatch
 
 // pathRewrite returns the rewrite of paths. By default, a prefix that matched is replaced by "/". Paths that matched
 // exactly or by an expression stay, unless rewrite.path replaces them.
-func (t *translator) pathRewrite(at model.Origin, r api.HTTPGatewayRouteRewrite, match model.StringMatch) *model.Rewrite {
+func (t *translator) pathRewrite(at model.Origin, r api.HTTPGatewayRouteRewrite,
+	match model.StringMatch) *model.Rewrite {
 	out := &model.Rewrite{}
 	if r.Path != nil && r.Path.Exact != nil {
 		if r.Prefix != nil {

@@ -78,8 +78,8 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 
 func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string) {
 	t.report(model.Origin{Object: gateway, Path: "spec.podSelector"}, model.CodeNoProxy,
-		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name envoy, and injection when it is created",
-		abbreviate(names))
+		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name %s, and injection when it is created",
+		abbreviate(names), gatewayContainer)
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {

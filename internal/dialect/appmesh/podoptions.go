@@ -22,6 +22,9 @@ var (
 	defaultIgnoredIPs   = []string{"169.254.169.254"}
 )
 
+// gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.
+const gatewayContainer = "envoy"
+
 // PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
 func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
@@ -32,7 +35,7 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 		},
 	}
 	if w.Role == model.RoleGateway {
-		o.ProxyContainer, o.InboundPorts = "envoy", nil
+		o.ProxyContainer, o.InboundPorts = gatewayContainer, nil
 	}
 	for _, a := range []struct {
 		key   string

@@ -44,7 +44,7 @@ func (r *renderer) gateway() {
 			listener.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector(uint32(l.Port))}
 		}
 		r.add(name, listener, l.Origin)
-		r.add(ingressRoutes(l), r.gatewayRoutes(in), routeOrigins(l.Origin, in.Routes)...)
+		r.add(ingressRoutes(l), r.listenerRoutes(in), routeOrigins(l.Origin, in.Routes)...)
 		for _, route := range in.Routes {
 			target := route.Action.Service
 			if target == nil {
@@ -68,9 +68,9 @@ func routeOrigins(listener model.Origin, routes []model.Route) []model.Origin {
 	return slices.Compact(out)
 }
 
-// gatewayRoutes renders a virtual host for each host name of the routes, and one for all other hosts. Envoy
+// listenerRoutes renders a virtual host for each host name of the routes, and one for all other hosts. Envoy
 // selects the most specific one. Each has all routes that match its hosts, in order.
-func (r *renderer) gatewayRoutes(in model.Inbound) *routev3.RouteConfiguration {
+func (r *renderer) listenerRoutes(in model.Inbound) *routev3.RouteConfiguration {
 	config := &routev3.RouteConfiguration{Name: ingressRoutes(in.Listener), IgnorePortInHostMatching: true}
 	rendered := make([]*routev3.Route, len(in.Routes))
 	for i, route := range in.Routes {

@@ -32,8 +32,8 @@ func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderOutbound returns the listener for outbound connections or, for a gateway, the internal listeners; the routes of ports without scopes, and the secrets of
-// connections to destinations.
+// RenderOutbound returns the listener for outbound connections or, for a gateway, the internal listeners; the routes of
+// ports without scopes; and the secrets of connections to destinations.
 func (Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
 	r := renderer{view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
