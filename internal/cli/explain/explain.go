@@ -78,7 +78,8 @@ func From(s *engine.State, w lookup.Workload, r Request) Result {
 	return a
 }
 
-// Into explains a request that a workload receives from an unknown sender. The sender of an https URL has no certificate.
+// Into explains a request that a workload receives from an unknown sender. The sender of an https URL has no
+// certificate.
 func Into(s *engine.State, w lookup.Workload, r Request) Result {
 	view := s.Views[w.Key]
 	if in := listener(view.View, r.Port); r.encrypted != nil && in != nil && in.Protocol.Requests() {

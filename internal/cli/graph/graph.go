@@ -70,9 +70,8 @@ type Share struct {
 func (e Edge) Label() string {
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
-	if !e.gateway && len(e.Routes) > 1 && len(e.Routes) == e.routeCount && !slices.ContainsFunc(e.Routes, func(s Share) bool {
-		return !whole(s)
-	}) {
+	all := !e.gateway && len(e.Routes) == e.routeCount
+	if all && len(e.Routes) > 1 && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
 		return "100%"
 	}
 	for _, s := range e.Routes {
