@@ -146,12 +146,12 @@ func (b *builder) workload(w model.Workload) {
 				b.edge(n.ID, "service "+binding.Service)
 			}
 		}
-		b.gatewayRoutes(n.ID, view)
+		b.routesToServices(n.ID, view)
 	}
 }
 
-// gatewayRoutes adds the routes of a gateway to its edges. Several listeners can have the same route.
-func (b *builder) gatewayRoutes(gateway string, view *engine.View) {
+// routesToServices adds the routes of a gateway to its edges. Several listeners can have the same route.
+func (b *builder) routesToServices(gateway string, view *engine.View) {
 	var added []model.Origin
 	for _, in := range view.Inbound {
 		for _, route := range in.Routes {
