@@ -85,6 +85,7 @@ type WeightedDestination struct {
 type ServiceTarget struct {
 	Service string `json:"service"`
 	Port    uint16 `json:"port,omitempty"`
+	Origin  Origin `json:"origin,omitzero"`
 }
 
 // Rewrite changes a request before it is forwarded. Empty fields change nothing.

@@ -19,8 +19,6 @@ type gatewayRouteRule struct {
 	services   resolver
 	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
 	gateways   *incremental.Reader[allKey, servedGateway]
-	providers  *incremental.Reader[model.Key, string]
-	ports      *incremental.Reader[model.Key, model.RouterPort]
 	attached   *incremental.Emitter[model.Key, attachedRoute]
 }
 
@@ -182,6 +180,7 @@ func (t *gatewayRouteRule) grpcRoute(key model.Key, at model.Origin, r *api.GRPC
 }
 
 // target returns the target of a route. Without one, the route answers 404, so that its requests do not match others.
+// The view of the gateway reports a port that the VirtualService does not have.
 func (t *gatewayRouteRule) target(mesh string, at model.Origin, g api.GatewayRouteTarget) (*model.ServiceTarget, bool) {
 	vs := g.VirtualService
 	service, found := t.resolve(&t.services, mesh,
@@ -190,22 +189,5 @@ func (t *gatewayRouteRule) target(mesh string, at model.Origin, g api.GatewayRou
 	if !found || !ok {
 		return nil, false
 	}
-	router, _ := t.providers.ReadFirst(service.key)
-	ports := slices.DeleteFunc(slices.Clone(t.ports.Read(model.Key{Mesh: mesh, Name: router})),
-		func(p model.RouterPort) bool { return !p.Protocol.Requests() })
-	switch {
-	case router == "":
-		t.warn(at.At(at.Path+".virtualService"), model.CodeReferenceNotFound,
-			"%s has no provider that is served; requests get status 404", service.origin.Object)
-	case port != 0 && !slices.ContainsFunc(ports, func(p model.RouterPort) bool { return p.Port == port }):
-		t.report(at.At(at.Path+".port"), model.CodeReferenceNotFound,
-			"%s has no grpc, http or http2 listener on port %d; requests get status 404", service.origin.Object, port)
-	case len(ports) == 0:
-		t.report(at.At(at.Path+".virtualService"), model.CodeReferenceNotFound,
-			"%s has no grpc, http or http2 listener; requests get status 404", service.origin.Object)
-	case port == 0 && len(ports) > 1:
-		t.report(at.At(at.Path+".port"), model.CodeInvalidField, "required: %s has %d listeners; the lowest port is used",
-			service.origin.Object, len(ports))
-	}
-	return &model.ServiceTarget{Service: service.key.Name, Port: port}, true
+	return &model.ServiceTarget{Service: service.key.Name, Port: port, Origin: at.At(at.Path + ".port")}, true
 }

@@ -32,10 +32,6 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.attachedRoutes = incremental.NewRelation[model.Key](g, "attached routes", func(a, b attachedRoute) int {
 		return a.Origin.CompareAge(b.Origin)
 	}, func(a, b attachedRoute) bool { return reflect.DeepEqual(a, b) })
-	r.serviceRouters = incremental.NewRelation[model.Key](g, "routers of services", strings.Compare, same)
-	r.routerPorts = incremental.NewRelation[model.Key](g, "ports of routers", func(a, b model.RouterPort) int {
-		return cmp.Compare(a.Port, b.Port)
-	}, func(a, b model.RouterPort) bool { return a == b })
 	r.backendLists, r.backends, r.nodeWorkloads = newBackendLists(g), newBackends(g), newNodeWorkloads(g)
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
 		return cmp.Compare(a.index, b.index)

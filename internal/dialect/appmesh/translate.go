@@ -60,9 +60,6 @@ type rules struct {
 	// servedGateways are all served VirtualGateways, attachedRoutes the routes by the key of the gateway's router.
 	servedGateways *incremental.Relation[allKey, servedGateway]
 	attachedRoutes *incremental.Relation[model.Key, attachedRoute]
-	// serviceRouters are the names of the routers of services, routerPorts the ports of routers.
-	serviceRouters *incremental.Relation[model.Key, string]
-	routerPorts    *incremental.Relation[model.Key, model.RouterPort]
 
 	// backendLists are the distinct lists of backends, backends the resolved ones. nodeWorkloads refer to them.
 	backendLists  *incremental.Relation[backendsKey, *backendList]

@@ -42,7 +42,6 @@ func (r *rules) addGateways(g *incremental.Graph) {
 	eachServed(r, rule, r.gatewayRoutes, &gatewayRouteRule{
 		translator: r.translator(rule), services: r.services.resolver(rule),
 		namespaces: incremental.Reads(rule, r.namespaces), gateways: incremental.Reads(rule, r.servedGateways),
-		providers: incremental.Reads(rule, r.serviceRouters), ports: incremental.Reads(rule, r.routerPorts),
 		attached: incremental.Emits(rule, r.attachedRoutes),
 	}, (*gatewayRouteRule).gatewayRoute)
 	rule = incremental.NewRule(g, "router of VirtualGateway")

@@ -17,7 +17,6 @@ type routerRule struct {
 	nodes   resolver
 	ports   *incremental.Reader[model.Key, nodePort]
 	routers store.Output[model.Key, model.Router]
-	served  *incremental.Emitter[model.Key, model.RouterPort]
 }
 
 // addRouters adds the rule for VirtualRouters.
@@ -25,7 +24,6 @@ func (r *rules) addRouters(g *incremental.Graph) {
 	rule := incremental.NewRule(g, api.KindVirtualRouter)
 	eachServed(r, rule, r.routers, &routerRule{
 		r.translator(rule), r.nodes.resolver(rule), incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule),
-		incremental.Emits(rule, r.routerPorts),
 	}, (*routerRule).virtualRouter)
 }
 
@@ -70,9 +68,6 @@ func (t *routerRule) virtualRouter(m *meshMember[*api.VirtualRouter]) {
 	}
 	router.Routes = sortRoutes(routes)
 	t.routers.Emit(router)
-	for _, p := range router.Ports {
-		t.served.Emit(m.key, p)
-	}
 }
 
 // route returns the model's route, or reports why there is none. A route with an invalid condition is omitted

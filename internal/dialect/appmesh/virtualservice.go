@@ -14,7 +14,6 @@ type serviceRule struct {
 	ports          *incremental.Reader[model.Key, nodePort]
 	services       store.Output[model.Key, model.Service]
 	providers      *incremental.Emitter[model.Key, model.Origin]
-	serviceRouters *incremental.Emitter[model.Key, string]
 }
 
 // nodeRouterRule adds the routers of VirtualNodes that are providers.
@@ -22,7 +21,6 @@ type nodeRouterRule struct {
 	settings Settings
 	ports    *incremental.Reader[model.Key, nodePort]
 	routers  store.Output[model.Key, model.Router]
-	served   *incremental.Emitter[model.Key, model.RouterPort]
 }
 
 // addServices adds the rules for VirtualServices, and for VirtualNodes as providers.
@@ -31,22 +29,18 @@ func (r *rules) addServices(g *incremental.Graph) {
 	eachServed(r, rule, r.services, &serviceRule{
 		translator: r.translator(rule), nodes: r.nodes.resolver(rule), routers: r.routers.resolver(rule),
 		ports: incremental.Reads(rule, r.ports), services: r.out.EmitsServices(rule),
-		providers: incremental.Emits(rule, r.providers), serviceRouters: incremental.Emits(rule, r.serviceRouters),
+		providers: incremental.Emits(rule, r.providers),
 	}, (*serviceRule).virtualService)
 	rule = incremental.NewRule(g, "router of VirtualNode")
 	incremental.Each(rule, r.providers, &nodeRouterRule{
-		r.settings, incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule), incremental.Emits(rule, r.routerPorts),
+		r.settings, incremental.Reads(rule, r.ports), r.out.EmitsRouters(rule),
 	}, (*nodeRouterRule).evaluate)
 }
 
 // virtualService adds the service of a VirtualService. A service without a provider, or with one that does not exist,
 // has no routes.
 func (t *serviceRule) virtualService(m *meshMember[*api.VirtualService]) {
-	router := t.provider(m)
-	t.services.Emit(model.Service{Key: m.key, Router: router, Origin: m.origin})
-	if router != "" {
-		t.serviceRouters.Emit(m.key, router)
-	}
+	t.services.Emit(model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
 }
 
 // provider returns the name of the router of a service, or "".
@@ -102,9 +96,6 @@ func (t *nodeRouterRule) evaluate(node model.Key, all []model.Origin) {
 		})
 	}
 	t.routers.Emit(router)
-	for _, p := range router.Ports {
-		t.served.Emit(router.Key, p)
-	}
 }
 
 func (t *nodeRouterRule) nodeRetry(p model.Protocol) model.Retry {

@@ -71,7 +71,7 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 	r = incremental.NewRule(g, "view")
 	incremental.Each(r, m.Workloads, viewRule{
 		&workloadCatalog{m.readsCatalog(r), incremental.Reads(r, m.requestPorts)}, incremental.Emits(r, m.Views),
-		incremental.Emits(r, m.requests),
+		incremental.Emits(r, m.requests), m.EmitsFindings(r),
 	}, viewRule.evaluate)
 	r = incremental.NewRule(g, "outbound view")
 	incremental.Each(r, m.requests, outboundRule{
@@ -102,12 +102,16 @@ type viewRule struct {
 	*workloadCatalog
 	views    *incremental.Emitter[model.Key, *WorkloadView]
 	requests *incremental.Emitter[model.OutboundKey, *model.OutboundRequest]
+	findings Output[model.ObjectRef, model.Finding]
 }
 
 func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
-	view, request, ok := model.NewWorkloadView(r.workloadCatalog, key)
+	view, request, findings, ok := model.NewWorkloadView(r.workloadCatalog, key)
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
+	}
+	for _, f := range findings {
+		r.findings.Emit(f)
 	}
 	outbound := request.Key()
 	r.views.Emit(key, &WorkloadView{view, outbound})
