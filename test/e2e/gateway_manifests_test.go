@@ -17,6 +17,12 @@ spec:
   listeners:
     - portMapping: {port: 8443, protocol: http}
       tls: {mode: STRICT, certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}}
+  backendDefaults:
+    clientPolicy:
+      tls:
+        ports: [8085]
+        certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}
+        validation: {trust: {file: {certificateChain: /tls/ca.crt}}}
 ---
 apiVersion: v1
 kind: Service
@@ -67,6 +73,59 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
           volumeMounts: [{name: trust, mountPath: /trust}]
       volumes: [{name: trust, configMap: {name: trust}}]
+`
+
+// mutualManifests define a service that requires the certificate of the gateway, and its route.
+const mutualManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {namespace: colors, name: mutual}
+spec: {provider: {virtualNode: {virtualNodeRef: {name: mutual}}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: mutual}
+spec:
+  podSelector: {matchLabels: {app: mutual}}
+  listeners:
+    - portMapping: {port: 8085, protocol: http}
+      tls:
+        mode: STRICT
+        certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}
+        validation:
+          trust: {file: {certificateChain: /tls/ca.crt}}
+          subjectAlternativeNames: {match: {exact: [edge.colors.svc]}}
+  serviceDiscovery: {dns: {hostname: mutual.colors.svc.cluster.local}}
+---
+apiVersion: v1
+kind: Service
+metadata: {namespace: colors, name: mutual}
+spec: {selector: {app: mutual}, ports: [{port: 8085}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: colors, name: mutual}
+spec:
+  selector: {matchLabels: {app: mutual}}
+  template:
+    metadata:
+      labels: {app: mutual}
+      annotations: {appmesh.k8s.aws/secretMounts: "edge-tls:/tls"}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: app
+          image: anymesh.dev/colors
+          args: [serve, --listen=:8085, --version=mutual]
+          readinessProbe: {httpGet: {path: /healthz, port: 8085}, periodSeconds: 1}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: GatewayRoute
+metadata: {namespace: colors, name: mutual}
+spec:
+  httpRoute:
+    match: {prefix: /mutual}
+    action: {target: {virtualService: {virtualServiceRef: {name: mutual}}}}
 `
 
 // gatewayRouteSpecs are GatewayRoutes of seven kinds, by name.

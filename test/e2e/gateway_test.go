@@ -21,11 +21,14 @@ import (
 
 const edgeURL = "https://edge.colors.svc:8443"
 
-// TestGateway checks a VirtualGateway from outside the mesh: routes of each kind, TLS with a certificate that changes,
-// edits of its routes and restarts of its pods. No request may fail.
+// edgeNames are the names of the certificate that the gateway and the service with mutual TLS share.
+var edgeNames = []string{"edge.colors.svc", "mutual.colors.svc.cluster.local"}
+
+// TestGateway checks a VirtualGateway from outside the mesh: routes of each kind, TLS on both of its sides with
+// certificates in files that change, edits of its routes and restarts of its pods. No request may fail.
 func TestGateway(t *testing.T) {
 	ca := newAuthority(t)
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-tls"}, Data: ca.serving(t, "edge.colors.svc")}
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "edge-tls"}, Data: ca.serving(t, edgeNames...)}
 	secrets := lab.kube.CoreV1().Secrets("colors")
 	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
@@ -38,8 +41,9 @@ func TestGateway(t *testing.T) {
 	if _, err := lab.kube.CoreV1().ConfigMaps("clients").Create(t.Context(), trust, metav1.CreateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	apply(t, gatewayRoutes())
+	apply(t, gatewayRoutes()+"---"+mutualManifests)
 	waitReady(t, "colors", "deployment/edge")
+	waitReady(t, "colors", "deployment/mutual")
 	waitReady(t, "clients", "deployment/client")
 
 	for name, c := range map[string]struct{ host, kind, path, version, newPath, newHost string }{
@@ -50,6 +54,7 @@ func TestGateway(t *testing.T) {
 		"suffix":  {"my.color.example", "", "/y", "red or blue", "/y", "color.colors.svc.cluster.local"},
 		"header":  {"", "tally", "/z", "tally", "/by-header/z", "tally.colors.svc.cluster.local"},
 		"query":   {"", "", "/any/q?shade=dark", "red or blue", "/any/q?shade=dark", "color.colors.svc.cluster.local"},
+		"mutual":  {"", "", "/mutual", "mutual", "/", "mutual.colors"},
 		"nothing": {"", "", "/any/q", "", "", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -72,19 +77,21 @@ func TestGateway(t *testing.T) {
 		}
 	})
 	calls := steadyCalls{
-		"clients", "client", []string{edgeURL + "/color", edgeURL + "/color/b"}, []string{"red", "blue", "tally"},
+		"clients", "client", []string{edgeURL + "/color", edgeURL + "/mutual"}, []string{"red", "blue", "tally", "mutual"},
 	}
 	t.Run("edits", func(t *testing.T) { calls.during(t, func() { editGatewayRoutes(t) }) })
 	t.Run("new certificate", func(t *testing.T) {
 		calls.during(t, func() {
-			secret.Data = ca.serving(t, "edge.colors.svc", "second.example")
+			secret.Data = ca.serving(t, edgeNames...)
 			if _, err := secrets.Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
 				t.Fatal(err)
 			}
-			run(t, "-n", "colors", "annotate", "pod", "-l", "app=edge", "rotated=true") // the kubelet syncs the Secret
-			for ip := range strings.FieldsSeq(run(t, "-n", "colors", "get", "pods", "-l", "app=edge", "-o",
-				"jsonpath={.items[*].status.podIP}")) {
-				eventually(t, 2*time.Minute, "the new certificate", func() error { return serves(t, ip, 8443, secret) })
+			for app, port := range map[string]int{"edge": 8443, "mutual": 8085} {
+				run(t, "-n", "colors", "annotate", "pod", "-l", "app="+app, "rotated=true") // the kubelet syncs the Secret
+				for ip := range strings.FieldsSeq(run(t, "-n", "colors", "get", "pods", "-l", "app="+app, "-o",
+					"jsonpath={.items[*].status.podIP}")) {
+					eventually(t, 2*time.Minute, "the new certificate", func() error { return serves(t, ip, port, secret) })
+				}
 			}
 		})
 	})
@@ -173,5 +180,7 @@ func newAuthority(t *testing.T) *authority {
 // serving returns the data of a Secret with a new certificate for the names.
 func (a *authority) serving(t *testing.T, names ...string) map[string][]byte {
 	t.Helper()
-	return issue(t, names, a.parsed, a.key)
+	data := issue(t, names, a.parsed, a.key)
+	data["ca.crt"] = a.certificate
+	return data
 }
