@@ -97,9 +97,10 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	return l.Addr().(*net.TCPAddr), nil
 }
 
-// start runs Envoy with the command and files of the driver, and returns when it is ready.
-func start(ctx context.Context, binary, dir string, w model.Workload,
-	resources []sidecar.Resource) (*discovery, error) {
+// start runs Envoy with the command and files of the driver, and returns when it is ready. socket is that of the secret
+// discovery service; it may be empty.
+func start(ctx context.Context, binary, dir string, w model.Workload, resources []sidecar.Resource,
+	socket string) (*discovery, error) {
 	node := w.NodeID
 	d := &discovery{}
 	address, err := d.serve(ctx, node, resources)
@@ -107,7 +108,7 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 		return nil, fmt.Errorf("discovery server: %w", err)
 	}
 	injector := &sidecar.InjectorContext{
-		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node,
+		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node, SDSSocketPath: socket,
 		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarImage: "envoy"}},
 	}
 	if err := (envoy.Driver{}).Patch(injector); err != nil {

@@ -47,6 +47,12 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if p.certificates, err = mountCertificates(m.State.Index.Model, lines); err != nil {
 		return nil, nil, err
 	}
+	socket := ""
+	if served, err := p.certificates.serveSecrets(view.Workload); err != nil {
+		return nil, nil, fmt.Errorf("secrets: %w", err)
+	} else if served {
+		socket = sdsSocket
+	}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
 		return nil, nil, err
@@ -63,7 +69,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := p.capture(); err != nil {
 		return nil, nil, err
 	}
-	d, err := start(ctx, binary, dir, view.Workload, m.Rendered[view.Workload.Key])
+	d, err := start(ctx, binary, dir, view.Workload, m.Rendered[view.Workload.Key], socket)
 	return p, d, err
 }
 

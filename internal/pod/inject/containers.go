@@ -135,6 +135,10 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	for _, m := range o.VolumeMounts {
 		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})
 	}
+	if o.SDSSocket != nil && o.SDSSocket.Volume != "" {
+		out.VolumeMounts = append(out.VolumeMounts,
+			corev1.VolumeMount{Name: o.SDSSocket.Volume, MountPath: o.SDSSocket.Path, ReadOnly: true})
+	}
 	return out
 }
 
