@@ -20,9 +20,13 @@ const sdsSocket = "/mnt/agent.sock"
 // unknownSecret is the end of the names of secrets that the server does not have.
 const unknownSecret = "/unknown"
 
-// serveSecrets gives the secrets of a workload to its sidecar: those of the mesh are files, as the agent writes them,
-// and a server on a socket has the others. It reports whether there is a server.
-func (c *certificates) serveSecrets(w model.Workload) (bool, error) {
+// serveSecrets gives their secrets to the sidecars of workloads: those of the mesh are files, as the agent writes them,
+// and a server on a socket has the others. It returns the socket, or "" if there is none.
+func (c *certificates) serveSecrets(workloads ...model.Workload) (socket string, err error) {
+	var uses []use
+	for _, w := range workloads {
+		uses = append(uses, usesOf(w)...)
+	}
 	var own []model.Secret
 	var served []*tlsv3.Secret
 	add := func(s model.Secret, load func(name string) (*tlsv3.Secret, error)) error {
@@ -39,26 +43,27 @@ func (c *certificates) serveSecrets(w model.Workload) (bool, error) {
 		}
 		return nil
 	}
-	for _, u := range usesOf(w) {
+	for _, u := range uses {
 		if u.certificate != nil {
 			if err := add(u.certificate.Secret, c.certificateSecret); err != nil {
-				return false, err
+				return "", err
 			}
 		}
 		if u.validation != nil {
 			if err := add(u.validation.TrustSecret, c.trustSecret); err != nil {
-				return false, err
+				return "", err
 			}
 		}
 	}
 	if err := c.writeIdentity(own); err != nil || len(served) == 0 {
-		return false, err
+		return "", err
 	}
 	server, err := sds.Listen(sdsSocket) // until the process ends
-	if err == nil {
-		server.Set(served...)
+	if err != nil {
+		return "", err
 	}
-	return true, err
+	server.Set(served...)
+	return sdsSocket, nil
 }
 
 func (c *certificates) certificateSecret(name string) (*tlsv3.Secret, error) {
@@ -78,7 +83,8 @@ func (c *certificates) trustSecret(name string) (*tlsv3.Secret, error) {
 	return sds.Trust(name, encode("CERTIFICATE", authority.Raw)), nil
 }
 
-// writeIdentity writes the identity and the trust bundle of a pod, where its agent writes them. A pod has one identity.
+// writeIdentity writes the identity and the trust bundle of a pod, where its agent writes them. All pods in the
+// namespaces of this process have one identity.
 func (c *certificates) writeIdentity(secrets []model.Secret) error {
 	if len(secrets) == 0 {
 		return nil
@@ -100,7 +106,7 @@ func (c *certificates) writeIdentity(secrets []model.Secret) error {
 		case s.Name == domain || s.Name == identity:
 			continue
 		case identity != "":
-			return fmt.Errorf("the pod has two identities: %s and %s", identity, s.Name)
+			return fmt.Errorf("there are two identities: %s and %s", identity, s.Name)
 		}
 		identity = s.Name
 		issued, err := c.issue(identity)

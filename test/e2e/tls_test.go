@@ -9,6 +9,7 @@ import (
 	"encoding/pem"
 	"fmt"
 	"math/big"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -109,15 +110,15 @@ func TestCertificateInFilesRotates(t *testing.T) {
 }
 
 // servedCertificate returns the certificate that a server presents, as PEM.
-func servedCertificate(ctx context.Context, host string) (string, error) {
+func servedCertificate(ctx context.Context, host string, port int) (string, error) {
 	return onNode(ctx, "python3", "-c",
-		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], 8080), timeout=5))", host)
+		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], int(sys.argv[2])), timeout=5))", host, strconv.Itoa(port))
 }
 
 // serves returns an error unless the server presents the certificate of the Secret.
 func serves(t *testing.T, host string, secret *corev1.Secret) error {
 	t.Helper()
-	served, err := servedCertificate(t.Context(), host)
+	served, err := servedCertificate(t.Context(), host, 8080)
 	if err == nil && strings.TrimSpace(served) != strings.TrimSpace(string(secret.Data[corev1.TLSCertKey])) {
 		err = fmt.Errorf("another certificate:\n%s", served)
 	}

@@ -33,8 +33,10 @@ type Server struct {
 	mu       sync.Mutex
 	secrets  map[string]*tlsv3.Secret
 	changed  chan struct{} // closed at the next change
+	version  int           // the number of changes
+	streams  map[int]int   // the version that the client of each stream has acknowledged
+	last     int           // stream
 	rejected []string
-	streams  int
 }
 
 // Listen serves on a socket, which each user may open, until Stop.
@@ -47,7 +49,9 @@ func Listen(path string) (*Server, error) {
 		l.Close()
 		return nil, err
 	}
-	s := &Server{server: grpc.NewServer(), secrets: map[string]*tlsv3.Secret{}, changed: make(chan struct{})}
+	s := &Server{
+		server: grpc.NewServer(), secrets: map[string]*tlsv3.Secret{}, changed: make(chan struct{}), streams: map[int]int{},
+	}
 	secretv3.RegisterSecretDiscoveryServiceServer(s.server, s)
 	go func() { _ = s.server.Serve(l) }() // until Stop
 	return s, nil
@@ -63,6 +67,7 @@ func (s *Server) Set(secrets ...*tlsv3.Secret) {
 	for _, secret := range secrets {
 		s.secrets[secret.Name] = secret
 	}
+	s.version++
 	close(s.changed)
 	s.changed = make(chan struct{})
 }
@@ -74,17 +79,22 @@ func (s *Server) Rejected() []string {
 	return slices.Clone(s.rejected)
 }
 
-// Streams returns the number of open streams.
-func (s *Server) Streams() int {
+// Settled reports whether there are streams, and the clients of all have acknowledged the current secrets.
+func (s *Server) Settled() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.streams
+	for _, version := range s.streams {
+		if version != s.version {
+			return false
+		}
+	}
+	return len(s.streams) > 0
 }
 
 // StreamSecrets implements the secret discovery service.
 func (s *Server) StreamSecrets(stream secretv3.SecretDiscoveryService_StreamSecretsServer) error {
-	s.count(1)
-	defer s.count(-1)
+	id := s.open()
+	defer s.close(id)
 	requests, ended := make(chan *discoveryv3.DiscoveryRequest), make(chan error, 1)
 	go func() {
 		for {
@@ -102,7 +112,7 @@ func (s *Server) StreamSecrets(stream secretv3.SecretDiscoveryService_StreamSecr
 	}()
 	var names []string
 	var changed chan struct{}
-	nonce := 0
+	nonce, version := 0, 0
 	for {
 		select {
 		case err := <-ended:
@@ -113,46 +123,68 @@ func (s *Server) StreamSecrets(stream secretv3.SecretDiscoveryService_StreamSecr
 				continue
 			}
 			if nonce > 0 && slices.Equal(names, request.ResourceNames) {
-				continue // acknowledges the last response
+				if request.ResponseNonce == strconv.Itoa(nonce) {
+					s.acknowledge(id, version)
+				}
+				continue
 			}
 			names = request.ResourceNames
 		case <-changed:
 		}
 		nonce++
-		response, next, err := s.response(names, nonce)
+		response, err := s.response(names, nonce, &version, &changed)
 		if err != nil {
 			return err
 		}
-		if changed = next; stream.Send(response) != nil {
+		if stream.Send(response) != nil {
 			return <-ended
 		}
 	}
 }
 
-// response returns the current secrets with the names, and the channel that is closed at the next change.
-func (s *Server) response(names []string, nonce int) (*discoveryv3.DiscoveryResponse, chan struct{}, error) {
+// response returns the current secrets with the names. It sets their version, and the channel that is closed at the
+// next change.
+func (s *Server) response(names []string, nonce int, version *int,
+	changed *chan struct{}) (*discoveryv3.DiscoveryResponse, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	version := strconv.Itoa(nonce)
-	out := &discoveryv3.DiscoveryResponse{TypeUrl: typeURL, VersionInfo: version, Nonce: version}
+	*version, *changed = s.version, s.changed
+	out := &discoveryv3.DiscoveryResponse{
+		TypeUrl: typeURL, VersionInfo: strconv.Itoa(s.version), Nonce: strconv.Itoa(nonce),
+	}
 	for _, name := range names {
 		secret, ok := s.secrets[name]
 		if !ok {
-			return nil, nil, status.Errorf(codes.InvalidArgument, "workload is not authorized for the requested identities [%q]", name)
+			return nil, status.Errorf(codes.InvalidArgument,
+				"workload is not authorized for the requested identities [%q]", name)
 		}
 		body, err := anypb.New(secret)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		out.Resources = append(out.Resources, body)
 	}
-	return out, s.changed, nil
+	return out, nil
 }
 
-func (s *Server) count(n int) {
+func (s *Server) open() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.streams += n
+	s.last++
+	s.streams[s.last] = -1
+	return s.last
+}
+
+func (s *Server) close(stream int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.streams, stream)
+}
+
+func (s *Server) acknowledge(stream, version int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.streams[stream] = version
 }
 
 func (s *Server) reject(r *discoveryv3.DiscoveryRequest) {
