@@ -93,8 +93,15 @@ func Connect(client *ClientTLS, server *ServerTLS, read func(Certificate) Handsh
 	if ok, why = server.accepts(&own); !ok || client.Validation == nil {
 		return ok, why
 	}
-	presented := read(*server.Certificate)
-	return client.Validation.accepts(&presented)
+	return client.Accepts(read(*server.Certificate))
+}
+
+// Accepts reports whether the client accepts the certificate of a server, and why.
+func (c *ClientTLS) Accepts(server Handshake) (ok bool, why string) {
+	if c.Validation == nil {
+		return true, "each certificate is accepted"
+	}
+	return c.Validation.accepts(&server)
 }
 
 // accepts reports whether a certificate satisfies the validation, and why.
