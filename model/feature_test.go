@@ -80,7 +80,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	}
 }
 
-// The providers of the secrets of each destination are needs, and those of two destinations that differ in nothing else.
+// The providers of the secrets of each destination are needs, even if destinations differ in nothing else.
 func TestNeedsOfSecrets(t *testing.T) {
 	to := func(name string, p model.SecretProvider) model.Destination {
 		return model.Destination{Key: model.Key{Name: name}, TLS: &model.ClientTLS{

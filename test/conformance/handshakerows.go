@@ -45,7 +45,7 @@ type policy struct {
 }
 
 const (
-	handshakeHost = "server.demo.svc.cluster.local"
+	handshakeHost = "server.demo" // as in service discovery
 	meshIdentity  = "spiffe://cluster.local/ns/demo/sa/default"
 )
 
@@ -130,13 +130,13 @@ func handshakes() []handshake {
 	return all
 }
 
-// handshakeObjects are the objects of the handshakes: the VirtualNode "server" has all listeners. Each other one has
-// those with one source of certificates, for one policy of the VirtualNode "client".
+// handshakeObjects are the objects of the handshakes: the VirtualNode "server" has all listeners, and the pod. Each
+// other one has the listeners with one source of certificates, for one policy of the VirtualNode "client".
 var handshakeObjects = template.Must(template.New("objects").Funcs(template.FuncMap{"names": func(n string) string {
 	return handshakeNames[n]
 }}).Parse(`
 {{- define "listeners"}}
-  serviceDiscovery: {dns: {hostname: ` + handshakeHost + `}}
+  serviceDiscovery: {awsCloudMap: {namespaceName: demo, serviceName: server}}
   listeners:
 {{- range .}}
     - portMapping: {port: {{.Port}}, protocol: http}
@@ -154,7 +154,13 @@ apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
 metadata: {name: server, namespace: demo}
 spec:
+  podSelector: {matchLabels: {app: server}}
 {{- template "listeners" .Listeners}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: server, namespace: demo, labels: {app: server}}
+status: {podIP: ` + externalAddress + `, conditions: [{type: Ready, status: "True"}]}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode

@@ -7,7 +7,6 @@ import (
 	"io"
 	"net"
 	"net/http"
-	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -25,8 +24,8 @@ const envHandshakes = "ANYMESH_CONFORMANCE_HANDSHAKES"
 // handshakeClients is the number of requests at a time.
 const handshakeClients = 8
 
-// observeHandshakes makes a request for each handshake, from the sidecar of the client to the sidecar of the server, and
-// writes the differences from the decision of the interpreter. Then it writes how many succeeded, with TLS and without.
+// observeHandshakes makes a request for each handshake, from the sidecar of the client to that of the server, and writes
+// the differences from the decision of the interpreter. Then it writes how many succeeded, with TLS and without.
 func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) error {
 	all := handshakes()
 	m, err := translateHandshakes(all)
@@ -127,10 +126,6 @@ func enterHandshakes(ctx context.Context, binary, dir string, m Translation, cli
 	if err != nil {
 		return err
 	}
-	address := netip.MustParseAddr(externalAddress)
-	if err := serveNames(dir, map[string][]netip.Addr{handshakeHost + ".": {address}}); err != nil {
-		return err
-	}
 	serverDir, clientDir := filepath.Join(dir, "server"), filepath.Join(dir, "client")
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(serverDir, 0o755), os.Mkdir(clientDir, 0o755)); err != nil {
 		return err
@@ -164,7 +159,10 @@ func serveOK(address string) error {
 	if err != nil {
 		return err
 	}
-	go func() { _ = http.Serve(l, http.HandlerFunc(func(http.ResponseWriter, *http.Request) {})) }() // until the process ends
+	s := &http.Server{
+		Handler: http.HandlerFunc(func(http.ResponseWriter, *http.Request) {}), ReadHeaderTimeout: responseTimeout,
+	}
+	go func() { _ = s.Serve(l) }() // until the process ends
 	return nil
 }
 
@@ -188,10 +186,10 @@ func request(ctx context.Context, h handshake) string {
 
 // handshakesMade returns the number of TLS handshakes of each cluster of an Envoy.
 func handshakesMade(ctx context.Context, socket string) (map[string]int, error) {
-	client := &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
-		var d net.Dialer
-		return d.DialContext(ctx, "unix", socket)
-	}}}
+	var d net.Dialer
+	client := &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", socket) },
+	}}
 	const suffix = ".ssl.handshake"
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin/stats?filter=ssl.handshake", nil)
 	if err != nil {

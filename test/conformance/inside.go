@@ -62,8 +62,8 @@ func runInside(ctx context.Context, env ...string) ([]string, error) {
 	return lines, nil
 }
 
-// Inside runs the requests and exits if Observe or ObserveHandshakes started this program; otherwise it returns. It writes each difference
-// as a line.
+// Inside runs the requests and exits if Observe or ObserveHandshakes started this program; otherwise it returns. It
+// writes each difference as a line.
 func Inside() {
 	run := inside
 	switch {

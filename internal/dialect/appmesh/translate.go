@@ -124,13 +124,6 @@ func (t *translator) warn(at model.Origin, code model.Code, format string, args 
 	t.findings.Emit(f)
 }
 
-// refuse adds a finding with severity Error, whatever the default of its code is.
-func (t *translator) refuse(at model.Origin, code model.Code, format string, args ...any) {
-	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
-	f.Severity = model.Error
-	t.findings.Emit(f)
-}
-
 func deref[T any](p *T) T {
 	if p == nil {
 		var zero T

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -32,8 +33,11 @@ import (
 const (
 	controlPlaneCluster = "anymesh"
 	adminCluster        = "admin"
-	// sdsCluster is the server of the secret discovery service of the node. Envoy requires it in the bootstrap.
-	sdsCluster = "static_cluster_sds_unix_socket"
+	// sdsCluster is the server of the secret discovery service of the node. Envoy rejects a listener that refers to it if
+	// it is not in the bootstrap. So that a sidecar without such a server serves its other listeners, it has the cluster,
+	// too; nothing listens on noSDSSocket.
+	sdsCluster  = "static_cluster_sds_unix_socket"
+	noSDSSocket = sidecar.CertificatesDir + "/no-sds.sock"
 	// adminSocket is a Unix domain socket, so that only the sidecar container can access the whole admin interface.
 	adminSocket = sidecar.CertificatesDir + "/admin.sock"
 	// statsPort exposes the metrics and readiness endpoints of the admin interface.
@@ -55,10 +59,6 @@ const (
 // bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, with the client certificate that the
 // agent renews.
 func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket string) *bootstrapv3.Bootstrap {
-	clusters := []*clusterv3.Cluster{xdsCluster(host, port), socketCluster(adminCluster, adminSocket, model.HTTP)}
-	if sdsSocket != "" {
-		clusters = append(clusters, socketCluster(sdsCluster, sdsSocket, model.GRPC))
-	}
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: node},
 		Admin: &bootstrapv3.Admin{
@@ -75,7 +75,10 @@ func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket strin
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
-			Clusters:  clusters,
+			Clusters: []*clusterv3.Cluster{
+				xdsCluster(host, port), socketCluster(adminCluster, adminSocket, model.HTTP),
+				socketCluster(sdsCluster, cmp.Or(sdsSocket, noSDSSocket), model.GRPC),
+			},
 			Listeners: []*listenerv3.Listener{statsListener()},
 		},
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
