@@ -24,6 +24,8 @@ type selectedNode struct {
 	service    cloudMapService
 	attributes map[string]string
 	port       string
+	// identities are what the pods are expected to be.
+	identities []namedIdentity
 }
 
 // selectorIndex is the index key of selectors: the namespace and, if the selector requires a label, that label. It
@@ -36,7 +38,10 @@ type selectorConflict struct{ older, younger model.ObjectRef }
 // selector adds the selector of a VirtualNode to the index.
 func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
-	n := selectedNode{nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
+	n := selectedNode{
+		nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector")),
+		identities: t.settings.namedIdentities(m.object),
+	}
 	if selector == nil {
 		return // selects nothing
 	}
@@ -60,10 +65,11 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*corev1.Pod](objects), &podRule{
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
-		sharedPods: incremental.Emits(rule, r.sharedPods),
+		sharedPods: incremental.Emits(rule, r.sharedPods), otherIdentities: incremental.Emits(rule, r.otherIdentities),
 	}, (*podRule).evaluate)
 	rule = incremental.NewRule(g, "shared pods")
 	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
+	r.addPodIdentities(g)
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
@@ -85,6 +91,8 @@ type podRule struct {
 	registry   *incremental.Reader[cloudMapService, cloudMapQuery]
 	endpoints  store.Output[model.Instance, model.Endpoint]
 	sharedPods *incremental.Emitter[selectorConflict, string]
+	// otherIdentities has the names of pods that present another identity than their VirtualNode names.
+	otherIdentities *incremental.Emitter[otherIdentity, string]
 }
 
 func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
@@ -97,6 +105,7 @@ func (t *podRule) instance(pod *corev1.Pod) {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))
+	t.checkIdentity(found[0], pod)
 	for _, younger := range found[1:] {
 		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}

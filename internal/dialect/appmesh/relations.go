@@ -41,6 +41,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
+	r.otherIdentities = incremental.NewRelation[otherIdentity](g, "other identities", strings.Compare, same)
 }
 
 func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {

@@ -71,6 +71,8 @@ type rules struct {
 	// selectors are the selectors of VirtualNodes. sharedPods are the names of pods that two VirtualNodes select.
 	selectors  *incremental.Relation[selectorIndex, selectedNode]
 	sharedPods *incremental.Relation[selectorConflict, string]
+	// otherIdentities are the names of pods without the identity that their VirtualNode names.
+	otherIdentities *incremental.Relation[otherIdentity, string]
 }
 
 // allKey is the key of relations with a single list of entries.
