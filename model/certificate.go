@@ -57,9 +57,12 @@ func TrustDomainID(id string) (string, bool) {
 	return spiffeScheme + domain, ok && domain != ""
 }
 
-// Content returns what is in the certificate of a secret, which its name tells: a SPIFFE ID, which an authority of its
-// trust domain issues.
+// Content returns what is in the certificate of a secret whose name is a SPIFFE ID: an authority of its trust domain
+// issues it. Of other certificates nothing is known.
 func (s Secret) Content() Handshake {
-	domain, _ := TrustDomainID(s.Name)
+	domain, ok := TrustDomainID(s.Name)
+	if !ok {
+		return Handshake{}
+	}
 	return Handshake{Authority: domain, Names: []string{s.Name}}
 }
