@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"context"
+	"encoding/base64"
 	"errors"
 	"fmt"
 	"io"
@@ -40,7 +41,8 @@ func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) e
 	if err != nil {
 		return err
 	}
-	if err := enterHandshakes(ctx, binary, dir, m, client, server); err != nil {
+	files, err := enterHandshakes(ctx, binary, dir, m, client, server)
+	if err != nil {
 		return err
 	}
 	results := make([]string, len(all))
@@ -58,8 +60,12 @@ func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) e
 	}
 	close(next)
 	wait.Wait()
-	made, err := handshakesMade(ctx, filepath.Join(dir, "client", "admin.sock"))
+	socket := filepath.Join(dir, "client", "admin.sock")
+	made, err := handshakesMade(ctx, socket)
 	if err != nil {
+		return err
+	}
+	if err := files.findKeys(ctx, socket, out); err != nil {
 		return err
 	}
 	counts := map[string]int{}
@@ -109,26 +115,26 @@ func expect(h handshake, client, server *model.View) (handshakeExpectation, erro
 
 // enterHandshakes starts both sidecars: the client in the network namespace of this process, the server in the external
 // one.
-func enterHandshakes(ctx context.Context, binary, dir string, m Translation, client, server *model.View) error {
+func enterHandshakes(ctx context.Context, binary, dir string, m Translation, client, server *model.View) (*certificates, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
-		return &os.PathError{Op: "make mounts private", Path: "/", Err: err}
+		return nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
 	}
 	external, err := connectNetworks()
 	if err != nil {
-		return err
+		return nil, err
 	}
 	used := &model.Model{Workloads: []model.Workload{client.Workload, server.Workload}}
 	files, err := mountCertificates(used, nil)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	socket, err := files.serveSecrets(used.Workloads...)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	serverDir, clientDir := filepath.Join(dir, "server"), filepath.Join(dir, "client")
 	if err := errors.Join(os.Chmod(dir, 0o755), os.Mkdir(serverDir, 0o755), os.Mkdir(clientDir, 0o755)); err != nil {
-		return err
+		return nil, err
 	}
 	if err := external.do(func() error {
 		for _, in := range server.Inbound {
@@ -142,16 +148,16 @@ func enterHandshakes(ctx context.Context, binary, dir string, m Translation, cli
 		_, err := process{binary, serverDir, socket, external}.start(ctx, server.Workload, m.Rendered[server.Workload.Key])
 		return err
 	}); err != nil {
-		return fmt.Errorf("server: %w", err)
+		return nil, fmt.Errorf("server: %w", err)
 	}
 	if err := captureTraffic(client); err != nil {
-		return err
+		return nil, err
 	}
 	_, err = process{binary, clientDir, socket, nil}.start(ctx, client.Workload, m.Rendered[client.Workload.Key])
 	if err != nil {
-		return fmt.Errorf("client: %w", err)
+		return nil, fmt.Errorf("client: %w", err)
 	}
-	return nil
+	return files, nil
 }
 
 func serveOK(address string) error {
@@ -184,28 +190,59 @@ func request(ctx context.Context, h handshake) string {
 	return fmt.Sprint(response.StatusCode)
 }
 
-// handshakesMade returns the number of TLS handshakes of each cluster of an Envoy.
-func handshakesMade(ctx context.Context, socket string) (map[string]int, error) {
+// administer returns the response of the admin interface of an Envoy.
+func administer(ctx context.Context, socket, path string) (string, error) {
 	var d net.Dialer
 	client := &http.Client{Transport: &http.Transport{
 		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) { return d.DialContext(ctx, "unix", socket) },
 	}}
-	const suffix = ".ssl.handshake"
-	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin/stats?filter=ssl.handshake", nil)
+	r, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://admin"+path, nil)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	response, err := client.Do(r)
 	if err != nil {
-		return nil, err
+		return "", err
 	}
 	defer response.Body.Close()
 	text, err := io.ReadAll(response.Body)
+	return string(text), err
+}
+
+// findKeys writes which private keys are in the configuration dump of an Envoy.
+func (c *certificates) findKeys(ctx context.Context, socket string, out io.Writer) error {
+	dump, err := administer(ctx, socket, "/config_dump?include_eds")
+	if err != nil {
+		return err
+	}
+	served := 0
+	for name, issued := range c.issued {
+		chain, key, err := encodePair(issued)
+		if err != nil {
+			return err
+		}
+		if strings.Contains(dump, base64.StdEncoding.EncodeToString(chain)) {
+			served++
+		}
+		if strings.Contains(dump, base64.StdEncoding.EncodeToString(key)) || strings.Contains(dump, "PRIVATE KEY") {
+			fmt.Fprintf(out, "the configuration dump has the private key of %s\n", name)
+		}
+	}
+	if served == 0 {
+		fmt.Fprintln(out, "the configuration dump has no certificate, and the search for keys proves nothing")
+	}
+	return nil
+}
+
+// handshakesMade returns the number of TLS handshakes of each cluster of an Envoy.
+func handshakesMade(ctx context.Context, socket string) (map[string]int, error) {
+	const suffix = ".ssl.handshake"
+	text, err := administer(ctx, socket, "/stats?filter=ssl.handshake")
 	if err != nil {
 		return nil, err
 	}
 	out := map[string]int{}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(text) {
 		name, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		if cluster, ok := strings.CutPrefix(name, "cluster."); ok && strings.HasSuffix(cluster, suffix) {
 			var n int
