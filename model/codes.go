@@ -12,6 +12,9 @@ const (
 	CodeNoMesh              Code = "NoMesh"
 	CodeMultipleMeshes      Code = "MultipleMeshes"
 	CodeMeshMismatch        Code = "MeshMismatch"
+	CodeNoGateway           Code = "NoGateway"
+	CodeMultipleGateways    Code = "MultipleGateways"
+	CodeNoProxy             Code = "NoProxy"
 	CodeNameConflict        Code = "NameConflict"
 	CodeSelectorConflict    Code = "SelectorConflict"
 	CodeInvalidField        Code = "InvalidField"
@@ -61,6 +64,18 @@ var Codes = []CodeInfo{
 		"Change the namespaceSelectors so that they do not overlap.",
 	},
 	{CodeMeshMismatch, Error, "The object belongs to a Mesh that was deleted, or that was created again and does not select the namespace of the object.", "Create the Mesh again with a namespaceSelector that matches the namespace, or delete the object and create it again."},
+	{
+		CodeNoGateway, Error, "No served gateway selects this route.",
+		"Label the route and its namespace so that the selectors of one gateway match. Correct the errors in the status of that gateway.",
+	},
+	{
+		CodeMultipleGateways, Error, "Several gateways select the same route.",
+		"Change the selectors of the gateways so that they do not overlap.",
+	},
+	{
+		CodeNoProxy, Warning, "A pod of a gateway has no proxy.",
+		"Name a container of the pod as the message says, enable injection in its namespace, and create the pod again.",
+	},
 	{
 		CodeNameConflict, Error, "Two objects have the same name in one mesh.",
 		"Change the name (in App Mesh, spec.awsName) of one object. Until then, the older object is served.",

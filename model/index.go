@@ -74,6 +74,15 @@ func (ix *Index) Services(mesh string) []Service {
 // Router finds a router.
 func (ix *Index) Router(key Key) (Router, bool) { return found(ix.routers[key]) }
 
+// RequestPorts lists the ports of a service that take requests, in order.
+func (ix *Index) RequestPorts(service Key) []uint16 {
+	s, ok := NewReachableService(ix, service)
+	if !ok {
+		return nil
+	}
+	return s.RequestPorts()
+}
+
 // Destination finds a destination.
 func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
 

@@ -217,8 +217,8 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 		}
 		d.step(r.Origin, "route %s matches", r.Name)
 		d.Route = r.Name
-		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		if s := r.Action.Service; s != nil {
+			d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 			return v.followService(d, *s)
 		}
 		d.Outcome = Forwarded
@@ -233,7 +233,9 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 		if len(d.Targets) == 0 {
 			d.step(r.Origin, "route %s has no destination", r.Name)
 			d.Outcome = nowhere
+			return d
 		}
+		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		return d
 	}
 	d.step(v.Workload.Origin, "no route matches")
@@ -251,9 +253,11 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 	}
 	for _, o := range v.Outbound {
 		for _, b := range o.Bindings {
-			if b.Service == s.Service && (s.Port == 0 || s.Port == o.Port) {
+			if b.Service == s.Service && b.Protocol.Requests() && (s.Port == 0 || s.Port == o.Port) {
 				d.step(b.Origin, "the routes of service %s on port %d apply", b.Service, o.Port)
-				d.Request.Port = o.Port
+				if d.Request.Port = o.Port; !d.canonical() {
+					return d
+				}
 				return v.followBinding(d, b)
 			}
 		}
@@ -278,18 +282,6 @@ func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin)
 	}
 	d.step(v.Mesh.Origin, "the mesh's egress rule is %s", v.Mesh.Egress)
 	return d
-}
-
-// canonical replaces the path by its canonical form, which is matched and forwarded. It reports false if there is none.
-func (d *Decision) canonical() bool {
-	path, ok := canonicalPath(d.Request.Path)
-	if !ok {
-		d.step(Origin{}, "path %q has no canonical form", d.Request.Path)
-		d.Outcome = Malformed
-		return false
-	}
-	d.Request.Path = path
-	return true
 }
 
 func (d *Decision) step(at Origin, format string, args ...any) {

@@ -13,6 +13,8 @@ import (
 type OutboundRequest struct {
 	Mesh string
 	DNS  DNSMode
+	// Gateway is true for a gateway: only its inbound routes use the services.
+	Gateway bool
 	// Services are names of services, in order of precedence, without duplicates: those that inbound routes name, then
 	// the backends.
 	Services []string
@@ -47,6 +49,9 @@ func (r OutboundRequest) Key() OutboundKey {
 	if r.All {
 		writeBytes(h, []byte("all"))
 	}
+	if r.Gateway {
+		writeBytes(h, []byte("gateway"))
+	}
 	if r.policies != nil || r.ClientPolicy != nil {
 		writeValue(h, reflect.ValueOf(r.ClientPolicy))
 		writeValue(h, reflect.ValueOf(r.policies))
@@ -58,7 +63,9 @@ func (r OutboundRequest) Key() OutboundKey {
 
 // requestOf returns the request of a workload with the given inbound listeners.
 func requestOf(w Workload, inbound []Inbound) OutboundRequest {
-	r := OutboundRequest{Mesh: w.Mesh, DNS: w.DNS, All: w.BackendsAll, ClientPolicy: w.ClientPolicy}
+	r := OutboundRequest{
+		Mesh: w.Mesh, DNS: w.DNS, Gateway: w.Role == RoleGateway, All: w.BackendsAll, ClientPolicy: w.ClientPolicy,
+	}
 	if r.DNS == "" {
 		r.DNS = DNSUnresolved
 	}

@@ -9,6 +9,8 @@ import (
 
 // OutboundView is the part of a view that workloads with the same backends share.
 type OutboundView struct {
+	// Gateway is true for a gateway: it takes no outbound connections, and its inbound routes use Outbound.
+	Gateway bool `json:"gateway,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Hosts are the reachable host names that the DNS server of the agent answers, in order.
@@ -90,7 +92,7 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 		b.destinations = append(b.destinations, outboundDestination{Destination: &targets[i]})
 	}
 	out := b.view()
-	out.services = services
+	out.Gateway, out.services = request.Gateway, services
 	return out, true
 }
 

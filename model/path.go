@@ -92,3 +92,15 @@ func mergeSlashes(path string) string {
 	}
 	return out.String()
 }
+
+// canonical replaces the path by its canonical form, which is matched and forwarded. It reports false if there is none.
+func (d *Decision) canonical() bool {
+	path, ok := canonicalPath(d.Request.Path)
+	if !ok {
+		d.step(Origin{}, "path %q has no canonical form", d.Request.Path)
+		d.Outcome = Malformed
+		return false
+	}
+	d.Request.Path = path
+	return true
+}

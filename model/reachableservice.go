@@ -53,6 +53,18 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	return out, true
 }
 
+// RequestPorts lists the ports that take requests, in order.
+func (s *ReachableService) RequestPorts() []uint16 {
+	var out []uint16
+	for _, p := range s.Ports {
+		if p.Binding.Protocol.Requests() {
+			out = append(out, p.Port)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // equalExceptRoutes reports whether both are equal except for the routes of their bindings.
 func (s *ReachableService) equalExceptRoutes(o *ReachableService) bool {
 	return reflect.DeepEqual(s.Service, o.Service) && slices.Equal(s.HostNames, o.HostNames) &&

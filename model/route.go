@@ -81,10 +81,11 @@ type WeightedDestination struct {
 	Origin      Origin `json:"origin,omitzero"`
 }
 
-// ServiceTarget names a service and one of its router's ports; port 0 is its only port.
+// ServiceTarget names a service and one of its router's ports; port 0 is the lowest port that takes requests.
 type ServiceTarget struct {
 	Service string `json:"service"`
 	Port    uint16 `json:"port,omitempty"`
+	Origin  Origin `json:"origin,omitzero"`
 }
 
 // Rewrite changes a request before it is forwarded. Empty fields change nothing.

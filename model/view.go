@@ -1,6 +1,7 @@
 package model
 
 import (
+	"fmt"
 	"net/netip"
 	"slices"
 )
@@ -69,38 +70,82 @@ type Catalog interface {
 	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }
 
-// NewView creates the view of a workload, with findings about conflicts. It reports false if the workload or its mesh
+// WorkloadCatalog is a Catalog that knows the ports of services. They change less often than routes, so that views of
+// gateways do not depend on the routes of services.
+type WorkloadCatalog interface {
+	Catalog
+	// RequestPorts lists the ports of a service that take requests, in order.
+	RequestPorts(service Key) []uint16
+}
+
+// NewView creates the view of a workload, with findings about conflicts and targets. It reports false if the workload or its mesh
 // does not exist.
-func NewView(c Catalog, key Key) (View, []Finding, bool) {
-	v, request, ok := NewWorkloadView(c, key)
+func NewView(c WorkloadCatalog, key Key) (View, []Finding, bool) {
+	v, request, findings, ok := NewWorkloadView(c, key)
 	if !ok {
 		return View{}, nil, false
 	}
 	outbound, _ := NewOutboundView(outboundCatalog{c}, request, nil)
 	v.OutboundView = outbound
-	return v, v.ConflictFindings(outbound.Conflicts()), true
+	return v, SortFindings(append(findings, v.ConflictFindings(outbound.Conflicts())...)), true
 }
 
-// NewWorkloadView creates the view of a workload without its outbound view, and the request for the outbound view. It
-// reports false if the workload or its mesh does not exist.
-func NewWorkloadView(c Catalog, key Key) (View, OutboundRequest, bool) {
+// NewWorkloadView creates the view of a workload without its outbound view, the request for the outbound view, and
+// findings about the targets of inbound routes. It reports false if the workload or its mesh does not exist.
+func NewWorkloadView(c WorkloadCatalog, key Key) (View, OutboundRequest, []Finding, bool) {
 	w, ok := c.Workload(key)
 	if !ok {
-		return View{}, OutboundRequest{}, false
+		return View{}, OutboundRequest{}, nil, false
 	}
 	mesh, ok := c.Mesh(key.Mesh)
 	if !ok {
-		return View{}, OutboundRequest{}, false
+		return View{}, OutboundRequest{}, nil, false
 	}
+	var findings []Finding
 	v := View{Mesh: mesh, Workload: w, AuthorizationPolicies: c.AuthorizationPolicies(key)}
 	for _, l := range w.Listeners {
 		in := Inbound{Listener: l}
 		if router, found := c.Router(Key{key.Mesh, l.Router}); found && l.Router != "" {
 			in.Routes, _ = routesOn(c, router, l.Port, l.Protocol)
+			findings = append(findings, findPorts(c, key.Mesh, in.Routes)...)
 		}
 		v.Inbound = append(v.Inbound, in)
 	}
-	return v, requestOf(w, v.Inbound), true
+	return v, requestOf(w, v.Inbound), SortFindings(findings), true
+}
+
+// findPorts sets the ports of the services that inbound routes target. A route without a port that takes requests loses
+// its target.
+func findPorts(c WorkloadCatalog, mesh string, routes []Route) (findings []Finding) {
+	for i := range routes {
+		target := routes[i].Action.Service
+		if target == nil {
+			continue
+		}
+		report := func(code Code, format string, args ...any) {
+			findings = append(findings, NewFinding(target.Origin, code, fmt.Sprintf(format, args...)))
+		}
+		ports := c.RequestPorts(Key{mesh, target.Service})
+		switch {
+		case len(ports) == 0:
+			report(CodeReferenceNotFound, "service %s has no port for HTTP or gRPC; requests get status 404", target.Service)
+			findings[len(findings)-1].Severity = Warning // a service without routes is valid
+			routes[i].Action.Service = nil
+		case target.Port == 0:
+			if len(ports) > 1 {
+				report(CodeInvalidField, "the port is required: service %s has %d ports for HTTP and gRPC; %d is used",
+					target.Service, len(ports), ports[0])
+			}
+			found := *target
+			found.Port = ports[0]
+			routes[i].Action.Service = &found
+		case !slices.Contains(ports, target.Port):
+			report(CodeReferenceNotFound, "service %s has no port %d for HTTP or gRPC; requests get status 404",
+				target.Service, target.Port)
+			routes[i].Action.Service = nil
+		}
+	}
+	return findings
 }
 
 // outboundCatalog computes the services of an outbound view from the items of a catalog.

@@ -19,6 +19,7 @@ var places = []struct {
 // excludes maps a field to the field that must be removed when it is set.
 var excludes = map[string]string{
 	"path": "prefix", "virtualNode": "virtualRouter", "awsCloudMap": "dns",
+	"http2Route": "httpRoute", "grpcRoute": "httpRoute",
 	"virtualNodeARN": "virtualNodeRef", "virtualRouterARN": "virtualRouterRef",
 	"virtualServiceARN": "virtualServiceRef",
 	"sds":               "file", "acm": "file",

@@ -11,7 +11,7 @@ var known = map[string][]any{
 	"hostname": {"a.example", "b.example"}, "regex": {"/a.*", "/b.*"}, "match.prefix": {"/a", "/b"},
 	"path.exact": {"/a", "/b"},
 	"Ref.name":   {"one", "gone"}, "Ref.namespace": {"ns", "other"}, "meshRef.name": {"recorded", "m", "gone"},
-	"meshRef.uid": {"uid-recorded", "uid-gone"},
+	"meshRef.uid": {"uid-recorded", "uid-gone"}, "virtualGatewayRef.uid": {"uid-one", "uid-gone"},
 	"virtualNodeARN": {
 		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_ns",
 		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualNode/one_other",
@@ -81,8 +81,23 @@ func valuesOf(path string, s *schema) []any {
 	return []any{"aaa", "bbb"}
 }
 
+// valid are values of objects that have no required field, but need one of several. They are functions, because the
+// caller changes the value.
+var valid = map[string]func() map[string]any{
+	"spec.http2Route.match":                        func() map[string]any { return map[string]any{"prefix": "/p"} },
+	"spec.grpcRoute.match":                         func() map[string]any { return map[string]any{"serviceName": "p"} },
+	"spec.http2Route.action.target.virtualService": target, "spec.grpcRoute.action.target.virtualService": target,
+}
+
+func target() map[string]any {
+	return map[string]any{"virtualServiceRef": map[string]any{"name": "target"}}
+}
+
 // minimal returns the minimal valid value.
 func minimal(path string, s *schema) any {
+	if value := valid[path]; value != nil {
+		return value()
+	}
 	switch {
 	case s.Type == "object" && len(s.Properties) > 0:
 		out := map[string]any{}

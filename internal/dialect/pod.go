@@ -33,6 +33,9 @@ type PodOptions struct {
 	VolumeMounts []Mount
 	// SDSSocket is the server of the secret discovery service of the node; nil if there is none.
 	SDSSocket *SDSSocket
+	// ProxyContainer is the container of a gateway's pod that becomes the proxy, with its image unless KeepImage is set.
+	ProxyContainer string
+	KeepImage      bool
 	// Warnings are the warnings about annotations that are not supported.
 	Warnings []string
 }

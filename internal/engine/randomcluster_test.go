@@ -94,7 +94,7 @@ func (w *cluster) list() []client.Object {
 // randomObject returns a random object, which is valid in most cases.
 func (w *cluster) randomObject() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
-	switch w.random.IntN(8) {
+	switch w.random.IntN(11) {
 	case 0:
 		return &corev1.Namespace{
 			ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}},
@@ -111,6 +111,10 @@ func (w *cluster) randomObject() client.Object {
 	case 4, 5:
 		return w.node(meta)
 	case 6:
+		return w.gateway(meta)
+	case 7, 8:
+		return w.gatewayRoute(meta)
+	case 9:
 		meta.Name = w.name("vs", 3)
 		vs := &api.VirtualService{ObjectMeta: meta}
 		if w.chance(50) {

@@ -64,8 +64,10 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err := external.do(p.serveExternal); err != nil {
 		return nil, nil, err
 	}
-	if err := captureTraffic(view); err != nil {
-		return nil, nil, err
+	if !view.Gateway {
+		if err := captureTraffic(view); err != nil {
+			return nil, nil, err
+		}
 	}
 	d, err := process{binary, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
 	return p, d, err
@@ -130,6 +132,9 @@ func (p *pod) application() error {
 	for _, in := range p.view.Inbound {
 		l := in.Listener
 		known[l.Port] = true
+		if p.view.Gateway {
+			continue // Envoy has the port
+		}
 		if err := p.listen(netip.AddrPortFrom(netip.MustParseAddr("127.0.0.1"), l.Port), application,
 			l.Protocol); err != nil {
 			return err

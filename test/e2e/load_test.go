@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -14,49 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic"
 )
-
-// steadyRate is the number of calls per second that front makes during the tests.
-const steadyRate = 100
-
-// underSteadyLoad makes front call color while change runs. Every call must be answered by red or blue.
-func underSteadyLoad(t *testing.T, change func()) {
-	t.Helper()
-	client := lab.kube.CoreV1().RESTClient()
-	path := []string{"namespaces", "colors", "services", "front:8080", "proxy", "steady"}
-	if _, err := client.Put().AbsPath(append([]string{"api", "v1"}, path...)...).
-		Param("url", colorURL).Param("rate", fmt.Sprint(steadyRate)).DoRaw(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	began := time.Now()
-	stop := func(ctx context.Context) (counts map[string]int, err error) {
-		raw, err := client.Delete().AbsPath(append([]string{"api", "v1"}, path...)...).DoRaw(ctx)
-		if err != nil {
-			return nil, err
-		}
-		return counts, json.Unmarshal(raw, &counts)
-	}
-	stopped := false
-	defer func() {
-		if !stopped { // change failed
-			_, _ = stop(contextOf(t))
-		}
-	}()
-	change()
-	stopped = true
-	counts, err := stop(contextOf(t))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Logf("%v under load: %v", time.Since(began).Round(time.Second), counts)
-	for outcome, n := range counts {
-		if outcome != "red" && outcome != "blue" {
-			t.Errorf("%d calls: %s", n, outcome)
-		}
-	}
-	if counts["red"]+counts["blue"] < steadyRate {
-		t.Errorf("too few calls: %v", counts)
-	}
-}
 
 func appMesh(t *testing.T, resource, namespace string) dynamic.ResourceInterface {
 	t.Helper()

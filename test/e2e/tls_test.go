@@ -131,7 +131,8 @@ func TestCertificateInFilesRotates(t *testing.T) {
 // servedCertificate returns the certificate that a server presents, as PEM.
 func servedCertificate(ctx context.Context, host string, port int) (string, error) {
 	return onNode(ctx, "python3", "-c",
-		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], int(sys.argv[2])), timeout=5))", host, strconv.Itoa(port))
+		"import ssl, sys; print(ssl.get_server_certificate((sys.argv[1], int(sys.argv[2])), timeout=5))", host,
+		strconv.Itoa(port))
 }
 
 // serves returns an error unless the server presents the certificate of the Secret.
@@ -144,18 +145,27 @@ func serves(t *testing.T, host string, port int, secret *corev1.Secret) error {
 	return err
 }
 
-// servingCertificate returns the data of a Secret with a new certificate.
+// servingCertificate returns the data of a Secret with a new certificate, which signs itself.
 func servingCertificate(t *testing.T) map[string][]byte {
+	t.Helper()
+	return issue(t, []string{"vault.colors.svc.cluster.local"}, nil, nil)
+}
+
+// issue returns the data of a Secret with a new certificate of an issuer; without one, it signs itself.
+func issue(t *testing.T, names []string, issuer *x509.Certificate, signer *ecdsa.PrivateKey) map[string][]byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		t.Fatal(err)
 	}
 	template := &x509.Certificate{
-		SerialNumber: big.NewInt(1), DNSNames: []string{"vault.colors.svc.cluster.local"},
+		SerialNumber: big.NewInt(time.Now().UnixNano()), DNSNames: names,
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
 	}
-	certificate, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
+	if issuer == nil {
+		issuer, signer = template, key
+	}
+	certificate, err := x509.CreateCertificate(rand.Reader, template, issuer, key.Public(), signer)
 	if err != nil {
 		t.Fatal(err)
 	}

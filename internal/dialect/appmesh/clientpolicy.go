@@ -8,15 +8,14 @@ import (
 )
 
 // backendDefaults returns the client policy of backends that have none.
-func (t *translator) backendDefaults(m *meshMember[*api.VirtualNode]) *model.ClientPolicy {
-	defaults := m.object.Spec.BackendDefaults
+func (t *translator) backendDefaults(object model.Origin, defaults *api.BackendDefaults) *model.ClientPolicy {
 	if defaults == nil {
 		return nil
 	}
-	sources := certificateSources{t.settings, m.object.Namespace}
+	sources := certificateSources{t.settings, object.Object.Namespace}
 	policy, faults := sources.clientPolicy("spec.backendDefaults.clientPolicy.tls", defaults.ClientPolicy)
 	for _, f := range faults {
-		t.reportFault(m.origin, f)
+		t.reportFault(object, f)
 	}
 	return policy
 }

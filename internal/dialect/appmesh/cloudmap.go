@@ -61,7 +61,7 @@ func groupName(c *api.AWSCloudMapServiceDiscovery) string {
 }
 
 // groups returns the groups of a pod of a VirtualNode, ordered by name.
-func (t *podRule) groups(n selectedNode, pod *corev1.Pod) []string {
+func (t *podRule) groups(n selectedWorkload, pod *corev1.Pod) []string {
 	if n.service == (cloudMapService{}) {
 		return nil
 	}
@@ -98,7 +98,7 @@ func nodeAttributes(o *api.VirtualNode) map[string]string {
 // attributesOf returns the attributes that App Mesh registered for a pod, except REGION and AVAILABILITY_ZONE, which
 // AWS determined. The order of precedence is: predefined attributes, attributes of the VirtualNode, labels of the
 // pod.
-func (n selectedNode) attributesOf(pod *corev1.Pod) map[string]string {
+func (n selectedWorkload) attributesOf(pod *corev1.Pod) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, pod.Labels)
 	maps.Copy(out, n.attributes)

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -15,10 +16,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// selectedNode is the part of a VirtualNode that its pods depend on.
-type selectedNode struct {
+// selectedWorkload is the part of a VirtualNode or VirtualGateway that its pods depend on. The key is that of the
+// workload.
+type selectedWorkload struct {
 	nameClaim
 	selector labels.Selector
+	gateway  bool
 	// service is the registry service of the pods, or empty. attributes are the attributes of the VirtualNode, port is its
 	// first port.
 	service    cloudMapService
@@ -32,23 +35,18 @@ type selectedNode struct {
 // limits the number of selectors that are compared with a pod.
 type selectorIndex struct{ namespace, label, value string }
 
-// selectorConflict is a pair of VirtualNodes that select the same pod.
+// selectorConflict is a pair of objects that select the same pod.
 type selectorConflict struct{ older, younger model.ObjectRef }
 
 // selector adds the selector of a VirtualNode to the index.
 func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
-	n := selectedNode{
+	n := selectedWorkload{
 		nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector")),
-		identities: t.settings.namedIdentities(m.object),
+		identities: t.settings.identitiesOfNode(m.object),
 	}
 	if selector == nil {
 		return // selects nothing
-	}
-	at := selectorIndex{namespace: m.origin.Object.Namespace}
-	if len(selector.MatchLabels) > 0 {
-		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
-		at.value = selector.MatchLabels[at.label]
 	}
 	if service, ok := registeredService(m.key.Mesh, m.object); ok {
 		n.service, n.attributes = service, nodeAttributes(m.object)
@@ -56,7 +54,17 @@ func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 			n.port = strconv.Itoa(int(l[0].PortMapping.Port))
 		}
 	}
-	t.selectors.Emit(at, n)
+	t.selectors.Emit(indexOf(m.object.Namespace, selector), n)
+}
+
+// indexOf returns the index key of a selector.
+func indexOf(namespace string, selector *metav1.LabelSelector) selectorIndex {
+	at := selectorIndex{namespace: namespace}
+	if len(selector.MatchLabels) > 0 {
+		at.label = slices.Min(slices.Collect(maps.Keys(selector.MatchLabels)))
+		at.value = selector.MatchLabels[at.label]
+	}
+	return at
 }
 
 // addPods adds the rules for pods.
@@ -65,11 +73,20 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, store.Of[*corev1.Pod](objects), &podRule{
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
-		sharedPods: incremental.Emits(rule, r.sharedPods), otherIdentities: incremental.Emits(rule, r.otherIdentities),
+		sharedPods: incremental.Emits(rule, r.sharedPods), withoutProxy: incremental.Emits(rule, r.withoutProxy),
+		otherIdentities: incremental.Emits(rule, r.otherIdentities),
 	}, (*podRule).evaluate)
 	rule = incremental.NewRule(g, "shared pods")
 	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
+	rule = incremental.NewRule(g, "pods without proxy")
+	incremental.Each(rule, r.withoutProxy, new(r.translator(rule)), (*translator).reportWithoutProxy)
 	r.addPodIdentities(g)
+}
+
+func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string) {
+	t.report(model.Origin{Object: gateway, Path: "spec.podSelector"}, model.CodeNoProxy,
+		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name %s, and injection when it is created",
+		abbreviate(names), gatewayContainer)
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
@@ -87,33 +104,38 @@ func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
 // podRule adds the endpoints of pods.
 type podRule struct {
 	settings   Settings
-	selectors  *incremental.Reader[selectorIndex, selectedNode]
+	selectors  *incremental.Reader[selectorIndex, selectedWorkload]
 	registry   *incremental.Reader[cloudMapService, cloudMapQuery]
 	endpoints  store.Output[model.Instance, model.Endpoint]
 	sharedPods *incremental.Emitter[selectorConflict, string]
 	// otherIdentities has the names of pods that present another identity than their VirtualNode names.
 	otherIdentities *incremental.Emitter[otherIdentity, string]
+	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
+	withoutProxy *incremental.Emitter[model.ObjectRef, string]
 }
 
 func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
 
-// instance adds the endpoint of a pod. If two VirtualNodes select the pod, it belongs to the older one, so that a new
+// instance adds the endpoint of a pod. If two objects select the pod, it belongs to the older one, so that a new
 // object does not take over existing pods.
 func (t *podRule) instance(pod *corev1.Pod) {
-	found := t.selectingNodes(pod)
+	found := t.selecting(pod)
 	if len(found) == 0 || store.Terminated(pod) {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))
 	t.checkIdentity(found[0], pod)
+	if found[0].gateway && !store.HasProxy(pod) {
+		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
+	}
 	for _, younger := range found[1:] {
 		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)
 	}
 }
 
-// selectingNodes lists the VirtualNodes that select a pod, from old to young.
-func (t *podRule) selectingNodes(pod *corev1.Pod) []selectedNode {
-	var found []selectedNode
+// selecting lists the VirtualNodes and VirtualGateways that select a pod, from old to young.
+func (t *podRule) selecting(pod *corev1.Pod) []selectedWorkload {
+	var found []selectedWorkload
 	look := func(at selectorIndex) {
 		for _, n := range t.selectors.Read(at) {
 			if n.selector.Matches(labels.Set(pod.Labels)) {
@@ -126,12 +148,12 @@ func (t *podRule) selectingNodes(pod *corev1.Pod) []selectedNode {
 	for _, label := range slices.Sorted(maps.Keys(pod.Labels)) {
 		look(selectorIndex{pod.Namespace, label, pod.Labels[label]})
 	}
-	slices.SortFunc(found, func(a, b selectedNode) int { return a.origin.CompareAge(b.origin) })
+	slices.SortFunc(found, func(a, b selectedWorkload) int { return a.origin.CompareAge(b.origin) })
 	return found
 }
 
-// endpoint returns the endpoint of a pod of a VirtualNode.
-func (t *podRule) endpoint(n selectedNode, pod *corev1.Pod) model.Endpoint {
+// endpoint returns the endpoint of a pod.
+func (t *podRule) endpoint(n selectedWorkload, pod *corev1.Pod) model.Endpoint {
 	e := store.EndpointOf(pod, n.key, t.settings.trustDomain())
 	e.Groups = t.groups(n, pod)
 	return e

@@ -7,9 +7,23 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
+// nodeTLS returns the TLS of a listener of a VirtualNode, whose trust cannot be of ACM.
+func (t *translator) nodeTLS(at model.Origin, l *api.ListenerTLS) *model.ServerTLS {
+	if l == nil {
+		return nil
+	}
+	out := &api.VirtualGatewayListenerTLS{Mode: l.Mode, Certificate: l.Certificate}
+	if v := l.Validation; v != nil {
+		out.Validation = &api.TLSValidation{
+			SubjectAlternativeNames: v.SubjectAlternativeNames, Trust: api.TLSTrust{File: v.Trust.File, SDS: v.Trust.SDS},
+		}
+	}
+	return t.listenerTLS(at, out)
+}
+
 // listenerTLS returns the TLS of a listener. If a part of it cannot be honored, no handshake succeeds: then a STRICT
 // listener accepts no connection, and a PERMISSIVE one those without TLS.
-func (t *translator) listenerTLS(at model.Origin, l *api.ListenerTLS) *model.ServerTLS {
+func (t *translator) listenerTLS(at model.Origin, l *api.VirtualGatewayListenerTLS) *model.ServerTLS {
 	if l == nil || l.Mode == api.TLSDisabled {
 		return nil
 	}
@@ -34,7 +48,8 @@ func (t *translator) listenerTLS(at model.Origin, l *api.ListenerTLS) *model.Ser
 		return out
 	}
 	validation := &model.Validation{Names: alternativeNames(l.Validation.SubjectAlternativeNames)}
-	if f := sources.trust(validation, l.Validation.Trust.File, l.Validation.Trust.SDS, nil); f != nil {
+	trust := l.Validation.Trust
+	if f := sources.trust(validation, trust.File, trust.SDS, trust.ACM); f != nil {
 		missing(".validation.trust", f)
 	} else if out.Certificate != nil {
 		out.Validation = validation

@@ -14,7 +14,7 @@ import (
 // still keeps it. Meshes, Pods and Namespaces count until they are deleted.
 func isDeleting(o client.Object) bool {
 	switch o.(type) {
-	case *api.Mesh, *corev1.Pod, *corev1.Namespace:
+	case *api.Mesh, *api.VirtualGateway, *corev1.Pod, *corev1.Namespace:
 		return false
 	}
 	return o.GetDeletionTimestamp() != nil

@@ -22,6 +22,9 @@ var (
 	defaultIgnoredIPs   = []string{"169.254.169.254"}
 )
 
+// gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.
+const gatewayContainer = "envoy"
+
 // PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
 func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
@@ -31,10 +34,14 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 			{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
 		},
 	}
+	if w.Role == model.RoleGateway {
+		o.ProxyContainer, o.InboundPorts = gatewayContainer, nil
+	}
 	for _, a := range []struct {
 		key   string
 		parse func(string) error
 	}{
+		{"virtualGatewaySkipImageOverride", func(v string) error { o.KeepImage = strings.EqualFold(v, "enabled"); return nil }},
 		{"ports", setPorts(&o.InboundPorts)},
 		{"egressIgnoredPorts", setPorts(&o.OutboundPortExclusions)},
 		{"egressIgnoredIPs", func(v string) error { return setPrefixes(&o.OutboundIPExclusions, v) }},

@@ -24,6 +24,14 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
 	r.routers = newMeshMembers[*api.VirtualRouter](g, objects, api.KindVirtualRouter)
+	r.gateways = newMeshMembers[*api.VirtualGateway](g, objects, api.KindVirtualGateway)
+	r.gatewayRoutes = newMeshMembers[*api.GatewayRoute](g, objects, api.KindGatewayRoute)
+	r.servedGateways = incremental.NewRelation[allKey](g, "served gateways", func(a, b servedGateway) int {
+		return a.origin.CompareAge(b.origin)
+	}, func(a, b servedGateway) bool { return reflect.DeepEqual(a, b) })
+	r.attachedRoutes = incremental.NewRelation[model.Key](g, "attached routes", func(a, b attachedRoute) int {
+		return a.Origin.CompareAge(b.Origin)
+	}, func(a, b attachedRoute) bool { return reflect.DeepEqual(a, b) })
 	r.backendLists, r.backends, r.nodeWorkloads = newBackendLists(g), newBackends(g), newNodeWorkloads(g)
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
 		return cmp.Compare(a.index, b.index)
@@ -37,9 +45,10 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.clusterServiceNames = incremental.NewRelation[allKey](g, "names of Services", strings.Compare, same)
 	r.servicesKnown = incremental.NewRelation[allKey](g, "Services are known", func(a, b bool) int { return 0 },
 		func(a, b bool) bool { return a == b })
-	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedNode) int {
+	r.selectors = incremental.NewRelation[selectorIndex](g, "selectors", func(a, b selectedWorkload) int {
 		return a.origin.CompareAge(b.origin)
-	}, func(a, b selectedNode) bool { return reflect.DeepEqual(a, b) })
+	}, func(a, b selectedWorkload) bool { return reflect.DeepEqual(a, b) })
+	r.withoutProxy = incremental.NewRelation[model.ObjectRef](g, "pods without proxy", strings.Compare, same)
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
 	r.otherIdentities = incremental.NewRelation[otherIdentity](g, "other identities", strings.Compare, same)
 }

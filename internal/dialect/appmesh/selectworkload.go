@@ -53,7 +53,7 @@ func (Dialect) WorkloadReads() []client.Object {
 }
 
 // SelectWorkload returns the workload of a new pod, among objects of the kinds of WorkloadReads. It reports false if
-// no VirtualNode selects the pod. If the workload is not served, the error is the text of the denial.
+// no VirtualNode or VirtualGateway selects the pod. If the workload is not served, the error is the text of the denial.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
@@ -70,16 +70,28 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 		}
 	}
 	found, err := OwnerOf(pod, namespace, nodes, gateways)
-	if err != nil || found.Node == nil {
+	switch {
+	case err != nil:
 		return model.Key{}, false, err
+	case found.Node != nil:
+		key, err := servedKey(r.nodes, found.Node, pod)
+		return key, err == nil, err
+	case found.Gateway != nil:
+		key, err := servedKey(r.gateways, found.Gateway, pod)
+		return gatewayKey(key), err == nil, err
 	}
-	id := types.NamespacedName{Namespace: namespace, Name: found.Node.Name}
-	c, _ := r.nodes.byObject.GetFirst(id)
-	if oldest, _ := r.nodes.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
-		return model.Key{}, false, fmt.Errorf("VirtualNode %s selects pod %s/%s but is not served; see its status",
-			id, namespace, podName(pod))
+	return model.Key{}, false, nil
+}
+
+// servedKey returns the mesh and awsName of an object that selects a pod, or an error if it is not served.
+func servedKey[T client.Object](members *meshMembers[T], o T, pod *corev1.Pod) (model.Key, error) {
+	id := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
+	c, _ := members.byObject.GetFirst(id)
+	if oldest, _ := members.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
+		return model.Key{}, fmt.Errorf("%s %s selects pod %s/%s but is not served; see its status",
+			members.kind, id, id.Namespace, podName(pod))
 	}
-	return c.key, true, nil
+	return c.key, nil
 }
 
 // matching lists the objects of a namespace whose selector matches a pod.

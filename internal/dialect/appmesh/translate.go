@@ -54,6 +54,13 @@ type rules struct {
 	nodes    *meshMembers[*api.VirtualNode]
 	services *meshMembers[*api.VirtualService]
 	routers  *meshMembers[*api.VirtualRouter]
+
+	gateways      *meshMembers[*api.VirtualGateway]
+	gatewayRoutes *meshMembers[*api.GatewayRoute]
+	// servedGateways are all served VirtualGateways, attachedRoutes the routes by the key of the gateway's router.
+	servedGateways *incremental.Relation[allKey, servedGateway]
+	attachedRoutes *incremental.Relation[model.Key, attachedRoute]
+
 	// backendLists are the distinct lists of backends, backends the resolved ones. nodeWorkloads refer to them.
 	backendLists  *incremental.Relation[backendsKey, *backendList]
 	backends      *incremental.Relation[backendsKey, *resolvedBackends]
@@ -69,8 +76,10 @@ type rules struct {
 	clusterServiceNames *incremental.Relation[allKey, string]
 	servicesKnown       *incremental.Relation[allKey, bool]
 	// selectors are the selectors of VirtualNodes. sharedPods are the names of pods that two VirtualNodes select.
-	selectors  *incremental.Relation[selectorIndex, selectedNode]
+	selectors  *incremental.Relation[selectorIndex, selectedWorkload]
 	sharedPods *incremental.Relation[selectorConflict, string]
+	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
+	withoutProxy *incremental.Relation[model.ObjectRef, string]
 	// otherIdentities are the names of pods without the identity that their VirtualNode names.
 	otherIdentities *incremental.Relation[otherIdentity, string]
 }
@@ -86,13 +95,14 @@ func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *sto
 	addClaims(r, g, r.nodes)
 	addClaims(r, g, r.services)
 	addClaims(r, g, r.routers)
-	addUnsupportedKind[*api.VirtualGateway](r, g, objects, api.KindVirtualGateway)
-	addUnsupportedKind[*api.GatewayRoute](r, g, objects, api.KindGatewayRoute)
+	addClaims(r, g, r.gateways)
+	addClaims(r, g, r.gatewayRoutes)
 	addUnsupportedKind[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
 	r.addNodes(g)
 	r.addBackends(g)
 	r.addRouters(g)
 	r.addServices(g)
+	r.addGateways(g)
 	r.addPods(g, objects)
 	return r
 }

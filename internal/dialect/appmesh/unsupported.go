@@ -73,7 +73,4 @@ func (t *unsupportedRule[T]) evaluate(_ types.NamespacedName, all []T) {
 	if text := nameError(t.kind, AWSName(o)); text != "" && awsNameField(o) != nil {
 		t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
 	}
-	if gateway, is := any(o).(*api.VirtualGateway); is {
-		t.checkGatewayLimits(at, gateway.Spec)
-	}
 }

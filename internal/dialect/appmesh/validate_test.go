@@ -150,7 +150,7 @@ func TestCreateRules(t *testing.T) {
 		},
 		"gateway route: prefix without leading slash": {
 			"GatewayRoute", "spec.httpRoute.action.rewrite.prefix", `{httpRoute: {match: {prefix: a}, ` + rewrite + `{prefix: {value: /}}}}}`, "the prefix to be matched must begin with /",
-			`{httpRoute: {match: {prefix: a}, ` + get + `}}`,
+			`{httpRoute: {match: {prefix: /a}, ` + get + `}}`,
 		},
 		"gateway route: empty gRPC match": {
 			"GatewayRoute", "spec.grpcRoute.match", `{grpcRoute: {match: {}, ` + get + `}}`, "spec.grpcRoute.match: either serviceName or hostname",

@@ -23,7 +23,7 @@ type nodeRule struct {
 	workloads       *incremental.Emitter[model.Key, nodeWorkload]
 	served          store.Output[model.Key, model.Destination]
 	ports           *incremental.Emitter[model.Key, nodePort]
-	selectors       *incremental.Emitter[selectorIndex, selectedNode]
+	selectors       *incremental.Emitter[selectorIndex, selectedWorkload]
 	registry        *incremental.Emitter[cloudMapService, cloudMapQuery]
 }
 
@@ -54,7 +54,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name},
 		},
 	}
-	w.ClientPolicy = t.backendDefaults(m)
+	w.ClientPolicy = t.backendDefaults(m.origin, m.object.Spec.BackendDefaults)
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
@@ -67,7 +67,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: port, Protocol: protocol, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS),
+			Port: port, Protocol: protocol, TLS: t.nodeTLS(at.At(at.Path+".tls"), l.TLS),
 			Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
 		})
 	}

@@ -14,6 +14,7 @@ import (
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	internallistenerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
 	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
@@ -91,8 +92,19 @@ func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket strin
 					"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
 				}}},
 		}}},
-		StatsConfig: &metricsv3.StatsConfig{StatsTags: statsTags(w)},
+		StatsConfig:         &metricsv3.StatsConfig{StatsTags: statsTags(w)},
+		BootstrapExtensions: bootstrapExtensions(w),
 	}
+}
+
+// bootstrapExtensions enables the internal listeners of gateways.
+func bootstrapExtensions(w model.Workload) []*corev3.TypedExtensionConfig {
+	if w.Role != model.RoleGateway {
+		return nil
+	}
+	return []*corev3.TypedExtensionConfig{{
+		Name: "envoy.bootstrap.internal_listener", TypedConfig: typedConfig(&internallistenerv3.InternalListener{}),
+	}}
 }
 
 func statsTags(w model.Workload) []*metricsv3.TagSpecifier {

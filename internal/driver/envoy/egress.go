@@ -65,12 +65,17 @@ func takesRequests(out model.Outbound) bool {
 	return slices.ContainsFunc(out.Bindings, func(b model.Binding) bool { return b.Protocol.Requests() })
 }
 
-// requestFilterChain renders the filter chain for requests on a port, and their routes if the port has no scopes.
+// requestFilterChain renders the filter chain for requests on a port.
 func (r *renderer) requestFilterChain(out model.Outbound) *listenerv3.FilterChain {
-	name := egressRoutes(out.Port)
-	chain := &listenerv3.FilterChain{
-		Name: name, FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
+	return &listenerv3.FilterChain{
+		Name: egressRoutes(out.Port), FilterChainMatch: matchDestination(out.Port, out.RequestAddresses()),
+		Filters: []*listenerv3.Filter{httpFilter(r.requestManager(out))},
 	}
+}
+
+// requestManager renders the connection manager for requests on a port, and their routes if the port has no scopes.
+func (r *renderer) requestManager(out model.Outbound) *hcmv3.HttpConnectionManager {
+	name := egressRoutes(out.Port)
 	manager := newHTTPConnectionManager("egress")
 	if scoped(r.view.Mesh) {
 		manager.RouteSpecifier = scopesByHost(out.Port)
@@ -79,8 +84,7 @@ func (r *renderer) requestFilterChain(out model.Outbound) *listenerv3.FilterChai
 		r.add(name, r.egressRouteConfig(name, out), bindingOrigins(out.Bindings...)...)
 		manager.RouteSpecifier = routesByName(name)
 	}
-	chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
-	return chain
+	return manager
 }
 
 // egressRouteConfig renders a virtual host for each service on a port of a mesh that forwards requests for other hosts.
@@ -91,6 +95,9 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 			continue
 		}
 		config.VirtualHosts = append(config.VirtualHosts, r.virtualHost(out.Port, b))
+	}
+	if r.view.Gateway {
+		return config // the routes of the gateway name services only
 	}
 	action := &routev3.RouteAction{
 		ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: allowAllCluster(r.view.Mesh.Name)},

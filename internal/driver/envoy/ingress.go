@@ -21,8 +21,13 @@ func (r *renderer) ingress() {
 	var permissive []uint32
 	for _, in := range r.view.Inbound {
 		l := in.Listener
-		if l.Port == 0 || l.Router != "" {
-			continue // reported as unsupported features
+		if l.Port == 0 {
+			continue // reported as an unsupported feature
+		}
+		if l.Router != "" {
+			r.findings = append(r.findings, model.NewFinding(l.Origin, model.CodeNotSupported,
+				"driver envoy does not support listeners of sidecars with routes; the listener is not served"))
+			continue
 		}
 		cluster := ingressCluster(r.view.Workload, l)
 		r.add(cluster, applicationCluster(r.view.Mesh, cluster, l), l.Origin)
@@ -68,7 +73,7 @@ func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*l
 	}
 	secured := &listenerv3.FilterChain{
 		Name: chain.Name + "_tls", Filters: chain.Filters,
-		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: chain.FilterChainMatch.DestinationPort},
+		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: chain.GetFilterChainMatch().GetDestinationPort()},
 	}
 	if l.TLS.Certificate == nil {
 		secured.Filters = nil

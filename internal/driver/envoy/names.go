@@ -17,6 +17,19 @@ func ingressCluster(w model.Workload, l model.Listener) string {
 	return fmt.Sprintf("cds_ingress_%s_%s_%s_%d", w.Mesh, w.Name, l.Protocol, l.Port)
 }
 
+// gatewayListener names the listener of a port of a gateway.
+func gatewayListener(l model.Listener) string { return fmt.Sprintf("lds_ingress_0.0.0.0_%d", l.Port) }
+
+// internalListener names the listener of a gateway for requests to services on a port.
+func internalListener(port uint16) string { return fmt.Sprintf("lds_egress_internal_%d", port) }
+
+// redirectCluster names the cluster of an internal listener, for the requests of a listener. App Mesh has the port
+// 15001 in place of the port of the service.
+func redirectCluster(w model.Workload, l model.Listener, port uint16) string {
+	name := w.Name[strings.LastIndexByte(w.Name, '/')+1:]
+	return fmt.Sprintf("cds_ingress_%s_%s_self_redirect_%d_%s_%d", w.Mesh, name, l.Port, l.Protocol, port)
+}
+
 func ingressRoutes(l model.Listener) string {
 	return fmt.Sprintf("rds_ingress_%s_%d", l.Protocol, l.Port)
 }

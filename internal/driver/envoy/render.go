@@ -24,16 +24,24 @@ var _ sidecar.OutboundRenderer = Driver{}
 // Render returns the listener, routes and clusters for inbound connections of a workload's sidecars.
 func (Driver) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
 	r := renderer{view: v}
-	r.ingress()
+	if v.Workload.Role == model.RoleGateway {
+		r.gateway()
+	} else {
+		r.ingress()
+	}
 	return r.resources, model.SortFindings(r.findings)
 }
 
-// RenderOutbound returns the listener for outbound connections, the routes of ports without scopes, and the secrets of
-// connections to destinations.
+// RenderOutbound returns the listener for outbound connections or, for a gateway, the internal listeners; the routes of
+// ports without scopes; and the secrets of connections to destinations.
 func (Driver) RenderOutbound(mesh model.Mesh, outbound *model.OutboundView) ([]sidecar.Resource, []model.Finding) {
 	// The empty origin of the workload stands for each user.
 	r := renderer{view: &model.View{Mesh: mesh, OutboundView: *outbound}, find: outbound.Destination}
-	r.egress()
+	if outbound.Gateway {
+		r.internalListeners()
+	} else {
+		r.egress()
+	}
 	r.addClientSecrets(outbound.Destinations)
 	return r.resources, model.SortFindings(r.findings)
 }

@@ -6,15 +6,11 @@ import (
 	"slices"
 	"strings"
 
-	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
-	matchingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/matching/v3"
-	skipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/matcher/action/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
@@ -103,34 +99,10 @@ func ignoreHostCase() *hcmv3.HttpFilter {
 		DefaultSourceCode: &corev3.DataSource{Specifier: &corev3.DataSource_InlineString{InlineString: ignoreCase}},
 		ClearRouteCache:   wrapperspb.Bool(false),
 	}
-	isLowerCase := &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate{
-		Input: &xdscorev3.TypedExtensionConfig{
-			Name: "host", TypedConfig: typedConfig(&matcherv3.HttpRequestHeaderMatchInput{HeaderName: ":authority"}),
-		},
-		Matcher: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_ValueMatch{
-			ValueMatch: &xdsmatcherv3.StringMatcher{MatchPattern: &xdsmatcherv3.StringMatcher_SafeRegex{
-				SafeRegex: &xdsmatcherv3.RegexMatcher{
-					EngineType: &xdsmatcherv3.RegexMatcher_GoogleRe2{GoogleRe2: &xdsmatcherv3.RegexMatcher_GoogleRE2{}},
-					Regex:      "[^A-Z]*",
-				},
-			}},
+	isLowerCase := &xdsmatcherv3.Matcher_MatcherList_Predicate{
+		MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{
+			SinglePredicate: headerMatches(":authority", "[^A-Z]*"),
 		},
 	}
-	skip := &xdsmatcherv3.Matcher_OnMatch{OnMatch: &xdsmatcherv3.Matcher_OnMatch_Action{
-		Action: &xdscorev3.TypedExtensionConfig{Name: "skip", TypedConfig: typedConfig(&skipv3.SkipFilter{})},
-	}}
-	filter := &matchingv3.ExtensionWithMatcher{
-		ExtensionConfig: &corev3.TypedExtensionConfig{Name: "envoy.filters.http.lua", TypedConfig: typedConfig(lua)},
-		XdsMatcher: &xdsmatcherv3.Matcher{MatcherType: &xdsmatcherv3.Matcher_MatcherList_{
-			MatcherList: &xdsmatcherv3.Matcher_MatcherList{Matchers: []*xdsmatcherv3.Matcher_MatcherList_FieldMatcher{{
-				Predicate: &xdsmatcherv3.Matcher_MatcherList_Predicate{
-					MatchType: &xdsmatcherv3.Matcher_MatcherList_Predicate_SinglePredicate_{SinglePredicate: isLowerCase},
-				},
-				OnMatch: skip,
-			}}},
-		}},
-	}
-	return &hcmv3.HttpFilter{
-		Name: "anymesh.ignore_host_case", ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(filter)},
-	}
+	return skippedFilter("anymesh.ignore_host_case", lua, isLowerCase)
 }

@@ -59,6 +59,16 @@ func (c *catalog) AuthorizationPolicies(workload model.Key) []model.Authorizatio
 	return c.policies.Read(workload)
 }
 
+// workloadCatalog implements model.WorkloadCatalog for a rule.
+type workloadCatalog struct {
+	*catalog
+	requestPorts *incremental.Reader[model.Key, uint16]
+}
+
+func (c *workloadCatalog) RequestPorts(service model.Key) []uint16 {
+	return c.requestPorts.Read(service)
+}
+
 // outboundCatalog implements model.OutboundCatalog for a rule.
 type outboundCatalog struct {
 	*catalog

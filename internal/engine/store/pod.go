@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Pod is the role of a pod in the mesh.
@@ -42,6 +43,12 @@ func EndpointOf(pod *corev1.Pod, workload model.Key, trustDomain string) model.E
 		Identity:  model.Identity{TrustDomain: trustDomain, Namespace: pod.Namespace, Account: account},
 		Ready:     ready(pod),
 	}
+}
+
+// HasProxy reports whether injection added a proxy to a pod.
+func HasProxy(pod *corev1.Pod) bool {
+	_, injected := pod.Labels[sidecar.UUIDLabel]
+	return injected
 }
 
 // Terminated reports whether the pod's phase is Succeeded or Failed. Such a pod is not an instance of a workload.

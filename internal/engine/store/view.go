@@ -30,6 +30,8 @@ type viewRelations struct {
 	// requests has an entry for each workload with the outbound view.
 	requests  *incremental.Relation[model.OutboundKey, *model.OutboundRequest]
 	reachable *incremental.Relation[model.Key, *model.ReachableService]
+	// requestPorts are the ports of services that take requests.
+	requestPorts *incremental.Relation[model.Key, uint16]
 	// conflicts change less often than outbound views: findings do not depend on routes.
 	conflicts *incremental.Relation[model.OutboundKey, model.Conflict]
 }
@@ -48,6 +50,8 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 		}, func(_, _ *model.OutboundRequest) bool { return true }), // the key is a hash of the request
 		reachable: incremental.NewRelation[model.Key](g, "reachable services",
 			func(_, _ *model.ReachableService) int { return 0 }, deepEqual[*model.ReachableService]),
+		requestPorts: incremental.NewRelation[model.Key](g, "request ports", cmp.Compare[uint16],
+			func(a, b uint16) bool { return a == b }),
 		conflicts: incremental.NewRelation[model.OutboundKey](g, "conflicts", func(a, b model.Conflict) int {
 			return cmp.Or(strings.Compare(a.Service, b.Service), strings.Compare(a.Text, b.Text))
 		}, func(a, b model.Conflict) bool { return a == b }),
@@ -61,11 +65,13 @@ func newViewRelations(g *incremental.Graph) viewRelations {
 // the service, but no workloads.
 func (m *Mesh) addViewRules(g *incremental.Graph) {
 	r := incremental.NewRule(g, "reachable service")
-	incremental.Each(r, m.addressed, reachableRule{m.readsCatalog(r), incremental.Emits(r, m.reachable)},
-		reachableRule.evaluate)
+	incremental.Each(r, m.addressed, reachableRule{
+		m.readsCatalog(r), incremental.Emits(r, m.reachable), incremental.Emits(r, m.requestPorts),
+	}, reachableRule.evaluate)
 	r = incremental.NewRule(g, "view")
 	incremental.Each(r, m.Workloads, viewRule{
-		m.readsCatalog(r), incremental.Emits(r, m.Views), incremental.Emits(r, m.requests),
+		&workloadCatalog{m.readsCatalog(r), incremental.Reads(r, m.requestPorts)}, incremental.Emits(r, m.Views),
+		incremental.Emits(r, m.requests), m.EmitsFindings(r),
 	}, viewRule.evaluate)
 	r = incremental.NewRule(g, "outbound view")
 	incremental.Each(r, m.requests, outboundRule{
@@ -79,25 +85,33 @@ func (m *Mesh) addViewRules(g *incremental.Graph) {
 
 type reachableRule struct {
 	*catalog
-	reachable *incremental.Emitter[model.Key, *model.ReachableService]
+	reachable    *incremental.Emitter[model.Key, *model.ReachableService]
+	requestPorts *incremental.Emitter[model.Key, uint16]
 }
 
 func (r reachableRule) evaluate(key model.Key, _ []model.Service) {
 	if s, ok := model.NewReachableService(r.catalog, key); ok {
 		r.reachable.Emit(key, s)
+		for _, port := range s.RequestPorts() {
+			r.requestPorts.Emit(key, port)
+		}
 	}
 }
 
 type viewRule struct {
-	*catalog
+	*workloadCatalog
 	views    *incremental.Emitter[model.Key, *WorkloadView]
 	requests *incremental.Emitter[model.OutboundKey, *model.OutboundRequest]
+	findings Output[model.ObjectRef, model.Finding]
 }
 
 func (r viewRule) evaluate(key model.Key, _ []model.Workload) {
-	view, request, ok := model.NewWorkloadView(r.catalog, key)
+	view, request, findings, ok := model.NewWorkloadView(r.workloadCatalog, key)
 	if !ok {
 		return // its mesh does not exist; the dialect reports a finding
+	}
+	for _, f := range findings {
+		r.findings.Emit(f)
 	}
 	outbound := request.Key()
 	r.views.Emit(key, &WorkloadView{view, outbound})

@@ -2,11 +2,11 @@ package inject
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/util/intstr"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/sidecar"
@@ -63,80 +63,91 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	dns bool) corev1.Container {
 	spec := c.Sidecar
 	out := spec.Container
-	always, uid, yes, no := corev1.ContainerRestartPolicyAlways, int64(sidecar.UID), true, false
+	always := corev1.ContainerRestartPolicyAlways
 	out.RestartPolicy = &always
 	out.ImagePullPolicy = c.ContainerPullPolicy
-	out.Command = []string{
-		"anymesh", "agent",
-		"--signing-url", signingURL, "--roots", sidecar.FilesDir + "/" + rootFile, "--token",
-		tokenDir + "/" + tokenFile,
-		"--cert-dir", sidecar.CertificatesDir, "--listen", ":" + strconv.Itoa(sidecar.AgentPort),
-	}
+	out.Command = agentArguments(spec, signingURL)
 	if dns {
 		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
 			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, c.Configurator.GetProxyServerPort()))
 	}
-	if spec.ReadyURL != "" {
-		out.Command = append(out.Command, "--ready-url", spec.ReadyURL)
-	}
-	if spec.MetricsURL != "" {
-		out.Command = append(out.Command, "--metrics-url", spec.MetricsURL)
-	}
 	out.Command = append(out.Command, "--")
 	out.Command = append(out.Command, spec.Command...)
-	out.Ports = append(out.Ports,
-		corev1.ContainerPort{Name: "agent", ContainerPort: sidecar.AgentPort, Protocol: corev1.ProtocolTCP})
+	out.Ports = append(out.Ports, agentPort())
 	if probes != "" {
 		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})
 	}
 	out.Env = append(out.Env, o.Env...)
-	for name, quantity := range o.Resources.Requests {
-		if out.Resources.Requests == nil {
-			out.Resources.Requests = corev1.ResourceList{}
-		}
-		out.Resources.Requests[name] = quantity
+	overrideResources(&out.Resources, o.Resources)
+	out.SecurityContext = proxySecurity()
+	// The agent delays the response until the sidecar is ready, so that the application starts without a probe interval
+	// of delay.
+	out.StartupProbe = &corev1.Probe{
+		ProbeHandler: agentProbe("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300,
 	}
-	if o.Resources.Limits != nil {
-		out.Resources.Limits = o.Resources.Limits
+	out.ReadinessProbe = readinessProbe()
+	if len(spec.Drain) > 0 {
+		// The sidecar gets SIGTERM after the application has ended.
+		out.Lifecycle = drainHook(spec)
 	}
-	out.SecurityContext = &corev1.SecurityContext{
+	out.VolumeMounts = append(out.VolumeMounts, agentMounts(o)...)
+	return out
+}
+
+// agentCommand runs the agent, which runs the proxy.
+var agentCommand = []string{"anymesh", "agent"}
+
+func agentArguments(spec *sidecar.Spec, signingURL string) []string {
+	out := append(slices.Clone(agentCommand),
+		"--signing-url", signingURL, "--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
+		"--cert-dir", sidecar.CertificatesDir, "--listen", ":"+strconv.Itoa(sidecar.AgentPort))
+	if spec.ReadyURL != "" {
+		out = append(out, "--ready-url", spec.ReadyURL)
+	}
+	if spec.MetricsURL != "" {
+		out = append(out, "--metrics-url", spec.MetricsURL)
+	}
+	return out
+}
+
+// proxySecurity is the least privilege of the agent and the proxy.
+func proxySecurity() *corev1.SecurityContext {
+	uid, yes, no := int64(sidecar.UID), true, false
+	return &corev1.SecurityContext{
 		RunAsUser: &uid, RunAsGroup: &uid, RunAsNonRoot: &yes, AllowPrivilegeEscalation: &no,
 		ReadOnlyRootFilesystem: &yes,
 		Capabilities:           &corev1.Capabilities{Drop: []corev1.Capability{"ALL"}},
 	}
-	ready := func(path string) corev1.ProbeHandler {
-		return corev1.ProbeHandler{
-			HTTPGet: &corev1.HTTPGetAction{Path: path, Port: intstr.FromInt32(sidecar.AgentPort)},
+}
+
+// overrideResources sets the requests of the annotations, and replaces all limits if there are any.
+func overrideResources(into *corev1.ResourceRequirements, by corev1.ResourceRequirements) {
+	for name, quantity := range by.Requests {
+		if into.Requests == nil {
+			into.Requests = corev1.ResourceList{}
 		}
+		into.Requests[name] = quantity
 	}
-	// The agent delays the response until the sidecar is ready, so that the application starts without a probe interval
-	// of delay.
-	out.StartupProbe = &corev1.Probe{
-		ProbeHandler: ready("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300,
+	if by.Limits != nil {
+		into.Limits = by.Limits
 	}
-	out.ReadinessProbe = &corev1.Probe{
-		ProbeHandler: ready("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
+}
+
+// agentMounts are the files, keys and token of the agent, and the mounts of the annotations.
+func agentMounts(o dialect.PodOptions) []corev1.VolumeMount {
+	out := []corev1.VolumeMount{
+		{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
+		{Name: volumeRun, MountPath: sidecar.CertificatesDir},
+		{Name: volumeToken, MountPath: tokenDir, ReadOnly: true},
 	}
-	if len(spec.Drain) > 0 {
-		// The kubelet runs the hook when the pod's termination starts; the sidecar gets SIGTERM after the application
-		// has ended.
-		out.Lifecycle = &corev1.Lifecycle{
-			PreStop: &corev1.LifecycleHandler{Exec: &corev1.ExecAction{Command: spec.Drain}},
-		}
-	}
-	out.VolumeMounts = append(out.VolumeMounts,
-		corev1.VolumeMount{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
-		corev1.VolumeMount{Name: volumeRun, MountPath: sidecar.CertificatesDir},
-		corev1.VolumeMount{Name: volumeToken, MountPath: tokenDir, ReadOnly: true})
 	for _, m := range o.SecretMounts {
-		out.VolumeMounts = append(out.VolumeMounts,
-			corev1.VolumeMount{Name: secretVolume(m.Name), MountPath: m.Path, ReadOnly: true})
+		out = append(out, corev1.VolumeMount{Name: secretVolume(m.Name), MountPath: m.Path, ReadOnly: true})
 	}
 	for _, m := range o.VolumeMounts {
-		out.VolumeMounts = append(out.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})
+		out = append(out, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})
 	}
 	if o.SDSSocket != nil && o.SDSSocket.Volume != "" {
-		out.VolumeMounts = append(out.VolumeMounts,
+		out = append(out,
 			corev1.VolumeMount{Name: o.SDSSocket.Volume, MountPath: o.SDSSocket.Path, ReadOnly: true})
 	}
 	return out

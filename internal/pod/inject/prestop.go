@@ -22,12 +22,7 @@ const (
 // processed the update yet. During the delay the sidecar asks clients to disconnect. The delay is at most half of the
 // pod's grace period.
 func addPreStop(pod *corev1.Pod, delay int64) {
-	grace := int64(defaultGracePeriod)
-	if pod.Spec.TerminationGracePeriodSeconds != nil {
-		grace = *pod.Spec.TerminationGracePeriodSeconds
-	}
-	delay = min(delay, grace/2)
-	if delay < 1 {
+	if delay = terminationDelay(pod, delay); delay < 1 {
 		return
 	}
 	for i := range pod.Spec.Containers {
@@ -39,6 +34,15 @@ func addPreStop(pod *corev1.Pod, delay int64) {
 			c.Lifecycle.PreStop = &corev1.LifecycleHandler{Sleep: &corev1.SleepAction{Seconds: delay}}
 		}
 	}
+}
+
+// terminationDelay limits a delay, in seconds, to half of the pod's grace period.
+func terminationDelay(pod *corev1.Pod, delay int64) int64 {
+	grace := int64(defaultGracePeriod)
+	if pod.Spec.TerminationGracePeriodSeconds != nil {
+		grace = *pod.Spec.TerminationGracePeriodSeconds
+	}
+	return min(delay, grace/2)
 }
 
 // maxPreStopDelay is one hour; a larger value is probably in the wrong unit.

@@ -65,6 +65,9 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
+	if lacks := lacksProxy(&pod, claim.workload, options); lacks != "" {
+		return admission.Allowed(lacks).WithWarnings(lacks)
+	}
 	before := pod.DeepCopy()
 	dryRun := req.DryRun != nil && *req.DryRun
 	if err := w.inject(ctx, &pod, claim.workload, options, string(req.UID), dryRun); err != nil {
@@ -80,7 +83,9 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 // inject injects the sidecar of the workload. It is idempotent.
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
 	request string, dryRun bool) error {
-	if _, done := pod.Labels[sidecar.UUIDLabel]; done && hasContainer(pod, captureContainer) {
+	gateway := workload.Role == model.RoleGateway
+	if _, done := pod.Labels[sidecar.UUIDLabel]; done &&
+		(hasContainer(pod, captureContainer) || gateway && hasAgent(proxyContainer(pod, o))) {
 		return nil
 	}
 	delay, err := preStopDelay(pod)
@@ -123,13 +128,36 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
-	if c.Sidecar == nil { // the driver changed the pod itself
+	if c.Sidecar == nil || gateway { // the driver changed the pod itself, or there is no application
 		dns = model.DNSOff
 	}
 	pod.Annotations[sidecar.DNSAnnotation] = string(dns)
 	if c.Sidecar == nil {
 		return nil
 	}
+	files := map[string][]byte{rootFile: c.BootstrapCertificate}
+	for name, content := range c.Sidecar.Files {
+		files[name] = content
+	}
+	addFiles(pod, files)
+	if err := addVolumes(pod, o); err != nil {
+		return err
+	}
+	if gateway {
+		injectGateway(pod, c, o, w.SigningURL, terminationDelay(pod, delay))
+	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
+		return err
+	}
+	if pod.Labels == nil {
+		pod.Labels = map[string]string{}
+	}
+	pod.Labels[sidecar.UUIDLabel] = id.String()
+	return nil
+}
+
+// injectSidecar adds the containers of a sidecar.
+func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOptions, delay int64,
+	dns bool) error {
 	if hasContainer(pod, c.Sidecar.Container.Name) {
 		return fmt.Errorf("it already has a container named %s; rename that container",
 			c.Sidecar.Container.Name)
@@ -141,24 +169,11 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
-	files := map[string][]byte{rootFile: c.BootstrapCertificate}
-	for name, content := range c.Sidecar.Files {
-		files[name] = content
-	}
-	addFiles(pod, files)
-	if err := addVolumes(pod, o); err != nil {
-		return err
-	}
 	if !hasContainer(pod, captureContainer) {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
-			captureInit(mesh.GetInitContainerImage(), c.ContainerPullPolicy, o, dns != model.DNSOff))
+			captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns))
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers,
-		sidecarContainer(c, o, w.SigningURL, probes, dns != model.DNSOff))
-	if pod.Labels == nil {
-		pod.Labels = map[string]string{}
-	}
-	pod.Labels[sidecar.UUIDLabel] = id.String()
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes, dns))
 	return nil
 }
 
