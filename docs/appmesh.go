@@ -30,6 +30,28 @@ Rolling updates, evictions and deletions of single pods do not fail requests:
 Your workloads need: correct readiness probes, at least two replicas, a terminationGracePeriodSeconds (default 30) that is longer than the delay
 plus the longest request, and a sleep in each custom preStop hook. Longer streams, WebSockets and TCP connections are closed when the
 pod terminates.
+
+## Deletion
+
+A Mesh that is deleted waits for its VirtualNodes, VirtualServices, VirtualRouters, VirtualGateways and GatewayRoutes, and a VirtualGateway for its
+GatewayRoutes, as in App Mesh. It does not wait for BackendGroups. While it waits:
+
+- ` + "`kubectl delete`" + ` waits, unless ` + "`--wait=false`" + ` is set. The event and the condition
+  [PendingMembersDeletion](findings/PendingMembersDeletion.md) list the members.
+- The Mesh or the VirtualGateway is served, and its members too. New members of the Mesh are refused.
+
+It is deleted as soon as its last member is deleted. Members are not deleted with it. Members are the objects whose ` + "`spec.meshRef`" + ` or
+` + "`spec.virtualGatewayRef`" + ` has its uid.
+
+**Namespaces.** The deletion of a namespace deletes all its objects at the same time, in any order. A VirtualGateway in a namespace that is
+being deleted does not wait for GatewayRoutes of other namespaces: these stay, without a gateway, and have a finding.
+
+**Without Anymesh.** ` + "`anymesh uninstall`" + ` and ` + "`helm uninstall`" + ` remove the finalizers of all App Mesh objects, so that everything can be
+deleted afterwards. Without either, for example if the namespace of the control plane was deleted, an object and its namespace wait until a control
+plane runs again. ` + "`anymesh check`" + ` lists such objects ([DeletionsFinish](check.md#deletionsfinish)). ` + "`anymesh uninstall`" + ` also works
+then. This command releases one object:
+
+    kubectl -n NAMESPACE patch virtualgateways.appmesh.k8s.aws NAME --type=merge -p '{"metadata":{"finalizers":null}}'
 `
 
 // appMesh generates appmesh.md.

@@ -24,7 +24,7 @@ func TestEveryCodeHasAPage(t *testing.T) {
 				t.Error("the cause is missing or too short")
 			}
 			onlyRunning := slices.Contains([]model.Code{
-				model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress, model.CodeInternal,
+				model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress, model.CodeInternal, model.CodePendingMembers,
 			}, c.Code)
 			if (e.invalid == "") != onlyRunning || (e.fixed == "") != onlyRunning {
 				t.Error("want example.yaml and fixed.yaml exactly if manifests can cause the finding")

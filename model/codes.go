@@ -22,6 +22,7 @@ const (
 	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
 	CodeNoCertificate       Code = "CertificateUnavailable"
+	CodePendingMembers      Code = "PendingMembersDeletion"
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
 
@@ -102,6 +103,10 @@ var Codes = []CodeInfo{
 		CodeNoCertificate, Error,
 		"No source of the mesh has a certificate, or the trusted authorities, that the object names.",
 		"Set the source in the Helm values, or change the name, as described in the message. Certificates in files need no source.",
+	},
+	{
+		CodePendingMembers, Warning, "The object is being deleted, and waits for the deletion of its members.",
+		"Delete the members that the message lists. The object is deleted after its last member, and is served until then.",
 	},
 	{
 		CodeRejected, Error, "A sidecar rejected (NACK) configuration of this object.",

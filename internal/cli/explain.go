@@ -10,6 +10,7 @@ import (
 	"anymesh.dev/anymesh/internal/cli/explain"
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/terminal"
+	"anymesh.dev/anymesh/model"
 )
 
 func explainCommand() *cobra.Command {
@@ -20,12 +21,13 @@ func explainCommand() *cobra.Command {
 		Use:   "explain --from WORKLOAD [METHOD] URL",
 		Short: "Show how a request is routed, step by step, with the field behind each step",
 		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
-			"application of a workload sends. --into explains a request that a workload receives.\n\n" +
+			"application of a workload sends. --into explains a request that a workload or a gateway receives.\n\n" +
 			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https and tcp.\n\n" +
 			"Exit codes: 0 if the request reaches a destination, 1 if it does not, 2 for wrong usage.",
 		Example: "  anymesh explain --from colors/front http://color.colors.svc.cluster.local:8080/\n" +
 			"  anymesh explain --from pod/front-x2x -n colors POST http://color:8080/paint -H 'version: 2'\n" +
-			"  anymesh explain -f manifests/ --from colors/front tcp://store:9000",
+			"  anymesh explain -f manifests/ --from colors/front tcp://store:9000\n" +
+			"  anymesh explain -f manifests/ --into colors/edge https://www.example.com/paint",
 		Args: func(c *cobra.Command, args []string) error {
 			if len(args) < 1 || len(args) > 2 {
 				return exitError{2, fmt.Errorf("expected [METHOD] URL\n\n%s", c.UsageString())}
@@ -43,7 +45,7 @@ func explainCommand() *cobra.Command {
 			if len(args) == 2 {
 				method = strings.ToUpper(args[0])
 			}
-			request, err := explain.ParseRequest(method, args[len(args)-1], headers)
+			request, err := explain.ParseRequest(method, args[len(args)-1], headers, into != "")
 			if err != nil {
 				return exitError{2, err}
 			}
@@ -54,6 +56,10 @@ func explainCommand() *cobra.Command {
 			workload, err := lookup.FindWorkload(state, from+into, s.namespace)
 			if err != nil {
 				return exitError{2, err}
+			}
+			if from != "" && workload.Role == model.RoleGateway {
+				return exitError{2, fmt.Errorf("%s is a gateway, which sends only the requests of its clients: use --into %s",
+					workload.Origin.Object, from)}
 			}
 			answer := explain.From
 			if into != "" {

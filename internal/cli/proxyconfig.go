@@ -99,7 +99,7 @@ func (p *proxyConfig) configuration(ctx context.Context, state *engine.State,
 		view := state.Views[w.Key].View
 		resources, _ := sidecar.Configuration(renderer, view, state.Index.ResolvedDestination)
 		out.dump, err = inspect.Dump(renderer, resources)
-		out.hosts = view.Hosts
+		out.hosts = hostsOf(w, view.Hosts)
 		return out, err
 	}
 	kube, config, err := p.connect()
@@ -125,8 +125,16 @@ func (p *proxyConfig) configuration(ctx context.Context, state *engine.State,
 	if err := json.Unmarshal(body, &served); err != nil {
 		return out, fmt.Errorf("decoding the view of workload %s: %w", w.Key, err)
 	}
-	out.hosts = served.View.Hosts
+	out.hosts = hostsOf(w, served.View.Hosts)
 	return out, nil
+}
+
+// hostsOf returns the names that the agents of a workload answer. Those of gateways answer none.
+func hostsOf(w lookup.Workload, hosts []model.Host) []model.Host {
+	if w.Role == model.RoleGateway {
+		return nil
+	}
+	return hosts
 }
 
 // hasAssumedAddresses reports whether sidecars match addresses that the files do not have.

@@ -79,7 +79,7 @@ func Root() *cobra.Command {
 		c.GroupID = "user"
 		root.AddCommand(c)
 	}
-	for _, c := range append(clusterCommands(), aggregatorCommand()) {
+	for _, c := range append(clusterCommands(), aggregatorCommand(), releaseFinalizersCommand()) {
 		c.GroupID = "cluster"
 		root.AddCommand(c)
 	}

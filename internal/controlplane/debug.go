@@ -118,7 +118,7 @@ func (cp *controlPlane) dumpFindings(w http.ResponseWriter, _ *http.Request) {
 		http.Error(w, "the model is not computed yet", http.StatusServiceUnavailable)
 		return
 	}
-	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.deliverers().Findings())))
+	writeJSON(w, model.SortFindings(slices.Concat(state.Findings, cp.runtimeFindings())))
 }
 
 func writeJSON(w http.ResponseWriter, value any) {

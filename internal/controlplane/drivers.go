@@ -16,6 +16,7 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/socket"
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -63,6 +64,12 @@ func (cp *controlPlane) deliverers() delivery.Drivers {
 		out = append(out, d.deliverer)
 	}
 	return out
+}
+
+// runtimeFindings returns the findings that do not follow from the objects alone, in canonical order: of sidecars, and
+// of objects that wait for their members.
+func (cp *controlPlane) runtimeFindings() []model.Finding {
+	return model.SortFindings(slices.Concat(cp.deliverers().Findings(), cp.finalizers.Findings()))
 }
 
 // startDriver starts a driver, and creates an xDS server for it if the driver sets a renderer.

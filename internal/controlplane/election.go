@@ -39,7 +39,7 @@ func newElection(kube kubernetes.Interface, namespace, replica string, log *slog
 	metrics prometheus.Registerer) *election {
 	e := &election{kube: kube, namespace: namespace, replica: replica, log: log, busy: make(chan struct{}, 1), leaderGauge: prometheus.NewGauge(prometheus.GaugeOpts{
 		Name: "anymesh_leader",
-		Help: "1 while this replica is the leader, which writes statuses and removes finalizers.",
+		Help: "1 while this replica is the leader, which writes statuses and finalizers.",
 	})}
 	metrics.MustRegister(e.leaderGauge)
 	return e

@@ -30,17 +30,17 @@ type controlPlane struct {
 	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
-	ca               authority
-	caStore          *identity.CAStore
-	serving          *identity.ServingCertificate
-	dialects         []dialect.Dialect
-	engine           *engine.Engine
-	drivers          []*driver
-	writer           *status.Writer
-	traces           *sdktrace.TracerProvider
-	finalizerRemover *finalizers.Remover
-	debug            map[string]http.Handler
-	podWatchTimeout  time.Duration
+	ca              authority
+	caStore         *identity.CAStore
+	serving         *identity.ServingCertificate
+	dialects        []dialect.Dialect
+	engine          *engine.Engine
+	drivers         []*driver
+	writer          *status.Writer
+	traces          *sdktrace.TracerProvider
+	finalizers      *finalizers.Reconciler
+	debug           map[string]http.Handler
+	podWatchTimeout time.Duration
 
 	progress  progress
 	assembled atomic.Bool // all fields above are set
@@ -152,19 +152,19 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 	}
 	deliverers := cp.deliverers()
 	recorder := cp.recorder(ctx)
-	cp.finalizerRemover = finalizers.New(finalizers.Options{
-		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder, Log: cp.Log,
-		Registerer: cp.registry,
+	cp.finalizers = finalizers.New(finalizers.Options{
+		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder,
+		FindingsChanged: func() { cp.writer.Wake() }, Log: cp.Log, Registerer: cp.registry,
 	})
 	settings, err := engine.SettingsOf(cp.Mesh)
 	if err != nil {
 		return err
 	}
-	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizerRemover.Changed)
+	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizers.Changed)
 	cp.writer, err = status.New(status.Options{
 		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
 		Client: cp.client, Recorder: recorder,
-		Mesh: cp.engine, Delivered: deliverers.Findings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log,
+		Mesh: cp.engine, Delivered: cp.runtimeFindings, WritesPerSecond: cp.StatusWritesPerSecond, Log: cp.Log,
 		Registerer: cp.registry,
 	})
 	if err != nil {

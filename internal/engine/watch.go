@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"maps"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -65,7 +66,7 @@ func handler(e *Engine) toolscache.ResourceEventHandler {
 	}
 }
 
-// changesMesh reports whether an update can change the mesh. Status writes and heartbeats cannot.
+// changesMesh reports whether an update can change the mesh or needs finalizers. Status writes and heartbeats do not.
 func changesMesh(old, now client.Object) bool {
 	if pod, ok := now.(*corev1.Pod); ok {
 		return podChanged(old.(*corev1.Pod), pod)
@@ -75,5 +76,6 @@ func changesMesh(old, now client.Object) bool {
 	}
 	return old.GetGeneration() != now.GetGeneration() || old.GetUID() != now.GetUID() ||
 		old.GetDeletionTimestamp().IsZero() != now.GetDeletionTimestamp().IsZero() ||
+		!slices.Equal(old.GetFinalizers(), now.GetFinalizers()) ||
 		!maps.Equal(old.GetLabels(), now.GetLabels()) || !maps.Equal(old.GetAnnotations(), now.GetAnnotations())
 }

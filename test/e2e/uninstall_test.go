@@ -1,13 +1,37 @@
 package e2e
 
 import (
+	"errors"
+	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"anymesh.dev/anymesh/internal/cli/install"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
+// leftGateway has a finalizer, also where no webhook adds it.
+const leftGateway = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualGateway
+metadata: {namespace: left, name: gateway, finalizers: [finalizers.appmesh.k8s.aws/virtualgateway-members]}
+spec: {}
+`
+
+const leftNamespace = `
+{apiVersion: v1, kind: Namespace, metadata: {name: left, labels: {mesh: colors}}}
+---
+`
+
 // TestUninstallLeavesObjectsAndTraffic runs last because of its file name. Uninstall removes only the control plane:
-// user objects stay, and sidecars continue to serve.
+// user objects stay, without finalizers, and sidecars continue to serve.
 func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
+	apply(t, leftNamespace+leftGateway)
+	if got := finalizers(t); !strings.Contains(got, "mesh-members") || !strings.Contains(got, "virtualgateway-members") {
+		t.Errorf("finalizers with a control plane: %s", got)
+	}
+	releaseWithoutControlPlane(t)
 	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
@@ -19,6 +43,9 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if strings.Contains(left, "anymesh") {
 		t.Errorf("remaining objects: %s", left)
 	}
+	if got := finalizers(t); strings.TrimSpace(got) != "" {
+		t.Errorf("remaining finalizers: %s", got)
+	}
 	if nodes := run(t, "-n", "colors", "get", "virtualnodes.appmesh.k8s.aws", "-o",
 		"name"); strings.Count(nodes, "\n") != 5 {
 		t.Errorf("VirtualNodes: %s", nodes)
@@ -26,10 +53,62 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if counts := callsFrom(t, "front", colorURL, 200); counts["red"]+counts["blue"] != 200 {
 		t.Errorf("calls without a control plane: %v", counts)
 	}
+	t.Run("Helm", releaseByHook)
 	if _, err := anymesh(t.Context(), "install", "--kubeconfig", lab.kubeconfig); err != nil {
 		t.Errorf("installing again: %v", err)
 	}
 	if counts := callsFrom(t, "front", colorURL, 200); counts["red"]+counts["blue"] != 200 {
 		t.Errorf("calls with the new control plane: %v", counts)
 	}
+	eventually(t, 15*time.Second, "existing objects have their finalizers again", func() error {
+		if got := finalizers(t); !strings.Contains(got, "mesh-members") {
+			return fmt.Errorf("finalizers: %q", got)
+		}
+		return nil
+	})
+}
+
+// finalizers lists the finalizers of all Meshes and VirtualGateways.
+func finalizers(t *testing.T) string {
+	t.Helper()
+	return run(t, "get", "meshes.appmesh.k8s.aws,virtualgateways.appmesh.k8s.aws", "--all-namespaces", "-o",
+		"jsonpath={.items[*].metadata.finalizers[*]}")
+}
+
+// releaseWithoutControlPlane stops the control plane. Its webhooks stay, and the command of docs/appmesh.md still
+// releases an object that is being deleted.
+func releaseWithoutControlPlane(t *testing.T) {
+	t.Helper()
+	run(t, "-n", "anymesh-system", "scale", "deployment", "anymesh", "--replicas=0")
+	run(t, "-n", "anymesh-system", "wait", "--for=delete", "pod", "-l", "app.kubernetes.io/name=anymesh",
+		"--timeout=30s")
+	run(t, "delete", "namespace", "left", "--wait=false")
+	eventually(t, 15*time.Second, "the gateway is being deleted", func() error {
+		if run(t, "-n", "left", "get", "virtualgateways.appmesh.k8s.aws", "gateway", "-o",
+			"jsonpath={.metadata.deletionTimestamp}") == "" {
+			return errors.New("no deletionTimestamp")
+		}
+		return nil
+	})
+	run(t, "-n", "left", "patch", "virtualgateways.appmesh.k8s.aws", "gateway", "--type=merge", "-p",
+		`{"metadata":{"finalizers":null}}`)
+	run(t, "-n", "left", "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=10s")
+}
+
+// releaseByHook runs what Helm runs after it deleted the control plane.
+func releaseByHook(t *testing.T) {
+	const namespace = "released"
+	hooks, err := install.Hooks(install.Options{Namespace: namespace})
+	if err != nil {
+		t.Fatal(err)
+	}
+	manifests, err := install.YAML(hooks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	apply(t, strings.ReplaceAll(leftNamespace+leftGateway, "left", namespace))
+	run(t, "-n", namespace, "delete", "virtualgateways.appmesh.k8s.aws", "gateway", "--wait=false")
+	apply(t, string(manifests))
+	run(t, "-n", namespace, "wait", "--for=condition=Complete", "job/anymesh-release-finalizers", "--timeout=60s")
+	run(t, "-n", namespace, "wait", "--for=delete", "virtualgateways.appmesh.k8s.aws/gateway", "--timeout=10s")
 }

@@ -60,7 +60,7 @@ var mayImport = []rule{
 	{"internal/engine", []string{"model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
 	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
 	{"internal/objects/status", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
-	{"internal/objects/finalizers", []string{"internal/dialect", "internal/engine", "internal/objects/workqueue"}},
+	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
 	{"internal/pod/inject", []string{"model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{

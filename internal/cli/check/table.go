@@ -23,6 +23,8 @@ var common = []Check{
 		"Set osm.reservedRanges of the Helm values to ranges that neither the cluster nor its clients use. If the user may not list a kind, compare the ranges yourself.", Always, "APIServerReachable", reservedRanges},
 	{"CRDsInstalled", "the CustomResourceDefinitions match this version", "A CustomResourceDefinition is missing, is not established, or differs from this version of anymesh. The API server can drop fields.",
 		"Run anymesh install, or apply the files in api/crds.", After, "APIServerReachable", installed},
+	{"DeletionsFinish", "no object waits for its deletion", "Objects are being deleted for more than a minute, and finalizers keep them. An object with members waits until they are deleted. Without a control plane, nothing removes the finalizers, and the namespaces of the objects cannot be deleted either.",
+		"Delete the members that the condition of the object lists. If no control plane runs, run anymesh install, or anymesh release-finalizers to delete the objects without it.", Always, "APIServerReachable", deletions},
 	{"ControlPlaneReady", "the control plane is ready", "The control plane is not deployed, or not all of its pods are ready. Without a control plane, new pods are refused and changes do not reach sidecars.",
 		"Run anymesh install. Check the pods and the log of the Deployment anymesh in its namespace.", After, "APIServerReachable", ready},
 	{"CertificatesValid", "the CA certificate is valid", "The CA certificate of the control plane is not valid now, or expires soon. The API server and sidecars verify the control plane with it.",

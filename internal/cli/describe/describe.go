@@ -6,11 +6,9 @@ package describe
 
 import (
 	"cmp"
-	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/lookup"
 	"anymesh.dev/anymesh/internal/cli/names"
-	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -36,6 +34,8 @@ type Port struct {
 	Service  string         `json:"service,omitempty"`
 	Port     uint16         `json:"port"`
 	Protocol model.Protocol `json:"protocol"`
+	// TLS is the mode of the TLS that a listener serves; empty for none.
+	TLS model.TLSMode `json:"tls,omitempty"`
 	// Timeouts are text; empty if the routes define timeouts.
 	Timeouts string       `json:"timeouts,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
@@ -44,12 +44,23 @@ type Port struct {
 
 // Route is the description of a route.
 type Route struct {
-	Name     string       `json:"name"`
-	Match    string       `json:"match"`
-	Targets  []Target     `json:"targets,omitempty"`
-	Retries  string       `json:"retries"`
-	Timeouts string       `json:"timeouts"`
+	Name  string `json:"name"`
+	Match string `json:"match"`
+	// Targets are destinations, or Service is a service with routes of its own, of which only gateways have routes.
+	Targets []Target       `json:"targets,omitempty"`
+	Service *ServiceTarget `json:"service,omitempty"`
+	// Rewrites are the changes of requests.
+	Rewrites []string `json:"rewrites,omitempty"`
+	// Retries and Timeouts are text; empty if the service defines them, or without targets.
+	Retries  string       `json:"retries,omitempty"`
+	Timeouts string       `json:"timeouts,omitempty"`
 	Origin   model.Origin `json:"origin"`
+}
+
+// ServiceTarget is the service that a route of a gateway targets.
+type ServiceTarget struct {
+	model.ServiceTarget
+	Object model.ObjectRef `json:"object"`
 }
 
 // Target is a destination of a route. Share is a percentage.
@@ -86,14 +97,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
 	for _, in := range view.Inbound {
-		p := Port{
-			Port: in.Listener.Port, Protocol: in.Listener.Protocol, Origin: in.Listener.Origin,
-			Routes: routes(s, view.Mesh.Name, in.Routes),
-		}
-		if in.Listener.Router == "" {
-			p.Timeouts = timeouts(in.Listener.Protocol, in.Listener.Timeouts)
-		}
-		out.Inbound = append(out.Inbound, p)
+		out.Inbound = append(out.Inbound, listenerPort(s, view.Mesh.Name, in))
 	}
 	for _, o := range view.Outbound {
 		for _, b := range o.Bindings {
@@ -103,7 +107,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 			})
 		}
 	}
-	if w.DNS != model.DNSOff {
+	if w.DNS != model.DNSOff && w.Role != model.RoleGateway {
 		for _, h := range view.Hosts {
 			h.Addresses = names.Known(h.Addresses)
 			out.Names = append(out.Names, h)
@@ -214,41 +218,4 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 	}
 	out.Findings = findings(s, about)
 	return out
-}
-
-// routes describes routes.
-func routes(s *engine.State, mesh string, all []model.Route) []Route {
-	var out []Route
-	for _, r := range all {
-		route := Route{
-			Name: r.Name, Match: phrases.Match(r.Match), Timeouts: timeouts(r.Protocol, r.Action.Timeouts),
-			Origin: r.Origin,
-		}
-		if r.Protocol.Requests() {
-			route.Retries = phrases.Retry(r.Action.Retry)
-		}
-		var total uint32
-		for _, t := range r.Action.Destinations {
-			total += t.Weight
-		}
-		for _, t := range r.Action.Destinations {
-			target := Target{Destination: t.Destination, Object: t.Origin.Object, Share: phrases.Share(t.Weight, total)}
-			if d, ok := destination(s, mesh, t.Destination); ok {
-				target.Port, target.Object = d.Port, d.Origin.Object
-			}
-			route.Targets = append(route.Targets, target)
-		}
-		out = append(out, route)
-	}
-	return out
-}
-
-func destination(s *engine.State, mesh, name string) (model.Destination, bool) {
-	all := s.Index.Model.Destinations
-	i, ok := slices.BinarySearchFunc(all, model.Key{Mesh: mesh, Name: name},
-		func(d model.Destination, k model.Key) int { return d.Compare(k) })
-	if !ok {
-		return model.Destination{}, false
-	}
-	return all[i], true
 }

@@ -18,7 +18,9 @@ import (
 type Object struct {
 	model.ObjectRef
 	// Items are the mesh items that the object defines.
-	Items    []Item          `json:"items,omitempty"`
+	Items []Item `json:"items,omitempty"`
+	// Routes are the routes that the object defines.
+	Routes   []Route         `json:"routes,omitempty"`
 	Status   []Condition     `json:"status,omitempty"`
 	Findings []model.Finding `json:"findings,omitempty"`
 }
@@ -61,6 +63,9 @@ func OfObject(s *engine.State, o client.Object) Object {
 		item(r.Mesh, "router", r.Name, r.Origin)
 		for _, route := range r.Routes {
 			item(r.Mesh, "route", r.Name+" "+route.Name, route.Origin)
+			if route.Origin.Object == ref {
+				out.Routes = append(out.Routes, routeOf(s, r.Mesh, route))
+			}
 		}
 	}
 	slices.SortStableFunc(out.Items, func(a, b Item) int { return cmp.Compare(a.Mesh, b.Mesh) })

@@ -15,6 +15,17 @@ func (d Router) Text(w io.Writer, s terminal.Style) error {
 	fmt.Fprintf(p, "%s, router %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
 	p.heading("Ports")
 	p.ports(d.Ports, "none: requests to its services get no route")
+	if len(d.Gateways) > 0 {
+		t := terminal.Table{Headings: []string{"GATEWAY", "OBJECT"}}
+		for _, g := range d.Gateways {
+			t.Row(g.Name, s.Dim(g.Object.String()))
+		}
+		p.heading("Gateways")
+		p.table(t)
+		p.status(d.Status)
+		p.findings(d.Findings)
+		return p.flush(w)
+	}
 	p.heading("Services")
 	t := terminal.Table{Headings: []string{"SERVICE", "OBJECT"}}
 	for _, v := range d.Services {
@@ -45,6 +56,12 @@ func (d Object) Text(w io.Writer, s terminal.Style) error {
 		p.WriteString("  " + s.Yellow("none: this object defines no part of the mesh") + "\n")
 	} else {
 		p.table(t)
+	}
+	if len(d.Routes) > 0 {
+		p.heading("Routes")
+	}
+	for _, r := range d.Routes {
+		p.route(r)
 	}
 	p.status(d.Status)
 	p.findings(d.Findings)

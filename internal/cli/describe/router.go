@@ -14,8 +14,9 @@ type Router struct {
 	Name   string       `json:"name"`
 	Origin model.Origin `json:"origin"`
 	Ports  []Port       `json:"ports,omitempty"`
-	// Services are the services that use the router.
+	// Services are the services that use the router, Gateways the workloads whose listeners use it.
 	Services  []Member        `json:"services,omitempty"`
+	Gateways  []Member        `json:"gateways,omitempty"`
 	ReachedBy []Caller        `json:"reachedBy,omitempty"`
 	Status    []Condition     `json:"status,omitempty"`
 	Findings  []model.Finding `json:"findings,omitempty"`
@@ -33,9 +34,40 @@ func OfRouter(s *engine.State, router model.Router) Router {
 			out.Services = append(out.Services, Member{Name: v.Name, Object: v.Origin.Object})
 		}
 	}
+	for _, w := range s.Index.Model.Workloads {
+		listens := slices.ContainsFunc(w.Listeners, func(l model.Listener) bool { return l.Router == router.Name })
+		if w.Mesh == router.Mesh && listens {
+			out.Gateways = append(out.Gateways, Member{Name: w.Name, Object: w.Origin.Object})
+			out.Ports = append(out.Ports, listenerPorts(s, w, router)...)
+		}
+	}
 	out.ReachedBy = callers(s, router.Mesh, func(b model.Binding, d *model.Destination) bool {
 		return d == nil && slices.ContainsFunc(out.Services, func(v Member) bool { return v.Name == b.Service })
 	})
+	return out
+}
+
+// listenerPorts returns the ports of the listeners of a workload that use a router, each with its routes.
+func listenerPorts(s *engine.State, w model.Workload, router model.Router) []Port {
+	var out []Port
+	for _, in := range s.Views[w.Key].Inbound {
+		if in.Listener.Router == router.Name {
+			out = append(out, listenerPort(s, w.Mesh, in))
+		}
+	}
+	return out
+}
+
+// listenerPort describes a listener.
+func listenerPort(s *engine.State, mesh string, in model.Inbound) Port {
+	l := in.Listener
+	out := Port{Port: l.Port, Protocol: l.Protocol, Origin: l.Origin, Routes: routes(s, mesh, in.Routes)}
+	if l.TLS != nil {
+		out.TLS = l.TLS.Mode
+	}
+	if l.Router == "" {
+		out.Timeouts = timeouts(l.Protocol, l.Timeouts)
+	}
 	return out
 }
 

@@ -39,9 +39,12 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 		fmt.Fprintf(p, "Pod %s/%s is an instance of ", d.Pod.Instance.Namespace, d.Pod.Instance.Name)
 	}
 	fmt.Fprintf(p, "%s, workload %s of mesh %s\n", s.Cyan(d.Origin.Object.String()), s.Bold(d.Name), s.Bold(d.Mesh))
-	fmt.Fprintf(p, "%s; undeclared destinations: %s; DNS mode: %s\n",
-		cmp.Or(map[model.Role]string{model.RoleGateway: "gateway"}[d.Role], "application with a sidecar"), d.Egress,
-		cmp.Or(d.DNS, model.DNSUnresolved))
+	if d.Role == model.RoleGateway {
+		p.WriteString("gateway: requests of clients outside the mesh go to services of the mesh\n")
+	} else {
+		fmt.Fprintf(p, "application with a sidecar; undeclared destinations: %s; DNS mode: %s\n", d.Egress,
+			cmp.Or(d.DNS, model.DNSUnresolved))
+	}
 	if len(d.Drivers) > 0 {
 		fmt.Fprintf(p, "%s: %s\n",
 			map[bool]string{true: "sidecar driver", false: "sidecar drivers"}[len(d.Drivers) == 1],
@@ -70,8 +73,10 @@ func (d Workload) Text(w io.Writer, s terminal.Style) error {
 	p.heading("Can reach")
 	p.ports(d.Reaches, "no declared service")
 	p.hosts(d.Names)
-	p.heading("Reachable from")
-	p.callers(d.ReachedBy, true)
+	if d.Role != model.RoleGateway {
+		p.heading("Reachable from")
+		p.callers(d.ReachedBy, true)
+	}
 	p.status(d.Status)
 	p.findings(d.Findings)
 	return p.flush(w)
@@ -134,6 +139,12 @@ func (p *page) ports(ports []Port, none string) {
 			name = port.Service + ":" + name
 		}
 		fmt.Fprintf(p, "  %s %s", p.s.Cyan(name), port.Protocol)
+		switch port.TLS {
+		case model.TLSStrict:
+			p.WriteString("; TLS is required")
+		case model.TLSPermissive:
+			p.WriteString("; with and without TLS")
+		}
 		if port.Timeouts != "" {
 			p.WriteString("; timeouts: " + port.Timeouts)
 		}
@@ -159,12 +170,23 @@ func (p *page) route(r Route) {
 		}
 		targets = append(targets, name)
 	}
+	if r.Service != nil {
+		targets = []string{r.Service.Object.String()}
+		if r.Service.Port != 0 {
+			targets[0] += fmt.Sprintf(" port %d", r.Service.Port)
+		}
+	}
 	fmt.Fprintf(p, "    %s → %s  %s\n", r.Match, cmp.Or(strings.Join(targets, ", "), p.s.Yellow("no destination")),
 		p.s.Dim(r.Origin.String()))
+	if len(r.Rewrites) > 0 {
+		fmt.Fprintf(p, "      rewrites: %s\n", strings.Join(r.Rewrites, ", "))
+	}
 	if r.Retries != "" {
 		fmt.Fprintf(p, "      retries: %s\n", r.Retries)
 	}
-	fmt.Fprintf(p, "      timeouts: %s\n", r.Timeouts)
+	if r.Timeouts != "" {
+		fmt.Fprintf(p, "      timeouts: %s\n", r.Timeouts)
+	}
 }
 
 func (p *page) callers(all []Caller, routes bool) {

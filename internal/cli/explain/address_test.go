@@ -42,7 +42,7 @@ func TestNoReservedAddressLeft(t *testing.T) {
 	resolved := 0
 	for i := range services {
 		host := fmt.Sprintf("s%d.demo", i)
-		r, err := ParseRequest("", "http://"+host, nil)
+		r, err := ParseRequest("", "http://"+host, nil, false)
 		if err != nil {
 			t.Fatal(err)
 		}

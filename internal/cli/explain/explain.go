@@ -75,25 +75,48 @@ func From(s *engine.State, w lookup.Workload, r Request) Result {
 	r.Address = a.Decision.Request.Address
 	a.Request = r.Request
 	a.Decision.Steps = slices.Concat(first, reasons(view.View, a.Decision))
-	var total uint32
-	for _, t := range a.Decision.Targets {
-		total += t.Weight
-	}
-	for _, t := range a.Decision.Targets {
-		a.Targets = append(a.Targets, target(s, w, view.View, a.Decision.Request, t, total))
-	}
+	a.addTargets(s, view.View)
 	a.Findings = about(s, a)
 	return a
 }
 
-// Into explains a request that a workload receives from an unknown sender.
+// Into explains a request that a workload receives from an unknown sender. The sender of an https URL has no
+// certificate.
 func Into(s *engine.State, w lookup.Workload, r Request) Result {
 	view := s.Views[w.Key]
+	if in := listener(view.View, r.Port); r.encrypted != nil && in != nil && in.Protocol.Requests() {
+		r.Request = *r.encrypted
+		r.Protocol = in.Protocol
+	}
 	a := Result{Request: r.Request, Workload: w, Inbound: true}
 	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
+	a.addTargets(s, view.View)
 	a.Findings = about(s, a)
 	return a
+}
+
+// listener returns the listener of a workload on a port, or nil.
+func listener(view *model.View, port uint16) *model.Listener {
+	for i := range view.Inbound {
+		if l := &view.Inbound[i].Listener; l.Port == port {
+			return l
+		}
+	}
+	return nil
+}
+
+// addTargets adds the targets of the decision.
+func (a *Result) addTargets(s *engine.State, view *model.View) {
+	var total uint32
+	for _, t := range a.Decision.Targets {
+		total += t.Weight
+	}
+	request := a.Decision.Request
+	request.TLS = nil // the connection to the target is another one
+	for _, t := range a.Decision.Targets {
+		a.Targets = append(a.Targets, target(s, a.Workload, view, request, t, total))
+	}
 }
 
 func target(s *engine.State, caller lookup.Workload, view *model.View, r model.Request, t model.WeightedDestination,
@@ -112,13 +135,13 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 		}
 	}
 	there := s.Views[key]
-	var listener *model.ServerTLS
+	var serves *model.ServerTLS
 	if there != nil {
-		if i := slices.IndexFunc(there.Inbound, func(in model.Inbound) bool { return in.Listener.Port == d.Port }); i >= 0 {
-			listener = there.Inbound[i].Listener.TLS
+		if l := listener(there.View, d.Port); l != nil {
+			serves = l.TLS
 		}
 	}
-	r.TLS, out.TLS = clientTLS(d.TLS, listener)
+	r.TLS, out.TLS = clientTLS(d.TLS, serves)
 	if there != nil {
 		r.Port = d.Port
 		r.Source, _ = caller.Identity(s)

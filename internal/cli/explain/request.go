@@ -19,11 +19,14 @@ type Request struct {
 	model.Request
 	// Name is the host name that the client resolves; empty for an address.
 	Name string
+	// encrypted is the request of an https URL inside TLS, for listeners that end TLS.
+	encrypted *model.Request
 }
 
 // ParseRequest parses a request. An empty method is POST for gRPC and GET otherwise. Headers have the form "name:
-// value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI.
-func ParseRequest(method, address string, headers []string) (Request, error) {
+// value". Schemes are http, http2, grpc, tcp, and https; the mesh handles https as a TCP connection with SNI, unless the
+// workload receives it (inbound): its listener can end TLS.
+func ParseRequest(method, address string, headers []string, inbound bool) (Request, error) {
 	u, err := url.Parse(address)
 	if err != nil || u.Host == "" {
 		return Request{}, fmt.Errorf("%q is not a URL such as http://service:8080/path or tcp://service:9000", address)
@@ -48,16 +51,31 @@ func ParseRequest(method, address string, headers []string) (Request, error) {
 		r.Name = u.Hostname()
 	}
 	if u.Scheme == "tcp" || u.Scheme == "https" {
-		if method != "" || len(headers) > 0 {
+		encrypted := inbound && u.Scheme == "https"
+		if (method != "" || len(headers) > 0) && !encrypted {
 			return r, fmt.Errorf("%q: the mesh handles this scheme as a TCP connection; method and headers are not allowed", address)
 		}
 		r.Protocol, r.Host = model.TCP, u.Hostname() // Host is for display only: the mesh matches addresses
 		if u.Scheme == "https" {
 			r.ServerName = u.Hostname()
 		}
-		return r, nil
+		if !encrypted {
+			return r, nil
+		}
+		inside := r.Request
+		inside.Protocol, inside.TLS = model.HTTP, &model.Handshake{}
+		r.encrypted = &inside
+		return r, readRequest(r.encrypted, u, method, address, headers)
 	}
+	return r, readRequest(&r.Request, u, method, address, headers)
+}
+
+// readRequest reads method, host, path and headers of a request.
+func readRequest(r *model.Request, u *url.URL, method, address string, headers []string) error {
 	r.Scheme, r.Host, r.Method = "http", u.Host, method
+	if u.Scheme == "https" {
+		r.Scheme = "https"
+	}
 	if r.Method == "" {
 		r.Method = map[string]string{"grpc": "POST"}[u.Scheme]
 	}
@@ -73,7 +91,7 @@ func ParseRequest(method, address string, headers []string) (Request, error) {
 	if !strings.HasPrefix(r.Path, "/") {
 		r.Path = "/" + r.Path
 	}
-	return r, addHeaders(&r.Request, headers)
+	return addHeaders(r, headers)
 }
 
 func addHeaders(r *model.Request, headers []string) error {

@@ -88,7 +88,11 @@ func requestLine(r model.Request) string {
 		}
 		return text
 	}
-	return fmt.Sprintf("%s %s://%s%s", r.Method, r.Protocol, r.Host, r.Path)
+	text := fmt.Sprintf("%s %s://%s%s", r.Method, r.Protocol, r.Host, r.Path)
+	if r.TLS != nil {
+		text += " with TLS"
+	}
+	return text
 }
 
 // rewritten returns the rewritten request, or "" if it is unchanged.
@@ -96,6 +100,7 @@ func rewritten(before, after model.Request) string {
 	if before.Host == after.Host && before.Path == after.Path {
 		return ""
 	}
+	after.TLS = nil // that of the client
 	return requestLine(after)
 }
 

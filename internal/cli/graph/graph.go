@@ -50,10 +50,12 @@ type Node struct {
 type Edge struct {
 	From string `json:"from"`
 	To   string `json:"to"`
-	// Routes are the routes of the service with this destination.
+	// Routes are the routes of the service with this destination, or of the gateway to this service.
 	Routes []Share `json:"routes,omitempty"`
-	// routeCount is the number of routes of the service.
+	// routeCount is the number of routes of the service or gateway.
 	routeCount int
+	// gateway is true for the routes of a gateway.
+	gateway bool
 }
 
 // Share is the percentage of the traffic of a route on an edge.
@@ -68,12 +70,15 @@ type Share struct {
 func (e Edge) Label() string {
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
-	if len(e.Routes) > 1 && len(e.Routes) == e.routeCount && !slices.ContainsFunc(e.Routes, func(s Share) bool {
-		return !whole(s)
-	}) {
+	all := !e.gateway && len(e.Routes) == e.routeCount
+	if all && len(e.Routes) > 1 && !slices.ContainsFunc(e.Routes, func(s Share) bool { return !whole(s) }) {
 		return "100%"
 	}
 	for _, s := range e.Routes {
+		if e.gateway { // its routes have one target each
+			parts = append(parts, "route "+s.Route)
+			continue
+		}
 		text := strings.Replace(s.Percent, ".0%", "%", 1)
 		if e.routeCount > 1 {
 			text = s.Route + " " + text
@@ -140,6 +145,24 @@ func (b *builder) workload(w model.Workload) {
 			for _, binding := range o.Bindings {
 				b.edge(n.ID, "service "+binding.Service)
 			}
+		}
+		b.routesToServices(n.ID, view)
+	}
+}
+
+// routesToServices adds the routes of a gateway to its edges. Several listeners can have the same route.
+func (b *builder) routesToServices(gateway string, view *engine.View) {
+	var added []model.Origin
+	for _, in := range view.Inbound {
+		for _, route := range in.Routes {
+			if route.Action.Service == nil || slices.Contains(added, route.Origin) {
+				continue
+			}
+			added = append(added, route.Origin)
+			e := b.edge(gateway, "service "+route.Action.Service.Service)
+			e.gateway = true
+			e.Routes = append(e.Routes,
+				Share{Route: route.Name, Match: phrases.Match(route.Match), Percent: phrases.Share(1, 1)})
 		}
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 // fieldManager is the owner of applied fields.
@@ -123,12 +125,20 @@ func available(ctx context.Context, c client.Client, o *unstructured.Unstructure
 const keepAnnotation = "helm.sh/resource-policy"
 
 // Delete removes the objects in reverse order, and waits until they are gone. With keepCRDs, it keeps CRDs and
-// therefore all user objects.
+// therefore all user objects. When the control plane is gone, it removes the finalizers of user objects, so that they
+// can be deleted.
 func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, keepCRDs bool,
 	report func(string)) error {
 	objects = slices.Clone(objects)
 	slices.Reverse(objects)
+	released := false
 	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" && !released {
+			if err := ReleaseFinalizers(ctx, c, dialect.All(), report); err != nil {
+				return err
+			}
+			released = true
+		}
 		if keepCRDs && o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepAnnotation] == "keep" {
 			continue
 		}

@@ -1,7 +1,7 @@
 // Package install installs and uninstalls Anymesh.
 //
 // In: the Helm chart, the CRDs and user values. Out: manifests, applied by server-side apply until the control plane is
-// ready. Helm and `anymesh install` render the same manifests.
+// ready. Helm and `anymesh install` render the same manifests, but for the hooks of Helm.
 package install
 
 import (
@@ -83,6 +83,26 @@ func definitions() ([]*unstructured.Unstructured, error) {
 }
 
 func renderChart(o Options) ([]*unstructured.Unstructured, error) {
+	out, err := renderTemplates(o)
+	if err != nil {
+		return nil, err
+	}
+	out = slices.DeleteFunc(out, isHook)
+	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
+	return out, nil
+}
+
+// Hooks returns the objects that only Helm creates, as steps of its operations.
+func Hooks(o Options) ([]*unstructured.Unstructured, error) {
+	all, err := renderTemplates(o)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(all, func(o *unstructured.Unstructured) bool { return !isHook(o) }), nil
+}
+
+// renderTemplates returns the objects of all templates, with the hooks of Helm.
+func renderTemplates(o Options) ([]*unstructured.Unstructured, error) {
 	var files []*archive.BufferedFile
 	err := fs.WalkDir(charts.Anymesh, "anymesh", func(path string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -120,9 +140,11 @@ func renderChart(o Options) ([]*unstructured.Unstructured, error) {
 		}
 		out = append(out, objects...)
 	}
-	slices.SortStableFunc(out, func(a, b *unstructured.Unstructured) int { return rank(a) - rank(b) })
 	return out, nil
 }
+
+// isHook reports whether only Helm creates an object. Delete has this step itself.
+func isHook(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] != "" }
 
 // rank orders namespaces first, and webhook configurations last: the API server calls webhooks as soon as they exist.
 func rank(o *unstructured.Unstructured) int {

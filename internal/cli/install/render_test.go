@@ -158,7 +158,11 @@ func TestValuesSchema(t *testing.T) {
 
 // The roles have no wildcards, except for the keys of the extra fields of users.
 func TestLeastPrivilege(t *testing.T) {
-	for _, o := range render(t, Options{Namespace: "n", Values: withAggregator}) {
+	hooks, err := Hooks(Options{Namespace: "n"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, o := range append(render(t, Options{Namespace: "n", Values: withAggregator}), hooks...) {
 		rules, _, _ := unstructured.NestedSlice(o.Object, "rules")
 		for _, r := range rules {
 			if verbs, _, _ := unstructured.NestedStringSlice(r.(map[string]any), "verbs"); slices.Equal(verbs,

@@ -44,18 +44,15 @@ func (w Workload) Identity(s *engine.State) (model.Identity, bool) {
 }
 
 // FindWorkload finds a workload by its name in the mesh, MESH/NAME, the name of its object as NAMESPACE/NAME or NAME,
-// the node ID of its sidecars (mesh/M/virtualNode/N), or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has
+// the node ID of its sidecars, or a pod as pod/NAME or pod/NAMESPACE/NAME. namespace has
 // precedence for names without a namespace.
 func FindWorkload(s *engine.State, name, namespace string) (Workload, error) {
 	if pod, is := strings.CutPrefix(name, "pod/"); is {
 		return findPod(s, pod, namespace)
 	}
-	if parts := strings.Split(name, "/"); len(parts) == 4 && parts[0] == "mesh" {
-		name = parts[1] + "/" + parts[3]
-	}
 	all := s.Index.Model.Workloads
 	for _, matches := range []func(model.Workload) bool{
-		func(w model.Workload) bool { return w.Key.String() == name },
+		func(w model.Workload) bool { return w.Key.String() == name || w.NodeID != "" && w.NodeID == name },
 		func(w model.Workload) bool { return objectName(w.Origin.Object) == name },
 		func(w model.Workload) bool {
 			return w.Origin.Object.Namespace == namespace && w.Origin.Object.Name == name

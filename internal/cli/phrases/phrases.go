@@ -87,6 +87,30 @@ func field(f model.FieldMatch) string {
 	return f.Name + " " + text
 }
 
+// Rewrites describes the changes of a request that a route makes; none if it is nil.
+func Rewrites(r *model.Rewrite) []string {
+	if r == nil {
+		return nil
+	}
+	var out []string
+	if r.Host != "" {
+		out = append(out, "host to "+r.Host)
+	}
+	if r.Path != "" {
+		out = append(out, "path to "+r.Path)
+	}
+	if r.PathPrefix != nil {
+		out = append(out, fmt.Sprintf("the matched prefix to %q", *r.PathPrefix))
+	}
+	for _, h := range r.Headers {
+		out = append(out, fmt.Sprintf("header %s to %s", h.Name, h.Value))
+	}
+	for _, m := range r.Metadata {
+		out = append(out, fmt.Sprintf("metadata %s to %v", m.Path, m.Value))
+	}
+	return out
+}
+
 // Retry describes a retry policy.
 func Retry(r model.Retry) string {
 	if r.Retries == 0 {

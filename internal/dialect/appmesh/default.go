@@ -3,6 +3,7 @@ package appmesh
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -22,13 +23,17 @@ type ValidationContext struct {
 	IPv6 bool
 }
 
-// DefaultCreate sets the defaults of a new object in place: awsName, unless the object has no name yet; the Mesh; and
-// for a GatewayRoute the VirtualGateway. Mesh and VirtualGateway are immutable afterwards. BackendGroups have no
-// awsName. An error is the text of the denial.
+// DefaultCreate sets the defaults of a new object in place: awsName, unless the object has no name yet; the finalizer
+// that delays the deletion until the members are deleted; the Mesh; and for a GatewayRoute the VirtualGateway. Mesh and
+// VirtualGateway are immutable afterwards. BackendGroups have no awsName. An error is the text of the denial.
 func DefaultCreate(object client.Object, s ValidationContext) error {
 	// With generateName the name is not known yet. AWSName computes the default for such objects.
 	if set := awsNameField(object); set != nil && deref(*set) == "" && object.GetName() != "" {
 		*set = new(defaultAWSName(object))
+	}
+	finalizer := Dialect{}.MemberFinalizer(object)
+	if have := object.GetFinalizers(); finalizer != "" && !slices.Contains(have, finalizer) {
+		object.SetFinalizers(append(have, finalizer))
 	}
 	if mesh, is := object.(*api.Mesh); is {
 		defaultFamily(mesh, s.IPv6)

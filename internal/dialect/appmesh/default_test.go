@@ -38,14 +38,21 @@ func validationContext() appmesh.ValidationContext {
 
 var newMeta = metav1.ObjectMeta{Namespace: "ns", Name: "x", Labels: map[string]string{"gw": "labeled"}}
 
+// finalized is newMeta with a finalizer.
+func finalized(finalizer string) metav1.ObjectMeta {
+	out := newMeta
+	out.Finalizers = []string{finalizer}
+	return out
+}
+
 func TestDefaultCreate(t *testing.T) {
 	mesh := &api.MeshReference{Name: "m", UID: "uid-of-m"}
 	for name, c := range map[string]struct{ object, want client.Object }{
-		"Mesh":           {&api.Mesh{ObjectMeta: newMeta}, &api.Mesh{ObjectMeta: newMeta, Spec: api.MeshSpec{AWSName: new("x")}}},
+		"Mesh":           {&api.Mesh{ObjectMeta: newMeta}, &api.Mesh{ObjectMeta: finalized(api.FinalizerMeshMembers), Spec: api.MeshSpec{AWSName: new("x")}}},
 		"VirtualNode":    {&api.VirtualNode{ObjectMeta: newMeta}, &api.VirtualNode{ObjectMeta: newMeta, Spec: api.VirtualNodeSpec{AWSName: new("x_ns"), MeshRef: mesh}}},
 		"VirtualService": {&api.VirtualService{ObjectMeta: newMeta}, &api.VirtualService{ObjectMeta: newMeta, Spec: api.VirtualServiceSpec{AWSName: new("x.ns"), MeshRef: mesh}}},
 		"VirtualRouter":  {&api.VirtualRouter{ObjectMeta: newMeta}, &api.VirtualRouter{ObjectMeta: newMeta, Spec: api.VirtualRouterSpec{AWSName: new("x_ns"), MeshRef: mesh}}},
-		"VirtualGateway": {&api.VirtualGateway{ObjectMeta: newMeta}, &api.VirtualGateway{ObjectMeta: newMeta, Spec: api.VirtualGatewaySpec{AWSName: new("x_ns"), MeshRef: mesh}}},
+		"VirtualGateway": {&api.VirtualGateway{ObjectMeta: newMeta}, &api.VirtualGateway{ObjectMeta: finalized(api.FinalizerVirtualGatewayMembers), Spec: api.VirtualGatewaySpec{AWSName: new("x_ns"), MeshRef: mesh}}},
 		"GatewayRoute": {&api.GatewayRoute{ObjectMeta: newMeta}, &api.GatewayRoute{ObjectMeta: newMeta, Spec: api.GatewayRouteSpec{
 			AWSName: new("x_ns"), MeshRef: mesh,
 			VirtualGatewayRef: &api.VirtualGatewayReference{Namespace: new("gws"), Name: "labeled", UID: "uid-of-gw"},

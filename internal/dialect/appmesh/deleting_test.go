@@ -10,7 +10,7 @@ import (
 )
 
 // An object that is being deleted is not served, even if a finalizer keeps it, and references to it have a finding. A
-// Mesh is served until it is deleted.
+// Mesh and a VirtualGateway are served until they are deleted.
 func TestDeletingObjectsAreNotServed(t *testing.T) {
 	const objects = `
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {namespaceSelector: {}}}
@@ -21,11 +21,13 @@ metadata: {name: front, namespace: a}
 spec: {backends: [{virtualService: {virtualServiceRef: {name: s}}}]}
 ---
 {apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualService, metadata: {name: s, namespace: a}}
+---
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualGateway, metadata: {name: g, namespace: a}, spec: {listeners: [{portMapping: {port: 80, protocol: http}}]}}
 `
 	for _, c := range []struct {
 		deleted                               int
 		meshes, workloads, services, findings int
-	}{{-1, 1, 2, 1, 0}, {0, 1, 2, 1, 0}, {1, 1, 1, 1, 0}, {2, 1, 2, 0, 1}} {
+	}{{-1, 1, 3, 1, 0}, {0, 1, 3, 1, 0}, {1, 1, 2, 1, 0}, {2, 1, 3, 0, 1}, {3, 1, 3, 1, 0}} {
 		all := decode(t, []byte(objects+"---\n{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualNode, metadata: {name: other, namespace: a}}\n"))
 		if c.deleted >= 0 {
 			all[c.deleted].SetDeletionTimestamp(new(metav1.Unix(1, 0)))

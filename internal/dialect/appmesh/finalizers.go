@@ -10,9 +10,21 @@ import (
 // Finalizers lists the finalizers of the App Mesh controller.
 func (Dialect) Finalizers() []string {
 	return []string{
-		"finalizers.appmesh.k8s.aws/mesh-members", "finalizers.appmesh.k8s.aws/virtualgateway-members",
-		"finalizers.appmesh.k8s.aws/aws-appmesh-resources", "finalizers.appmesh.k8s.aws/aws-cloudmap-resources",
+		api.FinalizerMeshMembers, api.FinalizerVirtualGatewayMembers, api.FinalizerAWSResources,
+		api.FinalizerCloudMapResources,
 	}
+}
+
+// MemberFinalizer returns the finalizer that delays the deletion of a Mesh or VirtualGateway until its members are
+// deleted, as in App Mesh. Other kinds get no finalizer: nothing outside the cluster belongs to them.
+func (Dialect) MemberFinalizer(o client.Object) string {
+	switch o.(type) {
+	case *api.Mesh:
+		return api.FinalizerMeshMembers
+	case *api.VirtualGateway:
+		return api.FinalizerVirtualGatewayMembers
+	}
+	return ""
 }
 
 // Owners returns the UIDs of the objects whose finalizers wait for the deletion of this object: its Mesh, and the

@@ -11,7 +11,8 @@ import (
 )
 
 // isDeleting reports whether an object is removed from the model because it is being deleted, even if a finalizer
-// still keeps it. Meshes, Pods and Namespaces count until they are deleted.
+// still keeps it. Pods and Namespaces count until they are deleted, and so do Meshes and VirtualGateways, which wait
+// for their members.
 func isDeleting(o client.Object) bool {
 	switch o.(type) {
 	case *api.Mesh, *api.VirtualGateway, *corev1.Pod, *corev1.Namespace:

@@ -21,6 +21,7 @@ type (
 		Address          addressDump `json:"address"`
 		Chains           []chainDump `json:"filterChains"`
 		Default          *chainDump  `json:"defaultFilterChain"`
+		Internal         *struct{}   `json:"internalListener"`
 	}
 	addressDump struct {
 		Socket struct {
@@ -30,6 +31,10 @@ type (
 		Pipe struct {
 			Path string `json:"path"`
 		} `json:"pipe"`
+		// Internal is the address of a listener in the same process.
+		Internal struct {
+			Listener string `json:"serverListenerName"`
+		} `json:"envoyInternalAddress"`
 	}
 	chainDump struct {
 		Name  string `json:"name"`
@@ -90,7 +95,14 @@ type (
 			Weighted weightedDump `json:"weightedClusters"`
 			Timeout  string       `json:"timeout"`
 			Idle     string       `json:"idleTimeout"`
-			Retry    *struct {
+			Host     string       `json:"hostRewriteLiteral"`
+			Path     *struct {
+				Pattern struct {
+					Regex string `json:"regex"`
+				} `json:"pattern"`
+				Substitution string `json:"substitution"`
+			} `json:"regexRewrite"`
+			Retry *struct {
 				On     string   `json:"retryOn"`
 				Number *int     `json:"numRetries"`
 				PerTry string   `json:"perTryTimeout"`

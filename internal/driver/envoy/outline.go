@@ -27,8 +27,12 @@ func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 	}
 	o := outline{s: s, c: c}
 	for _, l := range c.listeners {
+		address := l.Address.text()
+		if l.Internal != nil {
+			address = "internal"
+		}
 		fmt.Fprintf(&o, "%s %s  %s\n", s.Bold("listener"), s.Cyan(l.Name),
-			s.Dim(strings.ToLower(l.TrafficDirection)+" "+l.Address.text()))
+			s.Dim(strings.ToLower(l.TrafficDirection)+" "+address))
 		for _, chain := range l.Chains {
 			o.chain(chain, chain.matches())
 		}
@@ -131,10 +135,16 @@ func (o *outline) action(r routeDump) string {
 		return "something else"
 	}
 	text := o.targets(r.Route.Cluster, r.Route.Weighted)
-	var limits []string
+	var details []string
+	if host := r.Route.Host; host != "" {
+		details = append(details, "host to "+host)
+	}
+	if w := r.Route.Path; w != nil {
+		details = append(details, fmt.Sprintf("path %s to %s", w.Pattern.Regex, w.Substitution))
+	}
 	for _, l := range []struct{ name, value string }{{"timeout", r.Route.Timeout}, {"idle", r.Route.Idle}} {
 		if l.value != "" {
-			limits = append(limits, l.name+" "+l.value)
+			details = append(details, l.name+" "+l.value)
 		}
 	}
 	if p := r.Route.Retry; p != nil && p.On != "" {
@@ -149,10 +159,10 @@ func (o *outline) action(r routeDump) string {
 		if p.PerTry != "" {
 			retry += " within " + p.PerTry + " each"
 		}
-		limits = append(limits, retry)
+		details = append(details, retry)
 	}
-	if len(limits) > 0 {
-		text += o.s.Dim("  " + strings.Join(limits, "; "))
+	if len(details) > 0 {
+		text += o.s.Dim("  " + strings.Join(details, "; "))
 	}
 	return text
 }
@@ -226,6 +236,9 @@ func (c clusterDump) addresses() []string {
 func (a addressDump) text() string {
 	if a.Pipe.Path != "" {
 		return a.Pipe.Path
+	}
+	if a.Internal.Listener != "" {
+		return "listener " + a.Internal.Listener
 	}
 	return fmt.Sprintf("%s:%d", a.Socket.Address, a.Socket.Port)
 }

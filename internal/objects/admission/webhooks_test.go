@@ -21,7 +21,11 @@ import (
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
-const ref = `meshRef: {name: m, uid: u-m}`
+const (
+	ref              = `meshRef: {name: m, uid: u-m}`
+	meshFinalizer    = `finalizers: [finalizers.appmesh.k8s.aws/mesh-members]`
+	gatewayFinalizer = `finalizers: [finalizers.appmesh.k8s.aws/virtualgateway-members]`
+)
 
 // Defaults are set, and other fields are unchanged, including unknown fields.
 func TestDefaults(t *testing.T) {
@@ -29,12 +33,12 @@ func TestDefaults(t *testing.T) {
 		name, object, want string
 		ipv6               bool
 	}{
-		{"Mesh", `{kind: Mesh, metadata: {name: x}, spec: {new: 1}}`, `{kind: Mesh, metadata: {name: x}, spec: {awsName: x, new: 1}}`, false},
-		{"Mesh without spec", `{kind: Mesh, metadata: {name: x}}`, `{kind: Mesh, metadata: {name: x}, spec: {awsName: x}}`, false},
-		{"Mesh with spec null", `{kind: Mesh, metadata: {name: x}, spec: null}`, `{kind: Mesh, metadata: {name: x}, spec: {awsName: x}}`, false},
-		{"awsName is set", `{kind: Mesh, metadata: {name: x}, spec: {awsName: w}}`, `{kind: Mesh, metadata: {name: x}, spec: {awsName: w}}`, false},
+		{"Mesh", `{kind: Mesh, metadata: {name: x}, spec: {new: 1}}`, `{kind: Mesh, metadata: {name: x, ` + meshFinalizer + `}, spec: {awsName: x, new: 1}}`, false},
+		{"Mesh without spec", `{kind: Mesh, metadata: {name: x}}`, `{kind: Mesh, metadata: {name: x, ` + meshFinalizer + `}, spec: {awsName: x}}`, false},
+		{"Mesh with spec null", `{kind: Mesh, metadata: {name: x}, spec: null}`, `{kind: Mesh, metadata: {name: x, ` + meshFinalizer + `}, spec: {awsName: x}}`, false},
+		{"awsName is set", `{kind: Mesh, metadata: {name: x}, spec: {awsName: w}}`, `{kind: Mesh, metadata: {name: x, ` + meshFinalizer + `}, spec: {awsName: w}}`, false},
 		{"Mesh in IPv6 cluster", `{kind: Mesh, metadata: {name: x}, spec: {awsName: w}}`,
-			`{kind: Mesh, metadata: {name: x}, spec: {awsName: w, meshServiceDiscovery: {ipPreference: IPv6_ONLY}}}`, true},
+			`{kind: Mesh, metadata: {name: x, ` + meshFinalizer + `}, spec: {awsName: w, meshServiceDiscovery: {ipPreference: IPv6_ONLY}}}`, true},
 		{"VirtualNode", `{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {new: [1]}}`,
 			`{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {awsName: x_a, ` + ref + `, new: [1]}}`, false},
 		{"VirtualNode without spec", `{kind: VirtualNode, metadata: {name: x, namespace: a}}`,
@@ -44,7 +48,7 @@ func TestDefaults(t *testing.T) {
 		{"VirtualRouter", `{kind: VirtualRouter, metadata: {name: x, namespace: a}, spec: {}}`,
 			`{kind: VirtualRouter, metadata: {name: x, namespace: a}, spec: {awsName: x_a, ` + ref + `}}`, false},
 		{"VirtualGateway", `{kind: VirtualGateway, metadata: {name: x, namespace: a}, spec: {}}`,
-			`{kind: VirtualGateway, metadata: {name: x, namespace: a}, spec: {awsName: x_a, ` + ref + `}}`, false},
+			`{kind: VirtualGateway, metadata: {name: x, namespace: a, ` + gatewayFinalizer + `}, spec: {awsName: x_a, ` + ref + `}}`, false},
 		{"GatewayRoute", `{kind: GatewayRoute, metadata: {name: x, namespace: a}, spec: {}}`,
 			`{kind: GatewayRoute, metadata: {name: x, namespace: a}, spec: {awsName: x_a, ` + ref + `, virtualGatewayRef: {name: gateway, namespace: a, uid: u-gateway}}}`, false},
 		{"BackendGroup", `{kind: BackendGroup, metadata: {name: x, namespace: a}, spec: {}}`,

@@ -1,8 +1,10 @@
-// Package finalizers removes the finalizers of controllers that no longer run from objects that are being deleted.
+// Package finalizers delays the deletion of objects that have members, and releases objects that finalizers of a former
+// controller would keep forever.
 //
-// In: the objects of dialects. Out: patches that remove those finalizers, so that the API server deletes the objects,
-// and an event about each object whose deletion waits for its members. The package does not change other finalizers or
-// objects that are not being deleted.
+// In: the objects of dialects. Out: patches of finalizers. An object that can have members gets a finalizer; when it
+// is deleted, it keeps the finalizer until its last member is deleted, with an event and a finding that list the
+// members. Finalizers of the former controller are removed from all objects that are being deleted. The package does
+// not change other finalizers.
 package finalizers
 
 import (
@@ -16,23 +18,32 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
-// Dialect is a dialect whose objects may have finalizers of a controller that no longer runs.
+// Dialect is a dialect whose objects have finalizers.
 type Dialect interface {
 	// Kinds returns an empty object of each kind that the dialect reads. Its own kinds may have finalizers.
 	Kinds() []client.Object
-	// Finalizers lists the finalizers of the former controller.
+	// Finalizers lists the finalizers that are removed: those of the former controller and of MemberFinalizer.
 	Finalizers() []string
+	// MemberFinalizer returns the finalizer that an object gets because its deletion waits for its members, or "" if
+	// its kind has no members. It depends on the kind only.
+	MemberFinalizer(o client.Object) string
 	// Owners returns the UIDs of the objects whose deletion waits for this one.
 	Owners(o client.Object) []types.UID
 }
 
-// decide returns the finalizers that an object keeps and, if its deletion must wait, the reason. members are the
+// decide returns the finalizers that an object has to have and, if its deletion must wait, the reason. members are the
 // objects that have it as an owner. An owner waits for its members. Finalizers of all other objects are removed
 // immediately, even if other objects refer to them.
-func decide(d Dialect, o client.Object, members []client.Object) (keep []string, waits string) {
+func decide(d Dialect, o client.Object, members []client.Object) (want []string, waits string) {
 	have, ours := o.GetFinalizers(), d.Finalizers()
+	if o.GetDeletionTimestamp() == nil {
+		if f := d.MemberFinalizer(o); f != "" && !slices.Contains(have, f) {
+			return append(slices.Clone(have), f), ""
+		}
+		return have, ""
+	}
 	isOurs := func(finalizer string) bool { return slices.Contains(ours, finalizer) }
-	if o.GetDeletionTimestamp() == nil || !slices.ContainsFunc(have, isOurs) {
+	if !slices.ContainsFunc(have, isOurs) {
 		return have, ""
 	}
 	if len(members) > 0 {
@@ -48,7 +59,7 @@ func decide(d Dialect, o client.Object, members []client.Object) (keep []string,
 
 // abbreviate lists the first names and the number of the others.
 func abbreviate(names []string) string {
-	const most = 5
+	const most = 10
 	if more := len(names) - most; more > 0 {
 		return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), more)
 	}

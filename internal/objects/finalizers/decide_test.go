@@ -60,10 +60,14 @@ func TestDecide(t *testing.T) {
 		name       string
 		object     client.Object
 		others     []client.Object
-		keep       []string
+		want       []string
 		waitReason string
 	}{
 		{"not being deleted", live, nil, live.Finalizers, ""},
+		{"Mesh without finalizer", mesh(false, foreign), nil, []string{foreign, meshMembers}, ""},
+		{"gateway without finalizer", &api.VirtualGateway{ObjectMeta: meta("g", false)}, nil, []string{gatewayMembers}, ""},
+		{"other kinds have no members", node("n", live, false), []client.Object{live}, nil, ""},
+		{"no finalizer is added during the deletion", mesh(true, foreign), []client.Object{node("n", live, false)}, []string{foreign}, ""},
 		{"Mesh without members", deleting, []client.Object{otherMember, group}, []string{foreign}, ""},
 		{"Mesh with a member", deleting, []client.Object{node("n", deleting, false)}, deleting.Finalizers, "waits until its members are deleted: VirtualNode a/n"},
 		{"Mesh with a member that is being deleted", deleting, []client.Object{node("n", deleting, true, foreign)}, deleting.Finalizers, "VirtualNode a/n"},
@@ -80,10 +84,10 @@ func TestDecide(t *testing.T) {
 				x.set(o)
 			}
 			o, members := x.lookup(keyOf(c.object))
-			keep, waitReason := decide(appmesh.Dialect{}, o, members)
-			if !slices.Equal(keep, c.keep) || !strings.Contains(waitReason, c.waitReason) ||
+			want, waitReason := decide(appmesh.Dialect{}, o, members)
+			if !slices.Equal(want, c.want) || !strings.Contains(waitReason, c.waitReason) ||
 				(waitReason == "") != (c.waitReason == "") {
-				t.Errorf("got finalizers %v, reason %q", keep, waitReason)
+				t.Errorf("got finalizers %v, reason %q", want, waitReason)
 			}
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -24,6 +25,10 @@ type index struct {
 	objects  map[key]client.Object
 	uids     map[types.UID]key
 	members  map[types.UID]map[key]struct{}
+	// deletedOwners are the objects with a MemberFinalizer that are being deleted.
+	deletedOwners map[key]struct{}
+	// terminating are the names of Namespaces that are being deleted.
+	terminating map[string]struct{}
 }
 
 func newIndex(dialects []Dialect) *index {
@@ -35,13 +40,19 @@ func newIndex(dialects []Dialect) *index {
 	}
 	return &index{
 		dialects: byType, objects: map[key]client.Object{}, uids: map[types.UID]key{},
-		members: map[types.UID]map[key]struct{}{},
+		members: map[types.UID]map[key]struct{}{}, deletedOwners: map[key]struct{}{},
+		terminating: map[string]struct{}{},
 	}
 }
 
-// set adds or replaces an object, and returns the owners that lost their last member.
-func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
-	if x.dialects[reflect.TypeOf(o)] == nil {
+// set adds or replaces an object, and returns the owners that may not have to wait any longer: they lost their last
+// member, or their Namespace is being deleted.
+func (x *index) set(o client.Object) (released []key) {
+	if namespace, is := o.(*corev1.Namespace); is {
+		return x.setNamespace(namespace)
+	}
+	d := x.dialects[reflect.TypeOf(o)]
+	if d == nil {
 		return nil
 	}
 	k, before := keyOf(o), []types.UID(nil)
@@ -50,6 +61,10 @@ func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
 		before = x.ownersOf(old)
 	}
 	x.objects[k], x.uids[o.GetUID()] = o, k
+	delete(x.deletedOwners, k)
+	if o.GetDeletionTimestamp() != nil && d.MemberFinalizer(o) != "" {
+		x.deletedOwners[k] = struct{}{}
+	}
 	for _, uid := range x.ownersOf(o) {
 		if x.members[uid] == nil {
 			x.members[uid] = map[key]struct{}{}
@@ -59,14 +74,33 @@ func (x *index) set(o client.Object) (ownersWithoutMembers []key) {
 	return x.removeMember(k, before, x.ownersOf(o))
 }
 
+func (x *index) setNamespace(namespace *corev1.Namespace) (released []key) {
+	if namespace.DeletionTimestamp == nil {
+		delete(x.terminating, namespace.Name)
+		return nil
+	}
+	x.terminating[namespace.Name] = struct{}{}
+	for k := range x.deletedOwners {
+		if k.Namespace == namespace.Name {
+			released = append(released, k)
+		}
+	}
+	return released
+}
+
 // remove removes an object, and returns the owners that lost their last member.
 func (x *index) remove(o client.Object) (ownersWithoutMembers []key) {
+	if namespace, is := o.(*corev1.Namespace); is {
+		delete(x.terminating, namespace.Name)
+		return nil
+	}
 	k := keyOf(o)
 	old, known := x.objects[k]
 	if !known {
 		return nil
 	}
 	delete(x.objects, k)
+	delete(x.deletedOwners, k)
 	delete(x.uids, old.GetUID())
 	return x.removeMember(k, x.ownersOf(old), nil)
 }
@@ -89,26 +123,39 @@ func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMem
 	return ownersWithoutMembers
 }
 
-// lookup returns an object and its members.
+// lookup returns an object, and the members that its deletion waits for. An object in a Namespace that is being deleted
+// does not wait for members of other Namespaces: nobody may want to delete these, and the Namespace would wait forever.
 func (x *index) lookup(k key) (o client.Object, members []client.Object) {
 	o = x.objects[k]
 	if o == nil {
 		return nil, nil
 	}
+	_, terminating := x.terminating[k.Namespace]
 	for member := range x.members[o.GetUID()] {
-		members = append(members, x.objects[member])
+		if !terminating || member.Namespace == k.Namespace {
+			members = append(members, x.objects[member])
+		}
 	}
 	return o, members
 }
 
-// deleting lists the objects that are being deleted.
-func (x *index) deleting() (out []key) {
+// unfinished lists the objects that are being deleted, or lack a finalizer.
+func (x *index) unfinished() (out []key) {
 	for k, o := range x.objects {
-		if o.GetDeletionTimestamp() != nil {
+		if o.GetDeletionTimestamp() != nil || x.lacksFinalizer(o) {
 			out = append(out, k)
 		}
 	}
 	return out
+}
+
+func (x *index) lacksFinalizer(o client.Object) bool {
+	d := x.dialects[reflect.TypeOf(o)]
+	if d == nil {
+		return false
+	}
+	finalizer := d.MemberFinalizer(o)
+	return finalizer != "" && !slices.Contains(o.GetFinalizers(), finalizer)
 }
 
 func (x *index) ownersOf(o client.Object) []types.UID { return x.dialects[reflect.TypeOf(o)].Owners(o) }

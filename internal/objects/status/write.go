@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"reflect"
+	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -28,13 +29,14 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	if err := w.Cache.Get(ctx, client.ObjectKey{Namespace: ref.Namespace, Name: ref.Name}, now); err != nil {
 		return client.IgnoreNotFound(err)
 	}
-	if now.GetDeletionTimestamp() != nil {
-		return nil // objects that are being deleted get no status
+	findings := w.findings(ref)
+	if now.GetDeletionTimestamp() != nil && !slices.ContainsFunc(findings, isPending) {
+		return nil // objects that are being deleted get no status, unless they have to tell what they wait for
 	}
 	if now.GetUID() != e.uid || now.GetGeneration() != e.generation {
 		return nil // a change is pending
 	}
-	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), w.findings(ref), time.Now())
+	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), findings, time.Now())
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
 		return nil
 	}
@@ -54,6 +56,8 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	}
 	return err
 }
+
+func isPending(f model.Finding) bool { return f.Code == model.CodePendingMembers }
 
 // statusPatch returns a merge patch of the status, which fails with a conflict if the object changed.
 func statusPatch(now, want client.Object) (client.Patch, error) {

@@ -92,6 +92,33 @@ func TestOnlyChangedObjectsAreReconciled(t *testing.T) {
 	})
 }
 
+// An object that is being deleted gets a status only if it has to tell what it waits for.
+func TestStatusDuringDeletion(t *testing.T) {
+	testCluster(t, func(t *testing.T, c *cluster) {
+		front, back := node("front", ""), node("back", "")
+		front.Finalizers, back.Finalizers = []string{"x/y"}, []string{"x/y"}
+		c.create(t, mesh(), front, back)
+		c.run(t)
+		c.takeWrites()
+		waits := deliveryFinding("front", "waits until its members are deleted: VirtualNode a/n")
+		waits.Code, waits.Severity = model.CodePendingMembers, model.Warning
+		for _, name := range []string{"front", "back"} {
+			if err := c.Delete(t.Context(), c.node(t, name)); err != nil {
+				t.Fatal(err)
+			}
+			c.update(t, c.node(t, name), true)
+		}
+		c.setDelivered(waits, deliveryFinding("back", "no"))
+		advance(2 * minWriteInterval)
+		if got := c.takeWrites(); !slices.Equal(got, []string{"front"}) {
+			t.Errorf("got writes %v", got)
+		}
+		if got := summary(c.node(t, "front")); got != "VirtualNodeActive True PendingMembersDeletion, generation 5" {
+			t.Errorf("front: got %s", got)
+		}
+	})
+}
+
 // Conditions and fields of other controllers are kept. If another client overwrites the written condition, the next
 // resync restores it.
 func TestStatusFieldsOfOtherControllersAreKept(t *testing.T) {

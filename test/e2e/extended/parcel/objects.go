@@ -60,6 +60,9 @@ func (Dialect) Status(object client.Object, mesh string, findings []model.Findin
 // Finalizers lists the finalizer of the former controller.
 func (Dialect) Finalizers() []string { return []string{finalizer} }
 
+// MemberFinalizer is empty: the deletion of an object waits for no others.
+func (Dialect) MemberFinalizer(client.Object) string { return "" }
+
 // Owners returns nothing: no deletion waits for another object.
 func (Dialect) Owners(client.Object) []types.UID { return nil }
 

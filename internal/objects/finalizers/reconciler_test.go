@@ -1,119 +1,18 @@
 package finalizers
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"strings"
-	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
-	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/dialect/appmesh"
-	"anymesh.dev/anymesh/internal/engine"
 )
-
-// cluster is a fake API server with a Remover.
-type cluster struct {
-	client.WithWatch
-	*Remover
-	recorder *events.FakeRecorder
-
-	mu        sync.Mutex
-	reads     int
-	readError error // result of reads
-}
-
-func newCluster(t *testing.T, objects ...client.Object) *cluster {
-	t.Helper()
-	scheme := runtime.NewScheme()
-	if err := api.AddToScheme(scheme); err != nil {
-		t.Fatal(err)
-	}
-	c := &cluster{recorder: events.NewFakeRecorder(1000)}
-	c.WithWatch = fake.NewClientBuilder().WithScheme(scheme).WithObjects(objects...).Build()
-	counted := interceptor.NewClient(c.WithWatch,
-		interceptor.Funcs{Get: func(ctx context.Context, under client.WithWatch, k client.ObjectKey, o client.Object,
-			opts ...client.GetOption) error {
-			c.mu.Lock()
-			c.reads++
-			err := c.readError
-			c.mu.Unlock()
-			if err != nil {
-				return err
-			}
-			return under.Get(ctx, k, o, opts...)
-		}})
-	c.Remover = New(Options{
-		Dialects: []Dialect{appmesh.Dialect{}}, Client: counted, Recorder: c.recorder,
-		Log: slog.New(slog.DiscardHandler),
-	})
-	for _, o := range objects {
-		c.sync(t, o)
-	}
-	return c
-}
-
-// sync passes the current state of an object to the Remover. It reports whether the object is deleted.
-func (c *cluster) sync(t *testing.T, o client.Object) (gone bool) {
-	t.Helper()
-	now := o.DeepCopyObject().(client.Object)
-	switch err := c.Get(t.Context(), client.ObjectKeyFromObject(o), now); {
-	case apierrors.IsNotFound(err):
-		c.Changed(engine.Change{Deleted: []client.Object{o}})
-		return true
-	case err != nil:
-		t.Fatal(err)
-	}
-	c.Changed(engine.Change{Objects: []client.Object{now}})
-	return false
-}
-
-func (c *cluster) setReadError(err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.readError = err
-}
-
-// readCount returns the number of reads, after all reconciliations have ended.
-func (c *cluster) readCount() int {
-	synctest.Wait()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.reads
-}
-
-func (c *cluster) run(t *testing.T) (stop func()) {
-	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	var running sync.WaitGroup
-	running.Go(func() { c.Run(ctx) })
-	stop = func() { cancel(); running.Wait() }
-	t.Cleanup(stop)
-	synctest.Wait()
-	return stop
-}
-
-func (c *cluster) delete(t *testing.T, o client.Object) (gone bool) {
-	t.Helper()
-	if err := c.Delete(t.Context(), o); err != nil {
-		t.Fatal(err)
-	}
-	c.sync(t, o)
-	synctest.Wait()
-	return c.sync(t, o)
-}
 
 // The objects can be deleted in any order.
 func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
@@ -148,8 +47,9 @@ func TestAllObjectsAreDeletedInAnyOrder(t *testing.T) {
 					t.Errorf("seed %d: %T %s is not deleted", seed, o, o.GetName())
 				}
 			}
-			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) + len(c.reminded); n != 0 {
-				t.Errorf("seed %d: the Remover has %d entries for deleted objects", seed, n)
+			if n := len(c.index.objects) + len(c.index.uids) + len(c.index.members) +
+				len(c.index.deletedOwners) + len(c.reminded) + len(c.turns); n != 0 {
+				t.Errorf("seed %d: the Reconciler has %d entries for deleted objects", seed, n)
 			}
 		})
 	}
@@ -161,7 +61,7 @@ func TestMeshWaitsForMembers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := mesh(false, meshMembers, appMeshResources)
 		n1, n2 := node("n1", m, false), node("n2", m, false)
-		other := mesh(false)
+		other := mesh(false, meshMembers)
 		other.UID = "of an earlier m"
 		c := newCluster(t, m, n1, n2, node("stays", other, false, appMeshResources))
 		c.run(t)
@@ -192,7 +92,7 @@ func TestMeshWaitsForMembers(t *testing.T) {
 // A new leader finds objects that are being deleted. Failed reconciliations are retried.
 func TestNextLeaderContinues(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		m := mesh(false)
+		m := mesh(false, meshMembers)
 		n := node("n", m, false, appMeshResources)
 		c := newCluster(t, m, n)
 		c.run(t)()

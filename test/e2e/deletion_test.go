@@ -1,0 +1,85 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+)
+
+// endingMesh has a gateway with a route in each of its two namespaces.
+const endingMesh = `
+{apiVersion: v1, kind: Namespace, metadata: {name: ending, labels: {mesh: ending}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: ending-too, labels: {mesh: ending}}}
+---
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: ending}, spec: {namespaceSelector: {matchLabels: {mesh: ending}}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualGateway
+metadata: {namespace: ending, name: gateway}
+spec: {namespaceSelector: {matchLabels: {mesh: ending}}, listeners: [{portMapping: {port: 8088, protocol: http}}]}
+---
+` + endingService + `---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: GatewayRoute
+metadata: {namespace: ending, name: route}
+spec:
+  httpRoute:
+    match: {prefix: /}
+    action: {target: {virtualService: {virtualServiceRef: {namespace: ending-too, name: service}}}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: GatewayRoute
+metadata: {namespace: ending-too, name: route}
+spec:
+  httpRoute:
+    match: {prefix: /too}
+    action: {target: {virtualService: {virtualServiceRef: {name: service}}}}
+`
+
+const endingService = `
+{apiVersion: appmesh.k8s.aws/v1beta2, kind: VirtualService, metadata: {namespace: ending-too, name: service}}
+`
+
+// A Mesh that is deleted tells what it waits for, takes no new members, and is deleted after its last member. The
+// deletion of the gateway's namespace does not wait for the route in the other namespace.
+func TestDeletionWaitsForMembers(t *testing.T) {
+	apply(t, endingMesh)
+	run(t, "delete", "meshes.appmesh.k8s.aws", "ending", "--wait=false")
+	eventually(t, 15*time.Second, "the Mesh tells what it waits for", func() error {
+		return waitsFor(t, "GatewayRoute ending-too/route, GatewayRoute ending/route, VirtualGateway ending/gateway, "+
+			"VirtualService ending-too/service")
+	})
+	events := run(t, "get", "events", "--all-namespaces", "--field-selector", "reason=PendingMembersDeletion", "-o",
+		"jsonpath={range .items[*]}{.type} {.involvedObject.name}{.regarding.name} {.message}{.note}{\"\\n\"}{end}")
+	if !hasLine(events, "Warning ending", "VirtualGateway ending/gateway") {
+		t.Errorf("events:\n%s", events)
+	}
+	late := strings.ReplaceAll(endingService, "name: service", "name: late")
+	_, err := kubectlInput(t.Context(), late, "create", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(),
+		"unable to create new content in mesh ending because it is being terminated") {
+		t.Errorf("a new member: %v", err)
+	}
+	run(t, "delete", "namespace", "ending", "--timeout=30s")
+	eventually(t, 15*time.Second, "the Mesh waits for the other namespace", func() error {
+		return waitsFor(t, "GatewayRoute ending-too/route, VirtualService ending-too/service")
+	})
+	eventually(t, 15*time.Second, "the route of the deleted gateway has a finding", func() error {
+		return hasCondition(t, "gatewayroutes", "ending-too", "route", "False", "ReferenceNotFound")
+	})
+	run(t, "-n", "ending-too", "delete", "gatewayroutes.appmesh.k8s.aws,virtualservices.appmesh.k8s.aws", "--all")
+	run(t, "wait", "--for=delete", "meshes.appmesh.k8s.aws/ending", "--timeout=10s")
+}
+
+// waitsFor checks the condition of the Mesh that is being deleted.
+func waitsFor(t *testing.T, members string) error {
+	t.Helper()
+	got := run(t, "get", "meshes.appmesh.k8s.aws", "ending", "-o",
+		"jsonpath={.status.conditions[0].status} {.status.conditions[0].reason} {.status.conditions[0].message}")
+	if want := "True PendingMembersDeletion waits until its members are deleted: " + members; got != want {
+		return fmt.Errorf("condition %q", got)
+	}
+	return nil
+}
