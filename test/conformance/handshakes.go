@@ -25,8 +25,8 @@ const envHandshakes = "ANYMESH_CONFORMANCE_HANDSHAKES"
 // handshakeClients is the number of requests at a time.
 const handshakeClients = 8
 
-// observeHandshakes makes a request for each handshake, from the sidecar of the client to that of the server, and writes
-// the differences from the decision of the interpreter. Then it writes how many succeeded, with TLS and without.
+// observeHandshakes makes a request for each handshake, from the sidecar of the client to that of the server. It writes
+// the differences from the decision of the interpreter, and how many succeeded, with TLS and without.
 func observeHandshakes(ctx context.Context, binary, dir string, out io.Writer) error {
 	all := handshakes()
 	m, err := translateHandshakes(all)
@@ -115,7 +115,8 @@ func expect(h handshake, client, server *model.View) (handshakeExpectation, erro
 
 // enterHandshakes starts both sidecars: the client in the network namespace of this process, the server in the external
 // one.
-func enterHandshakes(ctx context.Context, binary, dir string, m Translation, client, server *model.View) (*certificates, error) {
+func enterHandshakes(ctx context.Context, binary, dir string, m Translation,
+	client, server *model.View) (*certificates, error) {
 	if err := unix.Mount("", "/", "", unix.MS_REC|unix.MS_PRIVATE, ""); err != nil {
 		return nil, &os.PathError{Op: "make mounts private", Path: "/", Err: err}
 	}
