@@ -50,7 +50,7 @@ func testAPIServerOutage(t *testing.T) {
 				back()
 			}
 		}()
-		until := time.Now().Add(60 * time.Second)
+		until := time.Now().Add(outageDuration())
 		if err := checkNoListener(t.Context(), "127.0.0.1", 6443); err != nil {
 			t.Error(err)
 		}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 	"time"
@@ -144,6 +145,14 @@ const (
 	lateUpdateTimeout = 90 * time.Second
 )
 
+// outageDuration exceeds the timeouts of leases and of idle streams. The long run adds the backoff of reconnects.
+func outageDuration() time.Duration {
+	if os.Getenv("ANYMESH_TEST_LONG") != "" {
+		return time.Minute
+	}
+	return 25 * time.Second
+}
+
 func testControlPlaneKilled(t *testing.T) {
 	at, n := sidecars(t), len(colorsPods(t))
 	service, err := lab.kube.CoreV1().Services("anymesh-system").Get(t.Context(), "anymesh", metav1.GetOptions{})
@@ -172,7 +181,7 @@ func testControlPlaneKilled(t *testing.T) {
 		if err != nil || lease.Spec.HolderIdentity == nil || *lease.Spec.HolderIdentity == "" {
 			t.Errorf("killed control planes released the Lease: %v, %+v", err, lease)
 		}
-		checkDuring(t, 60*time.Second, func() error { return checkNoListener(t.Context(), service.Spec.ClusterIP, 15128) })
+		checkDuring(t, outageDuration(), func() error { return checkNoListener(t.Context(), service.Spec.ClusterIP, 15128) })
 		for pod, address := range at {
 			if figures, err := stats(t.Context(), address, "^control_plane.connected_state$"); err != nil ||
 				figures["control_plane.connected_state"] != 0 {
@@ -240,7 +249,7 @@ func testSidecarDisconnected(t *testing.T) {
 		heal := partition(t, front, "drop")
 		routeAllTo(t, "blue")
 		waitForVersion(t, "second", "blue", updateTimeout)
-		checkDuring(t, 60*time.Second, func() error {
+		checkDuring(t, outageDuration(), func() error {
 			if got := callsFrom(t, "front", colorURL, 5); got["red"] != 5 {
 				return fmt.Errorf("disconnected front reaches %v", got)
 			}

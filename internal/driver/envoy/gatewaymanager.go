@@ -3,13 +3,11 @@ package envoy
 import (
 	xdscorev3 "github.com/cncf/xds/go/xds/core/v3"
 	xdsmatcherv3 "github.com/cncf/xds/go/xds/type/matcher/v3"
-	mutationv3 "github.com/envoyproxy/go-control-plane/envoy/config/common/mutation_rules/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	matchingv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/common/matching/v3"
 	skipv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/common/matcher/action/v3"
 	luav3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/lua/v3"
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
-	earlyv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/http/early_header_mutation/header_mutation/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 )
@@ -22,16 +20,6 @@ const (
 	gatewayConnectionWindow = 1 << 20
 )
 
-// envoyHeaders are headers of requests that change what Envoy does. Those of clients outside the mesh are removed.
-var envoyHeaders = []string{
-	"x-envoy-decorator-operation", "x-envoy-expected-rq-timeout-ms", "x-envoy-force-trace",
-	"x-envoy-hedge-on-per-try-timeout", "x-envoy-internal", "x-envoy-ip-tags", "x-envoy-max-retries",
-	"x-envoy-original-host", "x-envoy-original-path", "x-envoy-retriable-header-names",
-	"x-envoy-retriable-status-codes", "x-envoy-retry-grpc-on", "x-envoy-retry-on", "x-envoy-upstream-alt-stat-name",
-	"x-envoy-upstream-rq-per-try-timeout-ms", "x-envoy-upstream-rq-timeout-alt-response",
-	"x-envoy-upstream-rq-timeout-ms", "x-envoy-upstream-stream-duration-ms",
-}
-
 // newGatewayConnectionManager returns a connection manager without routes for clients outside the mesh.
 func newGatewayConnectionManager() *hcmv3.HttpConnectionManager {
 	out := newHTTPConnectionManager("ingress")
@@ -40,14 +28,6 @@ func newGatewayConnectionManager() *hcmv3.HttpConnectionManager {
 		InitialStreamWindowSize:     wrapperspb.UInt32(gatewayStreamWindow),
 		InitialConnectionWindowSize: wrapperspb.UInt32(gatewayConnectionWindow),
 	}
-	removed := &earlyv3.HeaderMutation{}
-	for _, name := range envoyHeaders {
-		removed.Mutations = append(removed.Mutations,
-			&mutationv3.HeaderMutation{Action: &mutationv3.HeaderMutation_Remove{Remove: name}})
-	}
-	out.EarlyHeaderMutationExtensions = []*corev3.TypedExtensionConfig{{
-		Name: "envoy.http.early_header_mutation.header_mutation", TypedConfig: typedConfig(removed),
-	}}
 	return out
 }
 
