@@ -38,13 +38,18 @@ func severalListeners(route string) string {
 func letters(n int) string { return strings.Repeat("x", n) }
 
 // logging returns an access log format. trusting returns a trusted peer name of the given length. checked returns a
-// listener with a health check port.
+// listener with a health check port, serving a listener with a certificate.
 func logging(format string) string {
 	return `{logging: {accessLog: {file: {path: /dev/stdout, format: {` + format + `}}}}}`
 }
 
 func trusting(n int) string {
 	return `{backendDefaults: {clientPolicy: {tls: {validation: {trust: {file: {certificateChain: /ca.pem}}, subjectAlternativeNames: {match: {exact: [` + letters(n) + `]}}}}}}}`
+}
+
+func serving(certificate string) string {
+	return `{listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: STRICT, certificate: {` + certificate +
+		`}}}], serviceDiscovery: {dns: {hostname: node.a}}}`
 }
 
 func checked(port int) string {
@@ -73,6 +78,10 @@ var invalidSpecs = []rule{
 		"VirtualNode", "spec.listeners[0].healthCheck.port",
 		`{` + checked(81) + `, serviceDiscovery: {dns: {hostname: node.a}}}`,
 		`{` + checked(80) + `, serviceDiscovery: {dns: {hostname: node.a}}}`,
+	},
+	{
+		"VirtualNode", "spec.listeners[0].tls.certificate", serving(``),
+		serving(`file: {certificateChain: /a.crt, privateKey: /a.key}`),
 	},
 	{
 		"VirtualNode", "spec.backendDefaults.clientPolicy.tls.validation.subjectAlternativeNames.match.exact[0]",

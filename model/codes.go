@@ -21,6 +21,7 @@ const (
 	CodePortConflict        Code = "PortConflict"
 	CodeNoAddress           Code = "NoAddress"
 	CodeZeroWeight          Code = "ZeroWeight"
+	CodeNoCertificate       Code = "CertificateUnavailable"
 	CodePendingMembers      Code = "PendingMembersDeletion"
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
@@ -97,6 +98,11 @@ var Codes = []CodeInfo{
 	{
 		CodeZeroWeight, Error, "All weights of a route are 0. The route has no destination.",
 		"Set a weight above 0 for at least one target.",
+	},
+	{
+		CodeNoCertificate, Error,
+		"No source of the mesh has a certificate, or the trusted authorities, that the object names.",
+		"Set the source in the Helm values, or change the name, as described in the message. Certificates in files need no source.",
 	},
 	{
 		CodePendingMembers, Warning, "The object is being deleted, and waits for the deletion of its members.",

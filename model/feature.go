@@ -38,7 +38,8 @@ func AllFeatures() []Feature {
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
 		"route.timeout", "route.service", "listener.router", "listener.timeout",
-		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "egress.Allow", "egress.Deny",
+		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
+		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), "egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization")
 	slices.Sort(all)
 	return all
@@ -53,6 +54,9 @@ func DestinationFeature(p Protocol) Feature { return "destination." + Feature(p)
 // DiscoveryFeature is the feature of discovering endpoints in a given way.
 func DiscoveryFeature(k DiscoveryKind) Feature { return "discovery." + Feature(k) }
 
+// SecretFeature is the feature of getting certificates and trust from a provider.
+func SecretFeature(p SecretProvider) Feature { return "tls.secret." + Feature(p) }
+
 // Needs lists the features that a view uses, one origin for each, in canonical order.
 func (v *View) Needs() []Need {
 	n := needs{}
@@ -62,6 +66,7 @@ func (v *View) Needs() []Need {
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
+			n.secrets(tls.Certificate, tls.Validation, tls.Origin)
 		}
 		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
 		n.routes(in.Routes)
@@ -104,20 +109,39 @@ func (n needs) outbound(r *OutboundView) {
 		Protocol
 		DiscoveryKind
 		BalancePolicy
-		tls bool
+		tls                bool
+		certificate, trust SecretProvider
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
 		d := &r.Destinations[i]
-		of := kind{d.Protocol, d.Discovery.Kind, d.Balance.Policy, d.TLS != nil}
+		of := kind{Protocol: d.Protocol, DiscoveryKind: d.Discovery.Kind, BalancePolicy: d.Balance.Policy, tls: d.TLS != nil}
+		if of.tls && d.TLS.Certificate != nil {
+			of.certificate = d.TLS.Certificate.Secret.Provider
+		}
+		if of.tls && d.TLS.Validation != nil {
+			of.trust = d.TLS.Validation.TrustSecret.Provider
+		}
 		if seen[of] {
 			continue
 		}
 		seen[of] = true
 		n.add(DestinationFeature(d.Protocol), d.Origin, true)
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
-		n.add("destination.tls", d.Origin, d.TLS != nil)
+		n.add("destination.tls", d.Origin, of.tls)
+		n.add(SecretFeature(of.certificate), d.Origin, of.certificate != "")
+		n.add(SecretFeature(of.trust), d.Origin, of.trust != "")
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
+	}
+}
+
+// secrets adds the providers of a certificate and of a validation. Each may be nil.
+func (n needs) secrets(c *Certificate, v *Validation, at Origin) {
+	if c != nil {
+		n.add(SecretFeature(c.Secret.Provider), at, c.Secret.Provider != "")
+	}
+	if v != nil {
+		n.add(SecretFeature(v.TrustSecret.Provider), at, v.TrustSecret.Provider != "")
 	}
 }
 

@@ -38,7 +38,11 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	v := model.View{
 		Mesh: model.Mesh{Egress: model.EgressAllow},
 		Inbound: []model.Inbound{
-			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}}},
+			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
+				Mode:        model.TLSStrict,
+				Certificate: &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: "spiffe://m/one"}},
+				Validation:  &model.Validation{TrustSecret: model.Secret{Provider: model.ProviderSocket, Name: "spiffe://n"}},
+			}}},
 		},
 		OutboundView: model.OutboundView{Destinations: []model.Destination{
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
@@ -72,6 +76,22 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
 		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {
 			t.Errorf("the view does not need %s", f)
+		}
+	}
+}
+
+// The providers of the secrets of each destination are needs, even if destinations differ in nothing else.
+func TestNeedsOfSecrets(t *testing.T) {
+	to := func(name string, p model.SecretProvider) model.Destination {
+		return model.Destination{Key: model.Key{Name: name}, TLS: &model.ClientTLS{
+			Certificate: &model.Certificate{Secret: model.Secret{Provider: p, Name: "spiffe://m/one"}},
+		}}
+	}
+	v := model.OutboundView{Destinations: []model.Destination{to("a", model.ProviderMesh), to("b", model.ProviderSocket)}}
+	got := featureNames(v.Needs())
+	for _, want := range []string{"tls.secret.Mesh", "tls.secret.Socket"} {
+		if !slices.Contains(got, want) {
+			t.Errorf("the needs %v are without %s", got, want)
 		}
 	}
 }

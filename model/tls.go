@@ -36,27 +36,10 @@ type ClientTLS struct {
 	Certificate *Certificate `json:"certificate,omitempty"`
 }
 
-// Certificate names a certificate and its private key. The control plane reads neither.
-type Certificate struct {
-	// ChainFile and KeyFile are PEM files in the file system of the sidecar.
-	ChainFile string `json:"chainFile"`
-	KeyFile   string `json:"keyFile"`
-}
-
-// Validation is what the certificate of a peer must satisfy.
-type Validation struct {
-	// TrustFile is a PEM file in the file system of the sidecar, with the certificates of trusted authorities. If it is
-	// empty, no certificate is accepted.
-	TrustFile string `json:"trustFile"`
-	// Names are subject alternative names, of which the certificate must have one: DNS names, and URIs such as SPIFFE
-	// IDs. Without any, each name is accepted.
-	Names []string `json:"names,omitempty"`
-}
-
 // Handshake is the TLS handshake of a client.
 type Handshake struct {
-	// Authority is the trust file whose authorities issued the certificate of the client. It is empty if the client has
-	// no certificate.
+	// Authority is the trust whose authorities issued the certificate of the client, as Validation.Trust returns it. It
+	// is empty if the client has no certificate.
 	Authority string `json:"authority,omitempty"`
 	// Names are the subject alternative names of the certificate.
 	Names []string `json:"names,omitempty"`
@@ -110,19 +93,26 @@ func Connect(client *ClientTLS, server *ServerTLS, read func(Certificate) Handsh
 	if ok, why = server.accepts(&own); !ok || client.Validation == nil {
 		return ok, why
 	}
-	presented := read(*server.Certificate)
-	return client.Validation.accepts(&presented)
+	return client.Accepts(read(*server.Certificate))
+}
+
+// Accepts reports whether the client accepts the certificate of a server, and why.
+func (c *ClientTLS) Accepts(server Handshake) (ok bool, why string) {
+	if c.Validation == nil {
+		return true, "each certificate is accepted"
+	}
+	return c.Validation.accepts(&server)
 }
 
 // accepts reports whether a certificate satisfies the validation, and why.
 func (v *Validation) accepts(h *Handshake) (ok bool, why string) {
-	switch {
-	case v.TrustFile == "":
+	switch trust := v.Trust(); {
+	case trust == "":
 		return false, "no authority is trusted"
 	case h.Authority == "":
 		return false, "the peer has no certificate"
-	case h.Authority != v.TrustFile:
-		return false, fmt.Sprintf("no authority in %s issued the certificate", v.TrustFile)
+	case h.Authority != trust:
+		return false, fmt.Sprintf("no authority in %s issued the certificate", trust)
 	case len(v.Names) > 0 && !slices.ContainsFunc(h.Names, func(n string) bool { return slices.Contains(v.Names, n) }):
 		return false, fmt.Sprintf("the certificate has none of the names %s", strings.Join(v.Names, ", "))
 	}

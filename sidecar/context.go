@@ -60,6 +60,9 @@ type InjectorContext struct {
 	Workload model.Workload
 	// Node is the xDS node ID of the sidecar.
 	Node string
+	// SDSSocketPath is the path of the Unix domain socket in the sidecar container where a server of the secret discovery
+	// service may listen; empty if the nodes have none.
+	SDSSocketPath string
 	// Sidecar is the output of the driver.
 	Sidecar *Spec
 }

@@ -3,6 +3,7 @@ package fields
 import (
 	"bytes"
 	_ "embed" // mesh.yaml
+	"encoding/json"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -12,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 )
 
 //go:embed mesh.yaml
@@ -42,6 +44,16 @@ var scheme = sync.OnceValues(func() (*runtime.Scheme, error) {
 		return nil, err
 	}
 	return s, api.AddToScheme(s)
+})
+
+// values are settings with which each field has an effect.
+const values = `{"sds": {"enabled": true}, "acm": {
+	"certificates": {"arn:aws:acm:us-west-2:1:certificate/a": "a", "arn:aws:acm:us-west-2:1:certificate/b": "b"},
+	"authorities": {"arn:aws:acm-pca:us-west-2:1:certificate-authority/a": "a"}
+}}`
+
+var configured = sync.OnceValues(func() ([]dialect.Dialect, error) {
+	return dialect.Configured(dialect.Settings{Values: map[string]json.RawMessage{"appmesh": json.RawMessage(values)}})
 })
 
 // decode reads an object that was changed, strictly, as the API server does.

@@ -118,7 +118,11 @@ func observe(kind string, change func(map[string]any), drivers map[string]sideca
 	if err := appmesh.ValidateCreate(target); err != nil {
 		s.admission = err.Error()
 	}
-	state := engine.Compute(dialect.All(), engine.Settings{}, objects)
+	dialects, err := configured()
+	if err != nil {
+		return s, err
+	}
+	state := engine.Compute(dialects, engine.Settings{}, objects)
 	findings := slices.Clone(state.Findings)
 	s.model = model.Hash(state.Index.Model)
 	for name, driver := range drivers {

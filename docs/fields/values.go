@@ -24,6 +24,14 @@ var known = map[string][]any{
 		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.ns",
 		"arn:aws:appmesh:us-west-2:1:mesh/m/virtualService/one.other",
 	},
+	"certificateARN": {"arn:aws:acm:us-west-2:1:certificate/a", "arn:aws:acm:us-west-2:1:certificate/b"},
+	"certificateAuthorityARNs": {
+		[]any{"arn:aws:acm-pca:us-west-2:1:certificate-authority/a"}, []any{"arn:aws:acm-pca:us-west-2:1:unknown"},
+	},
+	"trust.sds.secretName": {"spiffe://cluster.local", "spiffe://example.org"},
+	"certificate.sds.secretName": {
+		"spiffe://cluster.local/ns/ns/sa/a", "spiffe://cluster.local/ns/ns/sa/b", "spiffe://example.org/a",
+	},
 	"port": {8080, 8081, 8083}, "values": {[]any{"v"}, []any{"w"}}, "key": {"k", "l"},
 	"matchLabels": {map[string]any{"k": "v"}, map[string]any{"k": "w"}}, "operator": {"In", "NotIn"},
 	"tls.mode": {"STRICT", "PERMISSIVE", "DISABLED"}, "maxRetries": {2, 3}, "range.start": {1, 2},

@@ -31,6 +31,8 @@ type PodOptions struct {
 	// SecretMounts are Secrets, and VolumeMounts volumes of the pod, to mount into the sidecar container.
 	SecretMounts []Mount
 	VolumeMounts []Mount
+	// SDSSocket is the server of the secret discovery service of the node; nil if there is none.
+	SDSSocket *SDSSocket
 	// ProxyContainer is the container of a gateway's pod that becomes the proxy, with its image unless KeepImage is set.
 	ProxyContainer string
 	KeepImage      bool
@@ -41,8 +43,17 @@ type PodOptions struct {
 // Mount is a Secret or volume to mount.
 type Mount struct {
 	Name, Path string
-	// Annotation is the annotation with the mount, for errors.
+	// Annotation is the annotation with the mount, for errors. It is empty for a Secret that the workload needs.
 	Annotation string
+}
+
+// SDSSocket is the Unix domain socket of a server of the secret discovery service.
+type SDSSocket struct {
+	// Path is the path of the socket, on the node and in the sidecar.
+	Path string
+	// Volume is the name of the volume with the socket. If it is empty, the socket is not mounted, and the sidecar gets
+	// no secrets. A volume of the pod with this name is used as it is.
+	Volume string
 }
 
 // ReadinessGate is a readiness gate that the former controller of a dialect managed. The control plane keeps its

@@ -60,7 +60,15 @@ func TestSettingsAreChecked(t *testing.T) {
 		"known":           {`{"appmesh": {"defaultRetry": false}}`, ""},
 		"unknown dialect": {`{"appmash": {}}`, "settings of dialect appmash: no such dialect with settings; dialects with settings: appmesh"},
 		"unknown field":   {`{"appmesh": {"retry": false}}`, `settings of dialect appmesh: json: unknown field "retry"`},
-		"wrong type":      {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
+		"relative socket": {
+			`{"appmesh": {"sds": {"enabled": true, "udsPath": "agent.sock"}}}`,
+			`settings of dialect appmesh: sds.udsPath: "agent.sock" is not the absolute path of a socket`,
+		},
+		"no Secret": {
+			`{"appmesh": {"acm": {"certificates": {"arn:a": "../b"}}}}`,
+			`settings of dialect appmesh: acm.certificates: arn:a: "../b" is not the name of a Secret`,
+		},
+		"wrong type": {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var s dialect.Settings

@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
@@ -8,8 +9,10 @@ import (
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
+	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,7 +27,8 @@ import (
 // trustFile is the name of the certificate of the authority of a folder.
 const trustFile = "ca.pem"
 
-// certificates are the certificates of a case, by file name. The authority of a folder issues all certificates in it.
+// certificates are the certificates of a case, by file name or SPIFFE ID. The authority of a folder issues all
+// certificates in it, and the authority of a trust domain those with its IDs.
 type certificates struct {
 	authorities map[string]*x509.Certificate
 	keys        map[string]*ecdsa.PrivateKey
@@ -40,24 +44,9 @@ func mountCertificates(m *model.Model, lines []Line) (*certificates, error) {
 		return nil, &os.PathError{Op: "mount", Path: "/mnt", Err: err}
 	}
 	for _, w := range m.Workloads {
-		for _, l := range w.Listeners {
-			if l.TLS == nil {
-				continue
-			}
-			if err := c.write(l.TLS.Certificate, l.TLS.Validation); err != nil {
-				return nil, fmt.Errorf("listener of %s: %w", w.Key, err)
-			}
-		}
-		policies := []*model.ClientPolicy{w.ClientPolicy}
-		for _, b := range w.Backends {
-			policies = append(policies, b.ClientPolicy)
-		}
-		for _, p := range policies {
-			if p == nil {
-				continue
-			}
-			if err := c.write(p.Certificate, p.Validation); err != nil {
-				return nil, fmt.Errorf("client policy of %s: %w", w.Key, err)
+		for _, u := range usesOf(w) {
+			if err := c.write(u.certificate, u.validation); err != nil {
+				return nil, fmt.Errorf("%s: %w", w.Key, err)
 			}
 		}
 	}
@@ -72,65 +61,98 @@ func mountCertificates(m *model.Model, lines []Line) (*certificates, error) {
 	return c, nil
 }
 
+// use is a certificate and a validation of a workload. Each may be nil.
+type use struct {
+	certificate *model.Certificate
+	validation  *model.Validation
+}
+
+// usesOf returns the certificates and validations of a workload.
+func usesOf(w model.Workload) []use {
+	var out []use
+	for _, l := range w.Listeners {
+		if l.TLS != nil {
+			out = append(out, use{l.TLS.Certificate, l.TLS.Validation})
+		}
+	}
+	policies := []*model.ClientPolicy{w.ClientPolicy}
+	for _, b := range w.Backends {
+		policies = append(policies, b.ClientPolicy)
+	}
+	for _, p := range policies {
+		if p != nil {
+			out = append(out, use{p.Certificate, p.Validation})
+		}
+	}
+	return out
+}
+
 // write writes the files of a certificate and of a validation. Each may be nil.
 func (c *certificates) write(own *model.Certificate, v *model.Validation) error {
 	if v != nil && v.TrustFile != "" {
 		if filepath.Base(v.TrustFile) != trustFile {
 			return fmt.Errorf("%s: the trust of a folder is %s", v.TrustFile, trustFile)
 		}
-		if _, err := c.authority(filepath.Dir(v.TrustFile)); err != nil {
+		dir := filepath.Dir(v.TrustFile)
+		if !strings.HasPrefix(dir, "/mnt/") {
+			return fmt.Errorf("%s: files of cases are in folders of /mnt", dir)
+		}
+		authority, err := c.authority(dir)
+		if err != nil {
+			return err
+		}
+		if err := writePEM(v.TrustFile, "CERTIFICATE", authority.Raw); err != nil {
 			return err
 		}
 	}
-	if own == nil {
+	if own == nil || own.ChainFile == "" {
 		return nil
 	}
 	issued, err := c.issue(own.ChainFile)
 	if err != nil {
 		return err
 	}
-	key, err := x509.MarshalPKCS8PrivateKey(issued.PrivateKey)
-	if err != nil {
-		return err
-	}
-	return writePEM(own.KeyFile, "PRIVATE KEY", key)
+	return writePair(own.ChainFile, own.KeyFile, issued)
 }
 
-// authority returns the authority of a folder.
-func (c *certificates) authority(dir string) (*x509.Certificate, error) {
-	if known := c.authorities[dir]; known != nil {
+// authority returns the authority with a name: a folder or the ID of a trust domain.
+func (c *certificates) authority(name string) (*x509.Certificate, error) {
+	if known := c.authorities[name]; known != nil {
 		return known, nil
-	}
-	if !strings.HasPrefix(dir, "/mnt/") {
-		return nil, fmt.Errorf("%s: certificates of cases are below /mnt", dir)
-	}
-	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return nil, err
 	}
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
-	template := c.template(dir)
+	template := c.template(name)
 	template.IsCA, template.BasicConstraintsValid, template.KeyUsage = true, true, x509.KeyUsageCertSign
 	der, err := x509.CreateCertificate(rand.Reader, template, template, key.Public(), key)
 	if err != nil {
 		return nil, err
 	}
-	if c.authorities[dir], err = x509.ParseCertificate(der); err != nil {
-		return nil, err
-	}
-	c.keys[dir] = key
-	return c.authorities[dir], writePEM(filepath.Join(dir, trustFile), "CERTIFICATE", der)
+	c.keys[name] = key
+	c.authorities[name], err = x509.ParseCertificate(der)
+	return c.authorities[name], err
 }
 
-// issue returns the certificate with a file name, and writes it. Its name is that of the file without ".pem".
-func (c *certificates) issue(file string) (tls.Certificate, error) {
-	if known, ok := c.issued[file]; ok {
+// issue returns the certificate with a file name or SPIFFE ID. The name in the former is that of the file without
+// ".pem".
+func (c *certificates) issue(name string) (tls.Certificate, error) {
+	if known, ok := c.issued[name]; ok {
 		return known, nil
 	}
-	dir := filepath.Dir(file)
-	authority, err := c.authority(dir)
+	template := c.template(name)
+	by, isID := model.TrustDomainID(name)
+	if isID {
+		id, err := url.Parse(name)
+		if err != nil {
+			return tls.Certificate{}, err
+		}
+		template.URIs = []*url.URL{id}
+	} else {
+		by, template.DNSNames = filepath.Dir(name), contentOf(name).Names
+	}
+	authority, err := c.authority(by)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
@@ -138,22 +160,26 @@ func (c *certificates) issue(file string) (tls.Certificate, error) {
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	template := c.template(file)
-	template.DNSNames = namesOf(file)
-	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), c.keys[dir])
+	der, err := x509.CreateCertificate(rand.Reader, template, authority, key.Public(), c.keys[by])
 	if err != nil {
 		return tls.Certificate{}, err
 	}
-	c.issued[file] = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
-	return c.issued[file], writePEM(file, "CERTIFICATE", der)
+	c.issued[name] = tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}
+	return c.issued[name], nil
 }
 
-// namesOf returns the subject alternative names of the certificate with a file name.
-func namesOf(file string) []string { return []string{strings.TrimSuffix(filepath.Base(file), ".pem")} }
+// nameOf returns the file name or SPIFFE ID of a certificate.
+func nameOf(c model.Certificate) string { return cmp.Or(c.Secret.Name, c.ChainFile) }
 
-// contentOf returns what is in the certificate with a file name.
-func contentOf(file string) model.Handshake {
-	return model.Handshake{Authority: filepath.Join(filepath.Dir(file), trustFile), Names: namesOf(file)}
+// contentOf returns what is in the certificate with a file name or SPIFFE ID.
+func contentOf(name string) model.Handshake {
+	if _, isID := model.TrustDomainID(name); isID {
+		return model.Secret{Name: name}.Content()
+	}
+	return model.Handshake{
+		Authority: filepath.Join(filepath.Dir(name), trustFile),
+		Names:     []string{strings.TrimSuffix(filepath.Base(name), ".pem")},
+	}
 }
 
 // connecting returns the line with the destinations of the view to which connections fail.
@@ -166,7 +192,7 @@ func (l Line) connecting(ix *model.Index, v *model.View) Line {
 				server = listener.TLS
 			}
 		}
-		read := func(c model.Certificate) model.Handshake { return contentOf(c.ChainFile) }
+		read := func(c model.Certificate) model.Handshake { return contentOf(nameOf(c)) }
 		if ok, _ := model.Connect(d.TLS, server, read); !ok {
 			l.Unreachable = append(l.Unreachable, d.Name)
 		}
@@ -189,8 +215,31 @@ func (c *certificates) template(name string) *x509.Certificate {
 	}
 }
 
-func writePEM(file, kind string, der []byte) error {
-	return os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der}), 0o644)
+// encodePair returns a certificate and its key in PEM.
+func encodePair(c tls.Certificate) (chain, key []byte, err error) {
+	der, err := x509.MarshalPKCS8PrivateKey(c.PrivateKey)
+	return encode("CERTIFICATE", c.Certificate[0]), encode("PRIVATE KEY", der), err
+}
+
+func writePair(chainFile, keyFile string, c tls.Certificate) error {
+	chain, key, err := encodePair(c)
+	if err != nil {
+		return err
+	}
+	return errors.Join(writeFile(chainFile, chain), writeFile(keyFile, key))
+}
+
+func writePEM(file, kind string, der []byte) error { return writeFile(file, encode(kind, der)) }
+
+func writeFile(file string, text []byte) error {
+	if err := os.MkdirAll(filepath.Dir(file), 0o755); err != nil {
+		return err
+	}
+	return os.WriteFile(file, text, 0o644)
+}
+
+func encode(kind string, der []byte) []byte {
+	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
 }
 
 // server returns the TLS configuration of the servers of a destination, or nil if they serve no TLS. It is that of the
@@ -201,7 +250,7 @@ func (c *certificates) server(ix *model.Index, d model.Destination) (*tls.Config
 		if l.Port != d.Port || l.TLS == nil || l.TLS.Certificate == nil {
 			continue
 		}
-		issued, err := c.issue(l.TLS.Certificate.ChainFile)
+		issued, err := c.issue(nameOf(*l.TLS.Certificate))
 		if err != nil {
 			return nil, err
 		}

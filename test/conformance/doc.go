@@ -20,7 +20,9 @@
 //
 // "from" is a request that the workload sends, "into" a request that the workload receives. "into front tls" is one
 // with TLS, and "into front tls /mnt/a/client.pem" one with a client certificate. Each certificate that a case names is
-// below /mnt. It has the name of its file, and the authority of its folder, whose certificate is ca.pem.
+// below /mnt. It has the name of its file, and the authority of its folder, whose certificate is ca.pem. In place of a
+// file there may be a SPIFFE ID: it is the name in the certificate, and the authority is that of its trust domain.
+// Secrets that are not of the mesh are served on the socket /mnt/agent.sock, without those that end with /unknown.
 //
 // In place of GET there may be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host
 // of the URL; a header "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the

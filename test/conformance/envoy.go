@@ -97,9 +97,14 @@ func (d *discovery) serve(ctx context.Context, node string, resources []sidecar.
 	return l.Addr().(*net.TCPAddr), nil
 }
 
+// process runs Envoy. socket is that of the secret discovery service; it may be empty.
+type process struct {
+	binary, dir, socket string
+	network             *netns // nil for that of this process
+}
+
 // start runs Envoy with the command and files of the driver, and returns when it is ready.
-func start(ctx context.Context, binary, dir string, w model.Workload,
-	resources []sidecar.Resource) (*discovery, error) {
+func (p process) start(ctx context.Context, w model.Workload, resources []sidecar.Resource) (*discovery, error) {
 	node := w.NodeID
 	d := &discovery{}
 	address, err := d.serve(ctx, node, resources)
@@ -107,27 +112,27 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 		return nil, fmt.Errorf("discovery server: %w", err)
 	}
 	injector := &sidecar.InjectorContext{
-		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node,
+		Context: ctx, OsmNamespace: "anymesh-system", Workload: w, Node: node, SDSSocketPath: p.socket,
 		Configurator: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarImage: "envoy"}},
 	}
 	if err := (envoy.Driver{}).Patch(injector); err != nil {
 		return nil, err
 	}
 	spec := injector.Sidecar
-	config, err := Bootstrap(spec.Files["envoy.json"], dir, address)
+	config, err := Bootstrap(spec.Files["envoy.json"], p.dir, address)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)
 	}
-	file := filepath.Join(dir, "envoy.json")
-	if err := errors.Join(os.WriteFile(file, config, 0o644), os.Chown(dir, sidecar.UID, sidecar.UID)); err != nil {
+	file := filepath.Join(p.dir, "envoy.json")
+	if err := errors.Join(os.WriteFile(file, config, 0o644), os.Chown(p.dir, sidecar.UID, sidecar.UID)); err != nil {
 		return nil, err
 	}
 	arguments := append([]string{}, spec.Command[1:]...)
 	for i, a := range arguments {
-		arguments[i] = strings.Replace(a, sidecar.FilesDir, dir, 1)
+		arguments[i] = strings.Replace(a, sidecar.FilesDir, p.dir, 1)
 	}
 	var log bytes.Buffer
-	cmd := exec.CommandContext(ctx, binary, arguments...)
+	cmd := exec.CommandContext(ctx, p.binary, arguments...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &log, &log, "/"
 	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: sidecar.UID, Gid: sidecar.UID}}
 	if err := cmd.Start(); err != nil {
@@ -135,7 +140,7 @@ func start(ctx context.Context, binary, dir string, w model.Workload,
 	}
 	ended := make(chan error, 1)
 	go func() { ended <- cmd.Wait() }()
-	if err := ready(ctx, spec.ReadyURL, ended, d); err != nil {
+	if err := p.ready(ctx, spec.ReadyURL, ended, d); err != nil {
 		_ = cmd.Cancel()
 		return nil, fmt.Errorf("Envoy: %w\n%s", err, strings.Join(d.rejected(), "\n"))
 	}
@@ -166,15 +171,16 @@ func Bootstrap(text []byte, dir string, discovery *net.TCPAddr) ([]byte, error) 
 }
 
 // ready waits until Envoy has received its configuration.
-func ready(ctx context.Context, url string, ended <-chan error, d *discovery) error {
+func (p process) ready(ctx context.Context, url string, ended <-chan error, d *discovery) error {
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
+	client := &http.Client{Transport: &http.Transport{DialContext: p.network.dial}}
 	for tick := time.NewTicker(5 * time.Millisecond); ; {
 		request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
 		if err != nil {
 			return err
 		}
-		if response, err := http.DefaultClient.Do(request); err == nil {
+		if response, err := client.Do(request); err == nil {
 			response.Body.Close()
 			if response.StatusCode == http.StatusOK {
 				return nil

@@ -26,10 +26,25 @@ const (
 // Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
 // starts the current program again, so its main function must first call Inside. It requires root.
 func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
+	out, err := runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
+	if err != nil {
+		return nil, fmt.Errorf("pod of %s: %w", workload, err)
+	}
+	return out, nil
+}
+
+// ObserveHandshakes makes the handshakes of all combinations of TLS settings between two real Envoys in new namespaces.
+// It returns the differences from the interpreter, and counts. It has the requirements of Observe.
+func ObserveHandshakes(ctx context.Context, binary string) ([]string, error) {
+	return runInside(ctx, envHandshakes+"=1", envBinary+"="+binary)
+}
+
+// runInside starts the current program again in new namespaces, and returns the lines that it writes.
+func runInside(ctx context.Context, env ...string) ([]string, error) {
 	runtime.LockOSThread() // the namespaces end with the thread that created them
 	defer runtime.UnlockOSThread()
 	cmd := exec.CommandContext(ctx, "/proc/self/exe")
-	cmd.Env = append(os.Environ(), envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary)
+	cmd.Env = append(os.Environ(), env...)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags: unix.CLONE_NEWNET | unix.CLONE_NEWNS | unix.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
@@ -38,26 +53,41 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 	cmd.Stderr = &errorOutput
 	out, err := cmd.Output()
 	if err != nil {
-		return nil, fmt.Errorf("pod of %s: %w\n%s", workload, err, errorOutput.String())
+		return nil, fmt.Errorf("%w\n%s", err, errorOutput.String())
 	}
-	var differences []string
+	var lines []string
 	for s := bufio.NewScanner(strings.NewReader(string(out))); s.Scan(); {
-		differences = append(differences, s.Text())
+		lines = append(lines, s.Text())
 	}
-	return differences, nil
+	return lines, nil
 }
 
-// Inside runs the requests and exits if Observe started this program; otherwise it returns. It writes each difference
-// as a line.
+// Inside runs the requests and exits if Observe or ObserveHandshakes started this program; otherwise it returns. It
+// writes each difference as a line.
 func Inside() {
-	if os.Getenv(envCase) == "" {
+	run := inside
+	switch {
+	case os.Getenv(envHandshakes) != "":
+		run = insideHandshakes
+	case os.Getenv(envCase) == "":
 		return
 	}
-	if err := inside(os.Stdout); err != nil {
+	if err := run(os.Stdout); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+func insideHandshakes(out io.Writer) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	dir, err := os.MkdirTemp("", "conformance-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(dir)
+	return observeHandshakes(ctx, os.Getenv(envBinary), dir, out)
 }
 
 func inside(out io.Writer) error {

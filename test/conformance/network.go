@@ -1,6 +1,7 @@
 package conformance
 
 import (
+	"context"
 	"fmt"
 	"net"
 	"os"
@@ -40,6 +41,19 @@ func newNetns() (*netns, error) {
 		return nil, fmt.Errorf("network namespace: %w", err)
 	}
 	return s, nil
+}
+
+// dial connects from the namespace, or from that of this process if it is nil.
+func (s *netns) dial(ctx context.Context, network, address string) (conn net.Conn, err error) {
+	var d net.Dialer
+	if s == nil {
+		return d.DialContext(ctx, network, address)
+	}
+	err = s.do(func() error {
+		conn, err = d.DialContext(ctx, network, address)
+		return err
+	})
+	return conn, err
 }
 
 // do runs f on a thread inside the namespace.

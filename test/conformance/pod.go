@@ -47,6 +47,10 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if p.certificates, err = mountCertificates(m.State.Index.Model, lines); err != nil {
 		return nil, nil, err
 	}
+	socket, err := p.certificates.serveSecrets(view.Workload)
+	if err != nil {
+		return nil, nil, fmt.Errorf("secrets: %w", err)
+	}
 	names, err := p.destinations(m.State.Index)
 	if err != nil {
 		return nil, nil, err
@@ -61,11 +65,11 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 		return nil, nil, err
 	}
 	if !view.Gateway {
-		if err := p.capture(); err != nil {
+		if err := captureTraffic(view); err != nil {
 			return nil, nil, err
 		}
 	}
-	d, err := start(ctx, binary, dir, view.Workload, m.Rendered[view.Workload.Key])
+	d, err := process{binary, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
 	return p, d, err
 }
 
@@ -190,10 +194,10 @@ func (p *pod) listenTLS(at netip.AddrPort, name string, protocol model.Protocol,
 	return nil
 }
 
-// capture installs the packet rules of the init container.
-func (p *pod) capture() error {
+// captureTraffic installs the packet rules of the init container of a view.
+func captureTraffic(view *model.View) error {
 	var ports []string
-	for _, in := range p.view.Inbound {
+	for _, in := range view.Inbound {
 		ports = append(ports, strconv.Itoa(int(in.Listener.Port)))
 	}
 	env := map[string]string{

@@ -93,7 +93,8 @@ func up(ctx context.Context) error {
 	if lab.kube, err = kubernetes.NewForConfig(lab.config); err != nil {
 		return err
 	}
-	if _, err := anymesh(ctx, "install", "--kubeconfig", lab.kubeconfig); err != nil {
+	if _, err := anymesh(ctx, "install", "--kubeconfig", lab.kubeconfig, "--set",
+		"appmesh.acm.certificates."+vaultARN+"=vault-acm"); err != nil {
 		return err
 	}
 	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {

@@ -182,57 +182,63 @@ func total(t *testing.T, name, label string) (sum float64) {
 }
 
 // TestCertificatesAndRootRotateUnderLoad renews certificates ten times and the root once, and creates pods in each
-// phase. No request may fail, and unchanged resources are not sent again to reconnecting sidecars.
+// phase. The services require mutual TLS with these certificates, or with those of a server on the nodes, which rotates
+// too. No request may fail, and unchanged resources are not sent again to reconnecting sidecars.
 func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
-	ownCluster(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2")
+	onNodes := startNodeAuthority(t)
+	ownCluster(t, "rotation", "--set", "certificateLifetime=6s", "--set", "rootLifetime=1h", "--set", "replicas=2",
+		"--set", "appmesh.sds.enabled=true", "--set", "appmesh.sds.udsPath="+onNodes.socket)
+	requireMutualTLS(t)
 	before, keys := serials(t), caKeyLines(t)
-	underSteadyLoad(t, func() {
-		old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
-		startPod(t, "before")
-		if out, code := runVerb(t, "identity", "rotate"); code != 0 {
-			t.Fatal(out)
-		}
-		if s := awaitPhase(t, "Publishing", 2); s.Roots[0].Fingerprint != old {
-			t.Errorf("the new root signs before it is distributed: %+v", s)
-		}
-		startPod(t, "publishing")
-		if out, code := runVerb(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "in progress") {
-			t.Errorf("second rotation: exit code %d, %s", code, out)
-		}
-		keys = append(keys, caKeyLines(t)...)
-		newRoot := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
-		startPod(t, "retiring")
-		if s := awaitPhase(t, "Steady", 1); newRoot == old || s.Roots[0].Fingerprint != newRoot {
-			t.Errorf("trusted roots after rotation: %+v; the old root was %s", s, old)
-		}
-		deletedPod := startPod(t, "after")
-		webhooksTrustNewRoot(t)
-		checkTokenAfterDeletion(t, deletedPod)
+	onNodes.rotateUnderLoad(t, func() {
+		underSteadyLoad(t, func() {
+			old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
+			startPod(t, "before")
+			if out, code := runVerb(t, "identity", "rotate"); code != 0 {
+				t.Fatal(out)
+			}
+			if s := awaitPhase(t, "Publishing", 2); s.Roots[0].Fingerprint != old {
+				t.Errorf("the new root signs before it is distributed: %+v", s)
+			}
+			startPod(t, "publishing")
+			if out, code := runVerb(t, "identity", "rotate"); code != 1 || !strings.Contains(out, "in progress") {
+				t.Errorf("second rotation: exit code %d, %s", code, out)
+			}
+			keys = append(keys, caKeyLines(t)...)
+			newRoot := awaitPhase(t, "Retiring", 2).Roots[0].Fingerprint
+			startPod(t, "retiring")
+			if s := awaitPhase(t, "Steady", 1); newRoot == old || s.Roots[0].Fingerprint != newRoot {
+				t.Errorf("trusted roots after rotation: %+v; the old root was %s", s, old)
+			}
+			deletedPod := startPod(t, "after")
+			webhooksTrustNewRoot(t)
+			checkTokenAfterDeletion(t, deletedPod)
 
-		awaitRenewals(t, before, 8)
-		const metricName = "anymesh_xds_resources_total"
-		resources := func() (sum float64) {
-			for _, text := range metricsTexts(t) { // scopes may be sent between two requests
-				sum += metric(text, metricName, "") - metric(text, metricName, scopes)
+			awaitRenewals(t, before, 8)
+			const metricName = "anymesh_xds_resources_total"
+			resources := func() (sum float64) {
+				for _, text := range metricsTexts(t) { // scopes may be sent between two requests
+					sum += metric(text, metricName, "") - metric(text, metricName, scopes)
+				}
+				return sum
 			}
-			return sum
-		}
-		sent, reconnected := resources(), total(t, "anymesh_xds_closed_streams_total",
-			"certificate_expired")
-		awaitRenewals(t, before, 10)
-		eventually(t, 20*time.Second, "all sidecars reconnect with new certificates", func() error {
-			if n := total(t, "anymesh_xds_closed_streams_total",
-				"certificate_expired") - reconnected; int(n) < len(before) {
-				return fmt.Errorf("%v streams have ended", n)
+			sent, reconnected := resources(), total(t, "anymesh_xds_closed_streams_total",
+				"certificate_expired")
+			awaitRenewals(t, before, 10)
+			eventually(t, 20*time.Second, "all sidecars reconnect with new certificates", func() error {
+				if n := total(t, "anymesh_xds_closed_streams_total",
+					"certificate_expired") - reconnected; int(n) < len(before) {
+					return fmt.Errorf("%v streams have ended", n)
+				}
+				if n, want := total(t, "anymesh_xds_streams", ""), streamsPerPod*len(colorsPods(t)); int(n) != want {
+					return fmt.Errorf("%v sidecars are connected, want %d", n, want)
+				}
+				return nil
+			})
+			if more := resources() - sent; more != 0 {
+				t.Errorf("%v unchanged resources were sent again", more)
 			}
-			if n, want := total(t, "anymesh_xds_streams", ""), streamsPerPod*len(colorsPods(t)); int(n) != want {
-				return fmt.Errorf("%v sidecars are connected, want %d", n, want)
-			}
-			return nil
 		})
-		if more := resources() - sent; more != 0 {
-			t.Errorf("%v unchanged resources were sent again", more)
-		}
 	})
 	checkNoKeysDisclosed(t, append(keys, caKeyLines(t)...))
 }

@@ -7,6 +7,7 @@ import (
 	"crypto/rand"
 	"crypto/x509"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"strconv"
@@ -18,7 +19,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// vaultManifests define a service that accepts connections with TLS only. Its certificate is in a Secret.
+// vaultARN is the ARN of a certificate of ACM, which a setting maps to the Secret vault-acm.
+const vaultARN = "arn:aws:acm:eu-west-1:111122223333:certificate/vault"
+
+// vaultManifests define a service that accepts connections with TLS only. Its certificates are in two Secrets: the pod
+// mounts one by an annotation, and the other by its ARN.
 const vaultManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualService
@@ -35,6 +40,10 @@ spec:
   listeners:
     - portMapping: {port: 8080, protocol: http}
       tls: {mode: STRICT, certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}}
+    - portMapping: {port: 8081, protocol: http}
+      tls: {mode: STRICT, certificate: {acm: {certificateARN: "` + vaultARN + `"}}}
+    - portMapping: {port: 8082, protocol: http}
+      tls: {mode: STRICT, certificate: {acm: {certificateARN: "` + vaultARN + `-unknown"}}}
   serviceDiscovery: {dns: {hostname: vault.colors.svc.cluster.local}}
 ---
 apiVersion: v1
@@ -68,10 +77,13 @@ const vaultURL = "http://vault.colors.svc.cluster.local:8080/"
 func TestCertificateInFilesRotates(t *testing.T) {
 	secrets := lab.kube.CoreV1().Secrets("colors")
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vault-tls"}, Data: servingCertificate(t)}
-	if _, err := secrets.Create(t.Context(), secret, metav1.CreateOptions{}); err != nil {
-		t.Fatal(err)
+	byARN := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "vault-acm"}, Data: servingCertificate(t)}
+	for _, s := range []*corev1.Secret{secret, byARN} {
+		if _, err := secrets.Create(t.Context(), s, metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = secrets.Delete(contextOf(t), s.Name, metav1.DeleteOptions{}) })
 	}
-	t.Cleanup(func() { _ = secrets.Delete(contextOf(t), "vault-tls", metav1.DeleteOptions{}) })
 	apply(t, vaultManifests)
 	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
 	patchBackends(t,
@@ -87,8 +99,15 @@ func TestCertificateInFilesRotates(t *testing.T) {
 	if text, err := fetch(t.Context(), hostPort(pod[1], 8080)); err == nil {
 		t.Errorf("a request without TLS has the response %s", text)
 	}
-	if err := serves(t, pod[1], 8080, secret); err != nil {
+	if err := errors.Join(serves(t, pod[1], 8080, secret), serves(t, pod[1], 8081, byARN)); err != nil {
 		t.Fatal(err)
+	}
+	if served, err := servedCertificate(t.Context(), pod[1], 8082); err == nil {
+		t.Errorf("the listener without a Secret presents a certificate:\n%s", served)
+	}
+	if conditions := run(t, "-n", "colors", "get", "virtualnode", "vault", "-o", "jsonpath={.status.conditions}"); !strings.Contains(
+		conditions, "CertificateUnavailable") {
+		t.Errorf("the status of the VirtualNode is without CertificateUnavailable: %s", conditions)
 	}
 
 	done := make(chan map[string]int)

@@ -43,6 +43,8 @@ type Target struct {
 	Instances int `json:"instances"`
 	// Live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
 	Live bool `json:"live"`
+	// TLS is how the sidecar of the sender connects; nil without TLS.
+	TLS *TLS `json:"tls,omitempty"`
 	// InboundDecision is the decision of the sidecar of the destination; nil if it has none.
 	InboundDecision *model.Decision `json:"inboundDecision,omitempty"`
 }
@@ -53,7 +55,7 @@ func (a Result) Delivered() bool {
 		return o == model.Forwarded || o == model.ToApplication || o == model.PassedThrough
 	}
 	for _, t := range a.Targets {
-		if t.InboundDecision != nil && !reaches(t.InboundDecision.Outcome) {
+		if t.TLS != nil && t.TLS.Refused || t.InboundDecision != nil && !reaches(t.InboundDecision.Outcome) {
 			return false
 		}
 	}
@@ -132,10 +134,18 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 			out.Ready++
 		}
 	}
-	if there := s.Views[key]; there != nil {
+	there := s.Views[key]
+	var serves *model.ServerTLS
+	if there != nil {
+		if l := listener(there.View, d.Port); l != nil {
+			serves = l.TLS
+		}
+	}
+	r.TLS, out.TLS = clientTLS(d.TLS, serves)
+	if there != nil {
 		r.Port = d.Port
 		r.Source, _ = caller.Identity(s)
-		inbound := inboundOf(there.View, r, d.TLS)
+		inbound := there.DecideInbound(r)
 		out.InboundDecision = &inbound
 	}
 	return out

@@ -141,6 +141,23 @@ func outcome(s terminal.Style, d model.Decision) string {
 	return s.Green(text)
 }
 
+// text writes how the sender uses TLS; the receiver may be nil.
+func (t *TLS) text(b *strings.Builder, s terminal.Style, indent string) {
+	if t == nil {
+		return
+	}
+	for i, step := range t.Steps {
+		mark := s.Green("→")
+		if t.Refused && i == len(t.Steps)-1 {
+			mark, step = s.Red("✗"), s.Red(step)
+		}
+		fmt.Fprintf(b, "%s%s %s\n", indent, mark, step)
+	}
+	if t.Assumed && !t.Refused {
+		fmt.Fprintf(b, "%s  %s\n", indent, s.Dim("certificates in files are not read; the other side is assumed to accept them"))
+	}
+}
+
 func (t Target) text(b *strings.Builder, s terminal.Style) error {
 	bar := strings.Repeat("█", max(1, int(t.Share*barLength+0.5)))
 	address := t.Found.Hostname
@@ -166,7 +183,8 @@ func (t Target) text(b *strings.Builder, s terminal.Style) error {
 		b.WriteString("; " + s.Red("no instance is ready"))
 	}
 	b.WriteString("\n")
-	if t.InboundDecision == nil {
+	t.TLS.text(b, s, indent)
+	if t.InboundDecision == nil || t.TLS != nil && t.TLS.Refused {
 		return nil
 	}
 	for _, step := range t.InboundDecision.Steps {

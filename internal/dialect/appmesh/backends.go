@@ -72,8 +72,9 @@ type nodeWorkload struct {
 // addBackends adds the rules that resolve lists of backends, and add them to the workloads of VirtualNodes.
 func (r *rules) addBackends(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "backends")
-	incremental.Each(rule, r.backendLists, backendsRule{r.services.resolver(rule), incremental.Emits(rule, r.backends)},
-		backendsRule.evaluate)
+	incremental.Each(rule, r.backendLists, backendsRule{
+		r.settings, r.services.resolver(rule), incremental.Emits(rule, r.backends),
+	}, backendsRule.evaluate)
 	rule = incremental.NewRule(g, "workload")
 	incremental.Each(rule, r.nodeWorkloads, workloadRule{
 		r.translator(rule), incremental.Reads(rule, r.backends), r.out.EmitsWorkloads(rule),
@@ -115,6 +116,7 @@ func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 
 // backendsRule resolves lists of backends.
 type backendsRule struct {
+	settings Settings
 	services resolver
 	resolved *incremental.Emitter[backendsKey, *resolvedBackends]
 }
@@ -148,7 +150,8 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 			continue
 		}
 		added[name] = struct{}{}
-		policy, faults := clientPolicy(path+".clientPolicy.tls", vs.ClientPolicy)
+		sources := certificateSources{t.settings, list.namespace}
+		policy, faults := sources.clientPolicy(path+".clientPolicy.tls", vs.ClientPolicy)
 		out.faults = append(out.faults, faults...)
 		out.backends = append(out.backends, model.Backend{Service: name, Path: path, ClientPolicy: policy})
 	}

@@ -12,7 +12,8 @@ func (t *translator) backendDefaults(object model.Origin, defaults *api.BackendD
 	if defaults == nil {
 		return nil
 	}
-	policy, faults := clientPolicy("spec.backendDefaults.clientPolicy.tls", defaults.ClientPolicy)
+	sources := certificateSources{t.settings, object.Object.Namespace}
+	policy, faults := sources.clientPolicy("spec.backendDefaults.clientPolicy.tls", defaults.ClientPolicy)
 	for _, f := range faults {
 		t.reportFault(object, f)
 	}
@@ -21,7 +22,7 @@ func (t *translator) backendDefaults(object model.Origin, defaults *api.BackendD
 
 // clientPolicy returns a client policy. If its trust cannot be honored, an enforced policy accepts no certificate, and
 // another one accepts each.
-func clientPolicy(path string, p *api.ClientPolicy) (*model.ClientPolicy, []fault) {
+func (s certificateSources) clientPolicy(path string, p *api.ClientPolicy) (*model.ClientPolicy, []fault) {
 	if !hasTLS(p) {
 		return nil, nil
 	}
@@ -35,27 +36,31 @@ func clientPolicy(path string, p *api.ClientPolicy) (*model.ClientPolicy, []faul
 	}
 	slices.Sort(out.Ports)
 	var faults []fault
-	if trust := p.TLS.Validation.Trust; trust.File != nil {
-		out.Validation = &model.Validation{
-			TrustFile: trust.File.CertificateChain, Names: alternativeNames(p.TLS.Validation.SubjectAlternativeNames),
-		}
-	} else {
-		consequence := "connections to backends fail"
+	validation := &model.Validation{Names: alternativeNames(p.TLS.Validation.SubjectAlternativeNames)}
+	trust := p.TLS.Validation.Trust
+	if f := s.trust(validation, trust.File, trust.SDS, trust.ACM); f != nil {
+		consequence := "; connections to backends fail"
 		if out.Enforce {
 			out.Validation = &model.Validation{}
 		} else {
-			consequence = "the certificates of servers are not validated"
+			consequence = "; the certificates of servers are not validated"
 		}
-		faults = append(faults, fault{path + ".validation.trust", model.CodeFieldNotImplemented, severity,
-			"only trust in files is implemented; " + consequence})
+		faults = append(faults, fault{path + ".validation.trust" + f.path, f.code, severity, f.text + consequence})
+	} else {
+		out.Validation = validation
 	}
-	switch c := p.TLS.Certificate; {
-	case c == nil:
-	case c.File != nil:
-		out.Certificate = &model.Certificate{ChainFile: c.File.CertificateChain, KeyFile: c.File.PrivateKey}
-	default:
-		faults = append(faults, fault{path + ".certificate.sds", model.CodeFieldNotImplemented, severity,
-			"only certificates in files are implemented; servers get no certificate"})
+	if validation.TrustSecret.Provider == model.ProviderMesh && len(validation.Names) == 0 {
+		faults = append(faults, fault{path + ".validation", model.CodeNoCertificate, severity,
+			"the certificates of the mesh have no host names, which are required without subjectAlternativeNames; " +
+				"set the SPIFFE IDs of the servers there"})
+	}
+	if c := p.TLS.Certificate; c != nil {
+		certificate, f := s.certificate(c.File, c.SDS, nil)
+		out.Certificate = certificate
+		if f != nil {
+			faults = append(faults,
+				fault{path + ".certificate" + f.path, f.code, severity, f.text + "; servers get no certificate"})
+		}
 	}
 	return out, faults
 }

@@ -7,8 +7,6 @@
 package appmesh
 
 import (
-	"encoding/json"
-
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -16,25 +14,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
-	"anymesh.dev/anymesh/internal/dialect"
 )
-
-// Settings are the operator's settings. The zero value is the behavior of the released controller.
-type Settings struct {
-	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
-	TrustDomain string
-	// NoDefaultRetry disables the default retries of routes without a retry policy.
-	NoDefaultRetry bool
-	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL.
-	NoAWSEgress bool
-}
-
-func (s Settings) trustDomain() string {
-	if s.TrustDomain == "" {
-		return dialect.DefaultTrustDomain
-	}
-	return s.TrustDomain
-}
 
 // Dialect is the dialect with its settings.
 type Dialect struct{ Settings }
@@ -69,22 +49,4 @@ func (Dialect) ShortNames() map[string]string {
 		"vg": api.KindVirtualGateway,
 		"gr": api.KindGatewayRoute, "bg": api.KindBackendGroup,
 	}
-}
-
-// values are the settings in the format of the chart value.
-type values struct {
-	DefaultRetry bool `json:"defaultRetry"`
-	AWSEgress    bool `json:"awsEgress"`
-}
-
-// Values returns the default settings in the format of the chart value.
-func (Dialect) Values() any { return values{DefaultRetry: true, AWSEgress: true} }
-
-// Configure returns the dialect with settings in the format of the chart value.
-func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
-	v := d.Values().(values)
-	if err := dialect.Decode(raw, &v); err != nil {
-		return nil, err
-	}
-	return Dialect{Settings{TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress}}, nil
 }

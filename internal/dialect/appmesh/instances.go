@@ -27,6 +27,8 @@ type selectedWorkload struct {
 	service    cloudMapService
 	attributes map[string]string
 	port       string
+	// identities are what the pods are expected to be.
+	identities []namedIdentity
 }
 
 // selectorIndex is the index key of selectors: the namespace and, if the selector requires a label, that label. It
@@ -39,7 +41,10 @@ type selectorConflict struct{ older, younger model.ObjectRef }
 // selector adds the selector of a VirtualNode to the index.
 func (t *nodeRule) selector(m *meshMember[*api.VirtualNode]) {
 	selector := m.object.Spec.PodSelector
-	n := selectedWorkload{nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector"))}
+	n := selectedWorkload{
+		nameClaim: m.nameClaim, selector: t.compile(selector, m.origin.At("spec.podSelector")),
+		identities: t.settings.identitiesOfNode(m.object),
+	}
 	if selector == nil {
 		return // selects nothing
 	}
@@ -69,11 +74,13 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
 		sharedPods: incremental.Emits(rule, r.sharedPods), withoutProxy: incremental.Emits(rule, r.withoutProxy),
+		otherIdentities: incremental.Emits(rule, r.otherIdentities),
 	}, (*podRule).evaluate)
 	rule = incremental.NewRule(g, "shared pods")
 	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
 	rule = incremental.NewRule(g, "pods without proxy")
 	incremental.Each(rule, r.withoutProxy, new(r.translator(rule)), (*translator).reportWithoutProxy)
+	r.addPodIdentities(g)
 }
 
 func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string) {
@@ -101,6 +108,8 @@ type podRule struct {
 	registry   *incremental.Reader[cloudMapService, cloudMapQuery]
 	endpoints  store.Output[model.Instance, model.Endpoint]
 	sharedPods *incremental.Emitter[selectorConflict, string]
+	// otherIdentities has the names of pods that present another identity than their VirtualNode names.
+	otherIdentities *incremental.Emitter[otherIdentity, string]
 	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
 	withoutProxy *incremental.Emitter[model.ObjectRef, string]
 }
@@ -115,6 +124,7 @@ func (t *podRule) instance(pod *corev1.Pod) {
 		return
 	}
 	t.endpoints.Emit(t.endpoint(found[0], pod))
+	t.checkIdentity(found[0], pod)
 	if found[0].gateway && !store.HasProxy(pod) {
 		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
 	}

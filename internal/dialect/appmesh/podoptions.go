@@ -26,7 +26,7 @@ var (
 const gatewayContainer = "envoy"
 
 // PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
-func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
+func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
 		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
 		OutboundIPExclusions: defaultIgnoredIPs, IPv6: true,
@@ -63,8 +63,23 @@ func (Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions
 			return dialect.PodOptions{}, fmt.Errorf("annotation %s%s: %w", prefix, a.key, err)
 		}
 	}
+	o.SecretMounts = append(o.SecretMounts, acmSecrets(w)...)
+	d.addSDS(&o, pod)
 	o.Warnings = annotationWarnings(pod)
 	return o, nil
+}
+
+// addSDS adds the socket of the server of the secret discovery service, which an annotation disables.
+func (d Dialect) addSDS(o *dialect.PodOptions, pod *corev1.Pod) {
+	if !d.SDS.Enabled {
+		return
+	}
+	o.SDSSocket = &dialect.SDSSocket{Path: d.SDS.Path}
+	if strings.EqualFold(pod.Annotations[prefix+"sds"], "disabled") {
+		return
+	}
+	o.SDSSocket.Volume = "appmesh-sds-socket-volume"
+	o.Env = append(o.Env, corev1.EnvVar{Name: "APPMESH_SDS_SOCKET_PATH", Value: d.SDS.Path})
 }
 
 // annotationWarnings returns warnings for annotations that App Mesh supported and Anymesh does not.

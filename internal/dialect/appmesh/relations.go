@@ -50,6 +50,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	}, func(a, b selectedWorkload) bool { return reflect.DeepEqual(a, b) })
 	r.withoutProxy = incremental.NewRelation[model.ObjectRef](g, "pods without proxy", strings.Compare, same)
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
+	r.otherIdentities = incremental.NewRelation[otherIdentity](g, "other identities", strings.Compare, same)
 }
 
 func newNameClaims[K comparable](g *incremental.Graph, name string) *incremental.Relation[K, nameClaim] {

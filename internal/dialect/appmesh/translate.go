@@ -80,6 +80,8 @@ type rules struct {
 	sharedPods *incremental.Relation[selectorConflict, string]
 	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
 	withoutProxy *incremental.Relation[model.ObjectRef, string]
+	// otherIdentities are the names of pods without the identity that their VirtualNode names.
+	otherIdentities *incremental.Relation[otherIdentity, string]
 }
 
 // allKey is the key of relations with a single list of entries.
@@ -131,13 +133,6 @@ func (t *translator) report(at model.Origin, code model.Code, format string, arg
 func (t *translator) warn(at model.Origin, code model.Code, format string, args ...any) {
 	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
 	f.Severity = model.Warning
-	t.findings.Emit(f)
-}
-
-// refuse adds a finding with severity Error, whatever the default of its code is.
-func (t *translator) refuse(at model.Origin, code model.Code, format string, args ...any) {
-	f := model.NewFinding(at, code, fmt.Sprintf(format, args...))
-	f.Severity = model.Error
 	t.findings.Emit(f)
 }
 

@@ -86,7 +86,7 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: port, Protocol: protocol, Router: key.Name, TLS: t.gatewayTLS(at.At(at.Path+".tls"), l.TLS), Origin: at,
+			Port: port, Protocol: protocol, Router: key.Name, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS), Origin: at,
 		})
 	}
 	if len(w.Listeners) == 0 {
@@ -97,7 +97,7 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 	t.attachRoutes(m, w.Listeners)
 	claim := m.nameClaim
 	claim.key = key
-	t.selectPods(claim, spec.PodSelector)
+	t.selectPods(claim, m.object)
 }
 
 // gatewayPort is portMapping for the protocols of gateways.
@@ -107,21 +107,6 @@ func (t *gatewayRule) gatewayPort(at model.Origin, p api.GatewayPortMapping) (ui
 		return 0, "", false
 	}
 	return t.portMapping(at, api.PortMapping{Port: p.Port, Protocol: api.PortProtocol(p.Protocol)})
-}
-
-// gatewayTLS returns the TLS of a listener, which means the same as that of a VirtualNode.
-func (t *gatewayRule) gatewayTLS(at model.Origin, l *api.VirtualGatewayListenerTLS) *model.ServerTLS {
-	if l == nil {
-		return nil
-	}
-	out := &api.ListenerTLS{Mode: l.Mode, Certificate: l.Certificate}
-	if v := l.Validation; v != nil {
-		out.Validation = &api.ListenerTLSValidation{
-			SubjectAlternativeNames: v.SubjectAlternativeNames,
-			Trust:                   api.ListenerTLSTrust{File: v.Trust.File, SDS: v.Trust.SDS},
-		}
-	}
-	return t.listenerTLS(at, out)
 }
 
 // attachRoutes emits what GatewayRoutes need to find their VirtualGateway.
@@ -142,12 +127,14 @@ func (t *gatewayRule) attachRoutes(m *meshMember[*api.VirtualGateway], listeners
 }
 
 // selectPods emits the selector of the pods.
-func (t *gatewayRule) selectPods(claim nameClaim, selector *metav1.LabelSelector) {
+func (t *gatewayRule) selectPods(claim nameClaim, o *api.VirtualGateway) {
+	selector := o.Spec.PodSelector
 	if selector == nil {
 		return // selects nothing
 	}
 	t.selectors.Emit(indexOf(claim.origin.Object.Namespace, selector), selectedWorkload{
 		nameClaim: claim, gateway: true, selector: t.compile(selector, claim.origin.At("spec.podSelector")),
+		identities: t.settings.identitiesOfGateway(o),
 	})
 }
 

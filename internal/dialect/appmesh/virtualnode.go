@@ -67,7 +67,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: port, Protocol: protocol, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS),
+			Port: port, Protocol: protocol, TLS: t.nodeTLS(at.At(at.Path+".tls"), l.TLS),
 			Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
 		})
 	}

@@ -2,6 +2,7 @@ package envoy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"time"
@@ -33,6 +34,11 @@ import (
 const (
 	controlPlaneCluster = "anymesh"
 	adminCluster        = "admin"
+	// sdsCluster is the server of the secret discovery service of the node. Envoy rejects a listener that refers to it if
+	// it is not in the bootstrap. So that a sidecar without such a server serves its other listeners, it has the cluster,
+	// too; nothing listens on noSDSSocket.
+	sdsCluster  = "static_cluster_sds_unix_socket"
+	noSDSSocket = sidecar.CertificatesDir + "/no-sds.sock"
 	// adminSocket is a Unix domain socket, so that only the sidecar container can access the whole admin interface.
 	adminSocket = sidecar.CertificatesDir + "/admin.sock"
 	// statsPort exposes the metrics and readiness endpoints of the admin interface.
@@ -53,7 +59,7 @@ const (
 
 // bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, with the client certificate that the
 // agent renews.
-func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bootstrap {
+func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket string) *bootstrapv3.Bootstrap {
 	return &bootstrapv3.Bootstrap{
 		Node: &corev3.Node{Id: node, Cluster: node},
 		Admin: &bootstrapv3.Admin{
@@ -66,19 +72,14 @@ func bootstrap(w model.Workload, node, host string, port uint32) *bootstrapv3.Bo
 				ApiType:                   corev3.ApiConfigSource_DELTA_GRPC,
 				TransportApiVersion:       corev3.ApiVersion_V3,
 				SetNodeOnFirstMessageOnly: true,
-				GrpcServices: []*corev3.GrpcService{{TargetSpecifier: &corev3.GrpcService_EnvoyGrpc_{
-					EnvoyGrpc: &corev3.GrpcService_EnvoyGrpc{
-						ClusterName: controlPlaneCluster,
-						RetryPolicy: &corev3.RetryPolicy{RetryBackOff: &corev3.BackoffStrategy{
-							BaseInterval: durationpb.New(retryBaseInterval),
-							MaxInterval:  durationpb.New(retryMaxInterval),
-						}},
-					},
-				}}},
+				GrpcServices:              []*corev3.GrpcService{grpcService(controlPlaneCluster)},
 			},
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
-			Clusters:  []*clusterv3.Cluster{xdsCluster(host, port), adminAPICluster()},
+			Clusters: []*clusterv3.Cluster{
+				xdsCluster(host, port), socketCluster(adminCluster, adminSocket, model.HTTP),
+				socketCluster(sdsCluster, cmp.Or(sdsSocket, noSDSSocket), model.GRPC),
+			},
 			Listeners: []*listenerv3.Listener{statsListener()},
 		},
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
@@ -169,32 +170,24 @@ func fileSecret(name, file string) *tlsv3.SdsSecretConfig {
 
 // secrets returns the SDS files with the paths of certificate, key and trust bundle.
 func secrets() map[string]*tlsv3.Secret {
-	source := func(file string) *corev3.DataSource {
-		return &corev3.DataSource{
-			Specifier: &corev3.DataSource_Filename{Filename: sidecar.CertificatesDir + "/" + file},
-		}
-	}
-	watched := &corev3.WatchedDirectory{Path: sidecar.CertificatesDir}
 	return map[string]*tlsv3.Secret{
-		identityFile: {Name: secretName, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-			CertificateChain: source("tls.crt"), PrivateKey: source("tls.key"), WatchedDirectory: watched,
-		}}},
-		trustFile: {Name: trustName, Type: &tlsv3.Secret_ValidationContext{
-			ValidationContext: &tlsv3.CertificateValidationContext{TrustedCa: source("ca.crt"), WatchedDirectory: watched},
-		}},
+		identityFile: certificateFiles(secretName, identityCertificate),
+		trustFile:    trustFiles(trustName, identityTrust),
 	}
 }
 
-func adminAPICluster() *clusterv3.Cluster {
+// socketCluster is the cluster of a server on a Unix domain socket.
+func socketCluster(name, path string, p model.Protocol) *clusterv3.Cluster {
 	endpoint := &endpointv3.Endpoint{
-		Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket}}},
+		Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: path}}},
 	}
 	return &clusterv3.Cluster{
-		Name:                 adminCluster,
-		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
-		ConnectTimeout:       durationpb.New(applicationConnectTimeout),
+		Name:                          name,
+		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
+		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
+		TypedExtensionProtocolOptions: protocolOptions(p),
 		LoadAssignment: &endpointv3.ClusterLoadAssignment{
-			ClusterName: adminCluster, Endpoints: []*endpointv3.LocalityLbEndpoints{{
+			ClusterName: name, Endpoints: []*endpointv3.LocalityLbEndpoints{{
 				LbEndpoints: []*endpointv3.LbEndpoint{{
 					HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: endpoint},
 				}},
@@ -242,10 +235,10 @@ func statsListener() *listenerv3.Listener {
 }
 
 // files returns the sidecar's files: the bootstrap and the SDS files.
-func files(w model.Workload, node, host string, port uint32) (map[string][]byte, error) {
+func files(w model.Workload, node, host string, port uint32, sdsSocket string) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var err error
-	if out[bootstrapFile], err = compactJSON(bootstrap(w, node, host, port)); err != nil {
+	if out[bootstrapFile], err = compactJSON(bootstrap(w, node, host, port, sdsSocket)); err != nil {
 		return nil, err
 	}
 	for name, secret := range secrets() {

@@ -32,7 +32,8 @@ func (Driver) Patch(ctx context.Context) error {
 			injector.Configurator.GetSidecarClass())
 	}
 	host := "anymesh." + injector.OsmNamespace + ".svc.cluster.local"
-	content, err := files(injector.Workload, injector.Node, host, injector.Configurator.GetProxyServerPort())
+	content, err := files(injector.Workload, injector.Node, host, injector.Configurator.GetProxyServerPort(),
+		injector.SDSSocketPath)
 	if err != nil {
 		return fmt.Errorf("envoy: bootstrap of %s: %w", injector.Node, err)
 	}

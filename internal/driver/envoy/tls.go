@@ -2,7 +2,6 @@ package envoy
 
 import (
 	"crypto/sha256"
-	"path/filepath"
 	"strings"
 
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
@@ -14,9 +13,6 @@ import (
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
-
-// Certificates in files are secrets of the secret discovery service: Envoy then reads the files again when their
-// directory changes. The secrets contain the names of the files only.
 
 // serverSocket returns the TLS socket of a listener with a certificate, and its secrets.
 func serverSocket(l model.Listener) (*corev3.TransportSocket, []sidecar.Resource) {
@@ -47,33 +43,51 @@ func tlsContext(direction string, p model.Protocol, c *model.Certificate, v *mod
 	out := &tlsv3.CommonTlsContext{AlpnProtocols: applicationProtocols(p)}
 	var secrets []sidecar.Resource
 	if c != nil {
-		name := "sds_" + direction + "_certificate_" + c.ChainFile + "~" + c.KeyFile
-		out.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{secretConfig(name)}
-		secrets = append(secrets, newResource(name, &tlsv3.Secret{
-			Name: name, Type: &tlsv3.Secret_TlsCertificate{TlsCertificate: &tlsv3.TlsCertificate{
-				CertificateChain: file(c.ChainFile), PrivateKey: file(c.KeyFile), WatchedDirectory: directory(c.ChainFile),
-			}},
-		}, origin))
+		config, own := certificateSecret(direction, *c, origin)
+		out.TlsCertificateSdsSecretConfigs = []*tlsv3.SdsSecretConfig{config}
+		secrets = append(secrets, own...)
 	}
-	if v != nil && v.TrustFile == "" {
+	if v != nil && v.Trust() == "" {
 		out.ValidationContextType = &tlsv3.CommonTlsContext_ValidationContext{
 			ValidationContext: &tlsv3.CertificateValidationContext{VerifyCertificateHash: []string{noCertificate}},
 		}
 	} else if v != nil {
-		name := "sds_" + direction + "_trust_" + v.TrustFile
+		config, trust := trustSecret(direction, *v, origin)
 		out.ValidationContextType = &tlsv3.CommonTlsContext_CombinedValidationContext{
 			CombinedValidationContext: &tlsv3.CommonTlsContext_CombinedCertificateValidationContext{
 				DefaultValidationContext:         &tlsv3.CertificateValidationContext{MatchTypedSubjectAltNames: nameMatchers(v.Names)},
-				ValidationContextSdsSecretConfig: secretConfig(name),
+				ValidationContextSdsSecretConfig: config,
 			},
 		}
-		secrets = append(secrets, newResource(name, &tlsv3.Secret{
-			Name: name, Type: &tlsv3.Secret_ValidationContext{ValidationContext: &tlsv3.CertificateValidationContext{
-				TrustedCa: file(v.TrustFile), WatchedDirectory: directory(v.TrustFile),
-			}},
-		}, origin))
+		secrets = append(secrets, trust...)
 	}
 	return out, secrets
+}
+
+// certificateSecret returns how Envoy gets a certificate, and the secret if the control plane serves it.
+func certificateSecret(direction string, c model.Certificate,
+	origin model.Origin) (*tlsv3.SdsSecretConfig, []sidecar.Resource) {
+	switch c.Secret.Provider {
+	case model.ProviderSocket:
+		return socketSecret(c.Secret.Name), nil
+	case model.ProviderMesh:
+		c = identityCertificate
+	}
+	name := "sds_" + direction + "_certificate_" + c.ChainFile + "~" + c.KeyFile
+	return secretConfig(name), []sidecar.Resource{newResource(name, certificateFiles(name, c), origin)}
+}
+
+// trustSecret returns how Envoy gets trusted authorities, and the secret if the control plane serves it.
+func trustSecret(direction string, v model.Validation,
+	origin model.Origin) (*tlsv3.SdsSecretConfig, []sidecar.Resource) {
+	switch v.TrustSecret.Provider {
+	case model.ProviderSocket:
+		return socketSecret(v.TrustSecret.Name), nil
+	case model.ProviderMesh:
+		v.TrustFile = identityTrust
+	}
+	name := "sds_" + direction + "_trust_" + v.TrustFile
+	return secretConfig(name), []sidecar.Resource{newResource(name, trustFiles(name, v.TrustFile), origin)}
 }
 
 // noCertificate is the hash of no certificate.
@@ -98,19 +112,6 @@ func applicationProtocols(p model.Protocol) []string {
 		return []string{"h2", "http/1.1"}
 	}
 	return []string{"http/1.1"}
-}
-
-func secretConfig(name string) *tlsv3.SdsSecretConfig {
-	return &tlsv3.SdsSecretConfig{Name: name, SdsConfig: adsConfigSource()}
-}
-
-func file(name string) *corev3.DataSource {
-	return &corev3.DataSource{Specifier: &corev3.DataSource_Filename{Filename: name}}
-}
-
-// directory is what Envoy watches: the files of a mounted Secret change when a link in it is replaced.
-func directory(file string) *corev3.WatchedDirectory {
-	return &corev3.WatchedDirectory{Path: filepath.Dir(file)}
 }
 
 // nameMatchers match subject alternative names: URIs have a scheme, others are DNS names.

@@ -10,13 +10,15 @@ import (
 	"golang.org/x/tools/txtar"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 )
 
 var update = flag.Bool("update", false, "rewrite response.yaml and response.txt of the cases in testdata")
 
 // TestCases runs each testdata/*.txtar: pod.yaml is created in a namespace with the labels of namespace.yaml, as a
-// pod of workload.yaml, which defaults to a workload with a listener on port 8080. The output is the admitted pod
+// pod of workload.yaml, which defaults to a workload with a listener on port 8080. settings.yaml are settings of the
+// dialect. The output is the admitted pod
 // (response.yaml), or the message of the response (response.txt), with warnings.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -51,6 +53,20 @@ func TestCases(t *testing.T) {
 	}
 }
 
+// configured returns the dialect with settings.
+func configured(t *testing.T, settings string) Dialect {
+	t.Helper()
+	values, err := yaml.YAMLToJSON([]byte(settings))
+	if err != nil {
+		t.Fatal(err)
+	}
+	d, err := appmesh.Dialect{}.Configure("cluster.local", values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d.(Dialect)
+}
+
 func runCase(t *testing.T, inputs map[string]string) (name, text string) {
 	t.Helper()
 	p := fakeCluster{workload: front()}
@@ -67,7 +83,9 @@ func runCase(t *testing.T, inputs map[string]string) (name, text string) {
 		}
 	}
 	raw := asJSON(t, inputs["pod.yaml"])
-	response := newWebhook(p).Handle(t.Context(), request(raw))
+	webhook := newWebhook(p)
+	webhook.Dialects = []Dialect{configured(t, inputs["settings.yaml"])}
+	response := webhook.Handle(t.Context(), request(raw))
 	var out strings.Builder
 	for _, w := range response.Warnings {
 		out.WriteString("# warning: " + w + "\n")

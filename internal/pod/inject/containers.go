@@ -146,6 +146,10 @@ func agentMounts(o dialect.PodOptions) []corev1.VolumeMount {
 	for _, m := range o.VolumeMounts {
 		out = append(out, corev1.VolumeMount{Name: m.Name, MountPath: m.Path})
 	}
+	if o.SDSSocket != nil && o.SDSSocket.Volume != "" {
+		out = append(out,
+			corev1.VolumeMount{Name: o.SDSSocket.Volume, MountPath: o.SDSSocket.Path, ReadOnly: true})
+	}
 	return out
 }
 

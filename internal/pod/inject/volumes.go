@@ -46,7 +46,11 @@ func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 			}}},
 		}}})
 	for _, m := range o.SecretMounts {
-		if err := addSecret(pod, m.Name); err != nil {
+		err := addSecret(pod, m.Name)
+		switch {
+		case err != nil && m.Annotation == "":
+			return fmt.Errorf("secret %q of its workload: %w", m.Name, err)
+		case err != nil:
 			return fmt.Errorf("annotation %s: %w", m.Annotation, err)
 		}
 	}
@@ -55,7 +59,20 @@ func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 			return fmt.Errorf("annotation %s: the pod has no volume %q", m.Annotation, m.Name)
 		}
 	}
+	addSDSVolume(pod, o.SDSSocket)
 	return nil
+}
+
+// addSDSVolume adds the volume with the socket of the secret discovery service. A volume of the pod with its name is
+// used as it is.
+func addSDSVolume(pod *corev1.Pod, socket *dialect.SDSSocket) {
+	if socket == nil || socket.Volume == "" || volumeOf(pod, socket.Volume) != nil {
+		return
+	}
+	kind := corev1.HostPathSocket
+	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{Name: socket.Volume, VolumeSource: corev1.VolumeSource{
+		HostPath: &corev1.HostPathVolumeSource{Path: socket.Path, Type: &kind},
+	}})
 }
 
 // addSecret adds a secret volume to the pod, unless it exists.

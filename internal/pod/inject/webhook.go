@@ -112,6 +112,9 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		OutboundIPRangeExclusionList: o.OutboundIPExclusions,
 		DryRun:                       dryRun, Workload: workload, Node: workload.NodeID,
 	}
+	if o.SDSSocket != nil {
+		c.SDSSocketPath = o.SDSSocket.Path
+	}
 	patchCtx, cancel := context.WithCancel(c)
 	defer cancel()
 	if err := sidecar.Patch(patchCtx); err != nil {

@@ -1,0 +1,92 @@
+package appmesh
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"anymesh.dev/anymesh/internal/dialect"
+)
+
+// Settings are the operator's settings. The zero value is the behavior of the released controller.
+type Settings struct {
+	// TrustDomain is the trust domain of the pods' identities. The default is dialect.DefaultTrustDomain.
+	TrustDomain string
+	// NoDefaultRetry disables the default retries of routes without a retry policy.
+	NoDefaultRetry bool
+	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL.
+	NoAWSEgress bool
+	// SDS is the server of the secret discovery service of the nodes, for example the SPIRE agent.
+	SDS SDS
+	// ACM has the Secrets in place of certificates and authorities of AWS Certificate Manager.
+	ACM ACM
+}
+
+// SDS is the server of the secret discovery service of the nodes.
+type SDS struct {
+	Enabled bool `json:"enabled"`
+	// Path is the path of its Unix domain socket, on the nodes and in the sidecars.
+	Path string `json:"udsPath"`
+}
+
+// ACM maps ARNs to names of Secrets, which are in the namespace of the pod.
+type ACM struct {
+	// Certificates are Secrets with tls.crt and tls.key, Authorities are Secrets with ca.crt.
+	Certificates map[string]string `json:"certificates"`
+	Authorities  map[string]string `json:"authorities"`
+}
+
+// defaultSDSPath is the socket of the SPIRE agent.
+const defaultSDSPath = "/run/spire/sockets/agent.sock"
+
+func (s Settings) trustDomain() string {
+	if s.TrustDomain == "" {
+		return dialect.DefaultTrustDomain
+	}
+	return s.TrustDomain
+}
+
+// values are the settings in the format of the chart value.
+type values struct {
+	DefaultRetry bool `json:"defaultRetry"`
+	AWSEgress    bool `json:"awsEgress"`
+	SDS          SDS  `json:"sds"`
+	ACM          ACM  `json:"acm"`
+}
+
+// Values returns the default settings in the format of the chart value.
+func (Dialect) Values() any {
+	return values{
+		DefaultRetry: true, AWSEgress: true, SDS: SDS{Path: defaultSDSPath},
+		ACM: ACM{Certificates: map[string]string{}, Authorities: map[string]string{}},
+	}
+}
+
+// Configure returns the dialect with settings in the format of the chart value.
+func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dialect, error) {
+	v := d.Values().(values)
+	if err := dialect.Decode(raw, &v); err != nil {
+		return nil, err
+	}
+	if p := v.SDS.Path; v.SDS.Enabled && (!path.IsAbs(p) || path.Clean(p) != p || p == "/") {
+		return nil, fmt.Errorf("sds.udsPath: %q is not the absolute path of a socket", p)
+	}
+	for _, secrets := range []struct {
+		setting string
+		byARN   map[string]string
+	}{{"acm.certificates", v.ACM.Certificates}, {"acm.authorities", v.ACM.Authorities}} {
+		for _, arn := range slices.Sorted(maps.Keys(secrets.byARN)) {
+			name := secrets.byARN[arn]
+			if problems := validation.IsDNS1123Subdomain(name); len(problems) > 0 {
+				return nil, fmt.Errorf("%s: %s: %q is not the name of a Secret: %s", secrets.setting, arn, name, problems[0])
+			}
+		}
+	}
+	return Dialect{Settings{
+		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress, SDS: v.SDS, ACM: v.ACM,
+	}}, nil
+}
