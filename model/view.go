@@ -78,8 +78,8 @@ type WorkloadCatalog interface {
 	RequestPorts(service Key) []uint16
 }
 
-// NewView creates the view of a workload, with findings about conflicts and targets. It reports false if the workload or its mesh
-// does not exist.
+// NewView creates the view of a workload, with findings about conflicts and targets. It reports false if the workload
+// or its mesh does not exist.
 func NewView(c WorkloadCatalog, key Key) (View, []Finding, bool) {
 	v, request, findings, ok := NewWorkloadView(c, key)
 	if !ok {
