@@ -112,15 +112,23 @@ func (x *index) removeMember(k key, owners, keeps []types.UID) (ownersWithoutMem
 			continue
 		}
 		delete(x.members[uid], k)
-		if len(x.members[uid]) > 0 {
-			continue
+		if len(x.members[uid]) == 0 {
+			delete(x.members, uid)
 		}
-		delete(x.members, uid)
-		if owner, known := x.uids[uid]; known {
+		if owner, known := x.uids[uid]; known && !x.hasMembers(uid, owner) {
 			ownersWithoutMembers = append(ownersWithoutMembers, owner)
 		}
 	}
 	return ownersWithoutMembers
+}
+
+// hasMembers reports whether the deletion of an owner waits for members.
+func (x *index) hasMembers(uid types.UID, owner key) bool {
+	if _, terminating := x.terminating[owner.Namespace]; !terminating {
+		return len(x.members[uid]) > 0
+	}
+	_, members := x.lookup(owner)
+	return len(members) > 0
 }
 
 // lookup returns an object, and the members that its deletion waits for. An object in a Namespace that is being deleted

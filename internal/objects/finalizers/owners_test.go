@@ -117,6 +117,7 @@ func TestNamespaceDeletionDoesNotWaitForOthers(t *testing.T) {
 			if c.delete(t, gateway) {
 				t.Fatal("the VirtualGateway is deleted before the GatewayRoute of its Namespace")
 			}
+			synctest.Wait() // only the changes below release it
 			if !namespaceFirst {
 				c.delete(t, own)
 				if c.sync(t, gateway) {
