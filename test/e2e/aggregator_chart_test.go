@@ -35,7 +35,7 @@ func TestAggregatorChart(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := anymesh(ctx, "install", "--kubeconfig", lab.kubeconfig, "--set", "aggregator.enabled=true"); err != nil {
+	if err := installAnymesh(ctx, "--set", "aggregator.enabled=true"); err != nil {
 		t.Fatal(err)
 	}
 	member := []string{"lab", "--kubeconfig", lab.kubeconfig, "--member-kubeconfig", lab.kubeconfig}

@@ -32,7 +32,7 @@ func installExtended(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if _, err := anymesh(contextOf(t), "install", "--kubeconfig", lab.kubeconfig); err != nil {
+		if err := installAnymesh(contextOf(t)); err != nil {
 			t.Error(err)
 		}
 		if _, err := kubectl(contextOf(t), "delete", "crd", "virtualservices.parcel.example.com"); err != nil {

@@ -93,8 +93,7 @@ func up(ctx context.Context) error {
 	if lab.kube, err = kubernetes.NewForConfig(lab.config); err != nil {
 		return err
 	}
-	if _, err := anymesh(ctx, "install", "--kubeconfig", lab.kubeconfig, "--set",
-		"appmesh.acm.certificates."+vaultARN+"=vault-acm"); err != nil {
+	if err := installAnymesh(ctx); err != nil {
 		return err
 	}
 	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {
@@ -113,6 +112,14 @@ func up(ctx context.Context) error {
 		return fmt.Errorf("%w\n%s", err, pods)
 	}
 	return nil
+}
+
+// installAnymesh installs Anymesh in the cluster, with the settings of the shared cluster and others.
+func installAnymesh(ctx context.Context, others ...string) error {
+	_, err := anymesh(ctx, append([]string{
+		"install", "--kubeconfig", lab.kubeconfig, "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
+	}, others...)...)
+	return err
 }
 
 func anymesh(ctx context.Context, args ...string) (string, error) {

@@ -98,7 +98,7 @@ func callsTo(all []target, dns bool) []call {
 // DNS server of the agent is off. All other names answer as they do without it.
 func TestServicesShareAPort(t *testing.T) {
 	t.Cleanup(func() {
-		if _, err := anymesh(contextOf(t), "install", "--kubeconfig", lab.kubeconfig); err != nil {
+		if err := installAnymesh(contextOf(t)); err != nil {
 			t.Error(err)
 		}
 	})
@@ -182,7 +182,7 @@ func installWith(t *testing.T, text string) {
 	if err := os.WriteFile(values, []byte(text), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := anymesh(t.Context(), "install", "--kubeconfig", lab.kubeconfig, "--values", values); err != nil {
+	if err := installAnymesh(t.Context(), "--values", values); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -54,7 +54,7 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 		t.Errorf("calls without a control plane: %v", counts)
 	}
 	t.Run("Helm", releaseByHook)
-	if _, err := anymesh(t.Context(), "install", "--kubeconfig", lab.kubeconfig); err != nil {
+	if err := installAnymesh(t.Context()); err != nil {
 		t.Errorf("installing again: %v", err)
 	}
 	if counts := callsFrom(t, "front", colorURL, 200); counts["red"]+counts["blue"] != 200 {
