@@ -20,6 +20,9 @@ func AllFeatures() []Feature {
 	for _, p := range []Protocol{HTTP, HTTP2, GRPC, TCP, UDP, WebSocket, Unix, JSONSocket} {
 		all = append(all, ListenerFeature(p), DestinationFeature(p))
 	}
+	for _, p := range []Protocol{HTTP, HTTP2, GRPC, TCP} {
+		all = append(all, HealthCheckFeature(p))
+	}
 	for _, k := range []DiscoveryKind{DiscoverDNS, DiscoverDNSEndpoints, DiscoverInstances, DiscoverStatic} {
 		all = append(all, DiscoveryFeature(k))
 	}
@@ -40,7 +43,8 @@ func AllFeatures() []Feature {
 		"route.timeout", "route.service", "listener.router", "listener.timeout",
 		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), "egress.Allow", "egress.Deny",
-		"balance.ConsistentHash", "authorization")
+		"balance.ConsistentHash", "authorization",
+		"outlierDetection", "panicThreshold", "listener.circuitBreaker")
 	slices.Sort(all)
 	return all
 }
@@ -54,6 +58,9 @@ func DestinationFeature(p Protocol) Feature { return "destination." + Feature(p)
 // DiscoveryFeature is the feature of discovering endpoints in a given way.
 func DiscoveryFeature(k DiscoveryKind) Feature { return "discovery." + Feature(k) }
 
+// HealthCheckFeature is the feature of checking endpoints with a protocol.
+func HealthCheckFeature(p Protocol) Feature { return "healthCheck." + Feature(p) }
+
 // SecretFeature is the feature of getting certificates and trust from a provider.
 func SecretFeature(p SecretProvider) Feature { return "tls.secret." + Feature(p) }
 
@@ -63,6 +70,7 @@ func (v *View) Needs() []Need {
 	n.add("egress."+Feature(v.Mesh.Egress), v.Mesh.Origin, true)
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
+		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
@@ -111,6 +119,8 @@ func (n needs) outbound(r *OutboundView) {
 		BalancePolicy
 		tls                bool
 		certificate, trust SecretProvider
+		check              Protocol
+		outliers, panics   bool
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
@@ -122,6 +132,10 @@ func (n needs) outbound(r *OutboundView) {
 		if of.tls && d.TLS.Validation != nil {
 			of.trust = d.TLS.Validation.TrustSecret.Provider
 		}
+		if d.HealthCheck != nil {
+			of.check = d.HealthCheck.Protocol
+		}
+		of.outliers, of.panics = d.OutlierDetection != nil, d.PanicThreshold > 0
 		if seen[of] {
 			continue
 		}
@@ -132,6 +146,9 @@ func (n needs) outbound(r *OutboundView) {
 		n.add(SecretFeature(of.certificate), d.Origin, of.certificate != "")
 		n.add(SecretFeature(of.trust), d.Origin, of.trust != "")
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
+		n.add(HealthCheckFeature(of.check), d.Origin, of.check != "")
+		n.add("outlierDetection", d.Origin, of.outliers)
+		n.add("panicThreshold", d.Origin, of.panics)
 	}
 }
 

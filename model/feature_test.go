@@ -38,14 +38,15 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	v := model.View{
 		Mesh: model.Mesh{Egress: model.EgressAllow},
 		Inbound: []model.Inbound{
-			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
+			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", CircuitBreaker: &model.CircuitBreaker{}, Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
 				Mode:        model.TLSStrict,
 				Certificate: &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: "spiffe://m/one"}},
 				Validation:  &model.Validation{TrustSecret: model.Secret{Provider: model.ProviderSocket, Name: "spiffe://n"}},
 			}}},
 		},
 		OutboundView: model.OutboundView{Destinations: []model.Destination{
-			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash}},
+			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash},
+				HealthCheck: &model.HealthCheck{Protocol: model.GRPC}, OutlierDetection: &model.OutlierDetection{}, PanicThreshold: 50},
 		}},
 		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
 	}
@@ -72,7 +73,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	}
 	for _, f := range known {
 		alternative := strings.HasPrefix(string(f), "listener.") || strings.HasPrefix(string(f), "destination.") ||
-			strings.HasPrefix(string(f), "discovery.") ||
+			strings.HasPrefix(string(f), "discovery.") || strings.HasPrefix(string(f), "healthCheck.") ||
 			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
 		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {
 			t.Errorf("the view does not need %s", f)

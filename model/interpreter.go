@@ -30,6 +30,8 @@ type Request struct {
 	Source Identity `json:"source,omitzero"`
 	// Metadata is the input of predicates.
 	Metadata map[string]any `json:"metadata,omitempty"`
+	// State is the state of the mesh when the request arrives.
+	State State `json:"state,omitzero"`
 }
 
 // Header is one header field; names ignore case.
@@ -40,26 +42,6 @@ type Header struct {
 
 // EgressNamesPort is the port on which Mesh.EgressNames apply.
 const EgressNamesPort = 443
-
-// Outcome is the result of a decision.
-type Outcome string
-
-const (
-	// Forwarded means that the request goes to one of the decision's targets.
-	Forwarded Outcome = "Forwarded"
-	// ToApplication means that the inbound request goes to the application.
-	ToApplication Outcome = "ToApplication"
-	// PassedThrough means that the connection goes unchanged to its original destination.
-	PassedThrough Outcome = "PassedThrough"
-	// NotFound means that the response has status 404; for a gRPC call, UNIMPLEMENTED.
-	NotFound Outcome = "NotFound"
-	// Malformed means that the response has status 400, because the path has no canonical form.
-	Malformed Outcome = "Malformed"
-	// Refused means that the connection is reset.
-	Refused Outcome = "Refused"
-	// Denied means that the response has status 403; a stream without requests is reset.
-	Denied Outcome = "Denied"
-)
 
 // Decision is the action of the mesh for a request, with its reasons.
 type Decision struct {
@@ -132,10 +114,12 @@ func (v *View) DecideInbound(r Request) Decision {
 		return d
 	}
 	if in.Listener.Router != "" {
-		return v.route(d, in.Routes, in.Listener.Protocol)
+		d = v.route(d, in.Routes, in.Listener.Protocol)
+	} else {
+		d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
+		d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	}
-	d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
-	d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
+	d.applyCircuitBreaker(in.Listener)
 	return d
 }
 
@@ -235,6 +219,7 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 			d.Outcome = nowhere
 			return d
 		}
+		v.applyHealth(&d)
 		d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 		return d
 	}

@@ -122,9 +122,11 @@ type Listener struct {
 	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port.
 	Router string `json:"router,omitempty"`
 	// TLS is nil for a listener that serves no TLS: then it forwards TLS of clients unchanged, if its protocol is TCP.
-	TLS      *ServerTLS `json:"tls,omitempty"`
-	Timeouts Timeouts   `json:"timeouts,omitzero"`
-	Origin   Origin     `json:"origin,omitzero"`
+	TLS *ServerTLS `json:"tls,omitempty"`
+	// CircuitBreaker limits what the listener forwards; nil means no limits.
+	CircuitBreaker *CircuitBreaker `json:"circuitBreaker,omitempty"`
+	Timeouts       Timeouts        `json:"timeouts,omitzero"`
+	Origin         Origin          `json:"origin,omitzero"`
 }
 
 // Service is a host name that clients connect to.

@@ -148,7 +148,13 @@ type Destination struct {
 	// TLS is how clients connect to it; nil means without TLS.
 	TLS     *ClientTLS `json:"tls,omitempty"`
 	Balance Balance    `json:"balance,omitzero"`
-	Origin  Origin     `json:"origin,omitzero"`
+	// HealthCheck and OutlierDetection are nil for a destination without them.
+	HealthCheck      *HealthCheck      `json:"healthCheck,omitempty"`
+	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`
+	// PanicThreshold is the percentage of healthy endpoints below which all endpoints get traffic, healthy or not. With 0,
+	// only healthy endpoints ever get any.
+	PanicThreshold uint32 `json:"panicThreshold,omitempty"`
+	Origin         Origin `json:"origin,omitzero"`
 }
 
 // DiscoveryKind is the way in which the endpoints of a destination are discovered.

@@ -53,6 +53,8 @@ type caller struct {
 
 	http http.RoundTripper
 	sent int
+	// hold makes the destination send no response.
+	hold bool
 	// connections and received count connections and bytes since the last request was started.
 	connections, received atomic.Int64
 }
@@ -152,6 +154,9 @@ func (c *caller) request(ctx context.Context) (Observation, error) {
 	}
 	request.Header.Set(idHeader, c.id())
 	request.Header.Set(scriptHeader, c.script())
+	if c.hold {
+		request.Header.Set(holdHeader, "1")
+	}
 	response, err := c.http.RoundTrip(request)
 	if err != nil {
 		return Observation{}, err
@@ -178,6 +183,9 @@ func (c *caller) call(ctx context.Context) (Observation, error) {
 		ctx = metadata.AppendToOutgoingContext(ctx, h.Name, h.Value)
 	}
 	ctx = metadata.AppendToOutgoingContext(ctx, idHeader, c.id(), scriptHeader, c.script())
+	if c.hold {
+		ctx = metadata.AppendToOutgoingContext(ctx, holdHeader, "1")
+	}
 	stream, err := conn.NewStream(ctx, &grpc.StreamDesc{ServerStreams: true}, r.Path)
 	if err != nil {
 		return Observation{}, err
@@ -230,6 +238,10 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 	greeting, err := server.ReadString('\n')
 	if err != nil {
 		return Observation{}, err
+	}
+	if c.hold {
+		<-ctx.Done()
+		return Observation{}, ctx.Err()
 	}
 	seen := Observation{Status: broken}
 	if err := decodeReceived(greeting, &seen.Received); err != nil {

@@ -5,6 +5,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -131,20 +132,28 @@ func TestEnvoy(t *testing.T) {
 		t.Fatal(err)
 	}
 	slots := make(chan struct{}, 2)
-	for _, c := range readCases(t) {
-		for _, workload := range c.Workloads() {
-			t.Run(c.Name+"/"+workload, func(t *testing.T) {
-				t.Parallel()
-				slots <- struct{}{}
-				defer func() { <-slots }()
-				wrong, err := Observe(t.Context(), c, workload, binary)
-				if err != nil {
-					t.Fatal(err)
-				}
-				for _, w := range wrong {
-					t.Error(w)
-				}
-			})
+	for _, version := range []string{"envoy", oldestEnvoy} {
+		path := filepath.Join(filepath.Dir(binary), version)
+		if _, err := os.Stat(path); err != nil && os.Getenv("CI") != "" {
+			t.Fatal(err)
+		} else if err != nil {
+			continue
+		}
+		for _, c := range readCases(t) {
+			for _, workload := range c.Workloads() {
+				t.Run(strings.Join([]string{c.Name, workload, version}, "/"), func(t *testing.T) {
+					t.Parallel()
+					slots <- struct{}{}
+					defer func() { <-slots }()
+					wrong, err := Observe(t.Context(), c, workload, path)
+					if err != nil {
+						t.Fatal(err)
+					}
+					for _, w := range wrong {
+						t.Error(w)
+					}
+				})
+			}
 		}
 	}
 }

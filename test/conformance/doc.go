@@ -24,15 +24,21 @@
 // file there may be a SPIFFE ID: it is the name in the certificate, and the authority is that of its trust domain.
 // Secrets that are not of the mesh are served on the socket /mnt/agent.sock, without those that end with /unknown.
 //
+// "from front unhealthy color-red_ns_http_8080" is a request while the endpoints of a destination fail its health check;
+// they fail it for all requests of the workload. "into front open 2" is a request while two others on the same port
+// have no response yet.
+//
 // In place of GET there may be "http2 GET", or "grpc", "tcp" and "tls" without a method. The client connects to the host
 // of the URL; a header "Host" overrides the host header. After the headers, "(503 reset 2s 200)" is the response of the
 // destination to the first, second, ... try: a status, a broken connection, or 200 after a delay; the last one is
 // repeated for further tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
 // part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
+// A line that ends with "# not envoy-1.36: reason" is not observed with that version of Envoy.
+//
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to
-// the original destination), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC) or "refused"
-// (closed without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name",
+// the original destination), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC), "unhealthy" and
+// "overflow" (503, UNAVAILABLE or closed without a byte) or "refused" (closed without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name",
 // "3 tries", "response 200", "timeout 2s", "idle 1m0s". A response is a status, or "broken" if it ends early; for a
 // "tcp" server it is "complete" or "broken". A response may take longer than specified, but never less.
 package conformance

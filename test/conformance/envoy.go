@@ -131,6 +131,10 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 	for i, a := range arguments {
 		arguments[i] = strings.Replace(a, sidecar.FilesDir, p.dir, 1)
 	}
+	// Each worker may open a connection, whatever the limits are.
+	if i := slices.Index(arguments, "--concurrency"); i >= 0 {
+		arguments[i+1] = "1"
+	}
 	var log bytes.Buffer
 	cmd := exec.CommandContext(ctx, p.binary, arguments...)
 	cmd.Stdout, cmd.Stderr, cmd.Dir = &log, &log, "/"

@@ -33,6 +33,8 @@ const (
 	refused     = "refused"
 	denied      = "403"
 	malformed   = "400"
+	unavailable = "unhealthy"
+	overflow    = "overflow"
 )
 
 func parseExpectation(text string) (Expectation, error) {
@@ -94,6 +96,10 @@ func outcome(d model.Decision) string {
 		return denied
 	case model.Malformed:
 		return malformed
+	case model.Unavailable:
+		return unavailable
+	case model.Overflow:
+		return overflow
 	}
 	var targets []string
 	for _, t := range d.Targets {

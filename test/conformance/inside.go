@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strings"
 	"syscall"
@@ -105,7 +106,7 @@ func inside(out io.Writer) error {
 	}
 	var own []Line
 	for _, l := range c.Lines {
-		if l.Workload == workload {
+		if l.Workload == workload && l.Except != filepath.Base(os.Getenv(envBinary)) {
 			own = append(own, l)
 		}
 	}

@@ -26,6 +26,8 @@ type Line struct {
 	Request model.Request
 	// Responses are the responses of the destination to each try.
 	Responses []Response
+	// Except is the name of an Envoy binary that is known to behave differently; empty for none.
+	Except string
 	// Want is the expectation after "=>".
 	Want Expectation
 }
@@ -64,6 +66,9 @@ func (a Response) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
 // hostNetwork contains the external addresses of all hosts (test network of RFC 2544).
 var hostNetwork = netip.MustParsePrefix("198.18.0.0/15")
 
+// exceptPrefix begins the comment of a line that does not apply to a version of Envoy.
+const exceptPrefix = "not "
+
 func parseLines(text string) ([]Line, error) {
 	var out []Line
 	hosts := map[string]netip.Addr{}
@@ -71,7 +76,7 @@ func parseLines(text string) ([]Line, error) {
 	number := 0
 	for text := range strings.Lines(text) {
 		number++
-		text, _, _ = strings.Cut(strings.TrimSpace(text), " # ")
+		text, comment, _ := strings.Cut(strings.TrimSpace(text), " # ")
 		if text == "" || strings.HasPrefix(text, "#") {
 			continue
 		}
@@ -80,6 +85,9 @@ func parseLines(text string) ([]Line, error) {
 			return nil, fmt.Errorf("line %d: %w", number, err)
 		}
 		l.Number = number
+		if version, ok := strings.CutPrefix(comment, exceptPrefix); ok {
+			l.Except, _, _ = strings.Cut(version, ":")
+		}
 		if address, err := netip.ParseAddr(host); err == nil {
 			hosts[host] = address
 		} else if !hosts[host].IsValid() {
@@ -100,12 +108,15 @@ func parseLine(text string) (Line, string, error) {
 		return Line{}, "", fmt.Errorf("want \"from|into <workload>: <request> => <decision>\", have %q", text)
 	}
 	l := Line{Into: words[0] == "into", Workload: words[1]}
-	if err := l.parseHandshake(words[2:]); err != nil {
+	words, err := l.parseState(words[2:])
+	if err != nil {
+		return Line{}, "", err
+	}
+	if err := l.parseHandshake(words); err != nil {
 		return Line{}, "", err
 	}
 	if rest, answers, scripted := strings.Cut(rest, " ("); scripted {
 		request = rest
-		var err error
 		if l.Responses, err = parseResponses(strings.TrimSuffix(answers, ")")); err != nil {
 			return Line{}, "", err
 		}
@@ -120,13 +131,31 @@ func parseLine(text string) (Line, string, error) {
 	return l, host, err
 }
 
+// parseState parses "unhealthy" with a destination, and "open" with a number, and returns the other words.
+func (l *Line) parseState(words []string) ([]string, error) {
+	for len(words) > 1 && (words[0] == "unhealthy" || words[0] == "open") {
+		state := &l.Request.State
+		if words[0] == "unhealthy" {
+			state.Unhealthy = append(state.Unhealthy, words[1])
+		} else {
+			n, err := strconv.ParseUint(words[1], 10, 32)
+			if err != nil {
+				return nil, fmt.Errorf("open %q is not a number of requests", words[1])
+			}
+			state.Open = uint32(n)
+		}
+		words = words[2:]
+	}
+	return words, nil
+}
+
 // parseHandshake parses "tls", or "tls" and the file of a certificate.
 func (l *Line) parseHandshake(words []string) error {
 	switch {
 	case len(words) == 0:
 		return nil
 	case !l.Into || words[0] != "tls" || len(words) > 2:
-		return fmt.Errorf("want \"into <workload> tls [<certificate>]\", have %q", strings.Join(words, " "))
+		return fmt.Errorf("want \"into <workload> [unhealthy <destination>] [open <number>] tls [<certificate>]\", have %q", strings.Join(words, " "))
 	}
 	l.Request.TLS = &model.Handshake{}
 	if len(words) == 2 {

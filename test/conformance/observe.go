@@ -41,6 +41,11 @@ func (p *pod) observe(ctx context.Context, l Line) []string {
 func (p *pod) once(ctx context.Context, l Line, c *caller) []string {
 	l = l.connecting(p.index, p.view)
 	d := l.decide(p.view)
+	release, err := p.occupy(ctx, l, d.Outcome != model.Overflow)
+	if err != nil {
+		return []string{err.Error()}
+	}
+	defer release()
 	times := p.requestCount(l, d)
 	count, at := map[string]int{}, map[string]int{}
 	for range times {
@@ -220,7 +225,8 @@ func observedResult(s Observation) string {
 // expectedResult classifies the result that a decision leads to.
 func (l Line) expectedResult(d model.Decision) string {
 	switch {
-	case d.Outcome == model.Refused, l.unreachable(d) && !l.Request.Protocol.Requests():
+	case d.Outcome == model.Refused, (l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
+		!l.Request.Protocol.Requests():
 		return refused
 	case l.Request.Protocol.Requests() && predict(d, l).local:
 		return localResponse

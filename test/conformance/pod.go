@@ -123,7 +123,13 @@ func (p *pod) serveDestination(ix *model.Index, at netip.AddrPort, name string, 
 	if err != nil {
 		return err
 	}
-	return p.listenTLS(at, name, d.Protocol, secured)
+	unhealthy := slices.ContainsFunc(p.lines, func(l Line) bool {
+		return slices.Contains(l.Request.State.Unhealthy, d.Name)
+	})
+	if unhealthy && d.HealthCheck != nil && d.HealthCheck.Protocol == model.TCP {
+		return nil // connections are refused
+	}
+	return p.listenTLS(at, &server{name, p.counter, unhealthy}, d.Protocol, secured)
 }
 
 // application starts servers for the listeners behind the sidecar and for other dialed ports, which are not captured.
@@ -182,15 +188,15 @@ func (p *pod) serveExternal() error {
 }
 
 func (p *pod) listen(at netip.AddrPort, name string, protocol model.Protocol) error {
-	return p.listenTLS(at, name, protocol, nil)
+	return p.listenTLS(at, &server{name: name, counter: p.counter}, protocol, nil)
 }
 
-func (p *pod) listenTLS(at netip.AddrPort, name string, protocol model.Protocol, secured *tls.Config) error {
+func (p *pod) listenTLS(at netip.AddrPort, s *server, protocol model.Protocol, secured *tls.Config) error {
 	l, err := net.Listen("tcp4", at.String())
 	if err != nil {
-		return fmt.Errorf("%s: %w", name, err)
+		return fmt.Errorf("%s: %w", s.name, err)
 	}
-	p.counter.serve(l, name, protocol, secured)
+	s.serve(l, protocol, secured)
 	return nil
 }
 

@@ -20,6 +20,8 @@ import (
 
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/health"
+	healthv1 "google.golang.org/grpc/health/grpc_health_v1"
 	"google.golang.org/grpc/metadata"
 	"google.golang.org/grpc/peer"
 	"google.golang.org/grpc/status"
@@ -33,6 +35,8 @@ const (
 	idHeader       = "x-test-id"
 	scriptHeader   = "x-test-script"
 	receivedHeader = "x-test-got"
+	// holdHeader asks for no response until the client cancels the request.
+	holdHeader = "x-test-hold"
 )
 
 // Received is the request as the server received it.
@@ -68,11 +72,12 @@ func (t *requestCounter) count(id string) int {
 type server struct {
 	name    string
 	counter *requestCounter
+	// unhealthy makes it fail health checks: requests without an ID.
+	unhealthy bool
 }
 
 // serve starts a server for a protocol, with TLS if secured is not nil.
-func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol, secured *tls.Config) {
-	s := &server{name: name, counter: t}
+func (s *server) serve(l net.Listener, p model.Protocol, secured *tls.Config) {
 	if secured != nil {
 		secured.NextProtos = applicationProtocols(p)
 		l = tls.NewListener(l, secured)
@@ -84,6 +89,11 @@ func (t *requestCounter) serve(l net.Listener, name string, p model.Protocol, se
 		go s.acceptStreams(tls.NewListener(l, &tls.Config{Certificates: []tls.Certificate{selfSigned()}}))
 	case model.GRPC:
 		g := grpc.NewServer(grpc.UnknownServiceHandler(s.serveGRPC))
+		state := health.NewServer()
+		if s.unhealthy {
+			state.Shutdown()
+		}
+		healthv1.RegisterHealthServer(g, state)
 		go func() { _ = g.Serve(l) }() // until the process ends
 	default:
 		both := new(http.Protocols)
@@ -147,6 +157,14 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		http.Error(w, err.Error(), http.StatusTeapot)
 		return
 	}
+	if s.unhealthy && r.Header.Get(idHeader) == "" {
+		http.Error(w, "unhealthy", http.StatusServiceUnavailable)
+		return
+	}
+	if r.Header.Get(holdHeader) != "" {
+		<-r.Context().Done()
+		return
+	}
 	a := responseOf(script, s.counter.add(r.Header.Get(idHeader)), model.HTTP)
 	if a.Reset {
 		panic(http.ErrAbortHandler)
@@ -180,6 +198,10 @@ func (s *server) serveGRPC(_ any, stream grpc.ServerStream) error {
 	script, err := parseResponses(value(scriptHeader))
 	if err != nil {
 		return status.Error(codes.InvalidArgument, err.Error())
+	}
+	if value(holdHeader) != "" {
+		<-stream.Context().Done()
+		return nil
 	}
 	a := responseOf(script, s.counter.add(value(idHeader)), model.GRPC)
 	if a.Reset {

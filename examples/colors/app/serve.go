@@ -28,7 +28,7 @@ type reply struct {
 }
 
 // serve responds to every path over HTTP/1.1 and HTTP/2 without TLS. /status/CODE responds with a status,
-// /delay/DURATION responds after a delay.
+// /delay/DURATION responds after a delay. /override/CODE/PATH sets the status of further responses to /PATH.
 func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address")
@@ -36,6 +36,7 @@ func serve(ctx context.Context, args []string) error {
 	_ = flags.Parse(args)
 	pod, _ := os.Hostname()
 	var seen counter
+	var overrides sync.Map // status by path
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count := seen.add(r.URL.Path)
 		w.Header().Set("Content-Type", "application/json")
@@ -47,7 +48,15 @@ func serve(ctx context.Context, args []string) error {
 				}
 			}
 		}
-		if code, ok := strings.CutPrefix(r.URL.Path, "/status/"); ok {
+		if rest, ok := strings.CutPrefix(r.URL.Path, "/override/"); ok {
+			code, path, _ := strings.Cut(rest, "/")
+			overrides.Store("/"+path, code)
+		}
+		code, ok := strings.CutPrefix(r.URL.Path, "/status/")
+		if override, set := overrides.Load(r.URL.Path); set {
+			code, ok = override.(string), true
+		}
+		if ok {
 			if n, err := strconv.Atoi(code); err == nil && n >= 200 && n < 600 {
 				w.WriteHeader(n)
 			}

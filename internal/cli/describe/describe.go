@@ -36,6 +36,10 @@ type Port struct {
 	Protocol model.Protocol `json:"protocol"`
 	// TLS is the mode of the TLS that a listener serves; empty for none.
 	TLS model.TLSMode `json:"tls,omitempty"`
+	// Health are the health check and the outlier detection of clients, as text.
+	Health []string `json:"health,omitempty"`
+	// CircuitBreaker has the limits of a listener.
+	CircuitBreaker *model.CircuitBreaker `json:"circuitBreaker,omitempty"`
 	// Timeouts are text; empty if the routes define timeouts.
 	Timeouts string       `json:"timeouts,omitempty"`
 	Routes   []Route      `json:"routes,omitempty"`
@@ -97,7 +101,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	}
 	about := map[model.ObjectRef]bool{w.Origin.Object: true}
 	for _, in := range view.Inbound {
-		out.Inbound = append(out.Inbound, listenerPort(s, view.Mesh.Name, in))
+		out.Inbound = append(out.Inbound, listenerPort(s, view.Workload, in))
 	}
 	for _, o := range view.Outbound {
 		for _, b := range o.Bindings {

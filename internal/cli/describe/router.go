@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -52,16 +53,24 @@ func listenerPorts(s *engine.State, w model.Workload, router model.Router) []Por
 	var out []Port
 	for _, in := range s.Views[w.Key].Inbound {
 		if in.Listener.Router == router.Name {
-			out = append(out, listenerPort(s, w.Mesh, in))
+			out = append(out, listenerPort(s, w, in))
 		}
 	}
 	return out
 }
 
-// listenerPort describes a listener.
-func listenerPort(s *engine.State, mesh string, in model.Inbound) Port {
+// listenerPort describes a listener of a workload.
+func listenerPort(s *engine.State, w model.Workload, in model.Inbound) Port {
 	l := in.Listener
-	out := Port{Port: l.Port, Protocol: l.Protocol, Origin: l.Origin, Routes: routes(s, mesh, in.Routes)}
+	out := Port{
+		Port: l.Port, Protocol: l.Protocol, Origin: l.Origin, Routes: routes(s, w.Mesh, in.Routes),
+		CircuitBreaker: l.CircuitBreaker,
+	}
+	for _, d := range s.Index.Model.Destinations {
+		if d.Mesh == w.Mesh && d.Workload == w.Name && d.Port == l.Port {
+			out.Health = phrases.Health(d)
+		}
+	}
 	if l.TLS != nil {
 		out.TLS = l.TLS.Mode
 	}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
 )
@@ -151,6 +152,12 @@ func (p *page) ports(ports []Port, none string) {
 		p.WriteString("  " + p.s.Dim(port.Origin.String()) + "\n")
 		if len(port.Routes) == 0 && port.Timeouts == "" {
 			p.WriteString("    " + p.s.Yellow("no routes") + "\n")
+		}
+		if limits := phrases.CircuitBreaker(port.CircuitBreaker); limits != "" {
+			fmt.Fprintf(p, "    at the same time at most %s\n", limits)
+		}
+		for _, line := range port.Health {
+			p.WriteString("    " + line + "\n")
 		}
 		for _, r := range port.Routes {
 			p.route(r)

@@ -43,6 +43,8 @@ type Target struct {
 	Instances int `json:"instances"`
 	// Live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
 	Live bool `json:"live"`
+	// Health are the health check and the outlier detection of the sender, as text.
+	Health []string `json:"health,omitempty"`
 	// TLS is how the sidecar of the sender connects; nil without TLS.
 	TLS *TLS `json:"tls,omitempty"`
 	// InboundDecision is the decision of the sidecar of the destination; nil if it has none.
@@ -123,7 +125,7 @@ func target(s *engine.State, caller lookup.Workload, view *model.View, r model.R
 	total uint32) Target {
 	out := Target{WeightedDestination: t, Share: float64(t.Weight) / float64(total)}
 	d, _ := view.Destination(t.Destination)
-	out.Port, out.Protocol, out.Found = d.Port, d.Protocol, d.Discovery
+	out.Port, out.Protocol, out.Found, out.Health = d.Port, d.Protocol, d.Discovery, phrases.Health(d)
 	out.Live = d.Workload != "" && slices.ContainsFunc(s.Index.Model.Endpoints, func(e model.Endpoint) bool {
 		return len(e.Addresses) > 0
 	})

@@ -183,6 +183,9 @@ func (t Target) text(b *strings.Builder, s terminal.Style) error {
 		b.WriteString("; " + s.Red("no instance is ready"))
 	}
 	b.WriteString("\n")
+	for _, line := range t.Health {
+		fmt.Fprintf(b, "%s%s\n", indent, line)
+	}
 	t.TLS.text(b, s, indent)
 	if t.InboundDecision == nil || t.TLS != nil && t.TLS.Refused {
 		return nil

@@ -206,6 +206,10 @@ func Outcome(o model.Outcome, p model.Protocol) string {
 		return "the sidecar denies the request"
 	case model.Refused:
 		return "the sidecar resets the connection"
+	case model.Unavailable:
+		return "the sidecar responds with status 503: no endpoint is healthy"
+	case model.Overflow:
+		return "the sidecar responds with status 503: a limit of the listener is reached"
 	}
 	return string(o)
 }

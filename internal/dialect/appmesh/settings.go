@@ -20,6 +20,9 @@ type Settings struct {
 	NoDefaultRetry bool
 	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL.
 	NoAWSEgress bool
+	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. In App
+	// Mesh, it was 50.
+	PanicThreshold uint32
 	// SDS is the server of the secret discovery service of the nodes, for example the SPIRE agent.
 	SDS SDS
 	// ACM has the Secrets in place of certificates and authorities of AWS Certificate Manager.
@@ -52,10 +55,11 @@ func (s Settings) trustDomain() string {
 
 // values are the settings in the format of the chart value.
 type values struct {
-	DefaultRetry bool `json:"defaultRetry"`
-	AWSEgress    bool `json:"awsEgress"`
-	SDS          SDS  `json:"sds"`
-	ACM          ACM  `json:"acm"`
+	DefaultRetry   bool   `json:"defaultRetry"`
+	AWSEgress      bool   `json:"awsEgress"`
+	PanicThreshold uint32 `json:"panicThreshold"`
+	SDS            SDS    `json:"sds"`
+	ACM            ACM    `json:"acm"`
 }
 
 // Values returns the default settings in the format of the chart value.
@@ -72,6 +76,9 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 	if err := dialect.Decode(raw, &v); err != nil {
 		return nil, err
 	}
+	if v.PanicThreshold > 100 {
+		return nil, fmt.Errorf("panicThreshold: %d is not a percentage from 0 to 100", v.PanicThreshold)
+	}
 	if p := v.SDS.Path; v.SDS.Enabled && (!path.IsAbs(p) || path.Clean(p) != p || p == "/") {
 		return nil, fmt.Errorf("sds.udsPath: %q is not the absolute path of a socket", p)
 	}
@@ -87,6 +94,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 		}
 	}
 	return Dialect{Settings{
-		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress, SDS: v.SDS, ACM: v.ACM,
+		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
+		PanicThreshold: v.PanicThreshold, SDS: v.SDS, ACM: v.ACM,
 	}}, nil
 }

@@ -1,8 +1,6 @@
 package appmesh
 
 import (
-	"fmt"
-
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -32,18 +30,10 @@ func unsupportedInMesh(o *api.Mesh) []unsupportedField {
 }
 
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
-	fields := []unsupportedField{
+	return []unsupportedField{
 		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
 		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
 	}
-	for i, l := range o.Spec.Listeners {
-		path := fmt.Sprintf("spec.listeners[%d].", i)
-		fields = append(fields,
-			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
-			unsupportedField{path + "healthCheck", l.HealthCheck != nil},
-			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil})
-	}
-	return fields
 }
 
 // addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and

@@ -80,13 +80,18 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 		if !ok {
 			continue
 		}
+		if l.HealthCheck != nil {
+			t.report(at.At(at.Path+".healthCheck"), model.CodeFieldNotImplemented, "has no effect, as in App Mesh: no client "+
+				"of the mesh connects to a VirtualGateway; configure the checks of the load balancer in front of it")
+		}
 		if slices.ContainsFunc(w.Listeners, func(other model.Listener) bool { return other.Port == port }) {
 			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
 				"another listener of this VirtualGateway has the same port %d", port)
 			continue
 		}
 		w.Listeners = append(w.Listeners, model.Listener{
-			Port: port, Protocol: protocol, Router: key.Name, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS), Origin: at,
+			Port: port, Protocol: protocol, Router: key.Name, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS),
+			CircuitBreaker: t.circuitBreaker(at, protocol, gatewayPool(l.ConnectionPool)), Origin: at,
 		})
 	}
 	if len(w.Listeners) == 0 {
@@ -139,12 +144,5 @@ func (t *gatewayRule) selectPods(claim nameClaim, o *api.VirtualGateway) {
 }
 
 func unsupportedInGateway(o *api.VirtualGateway) []unsupportedField {
-	fields := []unsupportedField{{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil}}
-	for i, l := range o.Spec.Listeners {
-		path := fmt.Sprintf("spec.listeners[%d].", i)
-		fields = append(fields,
-			unsupportedField{path + "connectionPool", l.ConnectionPool != nil},
-			unsupportedField{path + "healthCheck", l.HealthCheck != nil})
-	}
-	return fields
+	return []unsupportedField{{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil}}
 }

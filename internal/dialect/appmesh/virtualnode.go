@@ -55,6 +55,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 		},
 	}
 	w.ClientPolicy = t.backendDefaults(m.origin, m.object.Spec.BackendDefaults)
+	var specs []api.Listener // of w.Listeners
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.portMapping(at, l.PortMapping)
@@ -66,12 +67,14 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 				"another listener of this VirtualNode has the same port %d", port)
 			continue
 		}
+		specs = append(specs, l)
 		w.Listeners = append(w.Listeners, model.Listener{
 			Port: port, Protocol: protocol, TLS: t.nodeTLS(at.At(at.Path+".tls"), l.TLS),
-			Timeouts: t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
+			CircuitBreaker: t.circuitBreaker(at, protocol, l.ConnectionPool),
+			Timeouts:       t.listenerTimeouts(at, protocol, l.Timeout), Origin: at,
 		})
 	}
-	t.destinations(m, w.Listeners)
+	t.destinations(m, w.Listeners, specs)
 	list := &backendList{m.key.Mesh, m.object.Namespace, m.object.Spec.Backends}
 	key := list.key()
 	t.backendLists.Emit(key, list)
@@ -121,7 +124,7 @@ func (t *translator) listenerTimeouts(at model.Origin, protocol model.Protocol, 
 }
 
 // destinations adds a destination for each listener. Users know their names from proxy metrics.
-func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener) {
+func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []model.Listener, specs []api.Listener) {
 	if len(listeners) == 0 {
 		return
 	}
@@ -135,6 +138,7 @@ func (t *nodeRule) destinations(m *meshMember[*api.VirtualNode], listeners []mod
 			Workload: m.key.Name, Port: l.Port, Protocol: l.Protocol, Discovery: found,
 			TLS: originatedTLS(l, found), Origin: l.Origin,
 		}
+		t.setHealth(&d, specs[i])
 		t.ports.Emit(m.key, nodePort{d, l.Timeouts, i})
 		t.served.Emit(d)
 	}

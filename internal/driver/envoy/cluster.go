@@ -1,7 +1,6 @@
 package envoy
 
 import (
-	"math"
 	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
@@ -10,7 +9,6 @@ import (
 	httpv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/upstreams/http/v3"
 	"google.golang.org/protobuf/types/known/anypb"
 	"google.golang.org/protobuf/types/known/durationpb"
-	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
 )
@@ -31,7 +29,7 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
 		LoadAssignment:                staticLoadAssignment(name, host, uint32(l.Port)),
-		CircuitBreakers:               unlimited(),
+		CircuitBreakers:               circuitBreakers(l.CircuitBreaker),
 		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
 	}
 }
@@ -40,28 +38,32 @@ func applicationCluster(mesh model.Mesh, name string, l model.Listener) *cluster
 func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster {
 	name := egressCluster(d)
 	if d.Discovery.Kind == model.DiscoverInstances {
-		return &clusterv3.Cluster{
+		out := &clusterv3.Cluster{
 			Name:                          name,
 			ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_EDS},
 			EdsClusterConfig:              &clusterv3.Cluster_EdsClusterConfig{EdsConfig: adsConfigSource()},
 			ConnectTimeout:                durationpb.New(connectTimeout),
-			CircuitBreakers:               unlimited(),
+			CircuitBreakers:               circuitBreakers(nil),
 			TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 		}
+		setHealth(out, d)
+		return out
 	}
 	kind := clusterv3.Cluster_LOGICAL_DNS
 	if d.Discovery.Kind == model.DiscoverDNSEndpoints {
 		kind = clusterv3.Cluster_STRICT_DNS
 	}
-	return &clusterv3.Cluster{
+	out := &clusterv3.Cluster{
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: kind},
 		ConnectTimeout:                durationpb.New(connectTimeout),
 		DnsLookupFamily:               lookupFamily(mesh.Family),
 		LoadAssignment:                staticLoadAssignment(name, d.Discovery.LookupName(), uint32(d.Port)),
-		CircuitBreakers:               unlimited(),
+		CircuitBreakers:               circuitBreakers(nil),
 		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 	}
+	setHealth(out, d)
+	return out
 }
 
 // originalDestinationCluster forwards connections to their original destination.
@@ -71,7 +73,7 @@ func originalDestinationCluster(name string) *clusterv3.Cluster {
 		ClusterDiscoveryType: &clusterv3.Cluster_Type{Type: clusterv3.Cluster_ORIGINAL_DST},
 		LbPolicy:             clusterv3.Cluster_CLUSTER_PROVIDED,
 		ConnectTimeout:       durationpb.New(connectTimeout),
-		CircuitBreakers:      unlimited(),
+		CircuitBreakers:      circuitBreakers(nil),
 	}
 }
 
@@ -112,12 +114,4 @@ func protocolOptions(p model.Protocol) map[string]*anypb.Any {
 			},
 		}),
 	}
-}
-
-// unlimited disables Envoy's default circuit breakers; limits come from the model.
-func unlimited() *clusterv3.CircuitBreakers {
-	limit := wrapperspb.UInt32(math.MaxUint32)
-	return &clusterv3.CircuitBreakers{Thresholds: []*clusterv3.CircuitBreakers_Thresholds{{
-		MaxConnections: limit, MaxPendingRequests: limit, MaxRequests: limit, MaxRetries: limit,
-	}}}
 }

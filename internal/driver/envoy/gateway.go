@@ -52,7 +52,7 @@ func (r *renderer) gateway() {
 			}
 			if cluster := redirectCluster(r.view.Workload, l, target.Port); !clusters[cluster] {
 				clusters[cluster] = true
-				r.add(cluster, internalCluster(cluster, internalListener(target.Port), l.Protocol), l.Origin)
+				r.add(cluster, internalCluster(cluster, internalListener(target.Port), l), l.Origin)
 			}
 		}
 	}
@@ -161,8 +161,8 @@ func (r *renderer) inboundRoute(l model.Listener, route model.Route) *routev3.Ro
 	return out
 }
 
-// internalCluster is the cluster of an internal listener.
-func internalCluster(name, listener string, p model.Protocol) *clusterv3.Cluster {
+// internalCluster is the cluster of an internal listener for requests of a listener of the gateway.
+func internalCluster(name, listener string, l model.Listener) *clusterv3.Cluster {
 	address := &corev3.Address{Address: &corev3.Address_EnvoyInternalAddress{
 		EnvoyInternalAddress: &corev3.EnvoyInternalAddress{
 			AddressNameSpecifier: &corev3.EnvoyInternalAddress_ServerListenerName{ServerListenerName: listener},
@@ -178,8 +178,8 @@ func internalCluster(name, listener string, p model.Protocol) *clusterv3.Cluster
 				HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: address}},
 			}}}},
 		},
-		CircuitBreakers:               unlimited(),
-		TypedExtensionProtocolOptions: protocolOptions(p),
+		CircuitBreakers:               circuitBreakers(l.CircuitBreaker),
+		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
 	}
 }
 

@@ -10,11 +10,13 @@ func (Driver) Supports() map[model.Feature]bool {
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
+		"listener.circuitBreaker": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,
 	}
 	for _, p := range []model.Protocol{model.HTTP, model.HTTP2, model.GRPC, model.TCP} {
 		supported[model.ListenerFeature(p)] = true
 		supported[model.DestinationFeature(p)] = true
+		supported[model.HealthCheckFeature(p)] = true
 	}
 	for _, k := range []model.DiscoveryKind{model.DiscoverDNS, model.DiscoverDNSEndpoints, model.DiscoverInstances} {
 		supported[model.DiscoveryFeature(k)] = true

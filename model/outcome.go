@@ -1,0 +1,27 @@
+package model
+
+// Outcome is the result of a decision.
+type Outcome string
+
+const (
+	// Forwarded means that the request goes to one of the decision's targets.
+	Forwarded Outcome = "Forwarded"
+	// ToApplication means that the inbound request goes to the application.
+	ToApplication Outcome = "ToApplication"
+	// PassedThrough means that the connection goes unchanged to its original destination.
+	PassedThrough Outcome = "PassedThrough"
+	// NotFound means that the response has status 404; for a gRPC call, UNIMPLEMENTED.
+	NotFound Outcome = "NotFound"
+	// Malformed means that the response has status 400, because the path has no canonical form.
+	Malformed Outcome = "Malformed"
+	// Refused means that the connection is reset.
+	Refused Outcome = "Refused"
+	// Denied means that the response has status 403; a stream without requests is reset.
+	Denied Outcome = "Denied"
+	// Unavailable means that the response has status 503, because no target has a healthy endpoint; a stream without
+	// requests is reset.
+	Unavailable Outcome = "Unavailable"
+	// Overflow means that the response has status 503, because the circuit breaker of the listener is open; a stream
+	// without requests is reset. Clients do not retry such a response.
+	Overflow Outcome = "Overflow"
+)

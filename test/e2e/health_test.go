@@ -1,0 +1,114 @@
+package e2e
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+const (
+	checkedURL = "http://checked.colors.svc.cluster.local:8080/"
+	limitedURL = "http://limited.colors.svc.cluster.local:8080/"
+)
+
+// TestHealth checks that clients use only endpoints that pass their health check and are not ejected. Another
+// configuration of the health check loses no request.
+func TestHealth(t *testing.T) {
+	apply(t, checkedManifests)
+	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
+	patchBackends(t,
+		`[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"checked"}}}}]`)
+	waitReady(t, "colors", "deployment/checked")
+	pods := strings.Fields(run(t, "-n", "colors", "get", "pods", "-l", "app=checked", "-o",
+		"jsonpath={.items[*].metadata.name}"))
+	if len(pods) != 2 {
+		t.Fatalf("pods: %v", pods)
+	}
+	one, other := pods[0], pods[1]
+	// reaches waits until all calls have the given outcomes.
+	reaches := func(what string, outcomes ...string) {
+		t.Helper()
+		eventually(t, 40*time.Second, what, func() error {
+			counts := callsFrom(t, "front", checkedURL, 40)
+			for _, o := range outcomes {
+				if counts[o] == 0 || len(counts) != len(outcomes) {
+					return fmt.Errorf("responses %v, want %v", counts, outcomes)
+				}
+			}
+			return nil
+		})
+	}
+	reaches("both pods respond", one, other)
+
+	done := make(chan map[string]int)
+	go func() { done <- callsFrom(t, "front", checkedURL, 3000) }()
+	run(t, "-n", "colors", "patch", "virtualnode", "checked", "--type=json", "-p",
+		`[{"op":"replace","path":"/spec/listeners/0/healthCheck/timeoutMillis","value":3000}]`)
+	if counts := <-done; counts[one]+counts[other] != 3000 {
+		t.Errorf("failures while the health check is changed: %v", counts)
+	}
+
+	override(t, one, 503, "ping")
+	reaches("no request for the pod that fails its check", other)
+	override(t, other, 503, "ping")
+	reaches("no endpoint is healthy", "status 503")
+	override(t, one, 200, "ping")
+	override(t, other, 200, "ping")
+	reaches("both pods are back", one, other)
+
+	override(t, one, 500, "")
+	reaches("the outlier is ejected", other)
+	override(t, one, 200, "")
+	reaches("the outlier is back", one, other)
+}
+
+// override sets the status of a pod's further responses for a path. The request has no sidecar between.
+func override(t *testing.T, pod string, status int, path string) {
+	t.Helper()
+	raw := fmt.Sprintf("/api/v1/namespaces/colors/pods/%s:8080/proxy/override/%d/%s", pod, status, path)
+	if _, err := kubectl(t.Context(), "get", "--raw", raw); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestConnectionPool checks the number of requests that a sidecar with one worker forwards and keeps waiting.
+func TestConnectionPool(t *testing.T) {
+	apply(t, limitedManifests)
+	t.Cleanup(func() { patchBackends(t, `[{"op":"remove","path":"/spec/backends/3"}]`) })
+	patchBackends(t,
+		`[{"op":"add","path":"/spec/backends/3","value":{"virtualService":{"virtualServiceRef":{"name":"limited"}}}}]`)
+	waitReady(t, "colors", "deployment/limited")
+	fiveCalls := func() map[string]int {
+		eventually(t, 20*time.Second, "an idle connection", func() error {
+			o, err := callFrom(t.Context(), "front", limitedURL)
+			return want(o, err, o.Version == "limited", "a response")
+		})
+		counts := map[string]int{}
+		var mu sync.Mutex
+		var calls sync.WaitGroup
+		for range 5 {
+			calls.Go(func() {
+				o, err := callFrom(t.Context(), "front", limitedURL+"delay/1s")
+				mu.Lock()
+				defer mu.Unlock()
+				counts[fmt.Sprint(o.Status, o.Error, err)]++
+			})
+		}
+		calls.Wait()
+		return counts
+	}
+	const ok, overflow = "200<nil>", "503<nil>"
+	if counts := fiveCalls(); counts[ok] != 2 || counts[overflow] != 3 {
+		t.Errorf("five requests with one connection and one waiting request: %v, want three times 503", counts)
+	}
+	run(t, "-n", "colors", "patch", "virtualnode", "limited", "--type=json", "-p",
+		`[{"op":"remove","path":"/spec/listeners/0/connectionPool/http/maxPendingRequests"}]`)
+	eventually(t, 30*time.Second, "without a limit for waiting requests, all succeed", func() error {
+		if counts := fiveCalls(); counts[ok] != 5 {
+			return fmt.Errorf("%v", counts)
+		}
+		return nil
+	})
+}
