@@ -178,6 +178,7 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 		vn.Spec.ServiceDiscovery = &api.ServiceDiscovery{
 			DNS: &api.DNSServiceDiscovery{Hostname: meta.Name + ".example"},
 		}
+		w.limit(&vn.Spec.Listeners[0])
 	}
 	for range w.random.IntN(3) {
 		vn.Spec.Backends = append(vn.Spec.Backends, api.Backend{
@@ -187,6 +188,21 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 		})
 	}
 	return vn
+}
+
+// limit adds a health check and a connection pool to some listeners.
+func (w *cluster) limit(l *api.Listener) {
+	if w.chance(40) {
+		l.HealthCheck = &api.HealthCheck{
+			Protocol: api.ProtocolHTTP, IntervalMillis: 5000 + w.random.Int64N(2), TimeoutMillis: 2000, HealthyThreshold: 2,
+			UnhealthyThreshold: 1 + w.random.Int64N(3), // 1 is invalid
+		}
+	}
+	if w.chance(40) {
+		l.ConnectionPool = &api.VirtualNodeConnectionPool{
+			HTTP: &api.HTTPConnectionPool{MaxConnections: 1 + w.random.Int64N(2)},
+		}
+	}
 }
 
 func (w *cluster) router(meta metav1.ObjectMeta) *api.VirtualRouter {
