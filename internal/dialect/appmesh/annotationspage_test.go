@@ -8,6 +8,9 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"sigs.k8s.io/yaml"
 )
 
 // pageRows returns the code in the given column of the rows of a section of docs/annotations.md.
@@ -77,8 +80,7 @@ func TestPageOfAnnotationsIsComplete(t *testing.T) {
 	}
 }
 
-// The code reads each variable of its list and no other one: each fails with a reference, which only addresses may have,
-// or changes nothing.
+// The code reads each variable of its list, and no other one.
 func TestReadVariablesAreListed(t *testing.T) {
 	source, err := os.ReadFile("proxysettings.go")
 	if err != nil {
@@ -92,5 +94,39 @@ func TestReadVariablesAreListed(t *testing.T) {
 	slices.Sort(got)
 	if got = slices.Compact(got); !slices.Equal(got, readVariables) {
 		t.Errorf("proxysettings.go has\n%s\nreadVariables has\n%s", strings.Join(got, "\n"), strings.Join(readVariables, "\n"))
+	}
+}
+
+func TestNearestAnnotation(t *testing.T) {
+	for text, want := range map[string]string{
+		"port": "ports", "SidecarEnvJSON": "sidecarEnvJson", "cpulimits": "cpuLimit", "sdsEnabled": "sds", "": "sds",
+		strings.Repeat("x", 1000): nearest(strings.Repeat("x", maxCompared), readAnnotations),
+	} {
+		if got := nearest(text, readAnnotations); got != want {
+			t.Errorf("%.20q: got %s, want %s", text, got, want)
+		}
+	}
+}
+
+// The defaults of the chart are those of the code.
+func TestDefaultsOfChart(t *testing.T) {
+	chart, err := os.ReadFile("../../../charts/anymesh/values.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var values struct{ AppMesh map[string]any }
+	if err := yaml.Unmarshal(chart, &values); err != nil {
+		t.Fatal(err)
+	}
+	text, err := json.Marshal(Dialect{}.Values())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var defaults map[string]any
+	if err := json.Unmarshal(text, &defaults); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(defaults, values.AppMesh); diff != "" {
+		t.Errorf("- code + chart:\n%s", diff)
 	}
 }
