@@ -173,7 +173,7 @@ func TestTracersSendSpans(t *testing.T) {
 				t.Parallel()
 				received := make(chan string, 100)
 				tracing.Address, tracing.Port = "127.0.0.1", receive(t, tracing.Protocol, received)
-				sendTraced(t, binary, tracing)
+				get(t, startTraced(t, binary, tracing))
 				deadline := time.After(20 * time.Second)
 				for {
 					select {
@@ -190,11 +190,60 @@ func TestTracersSendSpans(t *testing.T) {
 	}
 }
 
-// sendTraced runs Envoy with a listener that answers itself, and sends a request to it.
-func sendTraced(t *testing.T, binary string, tracing sidecar.Tracing) {
+// The sampling rate is the share of requests that is traced.
+func TestSamplingRate(t *testing.T) {
+	const requests, rate = 400, 0.5
+	for version, binary := range binaries(t) {
+		t.Run(version, func(t *testing.T) {
+			t.Parallel()
+			received, share := make(chan string, requests), rate
+			tracing := sidecar.Tracing{Protocol: sidecar.TracingZipkin, Address: "127.0.0.1", JSON: true, SamplingRate: &share}
+			tracing.Port = receive(t, tracing.Protocol, received)
+			url := startTraced(t, binary, tracing)
+			for range requests {
+				get(t, url)
+			}
+			spans := 0
+			for deadline := time.After(20 * time.Second); spans < requests*rate/2; {
+				select {
+				case text := <-received:
+					spans += strings.Count(text, `"traceId"`)
+				case <-deadline:
+					t.Fatalf("got %d spans of %d requests", spans, requests)
+				}
+			}
+			for quiet := false; !quiet; { // the proxy sends the last spans within 100 ms
+				select {
+				case text := <-received:
+					spans += strings.Count(text, `"traceId"`)
+				case <-time.After(time.Second):
+					quiet = true
+				}
+			}
+			if spans > requests*rate*3/2 {
+				t.Errorf("got %d spans of %d requests", spans, requests)
+			}
+		})
+	}
+}
+
+func get(t *testing.T, url string) {
+	t.Helper()
+	response, err := http.Get(url)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response.Body.Close()
+}
+
+// startTraced runs Envoy with a listener that answers itself, and returns its URL.
+func startTraced(t *testing.T, binary string, tracing sidecar.Tracing) string {
 	t.Helper()
 	ports := freePorts(t, 2)
-	listener := map[string]any{"static_resources": map[string]any{"listeners": []any{map[string]any{
+	quick := map[string]any{"tracing.zipkin.flush_interval_ms": 100, "tracing.opentelemetry.flush_interval_ms": 100}
+	config := map[string]any{"layered_runtime": map[string]any{"layers": []any{
+		map[string]any{"name": "test", "static_layer": quick},
+	}}, "static_resources": map[string]any{"listeners": []any{map[string]any{
 		"name": "traced", "address": map[string]any{"socket_address": map[string]any{"address": "127.0.0.1", "port_value": ports[0]}},
 		"filter_chains": []any{map[string]any{"filters": []any{map[string]any{
 			"name": "envoy.filters.network.http_connection_manager",
@@ -212,7 +261,7 @@ func sendTraced(t *testing.T, binary string, tracing sidecar.Tracing) {
 			},
 		}}}},
 	}}}}
-	text, err := json.Marshal(listener)
+	text, err := json.Marshal(config)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +286,7 @@ func sendTraced(t *testing.T, binary string, tracing sidecar.Tracing) {
 		response, err := http.Get(url)
 		if err == nil {
 			response.Body.Close()
-			return
+			return url
 		}
 		if time.Now().After(deadline) {
 			t.Fatal(err)
