@@ -22,7 +22,7 @@ help: ## print this list
 build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh
+.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/collector
 $(BIN)/anymesh:
 	@echo "building anymesh"; go build $(STRIP) -o $@ ./cmd/anymesh
 $(BIN)/colors:
@@ -31,6 +31,10 @@ $(BIN)/colors:
 # Anymesh with another sidecar driver, as third parties extend it: for tests.
 $(BIN)/extended/anymesh:
 	@echo "building anymesh with a second driver"; go build $(STRIP) -o $@ ./test/e2e/extended
+
+# A receiver of spans and metrics: for tests.
+$(BIN)/collector:
+	@echo "building a receiver of spans"; go build -o $@ ./test/e2e/collector
 
 # A client with the resolver of musl: for tests.
 $(BIN)/call-musl: test/e2e/callers/call.c
@@ -99,7 +103,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -107,7 +111,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/call-musl $(BIN)/grpc-clients ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 

@@ -63,6 +63,8 @@ type InjectorContext struct {
 	// SDSSocketPath is the path of the Unix domain socket in the sidecar container where a server of the secret discovery
 	// service may listen; empty if the nodes have none.
 	SDSSocketPath string
+	// Proxy has the settings of the proxy of this pod.
+	Proxy ProxySettings
 	// Sidecar is the output of the driver.
 	Sidecar *Spec
 }
@@ -85,6 +87,9 @@ type Spec struct {
 	// still serves. It must make clients use other pods for new requests without failing requests. Empty if the
 	// sidecar does not support it.
 	Drain []string
+	// ConfigArgument is the option of Command that takes configuration as JSON, which is merged into that of Files. The
+	// agent adds the content of ProxySettings.ConfigFiles to it. Empty if the sidecar does not support it.
+	ConfigArgument string
 }
 
 const (

@@ -1,6 +1,10 @@
 package dialect
 
-import corev1 "k8s.io/api/core/v1"
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/sidecar"
+)
 
 // InjectionMode is the injection setting of a pod and its namespace.
 type InjectionMode int
@@ -36,6 +40,17 @@ type PodOptions struct {
 	// ProxyContainer is the container of a gateway's pod that becomes the proxy, with its image unless KeepImage is set.
 	ProxyContainer string
 	KeepImage      bool
+	// Proxy has the settings of the proxy.
+	Proxy sidecar.ProxySettings
+	// Containers are further sidecars, which start before the proxy. One whose name is taken is omitted.
+	Containers []corev1.Container
+	// CheckVolumes are mounts of Containers, whose volumes the pod must have.
+	CheckVolumes []Mount
+	// FSGroup is the fsGroup of a pod without one; 0 means none.
+	FSGroup int64
+	// CNI means that a CNI plugin sets the packet rules of the pod, by its annotations. Annotations are set for it.
+	CNI         bool
+	Annotations map[string]string
 	// Warnings are the warnings about annotations that are not supported.
 	Warnings []string
 }

@@ -68,6 +68,36 @@ func TestSettingsAreChecked(t *testing.T) {
 			`{"appmesh": {"acm": {"certificates": {"arn:a": "../b"}}}}`,
 			`settings of dialect appmesh: acm.certificates: arn:a: "../b" is not the name of a Secret`,
 		},
+		"unknown tracer": {
+			`{"appmesh": {"tracing": {"enabled": true, "provider": "zipkin"}}}`,
+			`settings of dialect appmesh: tracing.provider: "zipkin" is not one of datadog, jaeger, opentelemetry, x-ray`,
+		},
+		"tracer without a receiver": {
+			`{"appmesh": {"tracing": {"enabled": true, "provider": "jaeger"}}}`,
+			`settings of dialect appmesh: tracing.address: "" is not a host name, an IP address or ref:status.hostIP`,
+		},
+		"sampling rate as a number": {`{"appmesh": {"tracing": {"enabled": true, "samplingRate": 0.5}}}`, ""},
+		"sampling rate": {
+			`{"appmesh": {"tracing": {"enabled": true, "samplingRate": "5%"}}}`,
+			`settings of dialect appmesh: tracing.samplingRate: "5%" is not a number from 0 to 1`,
+		},
+		"no image of X-Ray": {
+			`{"appmesh": {"tracing": {"enabled": true}, "xray": {"image": ""}}}`,
+			`settings of dialect appmesh: xray.image: set the image of the X-Ray daemon`,
+		},
+		"receiver of metrics": {
+			`{"appmesh": {"stats": {"statsdAddress": "statsd.example"}}}`,
+			`settings of dialect appmesh: stats.statsdAddress: "statsd.example" is neither an IP address nor ref:status.hostIP`,
+		},
+		"socket of metrics": {
+			`{"appmesh": {"stats": {"statsdSocketPath": "statsd.sock"}}}`,
+			`settings of dialect appmesh: stats.statsdSocketPath: "statsd.sock" is not the absolute path of a socket`,
+		},
+		"resources": {`{"appmesh": {"sidecar": {"resources": {"requests": {"cpu": 1, "memory": "32Mi"}, "limits": {"cpu": ""}}}}}`, ""},
+		"resources without a unit": {
+			`{"appmesh": {"sidecar": {"resources": {"limits": {"memory": "32MB"}}}}}`,
+			`settings of dialect appmesh: sidecar.resources.limits.memory: "32MB" is not a quantity`,
+		},
 		"wrong type": {`{"appmesh": {"awsEgress": "no"}}`, "settings of dialect appmesh: json: cannot unmarshal string"},
 	} {
 		t.Run(name, func(t *testing.T) {

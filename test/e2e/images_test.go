@@ -18,6 +18,8 @@ const (
 	// pythonImage and muslImage are clients with the resolvers of Python and of musl.
 	pythonImage = "anymesh.dev/call-python"
 	muslImage   = "anymesh.dev/call-musl"
+	// collectorImage receives spans and metrics.
+	collectorImage = "anymesh.dev/collector"
 )
 
 // image is an entry of the image map of the sandbox.
@@ -51,6 +53,7 @@ func writeTestImages() (string, error) {
 		}},
 		{pythonImage, python, image{Program: python}},
 		{muslImage, filepath.Join(lab.bin, "call-musl"), image{Program: filepath.Join(lab.bin, "call-musl")}},
+		{collectorImage, filepath.Join(lab.bin, "collector"), image{Program: filepath.Join(lab.bin, "collector")}},
 	} {
 		if _, err := os.Stat(i.program); err == nil {
 			images[i.name] = i.image

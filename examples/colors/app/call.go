@@ -109,6 +109,11 @@ func (d *driver) try(client *http.Client, network string, r *http.Request, targe
 	if err != nil {
 		return outcome{Error: err.Error()}
 	}
+	for _, name := range traceHeaders {
+		if values := r.Header.Values(name); len(values) > 0 {
+			request.Header[http.CanonicalHeaderKey(name)] = values
+		}
+	}
 	for name, values := range r.Header {
 		if len(name) > len(callPrefix) && name[:len(callPrefix)] == callPrefix {
 			request.Header[http.CanonicalHeaderKey(name[len(callPrefix):])] = values
@@ -129,6 +134,11 @@ func (d *driver) try(client *http.Client, network string, r *http.Request, targe
 	var said reply
 	_ = json.Unmarshal(body, &said) // a response that is not a reply has no version
 	return outcome{Status: response.StatusCode, Version: said.Version, Body: string(body)}
+}
+
+// traceHeaders are copied from a request to the calls that it makes, so that their spans are one trace.
+var traceHeaders = []string{
+	"traceparent", "tracestate", "x-request-id", "x-b3-traceid", "x-b3-spanid", "x-b3-parentspanid", "x-b3-sampled",
 }
 
 // callPrefix is the prefix of forwarded headers, in canonical form.

@@ -1,19 +1,14 @@
 package appmesh
 
 import (
-	"encoding/json"
 	"fmt"
-	"maps"
-	"net/netip"
-	"slices"
-	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Defaults of App Mesh: SSH and the instance metadata service of the cloud are not captured.
@@ -25,18 +20,20 @@ var (
 // gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.
 const gatewayContainer = "envoy"
 
-// PodOptions reads the annotations of a pod of a workload. Errors name the annotation.
+// PodOptions reads the annotations and the proxy's environment of a pod of a workload. Errors name the annotation or the
+// variable.
 func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
 		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
-		OutboundIPExclusions: defaultIgnoredIPs, IPv6: true,
-		Env: []corev1.EnvVar{
-			{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
-		},
+		OutboundIPExclusions: defaultIgnoredIPs, IPv6: true, CNI: usesCNI(pod),
 	}
 	if w.Role == model.RoleGateway {
-		o.ProxyContainer, o.InboundPorts = gatewayContainer, nil
+		o.ProxyContainer, o.InboundPorts, o.CNI = gatewayContainer, nil, false
+	} else {
+		o.Resources = *d.Resources.DeepCopy()
 	}
+	var variables []corev1.EnvVar
+	var xrayConfig []dialect.Mount
 	for _, a := range []struct {
 		key   string
 		parse func(string) error
@@ -52,8 +49,9 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 		{"memoryLimit", setQuantity(&o.Resources.Limits, corev1.ResourceMemory)},
 		{"secretMounts", func(v string) error { return addMounts(&o.SecretMounts, v, prefix+"secretMounts") }},
 		{"volumeMounts", func(v string) error { return addMounts(&o.VolumeMounts, v, prefix+"volumeMounts") }},
-		{"sidecarEnv", func(v string) error { return addEnv(&o.Env, v) }},
-		{"sidecarEnvJson", func(v string) error { return addEnvJSON(&o.Env, v) }},
+		{"xrayAgentConfigMount", func(v string) error { return addMounts(&xrayConfig, v, prefix+"xrayAgentConfigMount") }},
+		{"sidecarEnv", func(v string) error { return addEnv(&variables, v) }},
+		{"sidecarEnvJson", func(v string) error { return addEnvJSON(&variables, v) }},
 	} {
 		value, ok := pod.Annotations[prefix+a.key]
 		if !ok {
@@ -65,8 +63,66 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 	}
 	o.SecretMounts = append(o.SecretMounts, acmSecrets(w)...)
 	d.addSDS(&o, pod)
-	o.Warnings = annotationWarnings(pod)
+	o.Warnings = annotationWarnings(pod, o)
+	if err := d.addProxySettings(&o, pod, w, variables); err != nil {
+		return dialect.PodOptions{}, err
+	}
+	if err := d.addXRay(&o, pod, w, xrayConfig); err != nil {
+		return dialect.PodOptions{}, err
+	}
+	if o.CNI {
+		o.Annotations = cniAnnotations(o)
+		o.Warnings = append(o.Warnings, cniWarning)
+	}
 	return o, nil
+}
+
+// addProxySettings adds the environment of the proxy, and what it means.
+func (d Dialect) addProxySettings(o *dialect.PodOptions, pod *corev1.Pod, w model.Workload, annotated []corev1.EnvVar) error {
+	own := append([]corev1.EnvVar{
+		{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
+		{Name: "APPMESH_PLATFORM_K8S_POD_UID", ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.uid"},
+		}},
+	}, d.env()...)
+	if o.SDSSocket != nil && o.SDSSocket.Volume != "" {
+		own = append(own, corev1.EnvVar{Name: "APPMESH_SDS_SOCKET_PATH", Value: d.SDS.Path})
+	}
+	var warnings []string
+	o.Env, warnings = environmentOf(own, annotated)
+	env := effective(pod, *o)
+	o.Warnings = append(append(o.Warnings, warnings...), variableWarnings(env)...)
+	var err error
+	o.Proxy, err = proxySettings(env, w)
+	return err
+}
+
+// addXRay adds the daemon of X-Ray if the settings enable it, and the fsGroup that lets it read the credentials of the
+// service account, as in App Mesh. With AWS_XRAY_DAEMON_ADDRESS or another tracer, the daemon is not used.
+func (d Dialect) addXRay(o *dialect.PodOptions, pod *corev1.Pod, w model.Workload, config []dialect.Mount) error {
+	t := o.Proxy.Tracing
+	local := t != nil && t.Protocol == sidecar.TracingXRay && findVariable(effective(pod, *o), "AWS_XRAY_DAEMON_ADDRESS") < 0
+	if !local || !d.Tracing.Enabled {
+		if len(config) > 0 {
+			o.Warnings = append(o.Warnings, "annotation "+prefix+"xrayAgentConfigMount has no effect: the pod gets no X-Ray daemon, "+
+				"because tracing with provider x-ray is not enabled in the settings, or the pod has another receiver")
+		}
+		return nil
+	}
+	var mount *corev1.VolumeMount
+	switch len(config) {
+	case 0:
+	case 1:
+		mount = &corev1.VolumeMount{Name: config[0].Name, MountPath: config[0].Path, ReadOnly: true}
+		o.CheckVolumes = append(o.CheckVolumes, config[0])
+	default:
+		return fmt.Errorf("annotation %sxrayAgentConfigMount: only one volume is possible", prefix)
+	}
+	o.Containers = append(o.Containers, d.xrayDaemon(t, o.Resources, mount))
+	if w.Role != model.RoleGateway {
+		o.FSGroup = sidecar.UID
+	}
+	return nil
 }
 
 // addSDS adds the socket of the server of the secret discovery service, which an annotation disables.
@@ -79,110 +135,4 @@ func (d Dialect) addSDS(o *dialect.PodOptions, pod *corev1.Pod) {
 		return
 	}
 	o.SDSSocket.Volume = "appmesh-sds-socket-volume"
-	o.Env = append(o.Env, corev1.EnvVar{Name: "APPMESH_SDS_SOCKET_PATH", Value: d.SDS.Path})
-}
-
-// annotationWarnings returns warnings for annotations that App Mesh supported and Anymesh does not.
-func annotationWarnings(pod *corev1.Pod) []string {
-	var out []string
-	for _, a := range []struct{ key, value, text string }{
-		{"appmeshCNI", "enabled", "packet rules are set by an init container, not by a CNI plugin"},
-		{"preview", "enabled", "there is no preview channel"},
-		{"xrayAgentConfigMount", "", "the pod has no X-Ray agent"},
-	} {
-		if value, ok := pod.Annotations[prefix+a.key]; ok && (a.value == "" || strings.EqualFold(value, a.value)) {
-			out = append(out, fmt.Sprintf("annotation %s%s is not supported: %s", prefix, a.key, a.text))
-		}
-	}
-	return out
-}
-
-// splitList splits at commas and removes empty items.
-func splitList(value string) []string {
-	var out []string
-	for _, item := range strings.Split(value, ",") {
-		if item = strings.TrimSpace(item); item != "" {
-			out = append(out, item)
-		}
-	}
-	return out
-}
-
-func setPorts(into *[]int) func(string) error {
-	return func(value string) error {
-		var ports []int
-		for _, item := range splitList(value) {
-			port, err := strconv.ParseUint(item, 10, 16)
-			if err != nil || port == 0 {
-				return fmt.Errorf("%q is not a port from 1 to 65535", item)
-			}
-			ports = append(ports, int(port))
-		}
-		*into = ports
-		return nil
-	}
-}
-
-func setPrefixes(into *[]string, value string) error {
-	*into = nil
-	for _, item := range splitList(value) {
-		_, addrErr := netip.ParseAddr(item)
-		if _, err := netip.ParsePrefix(item); err != nil && addrErr != nil {
-			return fmt.Errorf("%q is neither an IP address nor a CIDR range", item)
-		}
-		*into = append(*into, item)
-	}
-	return nil
-}
-
-func setQuantity(into *corev1.ResourceList, name corev1.ResourceName) func(string) error {
-	return func(value string) error {
-		quantity, err := resource.ParseQuantity(value)
-		if err != nil {
-			return fmt.Errorf("%q is not a quantity: %w", value, err)
-		}
-		if *into == nil {
-			*into = corev1.ResourceList{}
-		}
-		(*into)[name] = quantity
-		return nil
-	}
-}
-
-func addMounts(into *[]dialect.Mount, value, annotation string) error {
-	for _, item := range splitList(value) {
-		name, path, ok := strings.Cut(item, ":")
-		name, path = strings.TrimSpace(name), strings.TrimSpace(path)
-		if !ok || name == "" || !strings.HasPrefix(path, "/") {
-			return fmt.Errorf("%q is not of the form name:/path", item)
-		}
-		*into = append(*into, dialect.Mount{Name: name, Path: path, Annotation: annotation})
-	}
-	return nil
-}
-
-func addEnv(into *[]corev1.EnvVar, value string) error {
-	for _, item := range splitList(value) {
-		name, v, ok := strings.Cut(item, "=")
-		name, v = strings.TrimSpace(name), strings.TrimSpace(v)
-		if !ok || name == "" || strings.Contains(v, "=") {
-			return fmt.Errorf("%q is not of the form NAME=value; use sidecarEnvJson for values with an equals sign",
-				item)
-		}
-		*into = append(*into, corev1.EnvVar{Name: name, Value: v})
-	}
-	return nil
-}
-
-func addEnvJSON(into *[]corev1.EnvVar, value string) error {
-	var list []map[string]string
-	if err := json.Unmarshal([]byte(value), &list); err != nil {
-		return fmt.Errorf("not a JSON list of objects with string values: %w", err)
-	}
-	for _, m := range list {
-		for _, name := range slices.Sorted(maps.Keys(m)) {
-			*into = append(*into, corev1.EnvVar{Name: name, Value: m[name]})
-		}
-	}
-	return nil
 }

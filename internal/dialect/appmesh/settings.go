@@ -2,11 +2,13 @@ package appmesh
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"path"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"anymesh.dev/anymesh/internal/dialect"
@@ -27,6 +29,15 @@ type Settings struct {
 	SDS SDS
 	// ACM has the Secrets in place of certificates and authorities of AWS Certificate Manager.
 	ACM ACM
+	// Region is the AWS region of X-Ray.
+	Region string
+	// Resources are the resources of sidecars, besides those of gateways.
+	Resources corev1.ResourceRequirements
+	Tracing   Tracing
+	// NoStatsTags omits the tags with the names of mesh and resource from metrics.
+	NoStatsTags bool
+	Stats       Stats
+	XRay        XRay
 }
 
 // SDS is the server of the secret discovery service of the nodes.
@@ -46,6 +57,9 @@ type ACM struct {
 // defaultSDSPath is the socket of the SPIRE agent.
 const defaultSDSPath = "/run/spire/sockets/agent.sock"
 
+// defaultXRayImage is the image of App Mesh's chart.
+const defaultXRayImage = "public.ecr.aws/xray/aws-xray-daemon:latest"
+
 func (s Settings) trustDomain() string {
 	if s.TrustDomain == "" {
 		return dialect.DefaultTrustDomain
@@ -60,6 +74,12 @@ type values struct {
 	PanicThreshold uint32 `json:"panicThreshold"`
 	SDS            SDS    `json:"sds"`
 	ACM            ACM    `json:"acm"`
+
+	Region  string        `json:"region"`
+	Sidecar sidecarValues `json:"sidecar"`
+	Tracing Tracing       `json:"tracing"`
+	Stats   Stats         `json:"stats"`
+	XRay    XRay          `json:"xray"`
 }
 
 // Values returns the default settings in the format of the chart value.
@@ -67,6 +87,12 @@ func (Dialect) Values() any {
 	return values{
 		DefaultRetry: true, AWSEgress: true, SDS: SDS{Path: defaultSDSPath},
 		ACM: ACM{Certificates: map[string]string{}, Authorities: map[string]string{}},
+		Sidecar: sidecarValues{Resources: resourceValues{
+			Requests: map[corev1.ResourceName]scalar{}, Limits: map[corev1.ResourceName]scalar{},
+		}},
+		Tracing: Tracing{Provider: providerXRay},
+		Stats:   Stats{TagsEnabled: true, StatsdAddress: "127.0.0.1", StatsdPort: statsdPort},
+		XRay:    XRay{Image: defaultXRayImage},
 	}
 }
 
@@ -93,8 +119,17 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 			}
 		}
 	}
+	if err := errors.Join(v.Tracing.check(v.XRay.Image), v.Stats.check()); err != nil {
+		return nil, err
+	}
+	resources, err := v.Sidecar.Resources.requirements()
+	if err != nil {
+		return nil, err
+	}
 	return Dialect{Settings{
 		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
 		PanicThreshold: v.PanicThreshold, SDS: v.SDS, ACM: v.ACM,
+		Region: v.Region, Resources: resources, Tracing: v.Tracing, NoStatsTags: !v.Stats.TagsEnabled, Stats: v.Stats,
+		XRay: v.XRay,
 	}}, nil
 }

@@ -13,10 +13,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
-	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
 	internallistenerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/bootstrap/internal_listener/v3"
-	routerv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/http/router/v3"
-	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
 	discoveryv3 "github.com/envoyproxy/go-control-plane/envoy/service/discovery/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
@@ -41,8 +38,8 @@ const (
 	noSDSSocket = sidecar.CertificatesDir + "/no-sds.sock"
 	// adminSocket is a Unix domain socket, so that only the sidecar container can access the whole admin interface.
 	adminSocket = sidecar.CertificatesDir + "/admin.sock"
-	// statsPort exposes the metrics and readiness endpoints of the admin interface.
-	statsPort = 9901
+	// defaultStatsPort exposes the metrics and readiness endpoints of the admin interface.
+	defaultStatsPort = 9901
 
 	bootstrapFile = "envoy.json"
 	identityFile  = "identity.json"
@@ -57,11 +54,24 @@ const (
 	retryMaxInterval  = 10 * time.Second
 )
 
+// proxy has what the bootstrap of one pod depends on.
+type proxy struct {
+	workload  model.Workload
+	node      string
+	host      string // of the control plane
+	port      uint32
+	sdsSocket string
+	sidecar.ProxySettings
+}
+
+// statsPort is the port of metrics and readiness.
+func (p proxy) statsPort() uint32 { return uint32(cmp.Or(p.StatsPort, defaultStatsPort)) }
+
 // bootstrap returns the bootstrap configuration: ADS over a delta gRPC stream, with the client certificate that the
 // agent renews.
-func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket string) *bootstrapv3.Bootstrap {
-	return &bootstrapv3.Bootstrap{
-		Node: &corev3.Node{Id: node, Cluster: node},
+func bootstrap(p proxy) *bootstrapv3.Bootstrap {
+	out := &bootstrapv3.Bootstrap{
+		Node: &corev3.Node{Id: p.node, Cluster: p.service()},
 		Admin: &bootstrapv3.Admin{
 			Address: &corev3.Address{Address: &corev3.Address_Pipe{Pipe: &corev3.Pipe{Path: adminSocket, Mode: 0o600}}},
 		},
@@ -77,24 +87,40 @@ func bootstrap(w model.Workload, node, host string, port uint32, sdsSocket strin
 		},
 		StaticResources: &bootstrapv3.Bootstrap_StaticResources{
 			Clusters: []*clusterv3.Cluster{
-				xdsCluster(host, port), socketCluster(adminCluster, adminSocket, model.HTTP),
-				socketCluster(sdsCluster, cmp.Or(sdsSocket, noSDSSocket), model.GRPC),
+				xdsCluster(p.host, p.port), socketCluster(adminCluster, adminSocket, model.HTTP),
+				socketCluster(sdsCluster, cmp.Or(p.sdsSocket, noSDSSocket), model.GRPC),
 			},
-			Listeners: []*listenerv3.Listener{statsListener()},
+			Listeners: []*listenerv3.Listener{statsListener(p)},
 		},
 		LayeredRuntime: &bootstrapv3.LayeredRuntime{Layers: []*bootstrapv3.RuntimeLayer{{
-			Name: "static",
-			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: &structpb.Struct{
-				Fields: map[string]*structpb.Value{
-					"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
-					// Matches several header fields of one name as one value (RFC 9110). Since 1.39, Envoy matches them
-					// individually by default.
-					"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
-				}}},
+			Name:           "static",
+			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: runtimeValues(p)},
 		}}},
-		StatsConfig:         &metricsv3.StatsConfig{StatsTags: statsTags(w)},
-		BootstrapExtensions: bootstrapExtensions(w),
+		StatsConfig:         &metricsv3.StatsConfig{StatsTags: statsTags(p)},
+		Tracing:             tracing(p),
+		BootstrapExtensions: bootstrapExtensions(p.workload),
 	}
+	out.DynamicResources.LdsConfig.InitialFetchTimeout = durationpb.New(p.FetchTimeout)
+	out.DynamicResources.CdsConfig.InitialFetchTimeout = durationpb.New(p.FetchTimeout)
+	if p.StatsFlushInterval > 0 {
+		out.StatsFlushInterval = durationpb.New(p.StatsFlushInterval)
+	}
+	proto.Merge(out, receivers(p, false))
+	return out
+}
+
+// runtimeValues returns the runtime keys.
+func runtimeValues(p proxy) *structpb.Struct {
+	out := &structpb.Struct{Fields: map[string]*structpb.Value{
+		"re2.max_program_size.error_level": structpb.NewNumberValue(maxRegexProgramSize),
+		// Matches several header fields of one name as one value (RFC 9110). Since 1.39, Envoy matches them
+		// individually by default.
+		"envoy.reloadable_features.match_headers_individually": structpb.NewBoolValue(false),
+	}}
+	if rate := samplingRate(p); rate != nil {
+		out.Fields["tracing.random_sampling"] = rate
+	}
+	return out
 }
 
 // bootstrapExtensions enables the internal listeners of gateways.
@@ -107,9 +133,12 @@ func bootstrapExtensions(w model.Workload) []*corev3.TypedExtensionConfig {
 	}}
 }
 
-func statsTags(w model.Workload) []*metricsv3.TagSpecifier {
+func statsTags(p proxy) []*metricsv3.TagSpecifier {
 	var out []*metricsv3.TagSpecifier
-	for _, t := range w.StatsTags {
+	if p.NoStatsTags {
+		return nil
+	}
+	for _, t := range p.workload.StatsTags {
 		out = append(out,
 			&metricsv3.TagSpecifier{TagName: t.Name, TagValue: &metricsv3.TagSpecifier_FixedValue{FixedValue: t.Value}})
 	}
@@ -196,49 +225,11 @@ func socketCluster(name, path string, p model.Protocol) *clusterv3.Cluster {
 	}
 }
 
-// statsListener exposes GET for the metrics and readiness paths of the admin interface, and no other path.
-func statsListener() *listenerv3.Listener {
-	var routes []*routev3.Route
-	for _, path := range []string{"/stats", "/stats/prometheus", "/ready"} {
-		routes = append(routes, &routev3.Route{
-			Name: path,
-			Match: &routev3.RouteMatch{
-				PathSpecifier: &routev3.RouteMatch_Path{Path: path},
-				Headers: []*routev3.HeaderMatcher{
-					headerMatcher(model.FieldMatch{Name: ":method", Kind: model.Exact, Value: "GET"}),
-				},
-			},
-			Action: &routev3.Route_Route{
-				Route: &routev3.RouteAction{ClusterSpecifier: &routev3.RouteAction_Cluster{Cluster: adminCluster}},
-			},
-		})
-	}
-	manager := &hcmv3.HttpConnectionManager{
-		StatPrefix: "stats",
-		RouteSpecifier: &hcmv3.HttpConnectionManager_RouteConfig{RouteConfig: &routev3.RouteConfiguration{
-			VirtualHosts: []*routev3.VirtualHost{{Name: "stats", Domains: []string{"*"}, Routes: routes}},
-		}},
-		HttpFilters: []*hcmv3.HttpFilter{{
-			Name:       "envoy.filters.http.router",
-			ConfigType: &hcmv3.HttpFilter_TypedConfig{TypedConfig: typedConfig(&routerv3.Router{})},
-		}},
-	}
-	return &listenerv3.Listener{
-		Name:    "stats",
-		Address: socketAddress("0.0.0.0", statsPort),
-		FilterChains: []*listenerv3.FilterChain{{Filters: []*listenerv3.Filter{{
-			Name:       "envoy.filters.network.http_connection_manager",
-			ConfigType: &listenerv3.Filter_TypedConfig{TypedConfig: typedConfig(manager)},
-		}}}},
-		IgnoreGlobalConnLimit: true,
-	}
-}
-
 // files returns the sidecar's files: the bootstrap and the SDS files.
-func files(w model.Workload, node, host string, port uint32, sdsSocket string) (map[string][]byte, error) {
+func files(p proxy) (map[string][]byte, error) {
 	out := map[string][]byte{}
 	var err error
-	if out[bootstrapFile], err = compactJSON(bootstrap(w, node, host, port, sdsSocket)); err != nil {
+	if out[bootstrapFile], err = compactJSON(bootstrap(p)); err != nil {
 		return nil, err
 	}
 	for name, secret := range secrets() {

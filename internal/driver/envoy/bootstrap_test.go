@@ -2,13 +2,11 @@ package envoy
 
 import (
 	"testing"
-
-	"anymesh.dev/anymesh/model"
 )
 
 // Envoy reads the backoff of the ADS stream only from envoy_grpc. It ignores the retry_policy of the GrpcService.
 func TestRetryBackoffIsSetOnEnvoyGrpc(t *testing.T) {
-	service := bootstrap(model.Workload{}, "node", "host", 1, "").GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
+	service := bootstrap(proxy{node: "node", host: "host", port: 1}).GetDynamicResources().GetAdsConfig().GetGrpcServices()[0]
 	backoff := service.GetEnvoyGrpc().GetRetryPolicy().GetRetryBackOff()
 	first, maximum := backoff.GetBaseInterval().AsDuration(), backoff.GetMaxInterval().AsDuration()
 	if first != retryBaseInterval ||

@@ -1,11 +1,13 @@
 package envoy
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"strconv"
 
+	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
@@ -14,6 +16,9 @@ import (
 
 // drainSeconds is the drain time of connections of a removed listener; it is App Mesh's default.
 const drainSeconds = 20
+
+// defaultConcurrency is the number of worker threads.
+const defaultConcurrency = 2
 
 // Name is the sidecarClass of this driver.
 const Name = "envoy"
@@ -32,8 +37,18 @@ func (Driver) Patch(ctx context.Context) error {
 			injector.Configurator.GetSidecarClass())
 	}
 	host := "anymesh." + injector.OsmNamespace + ".svc.cluster.local"
-	content, err := files(injector.Workload, injector.Node, host, injector.Configurator.GetProxyServerPort(),
-		injector.SDSSocketPath)
+	p := proxy{
+		workload: injector.Workload, node: injector.Node, host: host, port: injector.Configurator.GetProxyServerPort(),
+		sdsSocket: injector.SDSSocketPath, ProxySettings: injector.Proxy,
+	}
+	if err := checkTracing(p.Tracing); err != nil {
+		return fmt.Errorf("envoy: %w", err)
+	}
+	content, err := files(p)
+	if err != nil {
+		return fmt.Errorf("envoy: bootstrap of %s: %w", injector.Node, err)
+	}
+	arguments, err := command(p, injector.Configurator.GetSidecarLogLevel())
 	if err != nil {
 		return fmt.Errorf("envoy: bootstrap of %s: %w", injector.Node, err)
 	}
@@ -41,23 +56,45 @@ func (Driver) Patch(ctx context.Context) error {
 		Container: corev1.Container{
 			Name:  "envoy",
 			Image: image,
-			Ports: []corev1.ContainerPort{{Name: "stats", ContainerPort: statsPort, Protocol: corev1.ProtocolTCP}},
+			Ports: []corev1.ContainerPort{{Name: "stats", ContainerPort: int32(p.statsPort()), Protocol: corev1.ProtocolTCP}},
 			Resources: corev1.ResourceRequirements{Requests: corev1.ResourceList{
 				corev1.ResourceCPU: resource.MustParse("10m"), corev1.ResourceMemory: resource.MustParse("32Mi"),
 			}},
 		},
-		Command: []string{
-			"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level",
-			injector.Configurator.GetSidecarLogLevel(),
-			"--concurrency", "2", "--disable-hot-restart", "--drain-time-s", strconv.Itoa(drainSeconds),
-		},
-		Files: content,
+		Command: arguments,
+		Files:   content,
 		// Envoy then closes each connection after its next response, and still accepts new connections.
-		Drain:      []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
-		ReadyURL:   fmt.Sprintf("http://127.0.0.1:%d/ready", statsPort),
-		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", statsPort),
+		Drain:          []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
+		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
+		ConfigArgument: configArgument,
+		MetricsURL:     fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", p.statsPort()),
 	}
 	return nil
+}
+
+// configArgument is the option whose value is merged into the bootstrap: messages are merged, lists are appended.
+const configArgument = "--config-yaml"
+
+// command returns the command line of Envoy.
+func command(p proxy, logLevel string) ([]string, error) {
+	drain := drainSeconds
+	if p.DrainTime != nil {
+		drain = int(p.DrainTime.Seconds())
+	}
+	out := []string{
+		"envoy", "-c", sidecar.FilesDir + "/" + bootstrapFile, "--log-level", cmp.Or(p.LogLevel, logLevel),
+		"--concurrency", strconv.Itoa(cmp.Or(p.Concurrency, defaultConcurrency)), "--disable-hot-restart",
+		"--drain-time-s", strconv.Itoa(drain),
+	}
+	referring := receivers(p, true)
+	if proto.Size(referring) == 0 {
+		return out, nil
+	}
+	config, err := compactJSON(referring)
+	if err != nil {
+		return nil, err
+	}
+	return append(out, configArgument, string(config)), nil
 }
 
 // Start sets the driver as its own renderer. It returns no health probes, because the driver runs no components of its

@@ -90,6 +90,8 @@ func newHTTPConnectionManager(statPrefix string) *hcmv3.HttpConnectionManager {
 		ServerHeaderTransformation:   hcmv3.HttpConnectionManager_PASS_THROUGH,
 		UseRemoteAddress:             wrapperspb.Bool(false),
 		HttpProtocolOptions:          &corev3.Http1ProtocolOptions{AcceptHttp_10: true},
+		// The tracer is that of the bootstrap.
+		Tracing: &hcmv3.HttpConnectionManager_Tracing{},
 	}
 }
 

@@ -21,6 +21,10 @@ import (
 type Config struct {
 	// Command is the command line of the proxy.
 	Command []string
+	// ConfigArgument is the option of Command that takes configuration as JSON; ConfigFiles are YAML files that are
+	// merged into it.
+	ConfigArgument string
+	ConfigFiles    []string
 
 	// SigningURL is the https URL of the signing server, without a path.
 	SigningURL string
@@ -157,7 +161,11 @@ func Run(ctx context.Context, cfg Config) error {
 		wg.Go(func() { a.names.watch(ctx) })
 	}
 
-	child, err := startChild(cfg.Command)
+	command, err := withConfigFiles(cfg.Command, cfg.ConfigArgument, cfg.ConfigFiles)
+	if err != nil {
+		return err
+	}
+	child, err := startChild(command)
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)
 	}

@@ -49,6 +49,9 @@ func Command() *cobra.Command {
 	f.StringVar(&cfg.ReadyURL, "ready-url", "", "URL that returns status 200 when the proxy is ready")
 	f.StringVar(&cfg.MetricsURL, "metrics-url", "",
 		"URL of the proxy's metrics, which are appended to those of the agent")
+	f.StringVar(&cfg.ConfigArgument, "config-argument", "",
+		"option of the proxy that takes configuration as JSON, for the files of --config-file")
+	f.StringArrayVar(&cfg.ConfigFiles, "config-file", nil, "YAML file with configuration of the proxy; can be repeated")
 	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
 	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
 		"time from SIGTERM to the termination of the proxy")

@@ -66,7 +66,7 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	always := corev1.ContainerRestartPolicyAlways
 	out.RestartPolicy = &always
 	out.ImagePullPolicy = c.ContainerPullPolicy
-	out.Command = agentArguments(spec, signingURL)
+	out.Command = agentArguments(c, signingURL)
 	if dns {
 		out.Command = append(out.Command, "--dns-port", strconv.Itoa(sidecar.DNSPort), "--xds-address",
 			fmt.Sprintf("anymesh.%s.svc.cluster.local:%d", c.OsmNamespace, c.Configurator.GetProxyServerPort()))
@@ -94,10 +94,29 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	return out
 }
 
+// addContainers adds further sidecars as native ones, so that they start before the proxy and Jobs complete.
+func addContainers(pod *corev1.Pod, o dialect.PodOptions, pull corev1.PullPolicy) {
+	for _, c := range o.Containers {
+		if hasContainer(pod, c.Name) {
+			continue
+		}
+		always := corev1.ContainerRestartPolicyAlways
+		c.RestartPolicy, c.ImagePullPolicy = &always, pull
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, c)
+	}
+	if s := pod.Spec.SecurityContext; o.FSGroup != 0 && (s == nil || s.FSGroup == nil) {
+		if s == nil {
+			pod.Spec.SecurityContext = &corev1.PodSecurityContext{}
+		}
+		pod.Spec.SecurityContext.FSGroup = &o.FSGroup
+	}
+}
+
 // agentCommand runs the agent, which runs the proxy.
 var agentCommand = []string{"anymesh", "agent"}
 
-func agentArguments(spec *sidecar.Spec, signingURL string) []string {
+func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
+	spec := c.Sidecar
 	out := append(slices.Clone(agentCommand),
 		"--signing-url", signingURL, "--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
 		"--cert-dir", sidecar.CertificatesDir, "--listen", ":"+strconv.Itoa(sidecar.AgentPort))
@@ -106,6 +125,12 @@ func agentArguments(spec *sidecar.Spec, signingURL string) []string {
 	}
 	if spec.MetricsURL != "" {
 		out = append(out, "--metrics-url", spec.MetricsURL)
+	}
+	if spec.ConfigArgument != "" && len(c.Proxy.ConfigFiles) > 0 {
+		out = append(out, "--config-argument", spec.ConfigArgument)
+		for _, file := range c.Proxy.ConfigFiles {
+			out = append(out, "--config-file", file)
+		}
 	}
 	return out
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"reflect"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -27,12 +28,21 @@ func (minimalDriver) Patch(ctx context.Context) error {
 	if !ok {
 		return errors.New("no injector context")
 	}
+	config := `{"node": "` + injector.Node + `"`
+	if !reflect.ValueOf(injector.Proxy).IsZero() {
+		text, err := json.Marshal(injector.Proxy)
+		if err != nil {
+			return err
+		}
+		config += `, "proxy": ` + string(text)
+	}
 	injector.Sidecar = &sidecar.Spec{
-		Container: corev1.Container{Name: "envoy", Image: injector.Configurator.GetSidecarImage()},
-		Command:   []string{"proxy", "--node", injector.Node},
-		Files:     map[string][]byte{"proxy.json": []byte(`{"node": "` + injector.Node + `"}`)},
-		ReadyURL:  "http://127.0.0.1:9901/ready",
-		Drain:     []string{"proxy", "leave"},
+		Container:      corev1.Container{Name: "envoy", Image: injector.Configurator.GetSidecarImage()},
+		Command:        []string{"proxy", "--node", injector.Node},
+		Files:          map[string][]byte{"proxy.json": []byte(config + "}")},
+		ReadyURL:       "http://127.0.0.1:9901/ready",
+		Drain:          []string{"proxy", "leave"},
+		ConfigArgument: "--config",
 	}
 	return nil
 }

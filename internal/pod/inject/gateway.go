@@ -36,9 +36,12 @@ func proxyContainer(pod *corev1.Pod, o dialect.PodOptions) *corev1.Container {
 	return &pod.Spec.Containers[i]
 }
 
-// hasAgent reports whether a container is already injected.
-func hasAgent(c *corev1.Container) bool {
-	return c != nil && len(c.Command) > 1 && c.Command[0] == agentCommand[0] && c.Command[1] == agentCommand[1]
+// runsAgent reports whether a pod is already injected.
+func runsAgent(pod *corev1.Pod) bool {
+	injected := func(c corev1.Container) bool {
+		return len(c.Command) > 1 && c.Command[0] == agentCommand[0] && c.Command[1] == agentCommand[1]
+	}
+	return slices.ContainsFunc(pod.Spec.InitContainers, injected) || slices.ContainsFunc(pod.Spec.Containers, injected)
 }
 
 // injectGateway makes a container of the pod the proxy of a gateway. The user's settings of the container stay, except
@@ -49,7 +52,7 @@ func injectGateway(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOpt
 	if !o.KeepImage {
 		into.Image, into.ImagePullPolicy = spec.Container.Image, c.ContainerPullPolicy
 	}
-	into.Command = append(agentArguments(spec, signingURL), "--drain-duration", fmt.Sprintf("%ds", drainSeconds), "--")
+	into.Command = append(agentArguments(c, signingURL), "--drain-duration", fmt.Sprintf("%ds", drainSeconds), "--")
 	into.Command = append(into.Command, spec.Command...)
 	into.Args = nil
 	for _, port := range append(slices.Clone(spec.Container.Ports), agentPort()) {

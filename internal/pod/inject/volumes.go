@@ -54,7 +54,7 @@ func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 			return fmt.Errorf("annotation %s: %w", m.Annotation, err)
 		}
 	}
-	for _, m := range o.VolumeMounts {
+	for _, m := range append(slices.Clone(o.VolumeMounts), o.CheckVolumes...) {
 		if volumeOf(pod, m.Name) == nil {
 			return fmt.Errorf("annotation %s: the pod has no volume %q", m.Annotation, m.Name)
 		}

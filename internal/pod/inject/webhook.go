@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/google/uuid"
 	admissionv1 "k8s.io/api/admission/v1"
@@ -84,8 +86,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
 	request string, dryRun bool) error {
 	gateway := workload.Role == model.RoleGateway
-	if _, done := pod.Labels[sidecar.UUIDLabel]; done &&
-		(hasContainer(pod, captureContainer) || gateway && hasAgent(proxyContainer(pod, o))) {
+	if _, labeled := pod.Labels[sidecar.UUIDLabel]; labeled && (hasContainer(pod, captureContainer) || runsAgent(pod)) {
 		return nil
 	}
 	delay, err := preStopDelay(pod)
@@ -110,7 +111,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		SidecarClass:    class, Configurator: mesh, KubeClient: w.KubeClient, BootstrapCertificate: w.Roots(),
 		ContainerPullPolicy: w.PullPolicy, OutboundPortExclusionList: o.OutboundPortExclusions,
 		OutboundIPRangeExclusionList: o.OutboundIPExclusions,
-		DryRun:                       dryRun, Workload: workload, Node: workload.NodeID,
+		DryRun:                       dryRun, Workload: workload, Node: workload.NodeID, Proxy: o.Proxy,
 	}
 	if o.SDSSocket != nil {
 		c.SDSSocketPath = o.SDSSocket.Path
@@ -128,12 +129,17 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err != nil {
 		return err
 	}
-	if c.Sidecar == nil || gateway { // the driver changed the pod itself, or there is no application
+	if c.Sidecar == nil || gateway || o.CNI { // the driver changed the pod itself, or nothing redirects DNS questions
 		dns = model.DNSOff
 	}
 	pod.Annotations[sidecar.DNSAnnotation] = string(dns)
+	maps.Copy(pod.Annotations, o.Annotations)
 	if c.Sidecar == nil {
 		return nil
+	}
+	if len(o.Proxy.ConfigFiles) > 0 && c.Sidecar.ConfigArgument == "" {
+		return fmt.Errorf("driver %s does not support configuration files of the pod: %s", class,
+			strings.Join(o.Proxy.ConfigFiles, ", "))
 	}
 	files := map[string][]byte{rootFile: c.BootstrapCertificate}
 	for name, content := range c.Sidecar.Files {
@@ -143,6 +149,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	if err := addVolumes(pod, o); err != nil {
 		return err
 	}
+	addContainers(pod, o, c.ContainerPullPolicy)
 	if gateway {
 		injectGateway(pod, c, o, w.SigningURL, terminationDelay(pod, delay))
 	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
@@ -169,7 +176,7 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
-	if !hasContainer(pod, captureContainer) {
+	if !o.CNI && !hasContainer(pod, captureContainer) {
 		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
 			captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns))
 	}
