@@ -3,12 +3,7 @@ package appmesh
 import (
 	"fmt"
 
-	"k8s.io/apimachinery/pkg/types"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/engine/incremental"
-	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -27,15 +22,8 @@ func (t *translator) reportUnsupported(at model.Origin, fields []unsupportedFiel
 	}
 }
 
-func unsupportedInMesh(o *api.Mesh) []unsupportedField {
-	return []unsupportedField{{"spec.meshOwner", o.Spec.MeshOwner != nil}}
-}
-
 func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
-	fields := []unsupportedField{
-		{"spec.backendGroups", len(o.Spec.BackendGroups) > 0},
-		{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil},
-	}
+	var fields []unsupportedField
 	for i, l := range o.Spec.Listeners {
 		path := fmt.Sprintf("spec.listeners[%d].", i)
 		fields = append(fields,
@@ -44,33 +32,4 @@ func unsupportedInNode(o *api.VirtualNode) []unsupportedField {
 			unsupportedField{path + "outlierDetection", l.OutlierDetection != nil})
 	}
 	return fields
-}
-
-// addUnsupportedKind adds the rule for a kind that is not implemented: each object gets a finding for its spec, and
-// the findings of exceeded limits.
-func addUnsupportedKind[T client.Object](r *rules, g *incremental.Graph, objects *store.Objects, kind string) {
-	rule := incremental.NewRule(g, kind)
-	incremental.Each(rule, store.Of[T](objects), &unsupportedRule[T]{r.memberRule(rule), kind},
-		(*unsupportedRule[T]).evaluate)
-}
-
-// unsupportedRule reports the objects of a kind.
-type unsupportedRule[T client.Object] struct {
-	memberRule
-	kind string
-}
-
-func (t *unsupportedRule[T]) evaluate(_ types.NamespacedName, all []T) {
-	o := all[0]
-	at := originOf(t.kind, o)
-	if mesh, finding := t.meshOf(at, *meshRefField(o)); finding == nil {
-		t.members.Emit(at.Object, mesh)
-	}
-	if isDeleting(o) {
-		return
-	}
-	t.report(at.At("spec"), model.CodeFieldNotImplemented, "objects of kind %s are not served yet", t.kind)
-	if text := nameError(t.kind, AWSName(o)); text != "" && awsNameField(o) != nil {
-		t.report(at.At("spec.awsName"), model.CodeInvalidField, "%s", text)
-	}
 }

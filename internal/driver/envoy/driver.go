@@ -54,6 +54,7 @@ func (Driver) Patch(ctx context.Context) error {
 		Files: content,
 		// Envoy then closes each connection after its next response, and still accepts new connections.
 		Drain:      []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
+		AccessLog:  sidecar.AccessLogFile,
 		ReadyURL:   fmt.Sprintf("http://127.0.0.1:%d/ready", statsPort),
 		MetricsURL: fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", statsPort),
 	}

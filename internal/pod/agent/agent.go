@@ -54,6 +54,10 @@ type Config struct {
 	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
 	DrainDuration time.Duration
 
+	// AccessLog is the file into which the proxy writes its access log; empty if it writes none. AccessLogTarget is the
+	// file to which it is linked; empty for none. The proxy opens the file again on SIGUSR1.
+	AccessLog, AccessLogTarget string
+
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
 }
@@ -157,11 +161,16 @@ func Run(ctx context.Context, cfg Config) error {
 		wg.Go(func() { a.names.watch(ctx) })
 	}
 
+	accessLog, err := a.prepareAccessLog()
+	if err != nil {
+		return err
+	}
 	child, err := startChild(cfg.Command)
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)
 	}
 	a.phase.advance(running)
+	wg.Go(func() { a.watchAccessLog(ctx, accessLog, child) })
 	return a.supervise(ctx, child, signals)
 }
 

@@ -49,6 +49,8 @@ func Command() *cobra.Command {
 	f.StringVar(&cfg.ReadyURL, "ready-url", "", "URL that returns status 200 when the proxy is ready")
 	f.StringVar(&cfg.MetricsURL, "metrics-url", "",
 		"URL of the proxy's metrics, which are appended to those of the agent")
+	f.StringVar(&cfg.AccessLog, "access-log", "", "file into which the proxy writes its access log")
+	f.StringVar(&cfg.AccessLogTarget, "access-log-target", "", "file to which the access log is linked")
 	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
 	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
 		"time from SIGTERM to the termination of the proxy")

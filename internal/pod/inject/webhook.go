@@ -148,6 +148,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
 		return err
 	}
+	addAccessLog(pod, agentContainer(pod), c.Sidecar, workload.AccessLog)
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}
