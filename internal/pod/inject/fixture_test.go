@@ -34,6 +34,9 @@ func (minimalDriver) Patch(ctx context.Context) error {
 		ReadyURL:  "http://127.0.0.1:9901/ready",
 		Drain:     []string{"proxy", "leave"},
 	}
+	if injector.Workload.AccessLog != nil {
+		injector.Sidecar.AccessLog = sidecar.AccessLogFile
+	}
 	return nil
 }
 
