@@ -58,7 +58,7 @@ func checkOperator(name, argument string, length bool) error {
 		return fmt.Errorf("it has no argument")
 	case o.argument != nil && inner == "" && o.required:
 		return fmt.Errorf("its argument is missing: %%%s(...)%%", name)
-	case o.argument != nil && inner != "" && !o.argument.MatchString(inner):
+	case o.argument != nil && inner != "" && !o.argument(inner):
 		return fmt.Errorf("its argument %q is invalid", inner)
 	}
 	return nil
@@ -66,8 +66,8 @@ func checkOperator(name, argument string, length bool) error {
 
 // operator is the syntax of an operator.
 type operator struct {
-	// argument is nil for an operator without argument.
-	argument *regexp.Regexp
+	// argument reports whether an argument is valid; nil for an operator without argument.
+	argument func(string) bool
 	required bool
 	// length is true if the operator accepts a maximum length.
 	length bool

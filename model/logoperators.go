@@ -11,9 +11,10 @@ var logOperators = func() map[string]operator {
 	var (
 		header   = argument(`[!#$&'*+.^_|~0-9A-Za-z:-]*(\?[!#$&'*+.^_|~0-9A-Za-z:-]*)?`)
 		anything = argument(`.+`)
-		// strftime without the specifier for an end of line
-		moment = argument(`([^%]|%[-_0^#]*[1-9]*[EO]?([^n0-9EO^#_-]|$))*`)
-		state  = argument(`[^:]+(:(PLAIN|TYPED|FIELD:[^:]+))?`)
+		// a format of times without the specifier of the end of line
+		endOfLine = regexp.MustCompile(`%[-_0^#]*[1-9]*(E|O)?n`)
+		moment    = func(text string) bool { return !endOfLine.MatchString(text) }
+		state     = argument(`[^:]+(:(PLAIN|TYPED|FIELD:[^:]+))?`)
 	)
 	all := map[string]operator{
 		"REQ": {header, true, true}, "RESP": {header, true, true}, "TRAILER": {header, true, true},
@@ -39,8 +40,10 @@ var logOperators = func() map[string]operator {
 	return all
 }()
 
-// argument compiles the pattern of an argument.
-func argument(pattern string) *regexp.Regexp { return regexp.MustCompile(`^(?:` + pattern + `)$`) }
+// argument returns a function that reports whether an argument has a pattern.
+func argument(pattern string) func(string) bool {
+	return regexp.MustCompile(`^(?:` + pattern + `)$`).MatchString
+}
 
 // withoutArgument are the operators without an argument.
 const withoutArgument = `

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -43,7 +44,8 @@ const logCheckInterval = 2 * time.Second
 // may reject all its configuration if it cannot open the file.
 func (l *accessLog) link() error {
 	if l.target != "" {
-		if err := unix.Access(filepath.Dir(l.target), unix.W_OK); err != nil {
+		folder := filepath.Dir(l.target)
+		if err := cmp.Or(os.MkdirAll(folder, 0o755), unix.Access(folder, unix.W_OK)); err != nil {
 			l.log.Warn("the folder of the access log cannot be written; another file is used", "file", l.target,
 				"used", l.file, "error", err)
 			l.target = ""
