@@ -16,6 +16,7 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Endpoints, Endpoint.Compare)
+	slices.SortFunc(m.BackendGroups, func(a, b BackendGroup) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.AuthorizationPolicies, func(a, b AuthorizationPolicy) int { return a.Key.Compare(b.Key) })
 	for i := range m.Meshes {
 		m.Meshes[i].Canonical()
@@ -31,6 +32,9 @@ func (m *Model) Canonical() *Model {
 	}
 	for i := range m.Endpoints {
 		m.Endpoints[i].Canonical()
+	}
+	for i := range m.BackendGroups {
+		m.BackendGroups[i].Canonical()
 	}
 	for i := range m.AuthorizationPolicies {
 		m.AuthorizationPolicies[i].Canonical()
@@ -68,6 +72,11 @@ func (r *Router) Canonical() {
 func (e *Endpoint) Canonical() { slices.Sort(e.Groups) }
 
 // Canonical sorts the lists of the item, see Model.Canonical.
+func (g *BackendGroup) Canonical() {
+	slices.SortFunc(g.Members, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
+}
+
+// Canonical sorts the lists of the item, see Model.Canonical.
 func (a *AuthorizationPolicy) Canonical() {
 	slices.SortFunc(a.Sources, func(x, y Identity) int { return strings.Compare(x.String(), y.String()) })
 }
@@ -97,6 +106,7 @@ func Merge(fragments ...Model) *Model {
 		m.Routers = append(m.Routers, f.Routers...)
 		m.Destinations = append(m.Destinations, f.Destinations...)
 		m.Endpoints = append(m.Endpoints, f.Endpoints...)
+		m.BackendGroups = append(m.BackendGroups, f.BackendGroups...)
 		m.AuthorizationPolicies = append(m.AuthorizationPolicies, f.AuthorizationPolicies...)
 	}
 	return m.Canonical()

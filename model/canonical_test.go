@@ -75,6 +75,9 @@ func large() model.Model {
 				},
 				Backends: []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
 			})
+			m.BackendGroups = append(m.BackendGroups, model.BackendGroup{
+				Key: key, Members: []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
+			})
 			m.Services = append(m.Services, model.Service{Key: key, Aliases: []string{"a", "b", "c"},
 				Addresses: []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("10.0.0.2")}})
 			m.Routers = append(m.Routers, model.Router{
@@ -123,6 +126,9 @@ func scramble(random *rand.Rand, m *model.Model) {
 	for i := range m.Workloads {
 		shuffle(reflect.ValueOf(m.Workloads[i].Listeners))
 		shuffle(reflect.ValueOf(m.Workloads[i].Backends))
+	}
+	for i := range m.BackendGroups {
+		shuffle(reflect.ValueOf(m.BackendGroups[i].Members))
 	}
 	for i := range m.Routers {
 		shuffle(reflect.ValueOf(m.Routers[i].Ports))

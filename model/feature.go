@@ -43,7 +43,7 @@ func AllFeatures() []Feature {
 		"route.timeout", "route.service", "listener.router", "listener.timeout",
 		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), "egress.Allow", "egress.Deny",
-		"balance.ConsistentHash", "authorization",
+		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker")
 	slices.Sort(all)
 	return all
@@ -80,6 +80,9 @@ func (v *View) Needs() []Need {
 		n.routes(in.Routes)
 	}
 	n.outbound(&v.OutboundView)
+	if log := v.Workload.AccessLog; log != nil {
+		n.add(log.feature(), log.Origin, true)
+	}
 	for _, a := range v.AuthorizationPolicies {
 		n.add("authorization", a.Origin, true)
 	}

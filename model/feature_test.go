@@ -48,6 +48,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			{Protocol: model.Unix, Discovery: model.Discovery{Kind: model.DiscoverStatic}, Balance: model.Balance{Policy: model.ConsistentHash},
 				HealthCheck: &model.HealthCheck{Protocol: model.GRPC}, OutlierDetection: &model.OutlierDetection{}, PanicThreshold: 50},
 		}},
+		Workload:              model.Workload{AccessLog: &model.AccessLog{Path: model.LogOutput, Text: "x"}},
 		AuthorizationPolicies: []model.AuthorizationPolicy{{}},
 	}
 	all := model.Route{
@@ -73,6 +74,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	}
 	for _, f := range known {
 		alternative := strings.HasPrefix(string(f), "listener.") || strings.HasPrefix(string(f), "destination.") ||
+			strings.HasPrefix(string(f), "accessLog") ||
 			strings.HasPrefix(string(f), "discovery.") || strings.HasPrefix(string(f), "healthCheck.") ||
 			strings.HasPrefix(string(f), "egress.") || strings.HasPrefix(string(f), "route.retry.") || strings.Count(string(f), ".") == 3
 		if !alternative && !slices.ContainsFunc(got, func(n model.Need) bool { return n.Feature == f }) {

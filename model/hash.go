@@ -19,7 +19,11 @@ func Hash(item any) string {
 	return hex.EncodeToString(h.Sum(nil)[:16])
 }
 
-var originType, backendType = reflect.TypeFor[Origin](), reflect.TypeFor[Backend]()
+var (
+	originType  = reflect.TypeFor[Origin]()
+	backendType = reflect.TypeFor[Backend]()
+	groupType   = reflect.TypeFor[GroupReference]()
+)
 
 // writeValue writes a value to the hash. A length prefix before each string and list makes the encoding unambiguous.
 func writeValue(h hash.Hash, v reflect.Value) {
@@ -29,6 +33,9 @@ func writeValue(h hash.Hash, v reflect.Value) {
 	if v.IsValid() && v.Type() == backendType {
 		writeValue(h, v.FieldByName("Service"))
 		v = v.FieldByName("ClientPolicy")
+	}
+	if v.IsValid() && v.Type() == groupType {
+		v = v.FieldByName("Group")
 	}
 	if v.IsValid() && v.CanInterface() {
 		if t, ok := v.Interface().(encoding.TextMarshaler); ok && v.Kind() != reflect.Pointer {

@@ -159,7 +159,8 @@ func walk(v reflect.Value, path string, inOrigin bool, visit func(string, reflec
 	case reflect.Struct:
 		for field, value := range v.Fields() {
 			if field.IsExported() {
-				ofOrigin := v.Type() == reflect.TypeFor[model.Backend]() && (field.Name == "Path" || field.Name == "Object")
+				ofOrigin := v.Type() == reflect.TypeFor[model.Backend]() && (field.Name == "Path" || field.Name == "Object") ||
+					v.Type() == reflect.TypeFor[model.GroupReference]() && field.Name == "Path"
 				walk(value, path+"."+field.Name, inOrigin || ofOrigin, visit)
 			}
 		}

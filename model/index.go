@@ -13,6 +13,8 @@ type Index struct {
 	endpoints    map[Key][]Endpoint // by workload
 	groups       map[Key][]Endpoint // by mesh and name of the group
 	policies     map[Key][]AuthorizationPolicy
+
+	backendGroups map[Key]*BackendGroup
 }
 
 // NewIndex indexes a canonical model.
@@ -27,6 +29,8 @@ func NewIndex(m *Model) *Index {
 		endpoints:    make(map[Key][]Endpoint),
 		groups:       make(map[Key][]Endpoint),
 		policies:     make(map[Key][]AuthorizationPolicy),
+
+		backendGroups: make(map[Key]*BackendGroup, len(m.BackendGroups)),
 	}
 	for i := range m.Meshes {
 		ix.meshes[m.Meshes[i].Name] = &m.Meshes[i]
@@ -42,6 +46,9 @@ func NewIndex(m *Model) *Index {
 	}
 	for i := range m.Destinations {
 		ix.destinations[m.Destinations[i].Key] = &m.Destinations[i]
+	}
+	for i := range m.BackendGroups {
+		ix.backendGroups[m.BackendGroups[i].Key] = &m.BackendGroups[i]
 	}
 	for _, e := range m.Endpoints {
 		ix.endpoints[e.Workload] = append(ix.endpoints[e.Workload], e)
@@ -85,6 +92,9 @@ func (ix *Index) RequestPorts(service Key) []uint16 {
 
 // Destination finds a destination.
 func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
+
+// BackendGroup finds a group of services.
+func (ix *Index) BackendGroup(key Key) (BackendGroup, bool) { return found(ix.backendGroups[key]) }
 
 // AuthorizationPolicies returns the policies of a workload.
 func (ix *Index) AuthorizationPolicies(workload Key) []AuthorizationPolicy {

@@ -83,6 +83,9 @@ func (v *View) Decide(r Request) Decision {
 	case binding != nil:
 		d.step(binding.Origin, "%s on port %d is service %s", cmp.Or(d.Request.Host, r.Address.String()), r.Port,
 			binding.Service)
+		if ref, is := v.GroupOf(binding.Service); is {
+			d.step(v.Workload.Origin.At(ref.Path), "service %s is a member of the group %s", binding.Service, ref.Group)
+		}
 		return v.followBinding(d, *binding)
 	case requests:
 		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d has the host name %q", r.Port, r.Host),

@@ -20,6 +20,7 @@ type Model struct {
 	Routers               []Router              `json:"routers,omitempty"`
 	Destinations          []Destination         `json:"destinations,omitempty"`
 	Endpoints             []Endpoint            `json:"endpoints,omitempty"`
+	BackendGroups         []BackendGroup        `json:"backendGroups,omitempty"`
 	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
@@ -73,10 +74,14 @@ type Workload struct {
 	Listeners []Listener `json:"listeners,omitempty"`
 	// Backends are the services that this workload may reach, by name.
 	Backends []Backend `json:"backends,omitempty"`
+	// BackendGroups are groups of further services that it may reach, in order of precedence.
+	BackendGroups []GroupReference `json:"backendGroups,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
 	// ClientPolicy applies to services without a client policy of their own.
 	ClientPolicy *ClientPolicy `json:"clientPolicy,omitempty"`
+	// AccessLog is nil if the workload's sidecars write none.
+	AccessLog *AccessLog `json:"accessLog,omitempty"`
 	// NodeID is the xDS node id of the workload's sidecars.
 	NodeID string `json:"nodeID,omitempty"`
 	// DNS is which names the agents of the instances answer. Empty means DNSUnresolved.

@@ -21,12 +21,11 @@ type outboundBuilder struct {
 // outboundDestination is a destination of a service, with the client policy of the service.
 type outboundDestination struct {
 	*Destination
-	service *ReachableService // nil for a destination of inbound routes, whose TLS is known
-	policy  *ClientPolicy
+	service requestedService // zero for a destination of inbound routes, whose TLS is known
 }
 
 // tls returns the TLS of connections to the destination.
-func (d outboundDestination) tls() *ClientTLS { return d.policy.tls(d.Destination) }
+func (d outboundDestination) tls() *ClientTLS { return d.service.policy.tls(d.Destination) }
 
 // newOutboundBuilder creates a builder for about size services.
 func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
@@ -37,7 +36,7 @@ func newOutboundBuilder(mesh Mesh, dns DNSMode, size int) *outboundBuilder {
 }
 
 // add adds a service.
-func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
+func (b *outboundBuilder) add(service requestedService) {
 	addresses, answered := service.addresses(b.dns)
 	if answered {
 		b.hosts.addService(service.HostNames, addresses)
@@ -45,7 +44,7 @@ func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
 	for i := range service.Ports {
 		p := &service.Ports[i]
 		binding := p.Binding
-		binding.Addresses, binding.source = addresses, service
+		binding.Addresses, binding.source = addresses, service.ReachableService
 		out := b.ports[p.Port]
 		if out == nil {
 			out = newPortBuilder(p.Port)
@@ -58,13 +57,12 @@ func (b *outboundBuilder) add(service *ReachableService, policy *ClientPolicy) {
 			text := fmt.Sprintf(
 				"%s (%s) on port %d conflicts with %s (%s): %s; it is not served",
 				binding.Service, binding.Protocol, p.Port, other.Service, other.Protocol, why)
-			b.conflicts = append(b.conflicts,
-				Conflict{service.Service.Name, CodePortConflict, service.Service.Origin, text})
+			b.conflicts = append(b.conflicts, service.conflict(CodePortConflict, text))
 			continue
 		}
 		out.add(binding)
 		for j := range p.Destinations {
-			b.destinations = append(b.destinations, outboundDestination{&p.Destinations[j], service, policy})
+			b.destinations = append(b.destinations, outboundDestination{&p.Destinations[j], service})
 		}
 	}
 }
@@ -92,20 +90,23 @@ func (b *outboundBuilder) reached() []Destination {
 	var policy *ClientPolicy // of the last one
 	for _, d := range b.destinations {
 		if n := len(out); n > 0 && out[n-1].Name == d.Name {
-			if d.service != nil && d.policy != policy && !reflect.DeepEqual(d.tls(), out[n-1].TLS) {
-				b.conflicts = append(b.conflicts, Conflict{
-					d.service.Service.Name, CodeInvalidField, d.service.Service.Origin,
-					"the client policy has no effect on connections to " + d.Name + ": that of another backend applies",
-				})
+			if d.service.ReachableService != nil && d.service.policy != policy && !reflect.DeepEqual(d.tls(), out[n-1].TLS) {
+				b.conflicts = append(b.conflicts, d.service.conflict(CodeInvalidField,
+					"the client policy has no effect on connections to "+d.Name+": that of another backend applies"))
 			}
 			continue
 		}
 		reached := *d.Destination
 		reached.TLS = d.tls()
-		out, policy = append(out, reached), d.policy
+		out, policy = append(out, reached), d.service.policy
 		if b.dns != DNSOff {
 			b.hosts.addDestination(d.Destination)
 		}
 	}
 	return out
+}
+
+// conflict returns a conflict of the service.
+func (s requestedService) conflict(code Code, text string) Conflict {
+	return Conflict{s.Service.Name, code, s.group, s.Service.Origin, text}
 }

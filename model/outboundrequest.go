@@ -15,6 +15,8 @@ type OutboundRequest struct {
 	DNS  DNSMode
 	// Gateway is true for a gateway: only its inbound routes use the services.
 	Gateway bool
+	// AccessLog is the access log of outbound connections; nil for none.
+	AccessLog *AccessLog
 	// Services are names of services, in order of precedence, without duplicates: those that inbound routes name, then
 	// the backends.
 	Services []string
@@ -22,6 +24,8 @@ type OutboundRequest struct {
 	policies []*ClientPolicy
 	// ClientPolicy is that of other services.
 	ClientPolicy *ClientPolicy
+	// Groups are the names of groups of further services, in order of precedence.
+	Groups []string
 	// All adds all other services of the mesh, by name.
 	All bool
 	// Destinations are the names of the destinations of inbound routes, sorted.
@@ -52,6 +56,14 @@ func (r OutboundRequest) Key() OutboundKey {
 	if r.Gateway {
 		writeBytes(h, []byte("gateway"))
 	}
+	if r.AccessLog != nil {
+		writeBytes(h, []byte("log"))
+		writeValue(h, reflect.ValueOf(r.AccessLog))
+	}
+	if len(r.Groups) > 0 {
+		writeBytes(h, []byte("groups"))
+		writeValue(h, reflect.ValueOf(r.Groups))
+	}
 	if r.policies != nil || r.ClientPolicy != nil {
 		writeValue(h, reflect.ValueOf(r.ClientPolicy))
 		writeValue(h, reflect.ValueOf(r.policies))
@@ -66,6 +78,10 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	r := OutboundRequest{
 		Mesh: w.Mesh, DNS: w.DNS, Gateway: w.Role == RoleGateway, All: w.BackendsAll, ClientPolicy: w.ClientPolicy,
 	}
+	if w.AccessLog != nil && !r.Gateway {
+		r.AccessLog = new(*w.AccessLog)
+		r.AccessLog.Origin = Origin{} // workloads with equal formats share an outbound view
+	}
 	if r.DNS == "" {
 		r.DNS = DNSUnresolved
 	}
@@ -77,6 +93,9 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 		}
 	})
 	r.policies = policiesOf(w, r.Services)
+	for _, ref := range w.BackendGroups {
+		r.Groups = append(r.Groups, ref.Group)
+	}
 	for _, in := range inbound {
 		for _, route := range in.Routes {
 			for _, name := range route.Action.destinations() {
@@ -125,7 +144,7 @@ func eachRequested(w Workload, inbound []Inbound, f func(service string, origin 
 }
 
 // ConflictFindings returns a finding for each conflict of the view's outbound view, at the field that names the
-// service. If the workload reaches all services of its mesh, the finding is at the service.
+// service, or the group with it. If the workload reaches all services of its mesh, the finding is at the service.
 func (v *View) ConflictFindings(conflicts []Conflict) []Finding {
 	if len(conflicts) == 0 {
 		return nil
@@ -137,7 +156,10 @@ func (v *View) ConflictFindings(conflicts []Conflict) []Finding {
 	var out []Finding
 	for _, c := range conflicts {
 		at := origins[c.Service]
-		if v.Workload.BackendsAll {
+		if ref, is := v.Workload.groupReference(c.Group); is {
+			at = []Origin{v.Workload.Origin.At(ref.Path)}
+		}
+		if v.Workload.BackendsAll && c.Group == "" {
 			at = append(slices.Clone(at), c.Origin)
 		}
 		for _, origin := range at {

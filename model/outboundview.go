@@ -11,6 +11,8 @@ import (
 type OutboundView struct {
 	// Gateway is true for a gateway: it takes no outbound connections, and its inbound routes use Outbound.
 	Gateway bool `json:"gateway,omitempty"`
+	// AccessLog is that of the workload; nil for a gateway, which logs the requests of its clients.
+	AccessLog *AccessLog `json:"accessLog,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
 	Outbound []Outbound `json:"outbound,omitempty"`
 	// Hosts are the reachable host names that the DNS server of the agent answers, in order.
@@ -20,7 +22,9 @@ type OutboundView struct {
 
 	// services are the services of the request that exist, in its order, and egress is that of the mesh: the source of
 	// the other fields, except for destinations that the request names.
-	services  []*ReachableService
+	services []*ReachableService
+	// groups are the groups of the services, empty for those of no group; nil if no service has one.
+	groups    []string
 	egress    Egress
 	conflicts []Conflict
 }
@@ -31,7 +35,7 @@ func (v *OutboundView) Conflicts() []Conflict { return v.conflicts }
 // MadeFrom reports whether both outbound views of one request are made from the same parts, and thus equal. It may
 // report false for equal ones.
 func (v *OutboundView) MadeFrom(o *OutboundView) bool {
-	return v.egress == o.egress && slices.Equal(v.services, o.services) && len(v.Destinations) == len(o.Destinations) &&
+	return v.egress == o.egress && slices.Equal(v.services, o.services) && slices.Equal(v.groups, o.groups) && len(v.Destinations) == len(o.Destinations) &&
 		reflect.DeepEqual(v.Destinations, o.Destinations)
 }
 
@@ -55,6 +59,8 @@ func (v *OutboundView) DestinationIndex(name string) (int, bool) {
 type Conflict struct {
 	Service string
 	Code    Code
+	// Group is the group of the service; empty if the request names the service.
+	Group string
 	// Origin is the origin of the service.
 	Origin Origin
 	Text   string
@@ -67,6 +73,7 @@ type OutboundCatalog interface {
 	// Services lists the services of a mesh by name.
 	Services(mesh string) []Service
 	Destination(Key) (Destination, bool)
+	BackendGroup(Key) (BackendGroup, bool)
 }
 
 // NewOutboundView creates the outbound view for a request. It shares memory with the items of the catalog, and with the
@@ -77,31 +84,40 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 	if !ok {
 		return OutboundView{}, false
 	}
-	services, policies := request.services(c)
+	requested := request.services(c)
 	targets := request.targets(c)
 	if before != nil && before.egress == mesh.Egress && before.hasDestinations(targets) {
-		if replaced, done := before.replaceRoutes(services); done {
+		if replaced, done := before.replaceRoutes(requested); done {
 			return replaced, true
 		}
 	}
-	b := newOutboundBuilder(mesh, request.DNS, len(services))
-	for i, s := range services {
-		b.add(s, policies[i])
+	b := newOutboundBuilder(mesh, request.DNS, len(requested))
+	for _, s := range requested {
+		b.add(s)
 	}
 	for i := range targets {
 		b.destinations = append(b.destinations, outboundDestination{Destination: &targets[i]})
 	}
 	out := b.view()
-	out.Gateway, out.services = request.Gateway, services
+	out.Gateway, out.AccessLog = request.Gateway, request.AccessLog
+	out.services, out.groups = splitGroups(requested)
 	return out, true
 }
 
-// services returns the services that exist, and the client policy of each. The dialect reports a finding for others.
-func (r *OutboundRequest) services(c OutboundCatalog) (out []*ReachableService, policies []*ClientPolicy) {
-	out, policies = make([]*ReachableService, 0, len(r.Services)), make([]*ClientPolicy, 0, len(r.Services))
-	add := func(name string, policy *ClientPolicy) {
+// requestedService is a service of a request that exists.
+type requestedService struct {
+	*ReachableService
+	policy *ClientPolicy
+	// group is the group with the service; empty if the request names the service.
+	group string
+}
+
+// services returns the services that exist, each once. The dialect reports a finding for others.
+func (r *OutboundRequest) services(c OutboundCatalog) []requestedService {
+	out := make([]requestedService, 0, len(r.Services))
+	add := func(name, group string, policy *ClientPolicy) {
 		if s, known := c.ReachableService(Key{r.Mesh, name}); known {
-			out, policies = append(out, s), append(policies, policy)
+			out = append(out, requestedService{s, policy, group})
 		}
 	}
 	for i, name := range r.Services {
@@ -109,16 +125,51 @@ func (r *OutboundRequest) services(c OutboundCatalog) (out []*ReachableService, 
 		if own := r.policies; own != nil && own[i] != nil {
 			policy = own[i]
 		}
-		add(name, policy)
+		add(name, "", policy)
 	}
-	if r.All {
-		for _, s := range c.Services(r.Mesh) {
-			if !slices.Contains(r.Services, s.Name) {
-				add(s.Name, r.ClientPolicy)
+	if len(r.Groups) == 0 && !r.All {
+		return out
+	}
+	seen := make(map[string]struct{}, len(r.Services))
+	for _, name := range r.Services {
+		seen[name] = struct{}{}
+	}
+	unseen := func(name string) bool {
+		_, again := seen[name]
+		seen[name] = struct{}{}
+		return !again
+	}
+	for _, name := range r.Groups {
+		group, _ := c.BackendGroup(Key{r.Mesh, name})
+		for _, b := range group.Members {
+			if unseen(b.Service) {
+				add(b.Service, name, r.ClientPolicy)
 			}
 		}
 	}
-	return out, policies
+	if r.All {
+		for _, s := range c.Services(r.Mesh) {
+			if unseen(s.Name) {
+				add(s.Name, "", r.ClientPolicy)
+			}
+		}
+	}
+	return out
+}
+
+// splitGroups returns services, and their groups, which are nil if no service has one.
+func splitGroups(all []requestedService) (services []*ReachableService, groups []string) {
+	services = make([]*ReachableService, len(all))
+	for i, s := range all {
+		services[i] = s.ReachableService
+		if s.group != "" && groups == nil {
+			groups = make([]string, len(all))
+		}
+		if groups != nil {
+			groups[i] = s.group
+		}
+	}
+	return services, groups
 }
 
 // targets returns the destinations of inbound routes.
@@ -142,8 +193,9 @@ func (v *OutboundView) hasDestinations(all []Destination) bool {
 
 // replaceRoutes returns the outbound view with other versions of its services. It reports false if they differ in more
 // than routes.
-func (v *OutboundView) replaceRoutes(services []*ReachableService) (OutboundView, bool) {
-	if len(services) != len(v.services) {
+func (v *OutboundView) replaceRoutes(requested []requestedService) (OutboundView, bool) {
+	services, groups := splitGroups(requested)
+	if len(services) != len(v.services) || !slices.Equal(groups, v.groups) {
 		return OutboundView{}, false
 	}
 	out := *v

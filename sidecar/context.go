@@ -83,6 +83,10 @@ type Spec struct {
 	ReadyURL string
 	// MetricsURL returns the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
+	// AccessLog is the name of the file into which the sidecar writes access logs that go to files; empty if it writes
+	// none. The agent makes it a link to the file of the workload, and limits its size: it renames the file and sends the
+	// signal SIGUSR1, on which the sidecar must open the file again.
+	AccessLog string
 	// Drain is run in the container of the sidecar when the termination of the pod starts, while the application
 	// still serves. It must make clients use other pods for new requests without failing requests. Empty if the
 	// sidecar does not support it.
@@ -97,6 +101,8 @@ const (
 	FilesDir = "/etc/anymesh"
 	// CertificatesDir contains tls.crt, tls.key and ca.crt, which are replaced together at renewal. It is in memory.
 	CertificatesDir = "/run/anymesh"
+	// AccessLogFile is a name for Spec.AccessLog.
+	AccessLogFile = CertificatesDir + "/access.log"
 	// UID is the user ID of sidecars. Their traffic is not captured.
 	UID = 1337
 )

@@ -28,6 +28,9 @@ var known = map[string][]any{
 	"certificateAuthorityARNs": {
 		[]any{"arn:aws:acm-pca:us-west-2:1:certificate-authority/a"}, []any{"arn:aws:acm-pca:us-west-2:1:unknown"},
 	},
+	"backendGroups[].name": {"target", "one", "gone"}, "backendGroups[].namespace": {"ns", "other"},
+	"virtualservices[].name": {"member", "*", "gone"}, "virtualservices[].namespace": {"ns", "other"},
+	"meshOwner": {"123456789012", "210987654321"}, "file.path": {"/dev/stdout", "/var/log/access.log"},
 	"trust.sds.secretName": {"spiffe://cluster.local", "spiffe://example.org"},
 	"certificate.sds.secretName": {
 		"spiffe://cluster.local/ns/ns/sa/a", "spiffe://cluster.local/ns/ns/sa/b", "spiffe://example.org/a",

@@ -41,7 +41,7 @@ func (cp *controlPlane) authorizer(d *driver) xds.Authorizer {
 				grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is not an instance of any workload",
 					who.Namespace, who.Pod)
 		}
-		if id := node.GetId(); id != "" && id != workload.NodeID {
+		if id := node.GetId(); id != "" && !workload.HasNode(id) {
 			return xds.Grant{}, grpcstatus.Errorf(codes.PermissionDenied, "pod %s/%s is an instance of %s, not of %s",
 				who.Namespace, who.Pod, workload.NodeID, id)
 		}

@@ -110,7 +110,7 @@ func (e *Engine) Findings(about model.ObjectRef) []model.Finding {
 	return e.state.mesh.FindingsOf(about)
 }
 
-// MeshOf returns the name of the mesh that an object belongs to, or "".
+// MeshOf returns the mesh that an object belongs to, as the Status of its dialect needs it, or "".
 func (e *Engine) MeshOf(object model.ObjectRef) string {
 	e.stateMu.RLock()
 	defer e.stateMu.RUnlock()

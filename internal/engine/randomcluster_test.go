@@ -94,7 +94,7 @@ func (w *cluster) list() []client.Object {
 // randomObject returns a random object, which is valid in most cases.
 func (w *cluster) randomObject() client.Object {
 	meta := metav1.ObjectMeta{Namespace: w.name("ns", 2), Generation: 1}
-	switch w.random.IntN(11) {
+	switch w.random.IntN(12) {
 	case 0:
 		return &corev1.Namespace{
 			ObjectMeta: metav1.ObjectMeta{Name: meta.Namespace, Labels: map[string]string{"mesh": w.name("m", 2)}},
@@ -114,6 +114,8 @@ func (w *cluster) randomObject() client.Object {
 		return w.gateway(meta)
 	case 7, 8:
 		return w.gatewayRoute(meta)
+	case 11:
+		return w.group(meta)
 	case 9:
 		meta.Name = w.name("vs", 3)
 		vs := &api.VirtualService{ObjectMeta: meta}
@@ -187,6 +189,11 @@ func (w *cluster) node(meta metav1.ObjectMeta) *api.VirtualNode {
 			},
 		})
 	}
+	for range w.random.IntN(3) {
+		vn.Spec.BackendGroups = append(vn.Spec.BackendGroups, api.BackendGroupReference{
+			Name: w.name("bg", 2), Namespace: new(w.name("ns", 2)),
+		})
+	}
 	return vn
 }
 
@@ -203,6 +210,22 @@ func (w *cluster) limit(l *api.Listener) {
 			HTTP: &api.HTTPConnectionPool{MaxConnections: 1 + w.random.Int64N(2)},
 		}
 	}
+}
+
+func (w *cluster) group(meta metav1.ObjectMeta) *api.BackendGroup {
+	meta.Name = w.name("bg", 2)
+	bg := &api.BackendGroup{ObjectMeta: meta}
+	for range w.random.IntN(4) {
+		ref := api.VirtualServiceReference{Name: w.name("vs", 3), Namespace: new(w.name("ns", 2))}
+		if w.chance(40) {
+			ref.Name = "*"
+		}
+		bg.Spec.VirtualServices = append(bg.Spec.VirtualServices, ref)
+	}
+	if w.chance(10) {
+		bg.DeletionTimestamp = new(metav1.Unix(9, 0))
+	}
+	return bg
 }
 
 func (w *cluster) router(meta metav1.ObjectMeta) *api.VirtualRouter {

@@ -127,7 +127,7 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 	if err := errors.Join(os.WriteFile(file, config, 0o644), os.Chown(p.dir, sidecar.UID, sidecar.UID)); err != nil {
 		return nil, err
 	}
-	arguments := append([]string{}, spec.Command[1:]...)
+	arguments := append([]string{"--file-flush-interval-msec", "10"}, spec.Command[1:]...)
 	for i, a := range arguments {
 		arguments[i] = strings.Replace(a, sidecar.FilesDir, p.dir, 1)
 	}

@@ -23,6 +23,7 @@ const (
 	responseStatus = "response"
 	timeout        = "timeout"
 	idle           = "idle"
+	logEntry       = "log"
 )
 
 // Outcomes other than destinations.
@@ -42,7 +43,10 @@ func parseExpectation(text string) (Expectation, error) {
 	e := Expectation{target: strings.TrimSpace(parts[0])}
 	for _, part := range parts[1:] {
 		words := strings.Fields(part)
+		entry, isLog := strings.CutPrefix(part, logEntry+" ")
 		switch {
+		case isLog:
+			e[logEntry] = entry
 		case len(words) == 2 &&
 			slices.Contains([]string{forwardedPath, host, route, responseStatus, timeout, idle}, words[0]):
 			e[words[0]] = words[1]

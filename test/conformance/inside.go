@@ -124,6 +124,9 @@ func inside(out io.Writer) error {
 			fmt.Fprintf(out, "%s:%d: %s\n", cases.RequestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
 		}
 	}
+	for _, difference := range checkLog(ctx, own) {
+		fmt.Fprintln(out, difference)
+	}
 	for _, rejection := range d.rejected() {
 		fmt.Fprintln(out, strings.ReplaceAll(rejection, "\n", " "))
 	}

@@ -69,6 +69,9 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 			return nil, nil, err
 		}
 	}
+	if err := mountRun(); err != nil {
+		return nil, nil, err
+	}
 	d, err := process{binary, dir, socket, nil}.start(ctx, view.Workload, m.Rendered[view.Workload.Key])
 	return p, d, err
 }

@@ -2,12 +2,10 @@ package conformance
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 
 	tlsv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/transport_sockets/tls/v3"
-	"golang.org/x/sys/unix"
 
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
@@ -89,8 +87,8 @@ func (c *certificates) writeIdentity(secrets []model.Secret) error {
 	if len(secrets) == 0 {
 		return nil
 	}
-	if err := unix.Mount("conformance", "/run", "tmpfs", 0, "mode=0755"); err != nil {
-		return &os.PathError{Op: "mount", Path: "/run", Err: err}
+	if err := mountRun(); err != nil {
+		return err
 	}
 	identity := ""
 	for _, s := range secrets {

@@ -65,9 +65,7 @@ func unanswered(s *engine.State) (string, error) {
 func unresolvedNames(s *engine.State, w model.Workload) map[string]string {
 	out := map[string]string{}
 	for _, service := range s.Index.Services(w.Mesh) {
-		isBackend := w.BackendsAll || slices.ContainsFunc(w.Backends, func(b model.Backend) bool {
-			return b.Service == service.Name
-		})
+		isBackend := s.Index.MayReach(w, service.Name)
 		if isBackend && service.Unresolved {
 			out[service.Name] = service.Name
 		}

@@ -34,6 +34,8 @@ type Port struct {
 	Service  string         `json:"service,omitempty"`
 	Port     uint16         `json:"port"`
 	Protocol model.Protocol `json:"protocol"`
+	// Through is the group of backends that makes a service reachable; nil without one.
+	Through *model.ObjectRef `json:"through,omitempty"`
 	// TLS is the mode of the TLS that a listener serves; empty for none.
 	TLS model.TLSMode `json:"tls,omitempty"`
 	// Health are the health check and the outlier detection of clients, as text.
@@ -107,7 +109,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 		for _, b := range o.Bindings {
 			out.Reaches = append(out.Reaches, Port{
 				Service: b.Service, Port: o.Port, Protocol: b.Protocol, Origin: b.Origin,
-				Routes: routes(s, view.Mesh.Name, b.Routes),
+				Through: s.Index.Through(view.View, b.Service), Routes: routes(s, view.Mesh.Name, b.Routes),
 			})
 		}
 	}

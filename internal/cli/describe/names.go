@@ -29,9 +29,7 @@ type Name struct {
 func namesOf(s *engine.State, r *names.Resolver, service model.Service) []Name {
 	clients := map[model.DNSMode][]model.ObjectRef{}
 	for _, w := range s.Index.Model.Workloads {
-		isBackend := w.BackendsAll || slices.ContainsFunc(w.Backends, func(b model.Backend) bool {
-			return b.Service == service.Name
-		})
+		isBackend := s.Index.MayReach(w, service.Name)
 		if w.Mesh == service.Mesh && isBackend {
 			mode := cmp.Or(w.DNS, model.DNSUnresolved)
 			clients[mode] = append(clients[mode], w.Origin.Object)

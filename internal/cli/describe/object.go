@@ -68,6 +68,12 @@ func OfObject(s *engine.State, o client.Object) Object {
 			}
 		}
 	}
+	for _, g := range m.BackendGroups {
+		item(g.Mesh, "group", g.Name, g.Origin)
+		for _, b := range g.Members {
+			item(g.Mesh, "member", b.Service, g.Origin.At(b.Path))
+		}
+	}
 	slices.SortStableFunc(out.Items, func(a, b Item) int { return cmp.Compare(a.Mesh, b.Mesh) })
 	return out
 }

@@ -146,6 +146,9 @@ func (p *page) ports(ports []Port, none string) {
 		case model.TLSPermissive:
 			p.WriteString("; with and without TLS")
 		}
+		if port.Through != nil {
+			p.WriteString("; through " + port.Through.String())
+		}
 		if port.Timeouts != "" {
 			p.WriteString("; timeouts: " + port.Timeouts)
 		}

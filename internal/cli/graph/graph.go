@@ -52,6 +52,8 @@ type Edge struct {
 	To   string `json:"to"`
 	// Routes are the routes of the service with this destination, or of the gateway to this service.
 	Routes []Share `json:"routes,omitempty"`
+	// Through is the group of backends that makes the service reachable for the workload; nil without one.
+	Through *model.ObjectRef `json:"through,omitempty"`
 	// routeCount is the number of routes of the service or gateway.
 	routeCount int
 	// gateway is true for the routes of a gateway.
@@ -68,6 +70,9 @@ type Share struct {
 
 // Label is the text of an edge: the share, with route names if the service has several routes with different shares.
 func (e Edge) Label() string {
+	if e.Through != nil {
+		return "through " + e.Through.String()
+	}
 	var parts []string
 	whole := func(s Share) bool { return s.Percent == phrases.Share(1, 1) }
 	all := !e.gateway && len(e.Routes) == e.routeCount
@@ -143,7 +148,7 @@ func (b *builder) workload(w model.Workload) {
 	if view := b.state.Views[w.Key]; view != nil {
 		for _, o := range view.Outbound {
 			for _, binding := range o.Bindings {
-				b.edge(n.ID, "service "+binding.Service)
+				b.edge(n.ID, "service "+binding.Service).Through = b.state.Index.Through(view.View, binding.Service)
 			}
 		}
 		b.routesToServices(n.ID, view)

@@ -17,11 +17,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// backendList is the list of backends of the VirtualNodes of a namespace and mesh that have the same. It is resolved
-// once for all of them.
+// backendList is the list of backends and of groups of the VirtualNodes of a namespace and mesh that have the same. It
+// is resolved once for all of them.
 type backendList struct {
 	mesh, namespace string
 	backends        []api.Backend
+	groups          []api.BackendGroupReference
 }
 
 // backendsKey is a hash of a backendList.
@@ -53,6 +54,11 @@ func (l *backendList) key() backendsKey {
 			add(model.Hash(vs.ClientPolicy))
 		}
 	}
+	for _, ref := range l.groups {
+		text = append(text, 'g')
+		add(deref(ref.Namespace))
+		add(ref.Name)
+	}
 	return sha256.Sum256(text)
 }
 
@@ -60,6 +66,7 @@ func (l *backendList) key() backendsKey {
 type resolvedBackends struct {
 	// backends are sorted by name. Their origins are of the VirtualNode.
 	backends []model.Backend
+	groups   []model.GroupReference
 	faults   []fault
 }
 
@@ -73,7 +80,7 @@ type nodeWorkload struct {
 func (r *rules) addBackends(g *incremental.Graph) {
 	rule := incremental.NewRule(g, "backends")
 	incremental.Each(rule, r.backendLists, backendsRule{
-		r.settings, r.services.resolver(rule), incremental.Emits(rule, r.backends),
+		r.settings, r.services.resolver(rule), incremental.Reads(rule, r.groups), incremental.Emits(rule, r.backends),
 	}, backendsRule.evaluate)
 	rule = incremental.NewRule(g, "workload")
 	incremental.Each(rule, r.nodeWorkloads, workloadRule{
@@ -106,7 +113,7 @@ type workloadRule struct {
 func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 	w := all[0].Workload
 	if resolved, ok := t.backends.ReadFirst(all[0].backends); ok {
-		w.Backends = resolved.backends
+		w.Backends, w.BackendGroups = resolved.backends, resolved.groups
 		for _, f := range resolved.faults {
 			t.reportFault(w.Origin, f)
 		}
@@ -118,6 +125,7 @@ func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 type backendsRule struct {
 	settings Settings
 	services resolver
+	groups   *incremental.Reader[types.NamespacedName, nameClaim]
 	resolved *incremental.Emitter[backendsKey, *resolvedBackends]
 }
 
@@ -144,7 +152,7 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 		name := target.key.Name
 		if f != nil {
 			out.faults = append(out.faults, *f)
-			name = t.missing(list, r)
+			name = t.services.missing(list.mesh, r)
 		}
 		if _, again := added[name]; again || name == "" {
 			continue
@@ -155,6 +163,8 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 		out.faults = append(out.faults, faults...)
 		out.backends = append(out.backends, model.Backend{Service: name, Path: path, ClientPolicy: policy})
 	}
+	groups, faults := t.groupReferences(list)
+	out.groups, out.faults = groups, append(out.faults, faults...)
 	slices.SortFunc(out.backends, func(a, b model.Backend) int { return cmp.Compare(a.Service, b.Service) })
 	if last, ok := t.resolved.Last(key); ok && slices.Equal(last.backends, out.backends) {
 		out.backends = last.backends // the same slice: workloads with it are equal without a comparison of each backend
@@ -165,7 +175,7 @@ func (t backendsRule) evaluate(key backendsKey, all []*backendList) {
 // missing returns the name that the VirtualService of a reference has by default when it is created, so that its
 // creation does not change the workloads that refer to it. It returns "" if the VirtualService exists, or another one
 // has the name.
-func (t backendsRule) missing(list *backendList, r reference) string {
+func (to *resolver) missing(mesh string, r reference) string {
 	if r.arn != nil {
 		name, _ := parseARN(*r.arn, r.arnType) // find returns the error
 		return name
@@ -173,12 +183,12 @@ func (t backendsRule) missing(list *backendList, r reference) string {
 	if !r.hasName {
 		return ""
 	}
-	id := types.NamespacedName{Namespace: cmp.Or(r.namespace, list.namespace), Name: r.name}
-	if _, exists := t.services.byObject.ReadFirst(id); exists {
+	id := types.NamespacedName{Namespace: cmp.Or(r.namespace, r.at.Object.Namespace), Name: r.name}
+	if _, exists := to.byObject.ReadFirst(id); exists {
 		return ""
 	}
 	name := defaultAWSName(&api.VirtualService{ObjectMeta: metav1.ObjectMeta{Namespace: id.Namespace, Name: id.Name}})
-	if _, taken := t.services.byKey.ReadFirst(model.Key{Mesh: list.mesh, Name: name}); taken {
+	if _, taken := to.byKey.ReadFirst(model.Key{Mesh: mesh, Name: name}); taken {
 		return ""
 	}
 	return name

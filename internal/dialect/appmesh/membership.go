@@ -27,11 +27,14 @@ func (r *rules) readsMembership(rule *incremental.Rule) membership {
 // memberRule is the part of a rule that records the mesh of each object.
 type memberRule struct {
 	membership
+	owners  *incremental.Reader[string, meshOwner]
 	members *incremental.Emitter[model.ObjectRef, string]
 }
 
 func (r *rules) memberRule(rule *incremental.Rule) memberRule {
-	return memberRule{r.readsMembership(rule), incremental.Emits(rule, r.out.Members)}
+	return memberRule{
+		r.readsMembership(rule), incremental.Reads(rule, r.owners), incremental.Emits(rule, r.out.Members),
+	}
 }
 
 // meshesSelecting lists the meshes whose selector matches a namespace, from old to young. Of a namespace without an
@@ -57,7 +60,8 @@ func (t *memberRule) memberOf(at model.Origin, ref *api.MeshReference) (mesh str
 		t.findings.Emit(*finding)
 		return "", false
 	}
-	t.members.Emit(at.Object, mesh)
+	owner, _ := t.owners.ReadFirst(mesh)
+	t.members.Emit(at.Object, sharedMesh(mesh, owner))
 	return mesh, true
 }
 

@@ -38,7 +38,7 @@ func (r *rules) addMeshes(g *incremental.Graph, objects *store.Objects) {
 	incremental.Each(rule, all, &meshRule{
 		translator: r.translator(rule), meshNames: incremental.Reads(rule, r.meshNames),
 		served: r.out.EmitsMeshes(rule), members: incremental.Emits(rule, r.out.Members),
-		meshes: incremental.Emits(rule, r.meshes),
+		meshes: incremental.Emits(rule, r.meshes), owners: incremental.Emits(rule, r.owners),
 	}, (*meshRule).evaluate)
 	rule = incremental.NewRule(g, "Namespace")
 	incremental.Each(rule, r.namespaces, incremental.Emits(rule, r.namespaceNames),
@@ -57,6 +57,7 @@ type meshRule struct {
 	served    store.Output[string, model.Mesh]
 	members   *incremental.Emitter[model.ObjectRef, string]
 	meshes    *incremental.Emitter[allKey, meshEntry]
+	owners    *incremental.Emitter[string, meshOwner]
 }
 
 func (t *meshRule) evaluate(_ types.NamespacedName, o []*api.Mesh) {
@@ -67,7 +68,6 @@ func (t *meshRule) evaluate(_ types.NamespacedName, o []*api.Mesh) {
 func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 	m := meshEntry{uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
 	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
-	t.reportUnsupported(m.origin, unsupportedInMesh(o))
 	if m.notServed = nameError(api.KindMesh, m.awsName); m.notServed != "" {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.notServed)
 		return m
@@ -78,7 +78,11 @@ func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 		return m
 	}
 	t.served.Emit(t.mesh(m, o))
-	t.members.Emit(m.origin.Object, m.awsName)
+	owner := t.owner(m.origin, o)
+	if owner != "" {
+		t.owners.Emit(m.awsName, owner)
+	}
+	t.members.Emit(m.origin.Object, sharedMesh(m.awsName, owner))
 	return m
 }
 

@@ -110,8 +110,12 @@ func nameError(kind, name string) string {
 	return ""
 }
 
-// arnPrefix starts the ARNs of Anymesh, in the format that tools expect. Region and account are placeholders.
-const arnPrefix = "arn:aws:appmesh:anymesh:000000000000:mesh/"
+// arnPrefix starts the ARNs of Anymesh, in the format that tools expect. The region is a placeholder, and so is the
+// account, unless the mesh has an owner.
+const (
+	arnPrefix = "arn:aws:appmesh:anymesh:"
+	noAccount = "000000000000"
+)
 
 // parseARN parses an ARN of the form arn:...:mesh/<mesh>/<type>/<name>. It ignores account and mesh, as the released
 // controller.

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
@@ -21,6 +22,9 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 	r.meshes = incremental.NewRelation[allKey](g, "all meshes", func(a, b meshEntry) int {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b meshEntry) bool { return reflect.DeepEqual(a, b) })
+	r.owners = incremental.NewRelation[string](g, "owners of meshes", cmp.Compare[meshOwner], func(a, b meshOwner) bool {
+		return a == b
+	})
 	r.nodes = newMeshMembers[*api.VirtualNode](g, objects, api.KindVirtualNode)
 	r.services = newMeshMembers[*api.VirtualService](g, objects, api.KindVirtualService)
 	r.routers = newMeshMembers[*api.VirtualRouter](g, objects, api.KindVirtualRouter)
@@ -33,6 +37,8 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 		return a.Origin.CompareAge(b.Origin)
 	}, func(a, b attachedRoute) bool { return reflect.DeepEqual(a, b) })
 	r.backendLists, r.backends, r.nodeWorkloads = newBackendLists(g), newBackends(g), newNodeWorkloads(g)
+	r.groups = newNameClaims[types.NamespacedName](g, "groups")
+	r.servicesIn = newNameClaims[meshNamespace](g, "services of a namespace")
 	r.ports = incremental.NewRelation[model.Key](g, "ports", func(a, b nodePort) int {
 		return cmp.Compare(a.index, b.index)
 	}, func(a, b nodePort) bool { return reflect.DeepEqual(a, b) })

@@ -27,9 +27,10 @@ const (
 )
 
 // Status returns a copy of an object with its desired status, which shares everything else. The status has one
-// condition, the observed generation, and ARNs. The condition is True unless the findings have an error or the kind is
-// not served. Existing ARNs are kept. mesh is the awsName of the object's Mesh, or "" (see MeshNames). Findings of
-// other objects are ignored. BackendGroups and kinds of other groups are returned unchanged.
+// condition, the observed generation, and ARNs. The condition is True unless the findings have an error.
+// Existing ARNs are kept. mesh is the awsName of the object's Mesh, with "@OWNER" if it has an owner, or ""
+// (see MeshNames). Findings of other objects are ignored. BackendGroups and kinds of other groups are returned
+// unchanged.
 func Status(object client.Object, mesh string, findings []model.Finding, now time.Time) client.Object {
 	out := withOwnStatus(object)
 	f, ok := statusOf(out)
@@ -45,7 +46,11 @@ func Status(object client.Object, mesh string, findings []model.Finding, now tim
 	if mesh == "" {
 		return out
 	}
-	arn := arnPrefix + mesh
+	mesh, owner, shared := strings.Cut(mesh, "@")
+	if !shared {
+		owner = noAccount
+	}
+	arn := arnPrefix + owner + ":mesh/" + mesh
 	if f.arnType != "" {
 		arn += "/" + f.arnType + "/" + AWSName(object)
 	}
@@ -160,7 +165,7 @@ func condition(conditionType string, findings []model.Finding) api.Condition {
 	c := api.Condition{Type: conditionType, Status: corev1.ConditionTrue, Reason: ReasonServed}
 	var texts []string
 	for i, f := range findings {
-		if f.Severity == model.Error || f.Code == model.CodeFieldNotImplemented && f.Path == "spec" {
+		if f.Severity == model.Error {
 			c.Status = corev1.ConditionFalse
 		}
 		if i == 0 {

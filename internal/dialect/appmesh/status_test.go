@@ -64,9 +64,8 @@ func TestConditionSummarizesFindings(t *testing.T) {
 		status         corev1.ConditionStatus
 		reason, inText string
 	}{
-		"no findings":          {nil, "True", "Served", ""},
-		"warning":              {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
-		"kind not implemented": {[]model.Finding{finding("VirtualNode", "ns", "x", "spec", model.CodeFieldNotImplemented)}, "False", "FieldNotImplemented", "spec: text"},
+		"no findings": {nil, "True", "Served", ""},
+		"warning":     {[]model.Finding{finding("VirtualNode", "ns", "x", "spec.logging", model.CodeFieldNotImplemented)}, "True", "FieldNotImplemented", "spec.logging: text of spec.logging"},
 		"errors first": {[]model.Finding{
 			finding("VirtualNode", "ns", "x", "spec.a", model.CodeFieldNotImplemented),
 			finding("VirtualNode", "ns", "x", "spec.b", model.CodeInvalidField),

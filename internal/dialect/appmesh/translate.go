@@ -51,6 +51,9 @@ type rules struct {
 	meshNames *incremental.Relation[string, nameClaim]
 	meshes    *incremental.Relation[allKey, meshEntry]
 
+	// owners are the accounts that own meshes, by awsName.
+	owners *incremental.Relation[string, meshOwner]
+
 	nodes    *meshMembers[*api.VirtualNode]
 	services *meshMembers[*api.VirtualService]
 	routers  *meshMembers[*api.VirtualRouter]
@@ -65,6 +68,9 @@ type rules struct {
 	backendLists  *incremental.Relation[backendsKey, *backendList]
 	backends      *incremental.Relation[backendsKey, *resolvedBackends]
 	nodeWorkloads *incremental.Relation[model.Key, nodeWorkload]
+	// groups are the BackendGroups, servicesIn the served VirtualServices of a mesh in a namespace.
+	groups     *incremental.Relation[types.NamespacedName, nameClaim]
+	servicesIn *incremental.Relation[meshNamespace, nameClaim]
 	// ports are the reachable listeners of each VirtualNode.
 	ports *incremental.Relation[model.Key, nodePort]
 	// providers are the VirtualNodes that are providers of VirtualServices.
@@ -97,7 +103,7 @@ func newRules(s Settings, g *incremental.Graph, objects *store.Objects, out *sto
 	addClaims(r, g, r.routers)
 	addClaims(r, g, r.gateways)
 	addClaims(r, g, r.gatewayRoutes)
-	addUnsupportedKind[*api.BackendGroup](r, g, objects, api.KindBackendGroup)
+	r.addGroups(g, objects)
 	r.addNodes(g)
 	r.addBackends(g)
 	r.addRouters(g)

@@ -26,6 +26,7 @@ type servedGateway struct {
 // gatewayRule translates VirtualGateways.
 type gatewayRule struct {
 	translator
+	owners    *incremental.Reader[string, meshOwner]
 	workloads store.Output[model.Key, model.Workload]
 	gateways  *incremental.Emitter[allKey, servedGateway]
 	selectors *incremental.Emitter[selectorIndex, selectedWorkload]
@@ -35,7 +36,8 @@ type gatewayRule struct {
 func (r *rules) addGateways(g *incremental.Graph) {
 	rule := incremental.NewRule(g, api.KindVirtualGateway)
 	eachServed(r, rule, r.gateways, &gatewayRule{
-		r.translator(rule), r.out.EmitsWorkloads(rule), incremental.Emits(rule, r.servedGateways),
+		r.translator(rule), incremental.Reads(rule, r.owners), r.out.EmitsWorkloads(rule),
+		incremental.Emits(rule, r.servedGateways),
 		incremental.Emits(rule, r.selectors),
 	}, (*gatewayRule).virtualGateway)
 	rule = incremental.NewRule(g, api.KindGatewayRoute)
@@ -64,16 +66,16 @@ func gatewayKey(claim model.Key) model.Key {
 // virtualGateway adds the workload of a VirtualGateway.
 func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 	spec := m.object.Spec
-	t.reportUnsupported(m.origin, unsupportedInGateway(m.object))
 	t.checkGatewayLimits(m.origin, spec)
 	key := gatewayKey(m.key)
 	w := model.Workload{
-		Key: key, Role: model.RoleGateway, NodeID: "mesh/" + m.key.Mesh + "/" + key.Name, Origin: m.origin,
+		Key: key, Role: model.RoleGateway, NodeID: nodeID(t.owners, m.key.Mesh, key.Name), Origin: m.origin,
 		StatsTags: []model.StatsTag{
 			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_gateway", Value: m.key.Name},
 		},
 	}
 	w.ClientPolicy = t.backendDefaults(m.origin, spec.BackendDefaults)
+	w.AccessLog = t.accessLog(m.origin, spec.Logging)
 	for i, l := range spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
 		port, protocol, ok := t.gatewayPort(at, l.PortMapping)
@@ -141,8 +143,4 @@ func (t *gatewayRule) selectPods(claim nameClaim, o *api.VirtualGateway) {
 		nameClaim: claim, gateway: true, selector: t.compile(selector, claim.origin.At("spec.podSelector")),
 		identities: t.settings.identitiesOfGateway(o),
 	})
-}
-
-func unsupportedInGateway(o *api.VirtualGateway) []unsupportedField {
-	return []unsupportedField{{"spec.logging.accessLog", o.Spec.Logging != nil && o.Spec.Logging.AccessLog != nil}}
 }

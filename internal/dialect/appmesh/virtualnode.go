@@ -19,6 +19,7 @@ type nodeRule struct {
 	translator
 	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
 	servicesKnown   *incremental.Reader[allKey, bool]
+	owners          *incremental.Reader[string, meshOwner]
 	backendLists    *incremental.Emitter[backendsKey, *backendList]
 	workloads       *incremental.Emitter[model.Key, nodeWorkload]
 	served          store.Output[model.Key, model.Destination]
@@ -34,6 +35,7 @@ func (r *rules) addNodes(g *incremental.Graph) {
 		translator:      r.translator(rule),
 		clusterServices: incremental.Reads(rule, r.clusterServices),
 		servicesKnown:   incremental.Reads(rule, r.servicesKnown),
+		owners:          incremental.Reads(rule, r.owners),
 		backendLists:    incremental.Emits(rule, r.backendLists),
 		workloads:       incremental.Emits(rule, r.nodeWorkloads),
 		served:          r.out.EmitsDestinations(rule),
@@ -45,16 +47,16 @@ func (r *rules) addNodes(g *incremental.Graph) {
 
 // virtualNode adds the workload of a VirtualNode, and a destination for each reachable listener.
 func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
-	t.reportUnsupported(m.origin, unsupportedInNode(m.object))
 	t.checkLimits(m)
 	w := model.Workload{
-		Key: m.key, Role: model.RoleSidecar, NodeID: "mesh/" + m.key.Mesh + "/virtualNode/" + m.key.Name,
+		Key: m.key, Role: model.RoleSidecar, NodeID: nodeID(t.owners, m.key.Mesh, "virtualNode/"+m.key.Name),
 		Origin: m.origin,
 		StatsTags: []model.StatsTag{
 			{Name: "appmesh.mesh", Value: m.key.Mesh}, {Name: "appmesh.virtual_node", Value: m.key.Name},
 		},
 	}
 	w.ClientPolicy = t.backendDefaults(m.origin, m.object.Spec.BackendDefaults)
+	w.AccessLog = t.accessLog(m.origin, m.object.Spec.Logging)
 	var specs []api.Listener // of w.Listeners
 	for i, l := range m.object.Spec.Listeners {
 		at := m.origin.At(fmt.Sprintf("spec.listeners[%d]", i))
@@ -75,7 +77,7 @@ func (t *nodeRule) virtualNode(m *meshMember[*api.VirtualNode]) {
 		})
 	}
 	t.destinations(m, w.Listeners, specs)
-	list := &backendList{m.key.Mesh, m.object.Namespace, m.object.Spec.Backends}
+	list := &backendList{m.key.Mesh, m.object.Namespace, m.object.Spec.Backends, m.object.Spec.BackendGroups}
 	key := list.key()
 	t.backendLists.Emit(key, list)
 	t.workloads.Emit(m.key, nodeWorkload{w, key})

@@ -14,6 +14,7 @@ type serviceRule struct {
 	ports          *incremental.Reader[model.Key, nodePort]
 	services       store.Output[model.Key, model.Service]
 	providers      *incremental.Emitter[model.Key, model.Origin]
+	inNamespace    *incremental.Emitter[meshNamespace, nameClaim]
 }
 
 // nodeRouterRule adds the routers of VirtualNodes that are providers.
@@ -29,7 +30,7 @@ func (r *rules) addServices(g *incremental.Graph) {
 	eachServed(r, rule, r.services, &serviceRule{
 		translator: r.translator(rule), nodes: r.nodes.resolver(rule), routers: r.routers.resolver(rule),
 		ports: incremental.Reads(rule, r.ports), services: r.out.EmitsServices(rule),
-		providers: incremental.Emits(rule, r.providers),
+		providers: incremental.Emits(rule, r.providers), inNamespace: incremental.Emits(rule, r.servicesIn),
 	}, (*serviceRule).virtualService)
 	rule = incremental.NewRule(g, "router of VirtualNode")
 	incremental.Each(rule, r.providers, &nodeRouterRule{
@@ -41,6 +42,7 @@ func (r *rules) addServices(g *incremental.Graph) {
 // has no routes.
 func (t *serviceRule) virtualService(m *meshMember[*api.VirtualService]) {
 	t.services.Emit(model.Service{Key: m.key, Router: t.provider(m), Origin: m.origin})
+	t.inNamespace.Emit(meshNamespace{m.key.Mesh, m.origin.Object.Namespace}, m.nameClaim)
 }
 
 // provider returns the name of the router of a service, or "".

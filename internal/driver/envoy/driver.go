@@ -65,6 +65,7 @@ func (Driver) Patch(ctx context.Context) error {
 		Files:   content,
 		// Envoy then closes each connection after its next response, and still accepts new connections.
 		Drain:          []string{"anymesh", "agent", "drain", "--socket", adminSocket, "--path", "/healthcheck/fail"},
+		AccessLog:      sidecar.AccessLogFile,
 		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
 		ConfigArgument: configArgument,
 		MetricsURL:     fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", p.statsPort()),

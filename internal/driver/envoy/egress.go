@@ -36,7 +36,7 @@ func (r *renderer) egress() {
 		r.add(allowAllCluster(mesh.Name), originalDestinationCluster(allowAllCluster(mesh.Name)), mesh.Origin)
 		listener.DefaultFilterChain = &listenerv3.FilterChain{
 			Name:    "allow-all",
-			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0)},
+			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0, r.view.AccessLog)},
 		}
 	} else if len(mesh.EgressNames) > 0 && !r.hasOutboundPort(model.EgressNamesPort) {
 		r.add(egressNamesCluster(mesh.Name), originalDestinationCluster(egressNamesCluster(mesh.Name)), mesh.Origin)
@@ -46,7 +46,7 @@ func (r *renderer) egress() {
 				DestinationPort: wrapperspb.UInt32(model.EgressNamesPort), ServerNames: mesh.EgressNames,
 				TransportProtocol: "tls",
 			},
-			Filters: []*listenerv3.Filter{tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0)},
+			Filters: []*listenerv3.Filter{tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0, r.view.AccessLog)},
 		})
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
 	}
@@ -76,7 +76,7 @@ func (r *renderer) requestFilterChain(out model.Outbound) *listenerv3.FilterChai
 // requestManager renders the connection manager for requests on a port, and their routes if the port has no scopes.
 func (r *renderer) requestManager(out model.Outbound) *hcmv3.HttpConnectionManager {
 	name := egressRoutes(out.Port)
-	manager := newHTTPConnectionManager("egress")
+	manager := newHTTPConnectionManager("egress", r.view.AccessLog)
 	if scoped(r.view.Mesh) {
 		manager.RouteSpecifier = scopesByHost(out.Port)
 		manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
@@ -131,7 +131,9 @@ func (r *renderer) tcpFilterChain(port uint16, b model.Binding) *listenerv3.Filt
 		action = b.Routes[0].Action
 	}
 	cluster, weighted := r.targets(action)
-	chain.Filters = []*listenerv3.Filter{tcpProxy("egress", cluster, weighted, action.Timeouts.Idle)}
+	chain.Filters = []*listenerv3.Filter{
+		tcpProxy("egress", cluster, weighted, action.Timeouts.Idle, r.view.AccessLog),
+	}
 	if cluster == "" && len(weighted) == 0 {
 		chain.Filters = nil // Envoy closes connections of a chain without filters
 	}

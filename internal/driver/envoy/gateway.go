@@ -28,7 +28,7 @@ func (r *renderer) gateway() {
 		if l.Port == 0 || !l.Protocol.Requests() {
 			continue // reported as unsupported features
 		}
-		manager := newGatewayConnectionManager()
+		manager := newGatewayConnectionManager(r.view.Workload.AccessLog)
 		manager.RouteSpecifier = routesByName(ingressRoutes(l))
 		name := gatewayListener(l)
 		chain := &listenerv3.FilterChain{Name: name, Filters: []*listenerv3.Filter{httpFilter(manager)}}

@@ -10,6 +10,8 @@ import (
 	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	matcherv3 "github.com/envoyproxy/go-control-plane/envoy/type/matcher/v3"
 	"google.golang.org/protobuf/types/known/wrapperspb"
+
+	"anymesh.dev/anymesh/model"
 )
 
 // Limits for connections from outside the mesh, from Envoy's guide for edge proxies. Buffers and windows are in bytes.
@@ -21,8 +23,8 @@ const (
 )
 
 // newGatewayConnectionManager returns a connection manager without routes for clients outside the mesh.
-func newGatewayConnectionManager() *hcmv3.HttpConnectionManager {
-	out := newHTTPConnectionManager("ingress")
+func newGatewayConnectionManager(log *model.AccessLog) *hcmv3.HttpConnectionManager {
+	out := newHTTPConnectionManager("ingress", log)
 	out.Http2ProtocolOptions = &corev3.Http2ProtocolOptions{
 		MaxConcurrentStreams:        wrapperspb.UInt32(gatewayStreams),
 		InitialStreamWindowSize:     wrapperspb.UInt32(gatewayStreamWindow),

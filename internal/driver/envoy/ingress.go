@@ -37,11 +37,13 @@ func (r *renderer) ingress() {
 		}
 		if l.Protocol.Requests() {
 			r.add(ingressRoutes(l), ingressRouteConfig(l, cluster), l.Origin)
-			manager := newHTTPConnectionManager("ingress")
+			manager := newHTTPConnectionManager("ingress", r.view.Workload.AccessLog)
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))
 			chain.Filters = []*listenerv3.Filter{httpFilter(manager)}
 		} else {
-			chain.Filters = []*listenerv3.Filter{tcpProxy("ingress", cluster, nil, l.Timeouts.Idle)}
+			chain.Filters = []*listenerv3.Filter{
+				tcpProxy("ingress", cluster, nil, l.Timeouts.Idle, r.view.Workload.AccessLog),
+			}
 		}
 		chains = append(chains, r.withTLS(l, chain)...)
 		origins = append(origins, l.Origin)

@@ -75,9 +75,10 @@ func tlsInspector(ports ...uint32) *listenerv3.ListenerFilter {
 
 // newHTTPConnectionManager returns a connection manager without routes. It normalizes paths before matching and
 // forwarding.
-func newHTTPConnectionManager(statPrefix string) *hcmv3.HttpConnectionManager {
+func newHTTPConnectionManager(statPrefix string, log *model.AccessLog) *hcmv3.HttpConnectionManager {
 	return &hcmv3.HttpConnectionManager{
 		StatPrefix: statPrefix,
+		AccessLog:  accessLogs(log),
 		CodecType:  hcmv3.HttpConnectionManager_AUTO,
 		HttpFilters: []*hcmv3.HttpFilter{{
 			Name:       "envoy.filters.http.router",
@@ -108,8 +109,9 @@ func httpFilter(manager *hcmv3.HttpConnectionManager) *listenerv3.Filter {
 }
 
 // tcpProxy forwards a stream to one cluster, or to several by weight. Idle 0 disables the idle timeout.
-func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration) *listenerv3.Filter {
-	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle)}
+func tcpProxy(statPrefix, cluster string, weighted []weightedTarget, idle model.Duration,
+	log *model.AccessLog) *listenerv3.Filter {
+	proxy := &tcpproxyv3.TcpProxy{StatPrefix: statPrefix, IdleTimeout: duration(idle), AccessLog: accessLogs(log)}
 	proxy.ClusterSpecifier = &tcpproxyv3.TcpProxy_Cluster{Cluster: cluster}
 	if len(weighted) > 0 {
 		clusters := &tcpproxyv3.TcpProxy_WeightedCluster{}

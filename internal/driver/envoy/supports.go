@@ -9,6 +9,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
+		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"listener.circuitBreaker": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,

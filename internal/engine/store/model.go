@@ -11,27 +11,29 @@ import (
 // Model is the model as relations. If several objects emit an item with the same key, the oldest is first and is
 // served.
 type Model struct {
-	Meshes       *incremental.Relation[string, model.Mesh]
-	Workloads    *incremental.Relation[model.Key, model.Workload]
-	Services     *incremental.Relation[model.Key, model.Service]
-	Routers      *incremental.Relation[model.Key, model.Router]
-	Destinations *incremental.Relation[model.Key, model.Destination]
-	Endpoints    *incremental.Relation[model.Instance, model.Endpoint]
+	Meshes        *incremental.Relation[string, model.Mesh]
+	Workloads     *incremental.Relation[model.Key, model.Workload]
+	Services      *incremental.Relation[model.Key, model.Service]
+	Routers       *incremental.Relation[model.Key, model.Router]
+	Destinations  *incremental.Relation[model.Key, model.Destination]
+	Endpoints     *incremental.Relation[model.Instance, model.Endpoint]
+	BackendGroups *incremental.Relation[model.Key, model.BackendGroup]
 	// AuthorizationPolicies are keyed by the workload that they protect.
 	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
-	// Members holds the mesh of each member object.
+	// Members holds the mesh of each member object, as the Status of its dialect needs it.
 	Members *incremental.Relation[model.ObjectRef, string]
 }
 
 // NewModel creates an empty model.
 func NewModel(g *incremental.Graph) *Model {
 	return &Model{
-		Meshes:       byAge[string](g, "meshes", meshOrigin),
-		Workloads:    byAge[model.Key](g, "workloads", workloadOrigin),
-		Services:     byAge[model.Key](g, "services", serviceOrigin),
-		Routers:      byAge[model.Key](g, "routers", routerOrigin),
-		Destinations: byAge[model.Key](g, "destinations", destinationOrigin),
+		Meshes:        byAge[string](g, "meshes", meshOrigin),
+		Workloads:     byAge[model.Key](g, "workloads", workloadOrigin),
+		Services:      byAge[model.Key](g, "services", serviceOrigin),
+		Routers:       byAge[model.Key](g, "routers", routerOrigin),
+		Destinations:  byAge[model.Key](g, "destinations", destinationOrigin),
+		BackendGroups: byAge[model.Key](g, "backend groups", groupOrigin),
 		AuthorizationPolicies: byAge[model.Key](g, "authorization policies",
 			func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
 		Endpoints: incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints,
@@ -48,6 +50,7 @@ func workloadOrigin(w model.Workload) model.Origin       { return w.Origin }
 func serviceOrigin(s model.Service) model.Origin         { return s.Origin }
 func routerOrigin(r model.Router) model.Origin           { return r.Origin }
 func destinationOrigin(d model.Destination) model.Origin { return d.Origin }
+func groupOrigin(g model.BackendGroup) model.Origin      { return g.Origin }
 
 func byAge[K comparable, V any](g *incremental.Graph, name string,
 	origin func(V) model.Origin) *incremental.Relation[K, V] {

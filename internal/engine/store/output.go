@@ -68,6 +68,16 @@ func (m *Model) EmitsEndpoints(r *incremental.Rule) Output[model.Instance, model
 	}
 }
 
+// EmitsBackendGroups declares that a rule emits groups of services.
+func (m *Model) EmitsBackendGroups(r *incremental.Rule) Output[model.Key, model.BackendGroup] {
+	return Output[model.Key, model.BackendGroup]{
+		incremental.Emits(r, m.BackendGroups), func(g *model.BackendGroup) model.Key {
+			g.Canonical()
+			return g.Key
+		},
+	}
+}
+
 // EmitsAuthorizationPolicies declares that a rule emits authorization policies.
 func (m *Model) EmitsAuthorizationPolicies(r *incremental.Rule) Output[model.Key, model.AuthorizationPolicy] {
 	return Output[model.Key, model.AuthorizationPolicy]{

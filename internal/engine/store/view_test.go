@@ -28,11 +28,13 @@ type outputs struct {
 	services     Output[model.Key, model.Service]
 	routers      Output[model.Key, model.Router]
 	destinations Output[model.Key, model.Destination]
+	groups       Output[model.Key, model.BackendGroup]
 }
 
 func (m *Model) emitsAll(r *incremental.Rule) *outputs {
 	return &outputs{
 		m.EmitsMeshes(r), m.EmitsWorkloads(r), m.EmitsServices(r), m.EmitsRouters(r), m.EmitsDestinations(r),
+		m.EmitsBackendGroups(r),
 	}
 }
 
@@ -94,7 +96,7 @@ func routed(name, destination string, weight uint32, protocol model.Protocol) mo
 func (f *facts) random(r *rand.Rand) {
 	n := r.IntN(4)
 	protocol := []model.Protocol{model.HTTP, model.HTTP, model.TCP}[r.IntN(3)]
-	kind := []string{"mesh ", "service ", "router ", "destination ", "workload ", "workload "}[r.IntN(6)]
+	kind := []string{"mesh ", "service ", "router ", "destination ", "workload ", "workload ", "group "}[r.IntN(7)]
 	name := fmt.Sprintf("%c%d", kind[0], n)
 	if r.IntN(5) == 0 && kind != "mesh " {
 		f.items.Delete(kind + name)
@@ -116,6 +118,8 @@ func (f *facts) random(r *rand.Rand) {
 		f.router(routed(name, fmt.Sprintf("d%d", r.IntN(4)), uint32(r.IntN(3)), protocol))
 	case "destination ":
 		f.destination(name)
+	case "group ":
+		f.group(randomGroup(r, name))
 	default:
 		f.workload(randomWorkload(r, name))
 		router := model.Router{Key: in("m", "in-"+name)}
@@ -141,6 +145,11 @@ func randomWorkload(r *rand.Rand, name string) model.Workload {
 	for i := range r.IntN(4) {
 		w.Backends = append(w.Backends, model.Backend{
 			Service: fmt.Sprintf("s%d", r.IntN(4)), Path: fmt.Sprintf("spec[%d]", i),
+		})
+	}
+	for i := range r.IntN(3) {
+		w.BackendGroups = append(w.BackendGroups, model.GroupReference{
+			Group: fmt.Sprintf("g%d", r.IntN(3)), Path: fmt.Sprintf("groups[%d]", i),
 		})
 	}
 	return w

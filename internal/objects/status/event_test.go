@@ -1,8 +1,13 @@
 package status
 
 import (
+	"slices"
 	"strings"
 	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
 // A condition that changes to False or back to True causes an event. A condition that is True from the start causes
@@ -30,6 +35,32 @@ func TestEventsOnConditionChange(t *testing.T) {
 		c.update(t, vn, true)
 		if got := c.takeEvents(); got != "Normal Served VirtualNodeActive is True" {
 			t.Errorf("got events: %s", got)
+		}
+	})
+}
+
+// An object without conditions has an event when its errors change.
+func TestEventsOfObjectsWithoutConditions(t *testing.T) {
+	testCluster(t, func(t *testing.T, c *cluster) {
+		group := &api.BackendGroup{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "all"}}
+		group.Spec.VirtualServices = []api.VirtualServiceReference{{Name: "gone"}}
+		c.create(t, mesh(), group)
+		c.run(t)
+		const missing = "Warning ReferenceNotFound spec.virtualservices[0].name: VirtualService a/gone does not exist"
+		if got := c.takeEvents(); got != missing {
+			t.Errorf("got events: %s", got)
+		}
+		advance(resyncPeriod)
+		if got := c.takeEvents(); got != "" {
+			t.Errorf("nothing changed: got events: %s", got)
+		}
+		group.Spec.VirtualServices = nil
+		c.update(t, group, true)
+		if got := c.takeEvents(); got != "Normal Served no errors" {
+			t.Errorf("got events: %s", got)
+		}
+		if got := c.takeWrites(); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "BackendGroup") }) {
+			t.Errorf("got writes %v", got)
 		}
 	})
 }

@@ -37,6 +37,8 @@ type trackedObject struct {
 	written time.Time
 	// changing and changed are the times of the first and the last change of the findings that is not reconciled.
 	changing, changed time.Time
+	// reported are the errors of the last event about an object without conditions.
+	reported string
 }
 
 // settle returns how long the findings have to stay as they are before a write.

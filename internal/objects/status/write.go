@@ -38,6 +38,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	}
 	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), findings, time.Now())
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
+		w.recordErrors(ref, e, now, findings)
 		return nil
 	}
 	patch, err := statusPatch(now, want)

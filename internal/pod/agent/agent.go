@@ -58,6 +58,10 @@ type Config struct {
 	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
 	DrainDuration time.Duration
 
+	// AccessLog is the file into which the proxy writes its access log; empty if it writes none. AccessLogTarget is the
+	// file to which it is linked; empty for none. The proxy opens the file again on SIGUSR1.
+	AccessLog, AccessLogTarget string
+
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
 }
@@ -161,6 +165,10 @@ func Run(ctx context.Context, cfg Config) error {
 		wg.Go(func() { a.names.watch(ctx) })
 	}
 
+	accessLog, err := a.prepareAccessLog()
+	if err != nil {
+		return err
+	}
 	command, err := withConfigFiles(cfg.Command, cfg.ConfigArgument, cfg.ConfigFiles)
 	if err != nil {
 		return err
@@ -170,6 +178,7 @@ func Run(ctx context.Context, cfg Config) error {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)
 	}
 	a.phase.advance(running)
+	wg.Go(func() { a.watchAccessLog(ctx, accessLog, child) })
 	return a.supervise(ctx, child, signals)
 }
 

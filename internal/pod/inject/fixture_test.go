@@ -44,6 +44,9 @@ func (minimalDriver) Patch(ctx context.Context) error {
 		Drain:          []string{"proxy", "leave"},
 		ConfigArgument: "--config",
 	}
+	if injector.Workload.AccessLog != nil {
+		injector.Sidecar.AccessLog = sidecar.AccessLogFile
+	}
 	return nil
 }
 

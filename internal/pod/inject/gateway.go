@@ -36,12 +36,9 @@ func proxyContainer(pod *corev1.Pod, o dialect.PodOptions) *corev1.Container {
 	return &pod.Spec.Containers[i]
 }
 
-// runsAgent reports whether a pod is already injected.
-func runsAgent(pod *corev1.Pod) bool {
-	injected := func(c corev1.Container) bool {
-		return len(c.Command) > 1 && c.Command[0] == agentCommand[0] && c.Command[1] == agentCommand[1]
-	}
-	return slices.ContainsFunc(pod.Spec.InitContainers, injected) || slices.ContainsFunc(pod.Spec.Containers, injected)
+// hasAgent reports whether a container is already injected.
+func hasAgent(c *corev1.Container) bool {
+	return len(c.Command) > 1 && c.Command[0] == agentCommand[0] && c.Command[1] == agentCommand[1]
 }
 
 // injectGateway makes a container of the pod the proxy of a gateway. The user's settings of the container stay, except

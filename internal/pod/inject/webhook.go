@@ -86,7 +86,8 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
 	request string, dryRun bool) error {
 	gateway := workload.Role == model.RoleGateway
-	if _, labeled := pod.Labels[sidecar.UUIDLabel]; labeled && (hasContainer(pod, captureContainer) || runsAgent(pod)) {
+	injected := hasContainer(pod, captureContainer) || agentContainer(pod) != nil
+	if _, labeled := pod.Labels[sidecar.UUIDLabel]; labeled && injected {
 		return nil
 	}
 	delay, err := preStopDelay(pod)
@@ -155,6 +156,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
 		return err
 	}
+	addAccessLog(pod, agentContainer(pod), c.Sidecar, workload.AccessLog)
 	if pod.Labels == nil {
 		pod.Labels = map[string]string{}
 	}

@@ -1,0 +1,45 @@
+package status
+
+import (
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/truncate"
+	"anymesh.dev/anymesh/model"
+)
+
+// maxNote is the maximum length of the note of an event in the Kubernetes API, in bytes.
+const maxNote = 1024
+
+// recordErrors records an event when the errors of an object without conditions change: it has no other place for them.
+func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Object, findings []model.Finding) {
+	var texts []string
+	reason := ""
+	for _, f := range findings {
+		if f.Severity == model.Error {
+			texts = append(texts, strings.TrimPrefix(f.Path+": "+f.Text, ": "))
+			if reason == "" {
+				reason = string(f.Code)
+			}
+		}
+	}
+	slices.Sort(texts)
+	text := truncate.WithEllipsis(strings.Join(texts, "; "), maxNote)
+	if text == e.reported || len(conditions(o)) > 0 {
+		return
+	}
+	w.mu.Lock()
+	if now, there := w.tracked[ref]; there {
+		now.reported = text
+		w.tracked[ref] = now
+	}
+	w.mu.Unlock()
+	if text == "" {
+		w.Recorder.Eventf(o, nil, corev1.EventTypeNormal, "Served", "Reconcile", "no errors")
+		return
+	}
+	w.Recorder.Eventf(o, nil, corev1.EventTypeWarning, reason, "Reconcile", "%s", text)
+}
