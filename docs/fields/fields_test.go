@@ -28,6 +28,20 @@ func TestNoFieldIsSilentlyIgnored(t *testing.T) {
 			if outcome.Silent() {
 				t.Error("the field is accepted, but has no effect and no finding")
 			}
+			if reason := withoutEffect[f.Kind+" "+f.Path()]; outcome.FieldNotImplemented() != (reason != "") {
+				t.Errorf("not implemented: %t, reason %q", outcome.FieldNotImplemented(), reason)
+			}
 		})
 	}
 }
+
+// withoutEffect are the fields that are not honored, each with its reason.
+var withoutEffect = func() map[string]string {
+	out := map[string]string{}
+	for _, field := range []string{
+		"healthyThreshold", "intervalMillis", "path", "port", "protocol", "timeoutMillis", "unhealthyThreshold",
+	} {
+		out["VirtualGateway spec.listeners[].healthCheck."+field] = "no client of the mesh connects to a gateway"
+	}
+	return out
+}()
