@@ -73,7 +73,7 @@ type OutboundCatalog interface {
 	// Services lists the services of a mesh by name.
 	Services(mesh string) []Service
 	Destination(Key) (Destination, bool)
-	BackendGroup(Key) (BackendGroup, bool)
+	ServiceGroup(Key) (ServiceGroup, bool)
 }
 
 // NewOutboundView creates the outbound view for a request. It shares memory with the items of the catalog, and with the
@@ -140,7 +140,7 @@ func (r *OutboundRequest) services(c OutboundCatalog) []requestedService {
 		return !again
 	}
 	for _, name := range r.Groups {
-		group, _ := c.BackendGroup(Key{r.Mesh, name})
+		group, _ := c.ServiceGroup(Key{r.Mesh, name})
 		for _, b := range group.Members {
 			if unseen(b.Service) {
 				add(b.Service, name, r.ClientPolicy)

@@ -46,8 +46,9 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 `
 
-const logFields = `[{key: method, value: "%REQ(:METHOD)%"}, {key: path, value: "%REQ(:PATH)%"}, {key: code, value: "%RESPONSE_CODE%"}, ` +
-	`{key: authority, value: "%REQ(:AUTHORITY)%"}, {key: upstream, value: "%UPSTREAM_HOST%"}]`
+const logFields = `[{key: method, value: "%REQ(:METHOD)%"}, {key: path, value: "%REQ(:PATH)%"}, ` +
+	`{key: code, value: "%RESPONSE_CODE%"}, {key: authority, value: "%REQ(:AUTHORITY)%"}, ` +
+	`{key: upstream, value: "%UPSTREAM_HOST%"}]`
 
 const ledgerService = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -56,14 +57,15 @@ metadata: {namespace: colors, name: ledger}
 spec: {awsName: ledger.colors.svc.cluster.local, provider: {virtualNode: {virtualNodeRef: {name: ledger}}}}
 `
 
-// TestGroupFollowsNamespaceAndLogs checks that a VirtualService is reachable through a group as soon as it is created, and
-// not after it is deleted, and that the sidecars of both sides write its requests into their access logs: the client
-// to its standard output, without a restart, and the server into a file.
+// TestGroupFollowsNamespaceAndLogs checks that a VirtualService is reachable through a group as soon as it is created,
+// and not after it is deleted, and that the sidecars of both sides write its requests into their access logs: the
+// client to its standard output, without a restart, and the server into a file.
 func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 	apply(t, ledgerManifests)
 	patch := func(change string) {
-		if _, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=merge", "-p",
-			change); err != nil {
+		_, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=merge",
+			"-p", change)
+		if err != nil {
 			t.Error(err)
 		}
 	}
@@ -82,7 +84,7 @@ func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 	run(t, "-n", "colors", "get", "backendgroups.appmesh.k8s.aws", "all")
 	apply(t, ledgerService)
 	reaches("the member of the group", func(o outcome) bool { return o.Version == "ledger" })
-	ip := run(t, "-n", "colors", "get", "pods", "-l", "app=ledger", "-o", "jsonpath={.items[0].status.podIP}")
+	ip := run(t, "-n", "colors", "get", "service", "ledger", "-o", "jsonpath={.spec.clusterIP}")
 	run(t, "-n", "colors", "delete", "virtualservice.appmesh.k8s.aws", "ledger")
 	reaches("404 after the deletion", func(o outcome) bool { return o.Status == 404 })
 
@@ -94,7 +96,8 @@ func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 		return nil
 	})
 	eventually(t, 30*time.Second, "the log of the server", func() error {
-		text := run(t, "-n", "colors", "exec", "deployment/ledger", "-c", "envoy", "--", "/bin/cat", "/var/log/mesh/access.log")
+		text := run(t, "-n", "colors", "exec", "deployment/ledger", "-c", "envoy", "--", "/bin/cat",
+			"/var/log/mesh/access.log")
 		for line := range strings.Lines(text) {
 			var e struct {
 				Method, Path, Authority, Upstream string

@@ -42,7 +42,7 @@ func TestRotateKeepsSomeFiles(t *testing.T) {
 	if err := l.link(); err != nil {
 		t.Fatal(err)
 	}
-	limits := logLimits{size: 4, kept: 2}
+	limits := logLimits{size: 4, renamed: 2}
 	for i, step := range []struct{ write, want string }{
 		{"", ""}, // the proxy has not opened the file
 		{"a", "a.log=a link=a"},
