@@ -35,8 +35,8 @@ func (v *OutboundView) Conflicts() []Conflict { return v.conflicts }
 // MadeFrom reports whether both outbound views of one request are made from the same parts, and thus equal. It may
 // report false for equal ones.
 func (v *OutboundView) MadeFrom(o *OutboundView) bool {
-	return v.egress == o.egress && slices.Equal(v.services, o.services) && slices.Equal(v.groups, o.groups) && len(v.Destinations) == len(o.Destinations) &&
-		reflect.DeepEqual(v.Destinations, o.Destinations)
+	return v.egress == o.egress && slices.Equal(v.services, o.services) && slices.Equal(v.groups, o.groups) &&
+		len(v.Destinations) == len(o.Destinations) && reflect.DeepEqual(v.Destinations, o.Destinations)
 }
 
 // Destination finds a destination of the outbound view.

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ledgerManifests define a service whose sidecars write an access log into a file, and a group of all VirtualServices of
-// the namespace. There is no VirtualService for it yet.
+// ledgerManifests define a service whose sidecars write an access log into a file, and a group of all VirtualServices
+// of the namespace. There is no VirtualService for it yet.
 const ledgerManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: BackendGroup
@@ -90,7 +90,7 @@ func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 
 	eventually(t, 30*time.Second, "the log of the client", func() error {
 		text := run(t, "-n", "colors", "logs", "deployment/front", "-c", "envoy")
-		if !strings.Contains(text, `"GET /entry?n=1 HTTP/1.1" 200 `) || !strings.Contains(text, hostPort(ip, 8080)) {
+		if !strings.Contains(text, `"GET /entry?n=1 HTTP/1.1" 200 `) || !strings.Contains(text, ip+":8080") {
 			return fmt.Errorf("no entry with status 200 and %s in %.2000q", ip, text)
 		}
 		return nil
