@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// ledgerManifests define a service whose sidecars write an access log into a file, and a group of all VirtualServices
-// of the namespace. There is no VirtualService for it yet.
+// ledgerManifests define a service whose sidecars write an access log as JSON, and a group of all VirtualServices of
+// the namespace. There is no VirtualService for it yet.
 const ledgerManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: BackendGroup
@@ -23,7 +23,7 @@ spec:
   podSelector: {matchLabels: {app: ledger}}
   listeners: [{portMapping: {port: 8080, protocol: http}}]
   serviceDiscovery: {dns: {hostname: ledger.colors.svc.cluster.local}}
-  logging: {accessLog: {file: {path: /var/log/mesh/access.log, format: {json: ` + logFields + `}}}}
+  logging: {accessLog: {file: {path: /dev/stdout, format: {json: ` + logFields + `}}}}
 ---
 apiVersion: v1
 kind: Service
@@ -59,7 +59,7 @@ spec: {awsName: ledger.colors.svc.cluster.local, provider: {virtualNode: {virtua
 
 // TestGroupFollowsNamespaceAndLogs checks that a VirtualService is reachable through a group as soon as it is created,
 // and not after it is deleted, and that the sidecars of both sides write its requests into their access logs: the
-// client to its standard output, without a restart, and the server into a file.
+// client without a restart and in the default format, the server as JSON.
 func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 	apply(t, ledgerManifests)
 	patch := func(change string) {
@@ -96,9 +96,11 @@ func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 		return nil
 	})
 	eventually(t, 30*time.Second, "the log of the server", func() error {
-		text := run(t, "-n", "colors", "exec", "deployment/ledger", "-c", "envoy", "--", "/bin/cat",
-			"/var/log/mesh/access.log")
+		text := run(t, "-n", "colors", "logs", "deployment/ledger", "-c", "envoy")
 		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "{") {
+				continue // of the agent
+			}
 			var e struct {
 				Method, Path, Authority, Upstream string
 				Code                              int
