@@ -16,7 +16,7 @@ func (m *Model) Canonical() *Model {
 	slices.SortFunc(m.Routers, func(a, b Router) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Destinations, func(a, b Destination) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.Endpoints, Endpoint.Compare)
-	slices.SortFunc(m.BackendGroups, func(a, b BackendGroup) int { return a.Key.Compare(b.Key) })
+	slices.SortFunc(m.ServiceGroups, func(a, b ServiceGroup) int { return a.Key.Compare(b.Key) })
 	slices.SortFunc(m.AuthorizationPolicies, func(a, b AuthorizationPolicy) int { return a.Key.Compare(b.Key) })
 	for i := range m.Meshes {
 		m.Meshes[i].Canonical()
@@ -33,8 +33,8 @@ func (m *Model) Canonical() *Model {
 	for i := range m.Endpoints {
 		m.Endpoints[i].Canonical()
 	}
-	for i := range m.BackendGroups {
-		m.BackendGroups[i].Canonical()
+	for i := range m.ServiceGroups {
+		m.ServiceGroups[i].Canonical()
 	}
 	for i := range m.AuthorizationPolicies {
 		m.AuthorizationPolicies[i].Canonical()
@@ -72,7 +72,7 @@ func (r *Router) Canonical() {
 func (e *Endpoint) Canonical() { slices.Sort(e.Groups) }
 
 // Canonical sorts the lists of the item, see Model.Canonical.
-func (g *BackendGroup) Canonical() {
+func (g *ServiceGroup) Canonical() {
 	slices.SortFunc(g.Members, func(a, b Backend) int { return strings.Compare(a.Service, b.Service) })
 }
 
@@ -106,7 +106,7 @@ func Merge(fragments ...Model) *Model {
 		m.Routers = append(m.Routers, f.Routers...)
 		m.Destinations = append(m.Destinations, f.Destinations...)
 		m.Endpoints = append(m.Endpoints, f.Endpoints...)
-		m.BackendGroups = append(m.BackendGroups, f.BackendGroups...)
+		m.ServiceGroups = append(m.ServiceGroups, f.ServiceGroups...)
 		m.AuthorizationPolicies = append(m.AuthorizationPolicies, f.AuthorizationPolicies...)
 	}
 	return m.Canonical()

@@ -75,7 +75,7 @@ func large() model.Model {
 				},
 				Backends: []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
 			})
-			m.BackendGroups = append(m.BackendGroups, model.BackendGroup{
+			m.ServiceGroups = append(m.ServiceGroups, model.ServiceGroup{
 				Key: key, Members: []model.Backend{{Service: "a"}, {Service: "b"}, {Service: "c"}},
 			})
 			m.Services = append(m.Services, model.Service{Key: key, Aliases: []string{"a", "b", "c"},
@@ -127,8 +127,8 @@ func scramble(random *rand.Rand, m *model.Model) {
 		shuffle(reflect.ValueOf(m.Workloads[i].Listeners))
 		shuffle(reflect.ValueOf(m.Workloads[i].Backends))
 	}
-	for i := range m.BackendGroups {
-		shuffle(reflect.ValueOf(m.BackendGroups[i].Members))
+	for i := range m.ServiceGroups {
+		shuffle(reflect.ValueOf(m.ServiceGroups[i].Members))
 	}
 	for i := range m.Routers {
 		shuffle(reflect.ValueOf(m.Routers[i].Ports))

@@ -14,7 +14,7 @@ type Index struct {
 	groups       map[Key][]Endpoint // by mesh and name of the group
 	policies     map[Key][]AuthorizationPolicy
 
-	backendGroups map[Key]*BackendGroup
+	serviceGroups map[Key]*ServiceGroup
 }
 
 // NewIndex indexes a canonical model.
@@ -30,7 +30,7 @@ func NewIndex(m *Model) *Index {
 		groups:       make(map[Key][]Endpoint),
 		policies:     make(map[Key][]AuthorizationPolicy),
 
-		backendGroups: make(map[Key]*BackendGroup, len(m.BackendGroups)),
+		serviceGroups: make(map[Key]*ServiceGroup, len(m.ServiceGroups)),
 	}
 	for i := range m.Meshes {
 		ix.meshes[m.Meshes[i].Name] = &m.Meshes[i]
@@ -47,8 +47,8 @@ func NewIndex(m *Model) *Index {
 	for i := range m.Destinations {
 		ix.destinations[m.Destinations[i].Key] = &m.Destinations[i]
 	}
-	for i := range m.BackendGroups {
-		ix.backendGroups[m.BackendGroups[i].Key] = &m.BackendGroups[i]
+	for i := range m.ServiceGroups {
+		ix.serviceGroups[m.ServiceGroups[i].Key] = &m.ServiceGroups[i]
 	}
 	for _, e := range m.Endpoints {
 		ix.endpoints[e.Workload] = append(ix.endpoints[e.Workload], e)
@@ -93,8 +93,8 @@ func (ix *Index) RequestPorts(service Key) []uint16 {
 // Destination finds a destination.
 func (ix *Index) Destination(key Key) (Destination, bool) { return found(ix.destinations[key]) }
 
-// BackendGroup finds a group of services.
-func (ix *Index) BackendGroup(key Key) (BackendGroup, bool) { return found(ix.backendGroups[key]) }
+// ServiceGroup finds a group of services.
+func (ix *Index) ServiceGroup(key Key) (ServiceGroup, bool) { return found(ix.serviceGroups[key]) }
 
 // AuthorizationPolicies returns the policies of a workload.
 func (ix *Index) AuthorizationPolicies(workload Key) []AuthorizationPolicy {

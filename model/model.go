@@ -20,7 +20,7 @@ type Model struct {
 	Routers               []Router              `json:"routers,omitempty"`
 	Destinations          []Destination         `json:"destinations,omitempty"`
 	Endpoints             []Endpoint            `json:"endpoints,omitempty"`
-	BackendGroups         []BackendGroup        `json:"backendGroups,omitempty"`
+	ServiceGroups         []ServiceGroup        `json:"serviceGroups,omitempty"`
 	AuthorizationPolicies []AuthorizationPolicy `json:"authorizationPolicies,omitempty"`
 }
 
@@ -74,8 +74,8 @@ type Workload struct {
 	Listeners []Listener `json:"listeners,omitempty"`
 	// Backends are the services that this workload may reach, by name.
 	Backends []Backend `json:"backends,omitempty"`
-	// BackendGroups are groups of further services that it may reach, in order of precedence.
-	BackendGroups []GroupReference `json:"backendGroups,omitempty"`
+	// ServiceGroups are groups of further services that it may reach, in order of precedence.
+	ServiceGroups []GroupReference `json:"serviceGroups,omitempty"`
 	// BackendsAll lets the workload reach every service of its mesh (SMI permissive mode, l7mp).
 	BackendsAll bool `json:"backendsAll,omitempty"`
 	// ClientPolicy applies to services without a client policy of their own.

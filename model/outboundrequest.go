@@ -93,7 +93,7 @@ func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 		}
 	})
 	r.policies = policiesOf(w, r.Services)
-	for _, ref := range w.BackendGroups {
+	for _, ref := range w.ServiceGroups {
 		r.Groups = append(r.Groups, ref.Group)
 	}
 	for _, in := range inbound {

@@ -35,8 +35,8 @@ func (v *OutboundView) Conflicts() []Conflict { return v.conflicts }
 // MadeFrom reports whether both outbound views of one request are made from the same parts, and thus equal. It may
 // report false for equal ones.
 func (v *OutboundView) MadeFrom(o *OutboundView) bool {
-	return v.egress == o.egress && slices.Equal(v.services, o.services) && slices.Equal(v.groups, o.groups) && len(v.Destinations) == len(o.Destinations) &&
-		reflect.DeepEqual(v.Destinations, o.Destinations)
+	return v.egress == o.egress && slices.Equal(v.services, o.services) && slices.Equal(v.groups, o.groups) &&
+		len(v.Destinations) == len(o.Destinations) && reflect.DeepEqual(v.Destinations, o.Destinations)
 }
 
 // Destination finds a destination of the outbound view.
@@ -73,7 +73,7 @@ type OutboundCatalog interface {
 	// Services lists the services of a mesh by name.
 	Services(mesh string) []Service
 	Destination(Key) (Destination, bool)
-	BackendGroup(Key) (BackendGroup, bool)
+	ServiceGroup(Key) (ServiceGroup, bool)
 }
 
 // NewOutboundView creates the outbound view for a request. It shares memory with the items of the catalog, and with the
@@ -140,7 +140,7 @@ func (r *OutboundRequest) services(c OutboundCatalog) []requestedService {
 		return !again
 	}
 	for _, name := range r.Groups {
-		group, _ := c.BackendGroup(Key{r.Mesh, name})
+		group, _ := c.ServiceGroup(Key{r.Mesh, name})
 		for _, b := range group.Members {
 			if unseen(b.Service) {
 				add(b.Service, name, r.ClientPolicy)

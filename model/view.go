@@ -66,7 +66,7 @@ type Catalog interface {
 	Services(mesh string) []Service
 	Router(Key) (Router, bool)
 	Destination(Key) (Destination, bool)
-	BackendGroup(Key) (BackendGroup, bool)
+	ServiceGroup(Key) (ServiceGroup, bool)
 	// AuthorizationPolicies returns the policies of a workload.
 	AuthorizationPolicies(workload Key) []AuthorizationPolicy
 }

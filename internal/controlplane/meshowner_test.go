@@ -10,8 +10,8 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// A change of the owner of a mesh changes the node ID of its workloads. Pods have the earlier one until they are created
-// again; they are authorized when they reconnect, with the same key, so that their streams stay.
+// A change of the owner of a mesh changes the node ID of its workloads. Pods have the earlier one until they are
+// created again; they are authorized when they reconnect, with the same key, so that their streams stay.
 func TestAuthorizeAfterChangeOfOwner(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ca, cp := newCA(t), newTestControlPlane()

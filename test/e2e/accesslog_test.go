@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// ledgerManifests define a service whose sidecars write an access log into a file, and a group of all VirtualServices of
+// ledgerManifests define a service whose sidecars write an access log as JSON, and a group of all VirtualServices of
 // the namespace. There is no VirtualService for it yet.
 const ledgerManifests = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -23,7 +23,7 @@ spec:
   podSelector: {matchLabels: {app: ledger}}
   listeners: [{portMapping: {port: 8080, protocol: http}}]
   serviceDiscovery: {dns: {hostname: ledger.colors.svc.cluster.local}}
-  logging: {accessLog: {file: {path: /var/log/mesh/access.log, format: {json: ` + logFields + `}}}}
+  logging: {accessLog: {file: {path: /dev/stdout, format: {json: ` + logFields + `}}}}
 ---
 apiVersion: v1
 kind: Service
@@ -46,8 +46,9 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
 `
 
-const logFields = `[{key: method, value: "%REQ(:METHOD)%"}, {key: path, value: "%REQ(:PATH)%"}, {key: code, value: "%RESPONSE_CODE%"}, ` +
-	`{key: authority, value: "%REQ(:AUTHORITY)%"}, {key: upstream, value: "%UPSTREAM_HOST%"}]`
+const logFields = `[{key: method, value: "%REQ(:METHOD)%"}, {key: path, value: "%REQ(:PATH)%"}, ` +
+	`{key: code, value: "%RESPONSE_CODE%"}, {key: authority, value: "%REQ(:AUTHORITY)%"}, ` +
+	`{key: upstream, value: "%UPSTREAM_HOST%"}]`
 
 const ledgerService = `
 apiVersion: appmesh.k8s.aws/v1beta2
@@ -56,14 +57,15 @@ metadata: {namespace: colors, name: ledger}
 spec: {awsName: ledger.colors.svc.cluster.local, provider: {virtualNode: {virtualNodeRef: {name: ledger}}}}
 `
 
-// TestGroupFollowsNamespaceAndLogs checks that a VirtualService is reachable through a group as soon as it is created, and
-// not after it is deleted, and that the sidecars of both sides write its requests into their access logs: the client
-// to its standard output, without a restart, and the server into a file.
+// TestGroupFollowsNamespaceAndLogs checks that a VirtualService is reachable through a group as soon as it is created,
+// and not after it is deleted, and that the sidecars of both sides write its requests into their access logs: the
+// client without a restart and in the default format, the server as JSON.
 func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 	apply(t, ledgerManifests)
 	patch := func(change string) {
-		if _, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=merge", "-p",
-			change); err != nil {
+		_, err := kubectl(contextOf(t), "-n", "colors", "patch", "virtualnode.appmesh.k8s.aws", "front", "--type=merge",
+			"-p", change)
+		if err != nil {
 			t.Error(err)
 		}
 	}
@@ -82,20 +84,23 @@ func TestGroupFollowsNamespaceAndLogs(t *testing.T) {
 	run(t, "-n", "colors", "get", "backendgroups.appmesh.k8s.aws", "all")
 	apply(t, ledgerService)
 	reaches("the member of the group", func(o outcome) bool { return o.Version == "ledger" })
-	ip := run(t, "-n", "colors", "get", "pods", "-l", "app=ledger", "-o", "jsonpath={.items[0].status.podIP}")
+	ip := run(t, "-n", "colors", "get", "service", "ledger", "-o", "jsonpath={.spec.clusterIP}")
 	run(t, "-n", "colors", "delete", "virtualservice.appmesh.k8s.aws", "ledger")
 	reaches("404 after the deletion", func(o outcome) bool { return o.Status == 404 })
 
 	eventually(t, 30*time.Second, "the log of the client", func() error {
 		text := run(t, "-n", "colors", "logs", "deployment/front", "-c", "envoy")
-		if !strings.Contains(text, `"GET /entry?n=1 HTTP/1.1" 200 `) || !strings.Contains(text, hostPort(ip, 8080)) {
+		if !strings.Contains(text, `"GET /entry?n=1 HTTP/1.1" 200 `) || !strings.Contains(text, ip+":8080") {
 			return fmt.Errorf("no entry with status 200 and %s in %.2000q", ip, text)
 		}
 		return nil
 	})
 	eventually(t, 30*time.Second, "the log of the server", func() error {
-		text := run(t, "-n", "colors", "exec", "deployment/ledger", "-c", "envoy", "--", "/bin/cat", "/var/log/mesh/access.log")
+		text := run(t, "-n", "colors", "logs", "deployment/ledger", "-c", "envoy")
 		for line := range strings.Lines(text) {
+			if !strings.HasPrefix(line, "{") {
+				continue // of the agent
+			}
 			var e struct {
 				Method, Path, Authority, Upstream string
 				Code                              int

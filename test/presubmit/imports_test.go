@@ -59,7 +59,7 @@ var mayImport = []rule{
 	{"internal/driver", []string{"sidecar", "internal/driver/..."}},
 	{"internal/engine", []string{"model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
 	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
-	{"internal/objects/status", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
+	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
 	{"internal/pod/inject", []string{"model", "sidecar", "internal/dialect", "internal/objects/patch"}},

@@ -68,7 +68,7 @@ func OfObject(s *engine.State, o client.Object) Object {
 			}
 		}
 	}
-	for _, g := range m.BackendGroups {
+	for _, g := range m.ServiceGroups {
 		item(g.Mesh, "group", g.Name, g.Origin)
 		for _, b := range g.Members {
 			item(g.Mesh, "member", b.Service, g.Origin.At(b.Path))

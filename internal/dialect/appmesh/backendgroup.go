@@ -26,7 +26,7 @@ type groupRule struct {
 	// inNamespace are the served VirtualServices.
 	inNamespace *incremental.Reader[meshNamespace, nameClaim]
 	claims      *incremental.Emitter[types.NamespacedName, nameClaim]
-	groups      store.Output[model.Key, model.BackendGroup]
+	groups      store.Output[model.Key, model.ServiceGroup]
 }
 
 // addGroups adds the rule for BackendGroups.
@@ -34,7 +34,7 @@ func (r *rules) addGroups(g *incremental.Graph, objects *store.Objects) {
 	rule := incremental.NewRule(g, api.KindBackendGroup)
 	incremental.Each(rule, store.Of[*api.BackendGroup](objects), &groupRule{
 		r.memberRule(rule), r.services.resolver(rule), incremental.Reads(rule, r.servicesIn),
-		incremental.Emits(rule, r.groups), r.out.EmitsBackendGroups(rule),
+		incremental.Emits(rule, r.groups), r.out.EmitsServiceGroups(rule),
 	}, (*groupRule).evaluate)
 }
 
@@ -47,7 +47,7 @@ func (t *groupRule) evaluate(id types.NamespacedName, all []*api.BackendGroup) {
 	c.key.Mesh, c.ok = t.memberOf(c.origin, o.Spec.MeshRef)
 	t.claims.Emit(id, c)
 	if c.ok {
-		t.groups.Emit(model.BackendGroup{
+		t.groups.Emit(model.ServiceGroup{
 			Key: c.key, Members: t.members(c, o.Spec.VirtualServices), Origin: c.origin,
 		})
 	}
@@ -87,7 +87,7 @@ func (t *groupRule) members(group nameClaim, refs []api.VirtualServiceReference)
 			t.warn(at, model.CodeInvalidField,
 				"has no effect: spec.virtualservices[%d] selects all VirtualServices of namespace %s", all, id.Namespace)
 		} else {
-			add(t.member(at, group.key.Mesh, ref), at.Path)
+			add(t.serviceOf(at, group.key.Mesh, ref), at.Path)
 		}
 	}
 	return out
@@ -109,8 +109,8 @@ func (t *groupRule) addNamespace(at model.Origin, in meshNamespace, add func(ser
 	}
 }
 
-// member returns the name of a member, which may not exist yet, or "".
-func (t *groupRule) member(at model.Origin, mesh string, ref api.VirtualServiceReference) string {
+// serviceOf returns the name of a member, which may not exist yet, or "".
+func (t *groupRule) serviceOf(at model.Origin, mesh string, ref api.VirtualServiceReference) string {
 	r := serviceReference(at, &ref, nil)
 	r.refField = "name"
 	if c, found := t.resolve(&t.services, mesh, r); found {

@@ -44,7 +44,7 @@ func TestJoiningGroupEvaluatesNoVirtualNode(t *testing.T) {
 		if changed := out.Workloads.TakeChanged(); len(changed) > 0 {
 			t.Errorf("the workloads %v changed", changed)
 		}
-		if got := len(out.Snapshot().BackendGroups[0].Members); got != 2 {
+		if got := len(out.Snapshot().ServiceGroups[0].Members); got != 2 {
 			t.Errorf("got %d members, want 2", got)
 		}
 		return g.Evaluations() - start

@@ -113,7 +113,7 @@ type workloadRule struct {
 func (t workloadRule) evaluate(_ model.Key, all []nodeWorkload) {
 	w := all[0].Workload
 	if resolved, ok := t.backends.ReadFirst(all[0].backends); ok {
-		w.Backends, w.BackendGroups = resolved.backends, resolved.groups
+		w.Backends, w.ServiceGroups = resolved.backends, resolved.groups
 		for _, f := range resolved.faults {
 			t.reportFault(w.Origin, f)
 		}

@@ -20,7 +20,8 @@ func accessLogs(l *model.AccessLog) []*accesslogv3.AccessLog {
 		return nil
 	}
 	format := logFormat(l)
-	name, config := "", proto.Message(nil)
+	var name string
+	var config proto.Message
 	switch l.Path {
 	case model.LogOutput:
 		log := &streamlogv3.StdoutAccessLog{}

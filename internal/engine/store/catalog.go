@@ -19,7 +19,7 @@ type catalog struct {
 	routers         *incremental.Reader[model.Key, model.Router]
 	destinations    *incremental.Reader[model.Key, model.Destination]
 	policies        *incremental.Reader[model.Key, model.AuthorizationPolicy]
-	groups          *incremental.Reader[model.Key, model.BackendGroup]
+	groups          *incremental.Reader[model.Key, model.ServiceGroup]
 	clusterServices *incremental.Reader[types.NamespacedName, *corev1.Service]
 }
 
@@ -30,7 +30,7 @@ func (m *Mesh) readsCatalog(r *incremental.Rule) *catalog {
 		modes: incremental.Reads(r, m.modes), addressed: incremental.Reads(r, m.addressed),
 		services: incremental.Reads(r, m.services), routers: incremental.Reads(r, m.Routers),
 		destinations: incremental.Reads(r, m.Destinations), policies: incremental.Reads(r, m.AuthorizationPolicies),
-		groups:          incremental.Reads(r, m.BackendGroups),
+		groups:          incremental.Reads(r, m.ServiceGroups),
 		clusterServices: incremental.Reads(r, m.clusterServices),
 	}
 }
@@ -57,7 +57,7 @@ func (c *catalog) Destination(key model.Key) (model.Destination, bool) {
 	return d, ok
 }
 
-func (c *catalog) BackendGroup(key model.Key) (model.BackendGroup, bool) {
+func (c *catalog) ServiceGroup(key model.Key) (model.ServiceGroup, bool) {
 	return c.groups.ReadFirst(key)
 }
 

@@ -24,7 +24,7 @@ func (m *Mesh) addClaimRules(g *incremental.Graph) {
 	addClaimRule(m, g, m.Services, describe("service"), serviceOrigin)
 	addClaimRule(m, g, m.Routers, describe("router"), routerOrigin)
 	addClaimRule(m, g, m.Destinations, describe("destination"), destinationOrigin)
-	addClaimRule(m, g, m.BackendGroups, describe("group"), groupOrigin)
+	addClaimRule(m, g, m.ServiceGroups, describe("group"), groupOrigin)
 }
 
 func describe(what string) func(model.Key) string {

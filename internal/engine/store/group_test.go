@@ -8,12 +8,12 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-func (f *facts) group(g model.BackendGroup) {
+func (f *facts) group(g model.ServiceGroup) {
 	f.set("group "+g.Name, func(out *outputs) { out.groups.Emit(g) })
 }
 
-func randomGroup(r *rand.Rand, name string) model.BackendGroup {
-	g := model.BackendGroup{Key: in("m", name), Origin: at("BackendGroup", name, 0)}
+func randomGroup(r *rand.Rand, name string) model.ServiceGroup {
+	g := model.ServiceGroup{Key: in("m", name), Origin: at("ServiceGroup", name, 0)}
 	for i := range 4 {
 		if r.IntN(2) == 0 {
 			g.Members = append(g.Members, model.Backend{Service: fmt.Sprintf("s%d", i), Path: fmt.Sprintf("spec[%d]", i)})
@@ -31,7 +31,7 @@ func TestMemberEvaluatesNoWorkload(t *testing.T) {
 		f.service(model.Service{Key: in("m", "a"), Router: "r", Origin: at("Service", "a", 0)})
 		f.service(model.Service{Key: in("m", "b"), Router: "r", Origin: at("Service", "b", 0)})
 		members := func(names ...string) {
-			g := model.BackendGroup{Key: in("m", "g"), Origin: at("BackendGroup", "g", 0)}
+			g := model.ServiceGroup{Key: in("m", "g"), Origin: at("ServiceGroup", "g", 0)}
 			for _, name := range names {
 				g.Members = append(g.Members, model.Backend{Service: name})
 			}
@@ -41,7 +41,7 @@ func TestMemberEvaluatesNoWorkload(t *testing.T) {
 		for i := range workloads {
 			f.workload(model.Workload{
 				Key:           in("m", fmt.Sprintf("w%d", i)),
-				BackendGroups: []model.GroupReference{{Group: "g", Path: fmt.Sprintf("spec[%d]", i)}},
+				ServiceGroups: []model.GroupReference{{Group: "g", Path: fmt.Sprintf("spec[%d]", i)}},
 			})
 		}
 		reached := func() (names []string) {

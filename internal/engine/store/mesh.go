@@ -129,7 +129,7 @@ func (m *Model) Snapshot() *model.Model {
 	collect(m.Routers, &out.Routers)
 	collect(m.Destinations, &out.Destinations)
 	collect(m.Endpoints, &out.Endpoints)
-	collect(m.BackendGroups, &out.BackendGroups)
+	collect(m.ServiceGroups, &out.ServiceGroups)
 	m.AuthorizationPolicies.ForEach(func(_ model.Key, all []model.AuthorizationPolicy) {
 		out.AuthorizationPolicies = append(out.AuthorizationPolicies, all...)
 	})

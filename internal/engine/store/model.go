@@ -17,7 +17,7 @@ type Model struct {
 	Routers       *incremental.Relation[model.Key, model.Router]
 	Destinations  *incremental.Relation[model.Key, model.Destination]
 	Endpoints     *incremental.Relation[model.Instance, model.Endpoint]
-	BackendGroups *incremental.Relation[model.Key, model.BackendGroup]
+	ServiceGroups *incremental.Relation[model.Key, model.ServiceGroup]
 	// AuthorizationPolicies are keyed by the workload that they protect.
 	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
@@ -33,7 +33,7 @@ func NewModel(g *incremental.Graph) *Model {
 		Services:      byAge[model.Key](g, "services", serviceOrigin),
 		Routers:       byAge[model.Key](g, "routers", routerOrigin),
 		Destinations:  byAge[model.Key](g, "destinations", destinationOrigin),
-		BackendGroups: byAge[model.Key](g, "backend groups", groupOrigin),
+		ServiceGroups: byAge[model.Key](g, "service groups", groupOrigin),
 		AuthorizationPolicies: byAge[model.Key](g, "authorization policies",
 			func(a model.AuthorizationPolicy) model.Origin { return a.Origin }),
 		Endpoints: incremental.NewRelation[model.Instance](g, "endpoints", compareEndpoints,
@@ -50,7 +50,7 @@ func workloadOrigin(w model.Workload) model.Origin       { return w.Origin }
 func serviceOrigin(s model.Service) model.Origin         { return s.Origin }
 func routerOrigin(r model.Router) model.Origin           { return r.Origin }
 func destinationOrigin(d model.Destination) model.Origin { return d.Origin }
-func groupOrigin(g model.BackendGroup) model.Origin      { return g.Origin }
+func groupOrigin(g model.ServiceGroup) model.Origin      { return g.Origin }
 
 func byAge[K comparable, V any](g *incremental.Graph, name string,
 	origin func(V) model.Origin) *incremental.Relation[K, V] {

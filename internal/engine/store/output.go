@@ -68,10 +68,10 @@ func (m *Model) EmitsEndpoints(r *incremental.Rule) Output[model.Instance, model
 	}
 }
 
-// EmitsBackendGroups declares that a rule emits groups of services.
-func (m *Model) EmitsBackendGroups(r *incremental.Rule) Output[model.Key, model.BackendGroup] {
-	return Output[model.Key, model.BackendGroup]{
-		incremental.Emits(r, m.BackendGroups), func(g *model.BackendGroup) model.Key {
+// EmitsServiceGroups declares that a rule emits groups of services.
+func (m *Model) EmitsServiceGroups(r *incremental.Rule) Output[model.Key, model.ServiceGroup] {
+	return Output[model.Key, model.ServiceGroup]{
+		incremental.Emits(r, m.ServiceGroups), func(g *model.ServiceGroup) model.Key {
 			g.Canonical()
 			return g.Key
 		},

@@ -28,13 +28,13 @@ type outputs struct {
 	services     Output[model.Key, model.Service]
 	routers      Output[model.Key, model.Router]
 	destinations Output[model.Key, model.Destination]
-	groups       Output[model.Key, model.BackendGroup]
+	groups       Output[model.Key, model.ServiceGroup]
 }
 
 func (m *Model) emitsAll(r *incremental.Rule) *outputs {
 	return &outputs{
 		m.EmitsMeshes(r), m.EmitsWorkloads(r), m.EmitsServices(r), m.EmitsRouters(r), m.EmitsDestinations(r),
-		m.EmitsBackendGroups(r),
+		m.EmitsServiceGroups(r),
 	}
 }
 
@@ -148,7 +148,7 @@ func randomWorkload(r *rand.Rand, name string) model.Workload {
 		})
 	}
 	for i := range r.IntN(3) {
-		w.BackendGroups = append(w.BackendGroups, model.GroupReference{
+		w.ServiceGroups = append(w.ServiceGroups, model.GroupReference{
 			Group: fmt.Sprintf("g%d", r.IntN(3)), Path: fmt.Sprintf("groups[%d]", i),
 		})
 	}

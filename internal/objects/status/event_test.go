@@ -59,7 +59,8 @@ func TestEventsOfObjectsWithoutConditions(t *testing.T) {
 		if got := c.takeEvents(); got != "Normal Served no errors" {
 			t.Errorf("got events: %s", got)
 		}
-		if got := c.takeWrites(); slices.ContainsFunc(got, func(s string) bool { return strings.Contains(s, "BackendGroup") }) {
+		ofGroup := func(write string) bool { return strings.Contains(write, "BackendGroup") }
+		if got := c.takeWrites(); slices.ContainsFunc(got, ofGroup) {
 			t.Errorf("got writes %v", got)
 		}
 	})

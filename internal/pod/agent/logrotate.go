@@ -27,14 +27,14 @@ type accessLog struct {
 
 // logLimits are the limits of the files of an access log: bytes before a file is renamed, and renamed files.
 type logLimits struct {
-	size int64
-	kept int
+	size    int64
+	renamed int
 }
 
 // Without a target, the file is in memory.
 var (
-	diskLimits   = logLimits{size: 10 << 20, kept: 3}
-	memoryLimits = logLimits{size: 1 << 20, kept: 1}
+	diskLimits   = logLimits{size: 10 << 20, renamed: 3}
+	memoryLimits = logLimits{size: 1 << 20, renamed: 1}
 )
 
 // logCheckInterval is the interval between two checks of the size. Until then, a file may grow beyond its limit.
@@ -101,7 +101,7 @@ func (l *accessLog) rotate(limits logLimits, reopen func()) error {
 	if err != nil {
 		return err
 	}
-	for i := limits.kept; i > 0; i-- {
+	for i := limits.renamed; i > 0; i-- {
 		older := name
 		if i > 1 {
 			older = numbered(name, i-1)

@@ -78,7 +78,7 @@ func TestEnvoyReopensAccessLog(t *testing.T) {
 	}
 	eventually(t, "Envoy starts", func() bool { return request("/?first") })
 	eventually(t, "the first entry", func() bool { return logged(l.target, "/?first") })
-	if err := l.rotate(logLimits{size: 1, kept: 1}, func() { child.signal(syscall.SIGUSR1) }); err != nil {
+	if err := l.rotate(logLimits{size: 1, renamed: 1}, func() { child.signal(syscall.SIGUSR1) }); err != nil {
 		t.Fatal(err)
 	}
 	request("/?second")

@@ -42,7 +42,7 @@ func TestRotateKeepsSomeFiles(t *testing.T) {
 	if err := l.link(); err != nil {
 		t.Fatal(err)
 	}
-	limits := logLimits{size: 4, kept: 2}
+	limits := logLimits{size: 4, renamed: 2}
 	for i, step := range []struct{ write, want string }{
 		{"", ""}, // the proxy has not opened the file
 		{"a", "a.log=a link=a"},
@@ -77,7 +77,11 @@ func TestLinkNeedsFolder(t *testing.T) {
 	dir := t.TempDir()
 	var log bytes.Buffer
 	l := &accessLog{
-		file: filepath.Join(dir, "access.log"), target: "/gone/a.log", log: slog.New(slog.NewTextHandler(&log, nil)),
+		file: filepath.Join(dir, "access.log"), target: filepath.Join(dir, "no-folder", "a.log"),
+		log: slog.New(slog.NewTextHandler(&log, nil)),
+	}
+	if err := os.WriteFile(filepath.Join(dir, "no-folder"), nil, 0o600); err != nil {
+		t.Fatal(err)
 	}
 	for range 2 {
 		if err := l.link(); err != nil {
@@ -87,7 +91,7 @@ func TestLinkNeedsFolder(t *testing.T) {
 			t.Error("the link exists")
 		}
 	}
-	if !strings.Contains(log.String(), "/gone/a.log") || l.limits() != memoryLimits {
+	if !strings.Contains(log.String(), "no-folder/a.log") || l.limits() != memoryLimits {
 		t.Errorf("got limits %v, log %s", l.limits(), log.String())
 	}
 }

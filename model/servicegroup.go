@@ -2,9 +2,9 @@ package model
 
 import "slices"
 
-// BackendGroup is a set of services that workloads may reach besides their backends. It is an item of its own, so that
+// ServiceGroup is a set of services that workloads may reach besides their backends. It is an item of its own, so that
 // a change of its members changes no workload.
-type BackendGroup struct {
+type ServiceGroup struct {
 	Key
 	// Members are the services, by name, each once. They have no client policies. Their Object is nil: it is that of the
 	// group.
@@ -24,8 +24,8 @@ type GroupReference struct {
 func (ix *Index) MayReach(w Workload, service string) bool {
 	is := func(b Backend) bool { return b.Service == service }
 	return w.BackendsAll || slices.ContainsFunc(w.Backends, is) ||
-		slices.ContainsFunc(w.BackendGroups, func(ref GroupReference) bool {
-			group, _ := ix.BackendGroup(Key{w.Mesh, ref.Group})
+		slices.ContainsFunc(w.ServiceGroups, func(ref GroupReference) bool {
+			group, _ := ix.ServiceGroup(Key{w.Mesh, ref.Group})
 			return slices.ContainsFunc(group.Members, is)
 		})
 }
@@ -47,13 +47,13 @@ func (ix *Index) Through(v *View, service string) *ObjectRef {
 	if !is {
 		return nil
 	}
-	group, _ := ix.BackendGroup(Key{v.Mesh.Name, ref.Group})
+	group, _ := ix.ServiceGroup(Key{v.Mesh.Name, ref.Group})
 	return &group.Origin.Object
 }
 
 // groupReference returns the reference to a group.
 func (w *Workload) groupReference(group string) (GroupReference, bool) {
-	for _, ref := range w.BackendGroups {
+	for _, ref := range w.ServiceGroups {
 		if ref.Group == group {
 			return ref, true
 		}
