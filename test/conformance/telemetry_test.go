@@ -2,21 +2,16 @@ package conformance
 
 import (
 	"bytes"
-	"context"
 	"encoding/json"
 	"fmt"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
-
-	collectorv1 "go.opentelemetry.io/proto/otlp/collector/trace/v1"
-	"google.golang.org/grpc"
 
 	"anymesh.dev/anymesh/internal/driver/envoy"
 	"anymesh.dev/anymesh/model"
@@ -62,8 +57,8 @@ func binaries(t *testing.T) map[string]string {
 	return map[string]string{"current": current, "oldest": filepath.Join(filepath.Dir(current), oldestEnvoy)}
 }
 
-// Both versions of Envoy accept the bootstrap for each tracer and each receiver of metrics, with addresses that are known
-// at injection and with references to variables.
+// Both versions of Envoy accept the bootstrap for each tracer and each receiver of metrics, with addresses that are
+// known at injection and with references to variables.
 func TestBootstrapsAreValid(t *testing.T) {
 	rules := filepath.Join(t.TempDir(), "rules.json")
 	if err := os.WriteFile(rules, []byte(`{"version": 2, "default": {"fixed_target": 1, "rate": 0.5}}`), 0o600); err != nil {
@@ -99,62 +94,6 @@ func TestBootstrapsAreValid(t *testing.T) {
 			})
 		}
 	}
-}
-
-// otlpReceiver passes the names of services and spans to a channel.
-type otlpReceiver struct {
-	collectorv1.UnimplementedTraceServiceServer
-	received chan<- string
-}
-
-// Export implements the OTLP service.
-func (r otlpReceiver) Export(_ context.Context, in *collectorv1.ExportTraceServiceRequest) (
-	*collectorv1.ExportTraceServiceResponse, error) {
-	r.received <- in.String()
-	return &collectorv1.ExportTraceServiceResponse{}, nil
-}
-
-// receive starts a receiver of a protocol and returns its port.
-func receive(t *testing.T, protocol sidecar.TracingProtocol, received chan<- string) uint16 {
-	t.Helper()
-	if protocol == sidecar.TracingXRay {
-		socket, err := net.ListenPacket("udp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = socket.Close() })
-		go func() {
-			buffer := make([]byte, 64<<10)
-			for {
-				n, _, err := socket.ReadFrom(buffer)
-				if err != nil {
-					return
-				}
-				received <- string(buffer[:n])
-			}
-		}()
-		return uint16(socket.LocalAddr().(*net.UDPAddr).Port)
-	}
-	if protocol == sidecar.TracingOpenTelemetry {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		server := grpc.NewServer()
-		collectorv1.RegisterTraceServiceServer(server, otlpReceiver{received: received})
-		go func() { _ = server.Serve(l) }()
-		t.Cleanup(server.Stop)
-		return uint16(l.Addr().(*net.TCPAddr).Port)
-	}
-	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		var body bytes.Buffer
-		if _, err := body.ReadFrom(r.Body); err != nil {
-			return
-		}
-		received <- r.URL.Path + " " + body.String()
-	}))
-	t.Cleanup(server.Close)
-	return uint16(server.Listener.Addr().(*net.TCPAddr).Port)
 }
 
 // A connection manager with empty tracing settings uses the tracer of the bootstrap: a span of each protocol arrives at

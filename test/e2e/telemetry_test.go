@@ -10,8 +10,8 @@ import (
 )
 
 // telemetryManifests define the mesh traces with three services, front, middle and back, and a receiver of spans and
-// metrics on the node. The sidecars of front and middle have its address from the status of their pod, and the sidecar of
-// back has its tracer from a file.
+// metrics on the node. The sidecars of front and middle have its address from the status of their pod, and the sidecar
+// of back has its tracer from a file.
 const telemetryManifests = `
 apiVersion: v1
 kind: Namespace
@@ -146,7 +146,8 @@ func TestTelemetry(t *testing.T) {
 	host := func(name string) string { return "http://" + name + ".traces.svc.cluster.local:8080" }
 	target := host("middle") + "/call?url=" + url.QueryEscape(host("back")+"/healthz")
 	outcome, err := callFromIn(t.Context(), "traces", "front", target)
-	if err := want(outcome, err, outcome.Status == 200 && strings.Contains(outcome.Body, `"status":200`), "status 200 from back"); err != nil {
+	answered := outcome.Status == 200 && strings.Contains(outcome.Body, `"status":200`)
+	if err := want(outcome, err, answered, "status 200 from back"); err != nil {
 		t.Fatal(err)
 	}
 	eventually(t, 20*time.Second, "five spans of one trace", func() error {

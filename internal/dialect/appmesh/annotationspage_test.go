@@ -87,7 +87,7 @@ func TestReadVariablesAreListed(t *testing.T) {
 		t.Fatal(err)
 	}
 	found := regexp.MustCompile(`"((?:[A-Z0-9]+_)+[A-Z0-9]+)"`).FindAllStringSubmatch(string(source), -1)
-	got := []string{varSamplingRate}
+	got := []string{varSamplingRate, varResources}
 	for _, f := range found {
 		got = append(got, f[1])
 	}

@@ -20,8 +20,8 @@ var (
 // gatewayContainer is the container of a gateway's pod that becomes the proxy, whatever its sidecarClass is.
 const gatewayContainer = "envoy"
 
-// PodOptions reads the annotations and the proxy's environment of a pod of a workload. Errors name the annotation or the
-// variable.
+// PodOptions reads the annotations and the proxy's environment of a pod of a workload. Errors name the annotation or
+// the variable.
 func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error) {
 	o := dialect.PodOptions{
 		InboundPorts: listenerPorts(w), OutboundPortExclusions: defaultIgnoredPorts,
@@ -78,7 +78,8 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 }
 
 // addProxySettings adds the environment of the proxy, and what it means.
-func (d Dialect) addProxySettings(o *dialect.PodOptions, pod *corev1.Pod, w model.Workload, annotated []corev1.EnvVar) error {
+func (d Dialect) addProxySettings(o *dialect.PodOptions, pod *corev1.Pod, w model.Workload,
+	annotated []corev1.EnvVar) error {
 	own := append([]corev1.EnvVar{
 		{Name: "APPMESH_RESOURCE_ARN", Value: w.NodeID}, {Name: "APPMESH_VIRTUAL_NODE_NAME", Value: w.NodeID},
 		{Name: "APPMESH_PLATFORM_K8S_POD_UID", ValueFrom: &corev1.EnvVarSource{
@@ -101,7 +102,8 @@ func (d Dialect) addProxySettings(o *dialect.PodOptions, pod *corev1.Pod, w mode
 // service account, as in App Mesh. With AWS_XRAY_DAEMON_ADDRESS or another tracer, the daemon is not used.
 func (d Dialect) addXRay(o *dialect.PodOptions, pod *corev1.Pod, w model.Workload, config []dialect.Mount) error {
 	t := o.Proxy.Tracing
-	local := t != nil && t.Protocol == sidecar.TracingXRay && findVariable(effective(pod, *o), "AWS_XRAY_DAEMON_ADDRESS") < 0
+	local := t != nil && t.Protocol == sidecar.TracingXRay &&
+		findVariable(effective(pod, *o), "AWS_XRAY_DAEMON_ADDRESS") < 0
 	if !local || !d.Tracing.Enabled {
 		if len(config) > 0 {
 			o.Warnings = append(o.Warnings, "annotation "+prefix+"xrayAgentConfigMount has no effect: the pod gets no X-Ray daemon, "+

@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,16 +16,12 @@ import (
 
 // Limits of values in variables.
 const (
-	maxConcurrency   = 1024
-	maxSeconds       = 3600
-	minFlushInterval = time.Millisecond
-	maxFlushInterval = 5 * time.Minute
+	maxConcurrency = 1024
+	maxSeconds     = 3600
 )
 
 // sidecarPorts are the other ports of the sidecar.
 var sidecarPorts = []int{sidecar.InboundPort, sidecar.OutboundPort, sidecar.AgentPort, sidecar.DNSPort}
-
-var logLevels = []string{"trace", "debug", "info", "warning", "error", "critical", "off"}
 
 // proxySettings reads the environment of the proxy's container, as App Mesh's image did. Errors name the variable.
 func proxySettings(env []corev1.EnvVar, w model.Workload) (sidecar.ProxySettings, error) {
@@ -89,27 +83,29 @@ func (r *variableReader) tracing(w model.Workload, file string) *sidecar.Tracing
 		return nil
 	}
 	resource := w.Mesh + "/" + w.Name[strings.LastIndexByte(w.Name, '/')+1:]
-	const local = "127.0.0.1"
 	out := &sidecar.Tracing{SamplingRate: r.rate("TRACER_SAMPLING_RATE")}
 	switch enabled[0] {
 	case "ENABLE_ENVOY_XRAY_TRACING":
 		r.xray(out, resource, w)
 	case "ENABLE_ENVOY_JAEGER_TRACING":
-		out.Protocol, out.Address = sidecar.TracingZipkin, r.address("JAEGER_TRACER_ADDRESS", local)
+		out.Protocol, out.Address = sidecar.TracingZipkin, r.address("JAEGER_TRACER_ADDRESS")
 		out.Port = portOr(r.port("JAEGER_TRACER_PORT"), jaegerPort)
 		out.JSON = strings.Contains(strings.ToLower(r.text("JAEGER_TRACER_VERSION")), "json")
 	case "ENABLE_ENVOY_DATADOG_TRACING":
-		out.Protocol, out.Address = sidecar.TracingDatadog, r.address("DATADOG_TRACER_ADDRESS", local)
+		out.Protocol, out.Address = sidecar.TracingDatadog, r.address("DATADOG_TRACER_ADDRESS")
 		out.Port = portOr(r.port("DATADOG_TRACER_PORT"), datadogPort)
 		if out.Service = r.text("DD_SERVICE"); out.Service == "" {
 			out.Service = gatewayContainer + "-" + resource
 		}
 	case "ENABLE_ENVOY_OTEL_TRACING":
-		out.Protocol, out.Address = sidecar.TracingOpenTelemetry, r.address("OTEL_TRACER_ADDRESS", local)
+		out.Protocol, out.Address = sidecar.TracingOpenTelemetry, r.address("OTEL_TRACER_ADDRESS")
 		out.Port = portOr(r.port("OTEL_TRACER_PORT"), openTelemetryPort)
 	}
 	return out
 }
+
+// localhost is the default address of receivers.
+const localhost = "127.0.0.1"
 
 // The default ports of receivers of spans and metrics.
 const (
@@ -129,7 +125,7 @@ func portOr(port, otherwise uint16) uint16 {
 
 // xray sets the daemon, sampling and segments of X-Ray. X-Ray shows segments with this origin as proxies of App Mesh.
 func (r *variableReader) xray(out *sidecar.Tracing, resource string, w model.Workload) {
-	out.Protocol, out.Address = sidecar.TracingXRay, "127.0.0.1"
+	out.Protocol, out.Address = sidecar.TracingXRay, localhost
 	out.Port = portOr(r.port("XRAY_DAEMON_PORT"), xrayPort)
 	if text := r.text("AWS_XRAY_DAEMON_ADDRESS"); text != "" {
 		for part := range strings.FieldsSeq(text) { // "tcp:ADDRESS:PORT udp:ADDRESS:PORT", or ADDRESS:PORT for both
@@ -163,136 +159,10 @@ func (r *variableReader) statsd() *sidecar.Statsd {
 		return &sidecar.Statsd{Socket: r.file("STATSD_SOCKET_PATH")}
 	}
 	out := &sidecar.Statsd{
-		Address: r.address("STATSD_ADDRESS", "127.0.0.1"), Port: portOr(r.port("STATSD_PORT"), statsdPort),
+		Address: r.address("STATSD_ADDRESS"), Port: portOr(r.port("STATSD_PORT"), statsdPort),
 	}
 	if _, err := netip.ParseAddr(out.Address); err != nil && !strings.Contains(out.Address, "$(") {
 		r.fail("STATSD_ADDRESS", "%q is not an IP address", out.Address)
 	}
 	return out
-}
-
-// variableReader collects errors, so that all of them are reported at once.
-type variableReader struct {
-	env  []corev1.EnvVar
-	errs []error
-}
-
-func (r *variableReader) fail(name, format string, args ...any) {
-	r.errs = append(r.errs, fmt.Errorf("variable %s: %s", name, fmt.Sprintf(format, args...)))
-}
-
-// text returns a value that is known at admission; "" for none.
-func (r *variableReader) text(name string) string {
-	i := findVariable(r.env, name)
-	if i < 0 {
-		return ""
-	}
-	v := r.env[i]
-	if v.ValueFrom != nil || strings.Contains(v.Value, "$(") {
-		r.fail(name, "it refers to another object or variable; set its value")
-		return ""
-	}
-	return strings.TrimSpace(v.Value)
-}
-
-// address returns a value, or a reference to the variable if its value is known only in the pod.
-func (r *variableReader) address(name, otherwise string) string {
-	i := findVariable(r.env, name)
-	if i < 0 {
-		return otherwise
-	}
-	if v := r.env[i]; v.ValueFrom != nil || strings.Contains(v.Value, "$(") {
-		return "$(" + name + ")"
-	}
-	value := strings.TrimSpace(r.env[i].Value)
-	switch {
-	case value == "":
-		return otherwise
-	case strings.ContainsAny(value, "/ \t\"\\") || len(value) > 253:
-		r.fail(name, "%q is not a host name or an IP address", value)
-	}
-	return value
-}
-
-func (r *variableReader) flag(name string, otherwise bool) bool {
-	text := r.text(name)
-	if text == "" {
-		return otherwise
-	}
-	value, err := strconv.ParseBool(text)
-	if err != nil {
-		r.fail(name, "%q is neither 0 nor 1", text)
-	}
-	return value
-}
-
-func (r *variableReader) number(name string, low, high int) int {
-	text := r.text(name)
-	if text == "" {
-		return 0
-	}
-	value, err := strconv.Atoi(text)
-	if err != nil || value < low || value > high {
-		r.fail(name, "%q is not a number from %d to %d", text, low, high)
-		return 0
-	}
-	return value
-}
-
-func (r *variableReader) port(name string) uint16 { return uint16(r.number(name, 1, 65535)) }
-
-func (r *variableReader) rate(name string) *float64 {
-	text := r.text(name)
-	if text == "" {
-		return nil
-	}
-	rate, err := parseRate(text)
-	if err != nil {
-		r.fail(name, "%v", err)
-		return nil
-	}
-	return &rate
-}
-
-// parseRate parses a share from 0 to 1.
-func parseRate(text string) (float64, error) {
-	rate, err := strconv.ParseFloat(text, 64)
-	if err != nil || !(rate >= 0 && rate <= 1) {
-		return 0, fmt.Errorf("%q is not a number from 0 to 1", text)
-	}
-	return rate, nil
-}
-
-func (r *variableReader) interval(name string) time.Duration {
-	text := r.text(name)
-	if text == "" {
-		return 0
-	}
-	value, err := time.ParseDuration(text)
-	if err != nil || value < minFlushInterval || value >= maxFlushInterval {
-		r.fail(name, "%q is not a duration from %s to less than %s, for example 5s", text, minFlushInterval, maxFlushInterval)
-		return 0
-	}
-	return value
-}
-
-// file returns the path of a file in the container of the proxy.
-func (r *variableReader) file(name string) string {
-	text := r.text(name)
-	if text != "" && (!path.IsAbs(text) || path.Clean(text) != text) {
-		r.fail(name, "%q is not the absolute path of a file", text)
-		return ""
-	}
-	return text
-}
-
-func (r *variableReader) logLevel(name string) string {
-	text := strings.ToLower(r.text(name))
-	if text == "warn" {
-		return "warning"
-	}
-	if text != "" && !slices.Contains(logLevels, text) {
-		r.fail(name, "%q is not one of %s", text, strings.Join(logLevels, ", "))
-	}
-	return text
 }

@@ -178,7 +178,8 @@ const xrayConfigFile = "xray-daemon.yaml"
 
 // xrayDaemon returns the daemon that receives the spans of the proxy. It needs the credentials of the pod's service
 // account.
-func (s Settings) xrayDaemon(t *sidecar.Tracing, resources corev1.ResourceRequirements, config *corev1.VolumeMount) corev1.Container {
+func (s Settings) xrayDaemon(t *sidecar.Tracing, resources corev1.ResourceRequirements,
+	config *corev1.VolumeMount) corev1.Container {
 	uid, no := int64(sidecar.UID), false
 	out := corev1.Container{
 		Name: xrayContainer, Image: s.XRay.Image,

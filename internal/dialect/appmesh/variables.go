@@ -14,6 +14,7 @@ import (
 const (
 	varRegion       = "AWS_REGION"
 	varSamplingRate = "XRAY_SAMPLING_RATE"
+	varResources    = "ENVOY_RESOURCES_CONFIG_FILE"
 )
 
 // addressVariables may have values of the form ref:FIELD, for example ref:status.hostIP, as in App Mesh. The value is
@@ -29,7 +30,7 @@ var readVariables = []string{
 	"APPMESH_RESOURCE_CLUSTER", "AWS_XRAY_DAEMON_ADDRESS", "DATADOG_TRACER_ADDRESS", "DATADOG_TRACER_PORT", "DD_SERVICE",
 	"ENABLE_ENVOY_DATADOG_TRACING", "ENABLE_ENVOY_DOG_STATSD", "ENABLE_ENVOY_JAEGER_TRACING", "ENABLE_ENVOY_OTEL_TRACING",
 	"ENABLE_ENVOY_STATS_TAGS", "ENABLE_ENVOY_XRAY_TRACING", "ENVOY_ADMIN_ACCESS_ENABLE_IPV6", "ENVOY_ADMIN_ACCESS_PORT",
-	"ENVOY_CONCURRENCY", "ENVOY_INITIAL_FETCH_TIMEOUT", "ENVOY_LOG_LEVEL", "ENVOY_RESOURCES_CONFIG_FILE",
+	"ENVOY_CONCURRENCY", "ENVOY_INITIAL_FETCH_TIMEOUT", "ENVOY_LOG_LEVEL", varResources,
 	"ENVOY_STATS_CONFIG_FILE", "ENVOY_STATS_FLUSH_INTERVAL", "ENVOY_STATS_SINKS_CFG_FILE", "ENVOY_TRACING_CFG_FILE",
 	"JAEGER_TRACER_ADDRESS", "JAEGER_TRACER_PORT", "JAEGER_TRACER_VERSION", "LISTENER_DRAIN_WAIT_TIME_S",
 	"OTEL_TRACER_ADDRESS", "OTEL_TRACER_PORT", "STATSD_ADDRESS", "STATSD_PORT", "STATSD_SOCKET_PATH", "TRACER_SAMPLING_RATE",
@@ -57,11 +58,11 @@ var unsupportedVariables = map[string]string{
 	"APPNET_ENVOY_RESTART_COUNT":                     "Kubernetes restarts the container, without a limit",
 	"ENVOY_ADMIN_ACCESS_LOG_FILE":                    "only processes in the container have access to the admin interface",
 	"ENVOY_ADMIN_MODE":                               "the admin interface is a Unix domain socket in the container",
-	"ENVOY_CONFIG_FILE":                              "use ENVOY_RESOURCES_CONFIG_FILE, which is merged into the configuration",
+	"ENVOY_CONFIG_FILE":                              "use " + varResources + ", which is merged into the configuration",
 	"ENVOY_ENABLE_TCP_POOL_IDLE_TIMEOUT":             "idle timeouts are those of the listeners and routes",
 	"ENVOY_NO_EXTENSION_LOOKUP_BY_NAME":              "the configuration has type URLs",
 	"ENVOY_USE_HTTP_CLIENT_TO_FETCH_AWS_CREDENTIALS": "the proxy needs no credentials of AWS",
-	"MAX_REQUESTS_PER_IO_CYCLE":                      "set http.max_requests_per_io_cycle in layered_runtime of ENVOY_RESOURCES_CONFIG_FILE",
+	"MAX_REQUESTS_PER_IO_CYCLE":                      "set http.max_requests_per_io_cycle in layered_runtime of " + varResources,
 }
 
 const (

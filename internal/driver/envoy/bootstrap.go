@@ -97,7 +97,7 @@ func bootstrap(p proxy) *bootstrapv3.Bootstrap {
 			LayerSpecifier: &bootstrapv3.RuntimeLayer_StaticLayer{StaticLayer: runtimeValues(p)},
 		}}},
 		StatsConfig:         &metricsv3.StatsConfig{StatsTags: statsTags(p)},
-		Tracing:             tracing(p),
+		Tracing:             tracing(p), //nolint:staticcheck // the only place for a tracer of one pod
 		BootstrapExtensions: bootstrapExtensions(p.workload),
 	}
 	out.DynamicResources.LdsConfig.InitialFetchTimeout = durationpb.New(p.FetchTimeout)

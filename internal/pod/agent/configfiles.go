@@ -76,7 +76,8 @@ func readLimited(file string) ([]byte, error) {
 	return text, nil
 }
 
-// parseConfig parses an object in YAML. Its keys get the form of protobuf, so that stats_config and statsConfig are one.
+// parseConfig parses an object in YAML. Its keys get the form of protobuf, so that stats_config and statsConfig are
+// one.
 func parseConfig(text []byte) (map[string]any, error) {
 	var content map[string]any
 	if err := yaml.UnmarshalStrict(text, &content); err != nil {

@@ -54,6 +54,17 @@ func (minimalDriver) Start(context.Context) (sidecar.HealthProbes, error) {
 	return sidecar.HealthProbes{}, nil
 }
 
+// plainDriver is a minimalDriver without an option for configuration files.
+type plainDriver struct{ minimalDriver }
+
+func (d plainDriver) Patch(ctx context.Context) error {
+	err := d.minimalDriver.Patch(ctx)
+	if injector, ok := ctx.Value(&sidecar.InjectorCtxKey).(*sidecar.InjectorContext); ok && err == nil {
+		injector.Sidecar.ConfigArgument = ""
+	}
+	return err
+}
+
 // renderingDriver is a minimalDriver with a renderer, which the injector does not call.
 type renderingDriver struct {
 	minimalDriver
@@ -62,7 +73,8 @@ type renderingDriver struct {
 
 func init() {
 	sidecar.Register("small", renderingDriver{})
-	sidecar.Register("second", minimalDriver{})  // without a renderer
+	sidecar.Register("second", minimalDriver{}) // without a renderer
+	sidecar.Register("third", plainDriver{})
 	sidecar.Register("unset", renderingDriver{}) // without settings in the mesh
 	if err := sidecar.InstallDriver("small"); err != nil {
 		panic(err)

@@ -14,6 +14,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // The API server reinvokes the webhook if other webhooks change the pod.
@@ -243,5 +245,27 @@ func TestAdmissionReviewsOverHTTP(t *testing.T) {
 				t.Errorf("allowed %v: %+v", got.Response.Allowed, got.Response.Result)
 			}
 		})
+	}
+}
+
+// A driver without an option for configuration files refuses pods that have some.
+func TestConfigFilesNeedADriverWithTheOption(t *testing.T) {
+	pod := asJSON(t, `
+apiVersion: v1
+kind: Pod
+metadata:
+  name: front-1
+  annotations:
+    anymesh.dev/sidecarClass: third
+    appmesh.k8s.aws/sidecarEnv: ENVOY_STATS_CONFIG_FILE=/config/stats.yaml
+spec: {containers: [{name: app, image: "app:1"}]}
+`)
+	w := newWebhook(fakeCluster{workload: front()})
+	w.Mesh.Sidecar.SidecarDrivers = append(w.Mesh.Sidecar.SidecarDrivers,
+		sidecar.DriverSettings{SidecarName: "third", SidecarImage: "third:1"})
+	response := w.Handle(t.Context(), request(pod))
+	const want = "driver third does not support configuration files of the pod: /config/stats.yaml"
+	if response.Allowed || !strings.Contains(response.Result.Message, want) {
+		t.Errorf("got %t %v, want %q", response.Allowed, response.Result, want)
 	}
 }
