@@ -7,7 +7,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// circuitBreaker returns the limits of a listener: those of the pool for its protocol. Other pools have no effect. It returns nil if there are no limits.
+// circuitBreaker returns the limits of a listener: those of the pool for its protocol. Other pools have no effect. It
+// returns nil if there are no limits.
 func (t *translator) circuitBreaker(at model.Origin, p model.Protocol,
 	pool *api.VirtualNodeConnectionPool) *model.CircuitBreaker {
 	if pool == nil {
