@@ -43,8 +43,13 @@ func (a anymesh) createObjects(ctx context.Context, c *cluster, s size) error {
 			return err
 		}
 	}
+	if s.group {
+		if err := c.create(ctx, group()); err != nil {
+			return err
+		}
+	}
 	if err := each(ctx, s.workloads, func(ctx context.Context, i int) error {
-		return c.create(ctx, workload(i, s.services))
+		return c.create(ctx, workload(i, s))
 	}); err != nil {
 		return err
 	}

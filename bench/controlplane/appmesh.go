@@ -26,10 +26,23 @@ func node(name string) *api.VirtualNode {
 	}}
 }
 
+// group returns the BackendGroup of all services.
+func group() *api.BackendGroup {
+	return &api.BackendGroup{ObjectMeta: meta(groupName), Spec: api.BackendGroupSpec{
+		VirtualServices: []api.VirtualServiceReference{{Name: "*"}},
+	}}
+}
+
+const groupName = "everything"
+
 // workload returns a VirtualNode with all services as backends.
-func workload(i, services int) *api.VirtualNode {
+func workload(i int, s size) *api.VirtualNode {
 	n := node(workloadName(i))
-	for j := range services {
+	if s.group {
+		n.Spec.BackendGroups = []api.BackendGroupReference{{Name: groupName}}
+		return n
+	}
+	for j := range s.services {
 		n.Spec.Backends = append(n.Spec.Backends, api.Backend{VirtualService: api.VirtualServiceBackend{
 			VirtualServiceRef: &api.VirtualServiceReference{Name: serviceName(j)},
 		}})

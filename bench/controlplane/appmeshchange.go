@@ -81,7 +81,7 @@ func (m *bench) addWorkload(ctx context.Context, i int) ([]int, error) {
 	if err := m.create(ctx, pod(clientPod(number), workloadName(at))); err != nil {
 		return nil, err
 	}
-	if err := m.create(ctx, workload(at, m.services)); err != nil {
+	if err := m.create(ctx, workload(at, m.size)); err != nil {
 		return nil, err
 	}
 	return []int{number}, m.fleet.add(ctx, number, at)

@@ -27,6 +27,8 @@ type size struct {
 	// services are VirtualServices, each with a VirtualNode and two pods; workloads are VirtualNodes with all
 	// services as backends.
 	services, workloads int
+	// group names the services as backends by a BackendGroup.
+	group bool
 	// clients is the number of sidecars.
 	clients int
 	// agents connects an agent for each sidecar, as in a pod.
@@ -48,6 +50,7 @@ func main() {
 	flag.StringVar(&bin, "bin", "bin", "folder with the programs")
 	flag.IntVar(&s.services, "services", 1000, "number of services with two endpoints each")
 	flag.IntVar(&s.workloads, "workloads", 20, "number of workloads of the clients; each has all services as backends")
+	flag.BoolVar(&s.group, "group", false, "the workloads name a BackendGroup with all services in place of a list")
 	flag.IntVar(&s.clients, "clients", 200, "number of clients")
 	flag.BoolVar(&s.agents, "agents", true, "connect an agent for each sidecar, which receives the host names")
 	flag.IntVar(&s.changes, "changes", 1000, "number of changes, first sequential, then concurrent")

@@ -173,7 +173,7 @@ func (s *apiServer) sync() {
 	incremental, full := s.engine.State(), engine.Compute([]dialect.Dialect{s.dialect}, engine.Settings{}, objects)
 	if a, b := full.Index.Model, incremental.Index.Model; !reflect.DeepEqual(a, b) {
 		s.t.Fatalf("models differ (-full +incremental):\n%s",
-			gocmp.Diff(string(asYAML(s.t, a)), string(asYAML(s.t, b))))
+			gocmp.Diff(asJSON(s.t, a), asJSON(s.t, b)))
 	}
 	if a, b := full.Findings, incremental.Findings; !slices.Equal(a, b) {
 		s.t.Fatalf("findings differ (-full +incremental):\n%s", gocmp.Diff(a, b))
@@ -217,8 +217,8 @@ func (s *apiServer) result() string {
 			statuses[name] = reflect.ValueOf(o).Elem().FieldByName("Status").Interface()
 		}
 	}
-	text := asYAML(s.t, map[string]any{"model": state.Index.Model, "findings": state.Findings, "statuses": statuses})
-	return generationInUID.ReplaceAllString(string(text), "")
+	text := asJSON(s.t, map[string]any{"model": state.Index.Model, "findings": state.Findings, "statuses": statuses})
+	return generationInUID.ReplaceAllString(text, "")
 }
 
 // findingsOf lists the findings of an object as "Severity Code path".

@@ -25,7 +25,7 @@ func resultOf(t *testing.T, d appmesh.Dialect, objects []client.Object) string {
 	for _, o := range objects {
 		out.Statuses[o.GetObjectKind().GroupVersionKind().Kind+" "+o.GetNamespace()+"/"+o.GetName()] = status(o, someTime)
 	}
-	return string(asYAML(t, out))
+	return asJSON(t, out)
 }
 
 func TestStatusesDoNotDependOnOrder(t *testing.T) {

@@ -95,7 +95,7 @@ func items(m model.Model) []string {
 func translated(t *testing.T, s appmesh.Settings, objects []client.Object) string {
 	t.Helper()
 	m, findings := appmesh.Dialect{Settings: s}.Translate(objects)
-	return string(asYAML(t, m)) + string(asText(findings))
+	return asJSON(t, m) + string(asText(findings))
 }
 
 const validMesh = `

@@ -3,6 +3,7 @@ package appmesh_test
 import (
 	"bytes"
 	"cmp"
+	"encoding/json"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -89,6 +90,16 @@ func asYAML(t testing.TB, v any) []byte {
 		t.Fatal(err)
 	}
 	return text
+}
+
+// asJSON is faster than asYAML, for tests that compare many results.
+func asJSON(t testing.TB, v any) string {
+	t.Helper()
+	text, err := json.MarshalIndent(v, "", " ")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
 }
 
 func asText(findings []model.Finding) []byte {
