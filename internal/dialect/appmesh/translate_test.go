@@ -11,7 +11,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/yaml"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
@@ -83,16 +82,6 @@ func decodeByAge(t testing.TB, manifests []string) []client.Object {
 	return objects
 }
 
-func asYAML(t testing.TB, v any) []byte {
-	t.Helper()
-	text, err := yaml.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return text
-}
-
-// asJSON is faster than asYAML, for tests that compare many results.
 func asJSON(t testing.TB, v any) string {
 	t.Helper()
 	text, err := json.MarshalIndent(v, "", " ")
