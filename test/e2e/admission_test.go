@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -39,6 +40,13 @@ func TestDryRunWritesNothing(t *testing.T) {
 		return run(t, "get", "configmaps,secrets,serviceaccounts,pods,services,leases", "-n", "colors", "-o", "name") +
 			run(t, "get", "secrets,configmaps", "-n", "anymesh-system", "-o", "name")
 	}
+	eventually(t, time.Minute, "pods of earlier tests are gone", func() error {
+		ending := run(t, "get", "pods", "-n", "colors", "-o", "jsonpath={.items[*].metadata.deletionTimestamp}")
+		if ending != "" {
+			return fmt.Errorf("deleted at %s", ending)
+		}
+		return nil
+	})
 	before := everything()
 	out, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "dry", "tally", ""), "create",
 		"--dry-run=server", "-o", "json", "-f", "-")
