@@ -50,6 +50,8 @@ var mayImport = []rule{
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},
 	{"internal/objects/workqueue", nil},
+	{"internal/trait/provider", nil},
+	{"internal/trait/...", []string{"api/...", "internal/truncate", "internal/trait/provider"}},
 	{"internal/engine/incremental", nil},
 	{"internal/engine/store", []string{"model", "sidecar", "internal/engine/incremental"}},
 	{"internal/dialect", []string{"model", "sidecar", "internal/engine/incremental", "internal/engine/store"}},
