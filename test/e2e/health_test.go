@@ -58,13 +58,49 @@ func TestHealth(t *testing.T) {
 	override(t, other, 200, "ping")
 	reaches("both pods are back", one, other)
 
-	override(t, one, 500, "")
-	reaches("the outlier is ejected", other)
-	override(t, one, 200, "")
+	checkEjection(t, one)
 	reaches("the outlier is back", one, other)
 }
 
-// override sets the status of a pod's further responses for a path. The request has no sidecar between.
+// checkEjection checks that a pod is ejected after its third 5xx, not earlier, and that it is back after the base
+// ejection time of 5 seconds, not earlier.
+func checkEjection(t *testing.T, pod string) {
+	t.Helper()
+	override(t, pod, 500, "")
+	var ejected time.Time // at the earliest
+	failures, successes := 0, 0
+	for calls := 0; successes < 6; calls++ { // in a row: the two pods get requests in turn
+		if calls == 200 {
+			t.Fatalf("the pod is not ejected: %d of %d responses are 500", failures, calls)
+		}
+		o, err := callFrom(t.Context(), "front", checkedURL)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case o.Status == 200:
+			successes++
+			continue
+		}
+		failures, successes = failures+1, 0
+		if failures == 3 {
+			ejected = time.Now()
+		}
+	}
+	if failures < 3 {
+		t.Fatalf("the pod is ejected after %d responses with 500, want 3", failures)
+	}
+	override(t, pod, 200, "")
+	eventually(t, 40*time.Second, "the ejected pod is back", func() error {
+		o, err := callFrom(t.Context(), "front", checkedURL)
+		return want(o, err, o.Version == pod, "a response of "+pod)
+	})
+	if away := time.Since(ejected); away < 5*time.Second {
+		t.Errorf("the pod is back %s after its third 500, want at least 5s", away)
+	}
+	t.Logf("ejected after %d responses with 500, back after %s", failures, time.Since(ejected))
+}
+
+// override sets the status of a pod's further responses for a path. The request passes the pod's own sidecar.
 func override(t *testing.T, pod string, status int, path string) {
 	t.Helper()
 	raw := fmt.Sprintf("/api/v1/namespaces/colors/pods/%s:8080/proxy/override/%d/%s", pod, status, path)

@@ -2,14 +2,20 @@ package envoy
 
 import (
 	"math"
+	"time"
 
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	typev3 "github.com/envoyproxy/go-control-plane/envoy/type/v3"
+	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
 	"anymesh.dev/anymesh/model"
 )
+
+// healthMergeWindow is how long Envoy collects changes of the health of endpoints before it applies them. Its default of
+// one second sends further requests to endpoints that are known to fail.
+const healthMergeWindow = 50 * time.Millisecond
 
 // setHealth adds health check and outlier detection of a destination to its cluster.
 func setHealth(cluster *clusterv3.Cluster, d model.Destination) {
@@ -18,6 +24,7 @@ func setHealth(cluster *clusterv3.Cluster, d model.Destination) {
 	}
 	cluster.CommonLbConfig = &clusterv3.Cluster_CommonLbConfig{
 		HealthyPanicThreshold: &typev3.Percent{Value: float64(d.PanicThreshold)},
+		UpdateMergeWindow:     durationpb.New(healthMergeWindow),
 	}
 	if d.HealthCheck != nil {
 		cluster.HealthChecks = []*corev3.HealthCheck{healthCheck(d.HealthCheck)}
@@ -34,6 +41,8 @@ func setHealth(cluster *clusterv3.Cluster, d model.Destination) {
 			EnforcingConsecutive_5Xx: wrapperspb.UInt32(100),
 			// Envoy compares the success rates of endpoints, too, unless this is 0.
 			EnforcingSuccessRate: wrapperspb.UInt32(0),
+			// Otherwise the next health check that passes ends an ejection before its time.
+			SuccessfulActiveHealthCheckUnejectHost: wrapperspb.Bool(false),
 		}
 	}
 }
