@@ -31,6 +31,9 @@ const (
 	ProviderMesh SecretProvider = "Mesh"
 	// ProviderSocket is a server of the secret discovery service on a socket of the node.
 	ProviderSocket SecretProvider = "Socket"
+	// ProviderKubernetes is a Secret of Kubernetes with tls.crt and tls.key, which the agent of the pod reads. Its name
+	// is NAMESPACE/NAME.
+	ProviderKubernetes SecretProvider = "Kubernetes"
 )
 
 // Secret is a certificate or a trust bundle that the sidecar gets from a provider. The zero value is none.

@@ -32,6 +32,7 @@ func AllFeatures() []Feature {
 			all = append(all, "route.match.path."+Feature(k))
 		}
 	}
+	all = append(all, "route.match.path."+Feature(PathPrefix))
 	for _, c := range []RetryCondition{
 		RetryConnectFailure, RetryRefusedStream, RetryReset, RetryDisconnect, RetryGRPCCanceled,
 		RetryGRPCDeadlineExceeded, RetryGRPCInternal, RetryGRPCResourceExhausted, RetryGRPCUnavailable,
@@ -40,9 +41,10 @@ func AllFeatures() []Feature {
 	}
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
-		"route.timeout", "route.service", "listener.router", "listener.timeout",
-		"listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
-		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), "egress.Allow", "egress.Deny",
+		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout",
+		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
+		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
+		"egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker")
 	slices.Sort(all)
@@ -75,8 +77,13 @@ func (v *View) Needs() []Need {
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
 			n.secrets(tls.Certificate, tls.Validation, tls.Origin)
+			n.add("listener.tls.hosts", tls.Origin, len(tls.Hosts) > 0)
+			for _, h := range tls.Hosts {
+				n.secrets(&h.Certificate, nil, h.Origin)
+			}
 		}
 		n.add("listener.router", in.Listener.Origin, in.Listener.Router != "")
+		n.add("listener.services", in.Listener.Origin, in.Listener.Router == "" && v.Workload.Role == RoleGateway)
 		n.routes(in.Routes)
 	}
 	n.outbound(&v.OutboundView)
@@ -199,6 +206,7 @@ func (n needs) routes(routes []Route) {
 		n.add("route.weights", r.Origin, len(a.Destinations) > 1)
 		n.add("route.chain", r.Origin, len(a.ForwardChain)+len(a.ReverseChain) > 0)
 		n.add("route.service", r.Origin, a.Service != nil)
+		n.add("route.redirect", r.Origin, a.Redirect != nil)
 		n.add("route.rewrite", r.Origin, a.Rewrite != nil && (a.Rewrite.Host != "" || a.Rewrite.Path != "" || a.Rewrite.PathPrefix != nil || len(a.Rewrite.Headers) > 0))
 		n.add("route.rewrite.metadata", r.Origin, a.Rewrite != nil && len(a.Rewrite.Metadata) > 0)
 		n.add("route.timeout", r.Origin, a.Timeouts != Timeouts{})

@@ -53,6 +53,9 @@ type Decision struct {
 	// ForwardChain and ReverseChain are the destinations that the stream passes in each direction.
 	ForwardChain []string `json:"forwardChain,omitempty"`
 	ReverseChain []string `json:"reverseChain,omitempty"`
+	// Location is the URL of a redirect, and StatusCode the status of its response.
+	Location   string `json:"location,omitempty"`
+	StatusCode uint16 `json:"statusCode,omitempty"`
 	// Request is the forwarded request. The mesh changes requests of HTTP protocols only, never the bytes of other
 	// streams.
 	Request  Request  `json:"request,omitzero"`
@@ -116,9 +119,12 @@ func (v *View) DecideInbound(r Request) Decision {
 		d.Outcome = Denied
 		return d
 	}
-	if in.Listener.Router != "" {
+	switch {
+	case in.Listener.Router != "":
 		d = v.route(d, in.Routes, in.Listener.Protocol)
-	} else {
+	case v.Workload.Role == RoleGateway:
+		d = v.followHost(d, in.Listener)
+	default:
 		d.step(in.Listener.Origin, "the listener on port %d forwards the request to the application", r.Port)
 		d.Outcome, d.Timeouts = ToApplication, in.Listener.Timeouts
 	}
@@ -182,7 +188,12 @@ func (o *Outbound) find(r Request) (binding *Binding, requests bool) {
 
 // serves reports whether a Host header, with or without port, is a host name of the service.
 func (b *Binding) serves(host string, port uint16) bool {
-	host = strings.TrimSuffix(strings.ToLower(host), ":"+strconv.Itoa(int(port)))
+	host = strings.ToLower(host)
+	if b.External {
+		host, _, _ = strings.Cut(host, ":")
+	} else {
+		host = strings.TrimSuffix(host, ":"+strconv.Itoa(int(port)))
+	}
 	return slices.ContainsFunc(b.Hosts, func(h string) bool { return strings.ToLower(h) == host })
 }
 
@@ -207,6 +218,12 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 		if s := r.Action.Service; s != nil {
 			d.Request = r.Action.Rewrite.apply(d.Request, r.Match.Path)
 			return v.followService(d, *s)
+		}
+		if to := r.Action.Redirect; to != nil {
+			d.Outcome, d.StatusCode = Redirected, to.StatusCode
+			d.Location = to.Scheme + "://" + to.Host + d.Request.Path
+			d.step(r.Origin, "the client is redirected to %s", d.Location)
+			return d
 		}
 		d.Outcome = Forwarded
 		d.ForwardChain, d.ReverseChain = r.Action.ForwardChain, r.Action.ReverseChain
@@ -251,6 +268,19 @@ func (v *View) followService(d Decision, s ServiceTarget) Decision {
 		}
 	}
 	d.step(v.Workload.Origin, "service %s has no port %d", s.Service, s.Port)
+	d.Outcome = NotFound
+	return d
+}
+
+// followHost applies the routes of the service with the host name of the request, on the port of a gateway's listener.
+func (v *View) followHost(d Decision, l Listener) Decision {
+	if out := v.port(l.Port); out != nil {
+		if binding, _ := out.find(d.Request); binding != nil {
+			d.step(binding.Origin, "the host name %s is that of service %s", d.Request.Host, binding.Service)
+			return v.followBinding(d, *binding)
+		}
+	}
+	d.step(l.Origin, "no service on port %d has the host name %q", l.Port, d.Request.Host)
 	d.Outcome = NotFound
 	return d
 }

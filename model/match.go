@@ -1,6 +1,7 @@
 package model
 
 import (
+	"cmp"
 	"regexp"
 	"slices"
 	"strconv"
@@ -36,6 +37,9 @@ func (m StringMatch) matches(s string) bool {
 		return s == m.Value
 	case Prefix:
 		return strings.HasPrefix(s, m.Value)
+	case PathPrefix:
+		elements := m.PathElements()
+		return s == elements || strings.HasPrefix(s, elements+"/")
 	case Suffix:
 		return strings.HasSuffix(s, m.Value)
 	case Regex:
@@ -44,6 +48,10 @@ func (m StringMatch) matches(s string) bool {
 	}
 	return false
 }
+
+// PathElements returns the elements that a match of kind PathPrefix compares, without trailing slashes. It is empty for
+// "/", which matches every path.
+func (m StringMatch) PathElements() string { return strings.TrimRight(m.Value, "/") }
 
 // matches compares a field's value. An absent field counts as empty if the comparison is inverted; otherwise it does
 // not match.
@@ -106,6 +114,9 @@ func (w *Rewrite) apply(r Request, matched StringMatch) Request {
 		target = w.Path
 	case w.PathPrefix != nil && matched.Kind == Prefix:
 		target = *w.PathPrefix + strings.TrimPrefix(target, matched.Value)
+	case w.PathPrefix != nil && matched.Kind == PathPrefix:
+		rest := strings.TrimPrefix(target, matched.PathElements())
+		target = cmp.Or(strings.TrimRight(*w.PathPrefix, "/")+rest, "/")
 	}
 	if hasQuery {
 		target += "?" + query

@@ -124,7 +124,8 @@ type Listener struct {
 	Socket string `json:"socket,omitempty"`
 	// Peer restricts a UDP listener to one remote address and port; the zero value allows every peer.
 	Peer netip.AddrPort `json:"peer,omitzero"`
-	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port.
+	// Router names the router for inbound traffic. If empty, traffic goes to the application on the same port; that of a
+	// gateway goes to the services that it reaches on this port, by their host names.
 	Router string `json:"router,omitempty"`
 	// TLS is nil for a listener that serves no TLS: then it forwards TLS of clients unchanged, if its protocol is TCP.
 	TLS *ServerTLS `json:"tls,omitempty"`
@@ -146,6 +147,9 @@ type Service struct {
 	// Reserved are the reserved addresses of a service without Addresses, at most one of each family. Clients know
 	// them only from the DNS server of their agent.
 	Reserved []netip.Addr `json:"reserved,omitempty"`
+	// External is true if clients are outside of the cluster: they resolve the name themselves, and may name any port
+	// besides it, because a load balancer maps ports.
+	External bool `json:"external,omitempty"`
 	// Unresolved is true if the DNS of the cluster does not know the name.
 	Unresolved bool `json:"unresolved,omitempty"`
 	// Router names the service's router. Without one, the response to every request is 404.
@@ -189,8 +193,10 @@ type Endpoint struct {
 	Instance Instance `json:"instance"`
 	// Addresses, first the preferred one; at most one of each family.
 	Addresses []netip.Addr `json:"addresses,omitempty"`
-	Identity  Identity     `json:"identity,omitzero"`
-	Ready     bool         `json:"ready"`
+	// Port is in place of the port of the destination; 0 means that of the destination.
+	Port     uint16   `json:"port,omitempty"`
+	Identity Identity `json:"identity,omitzero"`
+	Ready    bool     `json:"ready"`
 	// Groups are the endpoint groups of this endpoint besides its workload, in canonical order. Dialects derive them
 	// from service registries and label selectors.
 	Groups []string `json:"groups,omitempty"`
@@ -203,7 +209,8 @@ type Endpoint struct {
 type Instance struct {
 	Namespace string `json:"namespace"`
 	Name      string `json:"name"`
-	UID       string `json:"uid"`
+	// UID is empty for an endpoint that gets no configuration as an instance of its workload.
+	UID string `json:"uid"`
 }
 
 // Locality is where an endpoint runs; the zero value is the home cluster.

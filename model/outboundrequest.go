@@ -15,6 +15,8 @@ type OutboundRequest struct {
 	DNS  DNSMode
 	// Gateway is true for a gateway: only its inbound routes use the services.
 	Gateway bool
+	// ListenerPorts are the ports of the listeners of a gateway that send requests to services by their host names.
+	ListenerPorts []uint16
 	// AccessLog is the access log of outbound connections; nil for none.
 	AccessLog *AccessLog
 	// Services are names of services, in order of precedence, without duplicates: those that inbound routes name, then
@@ -56,6 +58,10 @@ func (r OutboundRequest) Key() OutboundKey {
 	if r.Gateway {
 		writeBytes(h, []byte("gateway"))
 	}
+	if len(r.ListenerPorts) > 0 {
+		writeBytes(h, []byte("ports"))
+		writeValue(h, reflect.ValueOf(r.ListenerPorts))
+	}
 	if r.AccessLog != nil {
 		writeBytes(h, []byte("log"))
 		writeValue(h, reflect.ValueOf(r.AccessLog))
@@ -77,6 +83,11 @@ func (r OutboundRequest) Key() OutboundKey {
 func requestOf(w Workload, inbound []Inbound) OutboundRequest {
 	r := OutboundRequest{
 		Mesh: w.Mesh, DNS: w.DNS, Gateway: w.Role == RoleGateway, All: w.BackendsAll, ClientPolicy: w.ClientPolicy,
+	}
+	for _, l := range w.Listeners {
+		if r.Gateway && l.Router == "" {
+			r.ListenerPorts = append(r.ListenerPorts, l.Port)
+		}
 	}
 	if w.AccessLog != nil && !r.Gateway {
 		r.AccessLog = new(*w.AccessLog)

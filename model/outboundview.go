@@ -11,6 +11,8 @@ import (
 type OutboundView struct {
 	// Gateway is true for a gateway: it takes no outbound connections, and its inbound routes use Outbound.
 	Gateway bool `json:"gateway,omitempty"`
+	// ListenerPorts are the ports of Outbound whose requests come from listeners of the gateway.
+	ListenerPorts []uint16 `json:"listenerPorts,omitempty"`
 	// AccessLog is that of the workload; nil for a gateway, which logs the requests of its clients.
 	AccessLog *AccessLog `json:"accessLog,omitempty"`
 	// Outbound are the ports of the workload's backends, with the services on each.
@@ -99,7 +101,7 @@ func NewOutboundView(c OutboundCatalog, request OutboundRequest, before *Outboun
 		b.destinations = append(b.destinations, outboundDestination{Destination: &targets[i]})
 	}
 	out := b.view()
-	out.Gateway, out.AccessLog = request.Gateway, request.AccessLog
+	out.Gateway, out.ListenerPorts, out.AccessLog = request.Gateway, request.ListenerPorts, request.AccessLog
 	out.services, out.groups = splitGroups(requested)
 	return out, true
 }

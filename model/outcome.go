@@ -14,6 +14,8 @@ const (
 	NotFound Outcome = "NotFound"
 	// Malformed means that the response has status 400, because the path has no canonical form.
 	Malformed Outcome = "Malformed"
+	// Redirected means that the response sends the client to Decision.Location.
+	Redirected Outcome = "Redirected"
 	// Refused means that the connection is reset.
 	Refused Outcome = "Refused"
 	// Denied means that the response has status 403; a stream without requests is reset.

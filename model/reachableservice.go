@@ -42,7 +42,7 @@ func NewReachableService(c Catalog, key Key) (*ReachableService, bool) {
 	}
 	for _, p := range router.Ports {
 		port := ReachablePort{Port: p.Port, Binding: Binding{
-			Service: service.Name, Protocol: p.Protocol, Hosts: hosts, Origin: service.Origin,
+			Service: service.Name, Protocol: p.Protocol, Hosts: hosts, External: service.External, Origin: service.Origin,
 		}}
 		port.Binding.Routes, port.Destinations = routesOn(c, router, p.Port, p.Protocol)
 		used := needs{}

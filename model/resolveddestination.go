@@ -11,6 +11,14 @@ type ResolvedDestination struct {
 	Endpoints []Endpoint `json:"endpoints,omitempty"`
 }
 
+// PortAt returns the port of the destination at one of its endpoints.
+func (d *Destination) PortAt(e Endpoint) uint16 {
+	if e.Port != 0 {
+		return e.Port
+	}
+	return d.Port
+}
+
 // ResolveDestination creates a ResolvedDestination from all endpoints of a destination. It drops endpoints that are not
 // ready: they get no traffic, and their changes must not change the result.
 func ResolveDestination(mesh Mesh, d Destination, all []Endpoint) ResolvedDestination {

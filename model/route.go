@@ -35,7 +35,8 @@ type StringMatch struct {
 // MatchKind is a way to compare.
 type MatchKind string
 
-// The ways to compare. Regex is RE2 and must match the whole string. Prefix is plain: "/a" matches "/ab".
+// The ways to compare. Regex is RE2 and must match the whole string. Prefix is plain: "/a" matches "/ab". PathPrefix is
+// for paths, and compares whole elements, as in Gateway API: "/a" and "/a/" match "/a" and "/a/b", not "/ab".
 const (
 	Exact   MatchKind = "Exact"
 	Prefix  MatchKind = "Prefix"
@@ -43,6 +44,8 @@ const (
 	Regex   MatchKind = "Regex"
 	Range   MatchKind = "Range"
 	Present MatchKind = "Present"
+
+	PathPrefix MatchKind = "PathPrefix"
 )
 
 // FieldMatch compares a header or a query parameter. Header names ignore case, and several header fields with one
@@ -59,12 +62,15 @@ type FieldMatch struct {
 	Invert bool `json:"invert,omitempty"`
 }
 
-// Action is applied to matching traffic: it goes to weighted destinations, or to the routes of a service.
+// Action is applied to matching traffic: it goes to weighted destinations, or to the routes of a service, or the client
+// is redirected.
 type Action struct {
 	// Destinations share the traffic in proportion to their weights, which need not add up to 100.
 	Destinations []WeightedDestination `json:"destinations,omitempty"`
 	// Service applies the routes of a service, on a port of its router. Only inbound routes may set it (gateways).
 	Service *ServiceTarget `json:"service,omitempty"`
+	// Redirect is a response in place of forwarding.
+	Redirect *Redirect `json:"redirect,omitempty"`
 	// ForwardChain and Egress are the destinations that a stream passes in each direction (l7mp).
 	ForwardChain []string `json:"forwardChain,omitempty"`
 	ReverseChain []string `json:"reverseChain,omitempty"`
@@ -88,10 +94,20 @@ type ServiceTarget struct {
 	Origin  Origin `json:"origin,omitzero"`
 }
 
+// Redirect is a response that sends the client to another URL, with the path and the query of the request.
+type Redirect struct {
+	Scheme string `json:"scheme"`
+	// Host is the host name, with a port unless it is that of the scheme.
+	Host string `json:"host"`
+	// StatusCode is 301, 302, 303, 307 or 308.
+	StatusCode uint16 `json:"statusCode"`
+}
+
 // Rewrite changes a request before it is forwarded. Empty fields change nothing.
 type Rewrite struct {
 	Host string `json:"host,omitempty"`
-	// Path replaces the whole path; PathPrefix replaces the prefix that matched.
+	// Path replaces the whole path; PathPrefix replaces the prefix that matched. For a match of kind PathPrefix, it
+	// replaces whole elements: with "/" for "/a", "/a/b" becomes "/b", and "/a" becomes "/".
 	Path       string  `json:"path,omitempty"`
 	PathPrefix *string `json:"pathPrefix,omitempty"`
 	// Headers replace the headers of the request with the same names.

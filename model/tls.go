@@ -19,11 +19,32 @@ const (
 // ServerTLS is how a listener serves TLS.
 type ServerTLS struct {
 	Mode TLSMode `json:"mode"`
-	// Certificate is the certificate of the server. Without it, no handshake succeeds.
+	// Certificate is the certificate of the server, for server names that are not in Hosts. Without it, their handshakes
+	// do not succeed.
 	Certificate *Certificate `json:"certificate,omitempty"`
+	// Hosts are certificates for server names.
+	Hosts []HostCertificate `json:"hosts,omitempty"`
 	// Validation is what the certificates of clients must satisfy. Without it, clients present none.
 	Validation *Validation `json:"validation,omitempty"`
 	Origin     Origin      `json:"origin,omitzero"`
+}
+
+// HostCertificate is a certificate for clients that name one of the hosts in their handshake.
+type HostCertificate struct {
+	// Hosts are host names in lower case, in order; no two HostCertificates of a listener have the same.
+	Hosts       []string    `json:"hosts"`
+	Certificate Certificate `json:"certificate"`
+	Origin      Origin      `json:"origin,omitzero"`
+}
+
+// CertificateOf returns the certificate for a server name, which may be empty, or nil if there is none.
+func (s *ServerTLS) CertificateOf(serverName string) *Certificate {
+	for i, h := range s.Hosts {
+		if slices.Contains(h.Hosts, strings.ToLower(serverName)) {
+			return &s.Hosts[i].Certificate
+		}
+	}
+	return s.Certificate
 }
 
 // ClientTLS is how connections to a destination use TLS.
@@ -50,7 +71,7 @@ func (d *Decision) handshake(l Listener) bool {
 	if l.TLS == nil && !l.Protocol.Requests() {
 		return true // the application serves TLS, or not
 	}
-	accepted, why := l.TLS.accepts(d.Request.TLS)
+	accepted, why := l.TLS.accepts(d.Request.TLS, d.Request.ServerName)
 	if why != "" {
 		at := l.Origin
 		if l.TLS != nil {
@@ -62,7 +83,7 @@ func (d *Decision) handshake(l Listener) bool {
 }
 
 // accepts reports whether the listener accepts a connection with the handshake, or without TLS if it is nil, and why.
-func (s *ServerTLS) accepts(h *Handshake) (ok bool, why string) {
+func (s *ServerTLS) accepts(h *Handshake, serverName string) (ok bool, why string) {
 	switch {
 	case s == nil && h == nil:
 		return true, ""
@@ -72,7 +93,9 @@ func (s *ServerTLS) accepts(h *Handshake) (ok bool, why string) {
 		return true, "the listener accepts connections without TLS"
 	case h == nil:
 		return false, "the listener requires TLS"
-	case s.Certificate == nil:
+	case s.CertificateOf(serverName) == nil && len(s.Hosts) > 0:
+		return false, fmt.Sprintf("the listener has no certificate for server name %q", serverName)
+	case s.CertificateOf(serverName) == nil:
 		return false, "the listener has no certificate"
 	case s.Validation == nil:
 		return true, "the listener serves TLS"
@@ -84,16 +107,16 @@ func (s *ServerTLS) accepts(h *Handshake) (ok bool, why string) {
 // returns what is in a certificate.
 func Connect(client *ClientTLS, server *ServerTLS, read func(Certificate) Handshake) (ok bool, why string) {
 	if client == nil {
-		return server.accepts(nil)
+		return server.accepts(nil, "")
 	}
 	var own Handshake
 	if client.Certificate != nil {
 		own = read(*client.Certificate)
 	}
-	if ok, why = server.accepts(&own); !ok || client.Validation == nil {
+	if ok, why = server.accepts(&own, client.ServerName); !ok || client.Validation == nil {
 		return ok, why
 	}
-	return client.Accepts(read(*server.Certificate))
+	return client.Accepts(read(*server.CertificateOf(client.ServerName)))
 }
 
 // Accepts reports whether the client accepts the certificate of a server, and why.

@@ -40,9 +40,11 @@ type Binding struct {
 	// MatchAddress restricts a stream to connections to its addresses. It is set if the stream shares the port with other
 	// services; a stream that is alone on its port takes connections to every address. Requests that share the port
 	// with streams are restricted to the addresses of all requests on the port, if the mesh forwards undeclared traffic.
-	MatchAddress bool    `json:"matchAddress,omitempty"`
-	Routes       []Route `json:"routes,omitempty"`
-	Origin       Origin  `json:"origin,omitzero"`
+	MatchAddress bool `json:"matchAddress,omitempty"`
+	// External is Service.External.
+	External bool    `json:"external,omitempty"`
+	Routes   []Route `json:"routes,omitempty"`
+	Origin   Origin  `json:"origin,omitzero"`
 
 	// source has the routes of the binding; nil if no outboundBuilder made the binding. features are those that the
 	// binding uses, with a source.

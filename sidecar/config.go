@@ -22,6 +22,13 @@ type MeshConfig struct {
 	Sidecar Settings `json:"sidecar"`
 }
 
+// KubernetesSecretsSocket is the Unix domain socket on which the agent of a gateway serves certificates of Secrets, by
+// Envoy's secret discovery service. The name of a certificate is KubernetesSecretPrefix and NAMESPACE/NAME.
+const (
+	KubernetesSecretsSocket = CertificatesDir + "/secrets.sock"
+	KubernetesSecretPrefix  = "kubernetes://"
+)
+
 // DNSAnnotation of a pod, or else of its namespace, sets which names the agent of the pod answers. The default is
 // Settings.DNS.
 //

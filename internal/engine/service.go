@@ -20,6 +20,8 @@ func TrimService(object any) (any, error) {
 		},
 		Spec: corev1.ServiceSpec{
 			Type: service.Spec.Type, ClusterIP: service.Spec.ClusterIP, ClusterIPs: service.Spec.ClusterIPs,
+			Ports: service.Spec.Ports,
 		},
+		Status: corev1.ServiceStatus{LoadBalancer: service.Status.LoadBalancer},
 	}, nil
 }

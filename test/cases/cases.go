@@ -15,6 +15,8 @@ import (
 
 	"golang.org/x/tools/txtar"
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -114,7 +116,9 @@ func handWritten(f txtar.File) bool {
 // Decode parses a YAML stream of objects of known kinds and rejects unknown fields.
 func Decode(text []byte) ([]client.Object, error) {
 	scheme := runtime.NewScheme()
-	for _, add := range []func(*runtime.Scheme) error{api.AddToScheme, corev1.AddToScheme} {
+	for _, add := range []func(*runtime.Scheme) error{
+		api.AddToScheme, corev1.AddToScheme, networkingv1.AddToScheme, discoveryv1.AddToScheme,
+	} {
 		if err := add(scheme); err != nil {
 			return nil, err
 		}

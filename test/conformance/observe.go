@@ -120,7 +120,7 @@ func (p *pod) resolveInstance(d model.Decision, seen *Observation) {
 	for _, t := range d.Targets {
 		to, _ := p.view.Destination(t.Destination)
 		for _, e := range p.endpointsOf(to) {
-			if to.Port == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
+			if to.PortAt(e) == at.Port() && slices.Contains(e.Addresses, at.Addr()) {
 				seen.Server = t.Destination
 				return
 			}

@@ -96,7 +96,7 @@ func (p *pod) destinations(ix *model.Index) (map[string][]netip.Addr, error) {
 			reach, _ := ix.ResolvedDestination(d.Key)
 			for _, e := range reach.Endpoints {
 				for _, address := range e.Addresses {
-					instances[netip.AddrPortFrom(address, d.Port)] = d
+					instances[netip.AddrPortFrom(address, d.PortAt(e))] = d
 				}
 			}
 			continue

@@ -4,8 +4,10 @@ package builtin
 import (
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/dialect/ingress"
 )
 
 func init() {
 	dialect.Register(appmesh.Dialect{})
+	dialect.Register(ingress.Dialect{})
 }

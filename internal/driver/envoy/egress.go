@@ -116,7 +116,11 @@ func (r *renderer) egressRouteConfig(name string, out model.Outbound) *routev3.R
 }
 
 func (r *renderer) virtualHost(port uint16, b model.Binding) *routev3.VirtualHost {
-	return &routev3.VirtualHost{Name: b.Service, Domains: domains(b.Hosts, port), Routes: r.routes(b)}
+	out := &routev3.VirtualHost{Name: b.Service, Domains: domains(b.Hosts, port), Routes: r.routes(b)}
+	if b.External {
+		out.Domains = b.Hosts
+	}
+	return out
 }
 
 // tcpFilterChain renders the filter chain of a TCP service. It uses the first route only, because streams have no match

@@ -21,7 +21,9 @@ func loadAssignment(reach model.ResolvedDestination) *endpointv3.ClusterLoadAssi
 		}
 		one := &endpointv3.LbEndpoint{
 			HostIdentifier: &endpointv3.LbEndpoint_Endpoint{
-				Endpoint: &endpointv3.Endpoint{Address: socketAddress(address.String(), uint32(d.Port))},
+				Endpoint: &endpointv3.Endpoint{
+					Address: socketAddress(address.String(), uint32(d.PortAt(e))),
+				},
 			},
 		}
 		if e.Weight > 0 {

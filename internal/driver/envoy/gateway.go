@@ -9,6 +9,7 @@ import (
 	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
 	routev3 "github.com/envoyproxy/go-control-plane/envoy/config/route/v3"
+	hcmv3 "github.com/envoyproxy/go-control-plane/envoy/extensions/filters/network/http_connection_manager/v3"
 	"google.golang.org/protobuf/types/known/durationpb"
 	"google.golang.org/protobuf/types/known/wrapperspb"
 
@@ -29,7 +30,13 @@ func (r *renderer) gateway() {
 			continue // reported as unsupported features
 		}
 		manager := newGatewayConnectionManager(r.view.Workload.AccessLog)
-		manager.RouteSpecifier = routesByName(ingressRoutes(l))
+		if l.Router == "" {
+			manager.RouteSpecifier = scopesByHost(l.Port)
+			manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
+		} else {
+			manager.RouteSpecifier = routesByName(ingressRoutes(l))
+			r.add(ingressRoutes(l), r.listenerRoutes(in), routeOrigins(l.Origin, in.Routes)...)
+		}
 		name := gatewayListener(l)
 		chain := &listenerv3.FilterChain{Name: name, Filters: []*listenerv3.Filter{httpFilter(manager)}}
 		listener := &listenerv3.Listener{
@@ -40,11 +47,10 @@ func (r *renderer) gateway() {
 			PerConnectionBufferLimitBytes: wrapperspb.UInt32(gatewayBufferLimit),
 			TrafficDirection:              corev3.TrafficDirection_INBOUND,
 		}
-		if l.TLS != nil && l.TLS.Mode == model.TLSPermissive {
+		if l.TLS != nil && (l.TLS.Mode == model.TLSPermissive || len(l.TLS.Hosts) > 0) {
 			listener.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector(uint32(l.Port))}
 		}
 		r.add(name, listener, l.Origin)
-		r.add(ingressRoutes(l), r.listenerRoutes(in), routeOrigins(l.Origin, in.Routes)...)
 		for _, route := range in.Routes {
 			target := route.Action.Service
 			if target == nil {
@@ -186,7 +192,7 @@ func internalCluster(name, listener string, l model.Listener) *clusterv3.Cluster
 // internalListeners renders, for a gateway, an internal listener for each port with services that take requests.
 func (r *renderer) internalListeners() {
 	for _, out := range r.view.Outbound {
-		if !takesRequests(out) {
+		if !takesRequests(out) || slices.Contains(r.view.ListenerPorts, out.Port) {
 			continue
 		}
 		manager := r.requestManager(out)

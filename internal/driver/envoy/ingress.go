@@ -77,18 +77,35 @@ func (r *renderer) withTLS(l model.Listener, chain *listenerv3.FilterChain) []*l
 		Name: chain.Name + "_tls", Filters: chain.Filters,
 		FilterChainMatch: &listenerv3.FilterChainMatch{DestinationPort: chain.GetFilterChainMatch().GetDestinationPort()},
 	}
+	hosts := r.hostChains(l, secured)
 	if l.TLS.Certificate == nil {
 		secured.Filters = nil
 	} else {
 		var secrets []sidecar.Resource
-		secured.TransportSocket, secrets = serverSocket(l)
+		secured.TransportSocket, secrets = serverSocket(l, *l.TLS.Certificate)
 		r.addSecrets(secrets)
 	}
 	if l.TLS.Mode == model.TLSStrict {
-		return []*listenerv3.FilterChain{secured}
+		return append(hosts, secured)
 	}
 	secured.FilterChainMatch.TransportProtocol = "tls"
-	return []*listenerv3.FilterChain{secured, chain}
+	return append(hosts, secured, chain)
+}
+
+// hostChains returns a filter chain for each certificate for host names, like the one for all other TLS connections.
+func (r *renderer) hostChains(l model.Listener, secured *listenerv3.FilterChain) []*listenerv3.FilterChain {
+	var out []*listenerv3.FilterChain
+	for _, h := range l.TLS.Hosts {
+		socket, secrets := serverSocket(l, h.Certificate)
+		r.addSecrets(secrets)
+		out = append(out, &listenerv3.FilterChain{
+			Name: secured.Name + "_" + h.Hosts[0], Filters: secured.Filters, TransportSocket: socket,
+			FilterChainMatch: &listenerv3.FilterChainMatch{
+				DestinationPort: secured.FilterChainMatch.DestinationPort, ServerNames: h.Hosts, TransportProtocol: "tls",
+			},
+		})
+	}
+	return out
 }
 
 // addSecrets adds secrets, which several listeners may share.

@@ -62,6 +62,10 @@ func (r *renderer) routes(b model.Binding) []*routev3.Route {
 
 func (r *renderer) setAction(rendered *routev3.Route, route model.Route) {
 	action := &routev3.RouteAction{}
+	if to := route.Action.Redirect; to != nil {
+		rendered.Action = redirect(to)
+		return
+	}
 	switch cluster, weighted := r.targets(route.Action); {
 	case cluster != "":
 		action.ClusterSpecifier = &routev3.RouteAction_Cluster{Cluster: cluster}
@@ -76,6 +80,20 @@ func (r *renderer) setAction(rendered *routev3.Route, route model.Route) {
 	rendered.RequestHeadersToAdd = setHeaders(route.Action.Rewrite)
 	action.RetryPolicy = retryPolicy(route.Action.Retry)
 	rendered.Action = &routev3.Route_Route{Route: action}
+}
+
+// redirectCodes are Envoy's values for status codes.
+var redirectCodes = map[uint16]routev3.RedirectAction_RedirectResponseCode{
+	301: routev3.RedirectAction_MOVED_PERMANENTLY, 302: routev3.RedirectAction_FOUND,
+	303: routev3.RedirectAction_SEE_OTHER, 307: routev3.RedirectAction_TEMPORARY_REDIRECT,
+	308: routev3.RedirectAction_PERMANENT_REDIRECT,
+}
+
+func redirect(to *model.Redirect) *routev3.Route_Redirect {
+	return &routev3.Route_Redirect{Redirect: &routev3.RedirectAction{
+		SchemeRewriteSpecifier: &routev3.RedirectAction_SchemeRedirect{SchemeRedirect: to.Scheme},
+		HostRedirect:           to.Host, ResponseCode: redirectCodes[to.StatusCode],
+	}}
 }
 
 func weightedClusters(targets []weightedTarget) *routev3.RouteAction_WeightedClusters {
@@ -110,6 +128,19 @@ func setRewrite(a *routev3.RouteAction, w *model.Rewrite, m model.Match) {
 			Pattern:      &matcherv3.RegexMatcher{Regex: "^" + regexp.QuoteMeta(m.Path.Value)},
 			Substitution: strings.ReplaceAll(*w.PathPrefix, `\`, `\\`),
 		}
+	case w.PathPrefix != nil && m.Path.Kind == model.PathPrefix:
+		a.RegexRewrite = rewriteElements(m.Path.PathElements(), strings.TrimRight(*w.PathPrefix, "/"))
+	}
+}
+
+// rewriteElements replaces leading elements of a path. If nothing is left of the path, it becomes "/".
+func rewriteElements(from, to string) *matcherv3.RegexMatchAndSubstitute {
+	pattern := "^" + regexp.QuoteMeta(from)
+	if to == "" || from == "" {
+		pattern, to = pattern+"/?", to+"/"
+	}
+	return &matcherv3.RegexMatchAndSubstitute{
+		Pattern: &matcherv3.RegexMatcher{Regex: pattern}, Substitution: strings.ReplaceAll(to, `\`, `\\`),
 	}
 }
 
@@ -169,6 +200,11 @@ func routeMatch(m model.Match) *routev3.RouteMatch {
 		out.PathSpecifier = &routev3.RouteMatch_SafeRegex{SafeRegex: &matcherv3.RegexMatcher{Regex: m.Path.Value}}
 	case model.Prefix:
 		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: m.Path.Value}
+	case model.PathPrefix:
+		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
+		if elements := m.Path.PathElements(); elements != "" {
+			out.PathSpecifier = &routev3.RouteMatch_PathSeparatedPrefix{PathSeparatedPrefix: elements}
+		}
 	default:
 		out.PathSpecifier = &routev3.RouteMatch_Prefix{Prefix: "/"}
 	}

@@ -29,7 +29,9 @@ func scoped(mesh model.Mesh) bool { return mesh.Egress != model.EgressAllow }
 // scopedRoutes renders the RouteConfiguration and the scopes of a service on a port.
 func (r *renderer) scopedRoutes(port uint16, b model.Binding) {
 	name := serviceRoutes(port, b.Service)
-	config := &routev3.RouteConfiguration{Name: name, VirtualHosts: []*routev3.VirtualHost{r.virtualHost(port, b)}}
+	config := &routev3.RouteConfiguration{
+		Name: name, VirtualHosts: []*routev3.VirtualHost{r.virtualHost(port, b)}, IgnorePortInHostMatching: b.External,
+	}
 	r.add(name, config, bindingOrigins(b)...)
 	for _, host := range scopeKeys(b.Hosts) {
 		r.add(scope(port, host), &routev3.ScopedRouteConfiguration{

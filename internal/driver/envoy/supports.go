@@ -9,10 +9,12 @@ func (Driver) Supports() map[model.Feature]bool {
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,
+		"route.redirect": true, "listener.services": true, "listener.tls.hosts": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
 		"listener.circuitBreaker": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,
+		model.SecretFeature(model.ProviderKubernetes): true,
 	}
 	for _, p := range []model.Protocol{model.HTTP, model.HTTP2, model.GRPC, model.TCP} {
 		supported[model.ListenerFeature(p)] = true
@@ -28,7 +30,7 @@ func (Driver) Supports() map[model.Feature]bool {
 		supported["route.match.header."+model.Feature(k)] = true
 		supported["route.match.query."+model.Feature(k)] = k != model.Range
 	}
-	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Regex} {
+	for _, k := range []model.MatchKind{model.Exact, model.Prefix, model.Regex, model.PathPrefix} {
 		supported["route.match.path."+model.Feature(k)] = true
 	}
 	for cause := range retryOn {

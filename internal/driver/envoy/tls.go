@@ -14,9 +14,9 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// serverSocket returns the TLS socket of a listener with a certificate, and its secrets.
-func serverSocket(l model.Listener) (*corev3.TransportSocket, []sidecar.Resource) {
-	context, secrets := tlsContext("ingress", l.Protocol, l.TLS.Certificate, l.TLS.Validation, l.TLS.Origin)
+// serverSocket returns the TLS socket of a listener with one of its certificates, and its secrets.
+func serverSocket(l model.Listener, c model.Certificate) (*corev3.TransportSocket, []sidecar.Resource) {
+	context, secrets := tlsContext("ingress", l.Protocol, &c, l.TLS.Validation, l.TLS.Origin)
 	return transportSocket(&tlsv3.DownstreamTlsContext{
 		CommonTlsContext:         context,
 		RequireClientCertificate: wrapperspb.Bool(l.TLS.Validation != nil),
@@ -70,6 +70,8 @@ func certificateSecret(direction string, c model.Certificate,
 	switch c.Secret.Provider {
 	case model.ProviderSocket:
 		return socketSecret(c.Secret.Name), nil
+	case model.ProviderKubernetes:
+		return socketSecret(sidecar.KubernetesSecretPrefix + c.Secret.Name), nil
 	case model.ProviderMesh:
 		c = identityCertificate
 	}

@@ -48,7 +48,9 @@ func (r instanceRule) evaluate(_ model.Instance, all []model.Endpoint) {
 	for _, group := range e.Groups {
 		r.groups.Emit(model.Key{Mesh: e.Workload.Mesh, Name: group}, e)
 	}
-	r.addPod(e)
+	if e.Instance.UID != "" {
+		r.addPod(e)
+	}
 }
 
 // byAge sorts endpoints by the age of their workloads. Those without a workload are last.

@@ -21,7 +21,7 @@ type Model struct {
 	// AuthorizationPolicies are keyed by the workload that they protect.
 	AuthorizationPolicies *incremental.Relation[model.Key, model.AuthorizationPolicy]
 	Findings              *incremental.Relation[model.ObjectRef, model.Finding]
-	// Members holds the mesh of each member object, as the Status of its dialect needs it.
+	// Members holds, for each object that is served, what the Status of its dialect needs: for most, the name of its mesh.
 	Members *incremental.Relation[model.ObjectRef, string]
 }
 

@@ -38,7 +38,7 @@ type requestRule struct {
 
 func (r requestRule) evaluate(_ model.Key, all []model.Service) {
 	s := all[0]
-	if addresses, _ := r.of(s); len(s.Addresses)+len(addresses) == 0 {
+	if addresses, _ := r.of(s); len(s.Addresses)+len(addresses) == 0 && !s.External {
 		r.reservedNames.Emit(allKey{}, hostKey(s.Name))
 	}
 }
@@ -59,7 +59,7 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 	s := all[0]
 	if len(s.Addresses) == 0 {
 		s.Addresses, _ = r.of(s)
-		s.Unresolved = r.unresolved(s)
+		s.Unresolved = !s.External && r.unresolved(s)
 	}
 	if len(s.Addresses) == 0 {
 		s.Reserved = r.reserved.Read(hostKey(s.Name))

@@ -53,6 +53,9 @@ type Config struct {
 	// MetricsURL returns the metrics of the proxy in Prometheus text format. Empty means none.
 	MetricsURL string
 
+	// SecretsSocket is the Unix domain socket of the server of certificates of Secrets. Empty disables it.
+	SecretsSocket string
+
 	// DrainURL receives an empty POST when the pod terminates, for example to drain listeners. Empty means none.
 	DrainURL string
 	// DrainDuration is the time from that POST to the termination of the proxy. The default is 0 s.
@@ -165,6 +168,9 @@ func Run(ctx context.Context, cfg Config) error {
 		wg.Go(func() { a.names.watch(ctx) })
 	}
 
+	if err := a.startSecrets(ctx, wg.Go); err != nil {
+		return err
+	}
 	accessLog, err := a.prepareAccessLog()
 	if err != nil {
 		return err

@@ -54,6 +54,8 @@ func Command() *cobra.Command {
 	f.StringArrayVar(&cfg.ConfigFiles, "config-file", nil, "YAML file with configuration of the proxy; can be repeated")
 	f.StringVar(&cfg.AccessLog, "access-log", "", "file into which the proxy writes its access log")
 	f.StringVar(&cfg.AccessLogTarget, "access-log-target", "", "file to which the access log is linked")
+	f.StringVar(&cfg.SecretsSocket, "secrets-socket", "",
+		"Unix domain socket on which the proxy gets certificates of Secrets, which the service account of the pod may read")
 	f.StringVar(&cfg.DrainURL, "drain-url", "", "URL that receives a POST when the pod terminates")
 	f.DurationVar(&cfg.DrainDuration, "drain-duration", 0*time.Second,
 		"time from SIGTERM to the termination of the proxy")

@@ -126,6 +126,9 @@ func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
 	if spec.MetricsURL != "" {
 		out = append(out, "--metrics-url", spec.MetricsURL)
 	}
+	if c.SDSSocketPath == sidecar.KubernetesSecretsSocket {
+		out = append(out, "--secrets-socket", c.SDSSocketPath)
+	}
 	if spec.ConfigArgument != "" && len(c.Proxy.ConfigFiles) > 0 {
 		out = append(out, "--config-argument", spec.ConfigArgument)
 		for _, file := range c.Proxy.ConfigFiles {

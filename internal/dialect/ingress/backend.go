@@ -1,0 +1,118 @@
+package ingress
+
+import (
+	"fmt"
+	"net/netip"
+
+	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// sliceRule adds the endpoints of Services.
+type sliceRule struct {
+	endpoints store.Output[model.Instance, model.Endpoint]
+}
+
+func (r *sliceRule) evaluate(id types.NamespacedName, all []*discoveryv1.EndpointSlice) {
+	slice := all[0]
+	service := types.NamespacedName{Namespace: id.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
+	if service.Name == "" || slice.AddressType == discoveryv1.AddressTypeFQDN || slice.DeletionTimestamp != nil {
+		return
+	}
+	for _, p := range slice.Ports {
+		if p.Port == nil || p.Protocol != nil && *p.Protocol != corev1.ProtocolTCP {
+			continue
+		}
+		for _, e := range slice.Endpoints {
+			r.endpoint(id, e, model.Endpoint{
+				Workload: model.Key{Mesh: mesh, Name: service.String()}, Port: uint16(*p.Port),
+				Groups: []string{group(service, deref(p.Name))},
+			})
+		}
+	}
+}
+
+// endpoint adds an endpoint on a port. It has no UID, because its pod may be an instance of another workload.
+func (r *sliceRule) endpoint(id types.NamespacedName, e discoveryv1.Endpoint, on model.Endpoint) {
+	if len(e.Addresses) == 0 {
+		return
+	}
+	address, err := netip.ParseAddr(e.Addresses[0])
+	if err != nil {
+		return
+	}
+	on.Instance = model.Instance{
+		Namespace: id.Namespace, Name: fmt.Sprintf("%s/%s/%d", id.Name, address, on.Port),
+	}
+	on.Addresses, on.Ready = []netip.Addr{address}, e.Conditions.Ready == nil || *e.Conditions.Ready
+	r.endpoints.Emit(on)
+}
+
+func deref(name *string) string {
+	if name == nil {
+		return ""
+	}
+	return *name
+}
+
+// group names the endpoints of a port of a Service.
+func group(service types.NamespacedName, port string) string { return service.String() + ":" + port }
+
+// backendRule makes destinations of the ports that Ingresses name.
+type backendRule struct {
+	services     *incremental.Reader[types.NamespacedName, *corev1.Service]
+	targets      *incremental.Emitter[backend, resolvedBackend]
+	destinations store.Output[model.Key, model.Destination]
+}
+
+func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
+	port, fault := r.find(b)
+	if fault != "" {
+		r.targets.Emit(b, resolvedBackend{fault: fault})
+		return
+	}
+	d := model.Destination{
+		Key: model.Key{Mesh: mesh, Name: fmt.Sprintf("%s:%d", b.service, port.Port)}, Port: uint16(port.Port),
+		Protocol:  protocolOf(port),
+		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.service, port.Name)},
+		Origin:    model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}},
+	}
+	r.destinations.Emit(d)
+	r.targets.Emit(b, resolvedBackend{destination: d.Name})
+}
+
+// find returns the port of the Service.
+func (r *backendRule) find(b backend) (corev1.ServicePort, string) {
+	service, known := r.services.ReadFirst(b.service)
+	if !known {
+		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist; requests get status 404", b.service)
+	}
+	for _, p := range service.Spec.Ports {
+		if b.name != "" && p.Name == b.name || b.name == "" && p.Port == b.number {
+			return p, ""
+		}
+	}
+	if b.name != "" {
+		return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port with the name %s", b.service, b.name)
+	}
+	return corev1.ServicePort{}, fmt.Sprintf("Service %s has no port %d", b.service, b.number)
+}
+
+// protocolOf returns the protocol of a port by its application protocol.
+func protocolOf(p corev1.ServicePort) model.Protocol {
+	if p.AppProtocol == nil {
+		return model.HTTP
+	}
+	switch *p.AppProtocol {
+	case "kubernetes.io/h2c", "http2", "h2c":
+		return model.HTTP2
+	case "grpc":
+		return model.GRPC
+	}
+	return model.HTTP
+}

@@ -1,0 +1,118 @@
+package ingress
+
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// hostRule makes a service of each host name. A change of an Ingress is a change of the services of its hosts only.
+type hostRule struct {
+	targets  *incremental.Reader[backend, resolvedBackend]
+	services store.Output[model.Key, model.Service]
+	routers  store.Output[model.Key, model.Router]
+	findings store.Output[model.ObjectRef, model.Finding]
+}
+
+// redirectStatus is the status of redirects to HTTPS. Clients keep method and body.
+const redirectStatus = 308
+
+func (r *hostRule) evaluate(host string, paths []hostPath) {
+	key := model.Key{Mesh: mesh, Name: host}
+	router := model.Router{
+		Key: key, Ports: []model.RouterPort{{Port: httpPort, Protocol: model.HTTP}}, Origin: paths[0].origin,
+	}
+	secured := false
+	for i, p := range paths {
+		if i > 0 && p.path == paths[i-1].path {
+			r.reportConflict(host, p, paths[i-1])
+			continue
+		}
+		route := model.Route{
+			Name: p.path.Value, Protocol: model.HTTP, Match: model.Match{Path: p.path}, Origin: p.origin,
+			Action: model.Action{Rewrite: p.rewrite, Timeouts: p.timeouts, Destinations: r.destinations(p)},
+		}
+		if p.secret != "" {
+			secured = true
+			toHTTPS := route
+			toHTTPS.Port = httpPort
+			toHTTPS.Action = model.Action{
+				Redirect: &model.Redirect{Scheme: "https", Host: host, StatusCode: redirectStatus},
+			}
+			router.Routes = append(router.Routes, toHTTPS)
+			route.Port = httpsPort
+		}
+		router.Routes = append(router.Routes, route)
+	}
+	if secured {
+		router.Ports = append(router.Ports, model.RouterPort{Port: httpsPort, Protocol: model.HTTP})
+	}
+	r.routers.Emit(router)
+	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].origin})
+}
+
+// destinations returns the destination of a path. Without one, requests get status 404.
+func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
+	to, _ := r.targets.ReadFirst(p.backend)
+	if to.fault != "" {
+		r.findings.Emit(model.NewFinding(p.origin.At(p.origin.Path+".backend.service"), model.CodeReferenceNotFound, to.fault))
+	}
+	if to.destination == "" {
+		return nil
+	}
+	return []model.WeightedDestination{{Destination: to.destination, Weight: 1, Origin: p.origin}}
+}
+
+func (r *hostRule) reportConflict(host string, p, served hostPath) {
+	if p.origin.Object == served.origin.Object {
+		r.findings.Emit(model.NewFinding(p.origin, model.CodeInvalidField,
+			fmt.Sprintf("%s has the same host and path; this one is not served", served.origin.Path)))
+		return
+	}
+	r.findings.Emit(model.NewFinding(p.origin, model.CodeNameConflict, fmt.Sprintf(
+		"%s also defines the path %s of host %s; that object is older and is served", served.origin.Object, p.path.Value, host)))
+}
+
+// gatewayRule makes the mesh and the gateway, when their namespace is known.
+type gatewayRule struct {
+	Dialect
+	secured   *incremental.Reader[allKey, model.HostCertificate]
+	meshes    store.Output[string, model.Mesh]
+	workloads store.Output[model.Key, model.Workload]
+}
+
+func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
+	if id.Name != r.Namespace {
+		return
+	}
+	at := r.gatewayOrigin()
+	r.meshes.Emit(model.Mesh{Name: mesh, TrustDomain: r.TrustDomain, Egress: model.EgressDeny, Origin: at})
+	w := model.Workload{
+		Key: gatewayKey, Role: model.RoleGateway, BackendsAll: true, NodeID: mesh + "/" + gatewayName, Origin: at,
+		Listeners: []model.Listener{{Port: httpPort, Protocol: model.HTTP, Origin: at}},
+	}
+	if hosts := r.certificates(); len(hosts) > 0 {
+		w.Listeners = append(w.Listeners, model.Listener{
+			Port: httpsPort, Protocol: model.HTTP2, Origin: at,
+			TLS: &model.ServerTLS{Mode: model.TLSStrict, Hosts: hosts, Origin: at},
+		})
+	}
+	r.workloads.Emit(w)
+}
+
+// certificates returns the certificate of each host: that of the oldest Ingress.
+func (r *gatewayRule) certificates() []model.HostCertificate {
+	var out []model.HostCertificate
+	for _, c := range r.secured.Read(allKey{}) {
+		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
+			out = append(out, c)
+		}
+	}
+	return out
+}

@@ -1,0 +1,193 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// classAnnotation names the class of an Ingress in place of spec.ingressClassName.
+const classAnnotation = "kubernetes.io/ingress.class"
+
+// emitClass adds the IngressClasses of this gateway.
+func emitClass(classes *incremental.Emitter[allKey, servedClass], id types.NamespacedName,
+	all []*networkingv1.IngressClass) {
+	if class := all[0]; class.Spec.Controller == api.Controller && class.DeletionTimestamp == nil {
+		classes.Emit(allKey{}, servedClass{id.Name, class.Annotations[defaultClassAnnotation] == "true"})
+	}
+}
+
+// ingressRule translates Ingresses.
+type ingressRule struct {
+	classes   *incremental.Reader[allKey, servedClass]
+	addresses *incremental.Reader[allKey, string]
+	paths     *incremental.Emitter[string, hostPath]
+	secured   *incremental.Emitter[allKey, model.HostCertificate]
+	used      *incremental.Emitter[backend, model.ObjectRef]
+	members   *incremental.Emitter[model.ObjectRef, string]
+	findings  store.Output[model.ObjectRef, model.Finding]
+}
+
+func (r *ingressRule) report(at model.Origin, code model.Code, format string, args ...any) {
+	r.findings.Emit(model.NewFinding(at, code, fmt.Sprintf(format, args...)))
+}
+
+func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingress) {
+	o := all[0]
+	if o.DeletionTimestamp != nil || !r.served(o) {
+		return
+	}
+	at := originOf(networkingv1.GroupName, "Ingress", o, store.CreatedAt(o))
+	r.members.Emit(at.Object, membership(r.addresses.Read(allKey{})))
+	settings, ok := r.annotations(o, at)
+	if !ok {
+		return
+	}
+	if o.Spec.DefaultBackend != nil {
+		r.report(at.At("spec.defaultBackend"), model.CodeFieldNotImplemented,
+			"is not served; set the annotation %s, or a rule with the path /", api.DefaultBackend)
+	}
+	secrets := r.certificates(o, at)
+	for i, rule := range o.Spec.Rules {
+		host, path := strings.ToLower(rule.Host), fmt.Sprintf("spec.rules[%d]", i)
+		switch {
+		case host == "" || strings.HasPrefix(host, "*"):
+			r.report(at.At(path+".host"), model.CodeFieldNotImplemented,
+				"an Ingress needs a host name without wildcard; this rule is not served")
+			continue
+		case rule.HTTP == nil:
+			r.report(at.At(path+".http"), model.CodeFieldNotImplemented, "a rule needs paths; this one is not served")
+			continue
+		}
+		for j, p := range rule.HTTP.Paths {
+			entry := settings
+			secret, secured := secrets[host]
+			if secured && secret == "" {
+				break // what has to be protected is not served without protection
+			}
+			entry.secret, entry.origin = secret, at.At(fmt.Sprintf("%s.http.paths[%d]", path, j))
+			r.path(host, entry, o.Namespace, p)
+		}
+	}
+}
+
+// served reports whether the Ingress has a class of this gateway.
+func (r *ingressRule) served(o *networkingv1.Ingress) bool {
+	name, named := o.Annotations[classAnnotation]
+	if o.Spec.IngressClassName != nil {
+		name, named = *o.Spec.IngressClassName, true
+	}
+	return slices.ContainsFunc(r.classes.Read(allKey{}), func(c servedClass) bool {
+		return named && c.name == name || !named && c.standard
+	})
+}
+
+// path adds a path of a host.
+func (r *ingressRule) path(host string, entry hostPath, namespace string, p networkingv1.HTTPIngressPath) {
+	entry.path = model.StringMatch{Kind: model.PathPrefix, Value: cmp.Or(strings.TrimRight(p.Path, "/"), "/")}
+	if p.PathType != nil && *p.PathType == networkingv1.PathTypeExact {
+		entry.path = model.StringMatch{Kind: model.Exact, Value: p.Path}
+	}
+	service := p.Backend.Service
+	if service == nil {
+		r.report(entry.origin.At(entry.origin.Path+".backend.resource"), model.CodeFieldNotImplemented,
+			"only Services are served; requests get status 404")
+		return
+	}
+	entry.backend = backend{
+		types.NamespacedName{Namespace: namespace, Name: service.Name}, service.Port.Number, service.Port.Name,
+	}
+	for _, b := range []backend{entry.backend, entry.fallback} {
+		if b != (backend{}) {
+			r.used.Emit(b, entry.origin.Object)
+		}
+	}
+	r.paths.Emit(host, entry)
+}
+
+// certificates returns the Secrets of the hosts with TLS, and adds their certificates. The Secret of a host is empty if
+// none is named.
+func (r *ingressRule) certificates(o *networkingv1.Ingress, at model.Origin) map[string]string {
+	out := map[string]string{}
+	for i, tls := range o.Spec.TLS {
+		path := fmt.Sprintf("spec.tls[%d]", i)
+		if tls.SecretName == "" {
+			r.report(at.At(path+".secretName"), model.CodeNoCertificate,
+				"no Secret is named; name one with tls.crt and tls.key. The hosts are not served")
+		}
+		hosts := tls.Hosts
+		if len(hosts) == 0 {
+			for _, rule := range o.Spec.Rules {
+				hosts = append(hosts, rule.Host)
+			}
+		}
+		for _, host := range hosts {
+			host = strings.ToLower(host)
+			if out[host] = tls.SecretName; tls.SecretName == "" || host == "" {
+				continue
+			}
+			r.secured.Emit(allKey{}, model.HostCertificate{
+				Hosts: []string{host}, Origin: at.At(path),
+				Certificate: model.Certificate{Secret: model.Secret{
+					Provider: model.ProviderKubernetes, Name: o.Namespace + "/" + tls.SecretName,
+				}},
+			})
+		}
+	}
+	return out
+}
+
+// annotations returns a path with the settings of the annotations. It reports false if one is invalid: the Ingress is
+// then not served.
+func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hostPath, bool) {
+	var out hostPath
+	rewrite := &model.Rewrite{}
+	valid := true
+	for _, a := range []struct {
+		name  string
+		parse func(value string) error
+	}{
+		{api.RewritePrefix, func(v string) error {
+			prefix, err := api.ParseRewritePrefix(v)
+			rewrite.PathPrefix, out.rewrite = &prefix, rewrite
+			return err
+		}},
+		{api.RequestHeaders, func(v string) error {
+			headers, err := api.ParseRequestHeaders(v)
+			for _, h := range headers {
+				rewrite.Headers = append(rewrite.Headers, model.Header{Name: strings.ToLower(h.Name), Value: h.Value})
+			}
+			out.rewrite = rewrite
+			return err
+		}},
+		{api.ReadTimeout, func(v string) error {
+			d, err := api.ParseTimeout(api.ReadTimeout, v)
+			out.timeouts.Idle = model.Duration(d)
+			return err
+		}},
+		{api.DefaultBackend, func(v string) error {
+			s, err := api.ParseDefaultBackend(v)
+			out.fallback = backend{service: types.NamespacedName{Namespace: o.Namespace, Name: s.Name}, number: s.Port}
+			return err
+		}},
+	} {
+		value, set := o.Annotations[a.name]
+		if !set {
+			continue
+		}
+		if err := a.parse(value); err != nil {
+			valid = false
+			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
+		}
+	}
+	return out, valid
+}

@@ -1,0 +1,73 @@
+package ingress
+
+import (
+	"fmt"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// gatewayContainer is the container of the gateway's pods that becomes the proxy.
+const gatewayContainer = "envoy"
+
+// InjectionSelector selects the namespace of the gateway.
+func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
+	return []metav1.LabelSelectorRequirement{
+		{Key: gatewayLabel, Operator: metav1.LabelSelectorOpIn, Values: []string{gatewayName}},
+	}
+}
+
+// InjectionMode requires injection for the pods of the gateway. Other pods do not change.
+func (d Dialect) InjectionMode(pod *corev1.Pod, _ map[string]string) dialect.InjectionMode {
+	if d.isGateway(pod, pod.Namespace) {
+		return dialect.InjectionEnabled
+	}
+	return dialect.InjectionDisabled
+}
+
+// isGateway reports whether a pod is a pod of the gateway.
+func (d Dialect) isGateway(pod *corev1.Pod, namespace string) bool {
+	return d.Enabled && namespace == d.Namespace && pod.Labels[gatewayLabel] == gatewayName
+}
+
+// NoWorkload returns the denial of a pod of the gateway before the gateway is known.
+func (d Dialect) NoWorkload(*corev1.Pod) error {
+	return fmt.Errorf("the namespace %s of the gateway is not known yet; the pod is created again", d.Namespace)
+}
+
+// InjectionHint tells users how the gateway gets its proxy.
+func (Dialect) InjectionHint() string { return "set the Helm value ingress.enabled" }
+
+// PodOptions are those of the gateway: nothing is captured, and the agent serves the certificates of Secrets.
+func (Dialect) PodOptions(*corev1.Pod, model.Workload) (dialect.PodOptions, error) {
+	return dialect.PodOptions{
+		ProxyContainer: gatewayContainer, SDSSocket: &dialect.SDSSocket{Path: sidecar.KubernetesSecretsSocket},
+	}, nil
+}
+
+// WorkloadReads returns the kind that SelectWorkload reads.
+func (Dialect) WorkloadReads() []client.Object { return []client.Object{&corev1.Namespace{}} }
+
+// SelectWorkload returns the gateway for its pods.
+func (d Dialect) SelectWorkload(_ []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
+	return gatewayKey, d.isGateway(pod, namespace), nil
+}
+
+// gatewayPodRule adds the pods of the gateway.
+type gatewayPodRule struct {
+	Dialect
+	endpoints store.Output[model.Instance, model.Endpoint]
+}
+
+func (r *gatewayPodRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) {
+	if pod := all[0]; r.isGateway(pod, pod.Namespace) && !store.Terminated(pod) {
+		r.endpoints.Emit(store.EndpointOf(pod, gatewayKey, r.TrustDomain))
+	}
+}

@@ -1,0 +1,33 @@
+package agent
+
+import (
+	"context"
+	"fmt"
+
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/rest"
+
+	"anymesh.dev/anymesh/internal/pod/secrets"
+)
+
+// startSecrets starts the server of certificates of Secrets, with the service account of the pod.
+func (a *agent) startSecrets(ctx context.Context, run func(func())) error {
+	if a.SecretsSocket == "" {
+		return nil
+	}
+	config, err := rest.InClusterConfig()
+	if err != nil {
+		return fmt.Errorf("agent: client for Secrets: %w", err)
+	}
+	client, err := kubernetes.NewForConfig(config)
+	if err != nil {
+		return fmt.Errorf("agent: client for Secrets: %w", err)
+	}
+	server := secrets.New(client, a.Logger)
+	run(func() {
+		if err := server.Serve(ctx, a.SecretsSocket); err != nil {
+			a.Logger.Error("certificates of Secrets are not served", "error", err)
+		}
+	})
+	return nil
+}

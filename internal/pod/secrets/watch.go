@@ -1,0 +1,101 @@
+package secrets
+
+import (
+	"bytes"
+	"crypto/tls"
+	"log/slog"
+	"sync"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/fields"
+	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/cache"
+)
+
+// watches watches the Secrets that streams follow, each once.
+type watches struct {
+	client kubernetes.Interface
+	log    *slog.Logger
+
+	mu   sync.Mutex
+	open map[name]*watch
+}
+
+// watch is the watch of one Secret. Its fields are guarded by watches.mu.
+type watch struct {
+	stop      chan struct{}
+	followers map[chan *corev1.Secret]struct{}
+	// last is the last version with a valid certificate; nil if there was none.
+	last *corev1.Secret
+}
+
+// follow returns a channel with the current version of a Secret and each later one that has another valid certificate;
+// versions that are not received in time are skipped. stop must be called.
+func (w *watches) follow(id name) (changes <-chan *corev1.Secret, stop func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	one := w.open[id]
+	if one == nil {
+		one = &watch{stop: make(chan struct{}), followers: map[chan *corev1.Secret]struct{}{}}
+		w.open[id] = one
+		go w.run(id, one)
+	}
+	out := make(chan *corev1.Secret, 1)
+	one.followers[out] = struct{}{}
+	if one.last != nil {
+		out <- one.last
+	}
+	return out, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if delete(one.followers, out); len(one.followers) == 0 {
+			close(one.stop)
+			delete(w.open, id)
+		}
+	}
+}
+
+// run watches a Secret until nobody follows it.
+func (w *watches) run(id name, one *watch) {
+	source := cache.NewListWatchFromClient(w.client.CoreV1().RESTClient(), "secrets", id.namespace,
+		fields.OneTermEqualSelector("metadata.name", id.name))
+	changed := func(object any) {
+		if secret, ok := object.(*corev1.Secret); ok {
+			w.changed(id, one, secret)
+		}
+	}
+	_, informer := cache.NewInformerWithOptions(cache.InformerOptions{
+		ListerWatcher: source, ObjectType: &corev1.Secret{},
+		Handler: cache.ResourceEventHandlerFuncs{
+			AddFunc: changed, UpdateFunc: func(_, object any) { changed(object) },
+		},
+	})
+	informer.Run(one.stop)
+}
+
+// changed sends a version of a Secret to the followers, unless it has the certificate of the last one or no valid one.
+func (w *watches) changed(id name, one *watch, secret *corev1.Secret) {
+	if _, err := tls.X509KeyPair(secret.Data[corev1.TLSCertKey], secret.Data[corev1.TLSPrivateKeyKey]); err != nil {
+		w.log.Warn("Secret has no valid certificate; the last one stays in use", "secret", id.namespace+"/"+id.name,
+			"error", err)
+		return
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if one.last != nil && sameCertificate(one.last, secret) {
+		return
+	}
+	one.last = secret
+	for follower := range one.followers {
+		select {
+		case <-follower: // an older version
+		default:
+		}
+		follower <- secret
+	}
+}
+
+func sameCertificate(a, b *corev1.Secret) bool {
+	return bytes.Equal(a.Data[corev1.TLSCertKey], b.Data[corev1.TLSCertKey]) &&
+		bytes.Equal(a.Data[corev1.TLSPrivateKeyKey], b.Data[corev1.TLSPrivateKeyKey])
+}
