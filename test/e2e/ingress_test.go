@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ spec:
     spec:
       containers:
         - name: app
-          image: anymesh.dev/examples/colors:0.1.0
+          image: anymesh.dev/colors
           args: [serve, --version=web, --listen=:8080]
           ports: [{containerPort: 8080}]
           readinessProbe: {httpGet: {path: /ping, port: 8080}, periodSeconds: 1}
@@ -104,8 +105,14 @@ func enableGateway(t *testing.T) {
 	waitReady(t, "anymesh-gateway", "deployment/anymesh-gateway")
 }
 
-// forwarded is a client of the gateway outside the cluster.
-type forwarded struct{ http.Client }
+// forwarded is a client of the gateway outside the cluster, by "kubectl port-forward".
+type forwarded struct {
+	http.Client
+	mu   sync.Mutex
+	stop func()
+	// local are the local addresses of the ports.
+	local map[string]string
+}
 
 // response is what the gateway and the application responded.
 type response struct {
@@ -116,48 +123,73 @@ type response struct {
 	Header     http.Header `json:"header"`
 }
 
-// forwardGateway forwards the ports of the gateway with kubectl. Certificates must be of the authority.
+// forwardGateway returns a client of the gateway. Certificates must be of the authority.
 func forwardGateway(t *testing.T, authority []byte) *forwarded {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
+	pool := x509.NewCertPool()
+	pool.AppendCertsFromPEM(authority)
+	g := &forwarded{stop: func() {}}
+	g.Client = http.Client{
+		Transport: &http.Transport{
+			DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+				_, port, err := net.SplitHostPort(address)
+				if err != nil {
+					return nil, err
+				}
+				return g.dial(ctx, network, port)
+			},
+			TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
+			DisableKeepAlives: true,
+		},
+		Timeout:       20 * time.Second,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}
+	t.Cleanup(func() { g.stop() })
+	return g
+}
+
+// dial connects to a port. kubectl ends when a connection to the pod fails, and is started again.
+func (g *forwarded) dial(ctx context.Context, network, port string) (net.Conn, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if c, err := (&net.Dialer{}).DialContext(ctx, network, g.local[port]); err == nil {
+		return c, nil
+	}
+	g.stop()
+	if err := g.start(); err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{}).DialContext(ctx, network, g.local[port])
+}
+
+// start starts kubectl.
+func (g *forwarded) start() error {
+	ctx, cancel := context.WithCancel(context.Background())
 	c := exec.CommandContext(ctx, filepath.Join(lab.bin, "anymesh"), "sandbox", "kubectl", "--name", lab.name, "--",
 		"-n", "anymesh-gateway", "port-forward", "service/anymesh-gateway", ":80", ":443")
 	out, err := c.StdoutPipe()
 	if err != nil {
-		t.Fatal(err)
+		cancel()
+		return err
 	}
 	if err := c.Start(); err != nil {
-		t.Fatal(err)
+		cancel()
+		return err
 	}
-	t.Cleanup(func() {
+	g.stop = func() {
 		cancel()
 		_ = c.Wait() // killed
-	})
-	local := map[string]string{}
-	for lines := bufio.NewScanner(out); len(local) < 2 && lines.Scan(); {
+	}
+	g.local = map[string]string{}
+	for lines := bufio.NewScanner(out); len(g.local) < 2 && lines.Scan(); {
 		var from, to string
-		if n, _ := fmt.Sscanf(lines.Text(), "Forwarding from %s -> %s", &from, &to); n == 2 && strings.HasPrefix(from, "127.") {
-			local[map[string]string{"8080": "80", "8443": "443"}[to]] = from
+		n, _ := fmt.Sscanf(lines.Text(), "Forwarding from %s -> %s", &from, &to)
+		if port := map[string]string{"8080": "80", "8443": "443"}[to]; n == 2 && strings.HasPrefix(from, "127.") {
+			g.local[port] = from
 		}
 	}
 	go func() { _, _ = io.Copy(io.Discard, out) }()
-	pool := x509.NewCertPool()
-	pool.AppendCertsFromPEM(authority)
-	transport := &http.Transport{
-		DialContext: func(ctx context.Context, network, address string) (net.Conn, error) {
-			_, port, err := net.SplitHostPort(address)
-			if err != nil {
-				return nil, err
-			}
-			return (&net.Dialer{}).DialContext(ctx, network, local[port])
-		},
-		TLSClientConfig: &tls.Config{RootCAs: pool, MinVersion: tls.VersionTLS12}, ForceAttemptHTTP2: true,
-		DisableKeepAlives: true,
-	}
-	return &forwarded{http.Client{
-		Transport: transport, Timeout: 20 * time.Second,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}
+	return nil
 }
 
 // get makes a request.

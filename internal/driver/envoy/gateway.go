@@ -33,6 +33,8 @@ func (r *renderer) gateway() {
 		if l.Router == "" {
 			manager.RouteSpecifier = scopesByHost(l.Port)
 			manager.HttpFilters = append([]*hcmv3.HttpFilter{ignoreHostCase()}, manager.HttpFilters...)
+			manager.UseRemoteAddress = wrapperspb.Bool(true) // clients are not trusted
+			r.firstScope(l)
 		} else {
 			manager.RouteSpecifier = routesByName(ingressRoutes(l))
 			r.add(ingressRoutes(l), r.listenerRoutes(in), routeOrigins(l.Origin, in.Routes)...)
@@ -62,6 +64,16 @@ func (r *renderer) gateway() {
 			}
 		}
 	}
+}
+
+// noHost is the host name of a scope without routes. No host has a name below "invalid" (RFC 6761, section 6.4).
+const noHost = "anymesh.invalid"
+
+// firstScope adds a scope without routes. A listener whose collection has no scope never becomes ready.
+func (r *renderer) firstScope(l model.Listener) {
+	r.scopedRoutes(l.Port, model.Binding{
+		Service: noHost, Hosts: []string{noHost}, Protocol: l.Protocol, External: true, Origin: l.Origin,
+	})
 }
 
 // routeOrigins returns the origins of a listener and its routes, each once.
