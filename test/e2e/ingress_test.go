@@ -61,6 +61,13 @@ spec:
 // HTTPS, paths and headers. The gateway has its address in the status.
 func TestIngress(t *testing.T) {
 	enableGateway(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			logs, _ := kubectl(contextOf(t), "-n", "anymesh-gateway", "logs", "deployment/anymesh-gateway", "--tail=20")
+			config, _ := anymesh(contextOf(t), "proxy", "config", "ingress/gateway", "--kubeconfig", lab.kubeconfig)
+			t.Logf("gateway:\n%s\n%s", logs, config)
+		}
+	})
 	apply(t, ingressManifests)
 	ca := newAuthority(t)
 	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "web-tls"}, Data: ca.serving(t, "shop.example")}

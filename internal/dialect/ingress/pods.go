@@ -24,9 +24,10 @@ func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	}
 }
 
-// InjectionMode requires injection for the pods of the gateway. Other pods do not change.
-func (d Dialect) InjectionMode(pod *corev1.Pod, _ map[string]string) dialect.InjectionMode {
-	if d.isGateway(pod, pod.Namespace) {
+// InjectionMode requires injection for the pods of the gateway, so that none runs without its proxy while a control
+// plane with other settings is replaced. Other pods do not change.
+func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
+	if pod.Labels[gatewayLabel] == gatewayName && namespaceLabels[gatewayLabel] == gatewayName {
 		return dialect.InjectionEnabled
 	}
 	return dialect.InjectionDisabled
@@ -37,9 +38,10 @@ func (d Dialect) isGateway(pod *corev1.Pod, namespace string) bool {
 	return d.Enabled && namespace == d.Namespace && pod.Labels[gatewayLabel] == gatewayName
 }
 
-// NoWorkload returns the denial of a pod of the gateway before the gateway is known.
-func (d Dialect) NoWorkload(*corev1.Pod) error {
-	return fmt.Errorf("the namespace %s of the gateway is not known yet; the pod is created again", d.Namespace)
+// NoWorkload returns the denial of a pod of the gateway by a control plane that does not run the gateway.
+func (d Dialect) NoWorkload(pod *corev1.Pod) error {
+	return fmt.Errorf("this control plane runs no gateway in namespace %s: its settings are ingress.enabled %v and "+
+		"ingress.namespace %s; the pod is created again after an update", pod.Namespace, d.Enabled, d.Namespace)
 }
 
 // InjectionHint tells users how the gateway gets its proxy.

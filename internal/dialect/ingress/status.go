@@ -40,16 +40,23 @@ func (r *addressRule) evaluate(id types.NamespacedName, all []*corev1.Service) {
 	}
 }
 
+// StatusKinds returns the kind with a status that the dialect writes.
+func (d Dialect) StatusKinds() []client.Object {
+	if !d.Enabled {
+		return nil
+	}
+	return []client.Object{&networkingv1.Ingress{}}
+}
+
 // separator separates addresses in the membership of an Ingress.
 const separator = ","
 
-// Status returns a copy of an Ingress with the addresses of the gateway. It has none while the Ingress is not served.
-// An Ingress of another class, and other kinds, are not changed: their status belongs to others.
-func (d Dialect) Status(object client.Object, addresses string, _ []model.Finding, _ time.Time) client.Object {
-	out := object.DeepCopyObject().(client.Object)
-	ingress, is := out.(*networkingv1.Ingress)
-	if !is || addresses == "" {
-		return out
+// Status returns a copy of an Ingress with the addresses of the gateway. An Ingress of another class is not changed: its
+// status belongs to others.
+func (Dialect) Status(object client.Object, addresses string, _ []model.Finding, _ time.Time) client.Object {
+	ingress := object.DeepCopyObject().(*networkingv1.Ingress)
+	if addresses == "" {
+		return ingress
 	}
 	ingress.Status.LoadBalancer.Ingress = nil
 	for address := range strings.SplitSeq(strings.TrimPrefix(addresses, mesh), separator) {
@@ -62,7 +69,7 @@ func (d Dialect) Status(object client.Object, addresses string, _ []model.Findin
 		}
 		ingress.Status.LoadBalancer.Ingress = append(ingress.Status.LoadBalancer.Ingress, entry)
 	}
-	return out
+	return ingress
 }
 
 // membership is what Status needs of the gateway: the name of the mesh, and each address after a separator.

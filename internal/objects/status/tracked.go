@@ -51,7 +51,11 @@ func (o trackedObject) settle(now time.Time) time.Duration {
 
 func (w *Writer) registerKinds() error {
 	for _, d := range w.Dialects {
-		for _, empty := range dialect.OwnKinds(d) {
+		kinds := dialect.OwnKinds(d)
+		if k, is := d.(kindsWithStatus); is {
+			kinds = k.StatusKinds()
+		}
+		for _, empty := range kinds {
 			gvk, err := apiutil.GVKForObject(empty, w.Client.Scheme())
 			if err != nil {
 				return fmt.Errorf("kind of %T: %w", empty, err)
@@ -63,6 +67,12 @@ func (w *Writer) registerKinds() error {
 		}
 	}
 	return nil
+}
+
+// kindsWithStatus is a dialect that writes the status of other kinds than its own.
+type kindsWithStatus interface {
+	// StatusKinds returns an empty object of each kind that Status changes.
+	StatusKinds() []client.Object
 }
 
 // Changed is an engine.Sink. It updates the tracked objects, and enqueues objects that changed, and after a
