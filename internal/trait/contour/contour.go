@@ -137,6 +137,11 @@ func headersOf(rule provider.Rule) ([]any, []provider.Unsupported) {
 				h.Name, found))
 			continue
 		}
+		if strings.TrimSpace(h.Value) == "" {
+			not = append(not, rule.Unsupported("customHeaders", "the header %q is not set: an HTTPProxy does not allow empty "+
+				"values", h.Name))
+			continue
+		}
 		out = append(out, map[string]any{"name": h.Name, "value": h.Value})
 	}
 	return out, not
