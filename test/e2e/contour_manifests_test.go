@@ -30,7 +30,7 @@ spec:
         - name: contour
           image: anymesh.dev/contour
           args: [serve, --incluster, --insecure, --xds-address=0.0.0.0, --xds-port=8001, --disable-leader-election,
-            --ingress-status-address=192.0.2.1]
+            --ingress-status-address=192.0.2.1, --envoy-http-access-log=/dev/null, --envoy-https-access-log=/dev/null]
           env:
             - {name: CONTOUR_NAMESPACE, value: projectcontour}
             - {name: POD_NAME, valueFrom: {fieldRef: {fieldPath: metadata.name}}}

@@ -44,6 +44,15 @@ func TestContour(t *testing.T) {
 		"examples/contour")))
 	apply(t, shopManifests)
 	apply(t, contourManifests)
+	t.Cleanup(func() {
+		if !t.Failed() {
+			return
+		}
+		for _, name := range []string{"contour", "envoy"} {
+			log, _ := kubectl(contextOf(t), "-n", "projectcontour", "logs", "deployment/"+name, "--tail=20")
+			t.Logf("%s:\n%s", name, log)
+		}
+	})
 	reader, p := newClusterReader(t), contour.Provider{}
 	eventually(t, 30*time.Second, "the kind HTTPProxy", func() error {
 		if !p.Present(reader) {
