@@ -30,6 +30,8 @@ import (
 	"github.com/cert-manager/cert-manager/pkg/controller/certificates/trigger"
 	"github.com/cert-manager/cert-manager/pkg/controller/clusterissuers"
 	"github.com/cert-manager/cert-manager/pkg/controller/issuers"
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/ca"         // registers issuers with a CA
+	_ "github.com/cert-manager/cert-manager/pkg/issuer/selfsigned" // registers issuers without
 )
 
 // names are the controllers that run. Importing their packages registers them.

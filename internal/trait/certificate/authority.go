@@ -111,6 +111,10 @@ func newSecret(ca *identity.CA, r Request, found *corev1.Secret, owner metav1.Ow
 	}
 	maps.Copy(out.Labels, r.Labels)
 	out.Labels[issuedLabel] = issuedValue
+	if out.Annotations == nil {
+		out.Annotations = map[string]string{}
+	}
+	maps.Copy(out.Annotations, issuerAnnotations)
 	out.OwnerReferences = []metav1.OwnerReference{owner}
 	out.Type = corev1.SecretTypeTLS
 	out.Data = map[string][]byte{

@@ -94,7 +94,8 @@ func TestAuthorityReplacesCertManager(t *testing.T) {
 	})
 	issue(t, certificate.Authority{CA: newCA(t), Client: client}, true)
 	found := get(t, client)
-	if len(found.Annotations) != 1 || found.Annotations["example.com/copy-to"] != "all" || len(found.Labels) != 2 {
+	if len(found.Annotations) != 4 || found.Annotations["example.com/copy-to"] != "all" || len(found.Labels) != 2 ||
+		found.Annotations["cert-manager.io/issuer-group"] != "anymesh.dev" {
 		t.Errorf("annotations %v, labels %v", found.Annotations, found.Labels)
 	}
 	if _, err := tls.X509KeyPair(found.Data["tls.crt"], found.Data["tls.key"]); err != nil || found.Type != corev1.SecretTypeTLS {

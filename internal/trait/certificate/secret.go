@@ -19,6 +19,13 @@ const (
 	caKey = "ca.crt"
 )
 
+// issuerAnnotations say who issued a Secret. Without them, cert-manager keeps a valid certificate of the built-in
+// authority when the Route names an issuer.
+var issuerAnnotations = map[string]string{
+	"cert-manager.io/issuer-name": "anymesh", "cert-manager.io/issuer-kind": "BuiltIn",
+	"cert-manager.io/issuer-group": "anymesh.dev",
+}
+
 // parse returns the leaf of a Secret whose key matches it.
 func parse(secret *corev1.Secret) (*x509.Certificate, error) {
 	for _, key := range []string{corev1.TLSCertKey, corev1.TLSPrivateKeyKey} {
