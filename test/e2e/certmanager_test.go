@@ -108,8 +108,8 @@ func TestCertManager(t *testing.T) {
 	byCertManager()
 }
 
-// hasCertificateOf returns nil if the Secret of the Route has a certificate for its host that its key ca.crt verifies, of an
-// issuer whose name begins with a text.
+// hasCertificateOf returns nil if the Secret of the Route has a certificate for its host that its key ca.crt verifies,
+// of an issuer whose name begins with a text.
 func hasCertificateOf(t *testing.T, issuer string) error {
 	t.Helper()
 	secret, err := lab.kube.CoreV1().Secrets("shop").Get(t.Context(), "web-cert", metav1.GetOptions{})

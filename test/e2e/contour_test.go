@@ -93,8 +93,11 @@ func TestContour(t *testing.T) {
 	} {
 		eventually(t, 20*time.Second, path, func() error {
 			a, err := call("https://shop.example.com" + path)
-			if err != nil || a.Version != want[0] || a.Path != want[1] {
-				return fmt.Errorf("got %+v, %v, want %v", a, err, want)
+			if err != nil {
+				return err
+			}
+			if a.Version != want[0] || a.Path != want[1] {
+				return fmt.Errorf("got %+v, want %v", a, want)
 			}
 			if tenant := a.Header.Get("X-Tenant"); (tenant == "blue 50%") != strings.HasPrefix(a.Path, "/v1") {
 				return fmt.Errorf("the backend sees the tenant %q", tenant)

@@ -5,7 +5,7 @@
 //
 // There is one certificate for a Route, in one Secret. The Secret comes from the first of these that applies:
 //
-//   - A Secret with that name that neither Anymesh nor the Route's Certificate wrote is the user's: it is used as it is.
+//   - A Secret with that name that neither Anymesh nor the Route's Certificate wrote is the user's. It is used as is.
 //   - cert-manager, if the Route names an issuer and the cluster has cert-manager.
 //   - The built-in authority, whose root is in a Secret of the control plane's namespace.
 package certificate
@@ -182,7 +182,8 @@ func certManager(r Request, reader provider.Reader) Plan {
 	}
 }
 
-func certManagerState(r Request, reader provider.Reader, kind schema.GroupVersionKind, namespace string) *provider.Reason {
+func certManagerState(r Request, reader provider.Reader, kind schema.GroupVersionKind,
+	namespace string) *provider.Reason {
 	name := strings.TrimPrefix(namespace+"/"+r.IssuerName, "/")
 	issuer := reader.Get(kind, namespace, r.IssuerName)
 	if issuer == nil {

@@ -19,9 +19,9 @@ import (
 
 // Kinds of Gateway API.
 var (
-	GatewayKind     = schema.GroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind("Gateway"))
-	HTTPRouteKind   = schema.GroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind("HTTPRoute"))
-	ListenerSetKind = schema.GroupVersionKind(gatewayv1.SchemeGroupVersion.WithKind("ListenerSet"))
+	GatewayKind     = gatewayv1.SchemeGroupVersion.WithKind("Gateway")
+	HTTPRouteKind   = gatewayv1.SchemeGroupVersion.WithKind("HTTPRoute")
+	ListenerSetKind = gatewayv1.SchemeGroupVersion.WithKind("ListenerSet")
 )
 
 // DefaultAnnotation with the value "true" marks the Gateway of Routes without a class.

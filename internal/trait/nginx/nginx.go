@@ -110,8 +110,8 @@ func annotate(annotations map[string]string, rule provider.Rule) []provider.Unsu
 	return append(not, more...)
 }
 
-// pattern returns the regular expression of a path. Its groups are the slash after the path and the rest. The expression
-// of a longer path is longer, because ingress-nginx tries longer expressions first.
+// pattern returns the regular expression of a path. Its groups are the slash after the path and the rest. ingress-nginx
+// tries longer expressions first: the expression of a longer path is longer.
 func pattern(path string) string {
 	if path == "/" {
 		return "/(.*)"
