@@ -36,6 +36,12 @@ $(BIN)/extended/anymesh:
 $(BIN)/collector:
 	@echo "building a receiver of spans"; go build -o $@ ./test/e2e/collector
 
+# Contour and the controllers of cert-manager, which the Route trait uses: for tests. They are modules of their own.
+$(BIN)/contour: test/contour/go.mod
+	@hack/progress.sh "building Contour, for tests (once; minutes)" go build -C test/contour $(STRIP) -o $@ github.com/projectcontour/contour/cmd/contour
+$(BIN)/certmanager: test/certmanager/go.mod $(wildcard test/certmanager/*.go)
+	@hack/progress.sh "building cert-manager, for tests (once; minutes)" go build -C test/certmanager $(STRIP) -o $@ .
+
 # A client with the resolver of musl: for tests.
 $(BIN)/call-musl: test/e2e/callers/call.c
 	@hack/packages.sh tests
@@ -103,7 +109,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -111,7 +117,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 

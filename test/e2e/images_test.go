@@ -20,6 +20,8 @@ const (
 	muslImage   = "anymesh.dev/call-musl"
 	// collectorImage receives spans and metrics.
 	collectorImage = "anymesh.dev/collector"
+	// contourImage is the third-party ingress controller.
+	contourImage = "anymesh.dev/contour"
 )
 
 // image is an entry of the image map of the sandbox.
@@ -54,6 +56,7 @@ func writeTestImages() (string, error) {
 		{pythonImage, python, image{Program: python}},
 		{muslImage, filepath.Join(lab.bin, "call-musl"), image{Program: filepath.Join(lab.bin, "call-musl")}},
 		{collectorImage, filepath.Join(lab.bin, "collector"), image{Program: filepath.Join(lab.bin, "collector")}},
+		{contourImage, filepath.Join(lab.bin, "contour"), image{Program: filepath.Join(lab.bin, "contour")}},
 	} {
 		if _, err := os.Stat(i.program); err == nil {
 			images[i.name] = i.image

@@ -1,0 +1,127 @@
+// Package ingress is the provider for the gateway of Anymesh.
+//
+// In: a Route. Out: an Ingress of the class anymesh for each rule, with the annotations of package api/ingress, and
+// whether the gateway serves it. All fields of a Route are supported.
+package ingress
+
+import (
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/internal/trait/ingressobject"
+	"anymesh.dev/anymesh/internal/trait/provider"
+)
+
+// Provider is the provider. It is stateless.
+type Provider struct{}
+
+// Names implements provider.Provider.
+func (Provider) Names() []string { return []string{"anymesh"} }
+
+// Writes implements provider.Provider.
+func (Provider) Writes() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{provider.IngressKind}
+}
+
+// Reads implements provider.Provider: a default backend needs the ports of its Service.
+func (Provider) Reads() []schema.GroupVersionKind {
+	return []schema.GroupVersionKind{provider.IngressClassKind, provider.ServiceKind}
+}
+
+// Present implements provider.Provider: an IngressClass names the gateway.
+func (Provider) Present(reader provider.Reader) bool {
+	for _, c := range reader.List(provider.IngressClassKind, "") {
+		if name, _, _ := unstructured.NestedString(c.Object, "spec", "controller"); name == api.Controller {
+			return true
+		}
+	}
+	return false
+}
+
+// Render implements provider.Provider.
+func (Provider) Render(route provider.Route, reader provider.Reader) provider.Result {
+	var out provider.Result
+	for _, rule := range route.Rules {
+		annotations, not := annotate(route, rule, reader)
+		out.Unsupported = append(out.Unsupported, not...)
+		out.Objects = append(out.Objects, ingressobject.New(route, rule, ingressobject.Options{
+			Class: class(route), Path: rule.PathPrefix(), PathType: networkingv1.PathTypePrefix, Annotations: annotations,
+		}))
+	}
+	return out
+}
+
+func annotate(route provider.Route, rule provider.Rule, reader provider.Reader) (map[string]string,
+	[]provider.Unsupported) {
+	out := map[string]string{}
+	headers, not := rule.SettableHeaders()
+	if len(headers) > 0 {
+		var all []api.Header
+		for _, h := range headers {
+			all = append(all, api.Header(h))
+		}
+		out[api.RequestHeaders] = api.FormatRequestHeaders(all)
+	}
+	if target := rule.RewriteTarget; target != "" {
+		if err := api.CheckPath(target); err != nil {
+			not = append(not, rule.Unsupported("rewriteTarget", "the path is not changed: %v", err))
+		} else {
+			out[api.RewritePrefix] = target
+		}
+	}
+	if rule.ReadTimeout > 0 {
+		out[api.ReadTimeout] = rule.ReadTimeout.String()
+	}
+	if rule.SendTimeout > 0 {
+		out[api.SendTimeout] = rule.SendTimeout.String()
+	}
+	name, more := rule.DefaultService()
+	not = append(not, more...)
+	if name != "" {
+		if port := portOf(reader.Get(provider.ServiceKind, route.Namespace, name), rule.Backend.Port); port != 0 {
+			out[api.DefaultBackend] = api.Service{Name: name, Port: port}.String()
+		} else {
+			not = append(not, rule.Unsupported("defaultBackend", "the default backend is not used: there is no Service %s/%s "+
+				"with a TCP port; create it", route.Namespace, name))
+		}
+	}
+	return out, not
+}
+
+// portOf returns a TCP port of a Service: the one with the number of the backend's port, else the first. It returns 0
+// if there is none.
+func portOf(service *unstructured.Unstructured, preferred int32) int32 {
+	if service == nil {
+		return 0
+	}
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	var first int32
+	for _, p := range ports {
+		port, _ := p.(map[string]any)
+		if protocol, _ := port["protocol"].(string); protocol != "" && protocol != "TCP" {
+			continue
+		}
+		number, _, _ := unstructured.NestedInt64(port, "port")
+		if int32(number) == preferred {
+			return preferred
+		}
+		if first == 0 {
+			first = int32(number)
+		}
+	}
+	return first
+}
+
+// State implements provider.Provider.
+func (Provider) State(route provider.Route, reader provider.Reader) provider.State {
+	return ingressobject.State(route, reader, class(route))
+}
+
+func class(route provider.Route) string {
+	if route.Class != "" {
+		return route.Class
+	}
+	return api.Class
+}

@@ -1,0 +1,132 @@
+package e2e
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"anymesh.dev/anymesh/internal/trait/certificate"
+)
+
+// issuerManifests are an Issuer that signs with a CA, and its CA.
+const issuerManifests = `
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {namespace: shop, name: selfsigned}
+spec: {selfSigned: {}}
+---
+apiVersion: cert-manager.io/v1
+kind: Certificate
+metadata: {namespace: shop, name: root}
+spec: {isCA: true, commonName: root, secretName: root, issuerRef: {name: selfsigned}}
+---
+apiVersion: cert-manager.io/v1
+kind: Issuer
+metadata: {namespace: shop, name: team}
+spec: {ca: {secretName: root}}
+`
+
+// TestCertManager gets the certificate of a Route from the real controllers of cert-manager, then from the built-in
+// authority, and from cert-manager again.
+func TestCertManager(t *testing.T) {
+	program := filepath.Join(lab.bin, "certmanager")
+	if _, err := os.Stat(program); err != nil {
+		t.Fatal("bin/certmanager is missing; run make bin/certmanager: ", err)
+	}
+	apply(t, readManifests(t, filepath.Join(moduleDir(t, "../certmanager", "github.com/cert-manager/cert-manager"),
+		"deploy/crds")))
+	apply(t, shopManifests)
+	run(t, "wait", "--for=condition=Established", "crd/certificates.cert-manager.io", "crd/issuers.cert-manager.io",
+		"--timeout=30s")
+	controllers := exec.CommandContext(t.Context(), program, "--kubeconfig", lab.kubeconfig)
+	log, err := os.Create(filepath.Join(t.TempDir(), "log"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	controllers.Stdout, controllers.Stderr = log, log
+	if err := controllers.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = controllers.Process.Kill()
+		_ = controllers.Wait()
+		if text, err := os.ReadFile(log.Name()); err == nil && t.Failed() {
+			t.Logf("%s", text[max(0, len(text)-4000):])
+		}
+	})
+
+	authority, owner := newIssuer(t)
+	reader := newClusterReader(t)
+	byTeam := certificate.Request{Namespace: "shop", Route: "web", Host: "shop.example.com", IssuerName: "team"}
+	builtIn := byTeam
+	builtIn.IssuerName = ""
+	plan := func(r certificate.Request) certificate.Plan {
+		return certificate.Make(r, reader, authority.CA.Current().Bundle().Pool(), time.Now())
+	}
+	if w := plan(byTeam).Waiting; w == nil || w.Reason != "NoIssuer" {
+		t.Fatalf("without Issuer: %+v", w)
+	}
+	apply(t, issuerManifests)
+	object := manifestsOf(t, plan(byTeam).Objects)
+	byCertManager := func() {
+		t.Helper()
+		if _, err := kubectlInput(t.Context(), object, "apply", "-f", "-"); err != nil {
+			t.Fatal(err)
+		}
+		eventually(t, 60*time.Second, "a certificate of cert-manager", func() error {
+			if w := plan(byTeam).Waiting; w != nil {
+				return fmt.Errorf("%s: %s", w.Reason, w.Message)
+			}
+			return hasCertificateOf(t, "root")
+		})
+	}
+	byCertManager()
+
+	if _, err := kubectlInput(t.Context(), object, "delete", "--wait=true", "-f", "-"); err != nil {
+		t.Fatal(err)
+	}
+	if p := plan(builtIn); !p.Issue || p.Source != certificate.BuiltIn {
+		t.Fatalf("without Certificate: %+v", p)
+	}
+	if wrote, err := authority.Issue(t.Context(), builtIn, owner); err != nil || !wrote {
+		t.Fatalf("wrote %t, %v", wrote, err)
+	}
+	if p := plan(builtIn); p.Issue || p.Waiting != nil {
+		t.Fatalf("with a certificate of the built-in authority: %+v", p)
+	}
+	if err := hasCertificateOf(t, "Anymesh root"); err != nil {
+		t.Fatal(err)
+	}
+	byCertManager()
+}
+
+// hasCertificateOf returns nil if the Secret of the Route has a certificate for its host that its key ca.crt verifies,
+// of an issuer whose name begins with a text.
+func hasCertificateOf(t *testing.T, issuer string) error {
+	t.Helper()
+	secret, err := lab.kube.CoreV1().Secrets("shop").Get(t.Context(), "web-cert", metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	pair, err := tls.X509KeyPair(secret.Data["tls.crt"], secret.Data["tls.key"])
+	if err != nil {
+		return err
+	}
+	roots := x509.NewCertPool()
+	roots.AppendCertsFromPEM(secret.Data["ca.crt"])
+	if _, err := pair.Leaf.Verify(x509.VerifyOptions{Roots: roots, DNSName: "shop.example.com"}); err != nil {
+		return err
+	}
+	if name := pair.Leaf.Issuer.CommonName; !strings.HasPrefix(name, issuer) {
+		return fmt.Errorf("the issuer is %q, want %q", name, issuer)
+	}
+	return nil
+}
