@@ -1,6 +1,10 @@
 package controller
 
 import (
+	"context"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -26,6 +30,11 @@ type Plan struct {
 	Objects []*unstructured.Unstructured
 	// Prunes are the kinds whose objects are deleted if the owner controls them and Objects does not have them.
 	Prunes []schema.GroupVersionKind
+	// Do does what is not an object to apply, before the objects are written, and reports whether it wrote something
+	// whose event evaluates the owner again. It is nil if there is nothing to do.
+	Do func(ctx context.Context, owner metav1.OwnerReference) (wrote bool, err error)
+	// Due is when the owner has to be evaluated again though nothing changed. It may be zero.
+	Due time.Time
 	// Status returns the status of the owner, when the objects are written.
 	Status func(Outcome) Status
 }

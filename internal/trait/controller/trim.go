@@ -11,7 +11,7 @@ import (
 const fieldManager = "anymesh-route"
 
 // trim removes what no plan reads from an object, so that fewer changes need an evaluation: fields of other managers,
-// the status of built-in workloads, and of pods all but the ports of their containers.
+// the status of built-in workloads, what is not a certificate in Secrets, and of pods all but the ports of containers.
 func trim(o any) (any, error) {
 	u, ok := o.(*unstructured.Unstructured)
 	if !ok {
@@ -27,6 +27,8 @@ func trim(o any) (any, error) {
 		delete(u.Object, "status")
 	case kind.Group == "gateway.networking.k8s.io" && kind.Kind == "Gateway":
 		trimGateway(u)
+	case kind.Group == "" && kind.Kind == "Secret":
+		trimSecret(u)
 	case kind.Group == "" && kind.Kind == "Pod":
 		u.Object["spec"] = trimPodSpec(u.Object["spec"])
 		delete(u.Object, "status")
@@ -61,6 +63,16 @@ func trimGateway(u *unstructured.Unstructured) {
 	for _, l := range list {
 		if listener, ok := l.(map[string]any); ok {
 			delete(listener, "attachedRoutes")
+		}
+	}
+}
+
+// trimSecret keeps certificates. Other Secrets are not for this controller.
+func trimSecret(u *unstructured.Unstructured) {
+	data, _ := u.Object["data"].(map[string]any)
+	for key := range data {
+		if key != "tls.crt" && key != "tls.key" && key != "ca.crt" {
+			delete(data, key)
 		}
 	}
 }

@@ -60,7 +60,7 @@ func (r *run) expect(key ObjectKey, version, content string) {
 }
 
 // write writes the objects of a plan that differ from the cluster, and then deletes those that it does not have. The
-// duration is awaitsEvent, or the time after which to try again what was rejected; 0 means never.
+// duration is awaitsEvent, or the time after which to evaluate the owner again though nothing changed; 0 means never.
 func (r *run) write(ctx context.Context, owner *unstructured.Unstructured, plan Plan,
 	existing []*unstructured.Unstructured, read *reader) (Outcome, time.Duration, error) {
 	outcome := Outcome{UIDs: map[ObjectKey]types.UID{}, Forbidden: read.forbiddenReason()}
@@ -69,7 +69,20 @@ func (r *run) write(ctx context.Context, owner *unstructured.Unstructured, plan 
 	}
 	wanted := map[ObjectKey]bool{}
 	var again time.Duration
+	if !plan.Due.IsZero() {
+		again = max(plan.Due.Sub(r.Now()), time.Second)
+	}
 	var failed error
+	if plan.Do != nil {
+		r.writes.Inc()
+		wrote, err := plan.Do(ctx, *metav1.NewControllerRef(owner, owner.GroupVersionKind()))
+		if wrote {
+			again = awaitsEvent
+		}
+		if err != nil {
+			outcome.Problem, failed = &provider.Reason{Reason: "WriteFailed", Message: err.Error()}, err
+		}
+	}
 	for _, o := range plan.Objects {
 		o, err := owned(o, owner)
 		if err != nil {
@@ -84,7 +97,7 @@ func (r *run) write(ctx context.Context, owner *unstructured.Unstructured, plan 
 		if now != nil {
 			outcome.UIDs[key] = now.GetUID()
 		}
-		if wrote && again == 0 {
+		if wrote {
 			again = awaitsEvent
 		}
 		if reason, lasting := r.reasonOf(o, err); reason != nil {

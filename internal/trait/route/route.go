@@ -1,10 +1,13 @@
 package route
 
 import (
+	"context"
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,11 +25,16 @@ type Certificate struct {
 	Secret string
 	// Objects have to exist, in the namespace of the Route.
 	Objects []*unstructured.Unstructured
-	// Failure is why there can be no certificate, and Waiting why there is none yet; or nil.
-	Failure, Waiting *provider.Reason
+	// Issue writes the Secret. It is nil if there is nothing to do. It reports whether it wrote.
+	Issue func(ctx context.Context, owner metav1.OwnerReference) (bool, error)
+	// Due is when the certificate has to be planned again though nothing changed. It may be zero.
+	Due time.Time
+	// Waiting is why there is no certificate yet, or nil.
+	Waiting     *provider.Reason
+	Unsupported []provider.Unsupported
 }
 
-// Certificates plan the certificates of hosts. Plan is a pure function.
+// Certificates plan the certificates of hosts. Plan changes nothing.
 type Certificates interface {
 	Writes() []schema.GroupVersionKind
 	Reads() []schema.GroupVersionKind
@@ -35,7 +43,7 @@ type Certificates interface {
 
 // Planner plans the objects of Routes. It implements controller.Planner.
 type Planner struct {
-	// Providers are in the order in which they are chosen. The last is used if the cluster has none of them.
+	// Providers are in the order in which they are chosen. The first is used if the cluster has none of them.
 	Providers []provider.Provider
 	// Default is the name of the provider of Routes that name none, or "" for a provider that the cluster has.
 	Default string
@@ -83,6 +91,8 @@ type plan struct {
 	service     string                       // the Service of discovered backends
 	unsupported []provider.Unsupported
 	addresses   []string
+	issue       func(context.Context, metav1.OwnerReference) (bool, error)
+	due         time.Time
 	// keeps is set if objects that are no longer wanted must stay.
 	keeps bool
 }
@@ -100,7 +110,7 @@ func (p *Planner) Plan(owner *unstructured.Unstructured, r discovery.Reader) con
 	}
 	out := controller.Plan{Status: n.status}
 	if n.failure == nil {
-		out.Objects = n.objects
+		out.Objects, out.Do, out.Due = n.objects, n.issue, n.due
 		if !n.keeps {
 			out.Prunes = p.writes()
 		}
@@ -138,15 +148,14 @@ func (p *Planner) fill(n *plan, r discovery.Reader) {
 			return
 		}
 		certificate := p.Certificates.Plan(n.route, r)
-		if n.failure = certificate.Failure; n.failure != nil {
-			return
-		}
 		intent.TLS = &provider.TLS{Secret: certificate.Secret}
 		n.objects = append(n.objects, certificate.Objects...)
+		n.issue, n.due, n.unsupported = certificate.Issue, certificate.Due, certificate.Unsupported
 		n.wait(certificate.Waiting)
 	}
 	rendered := chosen.Render(intent, r)
-	n.serving, n.unsupported = rendered.Objects, rendered.Unsupported
+	n.serving = rendered.Objects
+	n.unsupported = append(n.unsupported, rendered.Unsupported...)
 	n.objects = append(n.objects, rendered.Objects...)
 	n.keeps = rendered.Waiting != nil
 	n.wait(rendered.Waiting)
@@ -188,8 +197,8 @@ func (p *Planner) choose(name string, r provider.Reader) (provider.Provider, str
 		return nil, "", &provider.Reason{Reason: "UnknownProvider", Message: "this control plane has no provider; set spec.host " +
 			"to \"\" for a Service only"}
 	}
-	last := p.Providers[len(p.Providers)-1]
-	return last, last.Names()[0] + ", because the cluster has no other", nil
+	first := p.Providers[0]
+	return first, first.Names()[0] + ", because the cluster has no other", nil
 }
 
 func (p *Planner) names() []string {
