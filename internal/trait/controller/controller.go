@@ -153,9 +153,22 @@ func (r *run) kindChanged(kind schema.GroupVersionKind) {
 	r.queue.Add(owners...)
 }
 
-// kindSynced evaluates the owners that read a kind.
+// kindSynced evaluates the owners that read a kind, and the objects of the kind if they are owners: they are not
+// evaluated before all are known.
 func (r *run) kindSynced(kind schema.GroupVersionKind) {
 	r.queue.Add(r.index.usersOf(kind)...)
+	if r.planners[kind] == nil {
+		return
+	}
+	m, err := r.kinds.get(kind)
+	if err != nil || m == nil {
+		return
+	}
+	if one, err := r.informers.get(kind, *m); err == nil {
+		for _, o := range ordered(one.GetStore().List()) {
+			r.queue.Add(KeyOf(o))
+		}
+	}
 }
 
 // objectChanged evaluates the owners that read an object, and the object itself if it is an owner.
