@@ -24,6 +24,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/cli/install"
+	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 )
 
 // lab is the API server that the tests share.
@@ -78,6 +80,9 @@ func runAll(m *testing.M) (code int, err error) {
 	if err := installKinds(); err != nil {
 		return 1, err
 	}
+	if err := installRules(); err != nil {
+		return 1, err
+	}
 	return m.Run(), nil
 }
 
@@ -100,6 +105,30 @@ func installKinds() error {
 		}
 	}
 	return nil
+}
+
+// installRules applies the roles of the chart.
+func installRules() error {
+	objects, err := install.Manifests(install.Options{Namespace: "anymesh-system", SkipCRDs: true})
+	if err != nil {
+		return err
+	}
+	for _, o := range objects {
+		if !strings.HasPrefix(o.GetKind(), "ClusterRole") {
+			continue
+		}
+		if err := lab.client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("install")); err != nil {
+			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
+		}
+	}
+	return nil
+}
+
+// asControlPlane returns the configuration of a client with the rights of the control plane.
+func asControlPlane() *rest.Config {
+	config := rest.CopyConfig(lab.config)
+	config.Impersonate.UserName = "system:serviceaccount:anymesh-system:anymesh"
+	return config
 }
 
 // decode decodes manifests.

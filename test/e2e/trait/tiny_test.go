@@ -61,7 +61,7 @@ func start(t *testing.T, planners ...controller.Planner) *prometheus.Registry {
 	t.Helper()
 	registry := prometheus.NewRegistry()
 	c, err := controller.New(controller.Options{
-		Config: lab.config, Registerer: registry,
+		Config: asControlPlane(), Registerer: registry,
 		Planners: append(planners, &route.Planner{
 			Providers: []provider.Provider{tiny{"tiny"}, tiny{"other"}},
 			Discovery: discovery.Options{DefinitionNamespaces: []string{"vela-system"}},
