@@ -11,6 +11,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/trait/controller"
 	"anymesh.dev/anymesh/internal/trait/discovery"
+	"anymesh.dev/anymesh/internal/trait/oam"
 	"anymesh.dev/anymesh/internal/trait/provider"
 	"anymesh.dev/anymesh/internal/trait/route"
 )
@@ -59,8 +60,9 @@ func (cp *controlPlane) newRoutes(recorder events.EventRecorder) (*controller.Co
 	find := discovery.Options{DefinitionNamespaces: slices.DeleteFunc(names, func(n string) bool { return n == "" })}
 	return controller.New(controller.Options{
 		Config: withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
-		Planners: []controller.Planner{&route.Planner{
-			Providers: settings.Providers, Default: settings.Provider, Discovery: find,
-		}},
+		Planners: []controller.Planner{
+			&route.Planner{Providers: settings.Providers, Default: settings.Provider, Discovery: find},
+			oam.Applications{Discovery: find}, oam.ContainerizedWorkloads{}, oam.PodSpecWorkloads{},
+		},
 	})
 }

@@ -36,7 +36,7 @@ func covers(want, now any) bool {
 			return len(w) == 0 && now == nil // the API server omits it
 		}
 		for name, value := range w {
-			if inner, ok := n[name]; !covers(value, inner) || !ok && value == nil {
+			if inner := n[name]; !covers(value, inner) {
 				return false
 			}
 		}

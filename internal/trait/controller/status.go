@@ -104,14 +104,20 @@ func indexOf(conditions []core.Condition, name string) int {
 	return slices.IndexFunc(conditions, func(c core.Condition) bool { return c.Type == name })
 }
 
-// report records an event if the status or the reason of the condition Ready changed.
+// report records an event if the status or the reason of the condition Ready changed, or of Synced for owners without
+// it.
 func (r *run) report(owner *unstructured.Unstructured, before, after []core.Condition) {
-	i := indexOf(after, Ready)
+	name := Ready
+	i := indexOf(after, name)
+	if i < 0 {
+		name = Synced
+		i = indexOf(after, name)
+	}
 	if i < 0 || r.Recorder == nil {
 		return
 	}
 	now := after[i]
-	if j := indexOf(before, Ready); j >= 0 && before[j].Status == now.Status && before[j].Reason == now.Reason {
+	if j := indexOf(before, name); j >= 0 && before[j].Status == now.Status && before[j].Reason == now.Reason {
 		return
 	}
 	kind := corev1.EventTypeNormal

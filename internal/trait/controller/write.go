@@ -256,6 +256,25 @@ func owned(o, owner *unstructured.Unstructured) (*unstructured.Unstructured, err
 	if metadata, ok := out.Object["metadata"].(map[string]any); ok {
 		delete(metadata, "creationTimestamp")
 	}
+	dropNulls(out.Object)
 	out.SetOwnerReferences([]metav1.OwnerReference{*metav1.NewControllerRef(owner, owner.GroupVersionKind())})
 	return out, nil
+}
+
+// dropNulls removes fields without a value, which encoders of Go types write.
+func dropNulls(value any) {
+	switch v := value.(type) {
+	case map[string]any:
+		for name, inner := range v {
+			if inner == nil {
+				delete(v, name)
+				continue
+			}
+			dropNulls(inner)
+		}
+	case []any:
+		for _, inner := range v {
+			dropNulls(inner)
+		}
+	}
 }

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/labels"
 
 	"anymesh.dev/anymesh/internal/trait/fieldpath"
 	"anymesh.dev/anymesh/internal/trait/provider"
@@ -79,8 +80,8 @@ func (s *search) findTemplate() (podTemplate, *provider.Reason) {
 		"%s; add ports to a container, or set the port in the backendService of each rule", strings.Join(without, ", "))}
 }
 
-// templateAt returns the template of a PodSpec in the workload. The seed of its selector are the labels of the
-// workload: those of the application, if it has some.
+// templateAt returns the template of a PodSpec in the workload. Its labels are those of the workload: those of the
+// application, if it has some.
 func (s *search) templateAt(text string) (podTemplate, *provider.Reason) {
 	t := podTemplate{labels: ApplicationLabels(s.workload.GetLabels()), source: nameOf(s.workload) + " at " + text}
 	path, err := fieldpath.Parse(text)
@@ -97,6 +98,14 @@ func (s *search) templateAt(text string) (podTemplate, *provider.Reason) {
 	if t.ports = containerPorts(podSpec); len(t.ports) == 0 {
 		return t, &provider.Reason{Reason: "NoPort", Message: fmt.Sprintf("failed to create the services: no port found in "+
 			"%s; add ports to a container, or set the port in the backendService of each rule", t.source)}
+	}
+	if len(path) > 1 { // the PodSpec may be that of a PodTemplate, whose pods do not have the labels of the workload
+		parent, _ := fieldpath.Get(s.workload.Object, path[:len(path)-1])
+		template, _ := parent.(map[string]any)
+		ofPods, _, _ := unstructured.NestedStringMap(template, "metadata", "labels")
+		if len(ofPods) > 0 && !labels.SelectorFromSet(t.labels).Matches(labels.Set(ofPods)) {
+			t.labels = ofPods
+		}
 	}
 	if len(t.labels) == 0 {
 		return podTemplate{}, &provider.Reason{Reason: "NoPodLabels", Message: fmt.Sprintf("%s has no labels, so that no "+

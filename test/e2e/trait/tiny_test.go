@@ -10,6 +10,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/trait/controller"
 	"anymesh.dev/anymesh/internal/trait/discovery"
+	"anymesh.dev/anymesh/internal/trait/oam"
 	"anymesh.dev/anymesh/internal/trait/provider"
 	"anymesh.dev/anymesh/internal/trait/route"
 )
@@ -57,15 +58,16 @@ func (p tiny) State(r provider.Route, reader provider.Reader) provider.State {
 }
 
 // start runs the controller for a test, and returns its metrics.
-func start(t *testing.T, planners ...controller.Planner) *prometheus.Registry {
+func start(t *testing.T) *prometheus.Registry {
 	t.Helper()
+	find := discovery.Options{DefinitionNamespaces: []string{"vela-system"}}
 	registry := prometheus.NewRegistry()
 	c, err := controller.New(controller.Options{
 		Config: asControlPlane(), Registerer: registry,
-		Planners: append(planners, &route.Planner{
-			Providers: []provider.Provider{tiny{"tiny"}, tiny{"other"}},
-			Discovery: discovery.Options{DefinitionNamespaces: []string{"vela-system"}},
-		}),
+		Planners: []controller.Planner{
+			&route.Planner{Providers: []provider.Provider{tiny{"tiny"}, tiny{"other"}}, Discovery: find},
+			oam.Applications{Discovery: find}, oam.ContainerizedWorkloads{}, oam.PodSpecWorkloads{},
+		},
 	})
 	if err != nil {
 		t.Fatal(err)
