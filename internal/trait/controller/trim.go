@@ -19,7 +19,9 @@ func trim(o any) (any, error) {
 	}
 	trimManagers(u)
 	if annotations := u.GetAnnotations(); annotations["kubectl.kubernetes.io/last-applied-configuration"] != "" {
-		delete(annotations, "kubectl.kubernetes.io/last-applied-configuration")
+		if delete(annotations, "kubectl.kubernetes.io/last-applied-configuration"); len(annotations) == 0 {
+			annotations = nil
+		}
 		u.SetAnnotations(annotations)
 	}
 	switch kind := u.GroupVersionKind(); {
