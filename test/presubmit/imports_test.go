@@ -52,6 +52,7 @@ var mayImport = []rule{
 	{"internal/objects/workqueue", nil},
 	{"internal/trait/provider", nil},
 	{"internal/trait/fieldpath", nil},
+	{"internal/trait/snapshot", nil},
 	{"internal/trait/discovery", []string{"api/...", "internal/trait/provider", "internal/trait/fieldpath"}},
 	{"internal/trait/controller", []string{"api/...", "internal/objects/workqueue", "internal/trait/provider", "internal/trait/discovery"}},
 	{"internal/trait/route", []string{"api/...", "internal/trait/provider", "internal/trait/discovery", "internal/trait/controller"}},

@@ -60,19 +60,23 @@ type workload struct {
 	component string
 	object    *unstructured.Unstructured
 	traits    []*unstructured.Unstructured
+	// unnamed is the number of traits without a name of their own, by kind. A name is the same after other traits change.
+	unnamed map[string]int
 }
 
 // Plan implements controller.Planner.
 func (p Applications) Plan(owner *unstructured.Unstructured, r discovery.Reader) controller.Plan {
 	a := &application{Reader: r, options: p.Discovery}
+	previous, _, _ := unstructured.NestedSlice(owner.Object, "status", "workloads")
+	status := func(o controller.Outcome) controller.Status { return a.status(previous, o) }
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(owner.Object, &a.ApplicationConfiguration); err != nil {
 		a.fail("InvalidApplication", "the application cannot be read: %v; correct the field", err)
-		return controller.Plan{Status: a.status}
+		return controller.Plan{Status: status}
 	}
 	for i, c := range a.Spec.Components {
 		a.add(c, fmt.Sprintf("spec.components[%d]", i))
 	}
-	out := controller.Plan{Objects: a.objects, Status: a.status}
+	out := controller.Plan{Objects: a.objects, Status: status}
 	if a.failure == nil {
 		out.Prunes = a.kinds()
 	}
@@ -107,11 +111,15 @@ func (a *application) kinds() []schema.GroupVersionKind {
 
 // add plans the workload and the traits of a component.
 func (a *application) add(c core.ApplicationConfigurationComponent, field string) {
-	for name, count := range map[string]int{
-		"dataInputs": len(c.DataInputs), "dataOutputs": len(c.DataOutputs), "scopes": len(c.Scopes), "revisionName": len(c.RevisionName),
+	for _, f := range []struct {
+		name  string
+		isSet bool
+	}{
+		{"dataInputs", len(c.DataInputs) > 0}, {"dataOutputs", len(c.DataOutputs) > 0}, {"scopes", len(c.Scopes) > 0},
+		{"revisionName", c.RevisionName != ""},
 	} {
-		if count > 0 {
-			a.fail("NotSupported", "%s.%s: this is not implemented; remove the field", field, name)
+		if f.isSet {
+			a.fail("NotSupported", "%s.%s: this is not implemented; remove the field", field, f.name)
 			return
 		}
 	}
@@ -139,16 +147,16 @@ func (a *application) add(c core.ApplicationConfigurationComponent, field string
 	if object.GetName() == "" {
 		object.SetName(c.ComponentName)
 	}
-	w := workload{component: c.ComponentName, object: object}
+	w := workload{component: c.ComponentName, object: object, unnamed: map[string]int{}}
 	a.objects = append(a.objects, object)
 	for i, t := range c.Traits {
-		a.addTrait(&w, t, i, fmt.Sprintf("%s.traits[%d]", field, i))
+		a.addTrait(&w, t, fmt.Sprintf("%s.traits[%d]", field, i))
 	}
 	a.workloads = append(a.workloads, w)
 }
 
 // addTrait plans a trait of a workload.
-func (a *application) addTrait(w *workload, t core.ComponentTrait, i int, field string) {
+func (a *application) addTrait(w *workload, t core.ComponentTrait, field string) {
 	if len(t.DataInputs) > 0 || len(t.DataOutputs) > 0 {
 		a.fail("NotSupported", "%s: dataInputs and dataOutputs are not implemented; remove them", field)
 		return
@@ -160,8 +168,10 @@ func (a *application) addTrait(w *workload, t core.ComponentTrait, i int, field 
 	}
 	a.complete(object, w.component, "TRAIT")
 	if object.GetName() == "" {
-		sum := sha256.Sum256(fmt.Appendf(nil, "%s/%s/%d", object.GetAPIVersion(), object.GetKind(), i))
+		kind := object.GroupVersionKind().GroupKind().String()
+		sum := sha256.Sum256(fmt.Appendf(nil, "%s/%d", kind, w.unnamed[kind]))
 		object.SetName(w.component + "-trait-" + hex.EncodeToString(sum[:5]))
+		w.unnamed[kind]++
 	}
 	definition, failure := a.traitDefinition(object, field)
 	if failure != nil {
@@ -246,7 +256,7 @@ func setParameters(o *unstructured.Unstructured, parameters []core.ComponentPara
 }
 
 // status returns the status of the application.
-func (a *application) status(outcome controller.Outcome) controller.Status {
+func (a *application) status(previous []any, outcome controller.Outcome) controller.Status {
 	reference := func(o *unstructured.Unstructured) map[string]any {
 		out := map[string]any{"apiVersion": o.GetAPIVersion(), "kind": o.GetKind(), "name": o.GetName()}
 		if uid := outcome.UIDs[controller.KeyOf(o)]; uid != "" {
@@ -266,6 +276,9 @@ func (a *application) status(outcome controller.Outcome) controller.Status {
 			one["traits"] = traits
 		}
 		workloads = append(workloads, one)
+	}
+	if a.failure != nil || outcome.Forbidden != nil {
+		workloads = previous // nothing is deleted: the status must not forget it
 	}
 	if workloads != nil {
 		fields["workloads"] = workloads

@@ -109,7 +109,12 @@ func (w *containerized) add(c core.Container, field string) {
 
 // addFile mounts a file from a ConfigMap of its own, or from a Secret.
 func (w *containerized) addFile(c *corev1.Container, file core.ContainerConfigFile, field string) {
-	sum := sha256.Sum256([]byte(c.Name + "\x00" + file.Path))
+	text := ""
+	if file.Value != nil {
+		text = *file.Value
+	}
+	// A changed text is another ConfigMap, so that the Deployment replaces the pods.
+	sum := sha256.Sum256([]byte(c.Name + "\x00" + file.Path + "\x00" + text))
 	volume := corev1.Volume{Name: "config-" + hex.EncodeToString(sum[:5])}
 	key := path.Base(file.Path)
 	switch {
@@ -119,7 +124,7 @@ func (w *containerized) addFile(c *corev1.Container, file core.ContainerConfigFi
 	case file.Value != nil:
 		config := &corev1.ConfigMap{
 			ObjectMeta: metav1.ObjectMeta{Namespace: w.Namespace, Name: w.Name + "-" + volume.Name, Labels: w.Labels},
-			Data:       map[string]string{key: *file.Value},
+			Data:       map[string]string{key: text},
 		}
 		config.SetGroupVersionKind(configMapKind)
 		w.objects = append(w.objects, config)

@@ -2,17 +2,14 @@ package route
 
 import (
 	"bytes"
-	"cmp"
 	"flag"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"golang.org/x/tools/txtar"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/yaml"
@@ -20,64 +17,10 @@ import (
 	"anymesh.dev/anymesh/internal/trait/controller"
 	"anymesh.dev/anymesh/internal/trait/discovery"
 	"anymesh.dev/anymesh/internal/trait/provider"
+	"anymesh.dev/anymesh/internal/trait/snapshot"
 )
 
 var update = flag.Bool("update", false, "rewrite the generated parts of testdata")
-
-// cluster is a snapshot in memory. It has the kinds of Kubernetes and those of its objects.
-type cluster []*unstructured.Unstructured
-
-func (c cluster) Has(kind schema.GroupVersionKind) bool {
-	return slices.Contains([]string{"", "apps", "batch"}, kind.Group) ||
-		slices.ContainsFunc(c, func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == kind })
-}
-
-func (c cluster) Resource(kind schema.GroupVersionKind) string {
-	if !c.Has(kind) {
-		return ""
-	}
-	return strings.ToLower(kind.Kind) + "s"
-}
-
-func (c cluster) filter(kind schema.GroupVersionKind, namespace string,
-	keep func(*unstructured.Unstructured) bool) []*unstructured.Unstructured {
-	var out []*unstructured.Unstructured
-	for _, o := range c {
-		if o.GroupVersionKind() == kind && (namespace == "" || o.GetNamespace() == namespace) && keep(o) {
-			out = append(out, o)
-		}
-	}
-	slices.SortFunc(out, func(a, b *unstructured.Unstructured) int { return cmp.Compare(a.GetName(), b.GetName()) })
-	return out
-}
-
-func (c cluster) List(kind schema.GroupVersionKind, namespace string) []*unstructured.Unstructured {
-	return c.filter(kind, namespace, func(*unstructured.Unstructured) bool { return true })
-}
-
-func (c cluster) Get(kind schema.GroupVersionKind, namespace, name string) *unstructured.Unstructured {
-	for _, o := range c.filter(kind, "", func(o *unstructured.Unstructured) bool { return o.GetName() == name && o.GetNamespace() == namespace }) {
-		return o
-	}
-	return nil
-}
-
-func (c cluster) Owned(kind schema.GroupVersionKind, namespace string, owner types.UID) []*unstructured.Unstructured {
-	return c.filter(kind, namespace, func(o *unstructured.Unstructured) bool {
-		for _, ref := range o.GetOwnerReferences() {
-			if ref.UID == owner {
-				return true
-			}
-		}
-		return false
-	})
-}
-
-func (c cluster) Selects(kind schema.GroupVersionKind, namespace string, selector map[string]string) bool {
-	return len(c.filter(kind, namespace, func(o *unstructured.Unstructured) bool {
-		return labels.SelectorFromSet(selector).Matches(labels.Set(o.GetLabels()))
-	})) > 0
-}
 
 // printing is a provider that writes what it is asked for into an object. The host is served at once.
 type printing struct{}
@@ -154,7 +97,7 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var objects cluster
+			var objects snapshot.Cluster
 			var owner *unstructured.Unstructured
 			var want *txtar.File
 			for i, f := range archive.Files {
@@ -190,7 +133,7 @@ func TestCases(t *testing.T) {
 }
 
 // planText is the plan of a Route as text.
-func planText(t *testing.T, owner *unstructured.Unstructured, objects cluster) string {
+func planText(t *testing.T, owner *unstructured.Unstructured, objects snapshot.Cluster) string {
 	t.Helper()
 	p := &Planner{
 		Providers: []provider.Provider{printing{}}, Discovery: discovery.Options{DefinitionNamespaces: []string{"vela-system"}},

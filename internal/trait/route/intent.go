@@ -3,6 +3,7 @@ package route
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"net/netip"
 	"slices"
 	"strconv"
@@ -88,7 +89,8 @@ func ruleOf(rule standard.Rule, i int) (provider.Rule, *provider.Reason) {
 	if out.RewriteTarget != "" && !strings.HasPrefix(out.RewriteTarget, "/") {
 		return out, invalid("InvalidPath", "%s.rewriteTarget: %q does not begin with /; add it", field, rule.RewriteTarget)
 	}
-	for name, value := range rule.CustomHeaders {
+	for _, name := range slices.Sorted(maps.Keys(rule.CustomHeaders)) {
+		value := rule.CustomHeaders[name]
 		if !httpguts.ValidHeaderFieldName(name) || !httpguts.ValidHeaderFieldValue(value) {
 			return out, invalid("InvalidHeader", "%s.customHeaders: %q: %q is not a header of HTTP; correct it", field, name, value)
 		}
@@ -103,10 +105,13 @@ func ruleOf(rule standard.Rule, i int) (provider.Rule, *provider.Reason) {
 		}
 	}
 	if b := rule.Backend; b != nil {
-		for name, seconds := range map[string]int{"readTimeout": b.ReadTimeout, "sendTimeout": b.SendTimeout} {
-			if seconds < 0 || seconds > maxTimeout {
-				return out, invalid("InvalidTimeout", "%s.backend.%s: %d is not a number of seconds from 0 to %d", field, name,
-					seconds, maxTimeout)
+		for _, timeout := range []struct {
+			name    string
+			seconds int
+		}{{"readTimeout", b.ReadTimeout}, {"sendTimeout", b.SendTimeout}} {
+			if timeout.seconds < 0 || timeout.seconds > maxTimeout {
+				return out, invalid("InvalidTimeout", "%s.backend.%s: %d is not a number of seconds from 0 to %d", field,
+					timeout.name, timeout.seconds, maxTimeout)
 			}
 		}
 		out.ReadTimeout = time.Duration(b.ReadTimeout) * time.Second
