@@ -3,8 +3,10 @@ package controller
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 	"strings"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -54,6 +56,13 @@ func covers(want, now any) bool {
 		return true
 	}
 	return want == now
+}
+
+// hasManager reports whether a field manager applied an object.
+func hasManager(o *unstructured.Unstructured, manager string) bool {
+	return slices.ContainsFunc(o.GetManagedFields(), func(e metav1.ManagedFieldsEntry) bool {
+		return e.Manager == manager && e.Operation == metav1.ManagedFieldsOperationApply
+	})
 }
 
 // ownedFields returns the fields that the controller owns, in the format of managedFields, or nil.

@@ -5,12 +5,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 
 	core "anymesh.dev/anymesh/api/oam/core/v1alpha2"
 )
@@ -44,8 +47,12 @@ func (r *run) writeStatus(ctx context.Context, owner *unstructured.Unstructured,
 		return nil
 	}
 	r.statusWrites.Inc()
-	written, err := r.resource(m, owner.GetNamespace()).ApplyStatus(ctx, owner.GetName(), want,
+	resource := r.resource(m, owner.GetNamespace())
+	written, err := resource.ApplyStatus(ctx, owner.GetName(), want,
 		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err != nil && strings.Contains(err.Error(), "field not declared in schema") {
+		written, err = patchStatus(ctx, resource, owner, want)
+	}
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
@@ -58,6 +65,18 @@ func (r *run) writeStatus(ctx context.Context, owner *unstructured.Unstructured,
 	}
 	r.report(owner, before, s.Conditions)
 	return nil
+}
+
+// patchStatus writes a status without the fields that the definition of the kind does not have: that of another program,
+// with which an apply is an error.
+func patchStatus(ctx context.Context, resource dynamic.ResourceInterface, owner, want *unstructured.Unstructured) (
+	*unstructured.Unstructured, error) {
+	text, err := json.Marshal(map[string]any{"status": want.Object["status"]})
+	if err != nil {
+		return nil, err
+	}
+	return resource.Patch(ctx, owner.GetName(), types.MergePatchType, text,
+		metav1.PatchOptions{FieldManager: fieldManager}, "status")
 }
 
 // statusObject returns the object to apply: the status with complete conditions.

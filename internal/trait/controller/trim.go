@@ -4,6 +4,7 @@ import (
 	"maps"
 	"reflect"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
@@ -38,14 +39,18 @@ func trim(o any) (any, error) {
 	return u, nil
 }
 
-// trimManagers keeps the fields of this controller.
+// trimManagers keeps the fields of this controller, and those of the former controller of Routes.
 func trimManagers(u *unstructured.Unstructured) {
+	former := ""
+	if ref := metav1.GetControllerOfNoCopy(u); ref != nil {
+		former = string(ref.UID)
+	}
 	all, _, _ := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
 	list, _ := all.([]any)
 	var kept []any
 	for _, item := range list {
 		entry, _ := item.(map[string]any)
-		if entry["manager"] == fieldManager {
+		if manager := entry["manager"]; manager == fieldManager || manager == former && former != "" {
 			delete(entry, "time")
 			kept = append(kept, entry)
 		}

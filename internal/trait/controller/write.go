@@ -153,12 +153,16 @@ func (r *run) apply(ctx context.Context, owner, o *unstructured.Unstructured, re
 	if r.expects(KeyOf(o), string(content)) {
 		return now, true, nil
 	}
-	if now != nil && !differs(o, now, "") {
+	former := now != nil && hasManager(now, string(owner.GetUID()))
+	if now != nil && !former && !differs(o, now, "") {
 		return now, false, nil
 	}
 	r.writes.Inc()
 	written, err := r.resource(m, o.GetNamespace()).Apply(ctx, o.GetName(), o,
 		metav1.ApplyOptions{FieldManager: fieldManager, Force: true})
+	if err == nil && former {
+		written, err = r.releaseFormer(ctx, m, owner, written)
+	}
 	if err != nil {
 		return now, false, err
 	}
@@ -170,6 +174,20 @@ func (r *run) apply(ctx context.Context, owner, o *unstructured.Unstructured, re
 		r.observed(current, false) // its event may have come before the answer
 	}
 	return written, true, nil
+}
+
+// releaseFormer removes the fields that only the former controller of Routes set. Its field manager was the UID of the
+// Route.
+func (r *run) releaseFormer(ctx context.Context, m *mapping, owner, o *unstructured.Unstructured) (
+	*unstructured.Unstructured, error) {
+	none := &unstructured.Unstructured{}
+	none.SetGroupVersionKind(o.GroupVersionKind())
+	none.SetNamespace(o.GetNamespace())
+	none.SetName(o.GetName())
+	none.SetUID(o.GetUID())
+	r.writes.Inc()
+	return r.resource(m, o.GetNamespace()).Apply(ctx, o.GetName(), none,
+		metav1.ApplyOptions{FieldManager: string(owner.GetUID()), Force: true})
 }
 
 func (r *run) delete(ctx context.Context, o *unstructured.Unstructured) error {

@@ -125,7 +125,8 @@ func TestApplications(t *testing.T) {
 				}
 				return nil
 			})
-			if after := settled(t, registry); after.writes-before.writes > 4 {
+			// The Route may have a Service of its own for a moment, which is created and deleted.
+			if after := settled(t, registry); after.writes-before.writes > 5 {
 				t.Errorf("a deleted Service costs %d writes", after.writes-before.writes)
 			}
 		})

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 )
 
 // work is what the controller did.
@@ -158,38 +157,5 @@ metadata: {name: web}
 	message := routeOf(t, ns, "site").Status.Conditions[0].Message
 	if want := `{apiGroups: ["example.com"], resources: ["widgets"], verbs: [get, list, watch]}`; !strings.Contains(message, want) {
 		t.Errorf("message %q does not contain %s", message, want)
-	}
-}
-
-// Fields of the former controller are taken over, and what it left is removed.
-func TestObjectsOfTheFormerController(t *testing.T) {
-	ns := newNamespace(t)
-	apply(t, ns, deployment+"---"+hostOnly)
-	r := routeOf(t, ns, "site")
-	for _, name := range []string{"site", "site-0"} {
-		kind, spec := "Service", map[string]any{"selector": map[string]any{"app": "web"}, "ports": []any{map[string]any{"port": int64(8080)}}}
-		o := &unstructured.Unstructured{Object: map[string]any{"apiVersion": "v1", "spec": spec}}
-		if name == "site-0" {
-			kind = "ConfigMap"
-			delete(o.Object, "spec")
-		}
-		o.SetKind(kind)
-		o.SetNamespace(ns)
-		o.SetName(name)
-		o.Object["metadata"].(map[string]any)["ownerReferences"] = []any{map[string]any{
-			"apiVersion": routeVersion, "kind": "Route", "name": "site", "uid": string(r.UID), "controller": true, "blockOwnerDeletion": true,
-		}}
-		if err := lab.client.Create(t.Context(), o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	start(t)
-	eventually(t, "the Route", func() error { return wantReady(t, ns, "site", "False", "NotServed") })
-	if o := get(t, "v1", "ConfigMap", ns, "site-0"); o != nil {
-		t.Error("the object of the former controller still exists")
-	}
-	ports, _, _ := unstructured.NestedSlice(get(t, "v1", "Service", ns, "site").Object, "spec", "ports")
-	if ports[0].(map[string]any)["name"] != "tcp-8080" {
-		t.Errorf("ports are %v", ports)
 	}
 }
