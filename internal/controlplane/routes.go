@@ -59,7 +59,8 @@ func (cp *controlPlane) newRoutes(recorder events.EventRecorder) (*controller.Co
 	names := []string{settings.DefinitionNamespace, systemDefinitions}
 	find := discovery.Options{DefinitionNamespaces: slices.DeleteFunc(names, func(n string) bool { return n == "" })}
 	return controller.New(controller.Options{
-		Config: withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), Recorder: recorder, Log: cp.Log, Registerer: cp.registry,
+		Config: withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), Recorder: recorder, Log: cp.Log,
+		Registerer: cp.registry,
 		Planners: []controller.Planner{
 			&route.Planner{Providers: settings.Providers, Default: settings.Provider, Discovery: find},
 			oam.Applications{Discovery: find}, oam.ContainerizedWorkloads{}, oam.PodSpecWorkloads{},

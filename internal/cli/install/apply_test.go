@@ -233,7 +233,8 @@ func TestKindsOfOthersAreKept(t *testing.T) {
 	if len(reported) != 1 || !strings.Contains(reported[0], "of another program, which is kept") {
 		t.Errorf("reported %q", reported)
 	}
-	if err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, report); err != nil || !exists(t, c, theirs) {
+	err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, report)
+	if err != nil || !exists(t, c, theirs) {
 		t.Errorf("the definition of another program is gone: %v", err)
 	}
 

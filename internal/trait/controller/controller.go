@@ -48,6 +48,7 @@ type Controller struct {
 	queue    *workqueue.Queue[ObjectKey]
 
 	evaluations, writes, statusWrites prometheus.Counter
+	informerCount                     prometheus.Gauge
 }
 
 // New creates a controller.
@@ -80,6 +81,12 @@ func New(o Options) (*Controller, error) {
 	c.evaluations = counter("anymesh_route_evaluations_total", "Evaluations of Routes and of applications with Routes.")
 	c.writes = counter("anymesh_route_writes_total", "Objects of Routes that were applied or deleted.")
 	c.statusWrites = counter("anymesh_route_status_writes_total", "Statuses of Routes that were written.")
+	c.informerCount = prometheus.NewGauge(prometheus.GaugeOpts{
+		Name: "anymesh_route_informers", Help: "Kinds of objects that are watched for Routes, by the leader.",
+	})
+	if o.Registerer != nil {
+		o.Registerer.MustRegister(c.informerCount)
+	}
 	return c, nil
 }
 
@@ -107,7 +114,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	r := &run{Controller: c, ctx: ctx, index: newIndex(), expectation: map[ObjectKey]expectation{}}
 	r.kinds = newKinds(mapper, c.Log, r.kindChanged)
 	r.informers = &informers{
-		ctx: ctx, client: c.client, log: c.Log, changed: r.objectChanged, synced: r.kindSynced,
+		ctx: ctx, client: c.client, log: c.Log, gauge: c.informerCount, changed: r.objectChanged, synced: r.kindSynced,
 		running: map[schema.GroupVersionKind]*informer{},
 	}
 	var all sync.WaitGroup
@@ -127,6 +134,7 @@ func (c *Controller) Run(ctx context.Context) error {
 	})
 	all.Wait()
 	r.informers.done.Wait()
+	c.informerCount.Set(0)
 	return watchErr
 }
 

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -40,6 +41,7 @@ type informers struct {
 	changed func(kind schema.GroupVersionKind, before, after *unstructured.Unstructured)
 	synced  func(schema.GroupVersionKind)
 
+	gauge   prometheus.Gauge // the number of running informers
 	mu      sync.Mutex
 	running map[schema.GroupVersionKind]*informer
 	done    sync.WaitGroup
@@ -70,6 +72,7 @@ func (i *informers) get(kind schema.GroupVersionKind, m mapping) (*informer, err
 			return nil, err
 		}
 		i.running[kind] = one
+		i.gauge.Set(float64(len(i.running)))
 	}
 	switch {
 	case one.forbidden:
@@ -144,6 +147,7 @@ func (i *informers) forbid(kind schema.GroupVersionKind, one *informer) {
 		i.mu.Lock()
 		if i.running[kind] == one {
 			delete(i.running, kind)
+			i.gauge.Set(float64(len(i.running)))
 		}
 		i.mu.Unlock()
 		i.synced(kind)
@@ -158,15 +162,9 @@ func (i *informers) stopUnused(unused []schema.GroupVersionKind, isUsed func(sch
 		if one := i.running[kind]; one != nil && !one.forbidden && !isUsed(kind) {
 			one.stop()
 			delete(i.running, kind)
+			i.gauge.Set(float64(len(i.running)))
 		}
 	}
-}
-
-// count returns the number of running informers.
-func (i *informers) count() int {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return len(i.running)
 }
 
 func (i *informers) notify(kind schema.GroupVersionKind, before, after any) {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"log/slog"
 	"maps"
-	"slices"
 	"sync"
 	"time"
 
@@ -95,9 +94,10 @@ func trimDefinition(o any) (any, error) {
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, &crd); err != nil {
 		return nil, fmt.Errorf("CustomResourceDefinition %s: %w", u.GetName(), err)
 	}
-	established := slices.ContainsFunc(crd.Status.Conditions, func(c apiextensionsv1.CustomResourceDefinitionCondition) bool {
-		return c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
-	})
+	established := false
+	for _, c := range crd.Status.Conditions {
+		established = established || c.Type == apiextensionsv1.Established && c.Status == apiextensionsv1.ConditionTrue
+	}
 	served := map[string]any{}
 	for _, v := range crd.Spec.Versions {
 		if v.Served && established {

@@ -67,8 +67,8 @@ func (r *run) writeStatus(ctx context.Context, owner *unstructured.Unstructured,
 	return nil
 }
 
-// patchStatus writes a status without the fields that the definition of the kind does not have: that of another program,
-// with which an apply is an error.
+// patchStatus writes a status without the fields that the definition of the kind does not have. An apply is an error
+// then: the definition is that of another program.
 func patchStatus(ctx context.Context, resource dynamic.ResourceInterface, owner, want *unstructured.Unstructured) (
 	*unstructured.Unstructured, error) {
 	text, err := json.Marshal(map[string]any{"status": want.Object["status"]})

@@ -152,15 +152,15 @@ func templateOf(o *unstructured.Unstructured) (podTemplate, bool) {
 // podsTemplate returns the ports and the equal labels of the pods that the workload or its children own.
 func (s *search) podsTemplate(owners []*unstructured.Unstructured) (podTemplate, bool) {
 	var out podTemplate
-	any := false
+	found := false
 	for _, owner := range owners {
 		if isLeaf(owner.GroupVersionKind()) {
 			continue // its template is the better source
 		}
 		for _, pod := range s.Owned(PodKind, s.route.Namespace, owner.GetUID()) {
 			t, _ := templateOf(pod)
-			if !any {
-				any, out = true, t
+			if !found {
+				found, out = true, t
 				out.source = "the pods of " + nameOf(owner)
 				continue
 			}
@@ -170,7 +170,7 @@ func (s *search) podsTemplate(owners []*unstructured.Unstructured) (podTemplate,
 			})
 		}
 	}
-	return out, any
+	return out, found
 }
 
 // podLabels returns the labels of a pod without those that differ between pods of the same workload.

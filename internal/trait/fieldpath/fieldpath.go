@@ -24,8 +24,8 @@ func Parse(text string) (Path, error) {
 	var path Path
 	rest := text
 	for rest != "" {
-		switch {
-		case rest[0] == '[':
+		switch rest[0] {
+		case '[':
 			end := strings.IndexByte(rest, ']')
 			if end < 0 {
 				return nil, fmt.Errorf("field path %q: [ without ]", text)

@@ -69,7 +69,8 @@ func (p Applications) Plan(owner *unstructured.Unstructured, r discovery.Reader)
 	a := &application{Reader: r, options: p.Discovery}
 	previous, _, _ := unstructured.NestedSlice(owner.Object, "status", "workloads")
 	status := func(o controller.Outcome) controller.Status { return a.status(previous, o) }
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(owner.Object, &a.ApplicationConfiguration); err != nil {
+	err := runtime.DefaultUnstructuredConverter.FromUnstructured(owner.Object, &a.ApplicationConfiguration)
+	if err != nil {
 		a.fail("InvalidApplication", "the application cannot be read: %v; correct the field", err)
 		return controller.Plan{Status: status}
 	}

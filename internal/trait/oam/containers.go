@@ -190,7 +190,8 @@ func probe(p *core.ContainerHealthProbe) *corev1.Probe {
 		out.TCPSocket = &corev1.TCPSocketAction{Port: intstr.FromInt32(p.TCPSocket.Port)}
 	}
 	for from, to := range map[*int32]*int32{
-		p.InitialDelaySeconds: &out.InitialDelaySeconds, p.PeriodSeconds: &out.PeriodSeconds, p.TimeoutSeconds: &out.TimeoutSeconds,
+		p.InitialDelaySeconds: &out.InitialDelaySeconds, p.PeriodSeconds: &out.PeriodSeconds,
+		p.TimeoutSeconds:   &out.TimeoutSeconds,
 		p.SuccessThreshold: &out.SuccessThreshold, p.FailureThreshold: &out.FailureThreshold,
 	} {
 		if from != nil {

@@ -63,7 +63,8 @@ func (w result) plan() controller.Plan {
 				text += u.Field + ": " + u.Text + "; "
 			}
 			conditions = append(conditions, core.Condition{
-				Type: controller.PartiallySupported, Status: metav1.ConditionTrue, Reason: "FieldsNotSupported", Message: text[:len(text)-2],
+				Type: controller.PartiallySupported, Status: metav1.ConditionTrue, Reason: "FieldsNotSupported",
+				Message: text[:len(text)-2],
 			})
 		}
 		var resources []any

@@ -78,7 +78,8 @@ func intentOf(route *standard.Route, backends []provider.Backend) (provider.Rout
 func ruleOf(rule standard.Rule, i int) (provider.Rule, *provider.Reason) {
 	field := fmt.Sprintf("spec.rules[%d]", i)
 	out := provider.Rule{
-		Name: cmp.Or(rule.Name, strconv.Itoa(i)), Path: cmp.Or(rule.Path, "/"), RewriteTarget: rule.RewriteTarget, Field: field,
+		Name: cmp.Or(rule.Name, strconv.Itoa(i)), Path: cmp.Or(rule.Path, "/"), RewriteTarget: rule.RewriteTarget,
+		Field: field,
 	}
 	if faults := validation.IsDNS1123Label(out.Name); len(faults) > 0 {
 		return out, invalid("InvalidRuleName", "%s.name: %q is not valid: %s", field, rule.Name, faults[0])

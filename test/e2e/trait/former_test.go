@@ -32,7 +32,8 @@ func TestObjectsOfTheFormerController(t *testing.T) {
 		}}
 		o.Object["metadata"].(map[string]any)["annotations"] = map[string]any{"kubernetes.io/ingress.class": ""}
 		former := client.FieldOwner(string(r.UID))
-		if err := lab.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), former, client.ForceOwnership); err != nil {
+		err := lab.client.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(o), former, client.ForceOwnership)
+		if err != nil {
 			t.Fatal(err)
 		}
 	}

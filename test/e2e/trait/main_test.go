@@ -16,6 +16,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
@@ -117,7 +118,8 @@ func installRules() error {
 		if !strings.HasPrefix(o.GetKind(), "ClusterRole") {
 			continue
 		}
-		if err := lab.client.Apply(context.Background(), client.ApplyConfigurationFromUnstructured(o), client.FieldOwner("install")); err != nil {
+		role := client.ApplyConfigurationFromUnstructured(o)
+		if err := lab.client.Apply(context.Background(), role, client.FieldOwner("install")); err != nil {
 			return fmt.Errorf("%s %s: %w", o.GetKind(), o.GetName(), err)
 		}
 	}
@@ -163,8 +165,9 @@ func applyAll(ctx context.Context, manifests, namespace string) error {
 		}
 		deadline := time.Now().Add(10 * time.Second)
 		for {
-			err = lab.client.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()), client.FieldOwner("user"), client.ForceOwnership)
-			if err == nil || time.Now().After(deadline) || !strings.Contains(err.Error(), "no matches") && !apierrors.IsNotFound(err) {
+			manifest := client.ApplyConfigurationFromUnstructured(o.DeepCopy())
+			err = lab.client.Apply(ctx, manifest, client.FieldOwner("user"), client.ForceOwnership)
+			if !meta.IsNoMatchError(err) && !apierrors.IsNotFound(err) || time.Now().After(deadline) {
 				break
 			}
 			time.Sleep(50 * time.Millisecond) // a kind that is not served yet

@@ -44,6 +44,17 @@ spec:
   workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}
 `
 
+// before returns the first of two manifests, and after the second.
+func before(manifests string) string {
+	first, _, _ := strings.Cut(manifests, "---")
+	return first
+}
+
+func after(manifests string) string {
+	_, second, _ := strings.Cut(manifests, "---\n")
+	return second
+}
+
 // routeOf reads a Route.
 func routeOf(t *testing.T, namespace, name string) *standard.Route {
 	t.Helper()
@@ -80,7 +91,8 @@ func serve(t *testing.T, namespace string, names ...string) {
 			o.SetGroupVersionKind(configMap)
 			o.SetNamespace(namespace)
 			o.SetName(name)
-			return lab.client.Patch(t.Context(), o, client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"served": "yes"}}}`)))
+			patch := client.RawPatch(types.MergePatchType, []byte(`{"metadata": {"annotations": {"served": "yes"}}}`))
+			return lab.client.Patch(t.Context(), o, patch)
 		})
 	}
 }
@@ -131,7 +143,7 @@ func TestRouteFollowsTheCluster(t *testing.T) {
 		}
 	}
 	eventually(t, "the Service", portIs(8080))
-	apply(t, ns, strings.ReplaceAll(deployment[:strings.Index(deployment, "---")], "8080", "9090"))
+	apply(t, ns, strings.ReplaceAll(before(deployment), "8080", "9090"))
 	eventually(t, "the changed port", portIs(9090))
 	remove(t, "v1", "Service", ns, "site")
 	eventually(t, "the Service again", portIs(9090))

@@ -48,7 +48,7 @@ func addRoutes(t *testing.T, namespace string, from, to int) {
 			for i := range numbers {
 				name := fmt.Sprintf("site-%d", i)
 				text := strings.NewReplacer("name: web}", "name: "+name+"}", "app: web", "app: "+name, "shop.", name+".", "name: site,", "name: "+name+",").
-					Replace(deployment[:strings.Index(deployment, "---")] + "---" + hostOnly)
+					Replace(before(deployment) + "---" + hostOnly)
 				if err := applyAll(t.Context(), text, namespace); err != nil {
 					t.Error(err)
 				}
@@ -76,11 +76,11 @@ func TestWorkDoesNotGrowWithTheNumberOfRoutes(t *testing.T) {
 		}},
 		{"a port", func(round int) {
 			apply(t, ns, strings.NewReplacer("name: web}", "name: site-3}", "app: web", "app: site-3", "8080", fmt.Sprint(9000+round)).
-				Replace(deployment[:strings.Index(deployment, "---")]))
+				Replace(before(deployment)))
 		}},
 		{"a pod", func(round int) {
 			apply(t, ns, strings.NewReplacer("app: web", "app: site-3", "web-1", fmt.Sprintf("web-%d", round)).
-				Replace(deployment[strings.Index(deployment, "---")+4:]))
+				Replace(after(deployment)))
 		}},
 		{"a Service of nobody", func(round int) {
 			apply(t, ns, fmt.Sprintf("apiVersion: v1\nkind: Service\nmetadata: {name: nobody-%d}\nspec: {ports: [{port: 80}]}\n", round))
@@ -89,20 +89,24 @@ func TestWorkDoesNotGrowWithTheNumberOfRoutes(t *testing.T) {
 	costs := map[string][]work{}
 	for round, count := range []int{10, 1000} {
 		addRoutes(t, ns, []int{0, 10}[round], count)
-		before := settled(t, registry)
-		if round == 1 && before.writes < 2*count {
-			t.Fatalf("%d Routes caused only %d writes", count, before.writes)
+		last := settled(t, registry)
+		if round == 1 && last.writes < 2*count {
+			t.Fatalf("%d Routes caused only %d writes", count, last.writes)
 		}
 		for _, c := range changes {
 			c.change(round)
-			after := settled(t, registry)
-			costs[c.name] = append(costs[c.name], work{after.evaluations - before.evaluations, after.writes - before.writes, after.statusWrites - before.statusWrites})
-			before = after
+			now := settled(t, registry)
+			costs[c.name] = append(costs[c.name], work{
+				now.evaluations - last.evaluations, now.writes - last.writes, now.statusWrites - last.statusWrites,
+			})
+			last = now
 		}
 	}
 	for name, c := range costs {
 		t.Logf("%s: with 10 Routes %+v, with 1000 %+v", name, c[0], c[1])
-		if c[1].writes > c[0].writes || c[1].evaluations > max(3, c[0].evaluations) || c[1].statusWrites > max(1, c[0].statusWrites) {
+		few, many := c[0], c[1]
+		if many.writes > few.writes || many.evaluations > max(3, few.evaluations) ||
+			many.statusWrites > max(1, few.statusWrites) {
 			t.Errorf("%s: with 10 Routes %+v, with 1000 %+v", name, c[0], c[1])
 		}
 	}
@@ -131,6 +135,29 @@ func TestRestartWritesNothing(t *testing.T) {
 	if w := settled(t, again); w.writes != 0 || w.statusWrites != 0 {
 		t.Errorf("a restart costs %+v", w)
 	}
+}
+
+// A kind is watched while a Route refers to it.
+func TestInformersRunWhileTheyAreUsed(t *testing.T) {
+	registry := start(t)
+	ns := newNamespace(t)
+	settled(t, registry)
+	count := func() int { return counter(t, registry, "anymesh_route_informers") }
+	without := count()
+	apply(t, ns, strings.NewReplacer("apps/v1", "batch/v1", "Deployment", "CronJob").Replace(hostOnly))
+	eventually(t, "an informer of CronJobs", func() error {
+		if count() != without+1 {
+			return fmt.Errorf("there are %d informers, before %d", count(), without)
+		}
+		return wantReady(t, ns, "site", "False", "WorkloadNotFound")
+	})
+	remove(t, routeVersion, "Route", ns, "site")
+	eventually(t, "no informer of CronJobs", func() error {
+		if count() != without {
+			return fmt.Errorf("there are %d informers, before %d", count(), without)
+		}
+		return nil
+	})
 }
 
 // The control plane says which rule it needs for a kind that it must not read.

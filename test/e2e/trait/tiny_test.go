@@ -84,7 +84,7 @@ func start(t *testing.T) *prometheus.Registry {
 	return registry
 }
 
-// counter returns the value of a counter.
+// counter returns the value of a counter or gauge.
 func counter(t *testing.T, registry *prometheus.Registry, name string) int {
 	t.Helper()
 	families, err := registry.Gather()
@@ -93,7 +93,7 @@ func counter(t *testing.T, registry *prometheus.Registry, name string) int {
 	}
 	for _, f := range families {
 		if f.GetName() == name {
-			return int(f.GetMetric()[0].GetCounter().GetValue())
+			return int(f.GetMetric()[0].GetCounter().GetValue() + f.GetMetric()[0].GetGauge().GetValue())
 		}
 	}
 	t.Fatalf("no metric %s", name)

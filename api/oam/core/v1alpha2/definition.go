@@ -52,8 +52,8 @@ type WorkloadDefinitionSpec struct {
 	Extension *runtime.RawExtension `json:"extension,omitempty"`
 }
 
-// WorkloadDefinition registers a kind of workload. With the label workload.oam.dev/podspecable: "true", the workload has
-// a PodTemplate at spec.template.
+// WorkloadDefinition registers a kind of workload. With the label workload.oam.dev/podspecable: "true", the workload
+// has a PodTemplate at spec.template.
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:categories={oam}
 // +kubebuilder:metadata:annotations="anymesh.dev/if-exists=keep"
