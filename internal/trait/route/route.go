@@ -38,7 +38,7 @@ type Certificate struct {
 type Certificates interface {
 	Writes() []schema.GroupVersionKind
 	Reads() []schema.GroupVersionKind
-	Plan(route *standard.Route, r provider.Reader) Certificate
+	Plan(route provider.Route, tls standard.TLS, r provider.Reader) Certificate
 }
 
 // Planner plans the objects of Routes. It implements controller.Planner.
@@ -147,7 +147,7 @@ func (p *Planner) fill(n *plan, r discovery.Reader) {
 				"remove the field"}
 			return
 		}
-		certificate := p.Certificates.Plan(n.route, r)
+		certificate := p.Certificates.Plan(intent, *n.route.Spec.TLS, r)
 		intent.TLS = &provider.TLS{Secret: certificate.Secret}
 		n.objects = append(n.objects, certificate.Objects...)
 		n.issue, n.due, n.unsupported = certificate.Issue, certificate.Due, certificate.Unsupported
