@@ -36,6 +36,10 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	fields, err := routeFields()
+	if err != nil {
+		return nil, err
+	}
 	maps.Copy(pages, map[string]string{
 		"admission.md": refused,
 		"appmesh.md":   fieldByField,
@@ -43,6 +47,8 @@ func Pages() (map[string]string, error) {
 		"check.md":     checkNotice + check.Page(dialect.All()),
 		"drivers.md":   drivers(all),
 		"limits.md":    limits(),
+
+		"route-fields.md": fields,
 
 		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
 		"../charts/anymesh/" + install.DialectsFile: string(chartDialects),

@@ -11,6 +11,7 @@ import (
 
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
 )
 
@@ -43,10 +44,10 @@ func (f Field) Path() string {
 	return strings.Join(names, ".")
 }
 
-// All returns all fields of the specs of all kinds, sorted by kind and path. An error means that a generated file was
-// edited by hand.
+// All returns all fields of the specs of the kinds of App Mesh, sorted by kind and path. An error means that a generated
+// file was edited by hand.
 func All() ([]Field, error) {
-	all, err := crds.All()
+	all, err := crds.OfGroup(api.GroupVersion.Group)
 	if err != nil {
 		return nil, err
 	}

@@ -20,6 +20,7 @@ func controllerCommand() *cobra.Command {
 		kubeconfig string
 		meshConfig string
 		dialects   string
+		routeTrait string
 		logLevel   string
 		pullPolicy string
 	)
@@ -49,6 +50,9 @@ func controllerCommand() *cobra.Command {
 			if config.Dialects.Values, err = controlplane.LoadDialectValues(dialects); err != nil {
 				return err
 			}
+			if config.RouteTrait, err = controlplane.LoadRouteTrait(routeTrait); err != nil {
+				return err
+			}
 			if config.KubeConfig, err = restConfig(kubeconfig); err != nil {
 				return err
 			}
@@ -70,6 +74,7 @@ func controllerCommand() *cobra.Command {
 	f.DurationVar(&config.RootLifetime, "root-lifetime", identity.RootLifetime, "lifetime of the root certificate, at least ten times --certificate-lifetime; the root is rotated before it expires")
 	f.StringVar(&dialects, "dialects", "",
 		"JSON file with the settings of each dialect, by dialect name; defaults if empty")
+	f.StringVar(&routeTrait, "route-trait", "", "JSON file with the settings of the Route trait; defaults if empty")
 	f.IntVar(&config.StatusWritesPerSecond, "status-writes-per-second", controlplane.StatusWritesPerSecond,
 		"maximum number of status writes per second")
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of injected containers")

@@ -39,6 +39,8 @@ type Config struct {
 	PullPolicy            corev1.PullPolicy
 	// Dialects are the settings of the dialects. TrustDomain replaces their trust domain.
 	Dialects dialect.Settings
+	// RouteTrait are the settings of the Route trait. Its zero value disables it.
+	RouteTrait RouteTrait
 	// Name is the name of this replica, for leader election.
 	Name string
 	// The listen addresses.

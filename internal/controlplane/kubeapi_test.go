@@ -47,6 +47,7 @@ var kinds = map[string]string{
 	"/apis/appmesh.k8s.aws/v1beta2":         "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
 	"/apis/coordination.k8s.io/v1":          "leases*:Lease",
 	"/apis/events.k8s.io/v1":                "events*:Event",
+	"/apis/apiextensions.k8s.io/v1":         "customresourcedefinitions:CustomResourceDefinition",
 	"/apis/admissionregistration.k8s.io/v1": "mutatingwebhookconfigurations:MutatingWebhookConfiguration validatingwebhookconfigurations:ValidatingWebhookConfiguration",
 }
 

@@ -5,10 +5,17 @@ import (
 	"sync"
 )
 
-// runLeader runs the work of the leader: writes of statuses and finalizers.
+// runLeader runs the work of the leader: writes of statuses and finalizers, and the objects of Routes.
 func (cp *controlPlane) runLeader(ctx context.Context) {
-	var both sync.WaitGroup
-	both.Go(func() { cp.writer.Run(ctx) })
-	both.Go(func() { cp.finalizers.Run(ctx) })
-	both.Wait()
+	var all sync.WaitGroup
+	all.Go(func() { cp.writer.Run(ctx) })
+	all.Go(func() { cp.finalizers.Run(ctx) })
+	if cp.routes != nil {
+		all.Go(func() {
+			if err := cp.routes.Run(ctx); err != nil {
+				cp.Log.Error("the controller of Routes ended", "error", err)
+			}
+		})
+	}
+	all.Wait()
 }

@@ -20,6 +20,7 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/finalizers"
 	"anymesh.dev/anymesh/internal/objects/status"
+	"anymesh.dev/anymesh/internal/trait/controller"
 )
 
 // controlPlane is a running control plane.
@@ -39,6 +40,7 @@ type controlPlane struct {
 	writer          *status.Writer
 	traces          *sdktrace.TracerProvider
 	finalizers      *finalizers.Reconciler
+	routes          *controller.Controller // nil if the Route trait is disabled
 	debug           map[string]http.Handler
 	podWatchTimeout time.Duration
 
@@ -156,6 +158,9 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder,
 		FindingsChanged: func() { cp.writer.Wake() }, Log: cp.Log, Registerer: cp.registry,
 	})
+	if cp.routes, err = cp.newRoutes(recorder); err != nil {
+		return err
+	}
 	settings, err := engine.SettingsOf(cp.Mesh)
 	if err != nil {
 		return err

@@ -26,6 +26,12 @@ const pollInterval = 100 * time.Millisecond
 // Apply creates or updates the objects in order, and calls report for each. It waits until new kinds are served.
 func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
 	for _, o := range objects {
+		if foreign, err := isForeign(ctx, c, o); err != nil {
+			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
+		} else if foreign {
+			report(o.GetKind() + " " + o.GetName() + " of another program, which is kept")
+			continue
+		}
 		var last error
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (bool, error) {
 			last = c.Apply(ctx, client.ApplyConfigurationFromUnstructured(o.DeepCopy()),
@@ -132,6 +138,7 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 	objects = slices.Clone(objects)
 	slices.Reverse(objects)
 	released := false
+each:
 	for _, o := range objects {
 		if o.GetKind() == "CustomResourceDefinition" && !released {
 			if err := ReleaseFinalizers(ctx, c, dialect.All(), report); err != nil {
@@ -142,10 +149,14 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 		if keepCRDs && o.GetKind() == "CustomResourceDefinition" || o.GetAnnotations()[keepAnnotation] == "keep" {
 			continue
 		}
-		if others, err := ofAnother(ctx, c, o); err != nil {
-			return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
-		} else if others {
-			continue
+		for _, check := range []func(context.Context, client.Client, *unstructured.Unstructured) (bool, error){
+			ofAnother, isForeign,
+		} {
+			if others, err := check(ctx, c, o); err != nil {
+				return fmt.Errorf("deleting %s %s: %w", o.GetKind(), o.GetName(), err)
+			} else if others {
+				continue each
+			}
 		}
 		err := c.Delete(ctx, o.DeepCopy(), client.PropagationPolicy(metav1.DeletePropagationForeground))
 		if err != nil && !apierrors.IsNotFound(err) && !meta.IsNoMatchError(err) {
@@ -163,6 +174,24 @@ func Delete(ctx context.Context, c client.Client, objects []*unstructured.Unstru
 		report(o.GetKind() + " " + o.GetName())
 	}
 	return nil
+}
+
+// existsAnnotation on a CustomResourceDefinition of Anymesh has the value "keep" if another program may have defined the
+// kind: then that definition stays as it is.
+const existsAnnotation = "anymesh.dev/if-exists"
+
+// isForeign reports whether another program defined a kind that Anymesh does not take over.
+func isForeign(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, error) {
+	if o.GetAnnotations()[existsAnnotation] != "keep" {
+		return false, nil
+	}
+	now := &unstructured.Unstructured{}
+	now.SetGroupVersionKind(o.GroupVersionKind())
+	err := c.Get(ctx, client.ObjectKeyFromObject(o), now)
+	if apierrors.IsNotFound(err) || meta.IsNoMatchError(err) {
+		return false, nil
+	}
+	return err == nil && now.GetAnnotations()[existsAnnotation] != "keep", err
 }
 
 // nameLabel is the label with the program that an object belongs to.

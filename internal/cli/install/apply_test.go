@@ -214,6 +214,45 @@ func TestDeleteKeepsObjectsOfOthers(t *testing.T) {
 	}
 }
 
+// A kind that another program defined stays as it is, for example those of KubeVela.
+func TestKindsOfOthersAreKept(t *testing.T) {
+	const crd = "CustomResourceDefinition"
+	theirs, ours := object("apiextensions.k8s.io/v1", crd, "routes.standard.oam.dev"), object("apiextensions.k8s.io/v1", crd, "routes.standard.oam.dev")
+	ours.SetAnnotations(map[string]string{existsAnnotation: "keep"})
+	ours.SetLabels(map[string]string{"a": "new"})
+	var reported []string
+	report := func(what string) { reported = append(reported, what) }
+	c := newCluster(interceptor.Funcs{}, theirs)
+	if err := Apply(t.Context(), c, []*unstructured.Unstructured{ours}, report); err != nil {
+		t.Fatal(err)
+	}
+	now := object("apiextensions.k8s.io/v1", crd, "routes.standard.oam.dev")
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || len(now.GetLabels()) > 0 {
+		t.Errorf("the definition of another program is changed: %v %v", now.GetLabels(), err)
+	}
+	if len(reported) != 1 || !strings.Contains(reported[0], "of another program, which is kept") {
+		t.Errorf("reported %q", reported)
+	}
+	err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, report)
+	if err != nil || !exists(t, c, theirs) {
+		t.Errorf("the definition of another program is gone: %v", err)
+	}
+
+	c = newCluster(interceptor.Funcs{})
+	for range 2 { // an upgrade applies the definition again
+		if err := Apply(t.Context(), c, []*unstructured.Unstructured{ours}, report); err != nil || !exists(t, c, ours) {
+			t.Fatal(err)
+		}
+		ours.SetLabels(map[string]string{"a": "newer"})
+	}
+	if err := c.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || now.GetLabels()["a"] != "newer" {
+		t.Errorf("an upgrade does not change our definition: %v %v", now.GetLabels(), err)
+	}
+	if err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, report); err != nil || exists(t, c, ours) {
+		t.Errorf("our definition is not deleted: %v", err)
+	}
+}
+
 func TestDeleteReportsBlockedObjects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stuck := object("v1", "ConfigMap", "c")

@@ -21,6 +21,9 @@ import (
 	utilyaml "k8s.io/apimachinery/pkg/util/yaml"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/api/crds"
+	core "anymesh.dev/anymesh/api/oam/core/v1alpha2"
+	standard "anymesh.dev/anymesh/api/oam/standard/v1alpha1"
 	"anymesh.dev/anymesh/charts"
 	"anymesh.dev/anymesh/internal/dialect"
 )
@@ -39,6 +42,7 @@ type Options struct {
 func (o Options) WithOptionalParts() Options {
 	o.Values = util.CoalesceTables(map[string]any{
 		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
+		"routeTrait": map[string]any{"enabled": true},
 	}, o.Values)
 	return o
 }
@@ -67,6 +71,13 @@ func definitions() ([]*unstructured.Unstructured, error) {
 	all, err := dialect.Definitions(dialect.All())
 	if err != nil {
 		return nil, err
+	}
+	for _, group := range []string{core.GroupVersion.Group, standard.GroupVersion.Group} {
+		ofRoutes, err := crds.OfGroup(group)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, ofRoutes...)
 	}
 	var out []*unstructured.Unstructured
 	for _, crd := range all {

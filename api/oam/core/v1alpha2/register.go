@@ -1,0 +1,27 @@
+package v1alpha2
+
+import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+)
+
+// GroupVersion is the API group and version.
+var GroupVersion = schema.GroupVersion{Group: "core.oam.dev", Version: "v1alpha2"}
+
+var schemeBuilder = runtime.NewSchemeBuilder(addKinds)
+
+// AddToScheme adds the kinds and their lists to a scheme.
+var AddToScheme = schemeBuilder.AddToScheme
+
+func addKinds(scheme *runtime.Scheme) error {
+	scheme.AddKnownTypes(GroupVersion,
+		&WorkloadDefinition{}, &WorkloadDefinitionList{},
+		&TraitDefinition{}, &TraitDefinitionList{},
+		&Component{}, &ComponentList{},
+		&ApplicationConfiguration{}, &ApplicationConfigurationList{},
+		&ContainerizedWorkload{}, &ContainerizedWorkloadList{},
+	)
+	metav1.AddToGroupVersion(scheme, GroupVersion)
+	return nil
+}
