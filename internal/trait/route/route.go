@@ -1,6 +1,7 @@
 package route
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -34,11 +35,18 @@ type Certificate struct {
 	Unsupported []provider.Unsupported
 }
 
+// Issuer is the issuer of a certificate. Its name is empty for the default.
+type Issuer struct{ Name, Type string }
+
+func issuerOf(tls standard.TLS) Issuer {
+	return Issuer{tls.IssuerName, string(cmp.Or(tls.Type, standard.NamespaceIssuer))}
+}
+
 // Certificates plan the certificates of hosts. Plan changes nothing.
 type Certificates interface {
 	Writes() []schema.GroupVersionKind
 	Reads() []schema.GroupVersionKind
-	Plan(route provider.Route, tls standard.TLS, r provider.Reader) Certificate
+	Plan(route provider.Route, issuer Issuer, r provider.Reader) Certificate
 }
 
 // Planner plans the objects of Routes. It implements controller.Planner.
@@ -147,7 +155,7 @@ func (p *Planner) fill(n *plan, r discovery.Reader) {
 				"remove the field"}
 			return
 		}
-		certificate := p.Certificates.Plan(intent, *n.route.Spec.TLS, r)
+		certificate := p.Certificates.Plan(intent, issuerOf(*n.route.Spec.TLS), r)
 		intent.TLS = &provider.TLS{Secret: certificate.Secret}
 		n.objects = append(n.objects, certificate.Objects...)
 		n.issue, n.due, n.unsupported = certificate.Issue, certificate.Due, certificate.Unsupported
