@@ -2,6 +2,7 @@ package controlplane
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -9,10 +10,12 @@ import (
 
 	"k8s.io/client-go/tools/events"
 
+	"anymesh.dev/anymesh/internal/trait/builtin"
+	"anymesh.dev/anymesh/internal/trait/certificate"
 	"anymesh.dev/anymesh/internal/trait/controller"
 	"anymesh.dev/anymesh/internal/trait/discovery"
+	"anymesh.dev/anymesh/internal/trait/issuer"
 	"anymesh.dev/anymesh/internal/trait/oam"
-	"anymesh.dev/anymesh/internal/trait/provider"
 	"anymesh.dev/anymesh/internal/trait/route"
 )
 
@@ -24,8 +27,6 @@ type RouteTrait struct {
 	Provider string `json:"provider"`
 	// DefinitionNamespace is searched for definitions of OAM after the namespace of the Route; it may be empty.
 	DefinitionNamespace string `json:"definitionNamespace"`
-	// Providers are the providers of this program, in the order in which they are chosen.
-	Providers []provider.Provider `json:"-"`
 }
 
 // systemDefinitions is the namespace of the definitions of KubeVela.
@@ -34,7 +35,7 @@ const systemDefinitions = "vela-system"
 // LoadRouteTrait reads the settings of the Route trait: the file route-trait.json of the ConfigMap preset-mesh-config.
 // An empty path means the defaults. Unknown fields are errors.
 func LoadRouteTrait(path string) (RouteTrait, error) {
-	settings := RouteTrait{Enabled: true}
+	var settings RouteTrait
 	if path == "" {
 		return settings, nil
 	}
@@ -50,20 +51,32 @@ func LoadRouteTrait(path string) (RouteTrait, error) {
 	return settings, nil
 }
 
-// newRoutes creates the controller of Routes, or nil if the Route trait is disabled.
-func (cp *controlPlane) newRoutes(recorder events.EventRecorder) (*controller.Controller, error) {
+// newRoutes creates the controller of Routes and the authority of their certificates, unless the Route trait is
+// disabled.
+func (cp *controlPlane) newRoutes(ctx context.Context, recorder events.EventRecorder) error {
 	settings := cp.RouteTrait
 	if !settings.Enabled {
-		return nil, nil
+		return nil
+	}
+	err := cp.progress.retry(ctx, cp.Log, "the certificate authority of Routes", func(ctx context.Context) (err error) {
+		cp.routeCA, err = certificate.OpenStore(ctx, cp.kube, cp.Namespace, cp.TrustDomain)
+		return classifyError(err)
+	})
+	if err != nil {
+		return err
 	}
 	names := []string{settings.DefinitionNamespace, systemDefinitions}
 	find := discovery.Options{DefinitionNamespaces: slices.DeleteFunc(names, func(n string) bool { return n == "" })}
-	return controller.New(controller.Options{
+	cp.routes, err = controller.New(controller.Options{
 		Config: withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), Recorder: recorder, Log: cp.Log,
 		Registerer: cp.registry,
 		Planners: []controller.Planner{
-			&route.Planner{Providers: settings.Providers, Default: settings.Provider, Discovery: find},
+			&route.Planner{
+				Providers: builtin.Providers(), Default: settings.Provider, Discovery: find,
+				Certificates: issuer.Certificates{Authority: certificate.Authority{CA: cp.routeCA, Client: cp.kube}},
+			},
 			oam.Applications{Discovery: find}, oam.ContainerizedWorkloads{}, oam.PodSpecWorkloads{},
 		},
 	})
+	return err
 }

@@ -9,7 +9,7 @@ import (
 )
 
 func TestLoadRouteTrait(t *testing.T) {
-	if got, err := LoadRouteTrait(""); err != nil || !got.Enabled {
+	if got, err := LoadRouteTrait(""); err != nil || got.Enabled {
 		t.Errorf("by default, got %+v, %v", got, err)
 	}
 	for text, want := range map[string]any{

@@ -41,6 +41,7 @@ type controlPlane struct {
 	traces          *sdktrace.TracerProvider
 	finalizers      *finalizers.Reconciler
 	routes          *controller.Controller // nil if the Route trait is disabled
+	routeCA         *identity.CAStore      // the authority of Routes; nil as well
 	debug           map[string]http.Handler
 	podWatchTimeout time.Duration
 
@@ -158,7 +159,7 @@ func (cp *controlPlane) assemble(ctx context.Context) error {
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder,
 		FindingsChanged: func() { cp.writer.Wake() }, Log: cp.Log, Registerer: cp.registry,
 	})
-	if cp.routes, err = cp.newRoutes(recorder); err != nil {
+	if err := cp.newRoutes(ctx, recorder); err != nil {
 		return err
 	}
 	settings, err := engine.SettingsOf(cp.Mesh)
@@ -220,6 +221,9 @@ func (cp *controlPlane) run(ctx context.Context) error {
 	})
 	group.Go(func() error { return cp.runWebhookCA(ctx) })
 	group.Go(func() error { return cp.caStore.Run(ctx) })
+	if cp.routeCA != nil {
+		group.Go(func() error { return cp.routeCA.Run(ctx) })
+	}
 	err := group.Wait()
 	cp.flushTraces(ctx)
 	return err

@@ -106,7 +106,8 @@ func TestIngress(t *testing.T) {
 // enableGateway installs the gateway of Ingresses once.
 func enableGateway(t *testing.T) {
 	t.Helper()
-	if err := installAnymesh(t.Context(), "--set", "ingress.enabled=true", "--set", "ingress.service.type=ClusterIP"); err != nil {
+	if err := installAnymesh(t.Context(), "--set", "ingress.enabled=true", "--set", "ingress.service.type=ClusterIP",
+		"--set", "routeTrait.enabled=true"); err != nil {
 		t.Fatal(err)
 	}
 	waitReady(t, "anymesh-gateway", "deployment/anymesh-gateway")
