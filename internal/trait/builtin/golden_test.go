@@ -25,8 +25,8 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the results of the cases in testdata")
 
-// casesDir has the cases. A case has a Route (route.yaml), the objects of the cluster (cluster.yaml) and their statuses;
-// the results of each provider follow.
+// casesDir has the cases. A case has a Route (route.yaml), the objects of the cluster with their statuses
+// (cluster.yaml); the results of each provider follow.
 const casesDir = "../testdata"
 
 // golden is a case.

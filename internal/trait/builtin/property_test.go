@@ -65,7 +65,7 @@ func render(t *testing.T, g golden) string {
 func TestRandomRoutes(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	clusters := goldens(t)
-	for i := range 60 {
+	for i := range 25 {
 		g := golden{
 			name: fmt.Sprint("random ", i), route: randomRoute(random),
 			cluster: clusters[random.IntN(len(clusters))].cluster,

@@ -2,12 +2,14 @@ package builtin_test
 
 import (
 	"context"
+	"crypto/x509"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -19,10 +21,13 @@ import (
 	"k8s.io/apiextensions-apiserver/pkg/apiserver/validation"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	celconfig "k8s.io/apiserver/pkg/apis/cel"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/internal/trait/certificate"
 	"anymesh.dev/anymesh/internal/trait/provider"
+	"anymesh.dev/anymesh/internal/trait/providertest"
 )
 
 // crdSchema validates the objects of a kind as an API server does.
@@ -133,7 +138,20 @@ func TestObjectsAreValid(t *testing.T) {
 	}
 }
 
-// The test above can fail: the schemas refuse what they do not know.
+func TestCertificateIsValid(t *testing.T) {
+	cluster := &providertest.Cluster{Kinds: []schema.GroupVersionKind{certificate.CertificateKind}}
+	plan := certificate.Make(certificate.Request{
+		Namespace: "shop", Route: "web", Host: "*.example.com", IssuerName: "team", IssuerType: "ClusterIssuer",
+	}, cluster, x509.NewCertPool(), time.Now())
+	if len(plan.Objects) != 1 {
+		t.Fatalf("%d objects", len(plan.Objects))
+	}
+	if found := faults(t, plan.Objects[0]); len(found) > 0 {
+		t.Error(strings.Join(found, "; "))
+	}
+}
+
+// The tests above can fail: the schemas refuse what they do not know.
 func TestSchemasRefuseInvalidObjects(t *testing.T) {
 	for kind, broken := range map[string]string{
 		"HTTPRoute": `{apiVersion: gateway.networking.k8s.io/v1, kind: HTTPRoute, spec: {rules: [{matches: [{path: {value: a//b}}]}]}}`,

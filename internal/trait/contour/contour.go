@@ -147,8 +147,8 @@ func headersOf(rule provider.Rule) ([]any, []provider.Unsupported) {
 	return out, not
 }
 
-// timeoutsOf returns the timeout policy of a rule. Contour limits the time without any byte in either direction. It also
-// limits the time of the whole response, by default to 15 s, which a read timeout does not mean.
+// timeoutsOf returns the timeout policy of a rule. Contour limits the time without any byte in either direction. It
+// also limits the time of the whole response, by default to 15 s, which a read timeout does not mean.
 func timeoutsOf(rule provider.Rule) (map[string]any, []provider.Unsupported) {
 	read, send := rule.ReadTimeout, rule.SendTimeout
 	var not []provider.Unsupported

@@ -19,9 +19,9 @@ import (
 
 // Kinds of Gateway API.
 var (
-	GatewayKind     = gatewayv1.SchemeGroupVersion.WithKind("Gateway")
-	HTTPRouteKind   = gatewayv1.SchemeGroupVersion.WithKind("HTTPRoute")
-	ListenerSetKind = gatewayv1.SchemeGroupVersion.WithKind("ListenerSet")
+	GatewayKind     = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "Gateway"}
+	HTTPRouteKind   = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "HTTPRoute"}
+	ListenerSetKind = schema.GroupVersionKind{Group: gatewayv1.GroupName, Version: "v1", Kind: "ListenerSet"}
 )
 
 // DefaultAnnotation with the value "true" marks the Gateway of Routes without a class.
