@@ -176,8 +176,8 @@ each:
 	return nil
 }
 
-// existsAnnotation on a CustomResourceDefinition of Anymesh has the value "keep" if another program may have defined the
-// kind: then that definition stays as it is.
+// existsAnnotation on a CustomResourceDefinition of Anymesh has the value "keep" if another program may have defined
+// the kind: then that definition stays as it is.
 const existsAnnotation = "anymesh.dev/if-exists"
 
 // isForeign reports whether another program defined a kind that Anymesh does not take over.

@@ -139,7 +139,9 @@ func (w *containerized) addFile(c *corev1.Container, file core.ContainerConfigFi
 
 // addResources adds requests and volumes.
 func (w *containerized) addResources(c *corev1.Container, r core.ContainerResources, field string) {
-	c.Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: r.CPU.Required, corev1.ResourceMemory: r.Memory.Required}
+	c.Resources.Requests = corev1.ResourceList{
+		corev1.ResourceCPU: r.CPU.Required, corev1.ResourceMemory: r.Memory.Required,
+	}
 	if r.GPU != nil && !r.GPU.Required.IsZero() {
 		w.unsupported = append(w.unsupported, provider.Unsupported{
 			Field: field + ".gpu", Text: "no GPU is requested: Kubernetes has a resource for each vendor; use a Deployment",

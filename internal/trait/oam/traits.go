@@ -52,10 +52,11 @@ func (a *application) resourceName(o *unstructured.Unstructured) string {
 // applies returns a reason if a workload must not have a trait.
 func (a *application) applies(definition core.TraitDefinitionSpec, trait *unstructured.Unstructured, w *workload,
 	field string) *provider.Reason {
-	if len(definition.AppliesToWorkloads) > 0 && !a.matchesAny(definition.AppliesToWorkloads, w.object, workloadTypeLabel) {
+	allowed := definition.AppliesToWorkloads
+	if len(allowed) > 0 && !a.matchesAny(allowed, w.object, workloadTypeLabel) {
 		return &provider.Reason{Reason: "TraitNotApplicable", Message: fmt.Sprintf("%s: the TraitDefinition of %s does not allow "+
 			"workloads of kind %s: it allows %s; remove the trait, or add the kind", field, trait.GetKind(), w.object.GetKind(),
-			strings.Join(definition.AppliesToWorkloads, ", "))}
+			strings.Join(allowed, ", "))}
 	}
 	for _, other := range w.traits {
 		if a.matchesAny(definition.ConflictsWith, other, traitTypeLabel) {
