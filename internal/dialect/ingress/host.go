@@ -61,7 +61,8 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 	to, _ := r.targets.ReadFirst(p.backend)
 	if to.fault != "" {
-		r.findings.Emit(model.NewFinding(p.origin.At(p.origin.Path+".backend.service"), model.CodeReferenceNotFound, to.fault))
+		at := p.origin.At(p.origin.Path + ".backend.service")
+		r.findings.Emit(model.NewFinding(at, model.CodeReferenceNotFound, to.fault))
 	}
 	if to.destination == "" {
 		return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // gatewayContainer is the container of the gateway's pods that becomes the proxy.
-const gatewayContainer = "envoy"
+const gatewayContainer = "proxy"
 
 // InjectionSelector selects the namespace of the gateway.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {

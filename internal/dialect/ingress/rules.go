@@ -110,7 +110,8 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 		(*addressRule).evaluate)
 	rule = incremental.NewRule(g, "Ingress")
 	incremental.Each(rule, store.Of[*networkingv1.Ingress](objects), &ingressRule{
-		classes: incremental.Reads(rule, r.classes), addresses: incremental.Reads(rule, r.addresses), paths: incremental.Emits(rule, r.paths),
+		classes: incremental.Reads(rule, r.classes), addresses: incremental.Reads(rule, r.addresses),
+		paths:   incremental.Emits(rule, r.paths),
 		secured: incremental.Emits(rule, r.secured), used: incremental.Emits(rule, r.used),
 		members: incremental.Emits(rule, out.Members), findings: out.EmitsFindings(rule),
 	}, (*ingressRule).evaluate)

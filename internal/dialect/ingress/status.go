@@ -51,8 +51,8 @@ func (d Dialect) StatusKinds() []client.Object {
 // separator separates addresses in the membership of an Ingress.
 const separator = ","
 
-// Status returns a copy of an Ingress with the addresses of the gateway. An Ingress of another class is not changed: its
-// status belongs to others.
+// Status returns a copy of an Ingress with the addresses of the gateway. An Ingress of another class is not changed:
+// its status belongs to others.
 func (Dialect) Status(object client.Object, addresses string, _ []model.Finding, _ time.Time) client.Object {
 	ingress := object.DeepCopyObject().(*networkingv1.Ingress)
 	if addresses == "" {

@@ -13,8 +13,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// healthMergeWindow is how long Envoy collects changes of the health of endpoints before it applies them. Its default of
-// one second sends further requests to endpoints that are known to fail.
+// healthMergeWindow is how long Envoy collects changes of the health of endpoints before it applies them. With its
+// default of one second, endpoints that are known to fail get further requests.
 const healthMergeWindow = 50 * time.Millisecond
 
 // setHealth adds health check and outlier detection of a destination to its cluster.
