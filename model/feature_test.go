@@ -41,6 +41,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", CircuitBreaker: &model.CircuitBreaker{}, Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
 				Mode:        model.TLSStrict,
 				Certificate: &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: "spiffe://m/one"}},
+				Hosts:       []model.HostCertificate{{Certificate: model.Certificate{Secret: model.Secret{Provider: model.ProviderKubernetes}}}},
 				Validation:  &model.Validation{TrustSecret: model.Secret{Provider: model.ProviderSocket, Name: "spiffe://n"}},
 			}}},
 		},
@@ -59,10 +60,10 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 		},
 		Action: model.Action{
 			Destinations: make([]model.WeightedDestination, 2), Service: &model.ServiceTarget{},
-			ForwardChain: []string{"i"},
-			Rewrite:      &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
-			Retry:        model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}},
-			Timeouts:     model.Timeouts{Request: 1},
+			ForwardChain: []string{"i"}, Redirect: &model.Redirect{},
+			Rewrite:  &model.Rewrite{Host: "h", Metadata: make([]model.MetadataSet, 1)},
+			Retry:    model.Retry{Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{503}},
+			Timeouts: model.Timeouts{Request: 1},
 		},
 	}
 	v.Inbound[0].Routes = []model.Route{all}

@@ -20,8 +20,8 @@ func TestEachDialectHasAFolderWithAReadme(t *testing.T) {
 			if _, err := os.Stat(d.Name() + "/README.md"); err != nil {
 				t.Error(err)
 			}
-			if d.Title() == "" || len(dialect.OwnKinds(d)) == 0 {
-				t.Errorf("title %q, own kinds %v", d.Title(), dialect.OwnKinds(d))
+			if d.Title() == "" {
+				t.Error("no title")
 			}
 			g := incremental.New()
 			m := store.NewModel(g)

@@ -22,17 +22,18 @@ func TestRouteTraitOption(t *testing.T) {
 		"ClusterRole anymesh-route-trait", "ClusterRoleBinding anymesh-route-trait",
 		"ClusterRole anymesh-route-trait-others", "ClusterRoleBinding anymesh-route-trait-others",
 	}
-	if got := roles(Options{Namespace: "n"}); !slices.Equal(got, want) {
+	with := map[string]any{"routeTrait": map[string]any{"enabled": true, "provider": "nginx"}}
+	if got := roles(Options{Namespace: "n", Values: with}); !slices.Equal(got, want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	without := Options{Namespace: "n", Values: map[string]any{"routeTrait": map[string]any{"enabled": false}}}
+	without := Options{Namespace: "n"}
 	if got := roles(without); len(got) > 0 {
 		t.Errorf("got %v without the Route trait", got)
 	}
 	if got := roles(without.WithOptionalParts()); !slices.Equal(got, want) {
 		t.Errorf("uninstall finds %v, want %v", got, want)
 	}
-	objects := render(t, Options{Namespace: "n", Values: map[string]any{"routeTrait": map[string]any{"provider": "nginx"}}})
+	objects := render(t, Options{Namespace: "n", Values: with})
 	settings, _, _ := unstructured.NestedString(find(t, objects, "ConfigMap", "preset-mesh-config").Object, "data", "route-trait.json")
 	if settings != `{"definitionNamespace":"","enabled":true,"provider":"nginx"}` {
 		t.Errorf("got settings %s", settings)

@@ -15,6 +15,7 @@ import (
 
 // sliceRule adds the endpoints of Services.
 type sliceRule struct {
+	ready     *incremental.Emitter[string, struct{}]
 	endpoints store.Output[model.Instance, model.Endpoint]
 }
 
@@ -50,6 +51,9 @@ func (r *sliceRule) endpoint(id types.NamespacedName, e discoveryv1.Endpoint, on
 		Namespace: id.Namespace, Name: fmt.Sprintf("%s/%s/%d", id.Name, address, on.Port),
 	}
 	on.Addresses, on.Ready = []netip.Addr{address}, e.Conditions.Ready == nil || *e.Conditions.Ready
+	if on.Ready {
+		r.ready.Emit(on.Groups[0], struct{}{})
+	}
 	r.endpoints.Emit(on)
 }
 
@@ -66,6 +70,7 @@ func group(service types.NamespacedName, port string) string { return service.St
 // backendRule makes destinations of the ports that Ingresses name.
 type backendRule struct {
 	services     *incremental.Reader[types.NamespacedName, *corev1.Service]
+	ready        *incremental.Reader[string, struct{}]
 	targets      *incremental.Emitter[backend, resolvedBackend]
 	destinations store.Output[model.Key, model.Destination]
 }
@@ -83,14 +88,15 @@ func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 		Origin:    model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}},
 	}
 	r.destinations.Emit(d)
-	r.targets.Emit(b, resolvedBackend{destination: d.Name})
+	_, ready := r.ready.ReadFirst(d.Discovery.Group)
+	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready})
 }
 
 // find returns the port of the Service.
 func (r *backendRule) find(b backend) (corev1.ServicePort, string) {
 	service, known := r.services.ReadFirst(b.service)
 	if !known {
-		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist; requests get status 404", b.service)
+		return corev1.ServicePort{}, fmt.Sprintf("Service %s does not exist", b.service)
 	}
 	for _, p := range service.Spec.Ports {
 		if b.name != "" && p.Name == b.name || b.name == "" && p.Port == b.number {

@@ -7,6 +7,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	api "anymesh.dev/anymesh/api/ingress"
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
@@ -57,12 +58,26 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].origin})
 }
 
-// destinations returns the destination of a path. Without one, requests get status 404.
+// destinations returns the destination of a path: that of the fallback if the backend has no ready endpoint. Without
+// one, requests get status 404.
 func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 	to, _ := r.targets.ReadFirst(p.backend)
-	if to.fault != "" {
-		at := p.origin.At(p.origin.Path + ".backend.service")
-		r.findings.Emit(model.NewFinding(at, model.CodeReferenceNotFound, to.fault))
+	fault := to.fault
+	if p.fallback != (backend{}) {
+		fallback, _ := r.targets.ReadFirst(p.fallback)
+		if fallback.fault != "" {
+			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeReferenceNotFound,
+				api.DefaultBackend+": "+fallback.fault))
+		} else if !to.ready {
+			to = fallback
+		}
+	}
+	if fault != "" {
+		at, result := p.origin.At(p.origin.Path+".backend.service"), "; requests get status 404"
+		if to.destination != "" {
+			result = "; the default backend gets the requests"
+		}
+		r.findings.Emit(model.NewFinding(at, model.CodeReferenceNotFound, fault+result))
 	}
 	if to.destination == "" {
 		return nil

@@ -54,7 +54,7 @@ func (r *ingressRule) evaluate(_ types.NamespacedName, all []*networkingv1.Ingre
 	}
 	if o.Spec.DefaultBackend != nil {
 		r.report(at.At("spec.defaultBackend"), model.CodeFieldNotImplemented,
-			"is not served; set the annotation %s, or a rule with the path /", api.DefaultBackend)
+			"is not served; set the annotation %s, or add a rule with the path /", api.DefaultBackend)
 	}
 	secrets := r.certificates(o, at)
 	for i, rule := range o.Spec.Rules {
@@ -188,6 +188,10 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 			valid = false
 			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
 		}
+	}
+	if _, set := o.Annotations[api.SendTimeout]; set {
+		r.report(at.At("metadata.annotations"), model.CodeFieldNotImplemented, "annotation %s has no effect; %s limits pauses "+
+			"in both directions", api.SendTimeout, api.ReadTimeout)
 	}
 	return out, valid
 }

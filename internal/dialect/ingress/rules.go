@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"reflect"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -32,7 +33,7 @@ type hostPath struct {
 	// secret is the Secret with the certificate of the host, empty for plain HTTP.
 	secret  string
 	backend backend
-	// fallback is the backend in place of one without ready endpoints; the zero value is none.
+	// fallback is the backend in place of one without ready endpoint; the zero value is none.
 	fallback backend
 	rewrite  *model.Rewrite
 	timeouts model.Timeouts
@@ -49,7 +50,9 @@ type backend struct {
 // resolvedBackend is what a backend stands for: a destination, or the reason why there is none.
 type resolvedBackend struct {
 	destination string
-	fault       string
+	// ready is true if the backend has a ready endpoint.
+	ready bool
+	fault string
 }
 
 // relations are the relations between the rules.
@@ -59,12 +62,15 @@ type relations struct {
 	secured *incremental.Relation[allKey, model.HostCertificate]
 	used    *incremental.Relation[backend, model.ObjectRef]
 	targets *incremental.Relation[backend, resolvedBackend]
+	ready   *incremental.Relation[string, struct{}] // by group; an entry for each ready endpoint
 	// addresses are the addresses of the gateway.
 	addresses *incremental.Relation[allKey, string]
 }
 
 func newRelations(g *incremental.Graph) relations {
 	return relations{
+		ready: incremental.NewRelation[string](g, "ready endpoints", func(struct{}, struct{}) int { return 0 },
+			func(struct{}, struct{}) bool { return true }),
 		addresses: incremental.NewRelation[allKey](g, "addresses of the gateway", strings.Compare,
 			func(a, b string) bool { return a == b }),
 		classes: incremental.NewRelation[allKey](g, "classes", func(a, b servedClass) int {
@@ -79,7 +85,8 @@ func newRelations(g *incremental.Graph) relations {
 			func(a, b model.ObjectRef) bool { return a == b }),
 		targets: incremental.NewRelation[backend](g, "destinations of backends",
 			func(a, b resolvedBackend) int {
-				return cmp.Or(strings.Compare(a.destination, b.destination), strings.Compare(a.fault, b.fault))
+				return cmp.Or(strings.Compare(a.destination, b.destination), strings.Compare(a.fault, b.fault),
+					strings.Compare(strconv.FormatBool(a.ready), strconv.FormatBool(b.ready)))
 			}, func(a, b resolvedBackend) bool { return a == b }),
 	}
 }
@@ -117,12 +124,12 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	}, (*ingressRule).evaluate)
 	rule = incremental.NewRule(g, "EndpointSlice")
 	incremental.Each(rule, store.Of[*discoveryv1.EndpointSlice](objects), &sliceRule{
-		endpoints: out.EmitsEndpoints(rule),
+		ready: incremental.Emits(rule, r.ready), endpoints: out.EmitsEndpoints(rule),
 	}, (*sliceRule).evaluate)
 	rule = incremental.NewRule(g, "backend of an Ingress")
 	incremental.Each(rule, r.used, &backendRule{
-		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)),
-		targets:  incremental.Emits(rule, r.targets), destinations: out.EmitsDestinations(rule),
+		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)), ready: incremental.Reads(rule, r.ready),
+		targets: incremental.Emits(rule, r.targets), destinations: out.EmitsDestinations(rule),
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host of Ingresses")
 	incremental.Each(rule, r.paths, &hostRule{

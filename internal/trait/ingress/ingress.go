@@ -75,7 +75,8 @@ func annotate(route provider.Route, rule provider.Rule, reader provider.Reader) 
 		out[api.ReadTimeout] = rule.ReadTimeout.String()
 	}
 	if rule.SendTimeout > 0 {
-		out[api.SendTimeout] = rule.SendTimeout.String()
+		not = append(not, rule.Unsupported("backend.sendTimeout", "the gateway does not limit pauses between writes; "+
+			"backend.readTimeout limits the time without any byte in either direction"))
 	}
 	name, more := rule.DefaultService()
 	not = append(not, more...)
