@@ -93,6 +93,18 @@ func TestIngress(t *testing.T) {
 	if _, err = g.get(t, "https://other.example/"); err == nil {
 		t.Error("a handshake for a host without certificate succeeds")
 	}
+	first, err := g.get(t, "https://shop.example/api")
+	if err != nil {
+		t.Fatal(err)
+	}
+	secret.Data = ca.serving(t, "shop.example")
+	if _, err := lab.kube.CoreV1().Secrets("shop").Update(t.Context(), secret, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 10*time.Second, "the new certificate", func() error {
+		r, err := g.get(t, "https://shop.example/api")
+		return wantResponse(r, err, r.Status == 200 && r.Serial != first.Serial, "another certificate than "+first.Serial)
+	})
 	eventually(t, 10*time.Second, "the address in the status", func() error {
 		address := run(t, "-n", "shop", "get", "ingress", "web", "-o", "jsonpath={.status.loadBalancer.ingress[0].ip}")
 		want := run(t, "-n", "anymesh-gateway", "get", "service", "anymesh-gateway", "-o", "jsonpath={.spec.clusterIP}")
@@ -129,6 +141,8 @@ type response struct {
 	Host, Path string
 	Version    string
 	Header     http.Header `json:"header"`
+	// Serial is the serial number of the certificate of the gateway, empty without TLS.
+	Serial string
 }
 
 // forwardGateway returns a client of the gateway. Certificates must be of the authority.
@@ -213,6 +227,9 @@ func (g *forwarded) get(t *testing.T, url string) (response, error) {
 	}
 	defer func() { _ = r.Body.Close() }()
 	out := response{Status: r.StatusCode, Location: r.Header.Get("Location")}
+	if r.TLS != nil {
+		out.Serial = r.TLS.PeerCertificates[0].SerialNumber.String()
+	}
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
 		return out, err
