@@ -4,6 +4,12 @@ import (
 	"fmt"
 	"testing"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/client-go/dynamic"
 )
 
 // routeManifests are an application outside any mesh with a Route that has nothing but a host, one with all that the
@@ -67,6 +73,116 @@ spec:
       traits:
         - trait: {apiVersion: standard.oam.dev/v1alpha1, kind: Route, spec: {host: shop-app.example}}
 `
+
+// gatewayHost is the name of the gateway in the cluster, so that pods can use it as a host.
+const gatewayHost = "anymesh-gateway.anymesh-gateway.svc.cluster.local"
+
+// editedManifests are a Route that is edited, with a client of its host. One of its backends has no pod.
+const editedManifests = `
+apiVersion: standard.oam.dev/v1alpha1
+kind: Route
+metadata: {namespace: apps, name: edited}
+spec:
+  host: ` + gatewayHost + `
+  workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}
+  rules:
+    - {name: all, path: /}
+    - {name: slow, path: /slow, rewriteTarget: /, backend: {readTimeout: 3}}
+    - name: sorry
+      path: /sorry
+      backend: {backendService: {serviceName: empty, port: 80}}
+      defaultBackend: {apiVersion: v1, kind: Service, name: shop}
+---
+{apiVersion: v1, kind: Service, metadata: {namespace: apps, name: empty}, spec: {selector: {app: empty}, ports: [{port: 80}]}}
+---
+{apiVersion: v1, kind: Service, metadata: {namespace: apps, name: client}, spec: {selector: {app: client}, ports: [{port: 8080}]}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: apps, name: client}
+spec:
+  selector: {matchLabels: {app: client}}
+  template:
+    metadata: {labels: {app: client}}
+    spec:
+      terminationGracePeriodSeconds: 1
+      containers:
+        - name: client
+          image: anymesh.dev/colors
+          args: [drive, --rate=0]
+          readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
+`
+
+// TestRouteEdits checks that a hundred edits of a Route under load lose no request, that a pause of the backend is
+// limited by readTimeout, and that the default backend replaces one without pods.
+func TestRouteEdits(t *testing.T) {
+	enableGateway(t)
+	apply(t, routeManifests)
+	apply(t, editedManifests)
+	for _, name := range []string{"web", "client"} {
+		waitReady(t, "apps", "deployment/"+name)
+	}
+	call := func(path string) (outcome, error) {
+		return callFromIn(t.Context(), "apps", "client", "http://"+gatewayHost+path)
+	}
+	eventually(t, 60*time.Second, "the Route is served", func() error {
+		o, err := call("/")
+		return want(o, err, o.Version == "web", "web")
+	})
+	eventually(t, 30*time.Second, "the default backend is used", func() error {
+		o, err := call("/sorry")
+		return want(o, err, o.Version == "shop", "shop")
+	})
+	for pause, status := range map[string]int{"2400ms": 200, "3600ms": 504} {
+		o, err := call("/slow/delay/" + pause)
+		if err := want(o, err, o.Status == status, fmt.Sprintf("status %d after a pause of %s", status, pause)); err != nil {
+			t.Error(err)
+		}
+	}
+	steadyCalls{"apps", "client", []string{"http://" + gatewayHost + "/"}, []string{"web"}}.during(t, func() {
+		editRoute(t, call)
+	})
+}
+
+// editRoute changes a Route a hundred times: headers, timeouts, and rules that come and go.
+func editRoute(t *testing.T, call func(path string) (outcome, error)) {
+	t.Helper()
+	client, err := dynamic.NewForConfig(lab.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	routes := client.Resource(schema.GroupVersionResource{Group: "standard.oam.dev", Version: "v1alpha1", Resource: "routes"}).
+		Namespace("apps")
+	for n := range 100 {
+		rules := fmt.Sprintf(`{"name":"all","path":"/","customHeaders":{"X-Edit":"%d"}}`, n)
+		if n%2 == 0 {
+			rules += fmt.Sprintf(`,{"name":"extra","path":"/extra-%d","backend":{"readTimeout":%d}}`, n%3, n+1)
+		}
+		edited, err := routes.Patch(t.Context(), "edited", types.MergePatchType, []byte(`{"spec":{"rules":[`+rules+`]}}`),
+			metav1.PatchOptions{})
+		if err != nil {
+			t.Fatalf("edit %d: %v", n, err)
+		}
+		if n%10 != 9 {
+			continue
+		}
+		eventually(t, 20*time.Second, fmt.Sprintf("edit %d is served", n), func() error {
+			now, err := routes.Get(t.Context(), "edited", metav1.GetOptions{})
+			if err != nil {
+				return err
+			}
+			conditions, _, _ := unstructured.NestedSlice(now.Object, "status", "conditions")
+			o, err := call("/")
+			for _, one := range conditions {
+				if c := one.(map[string]any); c["type"] == "Ready" && c["status"] == "True" &&
+					c["observedGeneration"] == edited.GetGeneration() {
+					return want(o, err, o.Version == "web", "web")
+				}
+			}
+			return fmt.Errorf("conditions %v", conditions)
+		})
+	}
+}
 
 // TestRoute checks Routes through the gateway: with nothing but a host, with TLS by the built-in authority, and of an
 // application. The gateway follows a change of the container port.

@@ -1,0 +1,88 @@
+package ingress
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	networkingv1 "k8s.io/api/networking/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/model"
+)
+
+// annotations returns a path with the settings of the annotations. It reports false if one is invalid, or asks for a
+// protection that the gateway does not have: the Ingress is then not served.
+func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hostPath, bool) {
+	var out hostPath
+	rewrite := &model.Rewrite{}
+	valid := true
+	for _, a := range []struct {
+		name  string
+		parse func(value string) error
+	}{
+		{api.RewritePrefix, func(v string) error {
+			prefix, err := api.ParseRewritePrefix(v)
+			rewrite.PathPrefix, out.rewrite = &prefix, rewrite
+			return err
+		}},
+		{api.RequestHeaders, func(v string) error {
+			headers, err := api.ParseRequestHeaders(v)
+			for _, h := range headers {
+				rewrite.Headers = append(rewrite.Headers, model.Header{Name: strings.ToLower(h.Name), Value: h.Value})
+			}
+			out.rewrite = rewrite
+			return err
+		}},
+		{api.ReadTimeout, func(v string) error {
+			d, err := api.ParseTimeout(api.ReadTimeout, v)
+			out.timeouts.Idle = model.Duration(d)
+			return err
+		}},
+		{api.DefaultBackend, func(v string) error {
+			s, err := api.ParseDefaultBackend(v)
+			out.fallback = backend{service: types.NamespacedName{Namespace: o.Namespace, Name: s.Name}, number: s.Port}
+			return err
+		}},
+	} {
+		value, set := o.Annotations[a.name]
+		if !set {
+			continue
+		}
+		if err := a.parse(value); err != nil {
+			valid = false
+			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
+		}
+	}
+	if _, set := o.Annotations[api.SendTimeout]; set {
+		r.report(at.At("metadata.annotations"), model.CodeFieldNotImplemented, "annotation %s has no effect; %s limits pauses "+
+			"in both directions", api.SendTimeout, api.ReadTimeout)
+	}
+	return out, r.foreignAnnotations(o, at) && valid
+}
+
+// foreignPrefix is the prefix of the annotations of ingress-nginx, which many manifests have.
+const foreignPrefix = "nginx.ingress.kubernetes.io/"
+
+// protecting are the annotations of ingress-nginx, by their beginnings, that restrict who gets a response.
+var protecting = []string{"auth-", "allowlist-", "whitelist-", "denylist-", "satisfy", "enable-modsecurity", "modsecurity-"}
+
+// foreignAnnotations reports the annotations of ingress-nginx. It reports false if one of them protects the backend.
+func (r *ingressRule) foreignAnnotations(o *networkingv1.Ingress, at model.Origin) bool {
+	served := true
+	for _, name := range slices.Sorted(maps.Keys(o.Annotations)) {
+		short, is := strings.CutPrefix(name, foreignPrefix)
+		if !is {
+			continue
+		}
+		if slices.ContainsFunc(protecting, func(p string) bool { return strings.HasPrefix(short, p) }) {
+			served = false
+			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "annotation %s restricts access, which this gateway "+
+				"does not do; the Ingress is not served", name)
+			continue
+		}
+		r.report(at.At("metadata.annotations"), model.CodeFieldNotImplemented, "annotation %s has no effect", name)
+	}
+	return served
+}
