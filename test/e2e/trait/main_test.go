@@ -110,7 +110,9 @@ func installKinds() error {
 
 // installRules applies the roles of the chart.
 func installRules() error {
-	objects, err := install.Manifests(install.Options{Namespace: "anymesh-system", SkipCRDs: true})
+	objects, err := install.Manifests(install.Options{
+		Namespace: "anymesh-system", SkipCRDs: true, Values: map[string]any{"routeTrait": map[string]any{"enabled": true}},
+	})
 	if err != nil {
 		return err
 	}
