@@ -63,6 +63,8 @@ func comparison(kind model.MatchKind, value string) string {
 	switch kind {
 	case model.Prefix:
 		return "begins with " + value
+	case model.PathPrefix:
+		return "is " + value + " or below"
 	case model.Suffix:
 		return "ends with " + value
 	case model.Regex:
@@ -202,6 +204,8 @@ func Outcome(o model.Outcome, p model.Protocol) string {
 		return "the sidecar responds with status 404"
 	case model.Malformed:
 		return "the sidecar responds with status 400"
+	case model.Redirected:
+		return "the sidecar redirects the client"
 	case model.Denied:
 		return "the sidecar denies the request"
 	case model.Refused:

@@ -14,6 +14,7 @@ func TestPhrases(t *testing.T) {
 		{Match(model.Match{Path: model.StringMatch{Kind: model.Prefix, Value: "/a"}, Method: "GET", Headers: []model.FieldMatch{
 			{Name: "v", Kind: model.Range, Start: 1, End: 3}, {Name: "x", Kind: model.Exact, Value: "y", Invert: true},
 		}}), "path begins with /a, method GET, header v is in [1, 3), header x not: is y"},
+		{Match(model.Match{Path: model.StringMatch{Kind: model.PathPrefix, Value: "/a"}}), "path is /a or below"},
 		{Retry(model.Retry{}), "none"},
 		{Retry(model.Retry{Retries: 2, PerTry: 2 * second, Conditions: []model.RetryCondition{model.RetryReset}, StatusCodes: []uint16{502, 503, 504, 500, 510}}),
 			"up to 2, per-try timeout 2s, on reset, status 500, 502-504, 510"},

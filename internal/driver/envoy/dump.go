@@ -83,8 +83,10 @@ type (
 		Name  string `json:"name"`
 		Match struct {
 			Prefix *string `json:"prefix"`
-			Path   string  `json:"path"`
-			Regex  struct {
+			// Elements is a prefix of whole path elements.
+			Elements string `json:"pathSeparatedPrefix"`
+			Path     string `json:"path"`
+			Regex    struct {
 				Regex string `json:"regex"`
 			} `json:"safeRegex"`
 			Headers []json.RawMessage `json:"headers"`
@@ -112,6 +114,10 @@ type (
 		Direct *struct {
 			Status int `json:"status"`
 		} `json:"directResponse"`
+		Redirect *struct {
+			Scheme string `json:"schemeRedirect"`
+			Host   string `json:"hostRedirect"`
+		} `json:"redirect"`
 	}
 	clusterDump struct {
 		Name       string `json:"name"`

@@ -131,6 +131,8 @@ func (o *outline) action(r routeDump) string {
 	switch {
 	case r.Direct != nil:
 		return o.s.Yellow(fmt.Sprintf("answer %d", r.Direct.Status))
+	case r.Redirect != nil:
+		return o.s.Yellow("redirect to " + r.Redirect.Scheme + "://" + r.Redirect.Host)
 	case r.Route == nil:
 		return "something else"
 	}
@@ -189,6 +191,8 @@ func (r routeDump) matches() string {
 		text = "path is " + m.Path
 	case m.Regex.Regex != "":
 		text = "path matches " + m.Regex.Regex
+	case m.Elements != "":
+		text = "path is " + m.Elements + " or below"
 	case m.Prefix != nil && *m.Prefix != "":
 		text = "path begins with " + *m.Prefix
 	default:
