@@ -2,8 +2,8 @@ package cli
 
 import (
 	"context"
+	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"time"
 )
 
@@ -16,54 +16,72 @@ const (
 	busyGCPercent  = 100
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
-	// gcSampleInterval is the time between two looks at the number of collections.
-	gcSampleInterval = 250 * time.Millisecond
 )
 
 // adaptGCPercent returns the memory of the start to the operating system, and adapts GOGC until the context ends. Go's
-// default applies before: the heap grows fast.
+// default applies before: the heap grows fast. An idle process is not woken.
 func adaptGCPercent(ctx context.Context) {
 	debug.SetGCPercent(quietGCPercent)
 	debug.FreeOSMemory()
+	collected := make(chan struct{}, 1)
+	afterCollections(ctx, func() {
+		select {
+		case collected <- struct{}{}:
+		default:
+		}
+	})
 	go func() {
-		collections := []metrics.Sample{{Name: "/gc/cycles/automatic:gc-cycles"}}
-		metrics.Read(collections)
-		frequency := gcFrequency{collections: collections[0].Value.Uint64()}
-		tick := time.NewTicker(gcSampleInterval)
-		defer tick.Stop()
+		var frequency gcFrequency
+		quiet := time.NewTimer(quietAfter)
+		defer quiet.Stop()
 		for {
+			before := frequency.percent()
 			select {
 			case <-ctx.Done():
 				return
-			case now := <-tick.C:
-				metrics.Read(collections)
-				if percent, changed := frequency.sample(now, collections[0].Value.Uint64()); changed {
-					debug.SetGCPercent(percent)
-				}
+			case <-collected:
+				frequency.collected(time.Now())
+				quiet.Reset(quietAfter)
+			case <-quiet.C:
+				frequency.frequent = false
+			}
+			if now := frequency.percent(); now != before {
+				debug.SetGCPercent(now)
 			}
 		}
 	}()
 }
 
-// gcFrequency tells whether collections are frequent. Its zero value has seen none.
-type gcFrequency struct {
-	collections uint64
-	last        time.Time // at which the number of collections had changed
-	frequent    bool
+// collectionMark is unreachable at once, so that its cleanup runs after the next collection. The pointer keeps it out
+// of blocks that small values share.
+type collectionMark struct{ _ *collectionMark }
+
+// afterCollections calls f after each garbage collection until the context ends.
+func afterCollections(ctx context.Context, f func()) {
+	runtime.AddCleanup(&collectionMark{}, func(context.Context) {
+		if ctx.Err() == nil {
+			f()
+			afterCollections(ctx, f)
+		}
+	}, ctx)
 }
 
-// sample takes the number of collections until now, and returns the percentage and whether it changed.
-func (f *gcFrequency) sample(now time.Time, collections uint64) (percent int, changed bool) {
-	recent := now.Sub(f.last) < quietAfter
-	before := f.frequent
-	if collections != f.collections {
-		f.frequent = recent
-		f.collections, f.last = collections, now
-	} else if !recent {
-		f.frequent = false
-	}
+// gcFrequency tells whether collections are frequent. Its zero value has seen none.
+type gcFrequency struct {
+	last     time.Time // of the last collection
+	frequent bool
+}
+
+// collected takes a collection into account.
+func (f *gcFrequency) collected(now time.Time) {
+	f.frequent = now.Sub(f.last) < quietAfter
+	f.last = now
+}
+
+// percent is the growth of the heap between collections.
+func (f *gcFrequency) percent() int {
 	if f.frequent {
-		return busyGCPercent, !before
+		return busyGCPercent
 	}
-	return quietGCPercent, before
+	return quietGCPercent
 }

@@ -1,31 +1,45 @@
 package cli
 
 import (
+	"context"
+	"runtime"
 	"testing"
 	"time"
 )
 
-// TestGCPercent checks that frequent collections raise GOGC, and that a quiet time lowers it.
+// TestGCPercent checks that frequent collections raise GOGC.
 func TestGCPercent(t *testing.T) {
 	var f gcFrequency
 	start := time.Now()
 	for _, step := range []struct {
-		after       time.Duration
-		collections uint64
-		percent     int
-		changed     bool
+		after   time.Duration
+		percent int
 	}{
-		{0, 1, quietGCPercent, false},
-		{quietAfter, 2, quietGCPercent, false},
-		{quietAfter + time.Second, 3, busyGCPercent, true},
-		{quietAfter + 2*time.Second, 4, busyGCPercent, false},
-		{2*quietAfter + time.Second, 4, busyGCPercent, false},
-		{2*quietAfter + 2*time.Second, 4, quietGCPercent, true},
-		{2*quietAfter + 3*time.Second, 5, quietGCPercent, false},
+		{0, quietGCPercent},
+		{quietAfter, quietGCPercent},
+		{quietAfter + time.Second, busyGCPercent},
+		{quietAfter + 2*time.Second, busyGCPercent},
+		{2*quietAfter + 2*time.Second, quietGCPercent},
 	} {
-		percent, changed := f.sample(start.Add(step.after), step.collections)
-		if percent != step.percent || changed != step.changed {
-			t.Errorf("after %v: got %d, %v, want %d, %v", step.after, percent, changed, step.percent, step.changed)
+		f.collected(start.Add(step.after))
+		if got := f.percent(); got != step.percent {
+			t.Errorf("after %v: got %d, want %d", step.after, got, step.percent)
+		}
+	}
+}
+
+// TestAfterCollections checks that each collection is reported.
+func TestAfterCollections(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	collected := make(chan struct{}, 1)
+	afterCollections(ctx, func() { collected <- struct{}{} })
+	for i := range 3 {
+		runtime.GC()
+		select {
+		case <-collected:
+		case <-time.After(10 * time.Second):
+			t.Fatalf("collection %d is not reported", i+1)
 		}
 	}
 }
