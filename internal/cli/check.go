@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 	"sync"
 	"time"
 
@@ -29,7 +30,7 @@ func checkCommand() *cobra.Command {
 		Short: "Check the Anymesh installation, or with --pre the cluster before an installation",
 		Long: "Check the Anymesh installation. With --pre, check whether Anymesh can be installed into the cluster.\n" +
 			"docs/check.md explains the code of each check.\n\n" +
-			"Exit codes: 0 if no check fails, 1 if a check fails, 2 for wrong usage.",
+			"Exit codes: 0 if no check fails, 1 if a check fails or the user may not run it, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
@@ -51,13 +52,13 @@ func checkCommand() *cobra.Command {
 				p = progress{out: io.Discard}
 			}
 			results := check.Run(ctx, cluster, stage, p.begin, p.done)
-			failures := check.Count(results, check.Failed)
+			failures, forbidden := check.Count(results, check.Failed), check.Count(results, check.Forbidden)
 			if output == "json" {
 				err = terminal.JSON(out, results)
 			} else {
-				p.summary(failures, check.Count(results, check.Warned))
+				p.summary(failures, forbidden, check.Count(results, check.Warned))
 			}
-			if err == nil && failures > 0 {
+			if err == nil && failures+forbidden > 0 {
 				return exitError{code: 1}
 			}
 			return err
@@ -135,7 +136,8 @@ func (p progress) done(r check.Result) {
 	}
 	s := p.style
 	mark := map[check.Status]string{
-		check.Passed: s.Green("✓"), check.Warned: s.Yellow("!"), check.Failed: s.Red("✗"), check.Skipped: s.Dim("-"),
+		check.Passed: s.Green("✓"), check.Warned: s.Yellow("!"), check.Failed: s.Red("✗"),
+		check.Forbidden: s.Red("?"), check.Skipped: s.Dim("-"),
 	}[r.Status]
 	switch r.Status {
 	case check.Passed, check.Skipped:
@@ -151,11 +153,18 @@ func (p progress) done(r check.Result) {
 	}
 }
 
-func (p progress) summary(failures, warnings int) {
+func (p progress) summary(failures, forbidden, warnings int) {
 	text := p.style.Green("all checks passed")
 	switch {
-	case failures > 0:
-		text = p.style.Red(terminal.Count(failures, "check failed", "checks failed"))
+	case failures+forbidden > 0:
+		var parts []string
+		if failures > 0 {
+			parts = append(parts, terminal.Count(failures, "check failed", "checks failed"))
+		}
+		if forbidden > 0 {
+			parts = append(parts, terminal.Count(forbidden, "check is", "checks are")+" forbidden for this user")
+		}
+		text = p.style.Red(strings.Join(parts, "; "))
 	case warnings > 0:
 		text = p.style.Yellow("no check failed; " + terminal.Count(warnings, "warning", "warnings"))
 	}

@@ -40,8 +40,8 @@ func clusterConfig(kubeconfig, kubecontext string) (*rest.Config, string, error)
 	return config, namespace, nil
 }
 
-func kubeClient(kubeconfig string) (client.Client, error) {
-	config, err := restConfig(kubeconfig)
+func kubeClient(kubeconfig, kubecontext string) (client.Client, error) {
+	config, _, err := clusterConfig(kubeconfig, kubecontext)
 	if err != nil {
 		return nil, err
 	}

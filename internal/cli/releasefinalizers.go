@@ -12,7 +12,7 @@ import (
 
 // releaseFinalizersCommand is the last step of an uninstallation by Helm, as a Job.
 func releaseFinalizersCommand() *cobra.Command {
-	var kubeconfig string
+	var kubeconfig, kubecontext string
 	var timeout time.Duration
 	c := &cobra.Command{
 		Use:   "release-finalizers",
@@ -22,7 +22,7 @@ func releaseFinalizersCommand() *cobra.Command {
 			"helm uninstall include this step.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
-			kube, err := kubeClient(kubeconfig)
+			kube, err := kubeClient(kubeconfig, kubecontext)
 			if err != nil {
 				return err
 			}
@@ -32,6 +32,7 @@ func releaseFinalizersCommand() *cobra.Command {
 		},
 	}
 	c.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
+	c.Flags().StringVar(&kubecontext, "context", "", "kubeconfig context; the current context if empty")
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "maximum time to wait for the cluster")
 	return c
 }

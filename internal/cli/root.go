@@ -12,7 +12,9 @@ import (
 	"log/slog"
 	"os"
 
+	"github.com/go-logr/logr"
 	"github.com/spf13/cobra"
+	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/charts"
 )
@@ -35,8 +37,10 @@ func (e exitError) Error() string {
 
 func (e exitError) Unwrap() error { return e.err }
 
-// Run runs one command and returns its exit code.
+// Run runs one command and returns its exit code. Libraries of Kubernetes do not write to the terminal: commands
+// return their errors. Commands that run in the cluster set a logger of their own.
 func Run(ctx context.Context, args []string, in io.Reader, out, errOut io.Writer) int {
+	klog.SetLogger(logr.Discard())
 	root := Root()
 	root.SetArgs(args)
 	root.SetIn(in)

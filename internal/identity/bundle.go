@@ -48,6 +48,9 @@ func ParseBundle(text []byte) (*Bundle, error) {
 // Roots returns the certificates in canonical order.
 func (b *Bundle) Roots() []*x509.Certificate { return slices.Clone(b.roots) }
 
+// Contains reports whether the certificate is a root of the bundle.
+func (b *Bundle) Contains(c *x509.Certificate) bool { return slices.ContainsFunc(b.roots, c.Equal) }
+
 // Union returns the bundle with all roots of b and the others.
 func (b *Bundle) Union(others ...*Bundle) *Bundle {
 	all := b.Roots()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"encoding/json"
 	"encoding/pem"
 	"errors"
@@ -12,6 +13,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -105,6 +107,9 @@ func (c *Client) attempt(ctx context.Context, csrPEM []byte) (*Issued, error) {
 	req.Header.Set("Authorization", "Bearer "+token)
 	req.Header.Set("Content-Type", "application/x-pem-file")
 	resp, err := transport.RoundTrip(req) // does not follow redirects
+	if IsOtherAuthority(err) {
+		return nil, fmt.Errorf("%s: %w", OtherAuthority, err)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -117,6 +122,17 @@ func (c *Client) attempt(ctx context.Context, csrPEM []byte) (*Issued, error) {
 		return nil, parseErrorResponse(resp.StatusCode, body)
 	}
 	return parseSignResponse(body)
+}
+
+// OtherAuthority tells what an error of IsOtherAuthority means for a pod.
+const OtherAuthority = "the control plane has another authority than this pod trusts, as after an installation with a " +
+	"new authority: restart the pod"
+
+// IsOtherAuthority reports whether a connection failed because the server's certificate is not of the trusted roots.
+// gRPC keeps only the text of the error.
+func IsOtherAuthority(err error) bool {
+	var unknown x509.UnknownAuthorityError
+	return errors.As(err, &unknown) || err != nil && strings.Contains(err.Error(), x509.UnknownAuthorityError{}.Error())
 }
 
 func parseErrorResponse(status int, body []byte) error {

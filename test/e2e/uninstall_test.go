@@ -35,8 +35,9 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig); err != nil {
 		t.Fatal(err)
 	}
-	if out, err := kubectl(t.Context(), "get", "namespace", "anymesh-system"); err == nil {
-		t.Errorf("the namespace still exists: %s", out)
+	if left := run(t, "-n", "anymesh-system", "get", "deployments,services,secrets", "-o", "name"); !strings.Contains(left,
+		"secret/anymesh-ca") || strings.Contains(left, "deployment") || strings.Contains(left, "service") {
+		t.Errorf("in the namespace: %s", left)
 	}
 	left := run(t, "get",
 		"clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations", "-o", "name")
@@ -66,6 +67,72 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 		}
 		return nil
 	})
+	eventually(t, 60*time.Second, "sidecars that were not restarted are connected", func() error {
+		if out := checkOutput(t); !strings.Contains(out, "✓ sidecars are connected") {
+			return errors.New(out)
+		}
+		return nil
+	})
+	t.Run("wrong image", installWrongImage)
+	t.Run("another authority", replaceAuthority)
+}
+
+// installWrongImage upgrades to an image that does not exist. The old replica serves on, and install and check tell
+// what the new one waits for. The next installation keeps values besides the image.
+func installWrongImage(t *testing.T) {
+	upgrade := func(sets ...string) (string, error) {
+		return anymesh(t.Context(), append([]string{
+			"install", "--kubeconfig", lab.kubeconfig, "--timeout", "15s", "--skip-crds",
+		}, sets...)...)
+	}
+	if out, err := upgrade("--set", "image=nowhere/x:1"); err == nil || !strings.Contains(err.Error(), "0 of 1 replicas are ready") ||
+		!strings.Contains(err.Error(), ", container controller: ") {
+		t.Errorf("installing an image that does not exist: %s, %v", out, err)
+	}
+	if out := checkOutput(t); !strings.Contains(out, "0 of 1 replicas are ready with image nowhere/x:1") {
+		t.Errorf("check: %s", out)
+	}
+	out, err := upgrade("--set", "image=anymesh.dev/anymesh:0.1.0")
+	if err != nil || !strings.Contains(out, "changed value image=") || !strings.Contains(out, "kept value appmesh.acm.certificates.") {
+		t.Errorf("installing the image again: %s, %v", out, err)
+	}
+}
+
+// replaceAuthority installs Anymesh with a new authority. The check and the agents say what to do.
+func replaceAuthority(t *testing.T) {
+	if out, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig, "--delete-crds"); err == nil ||
+		!strings.Contains(err.Error(), "--yes") {
+		t.Errorf("--delete-crds without --yes: %s, %v", out, err)
+	}
+	if _, err := anymesh(t.Context(), "uninstall", "--kubeconfig", lab.kubeconfig, "--delete-authority"); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := kubectl(t.Context(), "get", "namespace", "anymesh-system"); err == nil {
+		t.Errorf("the namespace still exists: %s", out)
+	}
+	if err := installAnymesh(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if out := checkOutput(t); !strings.Contains(out, "another authority: restart these workloads") {
+		t.Errorf("check: %s", out)
+	}
+	eventually(t, 30*time.Second, "the agent tells why it cannot connect", func() error {
+		if out := run(t, "-n", "colors", "logs", "deployment/front", "-c", "envoy", "--tail=20"); !strings.Contains(out,
+			"has another authority than this pod trusts") {
+			return errors.New(out)
+		}
+		return nil
+	})
+}
+
+// checkOutput is the output of anymesh check, whatever its exit code.
+func checkOutput(t *testing.T) string {
+	t.Helper()
+	out, err := anymesh(t.Context(), "check", "--kubeconfig", lab.kubeconfig)
+	if err != nil {
+		out += err.Error()
+	}
+	return out
 }
 
 // finalizers lists the finalizers of all Meshes and VirtualGateways.

@@ -87,7 +87,11 @@ var mayImport = []rule{
 		"internal/trait/builtin", "internal/trait/certificate", "internal/trait/issuer",
 		"internal/trait/discovery", "internal/trait/controller", "internal/trait/route", "internal/trait/oam",
 	}},
-	{"internal/cli/install", []string{"api/...", "charts", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers"}},
+	{"internal/cli/rollout", []string{"internal/truncate"}},
+	{"internal/cli/install", []string{
+		"api/...", "charts", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers", "internal/cli/rollout",
+		"internal/identity",
+	}},
 	{"internal/cli/terminal", nil},
 	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
 	{"internal/cli/lint", []string{
@@ -110,7 +114,8 @@ var mayImport = []rule{
 	}},
 	{"internal/cli/check", []string{
 		"model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/engine/store",
-		"internal/cli/install", "internal/cli/inspect", "internal/cli/terminal",
+		"internal/cli/install", "internal/cli/inspect", "internal/cli/rollout", "internal/cli/terminal", "internal/identity",
+		"internal/pod/inject",
 	}},
 	{"internal/cli", []string{
 		"api/...", "internal/fleet", "internal/aggregate",

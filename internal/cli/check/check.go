@@ -8,8 +8,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -67,12 +69,14 @@ const (
 // Status is the outcome of a check.
 type Status string
 
-// The outcomes. A warning does not fail the run.
+// The outcomes. A warning does not fail the run. The outcome of a forbidden check is unknown: the user may not read
+// what it needs.
 const (
-	Passed  Status = "passed"
-	Warned  Status = "warning"
-	Failed  Status = "failed"
-	Skipped Status = "skipped"
+	Passed    Status = "passed"
+	Warned    Status = "warning"
+	Failed    Status = "failed"
+	Forbidden Status = "forbidden"
+	Skipped   Status = "skipped"
 )
 
 // Result is the outcome of one check.
@@ -109,7 +113,7 @@ func Run(ctx context.Context, c *Cluster, stage Stage, begin func(title string),
 			failed[check.Code] = true
 		} else {
 			r.run(ctx, c, check)
-			failed[check.Code] = r.Status == Failed
+			failed[check.Code] = r.Status == Failed || r.Status == Forbidden
 		}
 		out = append(out, r)
 		done(r)
@@ -129,6 +133,12 @@ func (r *Result) run(ctx context.Context, c *Cluster, check Check) {
 		r.Status = Warned
 	}
 	r.Meaning, r.Remedy, r.Page = check.Meaning, check.Remedy, "docs/check.md#"+anchor(check.Code)
+	// A webhook that denies an object answers Forbidden, too.
+	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
+		r.Status = Forbidden
+		r.Meaning = "The result is unknown: the user does not have the permission that the message names."
+		r.Remedy = "Grant the permission, or let a cluster administrator run anymesh check."
+	}
 }
 
 // Count counts the results with a status.

@@ -9,16 +9,18 @@ import (
 	"crypto/x509/pkix"
 	"encoding/pem"
 	"errors"
+	"fmt"
 	"math/big"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -29,6 +31,8 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -67,11 +71,14 @@ func TestDependentChecksAreSkipped(t *testing.T) {
 		{Code: "D", Stage: After, run: returns(warn("careful"))},
 		{Code: "E", Stage: After, Needs: "D", run: returns(nil)},
 		{Code: "F", Stage: Before, run: returns(nil)},
+		{Code: "G", Stage: After, run: returns(fmt.Errorf("pods: %w",
+			apierrors.NewForbidden(schema.GroupResource{Resource: "pods"}, "", errors.New("no"))))},
+		{Code: "H", Stage: After, Needs: "G", run: returns(nil)},
 	}
 	var began, got []string
 	results := Run(t.Context(), &Cluster{}, After, func(title string) { began = append(began, title) },
 		func(r Result) { got = append(got, string(r.Code)+" "+string(r.Status)) })
-	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed"}; !slices.Equal(got, want) ||
+	if want := []string{"A failed", "B skipped", "C skipped", "D warning", "E passed", "G forbidden", "H skipped"}; !slices.Equal(got, want) ||
 		len(began) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
@@ -139,6 +146,19 @@ func caBundle(t *testing.T, from, to time.Time) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
 }
 
+func newAuthority(t *testing.T) *identity.Bundle {
+	t.Helper()
+	ca, err := identity.NewCA("test")
+	if err != nil {
+		t.Fatal(err)
+	}
+	roots, err := identity.ParseBundle(ca.CertificatePEM())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return roots
+}
+
 func TestBundleValidity(t *testing.T) {
 	now := time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)
 	day := 24 * time.Hour
@@ -190,13 +210,33 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 		!strings.Contains(w.text, "1 pod is without a sidecar: demo/bare") {
 		t.Errorf("injected: %v", err)
 	}
-	if _, err := missing(s, nil); err == nil || err.Error() != "1 of 1 sidecars are not connected: demo/meshed" {
+	current, earlier := newAuthority(t), newAuthority(t)
+	if _, err := missing(s, nil, current); err == nil ||
+		err.Error() != "1 of 1 sidecars are not connected: demo/meshed" {
 		t.Errorf("missing: %v", err)
 	}
-	if detail, err := missing(s,
-		[]inspect.Sidecar{{Client: clientstatus.Client{Identity: "uid of meshed"}}}); err != nil ||
-		detail != "1 of 1" {
+	sidecar := func(uid, pod string) inspect.Sidecar {
+		return inspect.Sidecar{Pod: pod, Client: clientstatus.Client{Identity: uid}}
+	}
+	meshed := sidecar("uid of meshed", "demo/meshed")
+	if detail, err := missing(s, []inspect.Sidecar{meshed}, current); err != nil || detail != "1 of 1" {
 		t.Errorf("missing: %q, %v", detail, err)
+	}
+	detail, err := missing(s, []inspect.Sidecar{meshed, sidecar("2", "demo/other")}, current)
+	if err != nil || detail != "1 of 1, and 1 of pods of no workload: demo/other" {
+		t.Errorf("missing: %q, %v", detail, err)
+	}
+	for _, o := range s.Objects {
+		if o.GetName() == "meshed" {
+			o.SetAnnotations(map[string]string{inject.RootAnnotation: string(earlier.PEM())})
+		}
+	}
+	if _, err := missing(s, nil, current); err == nil || !strings.Contains(err.Error(), "another authority: restart these workloads") ||
+		!strings.HasSuffix(err.Error(), ": demo/meshed") {
+		t.Errorf("pod of another authority: %v", err)
+	}
+	if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {
+		t.Errorf("pod of the same authority: %v", err)
 	}
 }
 
@@ -218,27 +258,6 @@ func TestRejectedConfigurationFails(t *testing.T) {
 	}
 	if err := outOfSync([]inspect.Sidecar{synced}); err != nil {
 		t.Error(err)
-	}
-}
-
-func TestDeploymentReady(t *testing.T) {
-	deployment := func(want *int32, available int32) *appsv1.Deployment {
-		d := &appsv1.Deployment{
-			Spec:   appsv1.DeploymentSpec{Replicas: want},
-			Status: appsv1.DeploymentStatus{AvailableReplicas: available, UpdatedReplicas: available},
-		}
-		d.Spec.Template.Spec.Containers = []corev1.Container{{Image: "i"}}
-		return d
-	}
-	if detail, err := deploymentReady(deployment(nil, 1)); err != nil || detail != "1 of 1 replicas, image i" {
-		t.Errorf("%q, %v", detail, err)
-	}
-	for _, d := range []*appsv1.Deployment{
-		deployment(nil, 0), deployment(new(int32(2)), 1), deployment(new(int32(0)), 0),
-	} {
-		if _, err := deploymentReady(d); err == nil {
-			t.Errorf("%d of %v available replicas: got no error", d.Status.AvailableReplicas, d.Spec.Replicas)
-		}
 	}
 }
 

@@ -14,6 +14,9 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/internal/cli/rollout"
+	"anymesh.dev/anymesh/internal/identity"
 )
 
 // expiryWarning is the remaining validity of a CA below which the check warns.
@@ -28,23 +31,25 @@ func ready(ctx context.Context, c *Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return deploymentReady(&d)
+	if detail, err := deploymentReady(&d); err == nil {
+		return detail, nil
+	} else if faults, listErr := rollout.Faults(ctx, c.Client, &d); listErr != nil {
+		return "", fmt.Errorf("%w; its pods cannot be listed: %w", err, listErr)
+	} else {
+		return "", errors.New(strings.Join(append([]string{err.Error()}, faults...), "; "))
+	}
 }
 
+// deploymentReady counts replicas that are ready and of the current template only.
 func deploymentReady(d *appsv1.Deployment) (string, error) {
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
-	}
+	want, image := rollout.Replicas(d), d.Spec.Template.Spec.Containers[0].Image
 	if want == 0 {
 		return "", fmt.Errorf("Deployment %s is scaled to 0 replicas", d.Name)
 	}
-	if s := d.Status; s.AvailableReplicas < want || s.UpdatedReplicas < want || s.ObservedGeneration < d.Generation {
-		return "", fmt.Errorf("%d of %d replicas are available, %d are updated", s.AvailableReplicas, want,
-			s.UpdatedReplicas)
+	if !rollout.Complete(d) {
+		return "", fmt.Errorf("%d of %d replicas are ready with image %s", rollout.Ready(d), want, image)
 	}
-	return fmt.Sprintf("%d of %d replicas, image %s", d.Status.AvailableReplicas, want,
-		d.Spec.Template.Spec.Containers[0].Image), nil
+	return fmt.Sprintf("%d of %d replicas, image %s", want, want, image), nil
 }
 
 // bundles returns the caBundle of each webhook by name.
@@ -67,18 +72,36 @@ func bundles(ctx context.Context, c *Cluster) (map[string][]byte, error) {
 	return out, nil
 }
 
-// certificates checks the CA in the caBundle of webhooks. This needs no permission to read Secrets.
-func certificates(ctx context.Context, c *Cluster) (string, error) {
+// webhookCA returns the authority of the control plane, which is the caBundle of its webhooks. This needs no permission
+// to read Secrets.
+func webhookCA(ctx context.Context, c *Cluster) ([]byte, error) {
 	all, err := bundles(ctx, c)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	for _, bundle := range all {
 		if len(bundle) > 0 {
-			return bundleValidity(bundle, c.Now)
+			return bundle, nil
 		}
 	}
-	return "", errors.New("the control plane has not published a CA certificate yet")
+	return nil, errors.New("the control plane has not published a CA certificate yet")
+}
+
+// authority is webhookCA, decoded.
+func authority(ctx context.Context, c *Cluster) (*identity.Bundle, error) {
+	text, err := webhookCA(ctx, c)
+	if err != nil {
+		return nil, err
+	}
+	return identity.ParseBundle(text)
+}
+
+func certificates(ctx context.Context, c *Cluster) (string, error) {
+	text, err := webhookCA(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return bundleValidity(text, c.Now)
 }
 
 // bundleValidity returns the expiry of the first CA certificate to expire, or an error if one is not valid now.

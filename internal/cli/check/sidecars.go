@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +16,8 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -74,20 +77,54 @@ func connected(ctx context.Context, c *Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	return missing(s, all)
+	current, err := authority(ctx, c)
+	if err != nil {
+		return "", err
+	}
+	return missing(s, all, current)
 }
 
-// missing returns an error that names pods whose sidecar is not connected.
-func missing(s *engine.State, all []inspect.Sidecar) (string, error) {
+// missing returns an error that names pods whose sidecar is not connected, and those that trust another authority than
+// the current one.
+func missing(s *engine.State, all []inspect.Sidecar, current *identity.Bundle) (string, error) {
 	with, _ := members(s)
 	total := len(with)
+	others := map[string]string{}
 	for _, sidecar := range all {
+		if _, member := with[sidecar.Identity]; !member {
+			others[sidecar.Identity] = cmp.Or(sidecar.Pod, "an unknown pod")
+		}
 		delete(with, sidecar.Identity)
 	}
 	if len(with) > 0 {
-		return "", fmt.Errorf("%d of %d sidecars are not connected: %s", len(with), total, some(with))
+		text := fmt.Sprintf("%d of %d sidecars are not connected: %s", len(with), total, some(with))
+		if foreign := foreignRoots(s, with, current); len(foreign) > 0 {
+			text += fmt.Sprintf("; another authority: restart these workloads, which trust that of an earlier installation: %s",
+				some(foreign))
+		}
+		return "", errors.New(text)
 	}
-	return fmt.Sprintf("%d of %d", total, total), nil
+	detail := fmt.Sprintf("%d of %d", total, total)
+	if len(others) > 0 {
+		detail += fmt.Sprintf(", and %d of pods of no workload: %s", len(others), some(others))
+	}
+	return detail, nil
+}
+
+// foreignRoots returns those of the pods that were injected with roots of which none is in the bundle.
+func foreignRoots(s *engine.State, pods map[string]string, current *identity.Bundle) map[string]string {
+	out := map[string]string{}
+	for _, o := range s.Objects {
+		p, is := o.(*corev1.Pod)
+		if !is || pods[string(p.UID)] == "" {
+			continue
+		}
+		injected, err := identity.ParseBundle([]byte(p.Annotations[inject.RootAnnotation]))
+		if err == nil && !slices.ContainsFunc(injected.Roots(), current.Contains) {
+			out[string(p.UID)] = pods[string(p.UID)]
+		}
+	}
+	return out
 }
 
 // synced polls for up to syncGrace, because changes can be in flight.

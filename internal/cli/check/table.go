@@ -38,7 +38,7 @@ var common = []Check{
 	{"NamesAnswered", "agents answer the names that the cluster's DNS does not know", "Pods send requests to services that have no Kubernetes Service, and the agents of these pods do not answer the names: the pods were injected by a version without a DNS server, or their DNS mode is Off. The names do not resolve, unless another DNS server knows them.",
 		"Restart pods of an older version. For pods with mode Off, set the annotation anymesh.dev/dns of the pod template or the namespace to Unresolved, or remove it if osm.dns of the Helm values is not Off, and restart the pods. Ignore the warning if another DNS server knows the names.", After, "ControlPlaneReady", namesAnswered},
 	{"SidecarsConnected", "sidecars are connected", "Running sidecars are not connected to a control plane. They keep their configuration and do not receive changes.",
-		"Check the log of the sidecar container for the connection error.", After, "ControlPlaneReady", connected},
+		"Check the log of the sidecar container for the connection error. Restart workloads that trust the authority of an earlier installation.", After, "ControlPlaneReady", connected},
 	{"SidecarsInSync", "sidecars are in sync", "Sidecars reject their configuration (NACK), or do not acknowledge it.",
 		"Run anymesh proxy status. A rejected resource is also a finding (RejectedBySidecar) in the status of its object.", After, "SidecarsConnected", synced},
 	{"ObjectsServed", "objects have no findings", "Objects have findings: a part of the object is not served, or a field is not implemented.",

@@ -2,8 +2,10 @@ package install
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -14,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/wait"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/cli/rollout"
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
@@ -22,6 +25,9 @@ const fieldManager = "anymesh-install"
 
 // pollInterval is the interval of requests while waiting for the cluster.
 const pollInterval = 100 * time.Millisecond
+
+// progressAfter is the time after which WaitReady reports what it waits for.
+const progressAfter = 2 * time.Second
 
 // Apply creates or updates the objects in order, and calls report for each. It waits until new kinds are served.
 func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
@@ -62,11 +68,18 @@ func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Uns
 		if check == nil {
 			continue
 		}
-		var why string
+		var why, said string
+		begin := time.Now()
 		err := wait.PollUntilContextCancel(ctx, pollInterval, true, func(ctx context.Context) (ok bool, _ error) {
-			ok, why = check(ctx, c, o)
+			if ok, why = check(ctx, c, o); !ok && why != said && time.Since(begin) > progressAfter {
+				said = why
+				report(fmt.Sprintf("waiting for %s %s: %s", o.GetKind(), o.GetName(), why))
+			}
 			return ok, nil
 		})
+		if errors.Is(err, context.DeadlineExceeded) {
+			return fmt.Errorf("%s %s is not ready within the time of --timeout: %s", o.GetKind(), o.GetName(), why)
+		}
 		if err != nil {
 			return fmt.Errorf("%s %s is not ready: %s: %w", o.GetKind(), o.GetName(), why, err)
 		}
@@ -75,19 +88,21 @@ func WaitReady(ctx context.Context, c client.Client, objects []*unstructured.Uns
 	return nil
 }
 
+// rolledOut reports whether a Deployment is rolled out, or what keeps its pods from it.
 func rolledOut(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, string) {
 	var d appsv1.Deployment
 	if err := c.Get(ctx, client.ObjectKeyFromObject(o), &d); err != nil {
 		return false, err.Error()
 	}
-	want := int32(1)
-	if d.Spec.Replicas != nil {
-		want = *d.Spec.Replicas
+	if rollout.Complete(&d) {
+		return true, ""
 	}
-	s := d.Status
-	return s.ObservedGeneration >= d.Generation && s.UpdatedReplicas == want && s.AvailableReplicas == want &&
-			s.Replicas == want,
-		fmt.Sprintf("%d of %d replicas are available", s.AvailableReplicas, want)
+	why := []string{fmt.Sprintf("%d of %d replicas are ready", rollout.Ready(&d), rollout.Replicas(&d))}
+	faults, err := rollout.Faults(ctx, c, &d)
+	if err != nil {
+		faults = []string{"its pods cannot be listed: " + err.Error()}
+	}
+	return false, strings.Join(append(why, faults...), "; ")
 }
 
 // trusted reports whether the control plane has set caBundle.

@@ -138,12 +138,12 @@ func TestWaitReadyReportsReason(t *testing.T) {
 		object      client.Object
 	}{
 		{"rollout complete", "", rolled(3, 3, 2, 2, 2)},
-		{"generation not observed", "Deployment d is not ready: 2 of 2 replicas are available", rolled(4, 3, 2, 2, 2)},
-		{"replica not available", "Deployment d is not ready: 1 of 2 replicas are available", rolled(3, 3, 2, 1, 2)},
+		{"generation not observed", "Deployment d is not ready within the time of --timeout: 0 of 2 replicas are ready", rolled(4, 3, 2, 2, 2)},
+		{"replica not available", "Deployment d is not ready within the time of --timeout: 1 of 2 replicas are ready", rolled(3, 3, 2, 1, 2)},
 		{"old replica still running", "is not ready", rolled(3, 3, 2, 2, 3)},
 		{"replica not updated", "is not ready", rolled(3, 3, 1, 2, 2)},
 		{"caBundle set", "", webhooks("QQ==", "QQ==")},
-		{"caBundle of one webhook missing", "MutatingWebhookConfiguration w is not ready: the control plane has not set caBundle yet", webhooks("QQ==", "")},
+		{"caBundle of one webhook missing", "MutatingWebhookConfiguration w is not ready within the time of --timeout: the control plane has not set caBundle yet", webhooks("QQ==", "")},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -159,7 +159,11 @@ func TestWaitReadyReportsReason(t *testing.T) {
 				}
 				reported := 0
 				err := WaitReady(ctx, newCluster(interceptor.Funcs{}, c.object),
-					[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(string) { reported++ })
+					[]*unstructured.Unstructured{object("v1", "ConfigMap", "c"), wanted}, func(what string) {
+						if strings.HasSuffix(what, " is ready") {
+							reported++
+						}
+					})
 				if c.fails == "" && (err != nil || reported != 1) || c.fails != "" &&
 					(err == nil || !strings.Contains(err.Error(), c.fails) || reported != 0) {
 					t.Errorf("%d objects reported, error %v", reported, err)

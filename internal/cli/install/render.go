@@ -49,8 +49,10 @@ func (o Options) WithOptionalParts() Options {
 
 // Manifests returns the objects to install in apply order: namespace, CRDs, others, webhook configurations.
 func Manifests(o Options) ([]*unstructured.Unstructured, error) {
+	// Uninstallation keeps the namespace: it has the authority that running sidecars trust.
 	namespace := &unstructured.Unstructured{Object: map[string]any{
-		"apiVersion": "v1", "kind": "Namespace", "metadata": map[string]any{"name": o.Namespace},
+		"apiVersion": "v1", "kind": "Namespace",
+		"metadata": map[string]any{"name": o.Namespace, "annotations": map[string]any{keepAnnotation: "keep"}},
 	}}
 	out := []*unstructured.Unstructured{namespace}
 	if !o.SkipCRDs {

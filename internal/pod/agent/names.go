@@ -16,6 +16,7 @@ import (
 
 	"google.golang.org/grpc/keepalive"
 
+	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/pod/dns"
 )
 
@@ -121,7 +122,11 @@ func (n *names) watch(ctx context.Context) {
 			delay = minNamesRetry
 		}
 		wait := delay/2 + rand.N(delay/2+1)
-		n.Logger.Info("stream of host names ended", "server", n.XDSAddress, "error", err, "retryIn", wait)
+		if identity.IsOtherAuthority(err) {
+			n.Logger.Error(identity.OtherAuthority, "server", n.XDSAddress, "error", err, "retryIn", wait)
+		} else {
+			n.Logger.Info("stream of host names ended", "server", n.XDSAddress, "error", err, "retryIn", wait)
+		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(wait):

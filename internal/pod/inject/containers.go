@@ -23,6 +23,8 @@ const (
 	rootFile    = "root.pem"
 	// fileAnnotation is the prefix of pod annotations that contain the sidecar's files.
 	fileAnnotation = "anymesh.dev/file."
+	// RootAnnotation has the roots that the pod was injected with, in PEM.
+	RootAnnotation = fileAnnotation + rootFile
 	tokenLifetime  = 3600
 )
 

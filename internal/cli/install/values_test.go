@@ -1,0 +1,40 @@
+package install
+
+import (
+	"slices"
+	"testing"
+
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/client/interceptor"
+)
+
+// A second installation keeps the values of the first, and says which it keeps and changes.
+func TestValuesAreKept(t *testing.T) {
+	c := newCluster(interceptor.Funcs{})
+	if got, err := EarlierValues(t.Context(), c, "n"); err != nil || got != nil {
+		t.Fatalf("before an installation: got %v, %v", got, err)
+	}
+	first := map[string]any{"replicas": int64(2), "osm": map[string]any{"dns": "All", "sidecarImage": "x"}, "logLevel": "info"}
+	record, err := ValuesObject(Options{Namespace: "n", Values: first})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(record), client.FieldOwner("test")); err != nil {
+		t.Fatal(err)
+	}
+	earlier, err := EarlierValues(t.Context(), c, "n")
+	if err != nil {
+		t.Fatal(err)
+	}
+	merged, kept, changed := KeepValues(map[string]any{"replicas": int64(2), "osm": map[string]any{"dns": "Off"}}, earlier)
+	if want := []string{"logLevel=info", "osm.sidecarImage=x"}; !slices.Equal(kept, want) {
+		t.Errorf("kept %q, want %q", kept, want)
+	}
+	if want := []string{"osm.dns=Off (it was All)"}; !slices.Equal(changed, want) {
+		t.Errorf("changed %q, want %q", changed, want)
+	}
+	osm := merged["osm"].(map[string]any)
+	if osm["dns"] != "Off" || osm["sidecarImage"] != "x" || merged["logLevel"] != "info" {
+		t.Errorf("merged values: %v", merged)
+	}
+}
