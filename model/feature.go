@@ -46,7 +46,7 @@ func AllFeatures() []Feature {
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
-		"outlierDetection", "panicThreshold", "listener.circuitBreaker")
+		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
 	return all
 }
@@ -73,6 +73,7 @@ func (v *View) Needs() []Need {
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
+		n.add("listener.healthCheck", in.Listener.Origin, in.Listener.HealthCheck != nil)
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
