@@ -153,7 +153,7 @@ func (n needs) outbound(r *OutboundView) {
 		seen[of] = true
 		n.add(DestinationFeature(d.Protocol), d.Origin, true)
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
-		n.add("destination.tls", d.Origin, of.tls)
+		n.add(destinationTLS, d.Origin, of.tls)
 		n.add(SecretFeature(of.certificate), d.Origin, of.certificate != "")
 		n.add(SecretFeature(of.trust), d.Origin, of.trust != "")
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
@@ -218,11 +218,12 @@ func (n needs) routes(routes []Route) {
 	}
 }
 
-// Unsupported returns a finding for each need that the driver does not support.
+// Unsupported returns a finding for each need that the driver does not support. View.Protect has those about features
+// that protect traffic.
 func Unsupported(driver string, needs []Need, supports map[Feature]bool) []Finding {
 	var out []Finding
 	for _, n := range needs {
-		if !supports[n.Feature] {
+		if !supports[n.Feature] && !n.Feature.Protects() {
 			out = append(out,
 				NewFinding(n.Origin, CodeNotSupported, "driver "+driver+" does not support "+string(n.Feature)))
 		}
