@@ -52,6 +52,19 @@ plane runs again. ` + "`anymesh check`" + ` lists such objects ([DeletionsFinish
 then. This command releases one object:
 
     kubectl -n NAMESPACE patch virtualgateways.appmesh.k8s.aws NAME --type=merge -p '{"metadata":{"finalizers":null}}'
+
+## Health checks of gateways
+
+A gateway performs the ` + "`healthCheck`" + ` of a listener of its VirtualGateway itself: it connects to the listener within the pod, and sends the request
+through the GatewayRoutes to their targets. So the check passes if clients get status 200 for the path, and fails with status 404 if no route has
+it. Each pod has the results as metrics of the cluster ` + "`cds_ingress_MESH_GATEWAY_health_check_PROTOCOL_PORT`" + `: ` + "`membership_healthy`" + ` is 1 while
+the listener is healthy, and ` + "`health_check.*`" + ` count the checks. ` + "`anymesh proxy config`" + ` shows the cluster. The requests are in the access log.
+
+By default, the result has no effect on traffic, as in App Mesh. With the Helm value ` + "`appmesh.gatewayHealthCheck=Readiness`" + `, a pod is not ready
+while a listener fails its check, and gets no traffic of Services. The name of the cluster then has ` + "`readiness`" + ` in place of
+` + "`health_check`" + `. A new pod is ready after ` + "`healthyThreshold`" + ` checks: with an interval of 5 s and a threshold of 2, after 10 s. A
+readiness probe of your own on the container ` + "`envoy`" + ` takes precedence: to use the result, remove it, or probe the path /ready on port 15020. A pod
+that was created before an upgrade from a version without this check does not know the results until it is created again.
 `
 
 // appMesh generates appmesh.md.

@@ -46,7 +46,7 @@ func AllFeatures() []Feature {
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
-		"outlierDetection", "panicThreshold", "listener.circuitBreaker")
+		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
 	return all
 }
@@ -73,6 +73,7 @@ func (v *View) Needs() []Need {
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)
+		n.add("listener.healthCheck", in.Listener.Origin, in.Listener.HealthCheck != nil)
 		n.add("listener.timeout", in.Listener.Origin, in.Listener.Timeouts != Timeouts{})
 		if tls := in.Listener.TLS; tls != nil {
 			n.add("listener.tls."+Feature(tls.Mode), tls.Origin, true)
@@ -152,7 +153,7 @@ func (n needs) outbound(r *OutboundView) {
 		seen[of] = true
 		n.add(DestinationFeature(d.Protocol), d.Origin, true)
 		n.add(DiscoveryFeature(d.Discovery.Kind), d.Origin, true)
-		n.add("destination.tls", d.Origin, of.tls)
+		n.add(destinationTLS, d.Origin, of.tls)
 		n.add(SecretFeature(of.certificate), d.Origin, of.certificate != "")
 		n.add(SecretFeature(of.trust), d.Origin, of.trust != "")
 		n.add("balance.ConsistentHash", d.Origin, d.Balance.Policy == ConsistentHash)
@@ -217,11 +218,12 @@ func (n needs) routes(routes []Route) {
 	}
 }
 
-// Unsupported returns a finding for each need that the driver does not support.
+// Unsupported returns a finding for each need that the driver does not support. View.Protect has those about features
+// that protect traffic.
 func Unsupported(driver string, needs []Need, supports map[Feature]bool) []Finding {
 	var out []Finding
 	for _, n := range needs {
-		if !supports[n.Feature] {
+		if !supports[n.Feature] && !n.Feature.Protects() {
 			out = append(out,
 				NewFinding(n.Origin, CodeNotSupported, "driver "+driver+" does not support "+string(n.Feature)))
 		}

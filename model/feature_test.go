@@ -38,7 +38,7 @@ func TestEveryNeedIsAFeature(t *testing.T) {
 	v := model.View{
 		Mesh: model.Mesh{Egress: model.EgressAllow},
 		Inbound: []model.Inbound{
-			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", CircuitBreaker: &model.CircuitBreaker{}, Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
+			{Listener: model.Listener{Protocol: model.HTTP, Router: "r", CircuitBreaker: &model.CircuitBreaker{}, HealthCheck: &model.ListenerHealthCheck{}, Timeouts: model.Timeouts{Idle: 1}, TLS: &model.ServerTLS{
 				Mode:        model.TLSStrict,
 				Certificate: &model.Certificate{Secret: model.Secret{Provider: model.ProviderMesh, Name: "spiffe://m/one"}},
 				Hosts:       []model.HostCertificate{{Certificate: model.Certificate{Secret: model.Secret{Provider: model.ProviderKubernetes}}}},

@@ -131,8 +131,10 @@ type Listener struct {
 	TLS *ServerTLS `json:"tls,omitempty"`
 	// CircuitBreaker limits what the listener forwards; nil means no limits.
 	CircuitBreaker *CircuitBreaker `json:"circuitBreaker,omitempty"`
-	Timeouts       Timeouts        `json:"timeouts,omitzero"`
-	Origin         Origin          `json:"origin,omitzero"`
+	// HealthCheck is how the gateway checks this listener; nil means that it does not.
+	HealthCheck *ListenerHealthCheck `json:"healthCheck,omitempty"`
+	Timeouts    Timeouts             `json:"timeouts,omitzero"`
+	Origin      Origin               `json:"origin,omitzero"`
 }
 
 // Service is a host name that clients connect to.

@@ -49,6 +49,8 @@ func (s *ServerTLS) CertificateOf(serverName string) *Certificate {
 
 // ClientTLS is how connections to a destination use TLS.
 type ClientTLS struct {
+	// Required is true if the client policy does not allow connections without TLS.
+	Required bool `json:"required,omitempty"`
 	// ServerName is the SNI, and empty for none.
 	ServerName string `json:"serverName,omitempty"`
 	// Validation is what the certificate of the server must satisfy. Without it, every certificate is accepted.
@@ -163,7 +165,7 @@ func (p *ClientPolicy) tls(d *Destination) *ClientTLS {
 	if d.TLS == nil && !enforced {
 		return nil
 	}
-	out := &ClientTLS{ServerName: d.Discovery.ServerName(), Certificate: p.Certificate}
+	out := &ClientTLS{Required: enforced, ServerName: d.Discovery.ServerName(), Certificate: p.Certificate}
 	if p.Validation != nil {
 		v := *p.Validation
 		if len(v.Names) == 0 && out.ServerName != "" {

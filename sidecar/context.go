@@ -81,6 +81,10 @@ type Spec struct {
 	Files map[string][]byte
 	// ReadyURL returns 200 when the sidecar has its configuration and can serve traffic.
 	ReadyURL string
+	// HealthURL returns gauges in the text format of Prometheus, one for each listener whose health check decides the
+	// readiness of the pod (model.ListenerHealthCheck). A pod with a gauge of value 0 is not ready. Empty if the sidecar does
+	// not check its listeners.
+	HealthURL string
 	// MetricsURL returns the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string
 	// AccessLog is the name of the file into which the sidecar writes access logs that go to files; empty if it writes

@@ -53,7 +53,8 @@ func renderView(r Renderer, view *model.View) ([]Resource, []model.Finding) {
 	for i := range ofOutbound {
 		ofOutbound[i].Origins = OriginsOf(ofOutbound[i].Origins, view.Workload.Origin)
 	}
-	return slices.Concat(resources, ofOutbound), model.SortFindings(slices.Concat(findings, more))
+	return slices.Concat(resources, ofOutbound),
+		model.SortFindings(slices.Concat(findings, FindingsOf(more, view.Workload.Origin)))
 }
 
 func renderOutbound(r OutboundRenderer, mesh model.Mesh, outbound *model.OutboundView) ([]Resource, []model.Finding) {
@@ -68,6 +69,17 @@ func renderOutbound(r OutboundRenderer, mesh model.Mesh, outbound *model.Outboun
 		}
 	}
 	return resources, findings
+}
+
+// FindingsOf returns the findings of an outbound view for a workload: those without an object are about the workload.
+func FindingsOf(findings []model.Finding, workload model.Origin) []model.Finding {
+	out := slices.Clone(findings)
+	for i := range out {
+		if out[i].Object == (model.ObjectRef{}) {
+			out[i].Object = workload.Object
+		}
+	}
+	return out
 }
 
 // OriginsOf returns the origins of a resource of an outbound view for a workload: the empty origin is replaced by that

@@ -97,7 +97,7 @@ func (p *proxyConfig) configuration(ctx context.Context, state *engine.State,
 				strings.Join(sidecar.Drivers(), ", "))
 		}
 		view := state.Views[w.Key].View
-		resources, _ := sidecar.Configuration(renderer, view, state.Index.ResolvedDestination)
+		resources, _ := sidecar.Configuration(sidecar.Protected(out.class, renderer), view, state.Index.ResolvedDestination)
 		out.dump, err = inspect.Dump(renderer, resources)
 		out.hosts = hostsOf(w, view.Hosts)
 		return out, err

@@ -107,7 +107,7 @@ func (cp *controlPlane) dumpConfiguration(d *driver) http.HandlerFunc {
 			http.Error(w, fmt.Sprintf("workload %s not found; set ?mesh= and ?workload=", key), http.StatusNotFound)
 			return
 		}
-		resources, _ := sidecar.Configuration(renderer, view, cp.engine.ResolvedDestination)
+		resources, _ := sidecar.Configuration(sidecar.Protected(d.Name, renderer), view, cp.engine.ResolvedDestination)
 		writeJSON(w, append([]sidecar.Resource{}, resources...)) // not null
 	}
 }

@@ -76,7 +76,7 @@ func (d *Deliverer) Connect(m Mesh, p Publisher) { d.mesh, d.publisher = m, p }
 func (d *Deliverer) SetRenderer(r sidecar.Renderer) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.renderer = r
+	d.renderer = sidecar.Protected(d.class.Name, r)
 }
 
 // Renders reports whether there is a renderer. A driver that delivers configuration itself sets none.

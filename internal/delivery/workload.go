@@ -178,7 +178,7 @@ func (d *Deliverer) activeFindings(key model.Key) []model.Finding {
 			needs = append(needs, need)
 		}
 	}
-	return slices.Concat(w.findings, r.findings, model.Unsupported(d.class.Name, needs, nil))
+	return slices.Concat(w.findings, sidecar.FindingsOf(r.findings, w.owner), model.Unsupported(d.class.Name, needs, nil))
 }
 
 // findResource returns the current resource of a workload.

@@ -14,12 +14,12 @@ import (
 // Default is the driver of a mesh whose configuration names none.
 const Default = envoy.Name
 
-// Renderers returns the drivers with a renderer, by name.
+// Renderers returns the protected renderers of the drivers that have one, by name.
 func Renderers() map[string]sidecar.Renderer {
 	out := map[string]sidecar.Renderer{}
 	for _, name := range sidecar.Drivers() {
 		if r, renders := sidecar.RendererOf(name); renders {
-			out[name] = r
+			out[name] = sidecar.Protected(name, r)
 		}
 	}
 	return out

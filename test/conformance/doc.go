@@ -34,6 +34,9 @@
 // repeated for further tries. "200+1s+2s" is a response whose headers are sent immediately, a part of the body after 1 s, and the last
 // part 2 s later; "1s+2s" delays the headers as well. A "tcp" server always greets the client immediately.
 //
+// "check edge: 8080 => passes" and "=> fails" are the result of the health check that a gateway makes of its listener on a
+// port.
+//
 // A line that ends with "# not envoy-1.36: reason" is not observed with that version of Envoy.
 //
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to

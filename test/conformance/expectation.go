@@ -118,7 +118,10 @@ func outcome(d model.Decision) string {
 // Check compares the expectation with the decision of the interpreter. Target, path and host are always compared,
 // other facts only if the case states them.
 func (l Line) Check(v *model.View) []string {
-	have := l.expect(l.decide(v))
+	have := Expectation{target: l.healthResult(v)}
+	if !l.HealthCheck {
+		have = l.expect(l.decide(v))
+	}
 	var differences []string
 	for _, kind := range []string{target, forwardedPath, host, route, tries, responseStatus, timeout, idle} {
 		want, written := l.Want[kind]

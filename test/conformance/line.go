@@ -22,6 +22,8 @@ type Line struct {
 	Unreachable []string
 	// Certificate is the file of the client's certificate, for an inbound request with TLS; it may be empty.
 	Certificate string
+	// HealthCheck is true for the health check that a gateway makes of its listener on the port of Request.
+	HealthCheck bool
 	// Request is the request. Its address is the external address of the host.
 	Request model.Request
 	// Responses are the responses of the destination to each try.
@@ -104,6 +106,11 @@ func parseLine(text string) (Line, string, error) {
 	request, want, ok := strings.Cut(text, " => ")
 	direction, rest, ok2 := strings.Cut(request, ": ")
 	words := strings.Fields(direction)
+	if ok && ok2 && len(words) == 2 && words[0] == "check" {
+		l := Line{Workload: words[1]}
+		err := l.parseHealthCheck(rest, want)
+		return l, "", err
+	}
 	if !ok || !ok2 || len(words) < 2 || words[0] != "from" && words[0] != "into" {
 		return Line{}, "", fmt.Errorf("want \"from|into <workload>: <request> => <decision>\", have %q", text)
 	}

@@ -25,6 +25,9 @@ const timerTolerance = 50 * time.Millisecond
 
 // observe sends the requests of a line and returns the differences from the decision.
 func (p *pod) observe(ctx context.Context, l Line) []string {
+	if l.HealthCheck {
+		return p.observeHealth(ctx, l)
+	}
 	timed := slices.ContainsFunc(l.Responses, Response.timed)
 	c, err := p.caller(l)
 	if err != nil {

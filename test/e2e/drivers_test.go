@@ -25,7 +25,33 @@ spec:
   podSelector: {matchLabels: {app: left}}
   listeners: [{portMapping: {port: 8080, protocol: http}}]
   serviceDiscovery: {dns: {hostname: left.drivers.svc.cluster.local}}
-  backends: [{virtualService: {virtualServiceRef: {name: pick}}}, {virtualService: {virtualServiceRef: {name: store, namespace: colors}}}]
+  backends:
+    - {virtualService: {virtualServiceRef: {name: pick}}}
+    - {virtualService: {virtualServiceRef: {name: store, namespace: colors}}}
+    - virtualService:
+        virtualServiceRef: {name: strict}
+        clientPolicy:
+          tls:
+            validation:
+              trust: {sds: {secretName: "spiffe://cluster.local"}}
+              subjectAlternativeNames: {match: {exact: ["spiffe://cluster.local/ns/drivers/sa/default"]}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {name: strict, namespace: drivers}
+spec:
+  podSelector: {matchLabels: {app: strict}}
+  listeners:
+    - portMapping: {port: 8080, protocol: http}
+      tls: {mode: STRICT, certificate: {file: {certificateChain: /tls/tls.crt, privateKey: /tls/tls.key}}}
+  serviceDiscovery: {dns: {hostname: strict.drivers.svc.cluster.local}}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualService
+metadata: {name: strict, namespace: drivers}
+spec: {awsName: strict.drivers.svc.cluster.local, provider: {virtualNode: {virtualNodeRef: {name: strict}}}}
+---
+{apiVersion: v1, kind: Service, metadata: {name: strict, namespace: drivers}, spec: {selector: {app: strict}, ports: [{port: 8080}]}}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2
 kind: VirtualNode
@@ -106,6 +132,7 @@ func driversDeployments() string {
 	return deployment("left", "app: left", "tiny", drive) + deployment("right", "app: right", "", drive) +
 		deployment("one", "app: pick, version: one", "", serve+"one") +
 		deployment("two", "app: pick, version: two, of: envoy", "envoy", serve+"two") +
+		deployment("strict", "app: strict", "tiny", serve+"strict") +
 		deployment("two-tiny", "app: pick, version: two, of: tiny", "tiny", serve+"two-tiny")
 }
 
@@ -113,7 +140,7 @@ func driversDeployments() string {
 func testTwoDrivers(t *testing.T) {
 	apply(t, driversManifests)
 	apply(t, driversDeployments())
-	for _, name := range []string{"left", "right", "one", "two", "two-tiny"} {
+	for _, name := range []string{"left", "right", "one", "two", "two-tiny", "strict"} {
 		waitReady(t, "drivers", "deployment/"+name)
 	}
 	t.Run("both drivers reach both drivers", func(t *testing.T) {
@@ -161,6 +188,7 @@ func testTwoDrivers(t *testing.T) {
 			return nil
 		})
 	})
+	t.Run("nothing is served without the TLS that it requires", testUnprotected)
 	t.Run("unknown sidecar class is rejected", func(t *testing.T) {
 		pod := `{apiVersion: v1, kind: Pod, metadata: {name: x, namespace: drivers, labels: {app: left}, annotations: {anymesh.dev/sidecarClass: nonsense}},
 			spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`

@@ -13,6 +13,7 @@ kind: VirtualGateway
 metadata: {namespace: colors, name: edge}
 spec:
   namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: colors}}
+  gatewayRouteSelector: {matchExpressions: [{key: edge, operator: DoesNotExist}]}
   podSelector: {matchLabels: {app: edge}}
   listeners:
     - portMapping: {port: 8443, protocol: http}
@@ -73,6 +74,38 @@ spec:
           readinessProbe: {httpGet: {path: /healthz, port: 8080}, periodSeconds: 1}
           volumeMounts: [{name: trust, mountPath: /trust}]
       volumes: [{name: trust, configMap: {name: trust}}]
+`
+
+// checkedGatewayManifests define a gateway that checks its listener, and the route that answers the check.
+const checkedGatewayManifests = `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualGateway
+metadata: {namespace: colors, name: checked-edge}
+spec:
+  namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: colors}}
+  gatewayRouteSelector: {matchLabels: {edge: checked}}
+  podSelector: {matchLabels: {app: checked-edge}}
+  listeners:
+    - portMapping: {port: 8090, protocol: http}
+      healthCheck: {protocol: http, path: /ping, intervalMillis: 5000, timeoutMillis: 2000, healthyThreshold: 2, unhealthyThreshold: 2}
+---
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: GatewayRoute
+metadata: {namespace: colors, name: checked-edge, labels: {edge: checked}}
+spec:
+  httpRoute:
+    match: {path: {exact: /ping}}
+    action: {target: {virtualService: {virtualServiceRef: {name: color}}}}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {namespace: colors, name: checked-edge}
+spec:
+  selector: {matchLabels: {app: checked-edge}}
+  template:
+    metadata: {labels: {app: checked-edge}}
+    spec:
+      containers: [{name: envoy, image: aws-appmesh-envoy}]
 `
 
 // mutualManifests define a service that requires the certificate of the gateway, and its route.

@@ -45,6 +45,7 @@ func TestGateway(t *testing.T) {
 	waitReady(t, "colors", "deployment/edge")
 	waitReady(t, "colors", "deployment/mutual")
 	waitReady(t, "clients", "deployment/client")
+	stopsPassing := gatewayHealth(t)
 
 	for name, c := range map[string]struct{ host, kind, path, version, newPath, newHost string }{
 		"prefix":  {"", "", "/color/a?b=c", "red or blue", "/a?b=c", "color.colors.svc.cluster.local"},
@@ -80,6 +81,7 @@ func TestGateway(t *testing.T) {
 		"clients", "client", []string{edgeURL + "/color", edgeURL + "/mutual"}, []string{"red", "blue", "tally", "mutual"},
 	}
 	t.Run("edits", func(t *testing.T) { calls.during(t, func() { editGatewayRoutes(t) }) })
+	t.Run("health check fails", stopsPassing)
 	t.Run("new certificate", func(t *testing.T) {
 		calls.during(t, func() {
 			secret.Data = ca.serving(t, edgeNames...)
@@ -103,6 +105,40 @@ func TestGateway(t *testing.T) {
 			run(t, append([]string{"-n", "colors", "wait", "--for=delete", "--timeout=60s"}, old...)...)
 		})
 	})
+	t.Run("health check passes", func(t *testing.T) { waitReady(t, "colors", "deployment/checked-edge") })
+}
+
+// gatewayHealth creates a gateway whose pods are ready while its listener passes its health check, and waits until they
+// are. Then it removes the route that answers the check. The returned function waits until the pods are not ready, and
+// restores the route.
+func gatewayHealth(t *testing.T) (stopsPassing func(t *testing.T)) {
+	t.Helper()
+	apply(t, checkedGatewayManifests)
+	waitReady(t, "colors", "deployment/checked-edge")
+	routes := appMesh(t, "gatewayroutes", "colors")
+	setPath := func(path string) {
+		t.Helper()
+		patch := fmt.Sprintf(`{"spec":{"httpRoute":{"match":{"path":{"exact":%q}}}}}`, path)
+		if _, err := routes.Patch(t.Context(), "checked-edge", types.MergePatchType, []byte(patch), metav1.PatchOptions{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	setPath("/elsewhere")
+	return func(t *testing.T) {
+		run(t, "-n", "colors", "wait", "--for=condition=Ready=False", "--timeout=30s", "pod", "-l", "app=checked-edge")
+		pod := strings.TrimSpace(run(t, "-n", "colors", "get", "pods", "-l", "app=checked-edge", "-o",
+			"jsonpath={.items[0].metadata.name}"))
+		said, err := lab.kube.CoreV1().RESTClient().Get().Namespace("colors").Resource("pods").Name(pod + ":15020").
+			SubResource("proxy").Suffix("ready").DoRaw(t.Context())
+		if err == nil || !strings.Contains(string(said), "listeners of the proxy fail their health check") {
+			t.Errorf("the agent does not say why the pod is not ready: %q %v", said, err)
+		}
+		config, err := anymesh(t.Context(), "proxy", "config", "checked-edge", "--kubeconfig", lab.kubeconfig, "-n", "colors")
+		if err != nil || !strings.Contains(config, "cds_ingress_colors_checked-edge_colors_readiness_http_8090") {
+			t.Errorf("the configuration has no cluster for the check: %v\n%s", err, config)
+		}
+		setPath("/ping")
+	}
 }
 
 // editGatewayRoutes changes the routes a hundred times: targets, conditions, new routes and deleted ones.

@@ -118,6 +118,7 @@ func up(ctx context.Context) error {
 func installAnymesh(ctx context.Context, others ...string) error {
 	_, err := anymesh(ctx, append([]string{
 		"install", "--kubeconfig", lab.kubeconfig, "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
+		"--set", "appmesh.gatewayHealthCheck=Readiness",
 	}, others...)...)
 	return err
 }

@@ -33,6 +33,25 @@ func (t *nodeRule) healthCheck(d *model.Destination, h *api.HealthCheck) *model.
 	at := d.Origin.At(d.Origin.Path + ".healthCheck")
 	protocol := model.Protocol(h.Protocol)
 	valid := h.Port == nil || uint16(*h.Port) == d.Port // checkLimits reports another port
+	valid = t.checkRanges(at, h) && valid
+	switch {
+	case protocol == model.GRPC && !d.Protocol.Multiplexed():
+		valid = false
+		t.report(at.At(at.Path+".protocol"), model.CodeInvalidField,
+			"a grpc check needs a listener with protocol grpc or http2, and that of the listener is %s", d.Protocol)
+	case protocol != model.HTTP && protocol != model.HTTP2 && protocol != model.GRPC && protocol != model.TCP:
+		valid = false
+		t.report(at.At(at.Path+".protocol"), model.CodeInvalidField, "%q is not one of grpc, http, http2 and tcp", h.Protocol)
+	}
+	if !valid {
+		return nil
+	}
+	return newHealthCheck(h, fmt.Sprintf("%s:%d", d.Discovery.ServerName(), d.Port))
+}
+
+// checkRanges reports numbers of a health check that are not in the range of the schema, and false if there are any.
+func (t *translator) checkRanges(at model.Origin, h *api.HealthCheck) bool {
+	valid := true
 	for _, f := range []struct {
 		field           string
 		value, min, max int64
@@ -47,26 +66,20 @@ func (t *nodeRule) healthCheck(d *model.Destination, h *api.HealthCheck) *model.
 			t.report(at.At(at.Path+"."+f.field), model.CodeInvalidField, "%d is not between %d and %d", f.value, f.min, f.max)
 		}
 	}
-	switch {
-	case protocol == model.GRPC && !d.Protocol.Multiplexed():
-		valid = false
-		t.report(at.At(at.Path+".protocol"), model.CodeInvalidField,
-			"a grpc check needs a listener with protocol grpc or http2, and that of the listener is %s", d.Protocol)
-	case protocol != model.HTTP && protocol != model.HTTP2 && protocol != model.GRPC && protocol != model.TCP:
-		valid = false
-		t.report(at.At(at.Path+".protocol"), model.CodeInvalidField, "%q is not one of grpc, http, http2 and tcp", h.Protocol)
-	}
-	if !valid {
-		return nil
-	}
+	return valid
+}
+
+// newHealthCheck returns a valid health check whose requests are for a host.
+func newHealthCheck(h *api.HealthCheck, host string) *model.HealthCheck {
 	out := &model.HealthCheck{
-		Protocol: protocol, Interval: milliseconds(h.IntervalMillis), Timeout: milliseconds(h.TimeoutMillis),
+		Protocol: model.Protocol(h.Protocol), Interval: milliseconds(h.IntervalMillis),
+		Timeout:          milliseconds(h.TimeoutMillis),
 		HealthyThreshold: uint32(h.HealthyThreshold), UnhealthyThreshold: uint32(h.UnhealthyThreshold),
 	}
-	if protocol != model.TCP {
-		out.Host = fmt.Sprintf("%s:%d", d.Discovery.ServerName(), d.Port)
+	if out.Protocol != model.TCP {
+		out.Host = host
 	}
-	if protocol == model.HTTP || protocol == model.HTTP2 {
+	if out.Protocol == model.HTTP || out.Protocol == model.HTTP2 {
 		out.Path = cmp.Or(deref(h.Path), "/")
 	}
 	return out

@@ -23,16 +23,31 @@ func refuse(findings []model.Finding) error {
 // a Mesh that selects it, so that there is no second list of rules. Findings that depend on other objects, settings
 // or drivers have other codes, and fields that are only ignored have warnings.
 func ownErrors(object client.Object) []model.Finding {
+	return Dialect{}.errorsOf(object, model.CodeInvalidField)
+}
+
+// Warnings returns the errors of an admitted object because of certificates and trust that no source of the mesh has:
+// what they protect is not served.
+func (d Dialect) Warnings(object client.Object) []string {
+	var out []string
+	for _, f := range d.errorsOf(object, model.CodeNoCertificate) {
+		out = append(out, f.Path+": "+f.Text)
+	}
+	return out
+}
+
+// errorsOf returns the errors of an object with a code, without other objects.
+func (d Dialect) errorsOf(object client.Object, code model.Code) []model.Finding {
 	o := object.DeepCopyObject().(client.Object)
 	if o.GetName() == "" {
 		o.SetName(o.GetGenerateName() + "xxxxx") // the API server adds a suffix of this length after admission
 	}
 	o.SetDeletionTimestamp(nil)
-	_, findings := Dialect{}.Translate(withMesh(o))
+	_, findings := d.Translate(withMesh(o))
 	self := originOf(kindOf(o), o).Object
 	var out []model.Finding
 	for _, f := range findings {
-		if f.Object == self && f.Code == model.CodeInvalidField && f.Severity == model.Error {
+		if f.Object == self && f.Code == code && f.Severity == model.Error {
 			out = append(out, f)
 		}
 	}

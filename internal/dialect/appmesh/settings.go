@@ -25,6 +25,8 @@ type Settings struct {
 	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. In App
 	// Mesh, it was 50.
 	PanicThreshold uint32
+	// GatewayHealthCheck is what the health checks of VirtualGateways decide. The zero value is ReportHealth.
+	GatewayHealthCheck GatewayHealthCheck
 	// SDS is the server of the secret discovery service of the nodes, for example the SPIRE agent.
 	SDS SDS
 	// ACM has the Secrets in place of certificates and authorities of AWS Certificate Manager.
@@ -69,11 +71,12 @@ func (s Settings) trustDomain() string {
 
 // values are the settings in the format of the chart value.
 type values struct {
-	DefaultRetry   bool   `json:"defaultRetry"`
-	AWSEgress      bool   `json:"awsEgress"`
-	PanicThreshold uint32 `json:"panicThreshold"`
-	SDS            SDS    `json:"sds"`
-	ACM            ACM    `json:"acm"`
+	DefaultRetry       bool               `json:"defaultRetry"`
+	AWSEgress          bool               `json:"awsEgress"`
+	PanicThreshold     uint32             `json:"panicThreshold"`
+	GatewayHealthCheck GatewayHealthCheck `json:"gatewayHealthCheck"`
+	SDS                SDS                `json:"sds"`
+	ACM                ACM                `json:"acm"`
 
 	Region  string        `json:"region"`
 	Sidecar sidecarValues `json:"sidecar"`
@@ -85,7 +88,7 @@ type values struct {
 // Values returns the default settings in the format of the chart value.
 func (Dialect) Values() any {
 	return values{
-		DefaultRetry: true, AWSEgress: true, SDS: SDS{Path: defaultSDSPath},
+		DefaultRetry: true, AWSEgress: true, GatewayHealthCheck: ReportHealth, SDS: SDS{Path: defaultSDSPath},
 		ACM: ACM{Certificates: map[string]string{}, Authorities: map[string]string{}},
 		Sidecar: sidecarValues{Resources: resourceValues{
 			Requests: map[corev1.ResourceName]scalar{}, Limits: map[corev1.ResourceName]scalar{},
@@ -119,7 +122,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 			}
 		}
 	}
-	if err := errors.Join(v.Tracing.check(v.XRay.Image), v.Stats.check()); err != nil {
+	if err := errors.Join(v.Tracing.check(v.XRay.Image), v.Stats.check(), v.GatewayHealthCheck.check()); err != nil {
 		return nil, err
 	}
 	resources, err := v.Sidecar.Resources.requirements()
@@ -128,7 +131,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 	}
 	return Dialect{Settings{
 		TrustDomain: trustDomain, NoDefaultRetry: !v.DefaultRetry, NoAWSEgress: !v.AWSEgress,
-		PanicThreshold: v.PanicThreshold, SDS: v.SDS, ACM: v.ACM,
+		PanicThreshold: v.PanicThreshold, GatewayHealthCheck: v.GatewayHealthCheck, SDS: v.SDS, ACM: v.ACM,
 		Region: v.Region, Resources: resources, Tracing: v.Tracing, NoStatsTags: !v.Stats.TagsEnabled, Stats: v.Stats,
 		XRay: v.XRay,
 	}}, nil

@@ -82,19 +82,17 @@ func (t *gatewayRule) virtualGateway(m *meshMember[*api.VirtualGateway]) {
 		if !ok {
 			continue
 		}
-		if l.HealthCheck != nil {
-			t.report(at.At(at.Path+".healthCheck"), model.CodeFieldNotImplemented, "has no effect, as in App Mesh: no client "+
-				"of the mesh connects to a VirtualGateway; configure the checks of the load balancer in front of it")
-		}
 		if slices.ContainsFunc(w.Listeners, func(other model.Listener) bool { return other.Port == port }) {
 			t.report(at.At(at.Path+".portMapping.port"), model.CodeInvalidField,
 				"another listener of this VirtualGateway has the same port %d", port)
 			continue
 		}
-		w.Listeners = append(w.Listeners, model.Listener{
+		listener := model.Listener{
 			Port: port, Protocol: protocol, Router: key.Name, TLS: t.listenerTLS(at.At(at.Path+".tls"), l.TLS),
 			CircuitBreaker: t.circuitBreaker(at, protocol, gatewayPool(l.ConnectionPool)), Origin: at,
-		})
+		}
+		listener.HealthCheck = t.listenerHealthCheck(listener, w.ClientPolicy, l.HealthCheck)
+		w.Listeners = append(w.Listeners, listener)
 	}
 	if len(w.Listeners) == 0 {
 		t.warn(m.origin.At("spec.listeners"), model.CodeInvalidField,

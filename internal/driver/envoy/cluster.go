@@ -20,18 +20,22 @@ const (
 
 // applicationCluster is the cluster of the application in the same pod.
 func applicationCluster(mesh model.Mesh, name string, l model.Listener) *clusterv3.Cluster {
-	host := "127.0.0.1"
-	if mesh.Family == model.IPv6Only {
-		host = "::1"
-	}
 	return &clusterv3.Cluster{
 		Name:                          name,
 		ClusterDiscoveryType:          &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC},
 		ConnectTimeout:                durationpb.New(applicationConnectTimeout),
-		LoadAssignment:                staticLoadAssignment(name, host, uint32(l.Port)),
+		LoadAssignment:                staticLoadAssignment(name, loopback(mesh), uint32(l.Port)),
 		CircuitBreakers:               circuitBreakers(l.CircuitBreaker),
 		TypedExtensionProtocolOptions: protocolOptions(l.Protocol),
 	}
+}
+
+// loopback is the loopback address of the mesh's IP family.
+func loopback(mesh model.Mesh) string {
+	if mesh.Family == model.IPv6Only {
+		return "::1"
+	}
+	return "127.0.0.1"
 }
 
 // destinationCluster is the cluster of a destination.

@@ -5,12 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/url"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 
+	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -69,6 +71,9 @@ func (Driver) Patch(ctx context.Context) error {
 		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
 		ConfigArgument: configArgument,
 		MetricsURL:     fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", p.statsPort()),
+	}
+	if p.workload.Role == model.RoleGateway {
+		injector.Sidecar.HealthURL = injector.Sidecar.MetricsURL + "?filter=" + url.QueryEscape(readinessGauges)
 	}
 	return nil
 }

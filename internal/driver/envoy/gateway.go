@@ -53,6 +53,7 @@ func (r *renderer) gateway() {
 			listener.ListenerFilters = []*listenerv3.ListenerFilter{tlsInspector(uint32(l.Port))}
 		}
 		r.add(name, listener, l.Origin)
+		r.addHealthCheck(l)
 		for _, route := range in.Routes {
 			target := route.Action.Service
 			if target == nil {

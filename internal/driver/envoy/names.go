@@ -30,6 +30,21 @@ func redirectCluster(w model.Workload, l model.Listener, port uint16) string {
 	return fmt.Sprintf("cds_ingress_%s_%s_self_redirect_%d_%s_%d", w.Mesh, name, l.Port, l.Protocol, port)
 }
 
+// listenerHealthCluster names the cluster with which a gateway checks its listener. Checks that decide the readiness of
+// the pod have a name of their own, by which readinessGauges selects their metrics.
+func listenerHealthCluster(w model.Workload, l model.Listener) string {
+	kind := "health_check"
+	if l.HealthCheck.Readiness {
+		kind = "readiness"
+	}
+	name := w.Name[strings.LastIndexByte(w.Name, '/')+1:]
+	return fmt.Sprintf("cds_ingress_%s_%s_%s_%s_%d", w.Mesh, name, kind, l.Protocol, l.Port)
+}
+
+// readinessGauges is a regular expression for the names of the gauges of the checks that decide the readiness of a
+// gateway: the number of healthy endpoints, 0 or 1.
+const readinessGauges = `^cluster[.]cds_ingress_.*_readiness_[a-z0-9]+_[0-9]+[.]membership_healthy$`
+
 func ingressRoutes(l model.Listener) string {
 	return fmt.Sprintf("rds_ingress_%s_%d", l.Protocol, l.Port)
 }

@@ -34,6 +34,12 @@ type Dialect interface {
 	Validate(before, object client.Object) error
 }
 
+// warning is a dialect that tells the author of an admitted object what is not served as asked for.
+type warning interface {
+	// Warnings returns the warnings about an object, which the API server passes to the client.
+	Warnings(object client.Object) []string
+}
+
 // MutatePath and ValidatePath are the URL paths of a kind's webhooks, as kubebuilder names them.
 func MutatePath(gvk schema.GroupVersionKind) string { return "/mutate-" + suffix(gvk) }
 
@@ -119,6 +125,9 @@ func (w *webhooks) validate(_ context.Context, req admission.Request) admission.
 	}
 	if err := w.rules.Validate(before, object); err != nil {
 		return admission.Denied(err.Error())
+	}
+	if d, warns := w.rules.(warning); warns && object.GetDeletionTimestamp() == nil {
+		return admission.Allowed("").WithWarnings(d.Warnings(object)...)
 	}
 	return admission.Allowed("")
 }

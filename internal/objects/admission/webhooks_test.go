@@ -256,3 +256,29 @@ func FuzzReview(f *testing.F) {
 		}
 	})
 }
+
+// An object that asks for protection that is not in force is created with a warning, which kubectl prints.
+func TestMissingCertificatesHaveWarnings(t *testing.T) {
+	const foreign = `sds: {secretName: "spiffe://other/x"}`
+	listener := func(mode string) string {
+		return `listeners: [{portMapping: {port: 80, protocol: http}, tls: {mode: ` + mode + `, certificate: {` + foreign + `}}}], serviceDiscovery: {dns: {hostname: x}}`
+	}
+	policy := func(enforce string) string {
+		return `backendDefaults: {clientPolicy: {tls: {enforce: ` + enforce + `, validation: {trust: {` + foreign + `}}}}}`
+	}
+	for name, c := range map[string]struct{ spec, warning string }{
+		"STRICT":         {listener("STRICT"), "accepts no TLS connections"},
+		"PERMISSIVE":     {listener("PERMISSIVE"), ""},
+		"enforce: true":  {policy("true"), "connections to backends fail"},
+		"enforce: false": {policy("false"), ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			response, _ := review(t, server(t, false), "validate",
+				`{kind: VirtualNode, metadata: {name: x, namespace: a}, spec: {awsName: x_a, `+ref+`, `+c.spec+`}}`, "")
+			text := strings.Join(response.Warnings, "\n")
+			if !response.Allowed || (text != "") != (c.warning != "") || !strings.Contains(text, c.warning) {
+				t.Errorf("got allowed %t, warnings %q; want %q", response.Allowed, text, c.warning)
+			}
+		})
+	}
+}

@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/signal"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -50,6 +51,9 @@ type Config struct {
 	ProbeHosts []string
 	// ReadyURL returns status 200 when the proxy is ready. Empty means that a running proxy is ready.
 	ReadyURL string
+	// HealthURL returns gauges in Prometheus text format, one for each listener that the proxy checks. The pod is not
+	// ready while one of them is 0. Empty means none.
+	HealthURL string
 	// MetricsURL returns the metrics of the proxy in Prometheus text format. Empty means none.
 	MetricsURL string
 
@@ -86,8 +90,8 @@ func (c *Config) check() error {
 			return fmt.Errorf("agent: the %s is empty", field)
 		}
 	}
-	for field, value := range map[string]string{"ready URL": c.ReadyURL, "metrics URL": c.MetricsURL,
-		"drain URL": c.DrainURL} {
+	for field, value := range map[string]string{"ready URL": c.ReadyURL, "health URL": c.HealthURL,
+		"metrics URL": c.MetricsURL, "drain URL": c.DrainURL} {
 		if u, err := url.Parse(value); value != "" && (err != nil || u.Scheme != "http" || u.Host == "") {
 			return fmt.Errorf("agent: the %s %q is not an http URL", field, value)
 		}
@@ -118,6 +122,7 @@ type agent struct {
 	metrics *metrics
 	phase   phase
 	client  *http.Client // for URLs of the proxy
+	failing atomic.Value // the string of the last failingListeners
 	names   *names       // nil if the DNS server is disabled
 }
 

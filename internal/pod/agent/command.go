@@ -47,6 +47,8 @@ func Command() *cobra.Command {
 	f.StringSliceVar(&cfg.ProbeHosts, "probe-host", nil,
 		"addresses for probes of the application (default 127.0.0.1 and ::1)")
 	f.StringVar(&cfg.ReadyURL, "ready-url", "", "URL that returns status 200 when the proxy is ready")
+	f.StringVar(&cfg.HealthURL, "health-url", "",
+		"URL of gauges in Prometheus text format, one for each listener that must be healthy for the pod to be ready")
 	f.StringVar(&cfg.MetricsURL, "metrics-url", "",
 		"URL of the proxy's metrics, which are appended to those of the agent")
 	f.StringVar(&cfg.ConfigArgument, "config-argument", "",

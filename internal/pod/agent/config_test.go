@@ -15,6 +15,7 @@ func TestConfigValidation(t *testing.T) {
 		"command":            func(c *Config) { c.Command = nil },
 		"signing URL":        func(c *Config) { c.SigningURL = "" },
 		"certificate folder": func(c *Config) { c.CertDir = "" },
+		"health URL":         func(c *Config) { c.HealthURL = "https://x" },
 		"ready URL":          func(c *Config) { c.ReadyURL = "ftp://x" },
 		"negative":           func(c *Config) { c.DrainDuration = -1 },
 		"a/livez":            func(c *Config) { c.Probes = map[string]Probe{"a/livez": {}} },

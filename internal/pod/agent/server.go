@@ -98,7 +98,7 @@ func (a *agent) ready(ctx context.Context) error {
 		return fmt.Errorf("stopping")
 	}
 	if a.ReadyURL == "" {
-		return nil
+		return a.listenersHealthy(ctx)
 	}
 	resp, err := a.get(ctx, a.ReadyURL)
 	if err != nil {
@@ -108,7 +108,7 @@ func (a *agent) ready(ctx context.Context) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy is not ready: %s returned %s", a.ReadyURL, resp.Status)
 	}
-	return nil
+	return a.listenersHealthy(ctx)
 }
 
 func (a *agent) get(ctx context.Context, url string) (*http.Response, error) {

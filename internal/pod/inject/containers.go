@@ -125,6 +125,9 @@ func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
 	if spec.ReadyURL != "" {
 		out = append(out, "--ready-url", spec.ReadyURL)
 	}
+	if spec.HealthURL != "" {
+		out = append(out, "--health-url", spec.HealthURL)
+	}
 	if spec.MetricsURL != "" {
 		out = append(out, "--metrics-url", spec.MetricsURL)
 	}

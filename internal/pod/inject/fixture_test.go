@@ -65,10 +65,18 @@ func (d plainDriver) Patch(ctx context.Context) error {
 	return err
 }
 
-// renderingDriver is a minimalDriver with a renderer, which the injector does not call.
+// renderingDriver is a minimalDriver with a renderer, of which the injector calls Supports only.
 type renderingDriver struct {
 	minimalDriver
 	sidecar.Renderer
+}
+
+func (renderingDriver) Supports() map[model.Feature]bool {
+	out := map[model.Feature]bool{}
+	for _, f := range model.AllFeatures() {
+		out[f] = true
+	}
+	return out
 }
 
 func init() {

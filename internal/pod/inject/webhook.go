@@ -79,7 +79,8 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if err != nil {
 		return admission.Errored(500, err)
 	}
-	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(options.Warnings...)
+	warnings := append(options.Warnings, unprotected(pod.Annotations[sidecar.ClassAnnotation], claim.workload)...)
+	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(warnings...)
 }
 
 // inject injects the sidecar of the workload. It is idempotent.

@@ -66,7 +66,7 @@ func (p *proxy) request(w http.ResponseWriter, r *http.Request) {
 	if address == "" {
 		status := map[model.Outcome]int{
 			model.NotFound: http.StatusNotFound, model.Malformed: http.StatusBadRequest,
-			model.Denied: http.StatusForbidden,
+			model.Denied: http.StatusForbidden, model.Forwarded: http.StatusServiceUnavailable, // without an endpoint
 		}[outcome]
 		http.Error(w, fmt.Sprintf("tiny: %s", outcome), cmp.Or(status, http.StatusBadGateway))
 		return

@@ -1,0 +1,76 @@
+package sidecar_test
+
+import (
+	"testing"
+
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// recorder records what a driver gets.
+type recorder struct {
+	partRenderer
+	listeners, destinations *int
+}
+
+func (r recorder) Render(v *model.View) ([]sidecar.Resource, []model.Finding) {
+	*r.listeners = len(v.Inbound)
+	return nil, nil
+}
+
+func (r recorder) RenderDestination(to model.ResolvedDestination) []sidecar.Resource {
+	if to.Destination.Discovery.Hostname != "" {
+		*r.destinations++
+	}
+	return nil
+}
+
+func (r recorder) RenderBinding(_ model.Mesh, _ uint16, _ model.Binding,
+	find func(string) (model.Destination, bool)) ([]sidecar.Resource, []model.Finding) {
+	if d, _ := find("d"); d.TLS != nil || d.Discovery.Hostname != "" {
+		*r.destinations++
+	}
+	return nil, nil
+}
+
+// A driver without TLS gets neither listeners nor destinations that require it, in each of its methods.
+func TestProtectedDriverGetsNothingUnprotected(t *testing.T) {
+	to := model.Destination{
+		Key: model.Key{Name: "d"}, TLS: &model.ClientTLS{Required: true},
+		Discovery: model.Discovery{Kind: model.DiscoverDNS, Hostname: "h"},
+	}
+	origin := model.Origin{Object: model.ObjectRef{Name: "w"}}
+	strict := &model.ServerTLS{Mode: model.TLSStrict, Origin: origin}
+	view := &model.View{
+		Workload: model.Workload{Origin: origin},
+		Inbound:  []model.Inbound{{Listener: model.Listener{Port: 80, TLS: strict}}},
+		OutboundView: model.OutboundView{
+			Outbound:     []model.Outbound{{Port: 80, Bindings: []model.Binding{{Service: "s", Protocol: model.HTTP}}}},
+			Destinations: []model.Destination{to},
+		},
+	}
+	resolve := func(model.Key) (model.ResolvedDestination, bool) {
+		return model.ResolvedDestination{Destination: to}, true
+	}
+	listeners, destinations := 0, 0
+	driver := recorder{partRenderer{t}, &listeners, &destinations}
+	_, findings := sidecar.Configuration(sidecar.Protected("tiny", driver), view, resolve)
+	if listeners != 0 || destinations != 0 {
+		t.Errorf("the driver gets %d listeners and %d destinations", listeners, destinations)
+	}
+	errors := 0
+	for _, f := range findings {
+		if f.Code == model.CodeNotSupported && f.Severity == model.Error {
+			errors++
+		}
+		if f.Code == model.CodeNotSupported && f.Object.Name != "w" {
+			t.Errorf("the finding is not about the workload: %v", f)
+		}
+	}
+	if errors != 2 {
+		t.Errorf("got findings %v, want two errors", findings)
+	}
+	if sidecar.Configuration(driver, view, resolve); listeners == 0 || destinations == 0 {
+		t.Error("the driver itself gets no listener or no destination")
+	}
+}
