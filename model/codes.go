@@ -25,6 +25,10 @@ const (
 	CodePendingMembers      Code = "PendingMembersDeletion"
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
+	CodeNoService           Code = "NoService"
+
+	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
+	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
 
 	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
@@ -115,6 +119,15 @@ var Codes = []CodeInfo{
 	{
 		CodeInternal, Error, "Anymesh failed while it processed the object.",
 		"Report the message with the object. Until the object changes, its last good configuration stays in use.",
+	},
+	{
+		CodeNoService, Error, "No Service leads to the workload of the object, and none can be created.",
+		"Add ports and labels to the pods of the workload, or name a Service in the object.",
+	},
+	{
+		CodeNotSupportedByProvider, Warning,
+		"The provider that serves the object does not honor the field, or not as the object says.",
+		"Remove the field, or choose another provider.",
 	},
 	{
 		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",

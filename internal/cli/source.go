@@ -99,22 +99,36 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 
 func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string,
 	err error) {
-	if s.namespace == "" {
-		s.namespace = "default"
-	}
-	documents, faults, err := manifest.Read(s.files, in)
+	documents, faults, err := s.documents(in)
 	if err != nil {
-		return nil, nil, exitError{2, err}
+		return nil, nil, err
 	}
 	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
 	if err != nil {
 		return nil, nil, err
 	}
 	set.Complete(dialects)
-	if n := len(faults) + len(set.Faults); n > 0 {
-		notes = append(notes, fmt.Sprintf("the files have %d errors; run anymesh lint", n))
+	return set.Objects, append(faultNotes(faults+len(set.Faults)), set.Assumptions...), nil
+}
+
+// documents reads the documents of the files, and counts the faults.
+func (s *source) documents(in io.Reader) ([]*manifest.Document, int, error) {
+	if s.namespace == "" {
+		s.namespace = "default"
 	}
-	return set.Objects, append(notes, set.Assumptions...), nil
+	documents, faults, err := manifest.Read(s.files, in)
+	if err != nil {
+		return nil, 0, exitError{2, err}
+	}
+	return documents, len(faults), nil
+}
+
+// faultNotes is the note about faults of files.
+func faultNotes(faults int) []string {
+	if faults == 0 {
+		return nil
+	}
+	return []string{fmt.Sprintf("the files have %d errors; run anymesh lint", faults)}
 }
 
 func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {

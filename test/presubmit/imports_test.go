@@ -66,6 +66,7 @@ var mayImport = []rule{
 	{"internal/trait/issuer", []string{"internal/trait/certificate", "internal/trait/provider", "internal/trait/route"}},
 	{"internal/trait/...", []string{"api/...", "internal/trait/provider", "internal/trait/ingressobject"}},
 	{"internal/trait/builtin", []string{"internal/trait/..."}},
+	{"internal/trait/dryrun", []string{"api/...", "internal/trait/..."}},
 	{"internal/engine/incremental", nil},
 	{"internal/engine/store", []string{"model", "sidecar", "internal/engine/incremental"}},
 	{"internal/dialect", []string{"model", "sidecar", "internal/engine/incremental", "internal/engine/store"}},
@@ -90,6 +91,9 @@ var mayImport = []rule{
 	{"internal/cli/install", []string{"api/...", "charts", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers"}},
 	{"internal/cli/terminal", nil},
 	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
+	{"internal/cli/routes", []string{
+		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
+	}},
 	{"internal/cli/lint", []string{
 		"docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission", "internal/cli/manifest",
 		"internal/cli/terminal",
@@ -118,7 +122,7 @@ var mayImport = []rule{
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
-		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check",
+		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes",
 	}},
 	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
 }
