@@ -95,8 +95,8 @@ var mayImport = []rule{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},
 	{"internal/cli/lint", []string{
-		"docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission", "internal/cli/manifest",
-		"internal/cli/terminal",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission",
+		"internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},

@@ -1,8 +1,8 @@
 // Package lint checks manifests without a cluster.
 //
 // In: documents from package manifest. Out: findings with the file and line of their field, as text, JSON or SARIF. It
-// applies the rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, and
-// the features of the sidecar driver of each pod.
+// applies the rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, the
+// plans of Routes and applications, and the features of the sidecar driver of each pod.
 package lint
 
 import (
@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -69,6 +70,13 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		return nil, err
 	}
 	set.Complete(dialects)
+	plan := routes.Of(documents, o.Namespace)
+	for _, d := range plan.Documents {
+		set.Read++
+		if set.Skipped[d.GVK.Kind]--; set.Skipped[d.GVK.Kind] == 0 {
+			delete(set.Skipped, d.GVK.Kind)
+		}
+	}
 	schema, err := schemaFaults(dialects, documents)
 	if err != nil {
 		return nil, err
@@ -78,7 +86,7 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
-	early := slices.Concat(faults, set.Faults, schema)
+	early := slices.Concat(faults, set.Faults, plan.Faults, schema)
 	for _, f := range early {
 		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document
@@ -86,6 +94,11 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 			continue // the schema finding is more precise
 		}
 		r.add(f.Document, f.Finding)
+	}
+	for _, f := range plan.Findings() {
+		if !slices.ContainsFunc(schema, func(s manifest.Fault) bool { return s.Document == f.Document }) {
+			r.add(f.Document, f.Finding)
+		}
 	}
 	for _, f := range refused {
 		if !explained(f, findings) {
