@@ -26,6 +26,7 @@ const (
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
 	CodeNoService           Code = "NoService"
+	CodeBackendTLS          Code = "BackendTLS"
 
 	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
 	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
@@ -123,6 +124,10 @@ var Codes = []CodeInfo{
 	{
 		CodeNoService, Error, "No Service leads to the workload of the object, and none can be created.",
 		"Add ports and labels to the pods of the workload, or name a Service in the object.",
+	},
+	{
+		CodeBackendTLS, Error, "A backend of a gateway requires TLS, and the gateway cannot connect to it as it requires.",
+		"Let the authority of the mesh issue the certificate of the listener, or let the listener accept connections without TLS.",
 	},
 	{
 		CodeNotSupportedByProvider, Warning,

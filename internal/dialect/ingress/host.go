@@ -62,11 +62,11 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 // one, requests get status 404.
 func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 	to, _ := r.targets.ReadFirst(p.backend)
-	fault := to.fault
+	fault, code := to.fault, to.code
 	if p.fallback != (backend{}) {
 		fallback, _ := r.targets.ReadFirst(p.fallback)
 		if fallback.fault != "" {
-			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeReferenceNotFound,
+			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), fallback.code,
 				api.DefaultBackend+": "+fallback.fault))
 		} else if !to.ready {
 			to = fallback
@@ -77,7 +77,7 @@ func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 		if to.destination != "" {
 			result = "; the default backend gets the requests"
 		}
-		r.findings.Emit(model.NewFinding(at, model.CodeReferenceNotFound, fault+result))
+		r.findings.Emit(model.NewFinding(at, code, fault+result))
 	}
 	if to.destination == "" {
 		return nil

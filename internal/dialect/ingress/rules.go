@@ -53,6 +53,7 @@ type resolvedBackend struct {
 	// ready is true if the backend has a ready endpoint.
 	ready bool
 	fault string
+	code  model.Code // of the fault
 }
 
 // relations are the relations between the rules.
@@ -63,6 +64,7 @@ type relations struct {
 	used    *incremental.Relation[backend, model.ObjectRef]
 	targets *incremental.Relation[backend, resolvedBackend]
 	ready   *incremental.Relation[string, struct{}] // by group; an entry for each ready endpoint
+	pods    *incremental.Relation[string, podPort]  // by group
 	// addresses are the addresses of the gateway.
 	addresses *incremental.Relation[allKey, string]
 }
@@ -71,6 +73,8 @@ func newRelations(g *incremental.Graph) relations {
 	return relations{
 		ready: incremental.NewRelation[string](g, "ready endpoints", func(struct{}, struct{}) int { return 0 },
 			func(struct{}, struct{}) bool { return true }),
+		pods: incremental.NewRelation[string](g, "pods of backends", podPort.compare,
+			func(a, b podPort) bool { return a == b }),
 		addresses: incremental.NewRelation[allKey](g, "addresses of the gateway", strings.Compare,
 			func(a, b string) bool { return a == b }),
 		classes: incremental.NewRelation[allKey](g, "classes", func(a, b servedClass) int {
@@ -124,11 +128,13 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	}, (*ingressRule).evaluate)
 	rule = incremental.NewRule(g, "EndpointSlice")
 	incremental.Each(rule, store.Of[*discoveryv1.EndpointSlice](objects), &sliceRule{
-		ready: incremental.Emits(rule, r.ready), endpoints: out.EmitsEndpoints(rule),
+		ready: incremental.Emits(rule, r.ready), pods: incremental.Emits(rule, r.pods), endpoints: out.EmitsEndpoints(rule),
 	}, (*sliceRule).evaluate)
 	rule = incremental.NewRule(g, "backend of an Ingress")
 	incremental.Each(rule, r.used, &backendRule{
-		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)), ready: incremental.Reads(rule, r.ready),
+		Dialect: d, pods: incremental.Reads(rule, r.pods), endpoints: incremental.Reads(rule, out.Endpoints),
+		workloads: incremental.Reads(rule, out.Workloads),
+		services:  incremental.Reads(rule, store.Of[*corev1.Service](objects)), ready: incremental.Reads(rule, r.ready),
 		targets: incremental.Emits(rule, r.targets), destinations: out.EmitsDestinations(rule),
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host of Ingresses")
