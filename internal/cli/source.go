@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/list"
@@ -72,8 +74,7 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, 
 		}
 		return s.liveState(ctx)
 	}
-	dialects := dialect.All()
-	objects, notes, err := s.fromFiles(in, dialects)
+	dialects, objects, notes, err := s.fromFiles(in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,18 +98,25 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 	return engine.Compute(dialects, settings, objects), notes, nil
 }
 
-func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string,
+// fromFiles reads the objects of files, with those that the control plane writes for Routes, and enables the dialects
+// that these need.
+func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []client.Object, notes []string,
 	err error) {
 	documents, faults, err := s.documents(in)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	plan := routes.Of(documents, s.namespace)
+	documents = append(documents, plan.PlannedDocuments()...)
+	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
 	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
 	if err != nil {
-		return nil, nil, err
+		return nil, nil, nil, err
 	}
+	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
-	return set.Objects, append(faultNotes(faults+len(set.Faults)), set.Assumptions...), nil
+	notes = faultNotes(faults + len(set.Faults) + len(plan.Faults))
+	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
 }
 
 // documents reads the documents of the files, and counts the faults.

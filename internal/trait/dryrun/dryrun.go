@@ -55,13 +55,16 @@ func Run(objects []*unstructured.Unstructured) *Result {
 		r.add(o.DeepCopy())
 	}
 	r.resolveOwners()
-	r.plan(oam.Applications{}, applicationSources)
-	r.plan(oam.ContainerizedWorkloads{}, nil)
-	r.plan(oam.PodSpecWorkloads{}, nil)
+	all := func(*unstructured.Unstructured) bool { return true }
+	r.plan(oam.Applications{}, all, applicationSources)
+	r.plan(oam.ContainerizedWorkloads{}, all, nil)
+	r.plan(oam.PodSpecWorkloads{}, all, nil)
 	for _, o := range slices.Clone(r.Cluster.Objects) {
 		r.addPod(o)
 	}
-	r.plan(planner(), nil)
+	// Rules may refer to the Services of Routes.
+	r.plan(planner(), func(o *unstructured.Unstructured) bool { return o.GroupVersionKind() == provider.ServiceKind }, nil)
+	r.plan(planner(), all, nil)
 	return r
 }
 
@@ -109,8 +112,8 @@ func (r *Result) resolveOwners() {
 // sourcesOf returns the sources of the objects of a plan, in their order.
 type sourcesOf func(owner *unstructured.Unstructured, objects int) []Source
 
-// plan plans the objects of all owners of a kind. An object of the manifests is not replaced.
-func (r *Result) plan(p controller.Planner, sources sourcesOf) {
+// plan plans the objects of all owners of a kind, as far as they are wanted. An object that exists is not replaced.
+func (r *Result) plan(p controller.Planner, wanted func(*unstructured.Unstructured) bool, sources sourcesOf) {
 	for _, owner := range r.Cluster.List(p.Kind(), "") {
 		plan := p.Plan(owner, r.Cluster)
 		if failure := failureOf(plan); failure != nil && p.Kind() != standard.RouteKind {
@@ -121,7 +124,7 @@ func (r *Result) plan(p controller.Planner, sources sourcesOf) {
 			from = sources(owner, len(plan.Objects))
 		}
 		for i, o := range plan.Objects {
-			if r.Cluster.Get(o.GroupVersionKind(), o.GetNamespace(), o.GetName()) != nil {
+			if !wanted(o) || r.Cluster.Get(o.GroupVersionKind(), o.GetNamespace(), o.GetName()) != nil {
 				continue
 			}
 			o = o.DeepCopy()
