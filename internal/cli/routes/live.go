@@ -54,7 +54,9 @@ func Live(ctx context.Context, kube client.Client, name, namespace string, setti
 		Discovery:    discovery.Options{DefinitionNamespaces: settings.DefinitionNamespaces},
 	}
 	out := Description{Object: refOf(controller.KeyOf(o)), Description: planner.Describe(o, r), Live: true}
-	var with struct{ Status standard.RouteStatus }
+	var with struct {
+		Status standard.RouteStatus `json:"status"`
+	}
 	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &with); err == nil {
 		out.Conditions = with.Status.Conditions
 	}
