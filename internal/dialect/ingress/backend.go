@@ -3,6 +3,7 @@ package ingress
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -96,13 +97,19 @@ func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.service, port.Name)},
 		Origin:    model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}},
 	}
+	// HTTP/2 limits each stream by itself, so that a connection is read although the backend does not read a request.
+	noSendTimeout := b.sendTimeout > 0 && d.Protocol.Multiplexed()
+	if b.sendTimeout > 0 && !noSendTimeout {
+		d.SendTimeout = b.sendTimeout
+		d.Name += "/send-" + time.Duration(b.sendTimeout).String() // another destination: the timeout is that of connections
+	}
 	if d.TLS, fault = r.clientTLS(d.Discovery.Group); fault != "" {
 		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeBackendTLS})
 		return
 	}
 	r.destinations.Emit(d)
 	_, ready := r.ready.ReadFirst(d.Discovery.Group)
-	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready})
+	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready, noSendTimeout: noSendTimeout})
 }
 
 // find returns the port of the Service.

@@ -79,6 +79,10 @@ func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 		}
 		r.findings.Emit(model.NewFinding(p.origin.At(p.origin.Path+".backend.service"), code, fault+result))
 	}
+	if to.noSendTimeout {
+		r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
+			fmt.Sprintf("annotation %s has no effect on backends with HTTP/2", api.SendTimeout)))
+	}
 	if to.destination == "" {
 		return nil
 	}

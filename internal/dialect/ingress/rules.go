@@ -45,6 +45,8 @@ type backend struct {
 	service types.NamespacedName
 	number  int32
 	name    string
+	// sendTimeout is that of the destination.
+	sendTimeout model.Duration
 }
 
 // resolvedBackend is what a backend stands for: a destination, or the reason why there is none.
@@ -52,8 +54,10 @@ type resolvedBackend struct {
 	destination string
 	// ready is true if the backend has a ready endpoint.
 	ready bool
-	fault string
-	code  model.Code // of the fault
+	// noSendTimeout is set if the send timeout has no effect.
+	noSendTimeout bool
+	fault         string
+	code          model.Code // of the fault
 }
 
 // relations are the relations between the rules.
@@ -90,7 +94,8 @@ func newRelations(g *incremental.Graph) relations {
 		targets: incremental.NewRelation[backend](g, "destinations of backends",
 			func(a, b resolvedBackend) int {
 				return cmp.Or(strings.Compare(a.destination, b.destination), strings.Compare(a.fault, b.fault),
-					strings.Compare(strconv.FormatBool(a.ready), strconv.FormatBool(b.ready)))
+					strings.Compare(strconv.FormatBool(a.ready), strconv.FormatBool(b.ready)),
+					strings.Compare(strconv.FormatBool(a.noSendTimeout), strconv.FormatBool(b.noSendTimeout)))
 			}, func(a, b resolvedBackend) bool { return a == b }),
 	}
 }
