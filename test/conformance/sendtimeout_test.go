@@ -24,8 +24,8 @@ import (
 // sendTimeoutCluster is the cluster of the case default-backend with a send timeout of 1 s.
 const sendTimeoutCluster = "cds_egress_ingress_a_up:80_send-1s"
 
-// TestSendTimeout checks the send timeout of a cluster, as the driver renders it, with a backend that does not read, and
-// with one that responds after a longer pause.
+// TestSendTimeout checks the send timeout of a cluster, as the driver renders it, with a backend that does not read,
+// and with one that responds after a longer pause.
 func TestSendTimeout(t *testing.T) {
 	binary, err := FindEnvoy("../..")
 	if err != nil && os.Getenv("CI") != "" {

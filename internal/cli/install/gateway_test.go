@@ -37,7 +37,8 @@ func TestGatewayDefaults(t *testing.T) {
 	objects := gatewayWith(t, `{"replicas": 3}`)
 	d := typed[appsv1.Deployment](t, find(t, objects, "Deployment", "anymesh-gateway"))
 	spread := d.Spec.Template.Spec.TopologySpreadConstraints
-	if *d.Spec.Replicas != 3 || len(spread) != 1 || spread[0].LabelSelector.MatchLabels["anymesh.dev/gateway"] != "anymesh-gateway" {
+	if *d.Spec.Replicas != 3 || len(spread) != 1 ||
+		spread[0].LabelSelector.MatchLabels["anymesh.dev/gateway"] != "anymesh-gateway" {
 		t.Errorf("the Deployment has %d replicas and the constraints %+v", *d.Spec.Replicas, spread)
 	}
 	if d.Spec.Template.Spec.Affinity != nil || len(d.Spec.Template.Spec.Tolerations) > 0 {
@@ -47,7 +48,8 @@ func TestGatewayDefaults(t *testing.T) {
 	if budget.Spec.MaxUnavailable.IntValue() != 1 || budget.Spec.MinAvailable != nil {
 		t.Errorf("the budget is %+v", budget.Spec)
 	}
-	if slices.ContainsFunc(objects, func(o *unstructured.Unstructured) bool { return o.GetKind() == "HorizontalPodAutoscaler" }) {
+	isScaler := func(o *unstructured.Unstructured) bool { return o.GetKind() == "HorizontalPodAutoscaler" }
+	if slices.ContainsFunc(objects, isScaler) {
 		t.Error("there is an autoscaler")
 	}
 }
@@ -82,7 +84,8 @@ func TestGatewayScheduling(t *testing.T) {
 	if r := pod.Containers[0].Resources; r.Requests.Cpu().String() != "2" || r.Limits.Memory().String() != "1Gi" {
 		t.Errorf("the resources are %+v", r)
 	}
-	scaler := typed[autoscalingv2.HorizontalPodAutoscaler](t, find(t, objects, "HorizontalPodAutoscaler", "anymesh-gateway"))
+	scaler := typed[autoscalingv2.HorizontalPodAutoscaler](t,
+		find(t, objects, "HorizontalPodAutoscaler", "anymesh-gateway"))
 	metric := scaler.Spec.Metrics[0].ContainerResource
 	if *scaler.Spec.MinReplicas != 3 || scaler.Spec.MaxReplicas != 9 || scaler.Spec.ScaleTargetRef.Name != d.Name ||
 		metric.Container != pod.Containers[0].Name || *metric.Target.AverageUtilization != 55 {

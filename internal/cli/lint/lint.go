@@ -65,12 +65,16 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	set, err := manifest.Decode(documents, dialect.Kinds(dialects), o.Namespace)
+	plan := routes.Of(documents, o.Namespace)
+	all := slices.Concat(documents, plan.PlannedDocuments())
+	dialects, made, assumptions := manifest.Enable(all, dialects)
+	set, err := manifest.Decode(all, dialect.Kinds(dialects), o.Namespace)
 	if err != nil {
 		return nil, err
 	}
+	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
-	plan := routes.Of(documents, o.Namespace)
+	set.Assumptions = append(assumptions, set.Assumptions...)
 	for _, d := range plan.Documents {
 		set.Read++
 		if set.Skipped[d.GVK.Kind]--; set.Skipped[d.GVK.Kind] == 0 {
@@ -106,6 +110,12 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		}
 	}
 	for _, f := range findings {
+		if d, at, planned := plan.Source(f.Object); planned {
+			if f.Code == model.CodeBackendTLS { // the plan has the others
+				r.add(d, model.NewFinding(at, f.Code, f.Text))
+			}
+			continue
+		}
 		reported := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
 		if !slices.ContainsFunc(schema, reported) {
 			r.add(set.Sources[f.Object], f)

@@ -90,10 +90,9 @@ func TestReports(t *testing.T) {
 		})
 	}
 	// Sidecars report CodeRejected; TestUnsupportedFeatures tests CodeNotSupported, package store CodeNoAddress, package
-	// engine CodeInternal, package finalizers CodePendingMembers, the case backend-tls CodeBackendTLS.
+	// engine CodeInternal, package finalizers CodePendingMembers.
 	elsewhere := []model.Code{
 		model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress, model.CodeInternal, model.CodePendingMembers,
-		model.CodeBackendTLS,
 	}
 	for _, c := range model.Codes {
 		if !seen[c.Code] && !slices.Contains(elsewhere, c.Code) {

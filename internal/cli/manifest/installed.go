@@ -54,7 +54,8 @@ func readsOne(documents []*Document, d dialect.Dialect, others []client.Object) 
 			continue
 		}
 		ref := dialect.RefOf(kind)
-		if slices.ContainsFunc(documents, func(d *Document) bool { return d.GVK.Group == ref.Group && d.GVK.Kind == ref.Kind }) {
+		of := func(d *Document) bool { return d.GVK.Group == ref.Group && d.GVK.Kind == ref.Kind }
+		if slices.ContainsFunc(documents, of) {
 			return true
 		}
 	}

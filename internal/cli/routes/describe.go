@@ -34,6 +34,7 @@ type Description struct {
 func (p *Plan) Description(o *unstructured.Unstructured) Description {
 	key := controller.KeyOf(o)
 	out := Description{Object: refOf(key), Description: p.Describe(o)}
+	out.Waiting = nil // it is the state of a cluster
 	if source, planned := p.Sources[key]; planned {
 		out.Source = &model.Origin{Object: refOf(source.Object), Path: source.Path}
 	}

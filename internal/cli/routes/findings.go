@@ -48,6 +48,25 @@ func (p *Plan) Findings() []manifest.Fault {
 	return out
 }
 
+// Source returns the document, and the field in it, from which an object is planned. It reports false for an object of
+// the manifests.
+func (p *Plan) Source(ref model.ObjectRef) (*manifest.Document, model.Origin, bool) {
+	for key, source := range p.Sources {
+		if refOf(key) != ref {
+			continue
+		}
+		for { // the object may be planned from a planned one
+			above, planned := p.Sources[source.Object]
+			if !planned {
+				break
+			}
+			source = above
+		}
+		return p.byKey[source.Object], model.Origin{Object: refOf(source.Object), Path: source.Path}, true
+	}
+	return nil, model.Origin{}, false
+}
+
 // fieldPath is the path of a field at the beginning of a part of a message.
 var fieldPath = regexp.MustCompile(`(?:^|: )(spec(?:\.\w+|\[\d+\])+): `)
 

@@ -6,6 +6,7 @@ package routes
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -89,7 +90,8 @@ func (p *Plan) decode(d *manifest.Document) bool {
 	}
 	for _, fault := range strict {
 		path := ""
-		if f, is := fault.(strictjson.FieldError); is {
+		var f strictjson.FieldError
+		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
 		p.Faults = append(p.Faults, manifest.Fault{Document: d, Finding: model.NewFinding(model.Origin{Object: d.Ref, Path: path},

@@ -181,6 +181,6 @@ func (s *search) discovered(port portValue, field string) (provider.Backend, Fou
 	if len(template.ports) == 0 {
 		return provider.Backend{}, Found{}, noTemplate
 	}
-	return provider.Backend{}, Found{}, &provider.Reason{Reason: "PortNotFound", Message: fmt.Sprintf("%s.port: %s has no "+
-		"TCP port %s; its ports are %s", field, template.source, want, portList(template.ports))}
+	return provider.Backend{}, Found{}, &provider.Reason{Reason: "PortNotFound", Message: fmt.Sprintf("%s.port: %s has "+
+		"no TCP port %s; its ports are %s", field, template.source, want, portList(template.ports))}
 }

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// formerDefects are the defects of the Route controller of KubeVela, with what this one does in their place. The file of
-// each row has the texts: it is a golden case, or a test on a cluster.
+// formerDefects are the defects of the Route controller of KubeVela, with what this one does in their place. The file
+// of each row has the texts: it is a golden case, or a test on a cluster.
 var formerDefects = []struct {
 	defect string
 	file   string
