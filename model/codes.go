@@ -25,6 +25,11 @@ const (
 	CodePendingMembers      Code = "PendingMembersDeletion"
 	CodeRejected            Code = "RejectedBySidecar"
 	CodeInternal            Code = "InternalError"
+	CodeNoService           Code = "NoService"
+	CodeBackendTLS          Code = "BackendTLS"
+
+	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
+	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
 
 	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
@@ -115,6 +120,19 @@ var Codes = []CodeInfo{
 	{
 		CodeInternal, Error, "Anymesh failed while it processed the object.",
 		"Report the message with the object. Until the object changes, its last good configuration stays in use.",
+	},
+	{
+		CodeNoService, Error, "No Service leads to the workload of the object, and none can be created.",
+		"Add ports and labels to the pods of the workload, or name a Service in the object.",
+	},
+	{
+		CodeBackendTLS, Error, "A backend of a gateway requires TLS, and the gateway cannot connect to it as it requires.",
+		"Let the authority of the mesh issue the certificate of the listener, or let the listener accept connections without TLS.",
+	},
+	{
+		CodeNotSupportedByProvider, Warning,
+		"The provider that serves the object does not honor the field, or not as the object says.",
+		"Remove the field, or choose another provider.",
 	},
 	{
 		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",

@@ -42,7 +42,7 @@ func AllFeatures() []Feature {
 	all = append(all, "route.match.method", "route.match.scheme", "route.match.host", "route.match.predicate",
 		"route.weights", "route.chain", "route.rewrite", "route.rewrite.metadata", "route.retry.status",
 		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout",
-		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls",
+		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
 		"egress.Allow", "egress.Deny",
 		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
@@ -132,6 +132,7 @@ func (n needs) outbound(r *OutboundView) {
 		certificate, trust SecretProvider
 		check              Protocol
 		outliers, panics   bool
+		sendTimeout        bool
 	}
 	seen := map[kind]bool{}
 	for i := range r.Destinations {
@@ -146,7 +147,7 @@ func (n needs) outbound(r *OutboundView) {
 		if d.HealthCheck != nil {
 			of.check = d.HealthCheck.Protocol
 		}
-		of.outliers, of.panics = d.OutlierDetection != nil, d.PanicThreshold > 0
+		of.outliers, of.panics, of.sendTimeout = d.OutlierDetection != nil, d.PanicThreshold > 0, d.SendTimeout > 0
 		if seen[of] {
 			continue
 		}
@@ -160,6 +161,7 @@ func (n needs) outbound(r *OutboundView) {
 		n.add(HealthCheckFeature(of.check), d.Origin, of.check != "")
 		n.add("outlierDetection", d.Origin, of.outliers)
 		n.add("panicThreshold", d.Origin, of.panics)
+		n.add("destination.sendTimeout", d.Origin, of.sendTimeout)
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // Request is a connection or request of an application.
@@ -232,6 +233,9 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 			if t.Weight > 0 {
 				d.Targets = append(d.Targets, t)
 				d.step(t.Origin, "destination %s has weight %d", t.Destination, t.Weight)
+				if to, _ := v.Destination(t.Destination); to.SendTimeout > 0 {
+					d.step(t.Origin, "connections to it break if it accepts nothing for %s", time.Duration(to.SendTimeout))
+				}
 			}
 		}
 		if len(d.Targets) == 0 {

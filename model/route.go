@@ -164,6 +164,9 @@ type Destination struct {
 	// TLS is how clients connect to it; nil means without TLS.
 	TLS     *ClientTLS `json:"tls,omitempty"`
 	Balance Balance    `json:"balance,omitzero"`
+	// SendTimeout limits the time in which an endpoint accepts nothing of what is sent to it; 0 means no limit. The
+	// connection breaks then. Pauses of the sender and of the response do not count.
+	SendTimeout Duration `json:"sendTimeout,omitzero"`
 	// HealthCheck and OutlierDetection are nil for a destination without them.
 	HealthCheck      *HealthCheck      `json:"healthCheck,omitempty"`
 	OutlierDetection *OutlierDetection `json:"outlierDetection,omitempty"`

@@ -28,12 +28,17 @@ const (
 	// ReadTimeout is the longest pause between two reads from the backend, as a duration of Go: "90s", "1m30s". It does
 	// not limit how long a response lasts.
 	ReadTimeout = "anymesh.dev/read-timeout"
-	// SendTimeout is the longest pause between two writes to the backend, as a duration of Go.
+	// SendTimeout is the longest pause between two writes to the backend, as a duration of Go: the time in which the
+	// backend accepts nothing of what is sent to it. Requests get status 503 then. It has no effect on backends with
+	// HTTP/2.
 	SendTimeout = "anymesh.dev/send-timeout"
 	// DefaultBackend is a Service in the namespace of the Ingress, as NAME:PORT with the number of a port of the
 	// Service. It gets the requests while the backend of the path has no ready endpoint.
 	DefaultBackend = "anymesh.dev/default-backend"
 )
+
+// HTTP2Protocols are the values of appProtocol of a port of a Service that mean HTTP/2.
+var HTTP2Protocols = []string{"kubernetes.io/h2c", "http2", "h2c", "grpc"}
 
 // Service is a port of a Service in the namespace of the Ingress.
 type Service struct {

@@ -141,6 +141,8 @@ type word struct {
 	text  string
 	noun  *noun
 	kinds []schema.GroupKind
+	// route is true for Routes, which are not objects of a dialect.
+	route bool
 }
 
 // shortNamer is a dialect with short names that its CRDs do not define. Short names of CRDs must be unique in a
@@ -153,7 +155,7 @@ type shortNamer interface {
 // wordOf resolves a KIND argument, case-insensitively. A noun includes the kinds that end with it: router includes
 // VirtualRouter.
 func wordOf(text string) (word, bool) {
-	w := word{text: text}
+	w := word{text: text, route: slices.Contains(routeWords, strings.ToLower(text))}
 	text, group, _ := strings.Cut(strings.ToLower(text), ".")
 	if i := slices.IndexFunc(nouns, func(n noun) bool {
 		return slices.Contains(n.words, text)
@@ -179,7 +181,7 @@ func wordOf(text string) (word, bool) {
 			}
 		}
 	}
-	return w, w.noun != nil || len(w.kinds) > 0
+	return w, w.noun != nil || w.route || len(w.kinds) > 0
 }
 
 // parseTarget parses the arguments KIND NAME or KIND/NAME. NAME may be NAMESPACE/NAME.
@@ -214,6 +216,7 @@ func describeCommand() *cobra.Command {
 	for _, n := range nouns {
 		words = append(words, n.words[0])
 	}
+	words = append(words, routeWords[0])
 	c := &cobra.Command{
 		Use:   "describe KIND NAME | KIND/NAME",
 		Short: "Describe a mesh item or object: what it can reach and what can reach it",
@@ -238,11 +241,18 @@ func describeCommand() *cobra.Command {
 			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
 				return exitError{2, err}
 			}
+			w, name, _ := parseTarget(args)
+			if w.route {
+				d, notes, err := s.describeRoute(c.Context(), c.InOrStdin(), name)
+				if err != nil {
+					return err
+				}
+				return show(c, output, d, notes, d.Text)
+			}
 			state, notes, err := s.state(c.Context(), c.InOrStdin())
 			if err != nil {
 				return err
 			}
-			w, name, _ := parseTarget(args)
 			d, err := w.description(state, name, s.namespace)
 			if err != nil {
 				return err

@@ -14,18 +14,23 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
+// settingsName is the name of the ConfigMap with the settings of the control plane.
+const settingsName = "preset-mesh-config"
+
+// assumedDefaults is the note about settings that cannot be read.
+func assumedDefaults(key client.ObjectKey, err error) string {
+	return fmt.Sprintf("the default settings are assumed: ConfigMap %s cannot be read: %s", key, apierrors.ReasonForError(err))
+}
+
 // settings reads the settings of the control plane: its ConfigMap preset-mesh-config. If the user may not read it, or
 // it does not exist, the defaults apply, and a note says so.
 func (s *source) settings(ctx context.Context, kube client.Client) (dialects []dialect.Dialect,
 	settings engine.Settings, notes []string, err error) {
 	var config corev1.ConfigMap
-	key := client.ObjectKey{Namespace: s.system, Name: "preset-mesh-config"}
+	key := client.ObjectKey{Namespace: s.system, Name: settingsName}
 	err = kube.Get(ctx, key, &config)
 	if apierrors.IsNotFound(err) || apierrors.IsForbidden(err) {
-		return dialect.All(), settings, []string{
-			fmt.Sprintf("the default settings are assumed: ConfigMap %s cannot be read: %s", key,
-				apierrors.ReasonForError(err)),
-		}, nil
+		return dialect.All(), settings, []string{assumedDefaults(key, err)}, nil
 	}
 	if err != nil {
 		return nil, settings, nil, fmt.Errorf("reading ConfigMap %s: %w", key, err)

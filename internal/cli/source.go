@@ -5,12 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/spf13/cobra"
 	"k8s.io/apimachinery/pkg/api/meta"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/list"
@@ -72,8 +74,7 @@ func (s *source) state(ctx context.Context, in io.Reader) (state *engine.State, 
 		}
 		return s.liveState(ctx)
 	}
-	dialects := dialect.All()
-	objects, notes, err := s.fromFiles(in, dialects)
+	dialects, objects, notes, err := s.fromFiles(in)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -97,24 +98,45 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 	return engine.Compute(dialects, settings, objects), notes, nil
 }
 
-func (s *source) fromFiles(in io.Reader, dialects []dialect.Dialect) (objects []client.Object, notes []string,
+// fromFiles reads the objects of files, with those that the control plane writes for Routes, and enables the dialects
+// that these need.
+func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []client.Object, notes []string,
 	err error) {
+	documents, faults, err := s.documents(in)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	plan := routes.Of(documents, s.namespace)
+	documents = append(documents, plan.PlannedDocuments()...)
+	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
+	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
+	if err != nil {
+		return nil, nil, nil, err
+	}
+	set.Objects = append(set.Objects, made...)
+	set.Complete(dialects)
+	notes = faultNotes(faults + len(set.Faults) + len(plan.Faults))
+	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
+}
+
+// documents reads the documents of the files, and counts the faults.
+func (s *source) documents(in io.Reader) ([]*manifest.Document, int, error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
 	documents, faults, err := manifest.Read(s.files, in)
 	if err != nil {
-		return nil, nil, exitError{2, err}
+		return nil, 0, exitError{2, err}
 	}
-	set, err := manifest.Decode(documents, dialect.Kinds(dialects), s.namespace)
-	if err != nil {
-		return nil, nil, err
+	return documents, len(faults), nil
+}
+
+// faultNotes is the note about faults of files.
+func faultNotes(faults int) []string {
+	if faults == 0 {
+		return nil
 	}
-	set.Complete(dialects)
-	if n := len(faults) + len(set.Faults); n > 0 {
-		notes = append(notes, fmt.Sprintf("the files have %d errors; run anymesh lint", n))
-	}
-	return set.Objects, append(notes, set.Assumptions...), nil
+	return []string{fmt.Sprintf("the files have %d errors; run anymesh lint", faults)}
 }
 
 func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {

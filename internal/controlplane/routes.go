@@ -32,6 +32,12 @@ type RouteTrait struct {
 // systemDefinitions is the namespace of the definitions of KubeVela.
 const systemDefinitions = "vela-system"
 
+// DefinitionNamespaces are searched for definitions of OAM after the namespace of the Route.
+func (t RouteTrait) DefinitionNamespaces() []string {
+	names := []string{t.DefinitionNamespace, systemDefinitions}
+	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
+}
+
 // LoadRouteTrait reads the settings of the Route trait: the file route-trait.json of the ConfigMap preset-mesh-config.
 // An empty path means the defaults. Unknown fields are errors.
 func LoadRouteTrait(path string) (RouteTrait, error) {
@@ -65,8 +71,7 @@ func (cp *controlPlane) newRoutes(ctx context.Context, recorder events.EventReco
 	if err != nil {
 		return err
 	}
-	names := []string{settings.DefinitionNamespace, systemDefinitions}
-	find := discovery.Options{DefinitionNamespaces: slices.DeleteFunc(names, func(n string) bool { return n == "" })}
+	find := discovery.Options{DefinitionNamespaces: settings.DefinitionNamespaces()}
 	cp.routes, err = controller.New(controller.Options{
 		Config: withAPIServerRetry(cp.KubeConfig, cp.reportAPIServer), Recorder: recorder, Log: cp.Log,
 		Registerer: cp.registry,

@@ -185,13 +185,7 @@ func contentOf(name string) model.Handshake {
 // connecting returns the line with the destinations of the view to which connections fail.
 func (l Line) connecting(ix *model.Index, v *model.View) Line {
 	for _, d := range v.Destinations {
-		var server *model.ServerTLS
-		w, _ := ix.Workload(model.Key{Mesh: d.Mesh, Name: d.Workload})
-		for _, listener := range w.Listeners {
-			if listener.Port == d.Port {
-				server = listener.TLS
-			}
-		}
+		server := serverTLS(ix, d)
 		read := func(c model.Certificate) model.Handshake { return contentOf(nameOf(c)) }
 		if ok, _ := model.Connect(d.TLS, server, read); !ok {
 			l.Unreachable = append(l.Unreachable, d.Name)
@@ -240,23 +234,6 @@ func writeFile(file string, text []byte) error {
 
 func encode(kind string, der []byte) []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: der})
-}
-
-// server returns the TLS configuration of the servers of a destination, or nil if they serve no TLS. It is that of the
-// listener of the destination's workload.
-func (c *certificates) server(ix *model.Index, d model.Destination) (*tls.Config, error) {
-	w, _ := ix.Workload(model.Key{Mesh: d.Mesh, Name: d.Workload})
-	for _, l := range w.Listeners {
-		if l.Port != d.Port || l.TLS == nil || l.TLS.Certificate == nil {
-			continue
-		}
-		issued, err := c.issue(nameOf(*l.TLS.Certificate))
-		if err != nil {
-			return nil, err
-		}
-		return &tls.Config{Certificates: []tls.Certificate{issued}}, nil
-	}
-	return nil, nil
 }
 
 // client returns the TLS configuration of the client of a line, or nil if it uses no TLS.

@@ -129,7 +129,7 @@ func enterHandshakes(ctx context.Context, binary, dir string, m Translation,
 	if err != nil {
 		return nil, err
 	}
-	socket, err := files.serveSecrets(used.Workloads...)
+	socket, err := files.serveSecrets(client, server)
 	if err != nil {
 		return nil, err
 	}

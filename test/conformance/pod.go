@@ -47,7 +47,7 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if p.certificates, err = mountCertificates(m.State.Index.Model, lines); err != nil {
 		return nil, nil, err
 	}
-	socket, err := p.certificates.serveSecrets(view.Workload)
+	socket, err := p.certificates.serveSecrets(view)
 	if err != nil {
 		return nil, nil, fmt.Errorf("secrets: %w", err)
 	}

@@ -18,12 +18,17 @@ const sdsSocket = "/mnt/agent.sock"
 // unknownSecret is the end of the names of secrets that the server does not have.
 const unknownSecret = "/unknown"
 
-// serveSecrets gives their secrets to the sidecars of workloads: those of the mesh are files, as the agent writes them,
+// serveSecrets gives their secrets to the sidecars of views: those of the mesh are files, as the agent writes them,
 // and a server on a socket has the others. It returns the socket, or "" if there is none.
-func (c *certificates) serveSecrets(workloads ...model.Workload) (socket string, err error) {
+func (c *certificates) serveSecrets(views ...*model.View) (socket string, err error) {
 	var uses []use
-	for _, w := range workloads {
-		uses = append(uses, usesOf(w)...)
+	for _, v := range views {
+		uses = append(uses, usesOf(v.Workload)...)
+		for _, d := range v.Destinations {
+			if d.TLS != nil {
+				uses = append(uses, use{d.TLS.Certificate, d.TLS.Validation})
+			}
+		}
 	}
 	var own []model.Secret
 	var served []*tlsv3.Secret

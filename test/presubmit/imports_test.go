@@ -66,6 +66,7 @@ var mayImport = []rule{
 	{"internal/trait/issuer", []string{"internal/trait/certificate", "internal/trait/provider", "internal/trait/route"}},
 	{"internal/trait/...", []string{"api/...", "internal/trait/provider", "internal/trait/ingressobject"}},
 	{"internal/trait/builtin", []string{"internal/trait/..."}},
+	{"internal/trait/dryrun", []string{"api/...", "internal/trait/..."}},
 	{"internal/engine/incremental", nil},
 	{"internal/engine/store", []string{"model", "sidecar", "internal/engine/incremental"}},
 	{"internal/dialect", []string{"model", "sidecar", "internal/engine/incremental", "internal/engine/store"}},
@@ -94,15 +95,18 @@ var mayImport = []rule{
 	}},
 	{"internal/cli/terminal", nil},
 	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
+	{"internal/cli/routes", []string{
+		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
+	}},
 	{"internal/cli/lint", []string{
-		"docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission", "internal/cli/manifest",
-		"internal/cli/terminal",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission",
+		"internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
 	{"internal/cli/names", []string{"model", "internal/engine", "internal/engine/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
-		"model", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
+		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
 	}},
 	{"internal/cli/describe", []string{
 		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
@@ -123,7 +127,7 @@ var mayImport = []rule{
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
-		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check",
+		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes",
 	}},
 	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
 }

@@ -26,6 +26,8 @@ type Result struct {
 	Decision   model.Decision `json:"decision"`
 	// Targets are the possible destinations, in the order of the decision.
 	Targets []Target `json:"targets,omitempty"`
+	// Owner is the owner of the object that decides about a request from outside; nil if it has none.
+	Owner *Owner `json:"owner,omitempty"`
 	// Findings are the findings about objects on the path of the request.
 	Findings []model.Finding `json:"findings,omitempty"`
 }

@@ -36,9 +36,19 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 		_, err := io.WriteString(w, b.String())
 		return err
 	}
-	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), outcome(s, a.Decision))
+	fmt.Fprintf(&b, "\n%s %s\n", arrow(s, a.Decision.Outcome), a.outcome(s))
 	if changed := rewritten(a.Request, a.Decision.Request); changed != "" {
 		fmt.Fprintf(&b, "  rewritten to %s\n", changed)
+	}
+	for _, h := range changedHeaders(a.Request, a.Decision.Request) {
+		fmt.Fprintf(&b, "  header %s: %s\n", h.Name, h.Value)
+	}
+	if o := a.Owner; o != nil {
+		of := s.Cyan(o.Owner.String())
+		if o.Part != "" {
+			of += ", rule " + o.Part
+		}
+		fmt.Fprintf(&b, "  %s is of %s\n", o.Object, of)
 	}
 	for _, t := range a.Targets {
 		if err := t.text(&b, s); err != nil {
@@ -116,13 +126,22 @@ func steps(b *strings.Builder, s terminal.Style, indent string, d model.Decision
 	return table.Write(b, s)
 }
 
+// outcome describes the outcome, with the program that responds.
+func (a Result) outcome(s terminal.Style) string {
+	text := outcome(s, a.Decision)
+	if a.Inbound && a.Workload.Role == model.RoleGateway {
+		text = strings.Replace(text, "the sidecar ", "the gateway ", 1)
+	}
+	return text
+}
+
 func good(o model.Outcome) bool { return o == model.Forwarded || o == model.ToApplication }
 
 func arrow(s terminal.Style, o model.Outcome) string {
 	switch {
 	case good(o):
 		return s.Green("→")
-	case o == model.PassedThrough:
+	case o == model.PassedThrough, o == model.Redirected:
 		return s.Yellow("→")
 	}
 	return s.Red("✗")
@@ -133,6 +152,8 @@ func outcome(s terminal.Style, d model.Decision) string {
 	switch {
 	case d.Outcome == model.Forwarded && d.Service != "":
 		text += " by route " + d.Route + " of service " + d.Service
+	case d.Outcome == model.Redirected:
+		return s.Yellow(fmt.Sprintf("%s to %s with status %d", text, d.Location, d.StatusCode))
 	case d.Outcome == model.PassedThrough:
 		return s.Yellow(text)
 	case !good(d.Outcome):

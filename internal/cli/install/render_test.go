@@ -147,6 +147,8 @@ func TestValuesSchema(t *testing.T) {
 		"wrong type":    {"replicas": "two"},
 		"out of range":  {"replicas": 0},
 		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
+		"no budget":     {"ingress": map[string]any{"podDisruptionBudget": map[string]any{"maxUnavailable": "some"}}},
+		"no replicas":   {"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 0}}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {

@@ -1,8 +1,8 @@
 // Package lint checks manifests without a cluster.
 //
 // In: documents from package manifest. Out: findings with the file and line of their field, as text, JSON or SARIF. It
-// applies the rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, and
-// the features of the sidecar driver of each pod.
+// applies the rules of a cluster: strict decoding, the schemas of the CRDs, admission, translation by the dialects, the
+// plans of Routes and applications, and the features of the sidecar driver of each pod.
 package lint
 
 import (
@@ -10,6 +10,7 @@ import (
 	"slices"
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
+	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
@@ -64,11 +65,22 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	if err != nil {
 		return nil, err
 	}
-	set, err := manifest.Decode(documents, dialect.Kinds(dialects), o.Namespace)
+	plan := routes.Of(documents, o.Namespace)
+	all := slices.Concat(documents, plan.PlannedDocuments())
+	dialects, made, assumptions := manifest.Enable(all, dialects)
+	set, err := manifest.Decode(all, dialect.Kinds(dialects), o.Namespace)
 	if err != nil {
 		return nil, err
 	}
+	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
+	set.Assumptions = append(assumptions, set.Assumptions...)
+	for _, d := range plan.Documents {
+		set.Read++
+		if set.Skipped[d.GVK.Kind]--; set.Skipped[d.GVK.Kind] == 0 {
+			delete(set.Skipped, d.GVK.Kind)
+		}
+	}
 	schema, err := schemaFaults(dialects, documents)
 	if err != nil {
 		return nil, err
@@ -78,7 +90,7 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
-	early := slices.Concat(faults, set.Faults, schema)
+	early := slices.Concat(faults, set.Faults, plan.Faults, schema)
 	for _, f := range early {
 		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document
@@ -87,12 +99,23 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		}
 		r.add(f.Document, f.Finding)
 	}
+	for _, f := range plan.Findings() {
+		if !slices.ContainsFunc(schema, func(s manifest.Fault) bool { return s.Document == f.Document }) {
+			r.add(f.Document, f.Finding)
+		}
+	}
 	for _, f := range refused {
 		if !explained(f, findings) {
 			r.add(set.Sources[f.Object], f)
 		}
 	}
 	for _, f := range findings {
+		if d, at, planned := plan.Source(f.Object); planned {
+			if f.Code == model.CodeBackendTLS { // the plan has the others
+				r.add(d, model.NewFinding(at, f.Code, f.Text))
+			}
+			continue
+		}
 		reported := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
 		if !slices.ContainsFunc(schema, reported) {
 			r.add(set.Sources[f.Object], f)

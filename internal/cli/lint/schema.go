@@ -11,6 +11,9 @@ import (
 	kjson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
+	"anymesh.dev/anymesh/api/crds"
+	core "anymesh.dev/anymesh/api/oam/core/v1alpha2"
+	standard "anymesh.dev/anymesh/api/oam/standard/v1alpha1"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
@@ -21,6 +24,13 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	all, err := dialect.Definitions(dialects)
 	if err != nil {
 		return nil, err
+	}
+	for _, group := range []string{core.GroupVersion.Group, standard.GroupVersion.Group} {
+		more, err := crds.OfGroup(group)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, more...)
 	}
 	out := map[schema.GroupVersionKind]validation.SchemaValidator{}
 	for _, crd := range all {

@@ -46,7 +46,13 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 			return nil, fmt.Errorf("kind of %T: %w", kind, err)
 		}
 		d.read[gvk] = true
-		d.groups[gvk.Group] = gvk.Group != ""
+	}
+	for _, kind := range dialect.OwnKinds(all(kinds)) { // groups of Kubernetes have kinds that no dialect reads
+		gvk, err := apiutil.GVKForObject(kind, scheme)
+		if err != nil {
+			return nil, fmt.Errorf("kind of %T: %w", kind, err)
+		}
+		d.groups[gvk.Group] = true
 	}
 	d.set = &Set{Sources: map[model.ObjectRef]*Document{}, Skipped: map[string]int{}}
 	for _, document := range documents {
@@ -54,6 +60,12 @@ func Decode(documents []*Document, kinds []client.Object, namespace string) (*Se
 	}
 	return d.set, nil
 }
+
+// all are kinds in the form that dialect.OwnKinds takes.
+type all []client.Object
+
+// Kinds returns the kinds.
+func (a all) Kinds() []client.Object { return a }
 
 type decoder struct {
 	scheme    *runtime.Scheme
@@ -73,10 +85,19 @@ func (d *decoder) document(document *Document) {
 	default:
 		if pod, ok := podOf(document, d.namespace); ok {
 			d.set.Objects = append(d.set.Objects, pod)
-			d.set.Read++
+			d.count(document)
 			return
 		}
-		d.set.Skipped[document.GVK.Kind]++
+		if document.File != "" {
+			d.set.Skipped[document.GVK.Kind]++
+		}
+	}
+}
+
+// count counts a document of a file.
+func (d *decoder) count(document *Document) {
+	if document.File != "" {
+		d.set.Read++
 	}
 }
 
@@ -121,7 +142,7 @@ func (d *decoder) object(document *Document) {
 		return
 	}
 	d.set.Sources[document.Ref] = document
-	d.set.Read++
+	d.count(document)
 	if document.GVK.Group == "" && document.GVK.Kind == "Pod" && object.GetUID() == "" {
 		object.SetUID(types.UID(document.Ref.String())) // pods are identified by UID
 	}

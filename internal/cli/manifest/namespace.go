@@ -2,9 +2,11 @@ package manifest
 
 import (
 	"maps"
+	"reflect"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	discoveryv1 "k8s.io/api/discovery/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -21,10 +23,14 @@ type namespaceAssumer interface {
 }
 
 // Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace,
-// adds missing Namespaces with the labels that dialects assume, and assumes addresses of Services.
+// adds missing Namespaces with the labels that dialects assume, assumes addresses of Services, and that the pods behind
+// them are ready.
 func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.inherit()
 	s.address()
+	if reads(dialects, &discoveryv1.EndpointSlice{}) {
+		s.endpoints()
+	}
 	known := map[string]bool{}
 	needed := map[string]bool{}
 	for _, o := range s.Objects {
@@ -53,6 +59,13 @@ func (s *Set) Complete(dialects []dialect.Dialect) {
 		}
 		s.Objects = append(s.Objects, made)
 	}
+}
+
+// reads reports whether a dialect reads a kind.
+func reads(dialects []dialect.Dialect, kind client.Object) bool {
+	return slices.ContainsFunc(dialect.Kinds(dialects), func(o client.Object) bool {
+		return reflect.TypeOf(o) == reflect.TypeOf(kind)
+	})
 }
 
 // inherited are the annotations of Namespaces that apply to pods without them.

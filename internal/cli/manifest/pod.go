@@ -46,6 +46,7 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 		},
 		Spec: corev1.PodSpec{
 			ServiceAccountName: template.Spec.ServiceAccountName, HostNetwork: template.Spec.HostNetwork,
+			Containers: template.Spec.Containers,
 		},
 	}, true
 }

@@ -40,6 +40,11 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 			out.timeouts.Idle = model.Duration(d)
 			return err
 		}},
+		{api.SendTimeout, func(v string) error {
+			d, err := api.ParseTimeout(api.SendTimeout, v)
+			out.backend.sendTimeout = model.Duration(d)
+			return err
+		}},
 		{api.DefaultBackend, func(v string) error {
 			s, err := api.ParseDefaultBackend(v)
 			out.fallback = backend{service: types.NamespacedName{Namespace: o.Namespace, Name: s.Name}, number: s.Port}
@@ -55,9 +60,8 @@ func (r *ingressRule) annotations(o *networkingv1.Ingress, at model.Origin) (hos
 			r.report(at.At("metadata.annotations"), model.CodeInvalidField, "%s; the Ingress is not served", err)
 		}
 	}
-	if _, set := o.Annotations[api.SendTimeout]; set {
-		r.report(at.At("metadata.annotations"), model.CodeFieldNotImplemented, "annotation %s has no effect; %s limits pauses "+
-			"in both directions", api.SendTimeout, api.ReadTimeout)
+	if out.fallback != (backend{}) {
+		out.fallback.sendTimeout = out.backend.sendTimeout
 	}
 	return out, r.foreignAnnotations(o, at) && valid
 }

@@ -3,6 +3,7 @@ package ingress
 import (
 	"fmt"
 	"net/netip"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	discoveryv1 "k8s.io/api/discovery/v1"
@@ -16,6 +17,7 @@ import (
 // sliceRule adds the endpoints of Services.
 type sliceRule struct {
 	ready     *incremental.Emitter[string, struct{}]
+	pods      *incremental.Emitter[string, podPort]
 	endpoints store.Output[model.Instance, model.Endpoint]
 }
 
@@ -54,6 +56,10 @@ func (r *sliceRule) endpoint(id types.NamespacedName, e discoveryv1.Endpoint, on
 	if on.Ready {
 		r.ready.Emit(on.Groups[0], struct{}{})
 	}
+	if ref := e.TargetRef; ref != nil && ref.Kind == "Pod" {
+		pod := model.Instance{Namespace: ref.Namespace, Name: ref.Name, UID: string(ref.UID)}
+		r.pods.Emit(on.Groups[0], podPort{pod, on.Port})
+	}
 	r.endpoints.Emit(on)
 }
 
@@ -69,8 +75,12 @@ func group(service types.NamespacedName, port string) string { return service.St
 
 // backendRule makes destinations of the ports that Ingresses name.
 type backendRule struct {
+	Dialect
 	services     *incremental.Reader[types.NamespacedName, *corev1.Service]
 	ready        *incremental.Reader[string, struct{}]
+	pods         *incremental.Reader[string, podPort]
+	endpoints    *incremental.Reader[model.Instance, model.Endpoint]
+	workloads    *incremental.Reader[model.Key, model.Workload]
 	targets      *incremental.Emitter[backend, resolvedBackend]
 	destinations store.Output[model.Key, model.Destination]
 }
@@ -78,7 +88,7 @@ type backendRule struct {
 func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 	port, fault := r.find(b)
 	if fault != "" {
-		r.targets.Emit(b, resolvedBackend{fault: fault})
+		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeReferenceNotFound})
 		return
 	}
 	d := model.Destination{
@@ -87,9 +97,19 @@ func (r *backendRule) evaluate(b backend, _ []model.ObjectRef) {
 		Discovery: model.Discovery{Kind: model.DiscoverInstances, Group: group(b.service, port.Name)},
 		Origin:    model.Origin{Object: model.ObjectRef{Kind: "Service", Namespace: b.service.Namespace, Name: b.service.Name}},
 	}
+	// HTTP/2 limits each stream by itself, so that a connection is read although the backend does not read a request.
+	noSendTimeout := b.sendTimeout > 0 && d.Protocol.Multiplexed()
+	if b.sendTimeout > 0 && !noSendTimeout {
+		d.SendTimeout = b.sendTimeout
+		d.Name += "/send-" + time.Duration(b.sendTimeout).String() // another destination: the timeout is that of connections
+	}
+	if d.TLS, fault = r.clientTLS(d.Discovery.Group); fault != "" {
+		r.targets.Emit(b, resolvedBackend{fault: fault, code: model.CodeBackendTLS})
+		return
+	}
 	r.destinations.Emit(d)
 	_, ready := r.ready.ReadFirst(d.Discovery.Group)
-	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready})
+	r.targets.Emit(b, resolvedBackend{destination: d.Name, ready: ready, noSendTimeout: noSendTimeout})
 }
 
 // find returns the port of the Service.

@@ -15,6 +15,7 @@ import (
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/dialect"
@@ -43,6 +44,21 @@ type values struct {
 		Type        string            `json:"type"`
 		Annotations map[string]string `json:"annotations"`
 	} `json:"service"`
+	Autoscaling struct {
+		Enabled     bool  `json:"enabled"`
+		MinReplicas int32 `json:"minReplicas"`
+		MaxReplicas int32 `json:"maxReplicas"`
+		TargetCPU   int32 `json:"targetCPUUtilizationPercentage"`
+	} `json:"autoscaling"`
+	PodDisruptionBudget struct {
+		MaxUnavailable intstr.IntOrString `json:"maxUnavailable"`
+		MinAvailable   intstr.IntOrString `json:"minAvailable"`
+	} `json:"podDisruptionBudget"`
+	NodeSelector              map[string]string                 `json:"nodeSelector"`
+	Tolerations               []corev1.Toleration               `json:"tolerations"`
+	Affinity                  corev1.Affinity                   `json:"affinity"`
+	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
+
 	DefaultClass bool                        `json:"defaultClass"`
 	Resources    corev1.ResourceRequirements `json:"resources"`
 }
@@ -79,6 +95,13 @@ func (d Dialect) Kinds() []client.Object {
 func (Dialect) Values() any {
 	v := values{Namespace: "anymesh-gateway", Replicas: 1}
 	v.Service.Type, v.Service.Annotations = "LoadBalancer", map[string]string{}
+	v.Autoscaling.MinReplicas, v.Autoscaling.MaxReplicas, v.Autoscaling.TargetCPU = 2, 10, 70
+	v.PodDisruptionBudget.MaxUnavailable = intstr.FromInt32(1)
+	v.PodDisruptionBudget.MinAvailable = intstr.FromString("")
+	v.NodeSelector, v.Tolerations = map[string]string{}, []corev1.Toleration{}
+	v.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
+		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
+	}}
 	return v
 }
 

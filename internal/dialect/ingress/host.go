@@ -62,27 +62,31 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 // one, requests get status 404.
 func (r *hostRule) destinations(p hostPath) []model.WeightedDestination {
 	to, _ := r.targets.ReadFirst(p.backend)
-	fault := to.fault
+	fault, code, at := to.fault, to.code, p.origin
 	if p.fallback != (backend{}) {
 		fallback, _ := r.targets.ReadFirst(p.fallback)
 		if fallback.fault != "" {
-			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeReferenceNotFound,
+			r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), fallback.code,
 				api.DefaultBackend+": "+fallback.fault))
 		} else if !to.ready {
-			to = fallback
+			to, at = fallback, p.origin.At("metadata.annotations")
 		}
 	}
 	if fault != "" {
-		at, result := p.origin.At(p.origin.Path+".backend.service"), "; requests get status 404"
+		result := "; requests get status 404"
 		if to.destination != "" {
 			result = "; the default backend gets the requests"
 		}
-		r.findings.Emit(model.NewFinding(at, model.CodeReferenceNotFound, fault+result))
+		r.findings.Emit(model.NewFinding(p.origin.At(p.origin.Path+".backend.service"), code, fault+result))
+	}
+	if to.noSendTimeout {
+		r.findings.Emit(model.NewFinding(p.origin.At("metadata.annotations"), model.CodeFieldNotImplemented,
+			fmt.Sprintf("annotation %s has no effect on backends with HTTP/2", api.SendTimeout)))
 	}
 	if to.destination == "" {
 		return nil
 	}
-	return []model.WeightedDestination{{Destination: to.destination, Weight: 1, Origin: p.origin}}
+	return []model.WeightedDestination{{Destination: to.destination, Weight: 1, Origin: at}}
 }
 
 func (r *hostRule) reportConflict(host string, p, served hostPath) {

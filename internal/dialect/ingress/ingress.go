@@ -105,6 +105,7 @@ func (r *ingressRule) path(host string, entry hostPath, namespace string, p netw
 	}
 	entry.backend = backend{
 		types.NamespacedName{Namespace: namespace, Name: service.Name}, service.Port.Number, service.Port.Name,
+		entry.backend.sendTimeout,
 	}
 	for _, b := range []backend{entry.backend, entry.fallback} {
 		if b != (backend{}) {

@@ -45,6 +45,8 @@ type backend struct {
 	service types.NamespacedName
 	number  int32
 	name    string
+	// sendTimeout is that of the destination.
+	sendTimeout model.Duration
 }
 
 // resolvedBackend is what a backend stands for: a destination, or the reason why there is none.
@@ -52,7 +54,10 @@ type resolvedBackend struct {
 	destination string
 	// ready is true if the backend has a ready endpoint.
 	ready bool
-	fault string
+	// noSendTimeout is set if the send timeout has no effect.
+	noSendTimeout bool
+	fault         string
+	code          model.Code // of the fault
 }
 
 // relations are the relations between the rules.
@@ -63,6 +68,7 @@ type relations struct {
 	used    *incremental.Relation[backend, model.ObjectRef]
 	targets *incremental.Relation[backend, resolvedBackend]
 	ready   *incremental.Relation[string, struct{}] // by group; an entry for each ready endpoint
+	pods    *incremental.Relation[string, podPort]  // by group
 	// addresses are the addresses of the gateway.
 	addresses *incremental.Relation[allKey, string]
 }
@@ -71,6 +77,8 @@ func newRelations(g *incremental.Graph) relations {
 	return relations{
 		ready: incremental.NewRelation[string](g, "ready endpoints", func(struct{}, struct{}) int { return 0 },
 			func(struct{}, struct{}) bool { return true }),
+		pods: incremental.NewRelation[string](g, "pods of backends", podPort.compare,
+			func(a, b podPort) bool { return a == b }),
 		addresses: incremental.NewRelation[allKey](g, "addresses of the gateway", strings.Compare,
 			func(a, b string) bool { return a == b }),
 		classes: incremental.NewRelation[allKey](g, "classes", func(a, b servedClass) int {
@@ -86,7 +94,8 @@ func newRelations(g *incremental.Graph) relations {
 		targets: incremental.NewRelation[backend](g, "destinations of backends",
 			func(a, b resolvedBackend) int {
 				return cmp.Or(strings.Compare(a.destination, b.destination), strings.Compare(a.fault, b.fault),
-					strings.Compare(strconv.FormatBool(a.ready), strconv.FormatBool(b.ready)))
+					strings.Compare(strconv.FormatBool(a.ready), strconv.FormatBool(b.ready)),
+					strings.Compare(strconv.FormatBool(a.noSendTimeout), strconv.FormatBool(b.noSendTimeout)))
 			}, func(a, b resolvedBackend) bool { return a == b }),
 	}
 }
@@ -124,11 +133,13 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	}, (*ingressRule).evaluate)
 	rule = incremental.NewRule(g, "EndpointSlice")
 	incremental.Each(rule, store.Of[*discoveryv1.EndpointSlice](objects), &sliceRule{
-		ready: incremental.Emits(rule, r.ready), endpoints: out.EmitsEndpoints(rule),
+		ready: incremental.Emits(rule, r.ready), pods: incremental.Emits(rule, r.pods), endpoints: out.EmitsEndpoints(rule),
 	}, (*sliceRule).evaluate)
 	rule = incremental.NewRule(g, "backend of an Ingress")
 	incremental.Each(rule, r.used, &backendRule{
-		services: incremental.Reads(rule, store.Of[*corev1.Service](objects)), ready: incremental.Reads(rule, r.ready),
+		Dialect: d, pods: incremental.Reads(rule, r.pods), endpoints: incremental.Reads(rule, out.Endpoints),
+		workloads: incremental.Reads(rule, out.Workloads),
+		services:  incremental.Reads(rule, store.Of[*corev1.Service](objects)), ready: incremental.Reads(rule, r.ready),
 		targets: incremental.Emits(rule, r.targets), destinations: out.EmitsDestinations(rule),
 	}, (*backendRule).evaluate)
 	rule = incremental.NewRule(g, "host of Ingresses")

@@ -51,6 +51,7 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 			TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 		}
 		setHealth(out, d)
+		setSendTimeout(out, d.SendTimeout)
 		return out
 	}
 	kind := clusterv3.Cluster_LOGICAL_DNS
@@ -67,7 +68,28 @@ func destinationCluster(mesh model.Mesh, d model.Destination) *clusterv3.Cluster
 		TypedExtensionProtocolOptions: protocolOptions(d.Protocol),
 	}
 	setHealth(out, d)
+	setSendTimeout(out, d.SendTimeout)
 	return out
+}
+
+// The socket option TCP_USER_TIMEOUT of Linux, which package syscall does not have on other systems.
+const (
+	levelTCP       = 6
+	tcpUserTimeout = 18
+)
+
+// setSendTimeout breaks connections whose peer accepts nothing for a time. Envoy's own timeouts cannot tell a peer that
+// does not read from one that does not respond, or from a client that sends nothing. The kernel can: TCP_USER_TIMEOUT
+// limits how long data is not acknowledged, or not sent because the window of the peer is closed (tcp(7)).
+func setSendTimeout(cluster *clusterv3.Cluster, limit model.Duration) {
+	if limit <= 0 {
+		return
+	}
+	cluster.UpstreamBindConfig = &corev3.BindConfig{SocketOptions: []*corev3.SocketOption{{
+		Description: "TCP_USER_TIMEOUT", Level: levelTCP, Name: tcpUserTimeout,
+		Value: &corev3.SocketOption_IntValue{IntValue: time.Duration(limit).Milliseconds()},
+		State: corev3.SocketOption_STATE_PREBIND,
+	}}}
 }
 
 // originalDestinationCluster forwards connections to their original destination.

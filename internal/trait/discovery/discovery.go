@@ -38,6 +38,8 @@ type Reader interface {
 type Result struct {
 	// Backends are the backends of the rules, in their order. A Route without rules has one.
 	Backends []provider.Backend
+	// Found says how each backend was found, in the same order.
+	Found []Found
 	// Service has to be created, unless it is nil.
 	Service *unstructured.Unstructured
 	// Uses is the name of the Service of the first discovered backend, or "".
@@ -47,6 +49,24 @@ type Result struct {
 	// Waiting is why the backends cannot serve requests yet, or nil.
 	Waiting *provider.Reason
 }
+
+// Found says how the backend of a rule was found.
+type Found struct {
+	// Step is the step of discovery: 1 for a Service that the workload owns, 2.1 for the PodTemplate of the workload, 2.2
+	// for that of an object that it owns. It is empty for a Service that the rule names.
+	Step string `json:"step,omitempty"`
+	// Text names the object that was found, for people.
+	Text string `json:"text"`
+	// Created is set if the Service is that of the Route.
+	Created bool `json:"created,omitempty"`
+}
+
+// The steps of discovery.
+const (
+	stepService  = "1"
+	stepWorkload = "2.1"
+	stepChildren = "2.2"
+)
 
 // Options configure discovery.
 type Options struct {
@@ -70,12 +90,12 @@ func Discover(route *standard.Route, r Reader, o Options) Result {
 			ref = *rule.Backend.BackendService
 		}
 		var b provider.Backend
-		var isNew bool
+		found := Found{Text: "named by the rule"}
 		var failure *provider.Reason
 		if ref.ServiceName != "" {
 			b, failure = s.named(ref, field, &result)
 		} else {
-			b, isNew, failure = s.discovered(ref.Port, field)
+			b, found, failure = s.discovered(ref.Port, field)
 			if result.Uses == "" {
 				result.Uses = b.Service
 			}
@@ -83,10 +103,10 @@ func Discover(route *standard.Route, r Reader, o Options) Result {
 		if failure != nil {
 			return Result{Failure: failure}
 		}
-		if isNew {
+		if found.Created {
 			created = append(created, b)
 		}
-		result.Backends = append(result.Backends, b)
+		result.Backends, result.Found = append(result.Backends, b), append(result.Found, found)
 	}
 	if len(created) > 0 {
 		result.Service = s.service(created)
@@ -128,38 +148,39 @@ func (s *search) named(ref standard.BackendServiceRef, field string, result *Res
 		"its ports are %s", field, ref.ServiceName, want, portList(ports))}
 }
 
-// discovered returns the backend of a rule whose Service is discovered, and whether it is the Service of the Route.
-func (s *search) discovered(port portValue, field string) (provider.Backend, bool, *provider.Reason) {
+// discovered returns the backend of a rule whose Service is discovered, and how it was found.
+func (s *search) discovered(port portValue, field string) (provider.Backend, Found, *provider.Reason) {
 	if failure := s.load(); failure != nil {
-		return provider.Backend{}, false, failure
+		return provider.Backend{}, Found{}, failure
 	}
 	want := wanted(port)
 	template, noTemplate := s.template()
-	for _, service := range s.services() {
-		for _, p := range servicePorts(service) {
+	for _, o := range s.services() {
+		for _, p := range servicePorts(o.service) {
 			if p.protocol == tcp && p.leadsTo(want, template.ports) {
-				return provider.Backend{Service: service.GetName(), Port: p.number}, false, nil
+				return provider.Backend{Service: o.service.GetName(), Port: p.number}, o.found(), nil
 			}
 		}
 	}
+	ofRoute := Found{template.step, template.source, true}
 	for _, p := range template.ports {
 		if p.protocol == tcp && p.is(want) {
-			return provider.Backend{Service: s.route.Name, Port: p.number}, true, nil
+			return provider.Backend{Service: s.route.Name, Port: p.number}, ofRoute, nil
 		}
 	}
-	for _, service := range s.services() { // the port may be that of the Service
-		for _, p := range servicePorts(service) {
+	for _, o := range s.services() { // the port may be that of the Service
+		for _, p := range servicePorts(o.service) {
 			if p.protocol == tcp && p.is(want) {
-				return provider.Backend{Service: service.GetName(), Port: p.number}, false, nil
+				return provider.Backend{Service: o.service.GetName(), Port: p.number}, o.found(), nil
 			}
 		}
 	}
 	if want.number != 0 && len(template.labels) > 0 { // containers need not declare their ports
-		return provider.Backend{Service: s.route.Name, Port: want.number}, true, nil
+		return provider.Backend{Service: s.route.Name, Port: want.number}, ofRoute, nil
 	}
 	if len(template.ports) == 0 {
-		return provider.Backend{}, false, noTemplate
+		return provider.Backend{}, Found{}, noTemplate
 	}
-	return provider.Backend{}, false, &provider.Reason{Reason: "PortNotFound", Message: fmt.Sprintf("%s.port: %s has no "+
-		"TCP port %s; its ports are %s", field, template.source, want, portList(template.ports))}
+	return provider.Backend{}, Found{}, &provider.Reason{Reason: "PortNotFound", Message: fmt.Sprintf("%s.port: %s has "+
+		"no TCP port %s; its ports are %s", field, template.source, want, portList(template.ports))}
 }

@@ -19,6 +19,8 @@ type podTemplate struct {
 	labels map[string]string
 	// source names the object for people.
 	source string
+	// step is the step of discovery that found it.
+	step string
 }
 
 // The labels of an application and its component.
@@ -49,6 +51,9 @@ func (s *search) findTemplate() (podTemplate, *provider.Reason) {
 	candidates := append([]*unstructured.Unstructured{s.workload}, s.children...)
 	for _, o := range candidates {
 		t, ok := templateOf(o)
+		if o == s.workload {
+			t.step = stepWorkload
+		}
 		switch {
 		case !ok && o == s.workload && s.podspecable():
 			without = append(without, t.source+" (spec.template is not a PodTemplate, although its definition has the label "+
@@ -83,7 +88,9 @@ func (s *search) findTemplate() (podTemplate, *provider.Reason) {
 // templateAt returns the template of a PodSpec in the workload. Its labels are those of the workload: those of the
 // application, if it has some.
 func (s *search) templateAt(text string) (podTemplate, *provider.Reason) {
-	t := podTemplate{labels: ApplicationLabels(s.workload.GetLabels()), source: nameOf(s.workload) + " at " + text}
+	t := podTemplate{
+		labels: ApplicationLabels(s.workload.GetLabels()), source: nameOf(s.workload) + " at " + text, step: stepWorkload,
+	}
 	path, err := fieldpath.Parse(text)
 	if err != nil {
 		return t, &provider.Reason{Reason: "InvalidDefinition", Message: fmt.Sprintf("WorkloadDefinition %s: "+
@@ -130,7 +137,7 @@ func ApplicationLabels(all map[string]string) map[string]string {
 
 // templateOf returns the PodTemplate of an object, and whether it has one.
 func templateOf(o *unstructured.Unstructured) (podTemplate, bool) {
-	t := podTemplate{source: nameOf(o)}
+	t := podTemplate{source: nameOf(o), step: stepChildren}
 	if o.GroupVersionKind() == PodKind {
 		t.labels = podLabels(o.GetLabels())
 		spec, _, _ := unstructured.NestedMap(o.Object, "spec")

@@ -212,19 +212,26 @@ func (s *search) definedKinds() []kindBelow {
 	return out
 }
 
+// ownedService is a Service with its owner.
+type ownedService struct{ service, owner *unstructured.Unstructured }
+
+func (o ownedService) found() Found {
+	return Found{Step: stepService, Text: fmt.Sprintf("%s owns it", nameOf(o.owner))}
+}
+
 // services returns the Services that the workload and its children own, in the order of their owners.
-func (s *search) services() []*unstructured.Unstructured {
+func (s *search) services() []ownedService {
 	selector := labels.Everything()
 	for _, k := range s.definedKinds() {
 		if k.kind == ServiceKind {
 			selector = k.selector
 		}
 	}
-	var out []*unstructured.Unstructured
+	var out []ownedService
 	for _, owner := range append([]*unstructured.Unstructured{s.workload}, s.children...) {
 		for _, service := range s.Owned(ServiceKind, s.route.Namespace, owner.GetUID()) {
 			if selector.Matches(labels.Set(service.GetLabels())) {
-				out = append(out, service)
+				out = append(out, ownedService{service, owner})
 			}
 		}
 	}

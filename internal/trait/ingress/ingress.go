@@ -5,6 +5,8 @@
 package ingress
 
 import (
+	"slices"
+
 	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -74,9 +76,13 @@ func annotate(route provider.Route, rule provider.Rule, reader provider.Reader) 
 	if rule.ReadTimeout > 0 {
 		out[api.ReadTimeout] = rule.ReadTimeout.String()
 	}
-	if rule.SendTimeout > 0 {
-		not = append(not, rule.Unsupported("backend.sendTimeout", "the gateway does not limit pauses between writes; "+
-			"backend.readTimeout limits the time without any byte in either direction"))
+	switch {
+	case rule.SendTimeout == 0:
+	case isHTTP2(reader.Get(provider.ServiceKind, route.Namespace, rule.Backend.Service), rule.Backend.Port):
+		not = append(not, rule.Unsupported("backend.sendTimeout", "the gateway does not limit pauses between writes to backends "+
+			"with HTTP/2; backend.readTimeout limits the time without any byte in either direction"))
+	default:
+		out[api.SendTimeout] = rule.SendTimeout.String()
 	}
 	name, more := rule.DefaultService()
 	not = append(not, more...)
@@ -113,6 +119,20 @@ func portOf(service *unstructured.Unstructured, preferred int32) int32 {
 		}
 	}
 	return first
+}
+
+// isHTTP2 reports whether the gateway uses HTTP/2 for a port of a Service, which may be nil.
+func isHTTP2(service *unstructured.Unstructured, number int32) bool {
+	if service == nil {
+		return false
+	}
+	ports, _, _ := unstructured.NestedSlice(service.Object, "spec", "ports")
+	return slices.ContainsFunc(ports, func(p any) bool {
+		port, _ := p.(map[string]any)
+		n, _, _ := unstructured.NestedInt64(port, "port")
+		protocol, _ := port["appProtocol"].(string)
+		return int32(n) == number && slices.Contains(api.HTTP2Protocols, protocol)
+	})
 }
 
 // State implements provider.Provider.

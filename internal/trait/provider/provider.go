@@ -90,8 +90,10 @@ type Result struct {
 
 // Reason is why a Route is not ready.
 type Reason struct {
-	// Reason is a CamelCase word, for conditions. Message says what the Route waits for and what to do.
-	Reason, Message string
+	// Reason is a CamelCase word, for conditions.
+	Reason string `json:"reason"`
+	// Message says what the Route waits for and what to do.
+	Message string `json:"message"`
 }
 
 // State is the state of the objects of a Route.

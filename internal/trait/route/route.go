@@ -22,8 +22,9 @@ import (
 
 // Certificate is the certificate of a host.
 type Certificate struct {
-	// Secret is the name of the Secret with the certificate.
-	Secret string
+	// Secret is the name of the Secret with the certificate. Source says where it comes from: User, CertManager or
+	// BuiltIn.
+	Secret, Source string
 	// Objects have to exist, in the namespace of the Route.
 	Objects []*unstructured.Unstructured
 	// Issue writes the Secret. It is nil if there is nothing to do. It reports whether it wrote.
@@ -90,8 +91,15 @@ func (p *Planner) writes() []schema.GroupVersionKind {
 // plan is the plan of one Route.
 type plan struct {
 	route *standard.Route
-	// failure is why the Route has no objects: those that exist are kept. Waiting is why they cannot be served yet.
-	failure, waiting *provider.Reason
+	// failure is why the Route has no objects: those that exist are kept. Waiting is why they cannot be served yet;
+	// needs is that part of it which is not the state of these objects.
+	failure, waiting, needs *provider.Reason
+	// found says how the backends were found. The host, rules and certificate of intent are valid unless there is a
+	// failure, and unless the Route is local.
+	found       []discovery.Found
+	backends    []provider.Backend
+	intent      provider.Route
+	certificate Certificate
 	// choice is the provider with the reason for it, for people.
 	choice      string
 	objects     []*unstructured.Unstructured
@@ -107,15 +115,7 @@ type plan struct {
 
 // Plan implements controller.Planner.
 func (p *Planner) Plan(owner *unstructured.Unstructured, r discovery.Reader) controller.Plan {
-	route := &standard.Route{}
-	n := &plan{route: route}
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(owner.Object, route); err != nil {
-		route.SetName(owner.GetName())
-		n.failure = &provider.Reason{Reason: "InvalidRoute", Message: fmt.Sprintf("the Route cannot be read: %v; correct the field",
-			err)}
-	} else {
-		p.fill(n, r)
-	}
+	n := p.plan(owner, r)
 	out := controller.Plan{Status: n.status}
 	if n.failure == nil {
 		out.Objects, out.Do, out.Due = n.objects, n.issue, n.due
@@ -126,13 +126,28 @@ func (p *Planner) Plan(owner *unstructured.Unstructured, r discovery.Reader) con
 	return out
 }
 
+// plan plans a Route.
+func (p *Planner) plan(owner *unstructured.Unstructured, r discovery.Reader) *plan {
+	route := &standard.Route{}
+	n := &plan{route: route}
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(owner.Object, route); err != nil {
+		route.SetName(owner.GetName())
+		n.failure = &provider.Reason{Reason: "InvalidRoute", Message: fmt.Sprintf("the Route cannot be read: %v; correct the field",
+			err)}
+	} else {
+		p.fill(n, r)
+	}
+	return n
+}
+
 // fill plans the objects of a Route.
 func (p *Planner) fill(n *plan, r discovery.Reader) {
 	found := discovery.Discover(n.route, r, p.Discovery)
 	if n.failure = found.Failure; n.failure != nil {
 		return
 	}
-	n.waiting, n.service = found.Waiting, found.Uses
+	n.waiting, n.service, n.found, n.backends = found.Waiting, found.Uses, found.Found, found.Backends
+	n.needs = found.Waiting
 	if found.Service != nil {
 		n.objects = append(n.objects, found.Service)
 	}
@@ -156,16 +171,20 @@ func (p *Planner) fill(n *plan, r discovery.Reader) {
 			return
 		}
 		certificate := p.Certificates.Plan(intent, issuerOf(*n.route.Spec.TLS), r)
-		intent.TLS = &provider.TLS{Secret: certificate.Secret}
+		intent.TLS, n.certificate = &provider.TLS{Secret: certificate.Secret}, certificate
 		n.objects = append(n.objects, certificate.Objects...)
 		n.issue, n.due, n.unsupported = certificate.Issue, certificate.Due, certificate.Unsupported
 		n.wait(certificate.Waiting)
 	}
+	n.intent = intent
 	rendered := chosen.Render(intent, r)
 	n.serving = rendered.Objects
 	n.unsupported = append(n.unsupported, rendered.Unsupported...)
 	n.objects = append(n.objects, rendered.Objects...)
 	n.keeps = rendered.Waiting != nil
+	if n.needs == nil {
+		n.needs = rendered.Waiting
+	}
 	n.wait(rendered.Waiting)
 	if rendered.Waiting == nil {
 		state := chosen.State(intent, r)

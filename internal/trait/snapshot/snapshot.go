@@ -29,6 +29,11 @@ func (c Cluster) Resource(kind schema.GroupVersionKind) string {
 	if !c.Has(kind) {
 		return ""
 	}
+	return Plural(kind)
+}
+
+// Plural returns the usual plural name of a kind.
+func Plural(kind schema.GroupVersionKind) string {
 	plural := strings.ToLower(kind.Kind)
 	if strings.HasSuffix(plural, "s") {
 		return plural + "es"

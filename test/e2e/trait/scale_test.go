@@ -2,7 +2,6 @@ package trait
 
 import (
 	"fmt"
-	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -63,7 +62,7 @@ func addRoutes(t *testing.T, namespace string, from, to int) {
 	all.Wait()
 }
 
-// One change costs the same with many Routes as with few: 200, or 1000 with make test-long.
+// One change costs the same with many Routes as with few.
 func TestWorkDoesNotGrowWithTheNumberOfRoutes(t *testing.T) {
 	registry := start(t)
 	ns := newNamespace(t)
@@ -88,10 +87,7 @@ func TestWorkDoesNotGrowWithTheNumberOfRoutes(t *testing.T) {
 		}},
 	}
 	costs := map[string][]work{}
-	most := 200
-	if os.Getenv("ANYMESH_TEST_LONG") != "" {
-		most = 1000
-	}
+	const most = 1000
 	for round, count := range []int{10, most} {
 		addRoutes(t, ns, []int{0, 10}[round], count)
 		last := settled(t, registry)

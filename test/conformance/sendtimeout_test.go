@@ -1,0 +1,172 @@
+package conformance
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
+	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
+	"google.golang.org/protobuf/encoding/protojson"
+
+	"anymesh.dev/anymesh/internal/driver/envoy"
+)
+
+// sendTimeoutCluster is the cluster of the case default-backend with a send timeout of 1 s.
+const sendTimeoutCluster = "cds_egress_ingress_a_up:80_send-1s"
+
+// TestSendTimeout checks the send timeout of a cluster, as the driver renders it, with a backend that does not read,
+// and with one that responds after a longer pause.
+func TestSendTimeout(t *testing.T) {
+	binary, err := FindEnvoy("../..")
+	if err != nil && os.Getenv("CI") != "" {
+		t.Fatal(err)
+	} else if err != nil {
+		t.Skip(err)
+	}
+	backend, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = backend.Close() })
+	go serveSlowly(backend)
+	for _, version := range []string{"envoy", oldestEnvoy} {
+		t.Run(version, func(t *testing.T) {
+			path := filepath.Join(filepath.Dir(binary), version)
+			if _, err := os.Stat(path); err != nil {
+				t.Skip(err)
+			}
+			url := startCluster(t, path, renderedCluster(t, backend.Addr().(*net.TCPAddr).Port))
+			start := time.Now()
+			r, err := http.Post(url+"/deaf", "", bytes.NewReader(make([]byte, 32<<20)))
+			if err != nil && !strings.Contains(err.Error(), "reset") && !strings.Contains(err.Error(), "broken pipe") ||
+				err == nil && r.StatusCode != http.StatusServiceUnavailable {
+				t.Errorf("a backend that does not read: got %v, %v; want status 503, or a reset", r, err)
+			}
+			if took := time.Since(start); took < time.Second || took > 5*time.Second {
+				t.Errorf("a backend that does not read: after %v; want a little more than 1 s", took)
+			}
+			r, err = http.Post(url+"/late", "", strings.NewReader("x"))
+			if err != nil || r.StatusCode != http.StatusOK {
+				t.Errorf("a backend that responds after 2.5 s: got %v, %v; want status 200", r, err)
+			}
+		})
+	}
+}
+
+// serveSlowly serves connections: it reads the first bytes of a request only, or all and responds after 2.5 s.
+func serveSlowly(l net.Listener) {
+	for {
+		c, err := l.Accept()
+		if err != nil {
+			return
+		}
+		go func() {
+			defer func() { _ = c.Close() }()
+			head := make([]byte, 256)
+			n, _ := c.Read(head)
+			if strings.Contains(string(head[:n]), "/deaf") {
+				time.Sleep(10 * time.Second)
+				return
+			}
+			time.Sleep(2500 * time.Millisecond)
+			_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n")
+		}()
+	}
+}
+
+// renderedCluster returns the cluster with an endpoint on a port of this machine.
+func renderedCluster(t *testing.T, port int) []byte {
+	t.Helper()
+	path, err := filepath.Abs(folder + "/ingress/default-backend.txtar")
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := ReadCase(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, resources := range c.Translate().Rendered {
+		for _, r := range resources {
+			if r.Name != sendTimeoutCluster {
+				continue
+			}
+			message, err := envoy.Decode(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			cluster, is := message.(*clusterv3.Cluster)
+			if !is {
+				continue
+			}
+			cluster.ClusterDiscoveryType = &clusterv3.Cluster_Type{Type: clusterv3.Cluster_STATIC}
+			cluster.EdsClusterConfig = nil
+			cluster.LoadAssignment = &endpointv3.ClusterLoadAssignment{
+				ClusterName: cluster.Name, Endpoints: []*endpointv3.LocalityLbEndpoints{{LbEndpoints: []*endpointv3.LbEndpoint{{
+					HostIdentifier: &endpointv3.LbEndpoint_Endpoint{Endpoint: &endpointv3.Endpoint{Address: &corev3.Address{
+						Address: &corev3.Address_SocketAddress{SocketAddress: &corev3.SocketAddress{
+							Address: "127.0.0.1", PortSpecifier: &corev3.SocketAddress_PortValue{PortValue: uint32(port)},
+						}},
+					}}},
+				}}}},
+			}
+			text, err := protojson.Marshal(cluster)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
+	}
+	t.Fatalf("the case has no cluster %s", sendTimeoutCluster)
+	return nil
+}
+
+// startCluster starts Envoy with a listener that sends all requests to a cluster, and returns its URL.
+func startCluster(t *testing.T, binary string, cluster []byte) string {
+	t.Helper()
+	free, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	address := free.Addr().(*net.TCPAddr)
+	_ = free.Close()
+	bootstrap := fmt.Sprintf(`{"static_resources": {"clusters": [%s], "listeners": [{
+		"address": {"socket_address": {"address": "127.0.0.1", "port_value": %d}},
+		"filter_chains": [{"filters": [{"name": "http", "typed_config": {
+			"@type": "type.googleapis.com/envoy.extensions.filters.network.http_connection_manager.v3.HttpConnectionManager",
+			"stat_prefix": "x",
+			"http_filters": [{"name": "router", "typed_config": {"@type": "type.googleapis.com/envoy.extensions.filters.http.router.v3.Router"}}],
+			"route_config": {"virtual_hosts": [{"name": "x", "domains": ["*"], "routes": [{"match": {"prefix": "/"}, "route": {"cluster": %q}}]}]}
+		}}]}]}]}}`, cluster, address.Port, sendTimeoutCluster)
+	file := filepath.Join(t.TempDir(), "envoy.json")
+	if err := os.WriteFile(file, []byte(bootstrap), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := exec.CommandContext(t.Context(), binary, "-c", file, "--use-dynamic-base-id", "--log-level", "error")
+	var log bytes.Buffer
+	command.Stderr = &log
+	if err := command.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = command.Wait() })
+	for end := time.Now().Add(10 * time.Second); ; {
+		c, err := net.Dial("tcp", address.String())
+		if err == nil {
+			_ = c.Close()
+			return "http://" + address.String()
+		}
+		if time.Now().After(end) {
+			t.Fatalf("Envoy does not listen: %v\n%s", err, log.String())
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
