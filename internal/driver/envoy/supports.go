@@ -12,9 +12,8 @@ func (Driver) Supports() map[model.Feature]bool {
 		"route.redirect": true, "listener.services": true, "listener.tls.hosts": true,
 		"accessLog": true, "accessLog.text": true, "accessLog.json": true,
 		"listener.tls.Strict": true, "listener.tls.Permissive": true, "destination.tls": true,
-		"listener.circuitBreaker": true, "listener.healthCheck": true, "outlierDetection": true, "panicThreshold": true,
 		"destination.sendTimeout": true,
-		"listener.circuitBreaker": true, "outlierDetection": true, "panicThreshold": true,
+		"listener.circuitBreaker": true, "listener.healthCheck": true, "outlierDetection": true, "panicThreshold": true,
 		model.SecretFeature(model.ProviderMesh): true, model.SecretFeature(model.ProviderSocket): true,
 		model.SecretFeature(model.ProviderKubernetes): true,
 	}
