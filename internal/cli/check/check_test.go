@@ -231,8 +231,8 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 			o.SetAnnotations(map[string]string{inject.RootAnnotation: string(earlier.PEM())})
 		}
 	}
-	if _, err := missing(s, nil, current); err == nil || !strings.Contains(err.Error(), "another authority: restart these workloads") ||
-		!strings.HasSuffix(err.Error(), ": demo/meshed") {
+	if _, err := missing(s, nil, current); err == nil ||
+		!strings.Contains(err.Error(), "another authority: restart these workloads") || !strings.HasSuffix(err.Error(), ": demo/meshed") {
 		t.Errorf("pod of another authority: %v", err)
 	}
 	if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {

@@ -31,13 +31,15 @@ func ready(ctx context.Context, c *Cluster) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if detail, err := deploymentReady(&d); err == nil {
+	detail, err := deploymentReady(&d)
+	if err == nil {
 		return detail, nil
-	} else if faults, listErr := rollout.Faults(ctx, c.Client, &d); listErr != nil {
-		return "", fmt.Errorf("%w; its pods cannot be listed: %w", err, listErr)
-	} else {
-		return "", errors.New(strings.Join(append([]string{err.Error()}, faults...), "; "))
 	}
+	faults, listErr := rollout.Faults(ctx, c.Client, &d)
+	if listErr != nil {
+		return "", fmt.Errorf("%w; its pods cannot be listed: %w", err, listErr)
+	}
+	return "", errors.New(strings.Join(append([]string{err.Error()}, faults...), "; "))
 }
 
 // deploymentReady counts replicas that are ready and of the current template only.

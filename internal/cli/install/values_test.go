@@ -19,7 +19,8 @@ func TestValuesAreKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Apply(t.Context(), client.ApplyConfigurationFromUnstructured(record), client.FieldOwner("test")); err != nil {
+	configuration := client.ApplyConfigurationFromUnstructured(record)
+	if err := c.Apply(t.Context(), configuration, client.FieldOwner("test")); err != nil {
 		t.Fatal(err)
 	}
 	earlier, err := EarlierValues(t.Context(), c, "n")

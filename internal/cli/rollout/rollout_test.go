@@ -67,7 +67,8 @@ func TestFaults(t *testing.T) {
 		ObjectMeta: metav1.ObjectMeta{Name: "a", Namespace: "n"},
 		Spec:       appsv1.DeploymentSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "a"}}},
 		Status: appsv1.DeploymentStatus{Conditions: []appsv1.DeploymentCondition{{
-			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate", Message: "exceeded quota",
+			Type: appsv1.DeploymentReplicaFailure, Status: corev1.ConditionTrue, Reason: "FailedCreate",
+			Message: "exceeded quota",
 		}}},
 	}
 	got, err := Faults(t.Context(), c, d)

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	endpointv3 "github.com/envoyproxy/go-control-plane/envoy/config/endpoint/v3"
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"anymesh.dev/anymesh/sidecar"
@@ -89,8 +90,8 @@ type (
 			Regex    struct {
 				Regex string `json:"regex"`
 			} `json:"safeRegex"`
-			Headers []json.RawMessage `json:"headers"`
-			Query   []json.RawMessage `json:"queryParameters"`
+			Headers []matcherDump `json:"headers"`
+			Query   []matcherDump `json:"queryParameters"`
 		} `json:"match"`
 		Route *struct {
 			Cluster  string       `json:"cluster"`
@@ -98,6 +99,7 @@ type (
 			Timeout  string       `json:"timeout"`
 			Idle     string       `json:"idleTimeout"`
 			Host     string       `json:"hostRewriteLiteral"`
+			Prefix   string       `json:"prefixRewrite"`
 			Path     *struct {
 				Pattern struct {
 					Regex string `json:"regex"`
@@ -114,23 +116,22 @@ type (
 		Direct *struct {
 			Status int `json:"status"`
 		} `json:"directResponse"`
-		Redirect *struct {
-			Scheme string `json:"schemeRedirect"`
-			Host   string `json:"hostRedirect"`
-		} `json:"redirect"`
+		Redirect *redirectDump `json:"redirect"`
+		Add      []struct {
+			Header struct {
+				Key   string `json:"key"`
+				Value string `json:"value"`
+			} `json:"header"`
+		} `json:"requestHeadersToAdd"`
+		Remove []string `json:"requestHeadersToRemove"`
 	}
-	clusterDump struct {
-		Name       string `json:"name"`
-		Type       string `json:"type"`
-		Assignment struct {
-			Endpoints []struct {
-				LB []struct {
-					Endpoint struct {
-						Address addressDump `json:"address"`
-					} `json:"endpoint"`
-				} `json:"lbEndpoints"`
-			} `json:"endpoints"`
-		} `json:"loadAssignment"`
+	redirectDump struct {
+		Scheme string `json:"schemeRedirect"`
+		Host   string `json:"hostRedirect"`
+		Port   int    `json:"portRedirect"`
+		Path   string `json:"pathRedirect"`
+		Prefix string `json:"prefixRewrite"`
+		Code   string `json:"responseCode"`
 	}
 )
 
@@ -139,15 +140,25 @@ type configuration struct {
 	listeners []listenerDump
 	routes    map[string]routesDump
 	clusters  []clusterDump
+	endpoints map[string]assignmentDump // by cluster, of clusters with EDS
+	secrets   []string                  // names of certificates and authorities
 }
 
-// Dump returns resources by name, in the JSON format of Envoy, like the debug server.
+// endpointsSuffix tells the endpoints of a cluster from the cluster of the same name.
+const endpointsSuffix = " endpoints"
+
+// Dump returns resources by name, in the JSON format of Envoy, like the debug server. Endpoints, which have the name of
+// their cluster, have the suffix " endpoints".
 func (Driver) Dump(resources []sidecar.Resource) (json.RawMessage, error) {
 	dump := map[string]json.RawMessage{}
 	for _, r := range resources {
 		message, err := Decode(r)
+		name := r.Name
+		if _, is := message.(*endpointv3.ClusterLoadAssignment); is {
+			name += endpointsSuffix
+		}
 		if err == nil {
-			dump[r.Name], err = protojson.Marshal(message)
+			dump[name], err = protojson.Marshal(message)
 		}
 		if err != nil {
 			return nil, fmt.Errorf("envoy: dump of %s: %w", r.Name, err)
@@ -162,7 +173,7 @@ func readDump(dump []byte) (*configuration, error) {
 	if err != nil {
 		return nil, fmt.Errorf("the dump: %w", err)
 	}
-	c := &configuration{routes: map[string]routesDump{}}
+	c := &configuration{routes: map[string]routesDump{}, endpoints: map[string]assignmentDump{}}
 	for _, r := range resources {
 		var err error
 		switch {
@@ -173,6 +184,12 @@ func readDump(dump []byte) (*configuration, error) {
 			var one routesDump
 			err = json.Unmarshal(r.body, &one)
 			c.routes[r.name] = one
+		case r.has("tlsCertificate") || r.has("validationContext"):
+			c.secrets = append(c.secrets, r.name)
+		case r.has("clusterName"):
+			var one assignmentDump
+			err = json.Unmarshal(r.body, &one)
+			c.endpoints[one.Cluster] = one
 		default:
 			err = decodeInto(r.body, &c.clusters)
 		}

@@ -1,6 +1,7 @@
 package envoy
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"maps"
@@ -19,7 +20,7 @@ type style = interface {
 }
 
 // Outline writes a summary of a dump: listeners, the action for connections on each port, the routes of requests, and
-// their clusters.
+// their clusters, and the names of certificates.
 func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 	c, err := readDump(dump)
 	if err != nil {
@@ -42,6 +43,12 @@ func (Driver) Outline(w io.Writer, s style, dump []byte) error {
 		o.WriteString("\n")
 	}
 	o.clusters()
+	if len(c.secrets) > 0 {
+		o.WriteString("\n" + s.Bold("certificates and authorities") + "\n")
+	}
+	for _, name := range c.secrets {
+		o.WriteString("  " + s.Cyan(name) + "\n")
+	}
 	_, err = io.WriteString(w, o.String())
 	return err
 }
@@ -50,21 +57,6 @@ type outline struct {
 	strings.Builder
 	s style
 	c *configuration
-}
-
-// clusters writes the table of clusters.
-func (o *outline) clusters() {
-	o.WriteString(o.s.Bold("clusters") + "\n")
-	names, types := len("NAME"), len("TYPE")
-	for _, c := range o.c.clusters {
-		names, types = max(names, len(c.Name)), max(types, len(c.Type))
-	}
-	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
-	for _, c := range o.c.clusters {
-		gap := strings.Repeat(" ", names-len(c.Name)) // without color codes
-		fmt.Fprintf(o, "  %s%s  %-*s  %s\n", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type),
-			strings.Join(c.addresses(), ", "))
-	}
 }
 
 func (o *outline) chain(c chainDump, matches string) {
@@ -132,9 +124,9 @@ func (o *outline) action(r routeDump) string {
 	case r.Direct != nil:
 		return o.s.Yellow(fmt.Sprintf("answer %d", r.Direct.Status))
 	case r.Redirect != nil:
-		return o.s.Yellow("redirect to " + r.Redirect.Scheme + "://" + r.Redirect.Host)
+		return o.s.Yellow("redirect to " + r.Redirect.text())
 	case r.Route == nil:
-		return "something else"
+		return o.s.Yellow("no action that this program knows")
 	}
 	text := o.targets(r.Route.Cluster, r.Route.Weighted)
 	var details []string
@@ -143,6 +135,15 @@ func (o *outline) action(r routeDump) string {
 	}
 	if w := r.Route.Path; w != nil {
 		details = append(details, fmt.Sprintf("path %s to %s", w.Pattern.Regex, w.Substitution))
+	}
+	if r.Route.Prefix != "" {
+		details = append(details, "path prefix to "+r.Route.Prefix)
+	}
+	for _, h := range r.Add {
+		details = append(details, fmt.Sprintf("header %s: %s", h.Header.Key, h.Header.Value))
+	}
+	for _, name := range r.Remove {
+		details = append(details, "without header "+name)
 	}
 	for _, l := range []struct{ name, value string }{{"timeout", r.Route.Timeout}, {"idle", r.Route.Idle}} {
 		if l.value != "" {
@@ -169,6 +170,23 @@ func (o *outline) action(r routeDump) string {
 	return text
 }
 
+func (r redirectDump) text() string {
+	text := cmp.Or(r.Host, "the same host")
+	if r.Scheme != "" {
+		text = r.Scheme + "://" + text
+	}
+	if r.Port != 0 {
+		text += fmt.Sprintf(":%d", r.Port)
+	}
+	if path := cmp.Or(r.Path, r.Prefix); path != "" {
+		text += ", path " + path
+	}
+	if r.Code != "" {
+		text += ", " + strings.ToLower(strings.ReplaceAll(r.Code, "_", " "))
+	}
+	return text
+}
+
 func (o *outline) targets(cluster string, weighted weightedDump) string {
 	if cluster != "" {
 		return o.s.Cyan(cluster)
@@ -182,29 +200,6 @@ func (o *outline) targets(cluster string, weighted weightedDump) string {
 		parts = append(parts, fmt.Sprintf("%.1f%%", 100*float64(c.Weight)/float64(max(total, 1)))+" "+o.s.Cyan(c.Name))
 	}
 	return strings.Join(parts, ", ")
-}
-
-func (r routeDump) matches() string {
-	var text string
-	switch m := r.Match; {
-	case m.Path != "":
-		text = "path is " + m.Path
-	case m.Regex.Regex != "":
-		text = "path matches " + m.Regex.Regex
-	case m.Elements != "":
-		text = "path is " + m.Elements + " or below"
-	case m.Prefix != nil && *m.Prefix != "":
-		text = "path begins with " + *m.Prefix
-	default:
-		text = "any path"
-	}
-	if n := len(r.Match.Headers); n > 0 {
-		text += ", " + conditions(n) + " on headers"
-	}
-	if n := len(r.Match.Query); n > 0 {
-		text += ", " + conditions(n) + " on the query"
-	}
-	return text
 }
 
 func (c chainDump) matches() string {
@@ -224,19 +219,6 @@ func (c chainDump) matches() string {
 	return strings.Join(parts, ", ")
 }
 
-func (c clusterDump) addresses() []string {
-	var out []string
-	for _, locality := range c.Assignment.Endpoints {
-		for _, e := range locality.LB {
-			out = append(out, e.Endpoint.Address.text())
-		}
-	}
-	if len(out) == 0 {
-		out = []string{"-"}
-	}
-	return out
-}
-
 func (a addressDump) text() string {
 	if a.Pipe.Path != "" {
 		return a.Pipe.Path
@@ -245,13 +227,6 @@ func (a addressDump) text() string {
 		return "listener " + a.Internal.Listener
 	}
 	return fmt.Sprintf("%s:%d", a.Socket.Address, a.Socket.Port)
-}
-
-func conditions(n int) string {
-	if n == 1 {
-		return "1 condition"
-	}
-	return strconv.Itoa(n) + " conditions"
 }
 
 // ranges lists numbers in order, with ranges for three or more consecutive numbers: 500-508, 510.
