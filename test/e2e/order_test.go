@@ -70,7 +70,37 @@ func TestOrderOfManifests(t *testing.T) {
 		}
 		return nil
 	})
+	columns := strings.Fields(run(t, "-n", "backward", "get", "virtualnodes", "faulty"))
+	if len(columns) != 10 || !slices.Equal(columns[:5], []string{"NAME", "ARN", "AGE", "SERVED", "REASON"}) ||
+		!slices.Equal(columns[8:], []string{"False", "ReferenceNotFound"}) {
+		t.Errorf("kubectl get shows %q", columns)
+	}
 	if took := time.Since(began); took < 5*time.Second {
 		t.Errorf("the event is there after %s", took)
+	}
+}
+
+// TestRolesOfUsers checks that editors of a namespace may write the objects of the mesh in it, and viewers may not.
+func TestRolesOfUsers(t *testing.T) {
+	var bindings []string
+	for _, role := range []string{"view", "edit"} {
+		bindings = append(bindings, fmt.Sprintf(`{apiVersion: rbac.authorization.k8s.io/v1, kind: RoleBinding, metadata: {name: %[1]s, namespace: colors},
+			roleRef: {apiGroup: rbac.authorization.k8s.io, kind: ClusterRole, name: %[1]s}, subjects: [{apiGroup: rbac.authorization.k8s.io, kind: User, name: %[1]s}]}`, role))
+	}
+	apply(t, strings.Join(bindings, "\n---\n"))
+	for _, c := range []struct{ user, verb, kind, want string }{
+		{"view", "list", "virtualnodes.appmesh.k8s.aws", "yes"}, {"view", "patch", "virtualnodes.appmesh.k8s.aws", "no"},
+		{"edit", "list", "virtualnodes.appmesh.k8s.aws", "yes"}, {"edit", "patch", "virtualnodes.appmesh.k8s.aws", "yes"},
+		{"edit", "create", "routes.standard.oam.dev", "yes"}, {"edit", "patch", "meshes.appmesh.k8s.aws", "no"},
+		{"edit", "patch", "virtualnodes.appmesh.k8s.aws/status", "no"},
+	} {
+		resource, subresource, _ := strings.Cut(c.kind, "/")
+		eventually(t, 20*time.Second, c.user+" "+c.verb+" "+c.kind, func() error {
+			got, _ := kubectl(t.Context(), "auth", "can-i", c.verb, resource, "--subresource="+subresource, "-n", "colors", "--as="+c.user)
+			if strings.TrimSpace(got) != c.want {
+				return fmt.Errorf("got %q, want %s", got, c.want)
+			}
+			return nil
+		})
 	}
 }
