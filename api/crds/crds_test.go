@@ -14,12 +14,12 @@ import (
 // released is what `kubectl api-resources` and `kubectl get` show of the released App Mesh API.
 var released = []string{
 	"backendgroups BackendGroup Namespaced categories=[all] columns=[]",
-	"gatewayroutes GatewayRoute Namespaced categories=[all] columns=[ARN .status.gatewayRouteARN string, AGE .metadata.creationTimestamp date]",
-	"meshes Mesh Cluster categories=[] columns=[ARN .status.meshARN string, AGE .metadata.creationTimestamp date]",
-	"virtualgateways VirtualGateway Namespaced categories=[all] columns=[ARN .status.virtualGatewayARN string, AGE .metadata.creationTimestamp date]",
-	"virtualnodes VirtualNode Namespaced categories=[all] columns=[ARN .status.virtualNodeARN string, AGE .metadata.creationTimestamp date]",
-	"virtualrouters VirtualRouter Namespaced categories=[all] columns=[ARN .status.virtualRouterARN string, AGE .metadata.creationTimestamp date]",
-	"virtualservices VirtualService Namespaced categories=[all] columns=[ARN .status.virtualServiceARN string, AGE .metadata.creationTimestamp date]",
+	"gatewayroutes GatewayRoute Namespaced categories=[all] columns=[ARN .status.gatewayRouteARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"GatewayRouteActive\")].status string, REASON .status.conditions[?(@.type==\"GatewayRouteActive\")].reason string]",
+	"meshes Mesh Cluster categories=[] columns=[ARN .status.meshARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"MeshActive\")].status string, REASON .status.conditions[?(@.type==\"MeshActive\")].reason string]",
+	"virtualgateways VirtualGateway Namespaced categories=[all] columns=[ARN .status.virtualGatewayARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"VirtualGatewayActive\")].status string, REASON .status.conditions[?(@.type==\"VirtualGatewayActive\")].reason string]",
+	"virtualnodes VirtualNode Namespaced categories=[all] columns=[ARN .status.virtualNodeARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"VirtualNodeActive\")].status string, REASON .status.conditions[?(@.type==\"VirtualNodeActive\")].reason string]",
+	"virtualrouters VirtualRouter Namespaced categories=[all] columns=[ARN .status.virtualRouterARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"VirtualRouterActive\")].status string, REASON .status.conditions[?(@.type==\"VirtualRouterActive\")].reason string]",
+	"virtualservices VirtualService Namespaced categories=[all] columns=[ARN .status.virtualServiceARN string, AGE .metadata.creationTimestamp date, SERVED .status.conditions[?(@.type==\"VirtualServiceActive\")].status string, REASON .status.conditions[?(@.type==\"VirtualServiceActive\")].reason string]",
 }
 
 func appMesh(t *testing.T) []*apiextensionsv1.CustomResourceDefinition {

@@ -55,7 +55,7 @@ func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
 			}
 			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{},
 				newPod("broken")); found ||
-				err == nil || !strings.Contains(err.Error(), "status") {
+				err == nil || !strings.Contains(err.Error(), "is not served: NameConflict: ") {
 				t.Errorf("cache running %v, pod of an invalid VirtualNode: got error %v", cached, err)
 			}
 		}

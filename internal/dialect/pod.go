@@ -78,3 +78,11 @@ type ReadinessGate struct {
 	// Message is the message of the condition.
 	Message string
 }
+
+// LeavingError means that the only object that selects a pod is being deleted. It denies pods with injection enabled.
+type LeavingError struct {
+	// Text names the object, the pod and what to do.
+	Text string
+}
+
+func (e *LeavingError) Error() string { return e.Text }

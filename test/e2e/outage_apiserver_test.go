@@ -72,8 +72,7 @@ func testAPIServerOutage(t *testing.T) {
 		checkUnchanged(t, before, updateStats(t, at))
 
 		// A new Envoy gets its complete configuration.
-		signal(t, "KILL", strings.Fields(mustOnNode(t, "sh", "-c",
-			`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = envoy ] && grep -qwF "$0" $p/net/fib_trie && echo ${p#/proc/}; done; true`, address))...)
+		signal(t, "KILL", proxiesAt(t, address)...)
 		eventually(t, 40*time.Second, "a new Envoy in "+tally, func() error {
 			figures, err := stats(t.Context(), at[tally],
 				"^(server.uptime|server.live|listener_manager.listener_added|control_plane.connected_state)$")

@@ -89,4 +89,31 @@ func TestProbesReachTheApplication(t *testing.T) {
 	if got := status("good", restarts); got != "0" {
 		t.Errorf("good was restarted %s times", got)
 	}
+	t.Run("a frozen sidecar is noticed and restarted", func(t *testing.T) {
+		signal(t, "STOP", proxiesAt(t, status("good", ".status.podIP"))...)
+		frozen := time.Now()
+		eventually(t, 20*time.Second, "good is not ready", func() error {
+			if got := status("good", ready); got != "False" {
+				return fmt.Errorf("Ready is %q", got)
+			}
+			return nil
+		})
+		t.Logf("not ready after %s", time.Since(frozen).Round(time.Second))
+		eventually(t, time.Minute, "the sidecar is restarted", func() error {
+			const sidecar = `.status.initContainerStatuses[?(@.name=="envoy")].restartCount`
+			if got := status("good", sidecar) + " " + status("good", ready); got != "1 True" {
+				return fmt.Errorf("restarts and readiness: %q", got)
+			}
+			return nil
+		})
+		t.Logf("ready again after %s", time.Since(frozen).Round(time.Second))
+	})
+}
+
+// proxiesAt returns the process IDs of the Envoys of a pod.
+func proxiesAt(t *testing.T, address string) []string {
+	t.Helper()
+	return strings.Fields(mustOnNode(t, "sh", "-c",
+		`for p in /proc/[0-9]*; do [ "$(cat $p/comm)" = envoy ] && grep -qwF "$0" $p/net/fib_trie && echo ${p#/proc/}; done; true`,
+		address))
 }

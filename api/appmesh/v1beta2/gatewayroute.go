@@ -241,6 +241,8 @@ type GatewayRouteStatus struct {
 // +kubebuilder:resource:categories=all
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.gatewayRouteARN",description="Resource name of the GatewayRoute"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"GatewayRouteActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"GatewayRouteActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type GatewayRoute struct {
 	metav1.TypeMeta   `json:",inline"`

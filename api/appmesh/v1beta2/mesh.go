@@ -73,6 +73,8 @@ type MeshStatus struct {
 // +kubebuilder:resource:scope=Cluster
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.meshARN",description="Resource name of the Mesh"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"MeshActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"MeshActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type Mesh struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -131,6 +131,8 @@ type VirtualGatewayStatus struct {
 // +kubebuilder:resource:categories=all
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.virtualGatewayARN",description="Resource name of the VirtualGateway"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualGatewayActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualGatewayActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type VirtualGateway struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -138,6 +138,8 @@ type VirtualNodeStatus struct {
 // +kubebuilder:resource:categories=all
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.virtualNodeARN",description="Resource name of the VirtualNode"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualNodeActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualNodeActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type VirtualNode struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -47,6 +47,8 @@ type VirtualRouterStatus struct {
 // +kubebuilder:resource:categories=all
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.virtualRouterARN",description="Resource name of the VirtualRouter"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualRouterActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualRouterActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type VirtualRouter struct {
 	metav1.TypeMeta   `json:",inline"`

@@ -66,6 +66,8 @@ type VirtualServiceStatus struct {
 // +kubebuilder:resource:categories=all
 // +kubebuilder:printcolumn:name="ARN",type="string",JSONPath=".status.virtualServiceARN",description="Resource name of the VirtualService"
 // +kubebuilder:printcolumn:name="AGE",type="date",JSONPath=".metadata.creationTimestamp"
+// +kubebuilder:printcolumn:name="SERVED",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualServiceActive\")].status",description="Whether everything that the object asks for is served"
+// +kubebuilder:printcolumn:name="REASON",type="string",JSONPath=".status.conditions[?(@.type==\"VirtualServiceActive\")].reason",description="Code of the worst finding"
 // +kubebuilder:pruning:PreserveUnknownFields
 type VirtualService struct {
 	metav1.TypeMeta   `json:",inline"`

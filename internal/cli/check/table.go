@@ -33,6 +33,8 @@ var common = []Check{
 		"Wait some seconds: the control plane sets caBundle. If it does not, check its log and run anymesh install.", After, "ControlPlaneReady", trusted},
 	{"WebhooksAnswer", "the webhooks work", "A test object, created as a dry run, did not get its defaults. Objects and pods of the mesh are refused, or are stored without defaults.",
 		"Read the message. A common cause is a network policy or firewall between the API server and port 9443 of the control plane.", After, "WebhooksTrusted", webhooks},
+	{"PodsAdmitted", "no pods are refused", "The webhooks of Anymesh refuse the pods of workloads, which lack pods. The message has the reason: for example, no object selects the pod, or the object that selects it is not served.",
+		"Correct the object that the message names, or disable injection for the pods. The controllers of the workloads then create their pods again, after some minutes at most; kubectl rollout restart does it at once.", After, "ControlPlaneReady", refused},
 	{"PodsInjected", "pods of the mesh have sidecars", "Pods that a workload selects run without a sidecar. The mesh does not route their traffic.",
 		"Enable injection and restart the pods. Pods that are older than the object that selects them also need a restart.", After, "ControlPlaneReady", injected},
 	{"NamesAnswered", "agents answer the names that the cluster's DNS does not know", "Pods send requests to services that have no Kubernetes Service, and the agents of these pods do not answer the names: the pods were injected by a version without a DNS server, or their DNS mode is Off. The names do not resolve, unless another DNS server knows them.",

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
@@ -36,8 +37,10 @@ type chartKind struct {
 	Version  string `json:"version"`
 	Resource string `json:"resource"`
 	Singular string `json:"singular"`
-	Mutate   string `json:"mutate,omitempty"`
-	Validate string `json:"validate,omitempty"`
+	// Namespaced is false for objects of the cluster.
+	Namespaced bool   `json:"namespaced,omitempty"`
+	Mutate     string `json:"mutate,omitempty"`
+	Validate   string `json:"validate,omitempty"`
 }
 
 // injecting is a dialect with sidecar injection.
@@ -77,7 +80,7 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 			for _, v := range crd.Spec.Versions {
 				kind := chartKind{
 					Group: crd.Spec.Group, Version: v.Name, Resource: crd.Spec.Names.Plural,
-					Singular: crd.Spec.Names.Singular,
+					Singular: crd.Spec.Names.Singular, Namespaced: crd.Spec.Scope == apiextensionsv1.NamespaceScoped,
 				}
 				if gvk := (schema.GroupVersionKind{Group: crd.Spec.Group, Version: v.Name, Kind: crd.Spec.Names.Kind}); admits {
 					kind.Mutate, kind.Validate = admission.MutatePath(gvk), admission.ValidatePath(gvk)

@@ -11,6 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -26,9 +27,7 @@ type PodOwner struct {
 func OwnerOf(pod *corev1.Pod, namespace string, nodes []*api.VirtualNode,
 	gateways []*api.VirtualGateway) (PodOwner, error) {
 	name := namespace + "/" + podName(pod)
-	node, err := exactlyOne(matching(pod, namespace, nodes, func(o *api.VirtualNode) *metav1.LabelSelector {
-		return o.Spec.PodSelector
-	}), "VirtualNodes", name)
+	node, err := exactlyOne(matching(pod, namespace, nodes, podSelectorOf), "VirtualNodes", name)
 	if err != nil {
 		return PodOwner{}, err
 	}
@@ -53,17 +52,20 @@ func (Dialect) WorkloadReads() []client.Object {
 }
 
 // SelectWorkload returns the workload of a new pod, among objects of the kinds of WorkloadReads. It reports false if
-// no VirtualNode or VirtualGateway selects the pod. If the workload is not served, the error is the text of the denial.
+// no VirtualNode or VirtualGateway selects the pod. If the workload is not served, the error is the text of the denial:
+// it names the object and the reason. It is a dialect.LeavingError if the object is being deleted.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
 	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
 	var gateways []*api.VirtualGateway
+	var leaving []*api.VirtualNode
 	for _, o := range objects {
-		if isDeleting(o) {
-			continue
-		}
 		switch o := o.(type) {
 		case *api.VirtualNode:
+			if isDeleting(o) {
+				leaving = append(leaving, o)
+				continue
+			}
 			nodes = append(nodes, o)
 		case *api.VirtualGateway:
 			gateways = append(gateways, o)
@@ -74,24 +76,45 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 	case err != nil:
 		return model.Key{}, false, err
 	case found.Node != nil:
-		key, err := servedKey(r.nodes, found.Node, pod)
+		key, err := servedKey(r, r.nodes, found.Node, pod)
 		return key, err == nil, err
 	case found.Gateway != nil:
-		key, err := servedKey(r.gateways, found.Gateway, pod)
+		key, err := servedKey(r, r.gateways, found.Gateway, pod)
 		return gatewayKey(key), err == nil, err
+	}
+	for _, o := range matching(pod, namespace, leaving, podSelectorOf) {
+		return model.Key{}, false, &dialect.LeavingError{Text: fmt.Sprintf(
+			"VirtualNode %s/%s selects pod %s/%s but is being deleted; create it again after its deletion, or annotate the pod with %s: disabled",
+			namespace, o.Name, namespace, podName(pod), injectionKey)}
 	}
 	return model.Key{}, false, nil
 }
 
+func podSelectorOf(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }
+
 // servedKey returns the mesh and awsName of an object that selects a pod, or an error if it is not served.
-func servedKey[T client.Object](members *meshMembers[T], o T, pod *corev1.Pod) (model.Key, error) {
+func servedKey[T client.Object](r *rules, members *meshMembers[T], o T, pod *corev1.Pod) (model.Key, error) {
 	id := types.NamespacedName{Namespace: o.GetNamespace(), Name: o.GetName()}
 	c, _ := members.byObject.GetFirst(id)
 	if oldest, _ := members.byKey.GetFirst(c.key); !c.ok || oldest.object() != id {
-		return model.Key{}, fmt.Errorf("%s %s selects pod %s/%s but is not served; see its status",
-			members.kind, id, id.Namespace, podName(pod))
+		return model.Key{}, fmt.Errorf("%s %s selects pod %s/%s but is not served: %s",
+			members.kind, id, id.Namespace, podName(pod), r.whyNotServed(originOf(members.kind, o).Object))
 	}
 	return c.key, nil
+}
+
+// whyNotServed returns the errors of an object that is not served.
+func (r *rules) whyNotServed(object model.ObjectRef) string {
+	var texts []string
+	for _, f := range r.out.AllFindings() {
+		if f.Object == object && f.Severity == model.Error {
+			texts = append(texts, string(f.Code)+": "+f.Text)
+		}
+	}
+	if len(texts) == 0 {
+		return "see its status"
+	}
+	return strings.Join(texts, "; ")
 }
 
 // matching lists the objects of a namespace whose selector matches a pod.

@@ -1,13 +1,16 @@
 package appmesh_test
 
 import (
+	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	"anymesh.dev/anymesh/model"
 )
@@ -93,7 +96,14 @@ spec: {podSelector: {matchLabels: {app: orphan}}, meshRef: {name: gone, uid: gon
 		t.Errorf("pod without a VirtualNode: got %t %v, want false and no error", ok, err)
 	}
 	_, ok, err = appmesh.Dialect{}.SelectWorkload(objects, pod("orphan"), "a")
-	if ok || err == nil || !strings.Contains(err.Error(), "VirtualNode a/orphan selects pod a/p but is not served") {
-		t.Errorf("orphan: got %t %v, want an error with the VirtualNode", ok, err)
+	if ok || err == nil || !strings.Contains(err.Error(), "VirtualNode a/orphan selects pod a/p but is not served: MeshMismatch: ") {
+		t.Errorf("orphan: got %t %v, want an error with the VirtualNode and the reason", ok, err)
+	}
+	deleted := node("a", "deleted", labeled("app=deleted"))
+	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{Time: time.Unix(1, 0)}, []string{"x"}
+	_, ok, err = appmesh.Dialect{}.SelectWorkload(append(objects, deleted), pod("deleted"), "a")
+	var leaving *dialect.LeavingError
+	if ok || !errors.As(err, &leaving) || !strings.Contains(err.Error(), "VirtualNode a/deleted selects pod a/p but is being deleted") {
+		t.Errorf("deleted: got %t %v, want an error with the VirtualNode that is being deleted", ok, err)
 	}
 }

@@ -7,28 +7,42 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+
+	"anymesh.dev/anymesh/model"
 )
 
-// recordEvents records an event for each condition that changed.
-func (w *Writer) recordEvents(before, after client.Object) {
+// recordEvents records an event for each condition that becomes True. Those that become False have one after
+// warningDelay.
+func (w *Writer) recordEvents(ref model.ObjectRef, before, after client.Object) {
 	was := conditions(before)
 	for kind, c := range conditions(after) {
-		if old := was[kind]; old == c {
-			continue
+		switch {
+		case was[kind] == c:
+		case c.status == string(corev1.ConditionFalse):
+			w.pending.add(ref, kind)
+		case !w.pending.remove(ref, kind) && was[kind].status == string(corev1.ConditionFalse) && c.reason != "":
+			w.Recorder.Eventf(after, nil, corev1.EventTypeNormal, c.reason, "Reconcile", "%s", c.text(kind))
 		}
-		severity := corev1.EventTypeNormal
-		if c.status == string(corev1.ConditionFalse) {
-			severity = corev1.EventTypeWarning
-		}
-		if c.reason != "" &&
-			(severity == corev1.EventTypeWarning || was[kind].status == string(corev1.ConditionFalse)) {
-			w.Recorder.Eventf(after, nil, severity, c.reason, "Reconcile", "%s",
-				cmp.Or(c.message, kind+" is "+c.status))
+	}
+	w.recordWarnings(ref, after)
+}
+
+// recordWarnings records an event for each condition that has been False for warningDelay.
+func (w *Writer) recordWarnings(ref model.ObjectRef, o client.Object) {
+	if w.pending.wait(ref) == 0 {
+		return
+	}
+	for kind, c := range conditions(o) {
+		if w.pending.takeDue(ref, kind) && c.status == string(corev1.ConditionFalse) && c.reason != "" {
+			w.Recorder.Eventf(o, nil, corev1.EventTypeWarning, c.reason, "Reconcile", "%s", c.text(kind))
 		}
 	}
 }
 
 type conditionText struct{ status, reason, message string }
+
+// text returns the message, or what the condition is.
+func (c conditionText) text(kind string) string { return cmp.Or(c.message, kind+" is "+c.status) }
 
 // conditions reads the conditions of an object of any kind.
 func conditions(o client.Object) map[string]conditionText {

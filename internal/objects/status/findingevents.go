@@ -14,7 +14,8 @@ import (
 // maxNote is the maximum length of the note of an event in the Kubernetes API, in bytes.
 const maxNote = 1024
 
-// recordErrors records an event when the errors of an object without conditions change: it has no other place for them.
+// recordErrors records an event when the errors of an object without conditions change, after warningDelay: it has no
+// other place for them.
 func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Object, findings []model.Finding) {
 	var texts []string
 	reason := ""
@@ -28,7 +29,16 @@ func (w *Writer) recordErrors(ref model.ObjectRef, e trackedObject, o client.Obj
 	}
 	slices.Sort(texts)
 	text := truncate.WithEllipsis(strings.Join(texts, "; "), maxNote)
-	if text == e.reported || len(conditions(o)) > 0 {
+	if len(conditions(o)) > 0 {
+		return
+	}
+	if text == e.reported {
+		w.pending.remove(ref, "")
+		return
+	}
+	if text == "" {
+		w.pending.remove(ref, "")
+	} else if w.pending.add(ref, ""); !w.pending.takeDue(ref, "") {
 		return
 	}
 	w.mu.Lock()

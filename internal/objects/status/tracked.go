@@ -85,6 +85,7 @@ func (w *Writer) Changed(c engine.Change) {
 	for _, o := range c.Deleted {
 		if ref, ok := w.ref(o); ok {
 			delete(w.tracked, ref)
+			w.pending.removeAll(ref)
 		}
 	}
 	for _, o := range c.Objects {

@@ -39,6 +39,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 	want := kind.dialect.Status(now, w.Mesh.MeshOf(ref), findings, time.Now())
 	if equality.Semantic.DeepEqual(statusOf(now), statusOf(want)) {
 		w.recordErrors(ref, e, now, findings)
+		w.recordWarnings(ref, now)
 		return nil
 	}
 	patch, err := statusPatch(now, want)
@@ -53,7 +54,7 @@ func (w *Writer) reconcileStatus(ctx context.Context, ref model.ObjectRef, e tra
 		return nil
 	}
 	if err == nil {
-		w.recordEvents(now, want)
+		w.recordEvents(ref, now, want)
 	}
 	return err
 }

@@ -2,7 +2,7 @@
 //
 // In: changes of the mesh, and findings about its objects. Out: the status of each object that changed or has changed
 // findings, written by the leader at a limited rate if it differs from the desired status; an event when a condition
-// becomes False or True again; and the conditions of readiness gates that a former controller managed.
+// is False for some seconds, or becomes True again; and the conditions of readiness gates that a former controller managed.
 package status
 
 import (
@@ -85,6 +85,7 @@ type Writer struct {
 	limiter *rate.Limiter
 	writes  *prometheus.CounterVec
 	wake    chan struct{} // the delivery findings may have changed
+	pending pendingWarnings
 
 	mu        sync.Mutex
 	tracked   map[model.ObjectRef]trackedObject
@@ -174,5 +175,8 @@ func (w *Writer) reconcile(ctx context.Context, ref model.ObjectRef) (again time
 	if isPod(ref) {
 		return 0, w.reconcileGates(ctx, ref, e.uid)
 	}
-	return 0, w.reconcileStatus(ctx, ref, e)
+	if err := w.reconcileStatus(ctx, ref, e); err != nil {
+		return 0, err
+	}
+	return w.pending.wait(ref), nil
 }

@@ -123,7 +123,9 @@ type agent struct {
 	phase   phase
 	client  *http.Client // for URLs of the proxy
 	failing atomic.Value // the string of the last failingListeners
-	names   *names       // nil if the DNS server is disabled
+	// responded is true after the first response of the proxy to ReadyURL.
+	responded atomic.Bool
+	names     *names // nil if the DNS server is disabled
 }
 
 // Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
@@ -228,6 +230,7 @@ func (a *agent) supervise(ctx context.Context, child *child, signals <-chan os.S
 	for {
 		select {
 		case <-child.done:
+			a.logEnd(child)
 			return child.result()
 		case <-canceled:
 			canceled = nil

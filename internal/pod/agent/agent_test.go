@@ -227,6 +227,9 @@ func TestTermination(t *testing.T) {
 		if code := r.exitCode(t); code != 128+9 {
 			t.Errorf("code %d", code)
 		}
+		if !r.logged("the proxy was killed signal=killed") {
+			t.Errorf("the end of the proxy is not logged: %q", r.out)
+		}
 	})
 	t.Run("a killed agent kills the proxy", func(t *testing.T) {
 		p := newPod(t, "good", identity.HandlerOptions{})

@@ -59,6 +59,19 @@ func (c *child) result() error {
 	return &ExitError{Code: exit.ExitCode()}
 }
 
+// logEnd logs the end of a proxy that was not asked to terminate.
+func (a *agent) logEnd(c *child) {
+	if a.phase.get() == stopping {
+		return
+	}
+	state := c.cmd.ProcessState
+	if st, ok := state.Sys().(syscall.WaitStatus); ok && st.Signaled() {
+		a.Logger.Error("the proxy was killed", "signal", st.Signal().String(), "code", 128+int(st.Signal()))
+		return
+	}
+	a.Logger.Error("the proxy exited", "code", state.ExitCode())
+}
+
 // phase is the lifecycle phase of the agent. It only advances.
 type phase struct {
 	mu      sync.Mutex

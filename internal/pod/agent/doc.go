@@ -5,6 +5,7 @@
 // process, and an HTTP server for kubelet:
 //
 //	/ready                                          readiness of the proxy
+//	/live                                           whether the proxy responds
 //	/app-probe/<container>/<livez|readyz|startupz>  a probe of the application, performed inside the pod
 //	/metrics                                        metrics of the agent, followed by those of the proxy
 //

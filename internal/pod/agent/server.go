@@ -53,6 +53,7 @@ func (a *agent) serve(l net.Listener) (stop func()) {
 func (a *agent) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", a.serveReady)
+	mux.HandleFunc("GET /live", a.serveLive)
 	mux.HandleFunc("GET /metrics", a.serveMetrics)
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
 	inFlight := make(chan struct{}, maxConcurrentRequests)
@@ -88,6 +89,8 @@ func (a *agent) serveReady(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *agent) ready(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, localTimeout)
+	defer cancel()
 	if a.names != nil && !a.names.received.Load() {
 		return errors.New("waiting for the host names of the mesh")
 	}
@@ -105,6 +108,7 @@ func (a *agent) ready(ctx context.Context) error {
 		return fmt.Errorf("the proxy is not ready: %w", err)
 	}
 	defer resp.Body.Close()
+	a.responded.Store(true)
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy is not ready: %s returned %s", a.ReadyURL, resp.Status)
 	}

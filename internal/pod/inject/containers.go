@@ -87,7 +87,7 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	out.StartupProbe = &corev1.Probe{
 		ProbeHandler: agentProbe("/ready?wait=4s"), PeriodSeconds: 1, TimeoutSeconds: 5, FailureThreshold: 300,
 	}
-	out.ReadinessProbe = readinessProbe()
+	out.ReadinessProbe, out.LivenessProbe = readinessProbe(), livenessProbe()
 	if len(spec.Drain) > 0 {
 		// The sidecar gets SIGTERM after the application has ended.
 		out.Lifecycle = drainHook(spec)

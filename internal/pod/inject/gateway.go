@@ -72,6 +72,9 @@ func injectGateway(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOpt
 	if into.ReadinessProbe == nil {
 		into.ReadinessProbe = readinessProbe()
 	}
+	if into.LivenessProbe == nil {
+		into.LivenessProbe = livenessProbe()
+	}
 	if into.Lifecycle == nil && len(spec.Drain) > 0 {
 		into.Lifecycle = drainHook(spec)
 	}
@@ -111,10 +114,24 @@ func restrict(pod *corev1.Pod, c *corev1.Container, w model.Workload) {
 	}
 }
 
-// readinessProbe asks the agent whether the proxy is ready.
+// readinessProbe asks the agent whether the proxy is ready. The agent answers within 2 s. A proxy or an agent that does
+// not respond makes the pod not ready within 20 s.
 func readinessProbe() *corev1.Probe {
 	return &corev1.Probe{
-		ProbeHandler: agentProbe("/ready"), PeriodSeconds: 10, TimeoutSeconds: 5, FailureThreshold: 3,
+		ProbeHandler: agentProbe("/ready"), PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 3,
+	}
+}
+
+// livenessGracePeriod is the time to terminate of a proxy that does not respond, in seconds. It cannot drain.
+const livenessGracePeriod = 5
+
+// livenessProbe asks the agent whether the proxy responds. It does not depend on the control plane. A proxy or an agent
+// that does not respond is restarted after the pod is not ready.
+func livenessProbe() *corev1.Probe {
+	grace := int64(livenessGracePeriod)
+	return &corev1.Probe{
+		ProbeHandler: agentProbe("/live"), PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 4,
+		TerminationGracePeriodSeconds: &grace,
 	}
 }
 

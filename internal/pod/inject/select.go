@@ -60,7 +60,12 @@ func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selectio
 			continue
 		}
 		workload, found, err := w.Workloads.SelectWorkload(ctx, d, pod)
+		var leaving *dialect.LeavingError
 		switch {
+		case errors.As(err, &leaving):
+			if mode == dialect.InjectionEnabled {
+				missing = errors.Join(missing, err)
+			}
 		case err != nil:
 			return selection{}, false, err
 		case found:
