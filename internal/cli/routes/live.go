@@ -48,10 +48,13 @@ func Live(ctx context.Context, kube client.Client, name, namespace string, setti
 	if err = errors.Join(r.err, err); err != nil {
 		return Description{}, nil, err
 	}
+	roots := x509.NewCertPool()
+	if _, secured, _ := unstructured.NestedMap(o.Object, "spec", "tls"); secured {
+		roots = r.roots(settings.System)
+	}
 	planner := &route.Planner{
-		Providers: builtin.Providers(), Default: settings.Provider,
-		Certificates: issuer.Plans{Roots: r.roots(settings.System)},
-		Discovery:    discovery.Options{DefinitionNamespaces: settings.DefinitionNamespaces},
+		Providers: builtin.Providers(), Default: settings.Provider, Certificates: issuer.Plans{Roots: roots},
+		Discovery: discovery.Options{DefinitionNamespaces: settings.DefinitionNamespaces},
 	}
 	out := Description{Object: refOf(controller.KeyOf(o)), Description: planner.Describe(o, r), Live: true}
 	var with struct {
@@ -116,7 +119,9 @@ func (r *reader) mapping(kind schema.GroupVersionKind) *meta.RESTMapping {
 
 func (r *reader) fail(kind schema.GroupVersionKind, err error) {
 	if kind == provider.SecretKind && apierrors.IsForbidden(err) {
-		r.notes = append(r.notes, "the certificate is not judged: you must not read Secrets")
+		if len(r.notes) == 0 {
+			r.notes = []string{"the certificate is not judged: you must not read Secrets"}
+		}
 		return
 	}
 	if r.err == nil {
