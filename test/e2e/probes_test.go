@@ -102,7 +102,8 @@ func TestProbesReachTheApplication(t *testing.T) {
 		eventually(t, time.Minute, "the sidecar is restarted", func() error {
 			const sidecar = `.status.initContainerStatuses[?(@.name=="envoy")].restartCount`
 			if got := status("good", sidecar) + " " + status("good", ready); got != "1 True" {
-				return fmt.Errorf("restarts and readiness: %q", got)
+				before, _ := kubectl(t.Context(), "-n", "colors", "logs", "good", "-c", "envoy", "--previous", "--tail=5")
+				return fmt.Errorf("restarts and readiness: %q; log before the last restart:\n%s", got, before)
 			}
 			return nil
 		})
