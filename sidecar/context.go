@@ -82,8 +82,8 @@ type Spec struct {
 	// ReadyURL returns 200 when the sidecar has its configuration and can serve traffic.
 	ReadyURL string
 	// HealthURL returns gauges in the text format of Prometheus, one for each listener whose health check decides the
-	// readiness of the pod (model.ListenerHealthCheck). A pod with a gauge of value 0 is not ready. Empty if the sidecar does
-	// not check its listeners.
+	// readiness of the pod (model.ListenerHealthCheck). A pod with a gauge of value 0 is not ready. Empty if the sidecar
+	// does not check its listeners.
 	HealthURL string
 	// MetricsURL returns the sidecar's Prometheus metrics; empty if it has none.
 	MetricsURL string

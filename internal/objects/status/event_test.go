@@ -11,8 +11,8 @@ import (
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 )
 
-// A condition that is False for warningDelay, or then becomes True again, causes an event. A condition that is True from
-// the start causes none.
+// A condition that is False for warningDelay, or then becomes True again, causes an event. A condition that is True
+// from the start causes none.
 func TestEventsOnConditionChange(t *testing.T) {
 	testCluster(t, func(t *testing.T, c *cluster) {
 		c.create(t, mesh(), node("front", ""), node("back", "nowhere"))

@@ -2,7 +2,8 @@
 //
 // In: changes of the mesh, and findings about its objects. Out: the status of each object that changed or has changed
 // findings, written by the leader at a limited rate if it differs from the desired status; an event when a condition
-// is False for some seconds, or becomes True again; and the conditions of readiness gates that a former controller managed.
+// is False for some seconds, or becomes True again; and the conditions of readiness gates that a former controller
+// managed.
 package status
 
 import (

@@ -79,7 +79,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if err != nil {
 		return admission.Errored(500, err)
 	}
-	warnings := append(options.Warnings, unprotected(pod.Annotations[sidecar.ClassAnnotation], claim.workload)...)
+	warnings := slices.Concat(options.Warnings, unprotected(pod.Annotations[sidecar.ClassAnnotation], claim.workload))
 	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(warnings...)
 }
 
