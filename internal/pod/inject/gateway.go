@@ -126,11 +126,11 @@ func readinessProbe() *corev1.Probe {
 const livenessGracePeriod = 5
 
 // livenessProbe asks the agent whether the proxy responds. It does not depend on the control plane. A proxy or an agent
-// that does not respond is restarted after the pod is not ready.
+// that does not respond for 30 s is restarted, after the pod is not ready: a node that is short of CPU is no reason.
 func livenessProbe() *corev1.Probe {
 	grace := int64(livenessGracePeriod)
 	return &corev1.Probe{
-		ProbeHandler: agentProbe("/live"), PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 4,
+		ProbeHandler: agentProbe("/live"), PeriodSeconds: 5, TimeoutSeconds: 3, FailureThreshold: 6,
 		TerminationGracePeriodSeconds: &grace,
 	}
 }
