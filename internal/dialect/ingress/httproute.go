@@ -1,0 +1,337 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// httpRouteRule translates HTTPRoutes.
+type httpRouteRule struct {
+	listeners  *incremental.Reader[parentKey, attachedTo]
+	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
+	services   *incremental.Reader[types.NamespacedName, *corev1.Service]
+	paths      *incremental.Emitter[string, hostPath]
+	secured    *incremental.Emitter[allKey, model.HostCertificate]
+	used       *incremental.Emitter[backend, model.ObjectRef]
+	attached   *incremental.Emitter[listenerKey, model.ObjectRef]
+	members    *incremental.Emitter[model.ObjectRef, string]
+}
+
+// served is a host on a port of the gateway's pods.
+type served struct {
+	host string
+	port uint16
+}
+
+func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRoute) {
+	o := all[0]
+	if o.DeletionTimestamp != nil {
+		return
+	}
+	at := originOf(gatewayv1.GroupName, "HTTPRoute", o, store.CreatedAt(o))
+	paths, unsupported := routePaths(o, at)
+	resolved := r.resolve(o)
+	var state gatewayState
+	hosts := map[served]bool{}
+	for i, ref := range o.Spec.ParentRefs {
+		key, is := parentKeyOf(ref, o.Namespace)
+		listeners := r.listeners.Read(key)
+		if !is || len(listeners) == 0 {
+			continue // of another controller
+		}
+		accepted := r.attach(o, i, key, listeners, unsupported, at, hosts)
+		state.Parents = append(state.Parents, parentState{ref, []condition{accepted, resolved}})
+	}
+	if len(state.Parents) == 0 {
+		return
+	}
+	r.members.Emit(at.Object, state.encode())
+	for on := range hosts {
+		for _, p := range paths {
+			p.port = on.port
+			if p.redirect != nil {
+				to := *p.redirect
+				to.Host, p.redirect = cmp.Or(to.Host, on.host), &to
+			}
+			for _, b := range p.split {
+				r.used.Emit(b.backend, at.Object)
+			}
+			r.paths.Emit(on.host, p)
+		}
+	}
+}
+
+// attach adds the hosts on the listeners of a parent that serve the route, and returns the condition Accepted.
+func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey, listeners []attachedTo,
+	unsupported string, at model.Origin, hosts map[served]bool) condition {
+	ref := o.Spec.ParentRefs[index]
+	reason, text := gatewayv1.RouteReasonNoMatchingParent, "no listener has the name and port"
+	attached := false
+	for _, l := range listeners {
+		if ref.SectionName != nil && *ref.SectionName != l.section || ref.Port != nil && *ref.Port != l.number {
+			continue
+		}
+		if !l.routes.has(o.Namespace, r.namespaces) {
+			if reason == gatewayv1.RouteReasonNoMatchingParent {
+				reason, text = gatewayv1.RouteReasonNotAllowedByListeners, "the listener does not allow the namespace"
+			}
+			continue
+		}
+		if !l.served {
+			reason, text = gatewayv1.RouteReasonNotAllowedByListeners, "listener "+string(l.section)+" is not served: "+
+				cmp.Or(l.accepted.Message, l.resolved.Message, "the object with the listener is not accepted")
+			continue
+		}
+		for _, h := range o.Spec.Hostnames {
+			host := strings.ToLower(string(h))
+			if !l.fits(host) || unsupported != "" {
+				continue
+			}
+			attached = true
+			hosts[served{host, l.port}] = true
+			r.attached.Emit(listenerKey{key, l.section}, at.Object)
+			if l.secret != "" {
+				r.secured.Emit(allKey{}, model.HostCertificate{
+					Hosts: []string{host}, Origin: at.At(fmt.Sprintf("spec.parentRefs[%d]", index)),
+					Certificate: model.Certificate{Secret: model.Secret{Provider: model.ProviderKubernetes, Name: l.secret}},
+				})
+			}
+		}
+		if !attached {
+			reason, text = gatewayv1.RouteReasonNoMatchingListenerHostname, "no listener has one of the host names"
+		}
+	}
+	switch {
+	case unsupported != "":
+		return no(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonUnsupportedValue, unsupported)
+	case !attached:
+		return no(gatewayv1.RouteConditionAccepted, reason, text)
+	}
+	return yes(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonAccepted)
+}
+
+// resolve returns the condition ResolvedRefs.
+func (r *httpRouteRule) resolve(o *gatewayv1.HTTPRoute) condition {
+	for i, rule := range o.Spec.Rules {
+		for j, b := range rule.BackendRefs {
+			field := fmt.Sprintf("spec.rules[%d].backendRefs[%d]", i, j)
+			bad := func(reason gatewayv1.RouteConditionReason, text string) condition {
+				return no(gatewayv1.RouteConditionResolvedRefs, reason, field+text)
+			}
+			if reason, text := refFault(o.Namespace, b); reason != "" {
+				return bad(reason, text)
+			}
+			service, known := r.services.ReadFirst(types.NamespacedName{Namespace: o.Namespace, Name: string(b.Name)})
+			if !known || !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == *b.Port }) {
+				return bad(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf(
+					": Service %s/%s with port %d does not exist", o.Namespace, b.Name, *b.Port))
+			}
+		}
+	}
+	return yes(gatewayv1.RouteConditionResolvedRefs, gatewayv1.RouteReasonResolvedRefs)
+}
+
+// refFault returns why a backend cannot be used, or "".
+func refFault(namespace string, b gatewayv1.HTTPBackendRef) (gatewayv1.RouteConditionReason, string) {
+	switch {
+	case b.Group != nil && *b.Group != "" || b.Kind != nil && *b.Kind != "Service":
+		return gatewayv1.RouteReasonInvalidKind, ".kind: the only kind is Service"
+	case b.Namespace != nil && string(*b.Namespace) != namespace:
+		return gatewayv1.RouteReasonRefNotPermitted, ".namespace: the Service has to be in the namespace of the HTTPRoute"
+	case b.Port == nil:
+		return gatewayv1.RouteReasonBackendNotFound, ".port: a Service needs a port"
+	}
+	return "", ""
+}
+
+// routePaths returns the paths of an HTTPRoute, or the first field that is not supported.
+func routePaths(o *gatewayv1.HTTPRoute, at model.Origin) (out []hostPath, unsupported string) {
+	if o.Spec.UseDefaultGateways != "" {
+		return nil, "spec.useDefaultGateways is not supported"
+	}
+	if len(o.Spec.Hostnames) == 0 {
+		return nil, "spec.hostnames: the route needs a host name"
+	}
+	for i, h := range o.Spec.Hostnames {
+		if strings.HasPrefix(string(h), "*") {
+			return nil, fmt.Sprintf("spec.hostnames[%d]: a wildcard is not supported", i)
+		}
+	}
+	for i, rule := range o.Spec.Rules {
+		field := fmt.Sprintf("spec.rules[%d]", i)
+		entry, bad := ruleAction(o.Namespace, field, rule)
+		if bad != "" {
+			return nil, bad
+		}
+		matches := rule.Matches
+		if len(matches) == 0 {
+			matches = []gatewayv1.HTTPRouteMatch{{}}
+		}
+		for j, m := range matches {
+			match := fmt.Sprintf("%s.matches[%d]", field, j)
+			if entry.path, bad = pathOf(match, m); bad != "" {
+				return nil, bad
+			}
+			if entry.rewrite != nil && entry.rewrite.PathPrefix != nil && entry.path.Kind != model.PathPrefix {
+				return nil, match + ".path.type: a path with ReplacePrefixMatch has to be of type PathPrefix"
+			}
+			entry.origin = at.At(match)
+			out = append(out, entry)
+		}
+	}
+	return out, ""
+}
+
+// pathOf returns the path of a match, or the field that is not supported.
+func pathOf(field string, m gatewayv1.HTTPRouteMatch) (model.StringMatch, string) {
+	switch {
+	case len(m.Headers) > 0:
+		return model.StringMatch{}, field + ".headers is not supported"
+	case len(m.QueryParams) > 0:
+		return model.StringMatch{}, field + ".queryParams is not supported"
+	case m.Method != nil:
+		return model.StringMatch{}, field + ".method is not supported"
+	}
+	kind, value := gatewayv1.PathMatchPathPrefix, "/"
+	if m.Path != nil && m.Path.Type != nil {
+		kind = *m.Path.Type
+	}
+	if m.Path != nil && m.Path.Value != nil {
+		value = *m.Path.Value
+	}
+	switch kind {
+	case gatewayv1.PathMatchExact:
+		return model.StringMatch{Kind: model.Exact, Value: value}, ""
+	case gatewayv1.PathMatchPathPrefix:
+		return model.StringMatch{Kind: model.PathPrefix, Value: cmp.Or(strings.TrimRight(value, "/"), "/")}, ""
+	}
+	return model.StringMatch{}, fmt.Sprintf("%s.path.type: %s is not supported; use Exact or PathPrefix", field, kind)
+}
+
+// ruleAction returns what a rule does, or the field that is not supported.
+func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (hostPath, string) {
+	var out hostPath
+	switch {
+	case rule.Retry != nil:
+		return out, field + ".retry is not supported"
+	case rule.SessionPersistence != nil:
+		return out, field + ".sessionPersistence is not supported"
+	}
+	if t := rule.Timeouts; t != nil {
+		if t.BackendRequest != nil {
+			return out, field + ".timeouts.backendRequest is not supported"
+		}
+		if t.Request != nil {
+			d, err := time.ParseDuration(string(*t.Request))
+			if err != nil || d <= 0 {
+				return out, field + ".timeouts.request: only a positive duration is supported"
+			}
+			out.timeouts.Request = model.Duration(d)
+		}
+	}
+	for i, f := range rule.Filters {
+		if bad := out.filter(fmt.Sprintf("%s.filters[%d]", field, i), f); bad != "" {
+			return out, bad
+		}
+	}
+	if out.redirect != nil {
+		if len(rule.BackendRefs) > 0 || out.rewrite != nil {
+			return out, field + ".filters: a rule with RequestRedirect has no backends and no other filters"
+		}
+		return out, ""
+	}
+	if len(rule.BackendRefs) == 0 {
+		return out, field + ".backendRefs: a rule needs a backend or the filter RequestRedirect"
+	}
+	for i, b := range rule.BackendRefs {
+		if len(b.Filters) > 0 {
+			return out, fmt.Sprintf("%s.backendRefs[%d].filters is not supported", field, i)
+		}
+		weight := int32(1)
+		if b.Weight != nil {
+			weight = *b.Weight
+		}
+		if reason, _ := refFault(namespace, b); reason != "" {
+			continue // the condition ResolvedRefs tells
+		}
+		out.split = append(out.split, weightedBackend{
+			backend: backend{service: types.NamespacedName{Namespace: namespace, Name: string(b.Name)}, number: *b.Port},
+			weight:  uint32(weight), field: fmt.Sprintf("%s.backendRefs[%d]", field, i),
+		})
+	}
+	return out, ""
+}
+
+// filter adds a filter, or returns the field that is not supported.
+func (p *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
+	if p.rewrite == nil && f.Type != gatewayv1.HTTPRouteFilterRequestRedirect {
+		p.rewrite = &model.Rewrite{}
+	}
+	switch {
+	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
+		h := f.RequestHeaderModifier
+		if len(h.Add) > 0 || len(h.Remove) > 0 {
+			return field + ".requestHeaderModifier: add and remove are not supported; use set"
+		}
+		for i, header := range h.Set {
+			name := strings.ToLower(string(header.Name))
+			if name == "host" {
+				return fmt.Sprintf("%s.requestHeaderModifier.set[%d]: the host cannot be set", field, i)
+			}
+			p.rewrite.Headers = append(p.rewrite.Headers, model.Header{Name: name, Value: header.Value})
+		}
+		return ""
+	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
+		return p.rewriteURL(field+".urlRewrite", *f.URLRewrite)
+	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
+		return p.redirectTo(field+".requestRedirect", *f.RequestRedirect)
+	}
+	return fmt.Sprintf("%s.type: %s is not supported", field, f.Type)
+}
+
+func (p *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) string {
+	if f.Hostname != nil {
+		return field + ".hostname is not supported"
+	}
+	switch path := f.Path; {
+	case path == nil:
+	case path.Type == gatewayv1.PrefixMatchHTTPPathModifier && path.ReplacePrefixMatch != nil:
+		prefix := cmp.Or(strings.TrimRight(*path.ReplacePrefixMatch, "/"), "/")
+		p.rewrite.PathPrefix = &prefix
+	case path.Type == gatewayv1.FullPathHTTPPathModifier && path.ReplaceFullPath != nil && *path.ReplaceFullPath != "":
+		p.rewrite.Path = *path.ReplaceFullPath
+	default:
+		return field + ".path: use ReplacePrefixMatch, or ReplaceFullPath with a path"
+	}
+	return ""
+}
+
+func (p *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilter) string {
+	switch {
+	case f.Path != nil:
+		return field + ".path is not supported"
+	case f.Port != nil:
+		return field + ".port is not supported"
+	case f.Scheme == nil:
+		return field + ".scheme: a redirect needs one"
+	}
+	p.redirect = &model.Redirect{Scheme: *f.Scheme, StatusCode: 302}
+	if f.Hostname != nil {
+		p.redirect.Host = string(*f.Hostname)
+	}
+	if f.StatusCode != nil {
+		p.redirect.StatusCode = uint16(*f.StatusCode)
+	}
+	return ""
+}
