@@ -23,7 +23,9 @@ type condition struct {
 	Message string `json:"message"`
 }
 
-func yes[T, R ~string](kind T, reason R) condition { return condition{string(kind), true, string(reason), ""} }
+func yes[T, R ~string](kind T, reason R) condition {
+	return condition{string(kind), true, string(reason), ""}
+}
 
 func no[T, R ~string](kind T, reason R, message string) condition {
 	return condition{string(kind), false, string(reason), message}
