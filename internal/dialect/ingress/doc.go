@@ -75,7 +75,7 @@ func (Dialect) Name() string { return "ingress" }
 // Title is the display name.
 func (Dialect) Title() string { return "Ingress" }
 
-// AddToScheme adds nothing: the kinds are those of Kubernetes.
+// AddToScheme adds the kinds of Kubernetes and of Gateway API.
 func (Dialect) AddToScheme(s *runtime.Scheme) error {
 	if err := networkingv1.AddToScheme(s); err != nil {
 		return err
@@ -86,7 +86,7 @@ func (Dialect) AddToScheme(s *runtime.Scheme) error {
 	return discoveryv1.AddToScheme(s)
 }
 
-// Definitions returns none: the kinds are those of Kubernetes.
+// Definitions returns none: others install the kinds of Gateway API.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) { return nil, nil }
 
 // Kinds returns an empty object of each kind that the rules read. A dialect that is not enabled reads none.
