@@ -44,7 +44,8 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 	rule = incremental.NewRule(g, "listeners of a ListenerSet")
 	incremental.Each(rule, store.Of[*gatewayv1.ListenerSet](objects), &setListenerRule{
 		setReader: setReader{
-			gateways: incremental.Reads(rule, store.Of[*gatewayv1.Gateway](objects)), classes: incremental.Reads(rule, own.classes),
+			gateways:   incremental.Reads(rule, store.Of[*gatewayv1.Gateway](objects)),
+			classes:    incremental.Reads(rule, own.classes),
 			namespaces: incremental.Reads(rule, store.Of[*corev1.Namespace](objects)),
 		},
 		listeners: incremental.Emits(rule, own.listeners), attached: incremental.Emits(rule, own.attached),
@@ -56,7 +57,7 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 		services:   incremental.Reads(rule, store.Of[*corev1.Service](objects)),
 		paths:      incremental.Emits(rule, r.paths), secured: incremental.Emits(rule, r.secured),
 		used: incremental.Emits(rule, r.used), attached: incremental.Emits(rule, own.attached),
-		members: incremental.Emits(rule, out.Members),
+		members: incremental.Emits(rule, out.Members), findings: out.EmitsFindings(rule),
 	}, (*httpRouteRule).evaluate)
 	rule = incremental.NewRule(g, "status of a Gateway")
 	incremental.Each(rule, store.Of[*gatewayv1.Gateway](objects), &gatewayStatusRule{
@@ -66,7 +67,8 @@ func (d Dialect) gatewayRules(g *incremental.Graph, objects *store.Objects, out 
 	rule = incremental.NewRule(g, "status of a ListenerSet")
 	incremental.Each(rule, store.Of[*gatewayv1.ListenerSet](objects), &setStatusRule{
 		setReader: setReader{
-			gateways: incremental.Reads(rule, store.Of[*gatewayv1.Gateway](objects)), classes: incremental.Reads(rule, own.classes),
+			gateways:   incremental.Reads(rule, store.Of[*gatewayv1.Gateway](objects)),
+			classes:    incremental.Reads(rule, own.classes),
 			namespaces: incremental.Reads(rule, store.Of[*corev1.Namespace](objects)),
 		},
 		listeners: incremental.Reads(rule, own.listeners), attached: incremental.Reads(rule, own.attached),
@@ -82,7 +84,8 @@ type gatewayListenerRule struct {
 
 func (r *gatewayListenerRule) evaluate(id types.NamespacedName, all []*gatewayv1.Gateway) {
 	gateway := all[0]
-	if _, served := r.classes.ReadFirst(string(gateway.Spec.GatewayClassName)); !served || gateway.DeletionTimestamp != nil {
+	_, served := r.classes.ReadFirst(string(gateway.Spec.GatewayClassName))
+	if !served || gateway.DeletionTimestamp != nil {
 		return
 	}
 	valid := gatewayFault(gateway) == condition{}
@@ -183,7 +186,8 @@ type gatewayStatusRule struct {
 
 func (r *gatewayStatusRule) evaluate(id types.NamespacedName, all []*gatewayv1.Gateway) {
 	gateway := all[0]
-	if _, served := r.classes.ReadFirst(string(gateway.Spec.GatewayClassName)); !served || gateway.DeletionTimestamp != nil {
+	_, served := r.classes.ReadFirst(string(gateway.Spec.GatewayClassName))
+	if !served || gateway.DeletionTimestamp != nil {
 		return
 	}
 	key := parentKey{"Gateway", id.Namespace, id.Name}

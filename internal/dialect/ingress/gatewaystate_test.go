@@ -11,8 +11,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// TestStatusOfHTTPRoute checks that the entries of other controllers stay, that the same state changes nothing, and that
-// the own entry goes with the reference.
+// TestStatusOfHTTPRoute checks that the entries of other controllers stay, that the same state changes nothing, and
+// that the own entry goes with the reference.
 func TestStatusOfHTTPRoute(t *testing.T) {
 	other := gatewayv1.RouteParentStatus{ControllerName: "example.com/other", ParentRef: gatewayv1.ParentReference{Name: "b"}}
 	o := &gatewayv1.HTTPRoute{}
@@ -26,7 +26,8 @@ func TestStatusOfHTTPRoute(t *testing.T) {
 	if len(o.Status.Parents) != 1 {
 		t.Error("the object is changed in place")
 	}
-	if p := first.Status.Parents; len(p) != 2 || !reflect.DeepEqual(p[0], other) || p[1].ControllerName != api.Controller ||
+	p := first.Status.Parents
+	if len(p) != 2 || !reflect.DeepEqual(p[0], other) || p[1].ControllerName != api.Controller ||
 		p[1].Conditions[0].ObservedGeneration != 3 {
 		t.Fatalf("parents %+v", p)
 	}

@@ -139,6 +139,7 @@ type gatewayRule struct {
 	secured   *incremental.Reader[allKey, model.HostCertificate]
 	meshes    store.Output[string, model.Mesh]
 	workloads store.Output[model.Key, model.Workload]
+	findings  store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
@@ -160,12 +161,16 @@ func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
 	r.workloads.Emit(w)
 }
 
-// certificates returns the certificate of each host: that of the oldest Ingress.
+// certificates returns the certificate of each host: that of the oldest object.
 func (r *gatewayRule) certificates() []model.HostCertificate {
 	var out []model.HostCertificate
 	for _, c := range r.secured.Read(allKey{}) {
 		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
 			out = append(out, c)
+		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret && kept.Origin.Object != c.Origin.Object {
+			r.findings.Emit(model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
+				"%s has another certificate for host %s; that object is older, and its certificate is served",
+				kept.Origin.Object, c.Hosts[0])))
 		}
 	}
 	return out

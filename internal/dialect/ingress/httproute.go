@@ -26,6 +26,7 @@ type httpRouteRule struct {
 	used       *incremental.Emitter[backend, model.ObjectRef]
 	attached   *incremental.Emitter[listenerKey, model.ObjectRef]
 	members    *incremental.Emitter[model.ObjectRef, string]
+	findings   store.Output[model.ObjectRef, model.Finding]
 }
 
 // served is a host on a port of the gateway's pods.
@@ -57,6 +58,10 @@ func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRo
 		return
 	}
 	r.members.Emit(at.Object, state.encode())
+	if field, text, is := strings.Cut(unsupported, " "); is {
+		r.findings.Emit(model.NewFinding(at.At(strings.TrimSuffix(field, ":")), model.CodeFieldNotImplemented,
+			text+"; the HTTPRoute is not served"))
+	}
 	for on := range hosts {
 		for _, p := range paths {
 			p.port = on.port
@@ -274,9 +279,9 @@ func ruleAction(namespace, field string, rule gatewayv1.HTTPRouteRule) (hostPath
 }
 
 // filter adds a filter, or returns the field that is not supported.
-func (p *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
-	if p.rewrite == nil && f.Type != gatewayv1.HTTPRouteFilterRequestRedirect {
-		p.rewrite = &model.Rewrite{}
+func (a *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
+	if a.rewrite == nil && f.Type != gatewayv1.HTTPRouteFilterRequestRedirect {
+		a.rewrite = &model.Rewrite{}
 	}
 	switch {
 	case f.Type == gatewayv1.HTTPRouteFilterRequestHeaderModifier && f.RequestHeaderModifier != nil:
@@ -289,18 +294,18 @@ func (p *hostPath) filter(field string, f gatewayv1.HTTPRouteFilter) string {
 			if name == "host" {
 				return fmt.Sprintf("%s.requestHeaderModifier.set[%d]: the host cannot be set", field, i)
 			}
-			p.rewrite.Headers = append(p.rewrite.Headers, model.Header{Name: name, Value: header.Value})
+			a.rewrite.Headers = append(a.rewrite.Headers, model.Header{Name: name, Value: header.Value})
 		}
 		return ""
 	case f.Type == gatewayv1.HTTPRouteFilterURLRewrite && f.URLRewrite != nil:
-		return p.rewriteURL(field+".urlRewrite", *f.URLRewrite)
+		return a.rewriteURL(field+".urlRewrite", *f.URLRewrite)
 	case f.Type == gatewayv1.HTTPRouteFilterRequestRedirect && f.RequestRedirect != nil:
-		return p.redirectTo(field+".requestRedirect", *f.RequestRedirect)
+		return a.redirectTo(field+".requestRedirect", *f.RequestRedirect)
 	}
 	return fmt.Sprintf("%s.type: %s is not supported", field, f.Type)
 }
 
-func (p *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) string {
+func (a *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) string {
 	if f.Hostname != nil {
 		return field + ".hostname is not supported"
 	}
@@ -308,16 +313,16 @@ func (p *hostPath) rewriteURL(field string, f gatewayv1.HTTPURLRewriteFilter) st
 	case path == nil:
 	case path.Type == gatewayv1.PrefixMatchHTTPPathModifier && path.ReplacePrefixMatch != nil:
 		prefix := cmp.Or(strings.TrimRight(*path.ReplacePrefixMatch, "/"), "/")
-		p.rewrite.PathPrefix = &prefix
+		a.rewrite.PathPrefix = &prefix
 	case path.Type == gatewayv1.FullPathHTTPPathModifier && path.ReplaceFullPath != nil && *path.ReplaceFullPath != "":
-		p.rewrite.Path = *path.ReplaceFullPath
+		a.rewrite.Path = *path.ReplaceFullPath
 	default:
 		return field + ".path: use ReplacePrefixMatch, or ReplaceFullPath with a path"
 	}
 	return ""
 }
 
-func (p *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilter) string {
+func (a *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilter) string {
 	switch {
 	case f.Path != nil:
 		return field + ".path is not supported"
@@ -326,12 +331,12 @@ func (p *hostPath) redirectTo(field string, f gatewayv1.HTTPRequestRedirectFilte
 	case f.Scheme == nil:
 		return field + ".scheme: a redirect needs one"
 	}
-	p.redirect = &model.Redirect{Scheme: *f.Scheme, StatusCode: 302}
+	a.redirect = &model.Redirect{Scheme: *f.Scheme, StatusCode: 302}
 	if f.Hostname != nil {
-		p.redirect.Host = string(*f.Hostname)
+		a.redirect.Host = string(*f.Hostname)
 	}
 	if f.StatusCode != nil {
-		p.redirect.StatusCode = uint16(*f.StatusCode)
+		a.redirect.StatusCode = uint16(*f.StatusCode)
 	}
 	return ""
 }

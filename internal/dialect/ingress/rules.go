@@ -100,7 +100,8 @@ func newRelations(g *incremental.Graph) relations {
 			func(a, b hostPath) bool { return reflect.DeepEqual(a, b) }),
 		secured: incremental.NewRelation[allKey](g, "certificates", func(a, b model.HostCertificate) int {
 			return cmp.Or(slices.Compare(a.Hosts, b.Hosts), a.Origin.CompareAge(b.Origin),
-				strings.Compare(a.Origin.Path, b.Origin.Path), strings.Compare(a.Certificate.Secret.Name, b.Certificate.Secret.Name))
+				strings.Compare(a.Origin.Path, b.Origin.Path),
+				strings.Compare(a.Certificate.Secret.Name, b.Certificate.Secret.Name))
 		}, func(a, b model.HostCertificate) bool { return reflect.DeepEqual(a, b) }),
 		used: incremental.NewRelation[backend](g, "backends", model.ObjectRef.Compare,
 			func(a, b model.ObjectRef) bool { return a == b }),
@@ -163,7 +164,7 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	rule = incremental.NewRule(g, "gateway of Ingresses")
 	incremental.Each(rule, store.Of[*corev1.Namespace](objects), &gatewayRule{
 		Dialect: d, secured: incremental.Reads(rule, r.secured), meshes: out.EmitsMeshes(rule),
-		workloads: out.EmitsWorkloads(rule),
+		workloads: out.EmitsWorkloads(rule), findings: out.EmitsFindings(rule),
 	}, (*gatewayRule).evaluate)
 	rule = incremental.NewRule(g, "pods of the gateway")
 	incremental.Each(rule, store.Of[*corev1.Pod](objects), &gatewayPodRule{d, out.EmitsEndpoints(rule)},
