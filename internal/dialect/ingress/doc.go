@@ -1,11 +1,11 @@
-// Package ingress is the dialect of Ingresses: a gateway of this control plane serves those of its IngressClass, and the
-// HTTPRoutes of Gateways of its GatewayClass.
+// Package ingress is the dialect of Ingresses: a gateway of this control plane serves those of its IngressClass, and
+// the HTTPRoutes of Gateways of its GatewayClass.
 //
 // In: IngressClasses, Ingresses with the annotations of package api/ingress, their Services and EndpointSlices, and the
 // pods of the gateway; GatewayClasses, Gateways, ListenerSets and HTTPRoutes, if a setting enables them. Out: the mesh
-// "ingress" with the gateway as its workload; a service for each host name, which the gateway reaches, with the paths of
-// all Ingresses and HTTPRoutes for the host; a destination for each port of a Service; for objects of Gateway API, their
-// state as membership. All functions are pure. The dialect reads nothing unless it is enabled.
+// "ingress" with the gateway as its workload; a service for each host name, which the gateway reaches, with the paths
+// of all Ingresses and HTTPRoutes for the host; a destination for each port of a Service; for objects of Gateway API,
+// their state as membership. All functions are pure. The dialect reads nothing unless it is enabled.
 package ingress
 
 import (
