@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -140,9 +139,26 @@ func (p *progress) setUnreachable(err error) (since time.Time, changed bool) {
 }
 
 // watch connects the informer cache to the engine, and returns when the engine has all objects. It waits for kinds
-// whose CRD is missing.
+// whose CRD is missing, unless they are optional: these are watched as soon as the cluster has them.
 func (cp *controlPlane) watch(ctx context.Context) error {
-	for _, kind := range dialect.Kinds(cp.dialects) {
+	kinds, optional := splitKinds(cp.dialects)
+	var later []client.Object
+	for _, kind := range optional {
+		err := cp.progress.retry(ctx, cp.Log, "optional kinds", func(context.Context) error {
+			has, err := cp.served(kind)
+			if has {
+				kinds = append(kinds, kind)
+			} else if err == nil {
+				later = append(later, kind)
+			}
+			return err
+		})
+		if err != nil {
+			return err
+		}
+	}
+	go cp.watchLater(ctx, later)
+	for _, kind := range kinds {
 		name, err := kindOf(cp.client, kind)
 		if err != nil {
 			return err
@@ -159,7 +175,7 @@ func (cp *controlPlane) watch(ctx context.Context) error {
 			return err
 		}
 	}
-	return engine.Watch(ctx, cp.engine, cp.cache, cp.client.Scheme(), dialect.Kinds(cp.dialects)...)
+	return engine.Watch(ctx, cp.engine, cp.cache, cp.client.Scheme(), kinds...)
 }
 
 func (p *progress) addKind(kind string, seen func() bool) {

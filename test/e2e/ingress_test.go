@@ -119,7 +119,7 @@ func TestIngress(t *testing.T) {
 func enableGateway(t *testing.T) {
 	t.Helper()
 	if err := installAnymesh(t.Context(), "--set", "ingress.enabled=true", "--set", "ingress.service.type=ClusterIP",
-		"--set", "routeTrait.enabled=true"); err != nil {
+		"--set", "ingress.gatewayAPI.enabled=true", "--set", "routeTrait.enabled=true"); err != nil {
 		t.Fatal(err)
 	}
 	waitReady(t, "anymesh-gateway", "deployment/anymesh-gateway")

@@ -44,6 +44,7 @@ func (o Options) WithOptionalParts() Options {
 		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
 		"routeTrait": map[string]any{"enabled": true}, "ingress": map[string]any{
 			"enabled": true, "autoscaling": map[string]any{"enabled": true},
+			"gatewayAPI": map[string]any{"enabled": true},
 		},
 	}, o.Values)
 	return o

@@ -1,9 +1,11 @@
-// Package ingress is the dialect of Ingresses: a gateway of this control plane serves those of its IngressClass.
+// Package ingress is the dialect of Ingresses: a gateway of this control plane serves those of its IngressClass, and
+// the HTTPRoutes of Gateways of its GatewayClass.
 //
 // In: IngressClasses, Ingresses with the annotations of package api/ingress, their Services and EndpointSlices, and the
-// pods of the gateway. Out: the mesh "ingress" with the gateway as its workload; a service for each host name, which
-// the gateway reaches, with the paths of all Ingresses for the host; a destination for each port of a Service. All
-// functions are pure. The dialect reads nothing unless it is enabled.
+// pods of the gateway; GatewayClasses, Gateways, ListenerSets and HTTPRoutes, if a setting enables them. Out: the mesh
+// "ingress" with the gateway as its workload; a service for each host name, which the gateway reaches, with the paths
+// of all Ingresses and HTTPRoutes for the host; a destination for each port of a Service; for objects of Gateway API,
+// their state as membership. All functions are pure. The dialect reads nothing unless it is enabled.
 package ingress
 
 import (
@@ -17,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/util/intstr"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/model"
@@ -31,6 +34,8 @@ type Settings struct {
 	TrustDomain string
 	// Enabled reads Ingresses and runs the gateway.
 	Enabled bool
+	// GatewayAPI reads the kinds of Gateway API. It has no effect unless Enabled is true.
+	GatewayAPI bool
 	// Namespace is the namespace of the gateway's pods. No other pod becomes a gateway.
 	Namespace string
 }
@@ -59,6 +64,9 @@ type values struct {
 	Affinity                  corev1.Affinity                   `json:"affinity"`
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
 
+	GatewayAPI struct {
+		Enabled bool `json:"enabled"`
+	} `json:"gatewayAPI"`
 	DefaultClass bool                        `json:"defaultClass"`
 	Resources    corev1.ResourceRequirements `json:"resources"`
 }
@@ -69,15 +77,18 @@ func (Dialect) Name() string { return "ingress" }
 // Title is the display name.
 func (Dialect) Title() string { return "Ingress" }
 
-// AddToScheme adds nothing: the kinds are those of Kubernetes.
+// AddToScheme adds the kinds of Kubernetes and of Gateway API.
 func (Dialect) AddToScheme(s *runtime.Scheme) error {
 	if err := networkingv1.AddToScheme(s); err != nil {
+		return err
+	}
+	if err := gatewayv1.Install(s); err != nil {
 		return err
 	}
 	return discoveryv1.AddToScheme(s)
 }
 
-// Definitions returns none: the kinds are those of Kubernetes.
+// Definitions returns none: others install the kinds of Gateway API.
 func (Dialect) Definitions() ([]*apiextensionsv1.CustomResourceDefinition, error) { return nil, nil }
 
 // Kinds returns an empty object of each kind that the rules read. A dialect that is not enabled reads none.
@@ -85,10 +96,29 @@ func (d Dialect) Kinds() []client.Object {
 	if !d.Enabled {
 		return nil
 	}
-	return []client.Object{
+	out := []client.Object{
 		&corev1.Namespace{}, &corev1.Pod{}, &corev1.Service{}, &discoveryv1.EndpointSlice{}, &networkingv1.IngressClass{},
 		&networkingv1.Ingress{},
 	}
+	if d.GatewayAPI {
+		out = append(out, gatewayKinds()...)
+	}
+	return out
+}
+
+// gatewayKinds returns an empty object of each kind of Gateway API.
+func gatewayKinds() []client.Object {
+	return []client.Object{
+		&gatewayv1.GatewayClass{}, &gatewayv1.Gateway{}, &gatewayv1.ListenerSet{}, &gatewayv1.HTTPRoute{},
+	}
+}
+
+// OptionalKinds returns the kinds that the cluster may not have.
+func (d Dialect) OptionalKinds() []client.Object {
+	if !d.Enabled || !d.GatewayAPI {
+		return nil
+	}
+	return gatewayKinds()
 }
 
 // Values returns the default Helm values.
@@ -111,7 +141,7 @@ func (d Dialect) Configure(trustDomain string, raw json.RawMessage) (dialect.Dia
 	if err := dialect.Decode(raw, &v); err != nil {
 		return nil, err
 	}
-	return Dialect{Settings{TrustDomain: trustDomain, Enabled: v.Enabled, Namespace: v.Namespace}}, nil
+	return Dialect{Settings{TrustDomain: trustDomain, Enabled: v.Enabled, GatewayAPI: v.GatewayAPI.Enabled, Namespace: v.Namespace}}, nil
 }
 
 // mesh is the name of the mesh of the gateway.

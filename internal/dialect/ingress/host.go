@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -30,15 +31,28 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 		Key: key, Ports: []model.RouterPort{{Port: httpPort, Protocol: model.HTTP}}, Origin: paths[0].origin,
 	}
 	secured := false
-	for i, p := range paths {
-		if i > 0 && p.path == paths[i-1].path {
-			r.reportConflict(host, p, paths[i-1])
+	var same []hostPath // served ones with the path
+	for _, p := range paths {
+		if len(same) > 0 && same[0].path != p.path {
+			same = nil
+		}
+		if i := slices.IndexFunc(same, p.overlaps); i >= 0 {
+			r.reportConflict(host, p, same[i])
 			continue
 		}
+		same = append(same, p)
 		route := model.Route{
 			Name: p.path.Value, Protocol: model.HTTP, Match: model.Match{Path: p.path}, Origin: p.origin,
-			Action: model.Action{Rewrite: p.rewrite, Timeouts: p.timeouts, Destinations: r.destinations(p)},
+			Port: p.port, Action: model.Action{Rewrite: p.rewrite, Timeouts: p.timeouts, Redirect: p.redirect},
 		}
+		switch {
+		case p.redirect != nil:
+		case p.port != 0:
+			route.Action.Destinations = r.split(p)
+		default:
+			route.Action.Destinations = r.destinations(p)
+		}
+		secured = secured || p.port == httpsPort
 		if p.secret != "" {
 			secured = true
 			toHTTPS := route
@@ -56,6 +70,26 @@ func (r *hostRule) evaluate(host string, paths []hostPath) {
 	}
 	r.routers.Emit(router)
 	r.services.Emit(model.Service{Key: key, Router: host, External: true, Origin: paths[0].origin})
+}
+
+// overlaps reports whether two entries with the same path serve the same requests.
+func (a hostPath) overlaps(b hostPath) bool { return a.port == 0 || b.port == 0 || a.port == b.port }
+
+// split returns the destinations of a path of an HTTPRoute.
+func (r *hostRule) split(p hostPath) (out []model.WeightedDestination) {
+	for _, b := range p.split {
+		to, _ := r.targets.ReadFirst(b.backend)
+		if to.fault != "" {
+			r.findings.Emit(model.NewFinding(p.origin.At(b.field), to.code, to.fault+"; it gets no requests"))
+			continue
+		}
+		if to.destination != "" {
+			out = append(out, model.WeightedDestination{
+				Destination: to.destination, Weight: b.weight, Origin: p.origin.At(b.field),
+			})
+		}
+	}
+	return out
 }
 
 // destinations returns the destination of a path: that of the fallback if the backend has no ready endpoint. Without
@@ -105,6 +139,7 @@ type gatewayRule struct {
 	secured   *incremental.Reader[allKey, model.HostCertificate]
 	meshes    store.Output[string, model.Mesh]
 	workloads store.Output[model.Key, model.Workload]
+	findings  store.Output[model.ObjectRef, model.Finding]
 }
 
 func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
@@ -126,12 +161,16 @@ func (r *gatewayRule) evaluate(id types.NamespacedName, _ []*corev1.Namespace) {
 	r.workloads.Emit(w)
 }
 
-// certificates returns the certificate of each host: that of the oldest Ingress.
+// certificates returns the certificate of each host: that of the oldest object.
 func (r *gatewayRule) certificates() []model.HostCertificate {
 	var out []model.HostCertificate
 	for _, c := range r.secured.Read(allKey{}) {
 		if n := len(out); n == 0 || out[n-1].Hosts[0] != c.Hosts[0] {
 			out = append(out, c)
+		} else if kept := out[n-1]; kept.Certificate.Secret != c.Certificate.Secret && kept.Origin.Object != c.Origin.Object {
+			r.findings.Emit(model.NewFinding(c.Origin, model.CodeNameConflict, fmt.Sprintf(
+				"%s has another certificate for host %s; that object is older, and its certificate is served",
+				kept.Origin.Object, c.Hosts[0])))
 		}
 	}
 	return out

@@ -37,7 +37,19 @@ type hostPath struct {
 	fallback backend
 	rewrite  *model.Rewrite
 	timeouts model.Timeouts
+	// port is the only port of the gateway's pods with the path of an HTTPRoute; 0 for an Ingress.
+	port uint16
+	// split are the backends, and redirect the response, of an HTTPRoute.
+	split    []weightedBackend
+	redirect *model.Redirect
 	origin   model.Origin
+}
+
+// weightedBackend is a backend of an HTTPRoute.
+type weightedBackend struct {
+	backend
+	weight uint32
+	field  string
 }
 
 // backend is a port of a Service, by number or by name.
@@ -87,7 +99,9 @@ func newRelations(g *incremental.Graph) relations {
 		paths: incremental.NewRelation[string](g, "paths", hostPath.compare,
 			func(a, b hostPath) bool { return reflect.DeepEqual(a, b) }),
 		secured: incremental.NewRelation[allKey](g, "certificates", func(a, b model.HostCertificate) int {
-			return cmp.Or(slices.Compare(a.Hosts, b.Hosts), a.Origin.CompareAge(b.Origin))
+			return cmp.Or(slices.Compare(a.Hosts, b.Hosts), a.Origin.CompareAge(b.Origin),
+				strings.Compare(a.Origin.Path, b.Origin.Path),
+				strings.Compare(a.Certificate.Secret.Name, b.Certificate.Secret.Name))
 		}, func(a, b model.HostCertificate) bool { return reflect.DeepEqual(a, b) }),
 		used: incremental.NewRelation[backend](g, "backends", model.ObjectRef.Compare,
 			func(a, b model.ObjectRef) bool { return a == b }),
@@ -110,7 +124,7 @@ func (a hostPath) compare(b hostPath) int {
 		return 1
 	}
 	return cmp.Or(exact(a)-exact(b), len(b.path.Value)-len(a.path.Value), strings.Compare(a.path.Value, b.path.Value),
-		a.origin.CompareAge(b.origin), strings.Compare(a.origin.Path, b.origin.Path))
+		a.origin.CompareAge(b.origin), strings.Compare(a.origin.Path, b.origin.Path), cmp.Compare(a.port, b.port))
 }
 
 // Rules adds the rules.
@@ -150,11 +164,14 @@ func (d Dialect) Rules(g *incremental.Graph, objects *store.Objects, out *store.
 	rule = incremental.NewRule(g, "gateway of Ingresses")
 	incremental.Each(rule, store.Of[*corev1.Namespace](objects), &gatewayRule{
 		Dialect: d, secured: incremental.Reads(rule, r.secured), meshes: out.EmitsMeshes(rule),
-		workloads: out.EmitsWorkloads(rule),
+		workloads: out.EmitsWorkloads(rule), findings: out.EmitsFindings(rule),
 	}, (*gatewayRule).evaluate)
 	rule = incremental.NewRule(g, "pods of the gateway")
 	incremental.Each(rule, store.Of[*corev1.Pod](objects), &gatewayPodRule{d, out.EmitsEndpoints(rule)},
 		(*gatewayPodRule).evaluate)
+	if d.GatewayAPI {
+		d.gatewayRules(g, objects, out, r)
+	}
 }
 
 // defaultClassAnnotation marks the IngressClass of Ingresses without a class.

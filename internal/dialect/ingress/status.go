@@ -2,6 +2,7 @@ package ingress
 
 import (
 	"cmp"
+	"encoding/json"
 	"net/netip"
 	"slices"
 	"strings"
@@ -45,7 +46,11 @@ func (d Dialect) StatusKinds() []client.Object {
 	if !d.Enabled {
 		return nil
 	}
-	return []client.Object{&networkingv1.Ingress{}}
+	out := []client.Object{&networkingv1.Ingress{}}
+	if d.GatewayAPI {
+		out = append(out, gatewayKinds()...)
+	}
+	return out
 }
 
 // separator separates addresses in the membership of an Ingress.
@@ -53,8 +58,14 @@ const separator = ","
 
 // Status returns a copy of an Ingress with the addresses of the gateway. An Ingress of another class is not changed:
 // its status belongs to others.
-func (Dialect) Status(object client.Object, addresses string, _ []model.Finding, _ time.Time) client.Object {
-	ingress := object.DeepCopyObject().(*networkingv1.Ingress)
+func (Dialect) Status(object client.Object, addresses string, findings []model.Finding, now time.Time) client.Object {
+	out := object.DeepCopyObject().(client.Object)
+	ingress, is := out.(*networkingv1.Ingress)
+	if !is {
+		var state gatewayState
+		_ = json.Unmarshal([]byte(addresses), &state) // an empty text is the state of an object of another class
+		return gatewayStatus(out, state, findings, now)
+	}
 	if addresses == "" {
 		return ingress
 	}

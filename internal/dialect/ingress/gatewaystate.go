@@ -1,0 +1,183 @@
+package ingress
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/controller-runtime/pkg/client"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/model"
+)
+
+// condition is a condition of an object, without times.
+type condition struct {
+	Type    string `json:"type"`
+	True    bool   `json:"true"`
+	Reason  string `json:"reason"`
+	Message string `json:"message"`
+}
+
+func yes[T, R ~string](kind T, reason R) condition {
+	return condition{string(kind), true, string(reason), ""}
+}
+
+func no[T, R ~string](kind T, reason R, message string) condition {
+	return condition{string(kind), false, string(reason), message}
+}
+
+// gatewayState is what Status needs of an object of Gateway API: the text of its membership.
+type gatewayState struct {
+	Conditions []condition     `json:"conditions,omitempty"`
+	Listeners  []listenerState `json:"listeners,omitempty"`
+	Parents    []parentState   `json:"parents,omitempty"`
+	Addresses  []string        `json:"addresses,omitempty"`
+	Sets       int32           `json:"sets,omitempty"`
+}
+
+type listenerState struct {
+	Name       gatewayv1.SectionName `json:"name"`
+	Routes     int32                 `json:"routes"`
+	HTTPRoute  bool                  `json:"httpRoute"`
+	Conditions []condition           `json:"conditions"`
+}
+
+type parentState struct {
+	Ref        gatewayv1.ParentReference `json:"ref"`
+	Conditions []condition               `json:"conditions"`
+}
+
+func (s gatewayState) encode() string {
+	text, err := json.Marshal(s)
+	if err != nil {
+		panic(err) // the types are those above
+	}
+	return string(text)
+}
+
+// gatewayStatus returns an object of Gateway API with its status.
+func gatewayStatus(object client.Object, state gatewayState, findings []model.Finding, now time.Time) client.Object {
+	generation := object.GetGeneration()
+	apply := func(to []metav1.Condition, all []condition) []metav1.Condition {
+		to = slices.Clone(to)
+		for _, c := range all {
+			status := metav1.ConditionFalse
+			if c.True {
+				status = metav1.ConditionTrue
+			}
+			meta.SetStatusCondition(&to, metav1.Condition{
+				Type: c.Type, Status: status, Reason: c.Reason, Message: c.Message, ObservedGeneration: generation,
+				LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
+			})
+		}
+		return to
+	}
+	switch o := object.(type) {
+	case *gatewayv1.GatewayClass:
+		o.Status.Conditions = apply(o.Status.Conditions, state.Conditions)
+	case *gatewayv1.Gateway:
+		if len(state.Conditions) == 0 {
+			return o // of another class
+		}
+		before := o.Status.Listeners
+		o.Status.Conditions = apply(o.Status.Conditions, state.Conditions)
+		o.Status.Listeners, o.Status.Addresses, o.Status.AttachedListenerSets = nil, nil, &state.Sets
+		for _, l := range state.Listeners {
+			var old []metav1.Condition
+			if i := slices.IndexFunc(before, func(b gatewayv1.ListenerStatus) bool { return b.Name == l.Name }); i >= 0 {
+				old = before[i].Conditions
+			}
+			o.Status.Listeners = append(o.Status.Listeners, gatewayv1.ListenerStatus{
+				Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: apply(old, l.Conditions),
+			})
+		}
+		for _, address := range state.Addresses {
+			kind := gatewayv1.HostnameAddressType
+			if isIP(address) {
+				kind = gatewayv1.IPAddressType
+			}
+			o.Status.Addresses = append(o.Status.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: address})
+		}
+	case *gatewayv1.ListenerSet:
+		if len(state.Conditions) == 0 {
+			return o
+		}
+		before := o.Status.Listeners
+		o.Status.Conditions, o.Status.Listeners = apply(o.Status.Conditions, state.Conditions), nil
+		for _, l := range state.Listeners {
+			var old []metav1.Condition
+			if i := slices.IndexFunc(before, func(b gatewayv1.ListenerEntryStatus) bool { return b.Name == l.Name }); i >= 0 {
+				old = before[i].Conditions
+			}
+			o.Status.Listeners = append(o.Status.Listeners, gatewayv1.ListenerEntryStatus{
+				Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: apply(old, l.Conditions),
+			})
+		}
+	case *gatewayv1.HTTPRoute:
+		before := o.Status.Parents
+		o.Status.Parents = slices.DeleteFunc(slices.Clone(before), func(p gatewayv1.RouteParentStatus) bool {
+			return p.ControllerName == api.Controller
+		})
+		for _, p := range state.Parents {
+			var old []metav1.Condition
+			for _, b := range before {
+				if b.ControllerName == api.Controller && sameRef(b.ParentRef, p.Ref) {
+					old = slices.DeleteFunc(slices.Clone(b.Conditions), func(c metav1.Condition) bool {
+						return c.Type == string(gatewayv1.RouteConditionPartiallyInvalid)
+					})
+				}
+			}
+			conditions := p.Conditions
+			if text := dropped(findings); text != "" {
+				conditions = append(conditions, condition{
+					string(gatewayv1.RouteConditionPartiallyInvalid), true, string(gatewayv1.RouteReasonUnsupportedValue), text,
+				})
+			}
+			o.Status.Parents = append(o.Status.Parents, gatewayv1.RouteParentStatus{
+				ParentRef: p.Ref, ControllerName: api.Controller, Conditions: apply(old, conditions),
+			})
+		}
+		if o.Status.Parents == nil {
+			o.Status.Parents = []gatewayv1.RouteParentStatus{}
+		}
+	}
+	return object
+}
+
+func (l listenerState) kinds() []gatewayv1.RouteGroupKind {
+	if !l.HTTPRoute {
+		return []gatewayv1.RouteGroupKind{}
+	}
+	group := gatewayv1.Group(gatewayv1.GroupName)
+	return []gatewayv1.RouteGroupKind{{Group: &group, Kind: "HTTPRoute"}}
+}
+
+// dropped returns the text of the condition PartiallyInvalid for the rules that another object has, or "".
+func dropped(findings []model.Finding) string {
+	var out []string
+	for _, f := range findings {
+		if f.Code == model.CodeNameConflict || f.Code == model.CodeInvalidField {
+			out = append(out, f.Path+": "+f.Text)
+		}
+	}
+	if len(out) == 0 {
+		return ""
+	}
+	return "Dropped Rule: " + strings.Join(out, "; ")
+}
+
+func sameRef(a, b gatewayv1.ParentReference) bool {
+	text := func(r gatewayv1.ParentReference) string {
+		out, err := json.Marshal(r)
+		if err != nil {
+			panic(err) // the type has only texts and numbers
+		}
+		return string(out)
+	}
+	return text(a) == text(b)
+}

@@ -1,0 +1,58 @@
+package ingress
+
+import (
+	"reflect"
+	"testing"
+	"time"
+
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	api "anymesh.dev/anymesh/api/ingress"
+	"anymesh.dev/anymesh/model"
+)
+
+// TestStatusOfHTTPRoute checks that the entries of other controllers stay, that the same state changes nothing, and
+// that the own entry goes with the reference.
+func TestStatusOfHTTPRoute(t *testing.T) {
+	other := gatewayv1.RouteParentStatus{ControllerName: "example.com/other", ParentRef: gatewayv1.ParentReference{Name: "b"}}
+	o := &gatewayv1.HTTPRoute{}
+	o.Generation, o.Status.Parents = 3, []gatewayv1.RouteParentStatus{other}
+	state := gatewayState{Parents: []parentState{{
+		gatewayv1.ParentReference{Name: "a"},
+		[]condition{yes(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonAccepted)},
+	}}}.encode()
+	begin := time.Unix(1_700_000_000, 0)
+	first := Dialect{}.Status(o, state, nil, begin).(*gatewayv1.HTTPRoute)
+	if len(o.Status.Parents) != 1 {
+		t.Error("the object is changed in place")
+	}
+	p := first.Status.Parents
+	if len(p) != 2 || !reflect.DeepEqual(p[0], other) || p[1].ControllerName != api.Controller ||
+		p[1].Conditions[0].ObservedGeneration != 3 {
+		t.Fatalf("parents %+v", p)
+	}
+	if again := (Dialect{}).Status(first, state, nil, begin.Add(time.Hour)); !reflect.DeepEqual(again, first) {
+		t.Errorf("the same state changes the status to %+v", again)
+	}
+	conflict := []model.Finding{{Path: "spec.rules[0]", Code: model.CodeNameConflict, Text: "is older"}}
+	partial := Dialect{}.Status(first, state, conflict, begin).(*gatewayv1.HTTPRoute)
+	if c := partial.Status.Parents[1].Conditions; len(c) != 2 || c[1].Type != "PartiallyInvalid" || c[1].Status != "True" {
+		t.Errorf("conditions with a conflict: %+v", c)
+	}
+	if healed := (Dialect{}).Status(partial, state, nil, begin); !reflect.DeepEqual(healed, first) {
+		t.Errorf("without the conflict, the status is %+v", healed)
+	}
+	left := Dialect{}.Status(first, "", nil, begin).(*gatewayv1.HTTPRoute)
+	if !reflect.DeepEqual(left.Status.Parents, []gatewayv1.RouteParentStatus{other}) {
+		t.Errorf("parents without reference: %+v", left.Status.Parents)
+	}
+}
+
+// TestStatusOfOthers checks that a Gateway of another class keeps its status.
+func TestStatusOfOthers(t *testing.T) {
+	o := &gatewayv1.Gateway{}
+	o.Status.Listeners = []gatewayv1.ListenerStatus{{Name: "http"}}
+	if got := (Dialect{}).Status(o, "", nil, time.Now()); !reflect.DeepEqual(got, o) {
+		t.Errorf("status %+v", got)
+	}
+}

@@ -1,0 +1,160 @@
+package ingress
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
+	gatewayv1 "sigs.k8s.io/gateway-api/apis/v1"
+
+	"anymesh.dev/anymesh/internal/engine/incremental"
+	"anymesh.dev/anymesh/internal/engine/store"
+	"anymesh.dev/anymesh/model"
+)
+
+// httpRouteRule translates HTTPRoutes.
+type httpRouteRule struct {
+	listeners  *incremental.Reader[parentKey, attachedTo]
+	namespaces *incremental.Reader[types.NamespacedName, *corev1.Namespace]
+	services   *incremental.Reader[types.NamespacedName, *corev1.Service]
+	paths      *incremental.Emitter[string, hostPath]
+	secured    *incremental.Emitter[allKey, model.HostCertificate]
+	used       *incremental.Emitter[backend, model.ObjectRef]
+	attached   *incremental.Emitter[listenerKey, model.ObjectRef]
+	members    *incremental.Emitter[model.ObjectRef, string]
+	findings   store.Output[model.ObjectRef, model.Finding]
+}
+
+// served is a host on a port of the gateway's pods.
+type served struct {
+	host string
+	port uint16
+}
+
+func (r *httpRouteRule) evaluate(_ types.NamespacedName, all []*gatewayv1.HTTPRoute) {
+	o := all[0]
+	if o.DeletionTimestamp != nil {
+		return
+	}
+	at := originOf(gatewayv1.GroupName, "HTTPRoute", o, store.CreatedAt(o))
+	paths, unsupported := routePaths(o, at)
+	resolved := r.resolve(o)
+	var state gatewayState
+	hosts := map[served]bool{}
+	for i, ref := range o.Spec.ParentRefs {
+		key, is := parentKeyOf(ref, o.Namespace)
+		listeners := r.listeners.Read(key)
+		if !is || len(listeners) == 0 {
+			continue // of another controller
+		}
+		accepted := r.attach(o, i, key, listeners, unsupported, at, hosts)
+		state.Parents = append(state.Parents, parentState{ref, []condition{accepted, resolved}})
+	}
+	if len(state.Parents) == 0 {
+		return
+	}
+	r.members.Emit(at.Object, state.encode())
+	if field, text, is := strings.Cut(unsupported, " "); is {
+		r.findings.Emit(model.NewFinding(at.At(strings.TrimSuffix(field, ":")), model.CodeFieldNotImplemented,
+			text+"; the HTTPRoute is not served"))
+	}
+	for on := range hosts {
+		for _, p := range paths {
+			p.port = on.port
+			if p.redirect != nil {
+				to := *p.redirect
+				to.Host, p.redirect = cmp.Or(to.Host, on.host), &to
+			}
+			for _, b := range p.split {
+				r.used.Emit(b.backend, at.Object)
+			}
+			r.paths.Emit(on.host, p)
+		}
+	}
+}
+
+// attach adds the hosts on the listeners of a parent that serve the route, and returns the condition Accepted.
+func (r *httpRouteRule) attach(o *gatewayv1.HTTPRoute, index int, key parentKey, listeners []attachedTo,
+	unsupported string, at model.Origin, hosts map[served]bool) condition {
+	ref := o.Spec.ParentRefs[index]
+	reason, text := gatewayv1.RouteReasonNoMatchingParent, "no listener has the name and port"
+	attached := false
+	for _, l := range listeners {
+		if ref.SectionName != nil && *ref.SectionName != l.section || ref.Port != nil && *ref.Port != l.number {
+			continue
+		}
+		if !l.routes.has(o.Namespace, r.namespaces) {
+			if reason == gatewayv1.RouteReasonNoMatchingParent {
+				reason, text = gatewayv1.RouteReasonNotAllowedByListeners, "the listener does not allow the namespace"
+			}
+			continue
+		}
+		if !l.served {
+			reason, text = gatewayv1.RouteReasonNotAllowedByListeners, "listener "+string(l.section)+" is not served: "+
+				cmp.Or(l.accepted.Message, l.resolved.Message, "the object with the listener is not accepted")
+			continue
+		}
+		for _, h := range o.Spec.Hostnames {
+			host := strings.ToLower(string(h))
+			if !l.fits(host) || unsupported != "" {
+				continue
+			}
+			attached = true
+			hosts[served{host, l.port}] = true
+			r.attached.Emit(listenerKey{key, l.section}, at.Object)
+			if l.secret != "" {
+				r.secured.Emit(allKey{}, model.HostCertificate{
+					Hosts: []string{host}, Origin: at.At(fmt.Sprintf("spec.parentRefs[%d]", index)),
+					Certificate: model.Certificate{Secret: model.Secret{Provider: model.ProviderKubernetes, Name: l.secret}},
+				})
+			}
+		}
+		if !attached {
+			reason, text = gatewayv1.RouteReasonNoMatchingListenerHostname, "no listener has one of the host names"
+		}
+	}
+	switch {
+	case unsupported != "":
+		return no(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonUnsupportedValue, unsupported)
+	case !attached:
+		return no(gatewayv1.RouteConditionAccepted, reason, text)
+	}
+	return yes(gatewayv1.RouteConditionAccepted, gatewayv1.RouteReasonAccepted)
+}
+
+// resolve returns the condition ResolvedRefs.
+func (r *httpRouteRule) resolve(o *gatewayv1.HTTPRoute) condition {
+	for i, rule := range o.Spec.Rules {
+		for j, b := range rule.BackendRefs {
+			field := fmt.Sprintf("spec.rules[%d].backendRefs[%d]", i, j)
+			bad := func(reason gatewayv1.RouteConditionReason, text string) condition {
+				return no(gatewayv1.RouteConditionResolvedRefs, reason, field+text)
+			}
+			if reason, text := refFault(o.Namespace, b); reason != "" {
+				return bad(reason, text)
+			}
+			service, known := r.services.ReadFirst(types.NamespacedName{Namespace: o.Namespace, Name: string(b.Name)})
+			if !known || !slices.ContainsFunc(service.Spec.Ports, func(p corev1.ServicePort) bool { return p.Port == *b.Port }) {
+				return bad(gatewayv1.RouteReasonBackendNotFound, fmt.Sprintf(
+					": Service %s/%s with port %d does not exist", o.Namespace, b.Name, *b.Port))
+			}
+		}
+	}
+	return yes(gatewayv1.RouteConditionResolvedRefs, gatewayv1.RouteReasonResolvedRefs)
+}
+
+// refFault returns why a backend cannot be used, or "".
+func refFault(namespace string, b gatewayv1.HTTPBackendRef) (gatewayv1.RouteConditionReason, string) {
+	switch {
+	case b.Group != nil && *b.Group != "" || b.Kind != nil && *b.Kind != "Service":
+		return gatewayv1.RouteReasonInvalidKind, ".kind: the only kind is Service"
+	case b.Namespace != nil && string(*b.Namespace) != namespace:
+		return gatewayv1.RouteReasonRefNotPermitted, ".namespace: the Service has to be in the namespace of the HTTPRoute"
+	case b.Port == nil:
+		return gatewayv1.RouteReasonBackendNotFound, ".port: a Service needs a port"
+	}
+	return "", ""
+}
