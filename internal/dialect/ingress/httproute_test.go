@@ -59,17 +59,18 @@ func TestListenerConditions(t *testing.T) {
 		accepted, resolved string
 		served             bool
 	}{
-		`{port: 80, protocol: HTTP}`:                                                                 {"Accepted", "ResolvedRefs", true},
-		`{port: 8080, protocol: HTTP}`:                                                               {"PortUnavailable", "ResolvedRefs", false},
-		`{port: 80, protocol: TCP}`:                                                                  {"UnsupportedProtocol", "ResolvedRefs", false},
-		`{port: 443, protocol: HTTPS}`:                                                               {"Accepted", "InvalidCertificateRef", false},
-		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}`:                          {"Accepted", "ResolvedRefs", true},
-		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}, {name: b}]}}`:               {"UnsupportedValue", "ResolvedRefs", false},
-		`{port: 443, protocol: HTTPS, tls: {mode: Passthrough, certificateRefs: [{name: a}]}}`:       {"UnsupportedValue", "ResolvedRefs", false},
-		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a, namespace: b}]}}`:            {"Accepted", "RefNotPermitted", false},
-		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a, kind: ConfigMap}]}}`:         {"Accepted", "InvalidCertificateRef", false},
-		`{port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}`:                    {"Accepted", "InvalidRouteKinds", false},
-		`{port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}, {kind: HTTPRoute}]}}`: {"Accepted", "InvalidRouteKinds", true},
+		`{port: 80, protocol: HTTP}`:                                                                   {"Accepted", "ResolvedRefs", true},
+		`{port: 8080, protocol: HTTP}`:                                                                 {"PortUnavailable", "ResolvedRefs", false},
+		`{port: 80, protocol: TCP}`:                                                                    {"UnsupportedProtocol", "ResolvedRefs", false},
+		`{port: 443, protocol: HTTPS}`:                                                                 {"Accepted", "InvalidCertificateRef", false},
+		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}]}}`:                            {"Accepted", "ResolvedRefs", true},
+		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a}, {name: b}]}}`:                 {"UnsupportedValue", "ResolvedRefs", false},
+		`{port: 443, protocol: HTTPS, tls: {mode: Passthrough, certificateRefs: [{name: a}]}}`:         {"UnsupportedValue", "ResolvedRefs", false},
+		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a, namespace: b}]}}`:              {"Accepted", "RefNotPermitted", false},
+		`{port: 443, protocol: HTTPS, tls: {certificateRefs: [{name: a, kind: ConfigMap}]}}`:           {"Accepted", "InvalidCertificateRef", false},
+		`{port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}]}}`:                      {"Accepted", "InvalidRouteKinds", false},
+		`{port: 80, protocol: HTTP, allowedRoutes: {kinds: [{kind: GRPCRoute}, {kind: HTTPRoute}]}}`:   {"Accepted", "InvalidRouteKinds", true},
+		`{port: 443, protocol: HTTPS, allowedRoutes: {kinds: [{kind: GRPCRoute}, {kind: HTTPRoute}]}}`: {"Accepted", "InvalidCertificateRef", false},
 	} {
 		var l gatewayv1.Listener
 		if err := yaml.UnmarshalStrict([]byte(spec), &l); err != nil {

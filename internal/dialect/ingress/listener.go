@@ -75,16 +75,14 @@ func newListener(namespace string, index int, l gatewayv1.Listener) attachedTo {
 	} else if l.TLS != nil {
 		refuse(gatewayv1.ListenerReasonUnsupportedValue, ".tls: only listeners with the protocol HTTPS have it")
 	}
-	if others, takes := otherKinds(l.AllowedRoutes); others {
-		out.resolved = no(gatewayv1.ListenerConditionResolvedRefs, gatewayv1.ListenerReasonInvalidRouteKinds,
-			field+".allowedRoutes.kinds: the only kind is HTTPRoute")
-		if !takes {
-			return out
-		}
-		out.served = out.accepted.True
-		return out
-	}
 	out.served = out.accepted.True && out.resolved.True
+	if others, takes := otherKinds(l.AllowedRoutes); others {
+		out.served = out.served && takes
+		if out.resolved.True { // a fault of the certificate comes first
+			out.resolved = no(gatewayv1.ListenerConditionResolvedRefs, gatewayv1.ListenerReasonInvalidRouteKinds,
+				field+".allowedRoutes.kinds: the only kind is HTTPRoute")
+		}
+	}
 	return out
 }
 
