@@ -114,10 +114,10 @@ func up(ctx context.Context) error {
 	return nil
 }
 
-// installAnymesh installs Anymesh in the cluster, with the settings of the shared cluster and others.
+// installAnymesh installs Anymesh in the cluster, with the settings of the shared cluster and others only.
 func installAnymesh(ctx context.Context, others ...string) error {
 	_, err := anymesh(ctx, append([]string{
-		"install", "--kubeconfig", lab.kubeconfig, "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
+		"install", "--kubeconfig", lab.kubeconfig, "--reset-values", "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
 		"--set", "appmesh.gatewayHealthCheck=Readiness",
 	}, others...)...)
 	return err
