@@ -204,12 +204,16 @@ func (f *installFlags) uninstall(ctx context.Context, c *cobra.Command, kube cli
 	if err != nil {
 		return fmt.Errorf("values of the last installation: %w", err)
 	}
-	o.Values, _, _ = install.KeepValues(o.Values, earlier)
 	record, err := install.ValuesObject(o)
 	if err != nil {
 		return err
 	}
-	objects, err := install.Manifests(o.WithOptionalParts())
+	installed := o
+	installed.Values, _, _ = install.KeepValues(o.Values, earlier)
+	objects, err := install.Manifests(installed.WithOptionalParts())
+	if err != nil { // another version, which has other values, may have installed it
+		objects, err = install.Manifests(o.WithOptionalParts())
+	}
 	if err != nil {
 		return err
 	}
