@@ -12,6 +12,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/trait"
 )
 
 func controllerCommand() *cobra.Command {
@@ -50,7 +51,7 @@ func controllerCommand() *cobra.Command {
 			if config.Dialects.Values, err = controlplane.LoadDialectValues(dialects); err != nil {
 				return err
 			}
-			if config.RouteTrait, err = controlplane.LoadRouteTrait(routeTrait); err != nil {
+			if config.RouteTrait, err = trait.LoadSettings(routeTrait); err != nil {
 				return err
 			}
 			if config.KubeConfig, err = restConfig(kubeconfig); err != nil {

@@ -2,7 +2,7 @@ package cli
 
 import (
 	"context"
-	"encoding/json"
+	"fmt"
 	"io"
 	"slices"
 
@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/cli/routes"
-	"anymesh.dev/anymesh/internal/controlplane"
+	"anymesh.dev/anymesh/internal/trait"
 )
 
 // routeWords are the names of Routes, which are not objects of a dialect.
@@ -55,12 +55,12 @@ func (s *source) routeSettings(ctx context.Context, kube client.Client) (routes.
 	if err != nil {
 		return out, nil, err
 	}
-	var trait controlplane.RouteTrait
-	if text := config.Data["route-trait.json"]; text != "" {
-		if err := json.Unmarshal([]byte(text), &trait); err != nil {
-			return out, nil, err
+	settings := trait.Settings{}
+	if text := config.Data[trait.SettingsFile]; text != "" {
+		if settings, err = trait.ParseSettings([]byte(text)); err != nil {
+			return out, nil, fmt.Errorf("ConfigMap %s: %w", key, err)
 		}
 	}
-	out.Provider, out.DefinitionNamespaces = trait.Provider, trait.DefinitionNamespaces()
+	out.Provider, out.DefinitionNamespaces = settings.Provider, settings.DefinitionNamespaces()
 	return out, nil, nil
 }

@@ -17,6 +17,7 @@ import (
 	drivers "anymesh.dev/anymesh/internal/driver"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/status"
+	"anymesh.dev/anymesh/internal/trait"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -40,7 +41,7 @@ type Config struct {
 	// Dialects are the settings of the dialects. TrustDomain replaces their trust domain.
 	Dialects dialect.Settings
 	// RouteTrait are the settings of the Route trait. Its zero value disables it.
-	RouteTrait RouteTrait
+	RouteTrait trait.Settings
 	// Name is the name of this replica, for leader election.
 	Name string
 	// The listen addresses.

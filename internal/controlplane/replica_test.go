@@ -19,6 +19,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	_ "anymesh.dev/anymesh/internal/driver/envoy"
+	"anymesh.dev/anymesh/internal/trait"
 	"anymesh.dev/anymesh/sidecar"
 )
 
@@ -44,7 +45,7 @@ func startReplica(t *testing.T, name, address string) *replica {
 		KubeConfig: &rest.Config{Host: "http://" + address, ContentConfig: rest.ContentConfig{ContentType: "application/json"}, QPS: 200, Burst: 400},
 		Namespace:  "anymesh-system", TrustDomain: "cluster.local", Name: name, CertificateLifetime: time.Hour,
 		RootLifetime: 1000 * time.Hour,
-		RouteTrait:   RouteTrait{Enabled: true},
+		RouteTrait:   trait.Settings{Enabled: true},
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
 			{SidecarName: "envoy", ProxyServerPort: uint32(number)},
 		}}},

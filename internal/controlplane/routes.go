@@ -1,12 +1,7 @@
 package controlplane
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
-	"fmt"
-	"os"
-	"slices"
 
 	"k8s.io/client-go/tools/events"
 
@@ -18,44 +13,6 @@ import (
 	"anymesh.dev/anymesh/internal/trait/oam"
 	"anymesh.dev/anymesh/internal/trait/route"
 )
-
-// RouteTrait are the settings of the Route trait.
-type RouteTrait struct {
-	// Enabled runs the controller of Routes. It waits for their CustomResourceDefinition.
-	Enabled bool `json:"enabled"`
-	// Provider is the provider of Routes that name none; empty means that which the cluster has.
-	Provider string `json:"provider"`
-	// DefinitionNamespace is searched for definitions of OAM after the namespace of the Route; it may be empty.
-	DefinitionNamespace string `json:"definitionNamespace"`
-}
-
-// systemDefinitions is the namespace of the definitions of KubeVela.
-const systemDefinitions = "vela-system"
-
-// DefinitionNamespaces are searched for definitions of OAM after the namespace of the Route.
-func (t RouteTrait) DefinitionNamespaces() []string {
-	names := []string{t.DefinitionNamespace, systemDefinitions}
-	return slices.DeleteFunc(names, func(n string) bool { return n == "" })
-}
-
-// LoadRouteTrait reads the settings of the Route trait: the file route-trait.json of the ConfigMap preset-mesh-config.
-// An empty path means the defaults. Unknown fields are errors.
-func LoadRouteTrait(path string) (RouteTrait, error) {
-	var settings RouteTrait
-	if path == "" {
-		return settings, nil
-	}
-	text, err := os.ReadFile(path)
-	if err != nil {
-		return settings, fmt.Errorf("settings of the Route trait: %w", err)
-	}
-	decoder := json.NewDecoder(bytes.NewReader(text))
-	decoder.DisallowUnknownFields()
-	if err := decoder.Decode(&settings); err != nil {
-		return settings, fmt.Errorf("settings of the Route trait: %s: %w", path, err)
-	}
-	return settings, nil
-}
 
 // newRoutes creates the controller of Routes and the authority of their certificates, unless the Route trait is
 // disabled.

@@ -1,4 +1,4 @@
-package controlplane
+package trait
 
 import (
 	"os"
@@ -8,21 +8,21 @@ import (
 	"testing"
 )
 
-func TestLoadRouteTrait(t *testing.T) {
-	if got, err := LoadRouteTrait(""); err != nil || got.Enabled {
+func TestLoadSettings(t *testing.T) {
+	if got, err := LoadSettings(""); err != nil || got.Enabled {
 		t.Errorf("by default, got %+v, %v", got, err)
 	}
 	for text, want := range map[string]any{
-		`{"enabled": true, "provider": "nginx", "definitionNamespace": "defs"}`: RouteTrait{Enabled: true, Provider: "nginx", DefinitionNamespace: "defs"},
-		`{"enabled": false}`:  RouteTrait{},
+		`{"enabled": true, "provider": "nginx", "definitionNamespace": "defs"}`: Settings{Enabled: true, Provider: "nginx", DefinitionNamespace: "defs"},
+		`{"enabled": false}`:  Settings{},
 		`{"providers": "x"}`:  `unknown field "providers"`,
 		`{"enabled": "true"}`: "cannot unmarshal",
 	} {
-		path := filepath.Join(t.TempDir(), "route-trait.json")
+		path := filepath.Join(t.TempDir(), SettingsFile)
 		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		got, err := LoadRouteTrait(path)
+		got, err := LoadSettings(path)
 		if message, fails := want.(string); fails {
 			if err == nil || !strings.Contains(err.Error(), message) || !strings.Contains(err.Error(), path) {
 				t.Errorf("%s: got error %v, want %q and the file name", text, err, message)
