@@ -47,6 +47,7 @@ func Pages() (map[string]string, error) {
 		"check.md":     checkNotice + check.Page(dialect.All()),
 		"drivers.md":   drivers(all),
 		"limits.md":    limits(),
+		"commands.md":  commands(),
 
 		"route-fields.md": fields,
 

@@ -9,14 +9,14 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/explain"
 	"anymesh.dev/anymesh/internal/cli/lookup"
-	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
 func explainCommand() *cobra.Command {
 	var s source
-	var from, into, output string
+	var from, into string
+	var output *format
 	var headers []string
 	c := &cobra.Command{
 		Use:   "explain [--from WORKLOAD | --into WORKLOAD] [METHOD] URL",
@@ -38,9 +38,6 @@ func explainCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
 			if from != "" && into != "" {
 				return exitError{2, errors.New("--from (the workload that sends the request) and --into (the workload that receives it) exclude each other")}
 			}
@@ -72,8 +69,10 @@ func explainCommand() *cobra.Command {
 	s.add(c)
 	c.Flags().StringVar(&from, "from", "", "workload that sends the request")
 	c.Flags().StringVar(&into, "into", "", "workload that receives the request")
+	s.completeWorkloads(c, "from")
+	s.completeWorkloads(c, "into")
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "request header as 'name: value'; may be repeated")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output = addFormat(c, "text", "json")
 	return c
 }
 

@@ -12,16 +12,14 @@ import (
 
 func graphCommand() *cobra.Command {
 	var s source
-	var output, mesh string
+	var mesh string
+	var output *format
 	c := &cobra.Command{
 		Use:     "graph",
 		Short:   "Draw the mesh: which workloads can reach which services, and where services route",
 		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := terminal.CheckFormat(output, "text", "dot", "svg", "json"); err != nil {
-				return exitError{2, err}
-			}
 			state, notes, err := s.state(c.Context(), c.InOrStdin())
 			if err != nil {
 				return err
@@ -35,7 +33,7 @@ func graphCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			printNotes(c, notes)
-			switch output {
+			switch output.name {
 			case "dot":
 				return graph.DOT(out, meshes)
 			case "svg":
@@ -47,7 +45,8 @@ func graphCommand() *cobra.Command {
 		},
 	}
 	s.add(c)
-	c.Flags().StringVarP(&output, "output", "o", "text", "text, dot, svg or json")
+	output = addFormat(c, "text", "dot", "svg", "json")
 	c.Flags().StringVar(&mesh, "mesh", "", "name of the only mesh to draw")
+	s.completeMeshes(c, "mesh")
 	return c
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"anymesh.dev/anymesh/docs/findings"
+	"anymesh.dev/anymesh/internal/build"
 	"anymesh.dev/anymesh/internal/cli/lint"
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
@@ -18,7 +19,8 @@ import (
 
 func lintCommand() *cobra.Command {
 	var files []string
-	var output, code, dns string
+	var code, dns string
+	var output *format
 	var strict bool
 	o := lint.Options{}
 	c := &cobra.Command{
@@ -32,9 +34,6 @@ func lintCommand() *cobra.Command {
 			"  anymesh lint --explain InvalidField",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := terminal.CheckFormat(output, "text", "json", "sarif"); err != nil {
-				return exitError{2, err}
-			}
 			if code != "" {
 				page, known := findings.Page(code)
 				if !known {
@@ -71,11 +70,11 @@ func lintCommand() *cobra.Command {
 				return err
 			}
 			out := c.OutOrStdout()
-			switch output {
+			switch output.name {
 			case "json":
 				err = terminal.JSON(out, report)
 			case "sarif":
-				err = terminal.JSON(out, report.SARIF(Version))
+				err = terminal.JSON(out, report.SARIF(build.Version))
 			default:
 				err = report.Text(out, terminal.StyleFor(out))
 			}
@@ -87,12 +86,14 @@ func lintCommand() *cobra.Command {
 	}
 	c.Flags().StringArrayVarP(&files, "filename", "f", nil,
 		"file or folder with manifests, or - for standard input; may be repeated")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text, json or sarif")
+	output = addFormat(c, "text", "json", "sarif")
 	c.Flags().StringVar(&code, "explain", "", "show the page of a finding code: meaning, example and remedy")
 	c.Flags().BoolVar(&strict, "strict", false, "treat warnings as errors")
 	c.Flags().StringVarP(&o.Namespace, "namespace", "n", "default", "namespace of objects without metadata.namespace")
 	c.Flags().StringVar(&o.Driver, "driver", driver.Default, "default sidecar driver, for pods without the annotation anymesh.dev/sidecarClass (osm.sidecarClass of the Helm values)")
-	c.Flags().StringVar(&dns, "dns", string(model.DNSUnresolved), dnsFlag)
+	addDNS(c, &dns, model.DNSUnresolved, "")
+	completeCodes(c, "explain")
+	completeDrivers(c, "driver")
 	return c
 }
 

@@ -36,6 +36,12 @@ type source struct {
 const dnsFlag = "DNS mode of pods in files, without the annotation anymesh.dev/dns on the pod or its namespace (osm.dns of the Helm values): " +
 	"Unresolved, All or Off"
 
+// addDNS adds the flag --dns.
+func addDNS(c *cobra.Command, mode *string, initial model.DNSMode, more string) {
+	c.Flags().StringVar(mode, "dns", string(initial), dnsFlag+more)
+	complete(c, "dns", string(model.DNSUnresolved), string(model.DNSAll), string(model.DNSOff))
+}
+
 // parseDNSMode parses the flag --dns. The empty mode is the default.
 func parseDNSMode(text string) (model.DNSMode, error) {
 	mode := model.DNSMode(text)
@@ -50,7 +56,7 @@ func parseDNSMode(text string) (model.DNSMode, error) {
 func (s *source) add(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil,
 		"read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
-	c.Flags().StringVar(&s.dns, "dns", "", dnsFlag+"; Unresolved if empty")
+	addDNS(c, &s.dns, "", "; Unresolved if empty")
 	s.addCluster(c)
 }
 
@@ -60,6 +66,9 @@ func (s *source) addCluster(c *cobra.Command) {
 	c.Flags().StringVar(&s.system, "system-namespace", "anymesh-system", "namespace of the control plane")
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "",
 		"namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
+	completeContexts(c, "context", &s.kubeconfig)
+	s.completeNamespaces(c, "namespace")
+	s.completeNamespaces(c, "system-namespace")
 }
 
 // state computes the mesh with the same code as the control plane. notes are the assumptions about missing objects.
@@ -91,7 +100,7 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := fromCluster(ctx, kube, dialect.Kinds(dialects))
+	objects, err := fromCluster(ctx, kube, dialects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -139,10 +148,15 @@ func faultNotes(faults int) []string {
 	return []string{fmt.Sprintf("the files have %d errors; run anymesh lint", faults)}
 }
 
-func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {
+// fromCluster lists the objects of all kinds that the dialects read.
+func fromCluster(ctx context.Context, kube client.Client, dialects []dialect.Dialect) ([]client.Object, error) {
 	var out []client.Object
-	for _, kind := range kinds {
+	required, optional := dialect.SplitKinds(dialects)
+	for i, kind := range slices.Concat(required, optional) {
 		objects, err := list.Objects(ctx, kube, kind)
+		if meta.IsNoMatchError(err) && i >= len(required) {
+			continue
+		}
 		if meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("%w: Anymesh is not installed in this cluster; run anymesh check --pre", err)
 		}

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/build"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -32,6 +33,7 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, cp.driverInfos())
 	})
+	mux.HandleFunc("GET "+build.Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, build.Read()) })
 	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)

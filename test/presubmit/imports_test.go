@@ -51,6 +51,7 @@ var mayImport = []rule{
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},
 	{"internal/objects/workqueue", nil},
+	{"internal/build", []string{"charts"}},
 	{"internal/trait", nil},
 	{"internal/trait/provider", []string{"api/..."}},
 	{"internal/trait/ingressobject", []string{"internal/trait/provider"}},
@@ -82,7 +83,7 @@ var mayImport = []rule{
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
 	{"internal/pod/inject", []string{"model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
-		"internal/truncate",
+		"internal/build", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
 		"internal/delivery/socket", "internal/objects/status", "internal/objects/finalizers", "internal/objects/admission",
 		"internal/objects/list", "internal/pod/inject",
@@ -107,23 +108,24 @@ var mayImport = []rule{
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
 	{"internal/cli/names", []string{"model", "internal/engine", "internal/engine/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
+		"docs/findings",
 		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
 	}},
 	{"internal/cli/describe", []string{
-		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
+		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
 		"internal/cli/phrases",
 	}},
 	{"internal/cli/graph", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
 	{"internal/cli/inspect", []string{
-		"model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
+		"internal/build", "model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
 	}},
 	{"internal/cli/check", []string{
-		"model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/engine/store",
+		"internal/build", "model", "sidecar", "internal/dialect", "internal/delivery/xds/clientstatus", "internal/engine", "internal/engine/store",
 		"internal/cli/install", "internal/cli/inspect", "internal/cli/rollout", "internal/cli/terminal", "internal/identity",
 		"internal/pod/inject",
 	}},
 	{"internal/cli", []string{
-		"api/...", "internal/fleet", "internal/aggregate",
+		"internal/build", "api/...", "internal/fleet", "internal/aggregate",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",

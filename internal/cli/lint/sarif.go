@@ -30,6 +30,7 @@ type (
 	sarifRule struct {
 		ID            string       `json:"id"`
 		Short         sarifText    `json:"shortDescription"`
+		URL           string       `json:"helpUri"`
 		Help          sarifText    `json:"help"`
 		Configuration sarifDefault `json:"defaultConfiguration"`
 	}
@@ -73,7 +74,7 @@ func (r *Report) SARIF(version string) any {
 	for _, c := range model.Codes {
 		page, _ := findings.Page(string(c.Code)) // a test checks that every code has a page
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page},
+			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, URL: findings.URL(string(c.Code)), Help: sarifText{c.Remedy, page},
 			Configuration: sarifDefault{level(c.Severity)},
 		})
 	}

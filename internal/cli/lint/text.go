@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
 )
@@ -18,7 +19,7 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		if f.File != "" {
 			b.WriteString(s.Bold(fmt.Sprintf("%s:%d:", f.File, f.Line)) + " ")
 		}
-		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), f.Code, s.Cyan(f.Object.String()))
+		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(f.Object.String()))
 		if f.Path != "" {
 			b.WriteString(" " + s.Dim(f.Path))
 		}
