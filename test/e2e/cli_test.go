@@ -74,7 +74,7 @@ func TestDescribePod(t *testing.T) {
 }
 
 func TestGraph(t *testing.T) {
-	wantOutput(t, []string{"└─ front_colors", "75% color-red_colors"}, "graph", "--mesh", "colors")
+	wantOutput(t, []string{"└─ front  8080 http · 1/1 ready", "75% color-red"}, "graph", "--mesh", "colors")
 	svg, code := runVerb(t, "graph", "--output", "svg")
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {

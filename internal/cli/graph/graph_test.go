@@ -45,7 +45,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 
 func TestGraphOutput(t *testing.T) {
 	for name, source := range map[string]string{"shop": "testdata/shop.yaml", "colors": "../../../examples/colors"} {
-		meshes := Of(stateOf(t, source))
+		meshes := Of(stateOf(t, source), false)
 		for extension, draw := range map[string]func(io.Writer) error{
 			"txt":  func(w io.Writer) error { return Text(w, terminal.Style{}, meshes) },
 			"dot":  func(w io.Writer) error { return DOT(w, meshes) },
