@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -220,11 +221,14 @@ func TestRateLimitsPerSourceAndPod(t *testing.T) {
 		}
 		return w.Code
 	}
-	// The fourth request of one /64 exceeds the limit, with any token.
+	// The fourth request of one address exceeds the limit, with any token. Its /64 is that of a whole node.
 	for i, want := range []int{401, 401, 401, 429} {
-		if got := send(fmt.Sprintf("[2001:db8::%d]:9", i+1), "bad"); got != want {
+		if got := send(fmt.Sprintf("[2001:db8::1]:%d", i+1), "bad"); got != want {
 			t.Errorf("request %d: %d, want %d", i, got, want)
 		}
+	}
+	if got := send("[2001:db8::2]:9", "bad"); got != 401 {
+		t.Errorf("another address of the network: %d, want 401", got)
 	}
 	// The limit of a pod is independent of the source address.
 	for i, want := range []int{200, 200, 429} {
@@ -271,12 +275,48 @@ func TestMaxInFlight(t *testing.T) {
 	}
 }
 
+// A request whose body does not arrive takes no slot.
+func TestSlowBodyTakesNoSlot(t *testing.T) {
+	h := NewHandler(testCA(t), staticVerifier{}, HandlerOptions{MaxInFlight: 1})
+	send := func(body io.Reader) int {
+		r := httptest.NewRequest("POST", SigningPath, body)
+		r.Header.Set("Authorization", "Bearer good")
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, r)
+		return w.Code
+	}
+	in, out := io.Pipe()
+	slow := make(chan int)
+	go func() { slow <- send(in) }()
+	if _, err := out.Write([]byte("-")); err != nil { // it is being read
+		t.Fatal(err)
+	}
+	if got := send(bytes.NewReader(newCSR(t, newKey(t), &x509.CertificateRequest{}))); got != http.StatusOK {
+		t.Errorf("beside a slow request: %d, want 200", got)
+	}
+	_ = out.Close()
+	<-slow
+}
+
+func TestAccountLimit(t *testing.T) {
+	h := NewHandler(testCA(t), staticVerifier{}, HandlerOptions{AccountCertificatesPerSecond: 1e-9, AccountBurst: 2})
+	csr := newCSR(t, newKey(t), &x509.CertificateRequest{})
+	for i, want := range []int{200, 200, 429} {
+		r := httptest.NewRequest("POST", SigningPath, bytes.NewReader(csr))
+		r.Header.Set("Authorization", "Bearer good")
+		w := httptest.NewRecorder()
+		if h.ServeHTTP(w, r); w.Code != want || want == 429 && !strings.Contains(w.Body.String(), "service account") {
+			t.Errorf("certificate %d: %d %s, want %d", i, w.Code, w.Body, want)
+		}
+	}
+}
+
 func TestSourceKey(t *testing.T) {
 	for in, want := range map[string]string{
 		"10.1.2.3:80":                 "10.1.2.3",
 		"[::ffff:10.1.2.3]:80":        "10.1.2.3",
-		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2::/64",
-		"[fe80::1%eth0]:80":           "fe80::/64",
+		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2:3:4:5:6",
+		"[fe80::1%eth0]:80":           "fe80::1",
 		"@":                           "unknown",
 		net.JoinHostPort("host", "1"): "unknown",
 	} {
