@@ -44,7 +44,7 @@ func controllerCommand() *cobra.Command {
 			}
 			libraries := logr.FromSlogHandler(config.Log.Handler())
 			klog.SetLogger(libraries)
-			ctrllog.SetLogger(libraries)
+			ctrllog.SetLogger(logr.FromSlogHandler(controlplane.ThrottleErrors(config.Log.Handler())))
 			if config.Mesh, err = controlplane.LoadMeshConfig(meshConfig); err != nil {
 				return err
 			}

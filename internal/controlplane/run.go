@@ -31,6 +31,7 @@ type controlPlane struct {
 	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
+	connections     connections
 	ca              authority
 	caStore         *identity.CAStore
 	serving         *identity.ServingCertificate
@@ -84,6 +85,7 @@ func prepare(config Config) (*controlPlane, error) {
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cp.connections = newConnections(cp.registry)
 	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err

@@ -39,7 +39,8 @@ var mayImport = []rule{
 		"api/...", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache", "internal/aggregate/rewrite",
 	}},
 	{"internal/delivery/socket", nil},
-	{"internal/delivery/grpcserver", []string{"internal/truncate", "internal/delivery/socket"}},
+	{"internal/connlimit", nil},
+	{"internal/delivery/grpcserver", []string{"internal/connlimit", "internal/truncate", "internal/delivery/socket"}},
 	{"internal/delivery/xds/clientstatus", nil},
 	{"internal/delivery/xds", []string{
 		"internal/truncate", "internal/delivery/socket", "internal/delivery/grpcserver", "internal/delivery/xds/clientstatus",
@@ -47,7 +48,7 @@ var mayImport = []rule{
 	{"internal/pod/dns", nil},
 	{"internal/pod/capture", []string{"internal/pod/dns"}},
 	{"internal/pod/secrets", []string{"sidecar"}},
-	{"internal/pod/agent", []string{"internal/identity", "internal/pod/dns", "internal/pod/secrets", "model", "sidecar"}},
+	{"internal/pod/agent", []string{"internal/connlimit", "internal/identity", "internal/pod/dns", "internal/pod/secrets", "model", "sidecar"}},
 	{"internal/objects/patch", nil},
 	{"internal/objects/list", nil},
 	{"internal/objects/workqueue", nil},
@@ -83,7 +84,7 @@ var mayImport = []rule{
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
 	{"internal/pod/inject", []string{"model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
-		"internal/build", "internal/truncate",
+		"internal/build", "internal/connlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
 		"internal/delivery/socket", "internal/objects/status", "internal/objects/finalizers", "internal/objects/admission",
 		"internal/objects/list", "internal/pod/inject",

@@ -33,8 +33,9 @@ func localClient() *http.Client {
 // serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
 	l = connlimit.New(connlimit.Limits{
-		PerSource: maxConnectionsPerSource, Total: maxConnections,
-		Exempt: connlimit.Node(), ExemptTotal: maxNodeConnections,
+		PerSource: MaxConnectionsPerSource, Total: MaxConnections,
+		Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
+		OnRefused: func(why connlimit.Reason) { a.metrics.refused.WithLabelValues(string(why)).Inc() },
 	}).Listen(l)
 	srv := &http.Server{
 		Handler:           a.handler(),
@@ -59,7 +60,7 @@ func (a *agent) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", a.serveReady)
 	mux.HandleFunc("GET /live", a.serveLive)
-	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics))
+	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics, a.metrics.refused.WithLabelValues("scrapes").Inc))
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
 	return limitWrites(mux, writeTimeout)
 }

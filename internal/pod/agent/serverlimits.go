@@ -10,22 +10,26 @@ import (
 // Limits of the HTTP server, which every pod of the cluster reaches. Connections have one request at a time. Those of
 // the node are counted apart: nobody else can take the slots that the probes of kubelet need.
 const (
-	maxConnections          = 64
-	maxConnectionsPerSource = 8
-	maxNodeConnections      = 64
-	// maxScrapesPerSource limits the requests for metrics of one address at once, and maxScrapes those of all: they cost
-	// the proxy time.
-	maxScrapesPerSource, maxScrapes = 2, 8
+	// MaxConnections limits those of all addresses other than the node's.
+	MaxConnections = 64
+	// MaxConnectionsPerSource limits those of one address.
+	MaxConnectionsPerSource = 8
+	// MaxNodeConnections limits those of the node.
+	MaxNodeConnections = 64
+	// MaxScrapesPerSource limits the requests for metrics of one address at once: they cost the proxy time.
+	MaxScrapesPerSource = 2
+	// MaxScrapes limits those of all addresses.
+	MaxScrapes = 8
 )
 
 // limitScrapes limits the requests of a handler at once: of an address, and of all. Further ones get status 429.
-func limitScrapes(next http.HandlerFunc) http.HandlerFunc {
+func limitScrapes(next http.HandlerFunc, refused func()) http.HandlerFunc {
 	var mu sync.Mutex
 	open, total := map[string]int{}, 0
 	begin := func(source string) bool {
 		mu.Lock()
 		defer mu.Unlock()
-		if open[source] >= maxScrapesPerSource || total >= maxScrapes {
+		if open[source] >= MaxScrapesPerSource || total >= MaxScrapes {
 			return false
 		}
 		open[source]++
@@ -46,6 +50,7 @@ func limitScrapes(next http.HandlerFunc) http.HandlerFunc {
 			source = r.RemoteAddr
 		}
 		if !begin(source) {
+			refused()
 			http.Error(w, "too many requests for metrics at once", http.StatusTooManyRequests)
 			return
 		}

@@ -46,7 +46,7 @@ func TestScrapesAtOnce(t *testing.T) {
 	handler := limitScrapes(func(http.ResponseWriter, *http.Request) {
 		begun <- struct{}{}
 		<-release
-	})
+	}, func() {})
 	scrape := func(source string) int {
 		w := httptest.NewRecorder()
 		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
