@@ -26,6 +26,7 @@ var mayImport = []rule{
 	{"api/...", []string{"api/..."}},
 	{"charts", nil},
 	{"charts/dashboard", nil},
+	{"charts/valuesschema", nil},
 	{"docs/findings", nil},
 	{"sidecar", []string{"model"}},
 	{"internal/identity", nil},
@@ -91,8 +92,8 @@ var mayImport = []rule{
 	}},
 	{"internal/cli/rollout", []string{"internal/truncate"}},
 	{"internal/cli/install", []string{
-		"api/...", "charts", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers", "internal/cli/rollout",
-		"internal/identity",
+		"api/...", "charts", "charts/valuesschema", "internal/dialect", "internal/objects/admission", "internal/objects/finalizers",
+		"internal/cli/rollout", "internal/identity", "sidecar",
 	}},
 	{"internal/cli/terminal", nil},
 	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
