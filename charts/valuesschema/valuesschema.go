@@ -38,6 +38,19 @@ var kinds = map[string]reflect.Type{
 	"topologySpreadConstraints": reflect.TypeFor[[]corev1.TopologySpreadConstraint](),
 }
 
+// budget is the schema of the part of a PodDisruptionBudget that values set; an empty minAvailable is not set.
+var budget = map[string]any{
+	"type": "object", "additionalProperties": false, "properties": map[string]any{
+		"maxUnavailable": numberOrPercentage(`^[0-9]+%$`), "minAvailable": numberOrPercentage(`^([0-9]+%)?$`),
+	},
+}
+
+func numberOrPercentage(pattern string) map[string]any {
+	return map[string]any{"anyOf": []any{
+		map[string]any{"type": "integer", "minimum": 0}, map[string]any{"type": "string", "pattern": pattern},
+	}}
+}
+
 // Names returns the definition of a value that is one of some names.
 func Names(names []string) map[string]any { return map[string]any{"enum": names} }
 
@@ -47,7 +60,9 @@ func Complete(text string, drivers, providers []string) (string, error) {
 	if !found {
 		return "", fmt.Errorf("%s of the chart: no line %q", File, strings.TrimSpace(marker))
 	}
-	all := map[string]any{Class: Names(drivers), Provider: Names(append([]string{""}, providers...))}
+	all := map[string]any{
+		Class: Names(drivers), Provider: Names(append([]string{""}, providers...)), "podDisruptionBudget": budget,
+	}
 	for name, kind := range kinds {
 		all[name] = of(kind)
 	}
