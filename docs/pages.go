@@ -7,7 +7,9 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/charts"
+	"anymesh.dev/anymesh/charts/alerts"
 	"anymesh.dev/anymesh/charts/dashboard"
+	"anymesh.dev/anymesh/charts/valuesdoc"
 	"anymesh.dev/anymesh/charts/valuesschema"
 	"anymesh.dev/anymesh/internal/cli/check"
 	"anymesh.dev/anymesh/internal/cli/install"
@@ -47,12 +49,25 @@ func Pages() (map[string]string, error) {
 	if err != nil {
 		return nil, err
 	}
+	values, err := charts.Anymesh.ReadFile("anymesh/values.yaml")
+	if err != nil {
+		return nil, err
+	}
+	chartReadme, err := valuesdoc.Markdown(values)
+	if err != nil {
+		return nil, err
+	}
+	rules, err := alerts.Rules()
+	if err != nil {
+		return nil, err
+	}
 	fields, err := routeFields()
 	if err != nil {
 		return nil, err
 	}
 	maps.Copy(pages, map[string]string{
 		"admission.md": refused,
+		alerts.Page:    alerts.Markdown(),
 		"appmesh.md":   fieldByField,
 		"findings.md":  codesIndex(),
 		"check.md":     checkNotice + check.Page(dialect.All()),
@@ -64,6 +79,8 @@ func Pages() (map[string]string, error) {
 		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
 		"../charts/anymesh/" + install.DialectsFile: string(chartDialects),
 		"../charts/anymesh/" + valuesschema.File:    completeSchema,
+		"../charts/anymesh/" + valuesdoc.File:       chartReadme,
+		"../charts/anymesh/" + alerts.File:          string(rules),
 	})
 	return pages, nil
 }

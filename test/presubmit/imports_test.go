@@ -27,6 +27,8 @@ var mayImport = []rule{
 	{"charts", nil},
 	{"charts/dashboard", nil},
 	{"charts/valuesschema", nil},
+	{"charts/alerts", nil},
+	{"charts/valuesdoc", nil},
 	{"docs/findings", nil},
 	{"sidecar", []string{"model"}},
 	{"internal/identity", nil},
