@@ -148,6 +148,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		files[name] = content
 	}
 	addFiles(pod, files)
+	addScrape(pod)
 	if err := addVolumes(pod, o); err != nil {
 		return err
 	}
