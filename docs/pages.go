@@ -76,11 +76,12 @@ func Pages() (map[string]string, error) {
 
 		"route-fields.md": fields,
 
-		"../charts/anymesh/dashboards/anymesh.json": string(dashboard.JSON()),
-		"../charts/anymesh/" + install.DialectsFile: string(chartDialects),
-		"../charts/anymesh/" + valuesschema.File:    completeSchema,
-		"../charts/anymesh/" + valuesdoc.File:       chartReadme,
-		"../charts/anymesh/" + alerts.File:          string(rules),
+		"../charts/anymesh/dashboards/" + dashboard.ControlPlane.File: string(dashboard.ControlPlane.JSON()),
+		"../charts/anymesh/dashboards/" + dashboard.Mesh.File:         string(dashboard.Mesh.JSON()),
+		"../charts/anymesh/" + install.DialectsFile:                   string(chartDialects),
+		"../charts/anymesh/" + valuesschema.File:                      completeSchema,
+		"../charts/anymesh/" + valuesdoc.File:                         chartReadme,
+		"../charts/anymesh/" + alerts.File:                            string(rules),
 	})
 	return pages, nil
 }

@@ -30,7 +30,7 @@ func TestExpressions(t *testing.T) {
 			}
 		}
 	}
-	for _, q := range dashboard.Queries() {
+	for _, q := range append(dashboard.ControlPlane.Queries(), dashboard.Mesh.Queries()...) {
 		if _, err := p.ParseExpr(q.Expr); err != nil {
 			t.Errorf("dashboard: %s: %v", q.Expr, err)
 		}

@@ -271,7 +271,7 @@ func TestDashboardOption(t *testing.T) {
 	if text := installed(nil); text != "" {
 		t.Error("got a dashboard by default")
 	}
-	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.JSON()) {
+	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.ControlPlane.JSON()) {
 		t.Errorf("got dashboard %.200q", text)
 	}
 }
