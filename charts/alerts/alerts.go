@@ -11,8 +11,11 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// File is the file of the chart with the rules. Page is the page in docs, which annotations of the rules link.
-const File, Page = "alerts.yaml", "alerts.md"
+// File is the file of the chart with the rules.
+const File = "alerts.yaml"
+
+// Page is the page in docs, which annotations of the rules link.
+const Page = "alerts.md"
 
 // Alert is an alert with its explanation.
 type Alert struct {

@@ -1,7 +1,7 @@
 // Package dashboard generates the Grafana dashboards of the control plane and of the mesh.
 //
-// In: nothing. Out: the JSON of the dashboards, which the Helm chart contains, and their queries, which tests compare with
-// the metrics of the control plane and of a real proxy.
+// In: nothing. Out: the JSON of the dashboards, which the Helm chart contains, and their queries, which tests compare
+// with the metrics of the control plane and of a real proxy.
 package dashboard
 
 import (

@@ -1,4 +1,5 @@
-// Package valuesschema generates the definitions of the JSON schema of the chart values that follow from Go types and lists.
+// Package valuesschema generates the definitions of the JSON schema of the chart values that follow from Go types and
+// lists.
 //
 // In: the text of values.schema.json, the names of the sidecar drivers and of the providers of Routes. Out: the same
 // text with these definitions below "$defs". The control plane decodes the values into the same types, strictly.
@@ -14,14 +15,16 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // File is the file of the schema in the chart.
 const File = "values.schema.json"
 
-// Class and Provider are the definitions of the names of sidecar drivers and of providers of Routes.
-const Class, Provider = "sidecarClass", "routeProvider"
+// Class is the definition of the names of sidecar drivers.
+const Class = "sidecarClass"
+
+// provider is the definition of the names of providers of Routes.
+const provider = "routeProvider"
 
 // marker starts the generated part of the file, which extends to its end.
 const marker = "  \"$defs\": {\n"
@@ -47,7 +50,7 @@ var budget = map[string]any{
 
 func numberOrPercentage(pattern string) map[string]any {
 	return map[string]any{"anyOf": []any{
-		map[string]any{"type": "integer", "minimum": 0}, map[string]any{"type": "string", "pattern": pattern},
+		of(reflect.TypeFor[int32]()), map[string]any{"type": "string", "pattern": pattern},
 	}}
 }
 
@@ -61,7 +64,7 @@ func Complete(text string, drivers, providers []string) (string, error) {
 		return "", fmt.Errorf("%s of the chart: no line %q", File, strings.TrimSpace(marker))
 	}
 	all := map[string]any{
-		Class: Names(drivers), Provider: Names(append([]string{""}, providers...)), "podDisruptionBudget": budget,
+		Class: Names(drivers), provider: Names(append([]string{""}, providers...)), "podDisruptionBudget": budget,
 	}
 	for name, kind := range kinds {
 		all[name] = of(kind)
@@ -79,13 +82,10 @@ func Complete(text string, drivers, providers []string) (string, error) {
 
 // of returns the schema of a type as encoding/json decodes it.
 func of(t reflect.Type) map[string]any {
-	switch t {
-	case reflect.TypeFor[resource.Quantity]():
+	if t == reflect.TypeFor[resource.Quantity]() {
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number", "minimum": 0}, map[string]any{"type": "string", "pattern": quantity},
 		}}
-	case reflect.TypeFor[intstr.IntOrString]():
-		return map[string]any{"type": []string{"integer", "string"}}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

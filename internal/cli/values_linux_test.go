@@ -118,6 +118,7 @@ var refusedValues = []struct{ name, values, control string }{
 	{"ingress.autoscaling.maxReplicas", `{ingress: {autoscaling: {maxReplicas: 3000000000}}}`, "settings of dialect ingress"},
 	{"ingress.autoscaling.targetCPUUtilizationPercentage", `{ingress: {autoscaling: {targetCPUUtilizationPercentage: high}}}`, "settings of dialect ingress"},
 	{"ingress.podDisruptionBudget.maxUnavailable", `{ingress: {podDisruptionBudget: {maxUnavailable: true}}}`, "settings of dialect ingress"},
+	{"ingress.podDisruptionBudget.minAvailable", `{ingress: {podDisruptionBudget: {minAvailable: 3000000000}}}`, "settings of dialect ingress"},
 	{"ingress.nodeSelector", `{ingress: {nodeSelector: {edge: true}}}`, "settings of dialect ingress"},
 	{"ingress.tolerations", `{ingress: {tolerations: [{key: a, effects: b}]}}`, `unknown field "effects"`},
 	{"ingress.tolerations", `{ingress: {tolerations: [{tolerationSeconds: soon}]}}`, "settings of dialect ingress"},

@@ -101,7 +101,8 @@ func series(t *testing.T, name, workload, binary string) []map[string]string {
 // checkQuery checks the selectors of a query, and the labels that it groups by and shows.
 func checkQuery(t *testing.T, q dashboard.Query, all []map[string]string) {
 	t.Helper()
-	expr, err := parser.NewParser(parser.Options{}).ParseExpr(strings.NewReplacer("$namespace", ".*", "$service", ".*").Replace(q.Expr))
+	text := strings.NewReplacer("$namespace", ".*", "$service", ".*").Replace(q.Expr)
+	expr, err := parser.NewParser(parser.Options{}).ParseExpr(text)
 	if err != nil {
 		t.Errorf("%s: %v", q.Expr, err)
 		return

@@ -58,7 +58,8 @@ func newCluster(funcs interceptor.Funcs, objects ...client.Object) client.WithWa
 	for kind := range scheme.AllKnownTypes() {
 		mapper.Add(kind, meta.RESTScopeNamespace)
 	}
-	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).WithInterceptorFuncs(funcs).Build()
+	return fake.NewClientBuilder().WithScheme(scheme).WithRESTMapper(mapper).WithObjects(objects...).
+		WithInterceptorFuncs(funcs).Build()
 }
 
 func TestApplyIsIdempotent(t *testing.T) {

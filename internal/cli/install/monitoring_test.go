@@ -57,7 +57,7 @@ func TestPodMonitor(t *testing.T) {
 		}
 	}
 	sidecars := typed[podMonitor](t, find(t, objects, "PodMonitor", "anymesh-sidecars"))
-	if !sidecars.Spec.NamespaceSelector.Any || len(sidecars.Spec.Endpoints) != 1 || sidecars.Spec.Endpoints[0].Port != "agent" ||
+	if e := sidecars.Spec.Endpoints; !sidecars.Spec.NamespaceSelector.Any || len(e) != 1 || e[0].Port != "agent" ||
 		sidecars.Spec.Selector.MatchExpressions[0].Key != "anymesh.dev/proxy-uuid" {
 		t.Errorf("the PodMonitor of sidecars is %+v", sidecars.Spec)
 	}

@@ -8,8 +8,8 @@ import (
 	metricsv3 "github.com/envoyproxy/go-control-plane/envoy/config/metrics/v3"
 )
 
-// kept are regular expressions for the metrics that the agent serves: those of the dashboard of the mesh, and those that
-// tell why requests fail. They are a tenth of all: 40 of 400 kB with few routes. The port of the metrics has all.
+// kept are regular expressions for the metrics that the agent serves: those of the dashboard of the mesh, and those
+// that tell why requests fail. They are a tenth of all: 40 of 400 kB with few routes. The port of the metrics has all.
 var kept = []string{
 	`vhost.+.route.+.upstream_rq_(total|time|timeout|retry|.xx)`,
 	`http.(in|e)gress.*.downstream_(rq_(total|time|active|.xx)|cx_(total|active))`,
