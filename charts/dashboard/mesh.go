@@ -5,6 +5,12 @@ const sidecars = `{anymesh_service=~"$service", namespace=~"$namespace"}`
 
 const failed = `{envoy_response_code_class="5", anymesh_service=~"$service", namespace=~"$namespace"}`
 
+// share is the share of some requests in all. It is 0 while there are others only, which have no series.
+func share(by, some, all string) string {
+	rate := func(series string) string { return "sum by (" + by + ") (rate(" + series + "[5m]))" }
+	return "(" + rate(some) + " or " + rate(all) + " * 0) / " + rate(all)
+}
+
 // meshRows are the golden signals of services and routes, as the callers see them, and what explains them. Metrics of
 // requests count each request once, whatever the number of its tries.
 var meshRows = []row{
@@ -12,7 +18,7 @@ var meshRows = []row{
 		{"Requests", "Requests per second to each service, from all callers.", "reqps",
 			[]Query{{`sum by (anymesh_service) (rate(envoy_vhost_route_upstream_rq_xx` + sidecars + `[5m]))`, "{{anymesh_service}}"}}},
 		{"Errors", "Share of the requests to each service with status 5xx, also those without an endpoint.", "percentunit",
-			[]Query{{`sum by (anymesh_service) (rate(envoy_vhost_route_upstream_rq_xx` + failed + `[5m])) / sum by (anymesh_service) (rate(envoy_vhost_route_upstream_rq_xx` + sidecars + `[5m]))`, "{{anymesh_service}}"}}},
+			[]Query{{share("anymesh_service", "envoy_vhost_route_upstream_rq_xx"+failed, "envoy_vhost_route_upstream_rq_xx"+sidecars), "{{anymesh_service}}"}}},
 		{"Latency", "Time until the response of each service, p99.", "ms",
 			[]Query{{`histogram_quantile(0.99, sum by (le, anymesh_service) (rate(envoy_vhost_route_upstream_rq_time_bucket` + sidecars + `[5m])))`, "{{anymesh_service}}"}}},
 	}},
@@ -20,7 +26,7 @@ var meshRows = []row{
 		{"Requests", "Requests per second by route.", "reqps",
 			[]Query{{`sum by (anymesh_service, anymesh_route) (rate(envoy_vhost_route_upstream_rq_xx` + sidecars + `[5m]))`, "{{anymesh_service}} {{anymesh_route}}"}}},
 		{"Errors", "Share of the requests of a route with status 5xx.", "percentunit",
-			[]Query{{`sum by (anymesh_service, anymesh_route) (rate(envoy_vhost_route_upstream_rq_xx` + failed + `[5m])) / sum by (anymesh_service, anymesh_route) (rate(envoy_vhost_route_upstream_rq_xx` + sidecars + `[5m]))`, "{{anymesh_service}} {{anymesh_route}}"}}},
+			[]Query{{share("anymesh_service, anymesh_route", "envoy_vhost_route_upstream_rq_xx"+failed, "envoy_vhost_route_upstream_rq_xx"+sidecars), "{{anymesh_service}} {{anymesh_route}}"}}},
 		{"Latency", "Time until the response, p50 and p99 by route.", "ms",
 			[]Query{
 				{`histogram_quantile(0.5, sum by (le, anymesh_service, anymesh_route) (rate(envoy_vhost_route_upstream_rq_time_bucket` + sidecars + `[5m])))`, "p50 {{anymesh_service}} {{anymesh_route}}"},
@@ -36,7 +42,8 @@ var meshRows = []row{
 		{"Inbound requests", "Requests per second that a sidecar or gateway receives.", "reqps",
 			[]Query{{`sum by (pod) (rate(envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix=~"ingress.*", namespace=~"$namespace"}[5m]))`, "{{pod}}"}}},
 		{"Inbound errors", "Share of these requests with status 5xx.", "percentunit",
-			[]Query{{`sum by (pod) (rate(envoy_http_downstream_rq_xx{envoy_http_conn_manager_prefix=~"ingress.*", envoy_response_code_class="5", namespace=~"$namespace"}[5m])) / sum by (pod) (rate(envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix=~"ingress.*", namespace=~"$namespace"}[5m]))`, "{{pod}}"}}},
+			[]Query{{share("pod", `envoy_http_downstream_rq_xx{envoy_http_conn_manager_prefix=~"ingress.*", envoy_response_code_class="5", namespace=~"$namespace"}`,
+				`envoy_http_downstream_rq_total{envoy_http_conn_manager_prefix=~"ingress.*", namespace=~"$namespace"}`), "{{pod}}"}}},
 		{"Inbound latency", "Time until the response, p99.", "ms",
 			[]Query{{`histogram_quantile(0.99, sum by (le, pod) (rate(envoy_http_downstream_rq_time_bucket{envoy_http_conn_manager_prefix=~"ingress.*", namespace=~"$namespace"}[5m])))`, "{{pod}}"}}},
 	}},
