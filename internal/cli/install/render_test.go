@@ -141,23 +141,6 @@ func TestDriverPorts(t *testing.T) {
 	}
 }
 
-func TestValuesSchema(t *testing.T) {
-	for name, values := range map[string]map[string]any{
-		"unknown name":  {"imagee": "x"},
-		"wrong type":    {"replicas": "two"},
-		"out of range":  {"replicas": 0},
-		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
-		"no budget":     {"ingress": map[string]any{"podDisruptionBudget": map[string]any{"maxUnavailable": "some"}}},
-		"no replicas":   {"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 0}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
-				t.Error("got no error")
-			}
-		})
-	}
-}
-
 // The roles have no wildcards, except for the keys of the extra fields of users.
 func TestLeastPrivilege(t *testing.T) {
 	hooks, err := Hooks(Options{Namespace: "n"})
@@ -288,7 +271,7 @@ func TestDashboardOption(t *testing.T) {
 	if text := installed(nil); text != "" {
 		t.Error("got a dashboard by default")
 	}
-	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.JSON()) {
+	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.ControlPlane.JSON()) {
 		t.Errorf("got dashboard %.200q", text)
 	}
 }
