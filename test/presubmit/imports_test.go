@@ -85,7 +85,7 @@ var mayImport = []rule{
 	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
-	{"internal/pod/inject", []string{"model", "sidecar", "internal/dialect", "internal/objects/patch"}},
+	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
 		"internal/build", "internal/connlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
