@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"maps"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -168,10 +169,16 @@ func renderTexts(o Options) (map[string]string, error) {
 	}
 	texts, err := engine.Render(chart, values)
 	if err != nil {
+		if reason := refusal.FindStringSubmatch(err.Error()); reason != nil {
+			return nil, fmt.Errorf("values: %s", reason[1])
+		}
 		return nil, fmt.Errorf("chart: %w", err)
 	}
 	return texts, nil
 }
+
+// refusal matches an error of the template that checks values; the group is its text without the place.
+var refusal = regexp.MustCompile(`\(anymesh/templates/refusals\.yaml:[0-9:]+\): (.*)`)
 
 // notes is the template of the text that Helm prints; it has no object.
 const notes = "NOTES.txt"

@@ -64,3 +64,19 @@ func TestValuesSchema(t *testing.T) {
 		})
 	}
 }
+
+// TestUninstallationRendersAllParts checks that values that can be installed can be uninstalled: what is refused does
+// not depend on the parts that are enabled.
+func TestUninstallationRendersAllParts(t *testing.T) {
+	for _, values := range []map[string]any{
+		{"aggregator": map[string]any{"integerResourceVersions": true}},
+		{"aggregator": map[string]any{"integerResourceVersions": true, "replicas": 1, "authorizeClusters": true}},
+		{"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 5, "maxReplicas": 4}}},
+	} {
+		o := Options{Namespace: "n", Values: values, SkipCRDs: true}
+		_, err := Manifests(o)
+		if _, all := Manifests(o.WithOptionalParts()); (err == nil) != (all == nil) {
+			t.Errorf("%v: installation: %v; uninstallation: %v", values, err, all)
+		}
+	}
+}
