@@ -95,7 +95,7 @@ var mayImport = []rule{
 		"internal/identity",
 	}},
 	{"internal/cli/terminal", nil},
-	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
+	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect", "internal/cli/terminal"}},
 	{"internal/cli/routes", []string{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},

@@ -46,6 +46,8 @@ type Report struct {
 	// Read counts the checked objects; Skipped counts objects of other kinds, by kind.
 	Read    int            `json:"read"`
 	Skipped map[string]int `json:"skipped,omitempty"`
+	// Skips are files and folders whose objects are not read.
+	Skips []manifest.Skip `json:"notRead,omitempty"`
 }
 
 // Count returns the number of findings with a severity.
@@ -59,12 +61,13 @@ func (r *Report) Count(s model.Severity) int {
 	return n
 }
 
-// Run checks documents. faults are the findings of reading them. It returns an error only for a fault of this program.
-func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*Report, error) {
+// Run checks the content of files. It returns an error only for a fault of this program.
+func Run(files *manifest.Files, o Options) (*Report, error) {
 	dialects, err := dialect.Configured(o.Settings)
 	if err != nil {
 		return nil, err
 	}
+	documents := files.Documents
 	plan := routes.Of(documents, o.Namespace)
 	all := slices.Concat(documents, plan.PlannedDocuments())
 	dialects, made, assumptions := manifest.Enable(all, dialects)
@@ -89,8 +92,8 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 	state := engine.Compute(dialects, engine.Settings{DNS: o.DNS}, objects)
 	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
 
-	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
-	early := slices.Concat(faults, set.Faults, plan.Faults, schema)
+	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
+	early := slices.Concat(files.Faults, set.Faults, plan.Faults, schema)
 	for _, f := range early {
 		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document

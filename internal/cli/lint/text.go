@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
 )
@@ -24,13 +25,14 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		}
 		b.WriteString(": " + f.Text + "\n")
 	}
-	for _, a := range r.Assumptions {
+	skipped := manifest.Notes(r.Skips)
+	for _, a := range slices.Concat(r.Assumptions, skipped) {
 		b.WriteString(s.Dim("note: "+a) + "\n")
 	}
 	if len(r.Findings) > 0 {
 		b.WriteString(s.Dim("note: anymesh lint --explain CODE explains a code") + "\n")
 	}
-	if len(r.Findings)+len(r.Assumptions) > 0 {
+	if len(r.Findings)+len(r.Assumptions)+len(skipped) > 0 {
 		b.WriteString("\n")
 	}
 	b.WriteString(r.summary(s) + "\n")
@@ -53,6 +55,8 @@ func (r *Report) summary(s terminal.Style) string {
 	case errors > 0:
 		return text + ": " + s.Red(terminal.Count(errors, "error", "errors")) + ", " + terminal.Count(warnings,
 			"warning", "warnings")
+	case r.Read == 0 && len(r.Findings) == 0:
+		return text + ": " + s.Yellow("nothing to check")
 	case warnings > 0:
 		return text + ": " + s.Yellow(terminal.Count(warnings, "warning", "warnings"))
 	}

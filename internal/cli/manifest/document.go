@@ -40,38 +40,71 @@ type head struct {
 	Items []json.RawMessage `json:"items"`
 }
 
+// fileDocument stands for a document of a file that is no object.
+func fileDocument(file string, line int) *Document {
+	return &Document{File: file, Line: line, offset: line - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
+}
+
 // parse reads one YAML document: nothing, an object, or a list of objects.
-func parse(file string, first int, text []byte) ([]*Document, []Fault) {
-	d := &Document{File: file, Line: first, offset: first - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
+func parse(file string, first int, text []byte) parsed {
+	d := fileDocument(file, first)
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		d.Line = first + max(lineIn(err)-1, 0)
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}}
 	}
 	if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
-		return nil, nil
+		return parsed{}
 	}
 	d.node = root.Content[0]
 	d.Line = d.offset + d.node.Line
 	body, err := kyaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}}
 	}
 	return d.objects(body)
 }
 
+// headFields are the fields that tell an object of Kubernetes from other content: it has at least two of them.
+var headFields = []string{"apiVersion", "kind", "metadata", "spec"}
+
+// isObject reports whether a document is meant to be a Kubernetes object. The case of letters in the names of its fields
+// does not matter: a wrong one is a mistake in an object.
+func isObject(body []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return false
+	}
+	n := 0
+	for _, name := range headFields {
+		for key := range fields {
+			if strings.EqualFold(key, name) {
+				n++
+				break
+			}
+		}
+	}
+	return n >= 2
+}
+
 // objects returns the document, or the items of a list.
-func (d *Document) objects(body []byte) ([]*Document, []Fault) {
+func (d *Document) objects(body []byte) parsed {
+	if !isObject(body) {
+		return parsed{others: []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: apiVersion and kind are missing")}}
+	}
 	var h head
 	if err := json.Unmarshal(body, &h); err != nil {
-		return nil, []Fault{d.fault(pathIn(err), model.CodeUnreadable, "not a Kubernetes object: %s", mismatch(err))}
+		return parsed{faults: []Fault{d.fault(pathIn(err), model.CodeUnreadable, "not a Kubernetes object: %s", mismatch(err))}}
 	}
 	if h.APIVersion == "" || h.Kind == "" {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: apiVersion or kind is missing")}
+		missing := "apiVersion"
+		if h.Kind == "" {
+			missing = "kind"
+		}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: %s is missing", missing)}}
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
-		var all []*Document
-		var faults []Fault
+		var all parsed
 		items := child(d.node, "items")
 		for i, item := range h.Items {
 			node := items
@@ -82,15 +115,14 @@ func (d *Document) objects(body []byte) ([]*Document, []Fault) {
 			if node != nil {
 				inner.Line = d.offset + node.Line
 			}
-			found, wrong := inner.objects(item)
-			all, faults = append(all, found...), append(faults, wrong...)
+			all.add(inner.objects(item))
 		}
-		return all, faults
+		return all
 	}
 	d.JSON = body
 	d.GVK = schema.FromAPIVersionAndKind(h.APIVersion, h.Kind)
 	d.Ref = model.ObjectRef{Group: d.GVK.Group, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
-	return []*Document{d}, d.repeated(d.node, "")
+	return parsed{documents: []*Document{d}, faults: d.repeated(d.node, "")}
 }
 
 // repeated finds duplicate fields; the last one is used, as in API servers.

@@ -17,17 +17,17 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("a: [\u0085---\r\nb: [\u2028"))
 	breaks := regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")
 	f.Fuzz(func(t *testing.T, text []byte) {
-		documents, faults, err := Read([]string{Stdin}, bytes.NewReader(text))
+		files, err := Read([]string{Stdin}, bytes.NewReader(text))
 		if err != nil {
 			t.Fatal(err)
 		}
-		set, err := Decode(documents, kinds, "here")
+		set, err := Decode(files.Documents, kinds, "here")
 		if err != nil {
 			t.Fatal(err)
 		}
 		set.Complete(dialect.All())
 		lines := len(breaks.FindAllIndex(text, -1)) + 1
-		for _, fault := range append(faults, set.Faults...) {
+		for _, fault := range append(files.Faults, set.Faults...) {
 			if n := fault.Document.LineOf(fault.Path); n < 1 || n > lines {
 				t.Errorf("%s: got line %d of %d", fault.Finding, n, lines)
 			}

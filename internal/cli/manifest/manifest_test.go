@@ -21,15 +21,15 @@ var kinds = []client.Object{&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}
 
 func decode(t *testing.T, text string) (*Set, []*Document) {
 	t.Helper()
-	documents, faults, err := Read([]string{Stdin}, strings.NewReader(text))
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	files, err := Read([]string{Stdin}, strings.NewReader(text))
+	if err != nil || len(files.Faults) > 0 {
+		t.Fatal(err, files.Faults)
 	}
-	set, err := Decode(documents, kinds, "here")
+	set, err := Decode(files.Documents, kinds, "here")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set, documents
+	return set, files.Documents
 }
 
 func TestReadFoldersRecursively(t *testing.T) {
@@ -44,12 +44,12 @@ func TestReadFoldersRecursively(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	documents, _, err := Read([]string{folder, filepath.Join(folder, "notes.txt")}, nil)
+	read, err := Read([]string{folder, filepath.Join(folder, "notes.txt")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, d := range documents {
+	for _, d := range read.Documents {
 		name, err := filepath.Rel(folder, d.File)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestReadFoldersRecursively(t *testing.T) {
 	if want := []string{"a/c.yml", "a/d.json", "b.yaml", "notes.txt"}; !slices.Equal(files, want) {
 		t.Errorf("got %v, want %v", files, want)
 	}
-	if _, _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
+	if _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
 		t.Error("no error for a file that does not exist")
 	}
 }
