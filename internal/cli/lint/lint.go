@@ -12,7 +12,6 @@ import (
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -88,9 +87,12 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
-	objects, refused := admit(dialects, set)
-	state := engine.Compute(dialects, engine.Settings{DNS: o.DNS}, objects)
-	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
+	refused, findings := compute(dialects, set.Objects, o)
+	if missing := assumeMeshes(dialects, set.Objects); len(missing) > 0 {
+		noMesh := slices.DeleteFunc(findings, func(f model.Finding) bool { return !meshMissing(f) })
+		refused, findings = compute(dialects, slices.Concat(set.Objects, missing), o)
+		findings = slices.Concat(perNamespace(noMesh), findings)
+	}
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
 	early := slices.Concat(files.Faults, set.Faults, plan.Faults, schema)
