@@ -140,7 +140,7 @@ func fileNotes(files *manifest.Files, more int) []string {
 	if faults == 0 {
 		return notes
 	}
-	return append(notes, "the files have " + terminal.Count(faults, "error", "errors") + "; run anymesh lint")
+	return append(notes, "the files have "+terminal.Count(faults, "error", "errors")+"; run anymesh lint")
 }
 
 func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {

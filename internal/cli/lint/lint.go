@@ -67,6 +67,10 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 		return nil, err
 	}
 	documents := files.Documents
+	repaired, err := repair(documents, dialects)
+	if err != nil {
+		return nil, err
+	}
 	plan := routes.Of(documents, o.Namespace)
 	all := slices.Concat(documents, plan.PlannedDocuments())
 	dialects, made, assumptions := manifest.Enable(all, dialects)
@@ -83,7 +87,7 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 			delete(set.Skipped, d.GVK.Kind)
 		}
 	}
-	schema, err := schemaFaults(dialects, documents)
+	schema, err := schemaFaults(dialects, documents, repaired)
 	if err != nil {
 		return nil, err
 	}
@@ -95,7 +99,10 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	}
 
 	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
-	early := slices.Concat(files.Faults, set.Faults, plan.Faults, schema)
+	for i, f := range repaired {
+		repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it
+	}
+	early := slices.Concat(files.Faults, repaired, set.Faults, plan.Faults, schema)
 	for _, f := range early {
 		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document
@@ -110,7 +117,7 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 		}
 	}
 	for _, f := range refused {
-		if !explained(f, findings) {
+		if !explained(f, findings) && !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
 			r.add(set.Sources[f.Object], f)
 		}
 	}
@@ -121,9 +128,8 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 			}
 			continue
 		}
-		reported := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
-		if !slices.ContainsFunc(schema, reported) {
-			r.add(set.Sources[f.Object], f)
+		if !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
+			r.add(set.Sources[f.Object], withMeant(f, set.Sources))
 		}
 	}
 	slices.SortFunc(r.Findings, func(a, b Located) int {

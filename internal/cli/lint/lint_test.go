@@ -203,6 +203,31 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 	}
 }
 
+// The paths of SARIF are URIs: relative ones for files below the working directory.
+func TestSARIFPaths(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	const object = "{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {mode: 1}}"
+	for name, want := range map[string]string{
+		"mesh.yaml": "mesh.yaml", "a b/mäsh#1.yaml": "a%20b/m%C3%A4sh%231.yaml", "a:b.yaml": "./a:b.yaml",
+		filepath.Join(folder, "a b/mäsh#1.yaml"): "a%20b/m%C3%A4sh%231.yaml",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(object), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(runLint(t, nil, name).SARIF(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := `"uri":"` + want + `"`; !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
+	}
+}
+
 func TestSARIFRulesAndLocations(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "mesh.yaml")
 	if err := os.WriteFile(file, []byte("\n# first\napiVersion: appmesh.k8s.aws/v1beta2\nkind: Mesh\nmetadata: {name: m}\nspec:\n  egress: {}\n"), 0o600); err != nil {
@@ -259,7 +284,7 @@ func TestSARIFRulesAndLocations(t *testing.T) {
 		!strings.Contains(r.Message.Text, "spec.egress") {
 		t.Errorf("got result %+v", r)
 	}
-	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) ||
+	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != "file://"+filepath.ToSlash(file) ||
 		at.Region.StartLine != 7 {
 		t.Errorf("got location %+v", at)
 	}

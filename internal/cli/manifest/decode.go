@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +78,7 @@ type decoder struct {
 
 func (d *decoder) document(document *Document) {
 	switch {
+	case document.unknown:
 	case d.read[document.GVK]:
 		d.object(document)
 	case d.groups[document.GVK.Group]:
@@ -116,7 +118,7 @@ func (d *decoder) object(document *Document) {
 	} else {
 		document.Ref.Namespace = ""
 	}
-	strict, err := strictjson.UnmarshalStrict(document.JSON, object)
+	strict, err := strictjson.UnmarshalStrict(document.Content(), object)
 	if err != nil {
 		d.set.Faults = append(d.set.Faults, document.fault(pathIn(err), model.CodeUnreadable, "%s", mismatch(err)))
 		return
@@ -127,8 +129,7 @@ func (d *decoder) object(document *Document) {
 		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
-		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField,
-			"unknown field of %s; the API server refuses or drops it", document.GVK.Kind))
+		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, unknownField, document.GVK.Kind))
 	}
 	object.SetNamespace(document.Ref.Namespace)
 	if object.GetName() == "" {
@@ -158,10 +159,20 @@ func pathIn(err error) string {
 	return ""
 }
 
+// mismatch tells the kinds of a value and of its field.
 func mismatch(err error) string {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Sprintf("the value is a %s, but the field needs a %s", wrong.Value, wrong.Type)
+	if !errors.As(err, &wrong) {
+		return err.Error()
 	}
-	return err.Error()
+	found, _, _ := strings.Cut(wrong.Value, " ") // a number has its text
+	if of := kindsOfJSON[found]; of != "" {
+		found = of
+	}
+	return WrongKind(found, kindName(wrong.Type))
+}
+
+// kindsOfJSON are the kinds of values as the decoder names them.
+var kindsOfJSON = map[string]string{
+	"object": "an object", "array": "a list", "string": "a string", "number": "a number", "bool": "a boolean",
 }

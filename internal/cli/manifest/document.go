@@ -25,6 +25,12 @@ type Document struct {
 	// JSON is the object as kubectl sends it.
 	JSON []byte
 
+	// lenient is the object with values of the kinds that its type needs; nil if they have them.
+	lenient []byte
+	// unknown is true if a finding says that the kind is unknown.
+	unknown bool
+	// meant are the names that misspelled fields stand for, by mapping: the written name by the meant one.
+	meant  map[*yaml.Node]map[string]string
 	node   *yaml.Node
 	offset int // line offset of the node in the file
 }
@@ -162,6 +168,42 @@ var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 // LineOf returns the line of a field, or of its nearest parent in the document. The path has the format of the API
 // server: spec.routes[0].match.
 func (d *Document) LineOf(path string) int {
+	_, line := d.find(path)
+	return line
+}
+
+// Content is the object to decode.
+func (d *Document) Content() []byte {
+	if d.lenient != nil {
+		return d.lenient
+	}
+	return d.JSON
+}
+
+// rename records the field that a misspelled one stands for.
+func (d *Document) rename(path, meant, written string) {
+	node, _ := d.find(path)
+	if d.meant == nil {
+		d.meant = map[*yaml.Node]map[string]string{}
+	}
+	if d.meant[node] == nil {
+		d.meant[node] = map[string]string{}
+	}
+	d.meant[node][meant] = written
+}
+
+// field finds a field of a mapping, also if it is misspelled.
+func (d *Document) field(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if key, value = field(node, name); value == nil {
+		if written := d.meant[node][name]; written != "" {
+			return field(node, written)
+		}
+	}
+	return key, value
+}
+
+// find returns the node and the line of a field, or of its nearest parent.
+func (d *Document) find(path string) (*yaml.Node, int) {
 	node, line := d.node, d.Line
 	for _, s := range step.FindAllString(path, -1) {
 		var next *yaml.Node
@@ -171,7 +213,9 @@ func (d *Document) LineOf(path string) int {
 				next = node.Content[index]
 				line = d.offset + next.Line
 			}
-		} else if key, value := field(node, strings.Trim(s, "[]")); value != nil {
+		} else if err == nil && index == 0 && node != nil && node.Kind == yaml.MappingNode {
+			next = node // an object instead of a list
+		} else if key, value := d.field(node, strings.Trim(s, "[]")); value != nil {
 			next, line = value, d.offset+key.Line
 		}
 		if next == nil {
@@ -179,7 +223,7 @@ func (d *Document) LineOf(path string) int {
 		}
 		node = next
 	}
-	return line
+	return node, line
 }
 
 // field finds a field of a mapping.

@@ -8,8 +8,8 @@ import (
 	"unicode/utf16"
 )
 
-// encode returns a text as UTF-16 with a byte order mark.
-func encode(t *testing.T, text string, order binary.ByteOrder) []byte {
+// toUTF16 returns a text as UTF-16 with a byte order mark.
+func toUTF16(t *testing.T, text string, order binary.ByteOrder) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	if err := binary.Write(&out, order, utf16.Encode([]rune("\uFEFF"+text))); err != nil {
@@ -22,8 +22,8 @@ const twoObjects = "{apiVersion: v1, kind: ConfigMap, metadata: {name: ä😀}}\
 
 func TestEncodingsWithByteOrderMark(t *testing.T) {
 	for name, text := range map[string][]byte{
-		"UTF-8": []byte("\uFEFF" + twoObjects), "little endian": encode(t, twoObjects, binary.LittleEndian),
-		"big endian": encode(t, twoObjects, binary.BigEndian),
+		"UTF-8": []byte("\uFEFF" + twoObjects), "little endian": toUTF16(t, twoObjects, binary.LittleEndian),
+		"big endian": toUTF16(t, twoObjects, binary.BigEndian),
 	} {
 		files, err := Read([]string{Stdin}, bytes.NewReader(text))
 		if err != nil || len(files.Faults)+len(files.Skips) > 0 || len(files.Documents) != 2 ||
@@ -35,7 +35,7 @@ func TestEncodingsWithByteOrderMark(t *testing.T) {
 
 // A file with another encoding has one finding, and none of its objects is read.
 func TestOtherEncodings(t *testing.T) {
-	whole := encode(t, twoObjects, binary.LittleEndian)
+	whole := toUTF16(t, twoObjects, binary.LittleEndian)
 	for name, c := range map[string]struct {
 		text []byte
 		want string

@@ -26,7 +26,7 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 		return nil, false
 	}
 	var w workload
-	if err := json.Unmarshal(d.JSON, &w); err != nil {
+	if err := json.Unmarshal(d.Content(), &w); err != nil {
 		return nil, false
 	}
 	template := w.Spec.Template
