@@ -1,9 +1,12 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -137,13 +140,20 @@ func (d *decoder) object(document *Document) {
 			document.fault("metadata.name", model.CodeInvalidField, "the object has no name"))
 		return
 	}
-	if first := d.set.Sources[document.Ref]; first != nil {
-		d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
-			"%s line %d also defines %s; the first definition is used", first.File, first.Line, document.Ref))
-		return
-	}
+	first := d.set.Sources[document.Ref]
 	d.set.Sources[document.Ref] = document
-	d.count(document)
+	if first != nil {
+		if !bytes.Equal(first.Content(), document.Content()) {
+			d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
+				"%s line %d also defines %s, with other content; this definition is used, because it is applied last",
+				first.File, first.Line, document.Ref))
+		}
+		d.set.Objects = slices.DeleteFunc(d.set.Objects, func(o client.Object) bool {
+			return reflect.TypeOf(o) == reflect.TypeOf(object) && o.GetNamespace() == object.GetNamespace() && o.GetName() == object.GetName()
+		})
+	} else {
+		d.count(document)
+	}
 	if document.GVK.Group == "" && document.GVK.Kind == "Pod" && object.GetUID() == "" {
 		object.SetUID(types.UID(document.Ref.String())) // pods are identified by UID
 	}

@@ -2,6 +2,7 @@ package manifest
 
 import (
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,6 +20,9 @@ type workload struct {
 		} `json:"jobTemplate"`
 	} `json:"spec"`
 }
+
+// fromTemplate reports whether podOf made a pod.
+func fromTemplate(pod *corev1.Pod) bool { return strings.Contains(string(pod.UID), " ") }
 
 // podOf makes a pod from the template of a workload, with the name of the workload.
 func podOf(d *Document, namespace string) (*corev1.Pod, bool) {

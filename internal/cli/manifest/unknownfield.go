@@ -37,12 +37,17 @@ func (r *repairer) unknown(path, key string, object map[string]any, fields map[s
 		place.set(value)
 	} else if whole, is := spelling.Completes(key, absent); is {
 		hint = ". Did you mean " + whole + "?"
+	} else if path != "" && len(fields) <= maxListed {
+		hint = ". Known fields: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	}
 	r.fault(join(path, key), model.CodeUnknownField, unknownField+"%s", r.document.GVK.Kind, hint)
 }
 
 // unknownField is the text of a finding about an unknown field of a kind.
 const unknownField = "unknown field of %s; the API server refuses or drops it"
+
+// maxListed is the number of fields that a finding lists.
+const maxListed = 8
 
 // place is where a field belongs.
 type place struct {

@@ -79,8 +79,8 @@ func Of(documents []*manifest.Document, namespace string) *Plan {
 			}
 		}
 		key := controller.KeyOf(o)
-		if p.byKey[key] != nil {
-			continue // the first definition is used
+		if p.byKey[key] != nil { // the last definition is used
+			objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return controller.KeyOf(o) == key })
 		}
 		p.byKey[key] = d
 		objects = append(objects, o)

@@ -102,6 +102,19 @@ func (Dialect) AssumeMeshes(objects []client.Object) []client.Object {
 	return out
 }
 
+// AssumeProxy reports whether a pod of a workload gets the proxy of a gateway when it is created: it has the container,
+// and injection is enabled. namespace is nil if the Namespace is not among the objects: then it is assumed to enable it.
+func (d Dialect) AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool {
+	if !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == gatewayContainer }) {
+		return false
+	}
+	if namespace == nil {
+		return d.InjectionMode(pod, nil) != dialect.InjectionDisabled
+	}
+	_, reached := namespace.Labels[injectionKey]
+	return reached && d.InjectionMode(pod, namespace.Labels) != dialect.InjectionDisabled
+}
+
 // satisfy adds labels until a selector matches, and reports false if it cannot match. An absent selector matches
 // nothing.
 func satisfy(selector *metav1.LabelSelector, set map[string]string) (map[string]string, bool) {
