@@ -101,7 +101,7 @@ var mayImport = []rule{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},
 	{"internal/cli/lint", []string{
-		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/engine/store", "internal/objects/admission",
 		"internal/spelling", "internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},

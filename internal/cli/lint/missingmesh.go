@@ -16,6 +16,10 @@ func compute(dialects []dialect.Dialect, objects []client.Object, o Options) (re
 	state := engine.Compute(dialects, engine.Settings{DNS: o.DNS}, admitted)
 	findings = append(findings, state.Findings...)
 	findings = append(findings, driverFindings(state, o)...)
+	selectors := podSelectors(dialects, admitted)
+	findings = append(findings, unmatchedSelectors(selectors)...)
+	findings = append(findings, closedPorts(state, selectors, admitted)...)
+	findings = append(findings, hiddenRoutes(state)...)
 	return refused, append(findings, dnsFindings(state)...)
 }
 

@@ -24,6 +24,14 @@ type workload struct {
 // fromTemplate reports whether podOf made a pod.
 func fromTemplate(pod *corev1.Pod) bool { return strings.Contains(string(pod.UID), " ") }
 
+// WorkloadOf names the workload that a pod is made from, or the pod.
+func WorkloadOf(pod *corev1.Pod) string {
+	if fromTemplate(pod) {
+		return string(pod.UID)
+	}
+	return "Pod " + pod.Namespace + "/" + pod.Name
+}
+
 // podOf makes a pod from the template of a workload, with the name of the workload.
 func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	if d.GVK.Group != "apps" && d.GVK.Group != "batch" {

@@ -83,7 +83,7 @@ func (r *repairer) names(path string, value any, t reflect.Type, parents []paren
 			r.names(path, value, t.Elem(), parents)
 		case reflect.Map:
 			for _, key := range slices.Sorted(maps.Keys(v)) {
-				r.names(element(path, key), v[key], t.Elem(), parents)
+				r.names(PathOf(path, key), v[key], t.Elem(), parents)
 			}
 		case reflect.Struct:
 			fields := structFields(t)
@@ -118,7 +118,7 @@ func (r *repairer) values(path string, value any, t reflect.Type) (any, bool) {
 		for _, key := range slices.Sorted(maps.Keys(object)) {
 			at, inner := join(path, key), reflect.Type(nil)
 			if t.Kind() == reflect.Map {
-				at, inner = element(path, key), t.Elem()
+				at, inner = PathOf(path, key), t.Elem()
 			} else if inner = structFields(t)[key]; inner == nil {
 				continue
 			}

@@ -72,8 +72,8 @@ func (d *Document) repairKind(types map[schema.GroupVersionKind]reflect.Type) *F
 	return &fault
 }
 
-// element is the path of an element of a mapping.
-func element(path, key string) string {
+// PathOf is the path of an element of a mapping.
+func PathOf(path, key string) string {
 	if strings.ContainsAny(key, "./") {
 		return fmt.Sprintf("%s[%s]", path, key)
 	}
