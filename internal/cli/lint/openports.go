@@ -43,7 +43,7 @@ func closedPorts(state *engine.State, selectors []podSelector, objects []client.
 	return append(out, closedServicePorts(state, objects)...)
 }
 
-// closedServicePorts returns findings about destinations whose host name is a Service without their port.
+// closedServicePorts returns findings about destinations of routes whose host name is a Service without their port.
 func closedServicePorts(state *engine.State, objects []client.Object) []model.Finding {
 	services := map[types.NamespacedName]*corev1.Service{}
 	for _, o := range objects {
@@ -52,7 +52,11 @@ func closedServicePorts(state *engine.State, objects []client.Object) []model.Fi
 		}
 	}
 	var out []model.Finding
+	used := routed(state)
 	for _, d := range state.Index.Model.Destinations {
+		if !used[d.Key] {
+			continue
+		}
 		name, inCluster := store.ServiceName(d.Discovery.Hostname, d.Origin.Object.Namespace)
 		service := services[types.NamespacedName(name)]
 		if !inCluster || service == nil || service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
@@ -65,6 +69,19 @@ func closedServicePorts(state *engine.State, objects []client.Object) []model.Fi
 		if len(ports) > 0 && d.Port != 0 && !slices.Contains(ports, int32(d.Port)) {
 			out = append(out, model.NewFinding(d.Origin, model.CodeClosedPort, fmt.Sprintf(
 				"Service %s has no port %d, to which clients connect; it has %s", name, d.Port, numbers(ports))))
+		}
+	}
+	return out
+}
+
+// routed are the destinations of routes.
+func routed(state *engine.State) map[model.Key]bool {
+	out := map[model.Key]bool{}
+	for _, router := range state.Index.Model.Routers {
+		for _, route := range router.Routes {
+			for _, d := range route.Action.Destinations {
+				out[model.Key{Mesh: router.Mesh, Name: d.Destination}] = true
+			}
 		}
 	}
 	return out
