@@ -10,7 +10,7 @@ import (
 func TestNames(t *testing.T) {
 	names := []string{"listeners", "podSelector", "egressFilter", "tls", "tcp", "port", "match", "front"}
 	for text, want := range map[string]string{
-		"listners": "listeners", "PodSelector": "podSelector", "podSelecter": "podSelector", "egress": "", "tlss": "tls",
+		"lisstenerz": "listeners", "PodSelector": "podSelector", "podSelecter": "podSelector", "egress": "", "tlss": "tls",
 		"ports": "port", "portMapping": "", "fornt": "front", "prot": "port", "mathc": "match",
 		"": "", "listeners": "", "mode": "", "prefix": "", "x": "", "tl": "", strings.Repeat("x", 1000): "",
 	} {

@@ -21,7 +21,8 @@ func sameCause(fault manifest.Fault, f model.Finding) bool {
 		return false // the field is repaired
 	}
 	parent := fault.Path[:max(strings.LastIndexAny(fault.Path, ".["), 0)]
-	return f.Path == fault.Path || f.Path == parent || strings.HasPrefix(f.Path, fault.Path+".") || strings.HasPrefix(f.Path, fault.Path+"[")
+	part, is := strings.CutPrefix(f.Path, fault.Path)
+	return f.Path == parent || is && (part == "" || part[0] == '.' || part[0] == '[')
 }
 
 // missing is the text of a finding about an object that does not exist.

@@ -26,7 +26,8 @@ func hiddenRoutes(state *engine.State) []model.Finding {
 }
 
 func hides(first, route model.Route) bool {
-	return first.Protocol == route.Protocol && (first.Port == 0 || first.Port == route.Port) && first.Match.Covers(route.Match)
+	return first.Protocol == route.Protocol && (first.Port == 0 || first.Port == route.Port) &&
+		first.Match.Covers(route.Match)
 }
 
 func nameOf(r model.Route) string {

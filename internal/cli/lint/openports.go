@@ -16,8 +16,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// closedPorts returns findings about ports of listeners that no container of the selected pods has, and that the Service
-// of their host name does not have. Containers without any port say nothing: they may listen on ports that they do not
+// closedPorts returns findings about ports of listeners that no container of the selected pods has, and that the
+// Service of their host name does not have. Containers without any port say nothing: they may listen on ports that they do not
 // name. The proxy of a gateway opens the ports itself.
 func closedPorts(state *engine.State, selectors []podSelector, objects []client.Object) []model.Finding {
 	selected := map[model.ObjectRef][]*corev1.Pod{}
@@ -58,8 +58,9 @@ func closedServicePorts(state *engine.State, objects []client.Object) []model.Fi
 			continue
 		}
 		name, inCluster := store.ServiceName(d.Discovery.Hostname, d.Origin.Object.Namespace)
-		service := services[types.NamespacedName(name)]
-		if !inCluster || service == nil || service.Spec.ClusterIP == corev1.ClusterIPNone || service.Spec.Type == corev1.ServiceTypeExternalName {
+		service := services[name]
+		if !inCluster || service == nil || service.Spec.ClusterIP == corev1.ClusterIPNone ||
+			service.Spec.Type == corev1.ServiceTypeExternalName {
 			continue
 		}
 		var ports []int32

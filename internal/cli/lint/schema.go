@@ -53,9 +53,10 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	return out, nil
 }
 
-// schemaFaults validates documents with the schemas of their kinds. The text about a value of another kind is the one of
-// its repair.
-func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document, repaired []manifest.Fault) ([]manifest.Fault, error) {
+// schemaFaults validates documents with the schemas of their kinds. The text about a value of another kind is the one
+// of its repair.
+func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document,
+	repaired []manifest.Fault) ([]manifest.Fault, error) {
 	rules, err := validators(dialects)
 	if err != nil {
 		return nil, err

@@ -149,7 +149,8 @@ func (d *decoder) object(document *Document) {
 				first.File, first.Line, document.Ref))
 		}
 		d.set.Objects = slices.DeleteFunc(d.set.Objects, func(o client.Object) bool {
-			return reflect.TypeOf(o) == reflect.TypeOf(object) && o.GetNamespace() == object.GetNamespace() && o.GetName() == object.GetName()
+			return reflect.TypeOf(o) == reflect.TypeOf(object) &&
+				client.ObjectKeyFromObject(o) == client.ObjectKeyFromObject(object)
 		})
 	} else {
 		d.count(document)

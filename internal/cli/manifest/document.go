@@ -74,8 +74,8 @@ func parse(file string, first int, text []byte) parsed {
 // headFields are the fields that tell an object of Kubernetes from other content: it has at least two of them.
 var headFields = []string{"apiVersion", "kind", "metadata", "spec"}
 
-// isObject reports whether a document is meant to be a Kubernetes object. The case of letters in the names of its fields
-// does not matter: a wrong one is a mistake in an object.
+// isObject reports whether a document is meant to be a Kubernetes object. The case of letters in the names of its
+// fields does not matter: a wrong one is a mistake in an object.
 func isObject(body []byte) bool {
 	var fields map[string]json.RawMessage
 	if json.Unmarshal(body, &fields) != nil {

@@ -8,12 +8,15 @@ import (
 	"sync"
 )
 
-// structFields are the fields of a struct by their name in JSON, with those of embedded structs.
+// structFields are the fields of a struct by their name in JSON, with those of embedded structs; none of other types.
 func structFields(t reflect.Type) map[string]reflect.Type {
 	if known, is := fieldCache.Load(t); is {
 		return known.(map[string]reflect.Type)
 	}
 	out := map[string]reflect.Type{}
+	if t.Kind() != reflect.Struct {
+		return out
+	}
 	for i := range t.NumField() {
 		f := t.Field(i)
 		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")

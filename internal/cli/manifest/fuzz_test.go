@@ -35,7 +35,7 @@ func FuzzRead(f *testing.F) {
 	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNode\nmetadata: {name: n}\nspec: {listeners: [{portMapping: {port: x}}, 1], listeners: 2}\n"))
 	f.Add([]byte("--- &a [*a]\n---\n? [a]\n: b\n"))
 	f.Add([]byte("apiVersion: apps/v1\nkind: Deployment\nspec: {template: 1}\n"))
-	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNod\nmetadata: {nam: n}\nspec: {listners: {prt: 1}, podSelector: {matchLabels: {a.b/c: 1}}}\n"))
+	f.Add([]byte("apiVersion: appmesh.k8s.aws/v1beta2\nkind: VirtualNod\nmetadata: {nam: n}\nspec: {Listeners: {prt: 1}, podSelector: {matchLabels: {a.b/c: 1}}}\n"))
 	f.Add([]byte("\r{")) // a line break in YAML
 	f.Add([]byte("a: [\u0085---\r\nb: [\u2028"))
 	breaks := regexp.MustCompile("\r\n|[\r\n\u0085\u2028\u2029]")

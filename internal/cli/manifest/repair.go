@@ -116,10 +116,10 @@ func (r *repairer) values(path string, value any, t reflect.Type) (any, bool) {
 			return r.wrong(path, value, t)
 		}
 		for _, key := range slices.Sorted(maps.Keys(object)) {
-			at, inner := join(path, key), reflect.Type(nil)
+			at, inner := join(path, key), structFields(t)[key]
 			if t.Kind() == reflect.Map {
 				at, inner = PathOf(path, key), t.Elem()
-			} else if inner = structFields(t)[key]; inner == nil {
+			} else if inner == nil {
 				continue
 			}
 			repaired, keep := r.values(at, object[key], inner)

@@ -51,7 +51,8 @@ func (Dialect) AssumeNamespace(objects []client.Object, name string,
 
 // onlyGateway returns the only gateway whose gatewayRouteSelector matches a route, or nil if there are several, or if
 // one of them selects the namespace of the route.
-func onlyGateway(route *api.GatewayRoute, gateways []*api.VirtualGateway, namespaceLabels map[string]string) *api.VirtualGateway {
+func onlyGateway(route *api.GatewayRoute, gateways []*api.VirtualGateway,
+	namespaceLabels map[string]string) *api.VirtualGateway {
 	var found []*api.VirtualGateway
 	for _, g := range gateways {
 		if byLabels := g.Spec.GatewayRouteSelector; byLabels != nil && !selects(byLabels, route.Labels) {
