@@ -27,17 +27,24 @@ func (r *repairer) unknown(path, key string, object map[string]any, fields map[s
 			absent = append(absent, name)
 		}
 	}
+	meant, near := spelling.Meant(key, absent)
+	whole, begins := spelling.Completes(key, absent)
+	at, found := below(key, parents[len(parents)-1])
+	if !found && !near {
+		at, found = around(key, parents[:len(parents)-1])
+	}
 	hint := ""
-	if meant, near := spelling.Meant(key, absent); near {
+	switch {
+	case found:
+		hint = ". Did you mean " + at.path + "? Check the indentation"
+		at.set(value)
+	case near:
 		hint = ". Did you mean " + meant + "?"
 		object[meant] = value
 		r.document.rename(path, meant, key)
-	} else if place, found := elsewhere(key, parents); found {
-		hint = ". Did you mean " + place.path + "? Check the indentation"
-		place.set(value)
-	} else if whole, is := spelling.Completes(key, absent); is {
+	case begins:
 		hint = ". Did you mean " + whole + "?"
-	} else if path != "" && len(fields) <= maxListed {
+	case path != "" && len(fields) <= maxListed:
 		hint = ". Known fields: " + strings.Join(slices.Sorted(maps.Keys(fields)), ", ")
 	}
 	r.fault(join(path, key), model.CodeUnknownField, unknownField+"%s", r.document.GVK.Kind, hint)
@@ -55,41 +62,47 @@ type place struct {
 	set  func(value any)
 }
 
-// elsewhere finds the only other place of a field: below its struct, or in a struct around it.
-func elsewhere(key string, parents []parent) (place, bool) {
-	inner := parents[len(parents)-1]
-	if paths := within(inner.t, key, 3); len(paths) == 1 {
-		steps := strings.Split(paths[0], ".")
-		return place{join(inner.path, paths[0]), func(value any) { setIn(inner.value, steps, value) }}, true
-	} else if len(paths) > 1 {
+// general are names that many structs have: such a field belongs below another one only if there is little choice.
+var general = []string{"name", "namespace", "port", "value", "type", "kind"}
+
+// below finds the only struct below another one, at most two levels deep, that has a field and not yet a value for it.
+func below(key string, p parent) (place, bool) {
+	paths := within(p.t, key, 3)
+	if len(paths) != 1 || slices.Contains(general, key) && len(structFields(p.t)) > 2 {
 		return place{}, false
 	}
-	for _, p := range slices.Backward(parents[:len(parents)-1]) {
-		if structFields(p.t)[key] == nil {
-			continue
+	steps := strings.Split(paths[0], ".")
+	object := p.value
+	for i, step := range steps {
+		inner, present := object[step]
+		next, is := inner.(map[string]any)
+		if i == len(steps)-1 && present || present && !is {
+			return place{}, false
 		}
-		_, present := p.value[key]
-		return place{join(p.path, key), func(value any) { setIn(p.value, []string{key}, value) }}, !present
+		object = next
+	}
+	return place{join(p.path, paths[0]), func(value any) { setIn(p.value, steps, value) }}, true
+}
+
+// around finds the nearest struct around a value that has a field and not yet a value for it.
+func around(key string, parents []parent) (place, bool) {
+	for _, p := range slices.Backward(parents) {
+		if _, present := p.value[key]; structFields(p.t)[key] != nil && !slices.Contains(general, key) {
+			return place{join(p.path, key), func(value any) { p.value[key] = value }}, !present
+		}
 	}
 	return place{}, false
 }
 
-// setIn sets a field that is absent.
+// setIn sets a field, and makes the structs around it.
 func setIn(object map[string]any, steps []string, value any) {
-	inner, present := object[steps[0]]
-	if len(steps) == 1 {
-		if !present {
-			object[steps[0]] = value
+	for _, step := range steps[:len(steps)-1] {
+		next, is := object[step].(map[string]any)
+		if !is {
+			next = map[string]any{}
+			object[step] = next
 		}
-		return
+		object = next
 	}
-	next, is := inner.(map[string]any)
-	if !is {
-		if present && inner != nil {
-			return
-		}
-		next = map[string]any{}
-		object[steps[0]] = next
-	}
-	setIn(next, steps[1:], value)
+	object[steps[len(steps)-1]] = value
 }
