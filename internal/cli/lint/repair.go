@@ -12,6 +12,12 @@ import (
 	"anymesh.dev/anymesh/internal/dialect"
 )
 
+// exists reports whether Kubernetes has a kind. Lists and options are kinds that no manifest has.
+func exists(gvk schema.GroupVersionKind) bool {
+	scheme, err := dialect.Scheme()
+	return err != nil || scheme.Recognizes(gvk)
+}
+
 // repairedTypes are the types of the kinds that lint reads: those of dialects, of Routes and applications, and of
 // workloads.
 func repairedTypes(dialects []dialect.Dialect) (map[schema.GroupVersionKind]reflect.Type, error) {
@@ -42,5 +48,5 @@ func repair(documents []*manifest.Document, dialects []dialect.Dialect) ([]manif
 	if err != nil {
 		return nil, err
 	}
-	return manifest.Repair(documents, types), nil
+	return manifest.Repair(documents, types, exists), nil
 }

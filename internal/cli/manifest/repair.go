@@ -17,11 +17,15 @@ import (
 
 // Repair replaces what is certainly wrong with what was meant, so that one mistake has one finding and hides no other:
 // misspelled kinds and fields, fields in the wrong place, and values of another kind, such as a number in quotation
-// marks. What cannot be repaired is left out. types are the types of the kinds to repair.
-func Repair(documents []*Document, types map[schema.GroupVersionKind]reflect.Type) []Fault {
+// marks. What cannot be repaired is left out. types are the types of the kinds to repair; exists reports whether
+// Kubernetes has a kind.
+func Repair(documents []*Document, types map[schema.GroupVersionKind]reflect.Type,
+	exists func(schema.GroupVersionKind) bool) []Fault {
 	var out []Fault
 	for _, d := range documents {
-		if fault := d.repairKind(types); fault != nil {
+		if fault := d.repairBuiltin(types, exists); fault != nil {
+			out = append(out, *fault)
+		} else if fault := d.repairKind(types); fault != nil {
 			out = append(out, *fault)
 		}
 		if t := types[d.GVK]; t != nil {

@@ -1,6 +1,7 @@
 package manifest
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -60,15 +61,57 @@ func (d *Document) repairKind(types map[schema.GroupVersionKind]reflect.Type) *F
 			return &fault
 		}
 	}
+	d.become(gvk)
+	return &fault
+}
+
+// become replaces the kind of an object.
+func (d *Document) become(gvk schema.GroupVersionKind) {
 	content, err := decodeNumbers(d.JSON)
 	if object, is := content.(map[string]any); is && err == nil {
 		object["apiVersion"], object["kind"] = gvk.GroupVersion().String(), gvk.Kind
 		d.JSON = encode(object)
 	}
-	source := *d
 	d.GVK = gvk
 	d.Ref.Group, d.Ref.Kind = gvk.Group, gvk.Kind
-	fault.Document = &source // the finding names the kind as it is written
+}
+
+// compareKinds orders kinds by group, and then by version, v1 before v1beta1.
+func compareKinds(a, b schema.GroupVersionKind) int {
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+}
+
+// repairBuiltin replaces a kind that the core group or a group of workloads does not have: by one with a similar name
+// of this group, or by the kind with this name of the only other group.
+func (d *Document) repairBuiltin(types map[schema.GroupVersionKind]reflect.Type,
+	exists func(schema.GroupVersionKind) bool) *Fault {
+	if !slices.Contains([]string{"", "apps", "batch"}, d.GVK.Group) || exists(d.GVK) {
+		return nil
+	}
+	var same []string
+	var others []schema.GroupVersionKind // one of each group
+	for _, gvk := range slices.SortedFunc(maps.Keys(types), compareKinds) {
+		if gvk.GroupVersion() == d.GVK.GroupVersion() {
+			same = append(same, gvk.Kind)
+		}
+		if n := len(others); gvk.Kind == d.GVK.Kind && (n == 0 || others[n-1].Group != gvk.Group) {
+			others = append(others, gvk)
+		}
+	}
+	fault := d.fault("", model.CodeUnreadable, "%s has no kind %s", d.GVK.GroupVersion(), d.GVK.Kind)
+	if meant, near := spelling.Meant(d.GVK.Kind, same); near {
+		fault.Text += "; did you mean kind " + meant + "?"
+		d.become(d.GVK.GroupVersion().WithKind(meant))
+		return &fault
+	}
+	if len(others) == 1 {
+		fault.Text += "; did you mean apiVersion " + others[0].GroupVersion().String() + "?"
+		if trial := *d; len(trial.repair(types[others[0]])) == 0 {
+			d.become(others[0])
+			return &fault
+		}
+	}
+	d.unknown = true
 	return &fault
 }
 
