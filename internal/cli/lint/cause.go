@@ -25,6 +25,18 @@ func sameCause(fault manifest.Fault, f model.Finding) bool {
 	return f.Path == parent || is && (part == "" || part[0] == '.' || part[0] == '[')
 }
 
+// sameField reports whether a violation of a schema is about the field of a repaired value, or around it.
+func sameField(violation, repaired manifest.Fault) bool {
+	if repaired.Code != model.CodeUnreadable || violation.Document != repaired.Document {
+		return false
+	}
+	part, is := strings.CutPrefix(plain.Replace(repaired.Path), plain.Replace(violation.Path))
+	return is && violation.Path != "" && (part == "" || part[0] == '.')
+}
+
+// plain makes paths comparable: the schema does not write keys of mappings in brackets.
+var plain = strings.NewReplacer("[", ".", "]", "")
+
 // missing is the text of a finding about an object that does not exist.
 var missing = regexp.MustCompile(`^(\w+) ([\w.-]+)/([\w.-]+) does not exist`)
 

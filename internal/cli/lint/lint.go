@@ -102,13 +102,16 @@ func Run(files *manifest.Files, o Options) (*Report, error) {
 	for i, f := range repaired {
 		repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it
 	}
-	early := slices.Concat(files.Faults, repaired, set.Faults, plan.Faults, schema)
-	for _, f := range early {
-		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
+	repaired = slices.DeleteFunc(repaired, func(f manifest.Fault) bool {
+		return slices.ContainsFunc(schema, func(s manifest.Fault) bool { return sameField(s, f) })
+	})
+	decoding := slices.DeleteFunc(set.Faults, func(f manifest.Fault) bool { // the schema finding is more precise
+		return f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document
-		}) {
-			continue // the schema finding is more precise
-		}
+		})
+	})
+	early := slices.Concat(files.Faults, repaired, decoding, plan.Faults, schema)
+	for _, f := range early {
 		r.add(f.Document, f.Finding)
 	}
 	for _, f := range plan.Findings() {

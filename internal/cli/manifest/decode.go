@@ -89,6 +89,7 @@ func (d *decoder) document(document *Document) {
 			"%s has no kind %s in version %s", document.GVK.Group, document.GVK.Kind, document.GVK.Version))
 	default:
 		if pod, ok := podOf(document, d.namespace); ok {
+			document.Ref.Namespace = pod.Namespace
 			d.set.Objects = append(d.set.Objects, pod)
 			d.count(document)
 			return

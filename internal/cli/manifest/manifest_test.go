@@ -116,6 +116,10 @@ func TestPodsFromWorkloadTemplates(t *testing.T) {
 ---
 {apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, namespace: jobs}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: job}}}}}}}
 ---
+{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: back}, spec: {template: {metadata: {labels: {app: back}}, spec: {containers: [{name: back}]}}}}
+---
+{apiVersion: example.com/v1, kind: Letter, metadata: {name: x}, spec: {template: {metadata: {labels: {app: letter}}}}}
+---
 {apiVersion: v1, kind: Service, metadata: {name: front}}
 `)
 	var got []string
@@ -123,10 +127,10 @@ func TestPodsFromWorkloadTemplates(t *testing.T) {
 		pod := o.(*corev1.Pod)
 		got = append(got, pod.Namespace+"/"+pod.Name+" "+pod.Labels["app"]+" "+pod.Spec.ServiceAccountName)
 	}
-	if want := []string{"here/front front f", "jobs/nightly job "}; !slices.Equal(got, want) {
+	if want := []string{"here/front front f", "jobs/nightly job ", "here/back back "}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if set.Read != 2 || set.Skipped["Service"] != 1 {
+	if set.Read != 3 || set.Skipped["Service"] != 1 {
 		t.Errorf("got %d objects read, skipped %v", set.Read, set.Skipped)
 	}
 }

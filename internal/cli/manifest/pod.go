@@ -9,7 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// workload has the fields of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs that define pods.
+// workload has the fields of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs and other kinds that
+// define pods.
 type workload struct {
 	Spec struct {
 		Template    *corev1.PodTemplateSpec `json:"template"`
@@ -32,11 +33,9 @@ func WorkloadOf(pod *corev1.Pod) string {
 	return "Pod " + pod.Namespace + "/" + pod.Name
 }
 
-// podOf makes a pod from the template of a workload, with the name of the workload.
+// podOf makes a pod from the template of a workload, with the name of the workload. A kind that Kubernetes does not have,
+// such as a Rollout, is a workload if its template has containers.
 func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
-	if d.GVK.Group != "apps" && d.GVK.Group != "batch" {
-		return nil, false
-	}
 	var w workload
 	if err := json.Unmarshal(d.Content(), &w); err != nil {
 		return nil, false
@@ -45,7 +44,8 @@ func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	if w.Spec.JobTemplate != nil {
 		template = w.Spec.JobTemplate.Spec.Template
 	}
-	if template == nil {
+	builtin := d.GVK.Group == "apps" || d.GVK.Group == "batch"
+	if template == nil || !builtin && len(template.Spec.Containers) == 0 {
 		return nil, false
 	}
 	if d.Ref.Namespace != "" {

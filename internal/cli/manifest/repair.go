@@ -10,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"anymesh.dev/anymesh/model"
@@ -29,7 +30,7 @@ func Repair(documents []*Document, types map[schema.GroupVersionKind]reflect.Typ
 			out = append(out, *fault)
 		}
 		if t := types[d.GVK]; t != nil {
-			out = append(out, d.repair(t)...)
+			out = append(out, d.repair(t, types)...)
 		}
 	}
 	return out
@@ -38,15 +39,17 @@ func Repair(documents []*Document, types map[schema.GroupVersionKind]reflect.Typ
 // repairer repairs a document.
 type repairer struct {
 	document *Document
-	faults   []Fault
+	// types are the types of embedded objects.
+	types  map[schema.GroupVersionKind]reflect.Type
+	faults []Fault
 }
 
-func (d *Document) repair(t reflect.Type) []Fault {
+func (d *Document) repair(t reflect.Type, types map[schema.GroupVersionKind]reflect.Type) []Fault {
 	content, err := decodeNumbers(d.JSON)
 	if err != nil {
 		return nil // parse reports it
 	}
-	r := repairer{document: d}
+	r := repairer{document: d, types: types}
 	object, is := content.(map[string]any)
 	if !is {
 		return nil
@@ -71,7 +74,13 @@ func (d *Document) repair(t reflect.Type) []Fault {
 
 // names repairs the names of fields. parents are the structs around the value, from the outermost.
 func (r *repairer) names(path string, value any, t reflect.Type, parents []parent) {
-	if t = target(t); value == nil || decodesItself(t) {
+	if t = target(t); value == nil {
+		return
+	}
+	if decodesItself(t) {
+		if inner := r.embedded(value, t); inner != nil {
+			r.names(path, value, inner, nil)
+		}
 		return
 	}
 	switch v := value.(type) {
@@ -111,6 +120,9 @@ func (r *repairer) values(path string, value any, t reflect.Type) (any, bool) {
 		return value, true
 	}
 	if decodesItself(t) {
+		if inner := r.embedded(value, t); inner != nil {
+			return r.values(path, value, inner)
+		}
 		return value, r.decodes(path, value, t)
 	}
 	switch t.Kind() {
@@ -153,6 +165,17 @@ func (r *repairer) values(path string, value any, t reflect.Type) (any, bool) {
 		return value, true
 	}
 	return r.wrong(path, value, t)
+}
+
+// embedded is the type of an object in a field for objects of any kind; nil if the kind is not known.
+func (r *repairer) embedded(value any, t reflect.Type) reflect.Type {
+	object, is := value.(map[string]any)
+	if !is || t != reflect.TypeFor[runtime.RawExtension]() {
+		return nil
+	}
+	version, _ := object["apiVersion"].(string)
+	kind, _ := object["kind"].(string)
+	return r.types[schema.FromAPIVersionAndKind(version, kind)]
 }
 
 // wrong reports a value of the wrong kind, and converts it.

@@ -56,7 +56,7 @@ func (d *Document) repairKind(types map[schema.GroupVersionKind]reflect.Type) *F
 	}
 	fault := d.fault("", model.CodeUnreadable, "%s has no kind %s in version %s; did you mean %s?", d.GVK.Group, d.GVK.Kind, d.GVK.Version, hint)
 	if gvk.Version != d.GVK.Version {
-		if trial := *d; len(trial.repair(types[gvk])) > 0 { // another version has other fields
+		if trial := *d; len(trial.repair(types[gvk], types)) > 0 { // another version has other fields
 			d.unknown = true
 			return &fault
 		}
@@ -106,7 +106,7 @@ func (d *Document) repairBuiltin(types map[schema.GroupVersionKind]reflect.Type,
 	}
 	if len(others) == 1 {
 		fault.Text += "; did you mean apiVersion " + others[0].GroupVersion().String() + "?"
-		if trial := *d; len(trial.repair(types[others[0]])) == 0 {
+		if trial := *d; len(trial.repair(types[others[0]], types)) == 0 {
 			d.become(others[0])
 			return &fault
 		}
