@@ -17,8 +17,8 @@ import (
 )
 
 // closedPorts returns findings about ports of listeners that no container of the selected pods has, and that the
-// Service of their host name does not have. Containers without any port say nothing: they may listen on ports that they do not
-// name. The proxy of a gateway opens the ports itself.
+// Service of their host name does not have. Containers without any port say nothing: they may listen on ports that they
+// do not name. The proxy of a gateway opens the ports itself.
 func closedPorts(state *engine.State, selectors []podSelector, objects []client.Object) []model.Finding {
 	selected := map[model.ObjectRef][]*corev1.Pod{}
 	for _, s := range selectors {

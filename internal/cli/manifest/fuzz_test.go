@@ -44,7 +44,8 @@ func FuzzRead(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		files.Faults = append(files.Faults, Repair(files.Documents, typesOf(t), func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "VirtualNode" })...)
+		files.Faults = append(files.Faults, Repair(files.Documents, typesOf(t),
+			func(gvk schema.GroupVersionKind) bool { return gvk.Kind != "VirtualNode" })...)
 		set, err := Decode(files.Documents, kinds, "here")
 		if err != nil {
 			t.Fatal(err)

@@ -7,7 +7,8 @@ import (
 	"anymesh.dev/anymesh/internal/cli/terminal"
 )
 
-// Notes are notes about the files and folders that are not read: one for each folder, and one for the files of a reason.
+// Notes are notes about the files and folders that are not read: one for each folder, and one for the files of a
+// reason.
 func Notes(skips []Skip) []string {
 	var out []string
 	files := map[SkipReason][]string{}

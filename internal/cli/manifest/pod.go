@@ -33,8 +33,8 @@ func WorkloadOf(pod *corev1.Pod) string {
 	return "Pod " + pod.Namespace + "/" + pod.Name
 }
 
-// podOf makes a pod from the template of a workload, with the name of the workload. A kind that Kubernetes does not have,
-// such as a Rollout, is a workload if its template has containers.
+// podOf makes a pod from the template of a workload, with the name of the workload. A kind that Kubernetes does not
+// have, such as a Rollout, is a workload if its template has containers.
 func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	var w workload
 	if err := json.Unmarshal(d.Content(), &w); err != nil {

@@ -78,7 +78,8 @@ func (d *Document) become(gvk schema.GroupVersionKind) {
 
 // compareKinds orders kinds by group, and then by version, v1 before v1beta1.
 func compareKinds(a, b schema.GroupVersionKind) int {
-	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version), strings.Compare(a.Kind, b.Kind))
+	return cmp.Or(strings.Compare(a.Group, b.Group), strings.Compare(a.Version, b.Version),
+		strings.Compare(a.Kind, b.Kind))
 }
 
 // repairBuiltin replaces a kind that the core group or a group of workloads does not have: by one with a similar name

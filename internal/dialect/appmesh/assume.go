@@ -104,7 +104,8 @@ func (Dialect) AssumeMeshes(objects []client.Object) []client.Object {
 }
 
 // AssumeProxy reports whether a pod of a workload gets the proxy of a gateway when it is created: it has the container,
-// and injection is enabled. namespace is nil if the Namespace is not among the objects: then it is assumed to enable it.
+// and injection is enabled. namespace is nil if the Namespace is not among the objects: then it is assumed to enable
+// injection.
 func (d Dialect) AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool {
 	if !slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == gatewayContainer }) {
 		return false
