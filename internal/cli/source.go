@@ -13,6 +13,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/routes"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/list"
@@ -111,10 +112,11 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 // that these need.
 func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []client.Object, notes []string,
 	err error) {
-	documents, faults, err := s.documents(in)
+	files, err := s.read(in)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	documents := files.Documents
 	plan := routes.Of(documents, s.namespace)
 	documents = append(documents, plan.PlannedDocuments()...)
 	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
@@ -124,28 +126,30 @@ func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []
 	}
 	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
-	notes = faultNotes(faults + len(set.Faults) + len(plan.Faults))
+	notes = fileNotes(files, len(set.Faults)+len(plan.Faults))
 	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
 }
 
-// documents reads the documents of the files, and counts the faults.
-func (s *source) documents(in io.Reader) ([]*manifest.Document, int, error) {
+// read reads the files.
+func (s *source) read(in io.Reader) (*manifest.Files, error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
-	documents, faults, err := manifest.Read(s.files, in)
+	files, err := manifest.Read(s.files, in)
 	if err != nil {
-		return nil, 0, exitError{2, err}
+		return nil, exitError{2, err}
 	}
-	return documents, len(faults), nil
+	return files, nil
 }
 
-// faultNotes is the note about faults of files.
-func faultNotes(faults int) []string {
+// fileNotes are the notes about what is not read of files, and about their faults and those of their objects.
+func fileNotes(files *manifest.Files, more int) []string {
+	notes := manifest.Notes(files.Skips)
+	faults := len(files.Faults) + more
 	if faults == 0 {
-		return nil
+		return notes
 	}
-	return []string{fmt.Sprintf("the files have %d errors; run anymesh lint", faults)}
+	return append(notes, "the files have "+terminal.Count(faults, "error", "errors")+"; run anymesh lint")
 }
 
 // fromCluster lists the objects of all kinds that the dialects read.

@@ -23,6 +23,7 @@ type rule struct {
 var mayImport = []rule{
 	{"model", nil},
 	{"internal/truncate", nil},
+	{"internal/spelling", nil},
 	{"api/...", []string{"api/..."}},
 	{"charts", nil},
 	{"charts/dashboard", nil},
@@ -76,7 +77,7 @@ var mayImport = []rule{
 	{"internal/engine/incremental", nil},
 	{"internal/engine/store", []string{"model", "sidecar", "internal/engine/incremental"}},
 	{"internal/dialect", []string{"model", "sidecar", "internal/engine/incremental", "internal/engine/store"}},
-	{"internal/dialect/...", []string{"internal/truncate", "api/...", "model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
+	{"internal/dialect/...", []string{"internal/truncate", "internal/spelling", "api/...", "model", "sidecar", "internal/dialect", "internal/engine/incremental", "internal/engine/store"}},
 	{"internal/dialect/builtin", []string{"internal/dialect", "internal/dialect/..."}},
 	{"internal/driver/...", []string{"model", "sidecar"}},
 	{"internal/driver", []string{"sidecar", "internal/driver/..."}},
@@ -100,13 +101,13 @@ var mayImport = []rule{
 		"internal/cli/rollout", "internal/identity", "sidecar",
 	}},
 	{"internal/cli/terminal", nil},
-	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect"}},
+	{"internal/cli/manifest", []string{"model", "sidecar", "internal/dialect", "internal/spelling", "internal/cli/terminal"}},
 	{"internal/cli/routes", []string{
 		"api/...", "model", "internal/trait/...", "internal/cli/manifest", "internal/cli/terminal",
 	}},
 	{"internal/cli/lint", []string{
-		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/objects/admission",
-		"internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
+		"api/...", "docs/findings", "model", "sidecar", "internal/dialect", "internal/engine", "internal/engine/store", "internal/objects/admission",
+		"internal/spelling", "internal/cli/manifest", "internal/cli/routes", "internal/cli/terminal",
 	}},
 	{"internal/cli/phrases", []string{"model"}},
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
