@@ -42,14 +42,15 @@ func controlPlanes(ctx context.Context, kube client.Client, namespace string) ([
 
 // queryDebug sends a GET request to the debug server of a pod, by port-forward through the API server.
 func queryDebug(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
-	body, err := portForwardGet(ctx, config, pod, path)
+	body, err := portForwardGet(ctx, config, pod, debugPort, path)
 	if err != nil {
 		return nil, fmt.Errorf("querying control plane %s/%s: %w", pod.Namespace, pod.Name, err)
 	}
 	return body, nil
 }
 
-func portForwardGet(ctx context.Context, config *rest.Config, pod corev1.Pod, path string) ([]byte, error) {
+// portForwardGet sends a GET request to a port of a pod, from inside the pod.
+func portForwardGet(ctx context.Context, config *rest.Config, pod corev1.Pod, port int, path string) ([]byte, error) {
 	kube, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return nil, err
@@ -64,7 +65,7 @@ func portForwardGet(ctx context.Context, config *rest.Config, pod corev1.Pod, pa
 	stop, ready := make(chan struct{}), make(chan struct{})
 	defer close(stop)
 	forwarder, err := portforward.NewOnAddresses(dialer, []string{"127.0.0.1"},
-		[]string{fmt.Sprintf("0:%d", debugPort)}, stop, ready, io.Discard, io.Discard)
+		[]string{fmt.Sprintf("0:%d", port)}, stop, ready, io.Discard, io.Discard)
 	if err != nil {
 		return nil, err
 	}

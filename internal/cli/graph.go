@@ -3,6 +3,7 @@ package cli
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,11 +15,12 @@ func graphCommand() *cobra.Command {
 	var s source
 	var mesh, focus string
 	var depth int
+	var rates time.Duration
 	var output *format
 	c := &cobra.Command{
 		Use:     "graph",
 		Short:   "Draw the mesh: which workloads can reach which services, and where services route",
-		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --focus shop/cart --depth 1\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
+		Example: "  anymesh graph\n  anymesh graph -f manifests/ --output svg > mesh.svg\n  anymesh graph --focus shop/cart --depth 1 --rates 5s\n  anymesh graph --output dot | dot -Tpdf > mesh.pdf",
 		Args:    noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
 			state, notes, err := s.state(c.Context(), c.InOrStdin())
@@ -31,6 +33,16 @@ func graphCommand() *cobra.Command {
 				if len(meshes) == 0 {
 					return fmt.Errorf("mesh %q not found, or not served", mesh)
 				}
+			}
+			if rates > 0 {
+				if terminal.IsTerminal(c.ErrOrStderr()) {
+					c.PrintErrf("measuring requests for %s\n", rates)
+				}
+				more, err := s.measureRates(c.Context(), state, meshes, rates)
+				if err != nil {
+					return err
+				}
+				notes = append(notes, more...)
 			}
 			if meshes, err = narrow(meshes, focus, depth); err != nil {
 				return err
@@ -55,6 +67,8 @@ func graphCommand() *cobra.Command {
 		"name of a workload or a service: draw only what reaches it and what it reaches")
 	c.Flags().IntVar(&depth, "depth", graph.Unlimited,
 		"maximum number of calls from the focus, or from the nodes that nothing calls; no limit if negative")
+	c.Flags().DurationVar(&rates, "rates", 0,
+		"measure the requests of all sidecars of the cluster for so long, for example 5s, and show their rates")
 	s.completeMeshes(c, "mesh")
 	s.completeWorkloads(c, "focus")
 	return c

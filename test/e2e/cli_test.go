@@ -10,7 +10,9 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -75,6 +77,24 @@ func TestDescribePod(t *testing.T) {
 
 func TestGraph(t *testing.T) {
 	wantOutput(t, []string{"└─ front  8080 http · 1/1 ready", "75% color-red"}, "graph", "--mesh", "colors")
+	done := make(chan struct{})
+	var calls sync.WaitGroup
+	calls.Go(func() { // until the command has measured
+		for {
+			select {
+			case <-done:
+				return
+			default:
+				_, _ = callFrom(t.Context(), "front", "http://color.colors.svc.cluster.local:8080/") // the rate shows it
+			}
+		}
+	})
+	out, code := runVerb(t, "graph", "--mesh", "colors", "--rates", "2s")
+	close(done)
+	calls.Wait()
+	if code != 0 || !regexp.MustCompile(`[1-9][0-9.]* req/s color `).MatchString(out) {
+		t.Errorf("exit code %d; want the rate of requests to color in\n%s", code, out)
+	}
 	svg, code := runVerb(t, "graph", "--output", "svg")
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {

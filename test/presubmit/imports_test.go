@@ -120,7 +120,8 @@ var mayImport = []rule{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",
 		"internal/cli/phrases",
 	}},
-	{"internal/cli/graph", []string{"model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
+	{"internal/cli/requestrates", []string{"sidecar"}},
+	{"internal/cli/graph", []string{"internal/cli/requestrates", "model", "internal/engine", "internal/cli/terminal", "internal/cli/phrases"}},
 	{"internal/cli/inspect", []string{
 		"internal/build", "model", "sidecar", "internal/delivery/xds/clientstatus", "internal/cli/names", "internal/cli/terminal",
 	}},
@@ -135,7 +136,7 @@ var mayImport = []rule{
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",
 		"internal/cli/manifest", "internal/cli/lint", "internal/cli/explain", "internal/cli/describe", "internal/cli/graph",
-		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/trait",
+		"internal/cli/inspect", "internal/cli/lookup", "internal/cli/check", "internal/cli/routes", "internal/cli/requestrates", "internal/trait",
 	}},
 	{"cmd/anymesh", []string{"internal/cli", "internal/dialect/builtin"}},
 }

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"anymesh.dev/anymesh/internal/cli/phrases"
+	"anymesh.dev/anymesh/internal/cli/requestrates"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
@@ -72,6 +73,8 @@ type Edge struct {
 	Routes []Share `json:"routes,omitempty"`
 	// Through is the group of backends that makes the service reachable for the workload; nil without one.
 	Through *model.ObjectRef `json:"through,omitempty"`
+	// Rate is the rate of requests of the workload to the service; nil if it is not measured.
+	Rate *requestrates.Rate `json:"rate,omitempty"`
 	// routeCount is the number of routes of the service or gateway.
 	routeCount int
 	// gateway is true for the routes of a gateway.
@@ -88,6 +91,16 @@ type Share struct {
 
 // Label is the text of an edge: the share, with route names if the service has several routes with different shares.
 func (e Edge) Label() string {
+	if e.Rate == nil {
+		return e.share()
+	}
+	if share := e.share(); share != "" {
+		return share + ", " + e.Rate.String()
+	}
+	return e.Rate.String()
+}
+
+func (e Edge) share() string {
 	if e.Through != nil {
 		return "through " + e.Through.String()
 	}
@@ -109,6 +122,16 @@ func (e Edge) Label() string {
 		parts = append(parts, text)
 	}
 	return strings.Join(parts, ", ")
+}
+
+// SetRates sets the rates of requests of a workload, by the names of services.
+func (m Mesh) SetRates(workload string, rates map[string]requestrates.Rate) {
+	for i, e := range m.Edges {
+		service, is := strings.CutPrefix(e.To, "service ")
+		if rate, measured := rates[service]; is && measured && e.From == "workload "+workload {
+			m.Edges[i].Rate = &rate
+		}
+	}
 }
 
 // Of builds the graphs of all meshes, ordered by name. live is true for the state of a cluster: workloads then have

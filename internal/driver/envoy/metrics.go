@@ -25,6 +25,11 @@ var kept = []string{
 // keptMetrics is a regular expression for the names of the metrics that the agent serves.
 var keptMetrics = "^(" + strings.Join(kept, "|") + ")$"
 
+// RequestCounter implements sidecar.RequestCounter.
+func (Driver) RequestCounter() (metric, statusLabel string) {
+	return "envoy_vhost_route_upstream_rq_xx", "envoy_response_code_class"
+}
+
 // metricsURL is the URL of the metrics whose names match a regular expression.
 func (p proxy) metricsURL(filter string) string {
 	return fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus?filter=%s", p.statsPort(), url.QueryEscape(filter))
