@@ -2,6 +2,7 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -230,12 +231,17 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 	if err := conn.SetDeadline(time.Now().Add(responseTimeout)); err != nil {
 		return Observation{}, err
 	}
+	var received bytes.Buffer // without decryption
 	if name := c.line.Request.ServerName; name != "" {
+		conn = recordingConn{conn, &received}
 		// The greeting identifies the server.
 		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 	}
 	server := bufio.NewReader(conn)
 	greeting, err := server.ReadString('\n')
+	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
+		return Observation{Status: responseStatusOf(received.String())}, nil
+	}
 	if err != nil {
 		return Observation{}, err
 	}
@@ -258,6 +264,26 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 		seen.Status = complete
 	}
 	return seen, nil
+}
+
+// recordingConn records received bytes.
+type recordingConn struct {
+	net.Conn
+	received *bytes.Buffer
+}
+
+func (c recordingConn) Read(b []byte) (int, error) {
+	n, err := c.Conn.Read(b)
+	c.received.Write(b[:n])
+	return n, err
+}
+
+// responseStatusOf returns the status of an HTTP response, or the text if it is none.
+func responseStatusOf(text string) string {
+	if rest, is := strings.CutPrefix(text, "HTTP/1.1 "); is {
+		text, _, _ = strings.Cut(rest, " ")
+	}
+	return text
 }
 
 func decodeReceived(text string, into *Received) error {
