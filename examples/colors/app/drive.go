@@ -17,7 +17,7 @@ import (
 type Counts map[string]map[string]int64
 
 // drive calls each target at a rate and serves the counts at /counts. POST /counts resets them. GET /call?url=...
-// makes one call and returns its outcome. PUT /steady starts a steady load, GET /steady returns its counts so far;
+// makes one call and returns its outcome, POST /calls a list of calls. PUT /steady starts a steady load, GET /steady returns its counts so far;
 // DELETE /steady stops it and returns its counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
@@ -38,6 +38,7 @@ func drive(ctx context.Context, args []string) error {
 	mux.HandleFunc("GET /counts", d.serveCounts)
 	mux.HandleFunc("POST /counts", d.resetCounts)
 	mux.HandleFunc("/call", d.serveCall)
+	mux.HandleFunc("POST /calls", d.serveCalls)
 	mux.HandleFunc("PUT /steady", d.startSteady)
 	mux.HandleFunc("GET /steady", d.countsSteady)
 	mux.HandleFunc("DELETE /steady", d.stopSteady)
@@ -125,7 +126,7 @@ func greet(ctx context.Context, network, address string) (string, error) {
 		return "", err
 	}
 	if back, err := lines.ReadString('\n'); err != nil || back != "hello\n" {
-		return "", fmt.Errorf("sent hello, got %q: %w", back, err)
+		return "", fmt.Errorf("greeted with %q, sent hello, got %q: %w", name, back, err)
 	}
 	return name[:len(name)-1], nil
 }

@@ -28,7 +28,8 @@ type reply struct {
 }
 
 // serve responds to every path over HTTP/1.1 and HTTP/2 without TLS. /status/CODE responds with a status,
-// /delay/DURATION responds after a delay. /override/CODE/PATH sets the status of further responses to /PATH.
+// /delay/DURATION responds after a delay; both may have further elements. /override/CODE/PATH sets the status of further
+// responses to /PATH. The response to /count/PATH has the count of /PATH.
 func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address")
@@ -39,8 +40,12 @@ func serve(ctx context.Context, args []string) error {
 	var overrides sync.Map // status by path
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		count := seen.add(r.URL.Path)
+		if path, ok := strings.CutPrefix(r.URL.Path, "/count"); ok {
+			count = seen.of(path)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if wait, ok := strings.CutPrefix(r.URL.Path, "/delay/"); ok {
+			wait, _, _ = strings.Cut(wait, "/")
 			if d, err := time.ParseDuration(wait); err == nil {
 				select {
 				case <-time.After(d):
@@ -53,6 +58,7 @@ func serve(ctx context.Context, args []string) error {
 			overrides.Store("/"+path, code)
 		}
 		code, ok := strings.CutPrefix(r.URL.Path, "/status/")
+		code, _, _ = strings.Cut(code, "/")
 		if override, set := overrides.Load(r.URL.Path); set {
 			code, ok = override.(string), true
 		}
@@ -130,5 +136,11 @@ func (c *counter) add(path string) int64 {
 		c.paths = map[string]int64{}
 	}
 	c.paths[path]++
+	return c.paths[path]
+}
+
+func (c *counter) of(path string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.paths[path]
 }
