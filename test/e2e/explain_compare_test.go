@@ -98,6 +98,15 @@ func responderOf(o outcome) string {
 	return o.Version
 }
 
+// endsAfter is the time after which a request to the first receiver ends without a response; 0 means never.
+func (a explainedAnswer) endsAfter() time.Duration {
+	if len(a.Targets) == 0 || len(a.Targets[0].Receivers) == 0 {
+		return 0
+	}
+	d, _ := time.ParseDuration(a.Targets[0].Receivers[0].Limits.Unanswered)
+	return d
+}
+
 // compare returns the difference between the answer and what happened, with the number of attempts that were counted.
 func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts int) error {
 	want, limit := a.responders(), time.Duration(0)
@@ -106,10 +115,9 @@ func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts in
 		wantAttempts += a.Decision.Retry.Retries
 	}
 	if r.delay > 0 {
-		limits := a.Targets[0].Receivers[0].Limits
-		limit, _ = time.ParseDuration(limits.Unanswered)
+		limit = a.endsAfter()
 		if limit > 0 && r.delay > limit {
-			want, wantAttempts, responds = map[string]float64{"status 504": 1}, limits.Attempts, false
+			want, wantAttempts, responds = map[string]float64{"status 504": 1}, a.Targets[0].Receivers[0].Limits.Attempts, false
 		}
 	}
 	got := responderOf(o.outcome)

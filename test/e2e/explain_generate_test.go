@@ -2,7 +2,10 @@ package e2e
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
+	"time"
 )
 
 // explainedSort is a sort of requests.
@@ -28,6 +31,10 @@ func explainedSorts() []explainedSort {
 	return []explainedSort{
 		{"match", 60, matchingRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
 		{"no match", 60, otherRequest, atLeast(20, "not found", outcome("NotFound"))},
+		{"retry", 40, retriedRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
+		{"timeout", 54, slowRequest, atLeast(20, "ended by a timeout", func(a explainedAnswer) bool {
+			return a.endsAfter() > 0 && a.endsAfter() < longDelay
+		})},
 	}
 }
 
@@ -87,4 +94,39 @@ func otherRequest(r *rand.Rand, _ int) explainedRequest {
 		return with(pick(r, "GET", "PUT"), "/method")
 	}
 	return with(method, pick(r, "/query", "/query?q=b", "/query?q=b&q=a", "/query?Q=a", "/query?q=%61"))
+}
+
+// retriedRequest is a request to which the application responds with a status, under one of several retry policies.
+func retriedRequest(r *rand.Rand, n int) explainedRequest {
+	status := pick(r, 200, 409, 429, 500, 501, 502, 503, 504, 509, 511)
+	return explainedRequest{
+		method:  pick(r, "GET", "POST", "DELETE"),
+		url:     fmt.Sprintf("http://retry.explained.example:8080/status/%d/retry-%d-%d", status, n, r.Uint32()),
+		headers: []string{"x-policy:" + pick(r, "server", "gateway", "conflict", "none", "default")},
+		status:  status, counted: true,
+	}
+}
+
+// longDelay is longer than twice the short timeouts of slow, and shorter than the others. shortDelay is shorter than half
+// of each.
+const (
+	longDelay  = 6 * time.Second
+	shortDelay = 50 * time.Millisecond
+)
+
+// slowRequest is a request to which the application responds late, under one of several timeouts: each of them, and
+// each listener, in turn.
+func slowRequest(r *rand.Rand, n int) explainedRequest {
+	policies := slices.Sorted(maps.Keys(slowPolicies))
+	policy, port := policies[n%len(policies)], slowPorts[n/len(policies)%len(slowPorts)]
+	delay := longDelay
+	if r.IntN(4) == 0 {
+		delay = shortDelay
+	}
+	return explainedRequest{
+		method:  pick(r, "GET", "PUT"),
+		url:     fmt.Sprintf("http://slow.explained.example:8080/delay/%s/slow-%d-%d", delay, n, r.Uint32()),
+		headers: []string{"x-policy:" + policy, fmt.Sprintf("x-port:%d", port)},
+		status:  200, delay: delay, counted: true,
+	}
 }
