@@ -17,7 +17,13 @@ type explainedSort struct {
 	check func([]explainedAnswer) error
 }
 
-func explainedSorts() []explainedSort {
+// explainedCluster is what requests need of the cluster.
+type explainedCluster struct {
+	// address is that of the Service outside, in the form of a URL.
+	address string
+}
+
+func (e explainedCluster) sorts() []explainedSort {
 	outcome := func(all ...string) func(explainedAnswer) bool {
 		return func(a explainedAnswer) bool {
 			for _, o := range all {
@@ -35,6 +41,11 @@ func explainedSorts() []explainedSort {
 		{"timeout", 54, slowRequest, atLeast(20, "ended by a timeout", func(a explainedAnswer) bool {
 			return a.endsAfter() > 0 && a.endsAfter() < longDelay
 		})},
+		{"no ready instance", 60, unservedRequest, atLeast(20, "not served", func(a explainedAnswer) bool {
+			return a.responders()["status 503"] > 0 || a.Decision.Outcome == "Unavailable"
+		})},
+		{"undeclared host", 50, e.undeclaredHost, atLeast(20, "not found", outcome("NotFound"))},
+		{"undeclared port", 30, e.undeclaredPort, atLeast(20, "refused", outcome("Refused"))},
 	}
 }
 
@@ -129,4 +140,46 @@ func slowRequest(r *rand.Rand, n int) explainedRequest {
 		headers: []string{"x-policy:" + policy, fmt.Sprintf("x-port:%d", port)},
 		status:  200, delay: delay, counted: true,
 	}
+}
+
+// unservedRequest is a request to destinations of which one at least has no pod that is ready.
+func unservedRequest(r *rand.Rand, _ int) explainedRequest {
+	if r.IntN(5) == 0 {
+		return explainedRequest{method: "", url: "tcp://void.explained.example:9000"}
+	}
+	return explainedRequest{
+		method: pick(r, "GET", "POST"),
+		url:    "http://gone.explained.example:8080" + pick(r, "/absent", "/unready", "/lost", "/mixed", "/mixed") + pick(r, "", "/x", "?q=a"),
+	}
+}
+
+// undeclaredHost is a request to a host that is no backend, on a port of backends.
+func (e explainedCluster) undeclaredHost(r *rand.Rand, _ int) explainedRequest {
+	out := explainedRequest{method: pick(r, "GET", "POST")}
+	path := pick(r, "/", "/red", "/pool/x")
+	if r.IntN(3) == 0 {
+		out.url = pick(r, "http://app.explained.example:8080", "http://outside.explained:8080") + path
+		out.headers = []string{"Host:" + pick(r, "example.com", "app.explained", "app.explained.example:9000",
+			"gone.explained.example.:8080", "x.app.explained.example", "hidden.explained.example")}
+		return out
+	}
+	out.url = pick(r, "http://outside.explained.svc.cluster.local:8080", "http://outside.explained:8080",
+		"http://red:8080", "http://blue.explained.svc:8080", "http://app.explained.example.:8080",
+		"http://hidden.explained.example:8080", "http://nosuch.explained.svc.cluster.local:8080", "http://nosuch:8080",
+		"http://"+e.address+":8080") + path
+	return out
+}
+
+// undeclaredPort is a request on a port that no backend has.
+func (e explainedCluster) undeclaredPort(r *rand.Rand, _ int) explainedRequest {
+	host := pick(r, "app.explained.example", "stream.explained.example", "outside.explained", "red",
+		"outside.explained.svc.cluster.local", e.address, "hidden.explained.example")
+	port := pick(r, 80, 443, 7070, 8081, 8090, 9001)
+	switch r.IntN(3) {
+	case 0:
+		return explainedRequest{url: fmt.Sprintf("tcp://%s:%d", host, port)}
+	case 1:
+		return explainedRequest{url: fmt.Sprintf("https://%s:%d", host, port)}
+	}
+	return explainedRequest{method: "GET", url: fmt.Sprintf("http://%s:%d/", host, port)}
 }

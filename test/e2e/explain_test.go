@@ -24,7 +24,8 @@ func TestExplainIsWhatTrafficDoes(t *testing.T) {
 		waitReady(t, "explained", "deployment/"+name)
 	}
 	waitForExplained(t)
-	for i, sort := range explainedSorts() {
+	cluster := explainedCluster{run(t, "-n", "explained", "get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")}
+	for i, sort := range cluster.sorts() {
 		t.Run(sort.name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, uint64(i)))

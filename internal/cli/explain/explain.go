@@ -50,14 +50,13 @@ func (a Result) Delivered() bool {
 
 // From explains a request that a workload sends.
 func From(s *engine.State, w lookup.Workload, r Request) Result {
-	view := s.Views[w.Key]
+	view, find := s.Views[w.Key], newFinder(s)
 	a := Result{Workload: w}
 	var first []model.Step
 	if r.Name != "" {
-		name := resolve(s, w, r.Name)
+		name := resolve(s, w, r.Name, find.live)
 		r.Address, first, a.Unresolved = name.address, []model.Step{name.step}, name.fails
 	}
-	find := newFinder(s)
 	r.State.Empty = find.empty(w, view, view.Decide(r.Request))
 	a.Decision = hideAssumed(view.Decide(r.Request), r.Name)
 	r.Address = a.Decision.Request.Address
