@@ -165,7 +165,8 @@ func TestEgressNamesNeedAnUndeclaredPort(t *testing.T) {
 	}
 }
 
-// TestEmptyDestinations checks requests to destinations without endpoints: only if all targets are empty, none is served.
+// TestEmptyDestinations checks requests to destinations without endpoints: only if all targets are empty, none is
+// served.
 func TestEmptyDestinations(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	r := model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: "/"}

@@ -81,7 +81,10 @@ func (r explainedReceiver) responder() string {
 
 // responderOf returns who responded, or what the client got in place of a response.
 func responderOf(o outcome) string {
+	_, greeting, greeted := strings.Cut(o.Error, "malformed HTTP response \"") // of a TCP server
 	switch {
+	case greeted:
+		return strings.TrimSuffix(greeting, "\"")
 	case strings.Contains(o.Error, "no such host"):
 		return "unknown host"
 	case strings.Contains(o.Error, `"HTTP/1.1 400 Bad Request`):
@@ -120,6 +123,9 @@ func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts in
 			want, wantAttempts, responds = map[string]float64{"status 504": 1}, a.Targets[0].Receivers[0].Limits.Attempts, false
 		}
 	}
+	if r.withoutTLS && a.Failure == nil {
+		want = map[string]float64{"TLS error": 1}
+	}
 	got := responderOf(o.outcome)
 	if _, is := want[got]; !is {
 		return fmt.Errorf("%q responds, want one of %v: %+v", got, slices.Sorted(maps.Keys(want)), o)
@@ -137,9 +143,12 @@ func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts in
 }
 
 // shared reports responders that get none of many requests of a route. The probability of this by chance is e^-14.
-func shared(answers []explainedAnswer, outcomes []timedOutcome) error {
+func shared(requests []explainedRequest, answers []explainedAnswer, outcomes []timedOutcome) error {
 	expected, got := map[string]float64{}, map[string]int{}
 	for i, a := range answers {
+		if requests[i].withoutTLS || requests[i].delay > 0 {
+			continue // does not tell who gets the request
+		}
 		for responder, share := range a.responders() {
 			expected[a.Decision.Route+": "+responder] += share
 		}

@@ -12,6 +12,7 @@ import (
 type explainedSort struct {
 	name     string
 	requests int
+	// generate returns the request with a number.
 	generate func(*rand.Rand, int) explainedRequest
 	// check checks that the generated requests are of this sort.
 	check func([]explainedAnswer) error
@@ -45,7 +46,10 @@ func (e explainedCluster) sorts() []explainedSort {
 			return a.responders()["status 503"] > 0 || a.Decision.Outcome == "Unavailable"
 		})},
 		{"undeclared host", 50, e.undeclaredHost, atLeast(20, "not found", outcome("NotFound"))},
-		{"undeclared port", 30, e.undeclaredPort, atLeast(20, "refused", outcome("Refused"))},
+		{"tcp", 60, e.stream, atLeast(20, "forwarded", outcome("Forwarded"))},
+		{"TLS of the application", 60, e.encrypted, atLeast(20, "not HTTP", outcome("NotHTTP"))},
+		{"TLS of the mesh", 40, sealedRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
+		{"undeclared port", 42, e.undeclaredPort, atLeast(20, "refused", outcome("Refused"))},
 	}
 }
 
@@ -54,13 +58,13 @@ func pick[T any](r *rand.Rand, all ...T) T { return all[r.IntN(len(all))] }
 const appURL = "http://app.explained.example:8080"
 
 // matchingRequest is a request that usually matches a route of app.
-func matchingRequest(r *rand.Rand, _ int) explainedRequest {
+func matchingRequest(r *rand.Rand, n int) explainedRequest {
 	method := pick(r, "GET", "POST", "PUT", "DELETE")
 	more := pick(r, "", "/", "/x", "?q=b", "/y?q=a", "//z/../w", "x")
 	with := func(path string, headers ...string) explainedRequest {
 		return explainedRequest{method: method, url: appURL + path, headers: headers}
 	}
-	switch r.IntN(10) {
+	switch n % 10 {
 	case 0:
 		return with(pick(r, "/red", "/a/../red", "//red", "/red?q=1"))
 	case 1:
@@ -85,12 +89,12 @@ func matchingRequest(r *rand.Rand, _ int) explainedRequest {
 }
 
 // otherRequest is a request that usually matches no route.
-func otherRequest(r *rand.Rand, _ int) explainedRequest {
+func otherRequest(r *rand.Rand, n int) explainedRequest {
 	with := func(method, path string, headers ...string) explainedRequest {
 		return explainedRequest{method: method, url: appURL + path, headers: headers}
 	}
 	method := pick(r, "GET", "POST", "DELETE")
-	switch r.IntN(7) {
+	switch n % 7 {
 	case 0:
 		return with(method, pick(r, "/", "/reds", "/red/", "/RED", "/re%64", "/nothing"))
 	case 1:
@@ -118,8 +122,8 @@ func retriedRequest(r *rand.Rand, n int) explainedRequest {
 	}
 }
 
-// longDelay is longer than twice the short timeouts of slow, and shorter than the others. shortDelay is shorter than half
-// of each.
+// longDelay is longer than twice the short timeouts of slow, and shorter than the others. shortDelay is shorter
+// than half of each.
 const (
 	longDelay  = 6 * time.Second
 	shortDelay = 50 * time.Millisecond
@@ -143,8 +147,8 @@ func slowRequest(r *rand.Rand, n int) explainedRequest {
 }
 
 // unservedRequest is a request to destinations of which one at least has no pod that is ready.
-func unservedRequest(r *rand.Rand, _ int) explainedRequest {
-	if r.IntN(5) == 0 {
+func unservedRequest(r *rand.Rand, n int) explainedRequest {
+	if n%5 == 0 {
 		return explainedRequest{method: "", url: "tcp://void.explained.example:9000"}
 	}
 	return explainedRequest{
@@ -154,10 +158,10 @@ func unservedRequest(r *rand.Rand, _ int) explainedRequest {
 }
 
 // undeclaredHost is a request to a host that is no backend, on a port of backends.
-func (e explainedCluster) undeclaredHost(r *rand.Rand, _ int) explainedRequest {
+func (e explainedCluster) undeclaredHost(r *rand.Rand, n int) explainedRequest {
 	out := explainedRequest{method: pick(r, "GET", "POST")}
 	path := pick(r, "/", "/red", "/pool/x")
-	if r.IntN(3) == 0 {
+	if n%3 == 0 {
 		out.url = pick(r, "http://app.explained.example:8080", "http://outside.explained:8080") + path
 		out.headers = []string{"Host:" + pick(r, "example.com", "app.explained", "app.explained.example:9000",
 			"gone.explained.example.:8080", "x.app.explained.example", "hidden.explained.example")}
@@ -171,15 +175,51 @@ func (e explainedCluster) undeclaredHost(r *rand.Rand, _ int) explainedRequest {
 }
 
 // undeclaredPort is a request on a port that no backend has.
-func (e explainedCluster) undeclaredPort(r *rand.Rand, _ int) explainedRequest {
+func (e explainedCluster) undeclaredPort(r *rand.Rand, n int) explainedRequest {
 	host := pick(r, "app.explained.example", "stream.explained.example", "outside.explained", "red",
 		"outside.explained.svc.cluster.local", e.address, "hidden.explained.example")
 	port := pick(r, 80, 443, 7070, 8081, 8090, 9001)
-	switch r.IntN(3) {
+	switch n % 3 {
 	case 0:
 		return explainedRequest{url: fmt.Sprintf("tcp://%s:%d", host, port)}
 	case 1:
 		return explainedRequest{url: fmt.Sprintf("https://%s:%d", host, port)}
 	}
 	return explainedRequest{method: "GET", url: fmt.Sprintf("http://%s:%d/", host, port)}
+}
+
+// stream is a connection, or an HTTP request, to a port of TCP services.
+func (e explainedCluster) stream(r *rand.Rand, n int) explainedRequest {
+	switch n % 6 {
+	case 0: // not a backend, or a backend on another port
+		return explainedRequest{url: fmt.Sprintf("tcp://%s:9000",
+			pick(r, "red", "blue.explained", e.address, "app.explained.example", "secure.explained.example"))}
+	case 1: // the sidecar decodes HTTP
+		return explainedRequest{url: "tcp://" + pick(r, "app", "gone") + ".explained.example:8080"}
+	case 2:
+		return explainedRequest{method: "GET", url: "http://" + pick(r, "stream.explained.example", "pair.explained.example", "red") + ":9000/"}
+	}
+	return explainedRequest{url: "tcp://" + pick(r, "stream", "pair", "pair") + ".explained.example:9000"}
+}
+
+// encrypted is a connection with TLS to a port of HTTP services, or of TCP services with and without TLS.
+func (e explainedCluster) encrypted(r *rand.Rand, n int) explainedRequest {
+	switch n % 5 {
+	case 0:
+		return explainedRequest{url: "https://secure.explained.example:8443"}
+	case 1:
+		return explainedRequest{url: "https://" + pick(r, "stream", "pair") + ".explained.example:9000", withoutTLS: true}
+	case 2:
+		return explainedRequest{url: "https://" + pick(r, "red", "outside.explained", "stream.explained.example") + ":8443"}
+	}
+	return explainedRequest{url: fmt.Sprintf("https://%s:8080", pick(r, "app.explained.example", "gone.explained.example",
+		"sealed.explained.example", "outside.explained", "red", e.address))}
+}
+
+// sealedRequest is a request to a listener that requires TLS of the mesh.
+func sealedRequest(r *rand.Rand, _ int) explainedRequest {
+	return explainedRequest{
+		method: pick(r, "GET", "POST"),
+		url:    "http://" + pick(r, "sealed", "named", "misnamed", "mutual") + ".explained.example:8080/" + pick(r, "", "x", "?y"),
+	}
 }

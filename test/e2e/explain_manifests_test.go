@@ -90,7 +90,6 @@ spec:
       containers: [%[3]s]
 `, name, annotations, strings.Join(containers, ", "), explainedPorts())
 	}
-	// serve is a container with an HTTP server, unready one whose probe fails.
 	container := func(name string, port int, command, probe string) string {
 		return fmt.Sprintf(`{name: p%[2]d, image: anymesh.dev/colors, args: [%[3]s, "--listen=:%[2]d", --version=%[1]s], `+
 			`readinessProbe: {%[4]s, periodSeconds: 1}}`, name, port, command, probe)
@@ -100,7 +99,8 @@ spec:
 	}
 	echo := func(name string) string { return container(name, 9000, "echo", "tcpSocket: {port: 9000}") }
 	server("red", "", serve("red", 8080), serve("red", 8081), serve("red", 8082), serve("red", 8090),
-		serve("red", 8091), serve("red", 8092), serve("red", 8093), echo("red"))
+		serve("red", 8091), serve("red", 8092), serve("red", 8093), echo("red"),
+		container("red", 8443, "serve, --tls", "tcpSocket: {port: 8443}"))
 	server("blue", "", serve("blue", 8080), echo("blue"))
 	server("left", "", serve("left", 8080))
 	server("right", "", serve("right", 8080))
@@ -120,7 +120,7 @@ const (
 )
 
 var redListeners = []string{
-	httpListener, tcpListener,
+	httpListener, tcpListener, "{portMapping: {port: 8443, protocol: tcp}}",
 	"{portMapping: {port: 8081, protocol: http}, timeout: {http: {perRequest: {unit: ms, value: 400}}}}",
 	"{portMapping: {port: 8082, protocol: http}, timeout: {http: {idle: {unit: ms, value: 400}}}}",
 	"{portMapping: {port: 8090, protocol: http}, " + strictTLS + "}}",
@@ -131,7 +131,7 @@ var redListeners = []string{
 
 func explainedPorts() string {
 	var out []string
-	for _, port := range []int{8080, 8081, 8082, 8090, 8091, 8092, 8093, 9000} {
+	for _, port := range []int{8080, 8081, 8082, 8090, 8091, 8092, 8093, 8443, 9000} {
 		out = append(out, fmt.Sprintf("{name: p%[1]d, port: %[1]d}", port))
 	}
 	return strings.Join(out, ", ")
@@ -202,6 +202,7 @@ var explainedServices = []explainedService{
 	{"stream", "tcp", 9000, true, "", tcpRoute(toNode("red", 1, 9000))},
 	{"pair", "tcp", 9000, true, "", tcpRoute(toNode("red", 1, 9000), toNode("blue", 1, 9000))},
 	{"void", "tcp", 9000, true, "", tcpRoute(toNode("absent", 1, 9000))},
+	{"secure", "tcp", 8443, true, "", tcpRoute(toNode("red", 1, 8443))},
 	{"sealed", "http", 8080, true, "", httpRoute("all", "prefix: /", "", toNode("red", 1, 8090))},
 	{"named", "http", 8080, true, clientPolicy(explainedIdentity), httpRoute("all", "prefix: /", "", toNode("red", 1, 8092))},
 	{"misnamed", "http", 8080, true, clientPolicy(explainedIdentity + "-other"), httpRoute("all", "prefix: /", "", toNode("red", 1, 8093))},

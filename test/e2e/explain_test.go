@@ -47,6 +47,8 @@ type explainedRequest struct {
 	delay  time.Duration
 	// counted is true if the path is of this request only, so that the application counts the attempts.
 	counted bool
+	// withoutTLS is true if the client uses TLS, and the application does not.
+	withoutTLS bool
 }
 
 // line is the request in the form of anymesh explain --requests.
@@ -95,9 +97,14 @@ func compareExplained(t *testing.T, requests []explainedRequest, check func([]ex
 			t.Errorf("%s\n%v\nexplained: %s", r.line(), err, answers[i].text)
 		}
 	}
-	if err := errors.Join(check(answers), shared(answers, outcomes)); err != nil {
+	if err := errors.Join(check(answers), shared(requests, answers, outcomes)); err != nil {
 		t.Error(err)
 	}
+	seen := map[string]int{}
+	for _, o := range outcomes {
+		seen[responderOf(o.outcome)]++
+	}
+	t.Logf("%d requests as explained: %v", len(requests), seen)
 }
 
 // explainRequests runs anymesh explain once for all requests.

@@ -17,8 +17,8 @@ import (
 type Counts map[string]map[string]int64
 
 // drive calls each target at a rate and serves the counts at /counts. POST /counts resets them. GET /call?url=...
-// makes one call and returns its outcome, POST /calls a list of calls. PUT /steady starts a steady load, GET /steady returns its counts so far;
-// DELETE /steady stops it and returns its counts.
+// makes one call and returns its outcome, POST /calls a list of calls. PUT /steady starts a steady load, GET
+// /steady returns its counts so far; DELETE /steady stops it and returns its counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "listen address of the HTTP API")

@@ -75,8 +75,8 @@ func newFinder(s *engine.State) *finder {
 	return f
 }
 
-// receivers returns the receivers of a destination for senders in a namespace, and whether its endpoints are known to be none. Files may lack the
-// pods: then the receiver is the workload of the destination.
+// receivers returns the receivers of a destination for senders in a namespace, and whether its endpoints are known
+// to be none. Files may lack the pods: then the receiver is the workload of the destination.
 func (f *finder) receivers(d model.Destination, from string) (all []Receiver, empty bool) {
 	self := Receiver{Workload: model.Key{Mesh: d.Mesh, Name: d.Workload}, Port: d.Port, Share: 1}
 	switch {
@@ -108,7 +108,8 @@ func (f *finder) instances(d model.Destination) []Receiver {
 	return all
 }
 
-// named returns the receivers of a destination with a host name, for senders in a namespace. It reports false if its endpoints are not known.
+// named returns the receivers of a destination with a host name, for senders in a namespace. It reports false if
+// its endpoints are not known.
 func (f *finder) named(d model.Destination, from string) ([]Receiver, bool) {
 	host := d.Discovery.Hostname
 	name, inCluster := store.ServiceName(host, from)

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// ReadRequests reads requests, one a line: an optional method, a URL, and headers in the form name:value, without spaces
-// in values. Empty lines and lines that begin with # are skipped. See ParseRequest.
+// ReadRequests reads requests, one a line: an optional method, a URL, and headers in the form name:value, without
+// spaces in values. Empty lines and lines that begin with # are skipped. See ParseRequest.
 func ReadRequests(r io.Reader, inbound bool) ([]Request, error) {
 	var out []Request
 	lines := bufio.NewScanner(r)
