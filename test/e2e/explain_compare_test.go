@@ -123,7 +123,10 @@ func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts in
 			want, wantAttempts, responds = map[string]float64{"status 504": 1}, a.Targets[0].Receivers[0].Limits.Attempts, false
 		}
 	}
-	if r.withoutTLS && a.Failure == nil {
+	switch {
+	case a.Decision.Outcome == "PassedThrough" && a.Failure == nil:
+		want = map[string]float64{r.original: 1}
+	case r.withoutTLS && a.Failure == nil:
 		want = map[string]float64{"TLS error": 1}
 	}
 	got := responderOf(o.outcome)

@@ -5,6 +5,7 @@ import (
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -24,32 +25,37 @@ type explainedCluster struct {
 	address string
 }
 
-func (e explainedCluster) sorts() []explainedSort {
-	outcome := func(all ...string) func(explainedAnswer) bool {
-		return func(a explainedAnswer) bool {
-			for _, o := range all {
-				if a.Decision.Outcome == o {
-					return true
-				}
-			}
-			return false
-		}
-	}
+// withOutcome returns whether an answer has an outcome.
+func withOutcome(o string) func(explainedAnswer) bool {
+	return func(a explainedAnswer) bool { return a.Decision.Outcome == o }
+}
+
+// allowed are the sorts for a mesh that forwards what is not declared.
+func (e explainedCluster) allowed() []explainedSort {
 	return []explainedSort{
-		{"match", 60, matchingRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
-		{"no match", 60, otherRequest, atLeast(20, "not found", outcome("NotFound"))},
-		{"retry", 40, retriedRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
+		{"undeclared", 60, e.undeclaredRequest, atLeast(20, "passed through", withOutcome("PassedThrough"))},
+		{"match", 60, matchingRequest, atLeast(20, "forwarded", withOutcome("Forwarded"))},
+		{"TLS of the application", 60, e.encrypted, atLeast(20, "not HTTP", withOutcome("NotHTTP"))},
+	}
+}
+
+// denied are the sorts for a mesh that refuses what is not declared.
+func (e explainedCluster) denied() []explainedSort {
+	return []explainedSort{
+		{"match", 160, matchingRequest, atLeast(20, "forwarded", withOutcome("Forwarded"))},
+		{"no match", 60, otherRequest, atLeast(20, "not found", withOutcome("NotFound"))},
+		{"retry", 40, retriedRequest, atLeast(20, "forwarded", withOutcome("Forwarded"))},
 		{"timeout", 54, slowRequest, atLeast(20, "ended by a timeout", func(a explainedAnswer) bool {
 			return a.endsAfter() > 0 && a.endsAfter() < longDelay
 		})},
 		{"no ready instance", 60, unservedRequest, atLeast(20, "not served", func(a explainedAnswer) bool {
 			return a.responders()["status 503"] > 0 || a.Decision.Outcome == "Unavailable"
 		})},
-		{"undeclared host", 50, e.undeclaredHost, atLeast(20, "not found", outcome("NotFound"))},
-		{"tcp", 60, e.stream, atLeast(20, "forwarded", outcome("Forwarded"))},
-		{"TLS of the application", 60, e.encrypted, atLeast(20, "not HTTP", outcome("NotHTTP"))},
-		{"TLS of the mesh", 40, sealedRequest, atLeast(20, "forwarded", outcome("Forwarded"))},
-		{"undeclared port", 42, e.undeclaredPort, atLeast(20, "refused", outcome("Refused"))},
+		{"undeclared host", 50, e.undeclaredHost, atLeast(20, "not found", withOutcome("NotFound"))},
+		{"tcp", 60, e.stream, atLeast(20, "forwarded", withOutcome("Forwarded"))},
+		{"TLS of the application", 60, e.encrypted, atLeast(20, "not HTTP", withOutcome("NotHTTP"))},
+		{"TLS of the mesh", 40, sealedRequest, atLeast(20, "forwarded", withOutcome("Forwarded"))},
+		{"undeclared port", 42, e.undeclaredPort, atLeast(20, "refused", withOutcome("Refused"))},
 	}
 }
 
@@ -64,7 +70,7 @@ func matchingRequest(r *rand.Rand, n int) explainedRequest {
 	with := func(path string, headers ...string) explainedRequest {
 		return explainedRequest{method: method, url: appURL + path, headers: headers}
 	}
-	switch n % 10 {
+	switch n % 11 {
 	case 0:
 		return with(pick(r, "/red", "/a/../red", "//red", "/red?q=1"))
 	case 1:
@@ -222,4 +228,28 @@ func sealedRequest(r *rand.Rand, _ int) explainedRequest {
 		method: pick(r, "GET", "POST"),
 		url:    "http://" + pick(r, "sealed", "named", "misnamed", "mutual") + ".explained.example:8080/" + pick(r, "", "x", "?y"),
 	}
+}
+
+// undeclaredRequest is a request to what is no backend, for a mesh that forwards it to its original destination.
+func (e explainedCluster) undeclaredRequest(r *rand.Rand, n int) explainedRequest {
+	host := pick(r, "red", "blue.explained", "outside.explained.svc.cluster.local")
+	server, _, _ := strings.Cut(host, ".")
+	switch n % 6 {
+	case 0:
+		return explainedRequest{method: "GET", url: "http://" + host + ":8080/", original: server}
+	case 1:
+		return explainedRequest{method: "POST", url: "http://" + e.address + ":8080/x", headers: []string{"Host:example.com"}, original: "outside"}
+	case 2: // the address of a backend with another host name: nobody has a reserved address
+		return explainedRequest{
+			method: "GET", url: appURL + "/red", headers: []string{"Host:" + pick(r, "example.com", "x.app.explained.example")},
+			original: "status 503",
+		}
+	case 3:
+		host = pick(r, "red", "blue.explained")
+		server, _, _ = strings.Cut(host, ".")
+		return explainedRequest{url: "tcp://" + host + ":9000", original: server}
+	case 4:
+		return explainedRequest{method: "GET", url: "http://red:8081/", original: "red"}
+	}
+	return explainedRequest{method: "GET", url: "http://" + pick(r, "outside.explained:8081", "app.explained.example:7070") + "/", original: "connection reset"}
 }

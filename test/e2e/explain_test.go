@@ -25,7 +25,26 @@ func TestExplainIsWhatTrafficDoes(t *testing.T) {
 	}
 	waitForExplained(t)
 	cluster := explainedCluster{run(t, "-n", "explained", "get", "service", "outside", "-o", "jsonpath={.spec.clusterIP}")}
-	for i, sort := range cluster.sorts() {
+	t.Run("DROP_ALL", func(t *testing.T) { compareSorts(t, seed, cluster.denied()) })
+	t.Cleanup(func() { patchMesh(t, "DROP_ALL") }) // also if the test fails
+	patchMesh(t, "ALLOW_ALL")
+	waitForResponses(t, []explainedRequest{
+		{method: "GET", url: "http://outside.explained:8080/"}, {url: "tcp://red:9000"}, {method: "GET", url: "http://red:8081/"},
+	})
+	t.Run("ALLOW_ALL", func(t *testing.T) { compareSorts(t, seed, cluster.allowed()) })
+	patchMesh(t, "DROP_ALL")
+	eventually(t, 20*time.Second, "undeclared ports are refused again", func() error {
+		outcomes, err := sendExplained(t.Context(), []explainedRequest{{method: "GET", url: "http://red:8081/"}})
+		if err == nil && outcomes[0].Error == "" {
+			err = fmt.Errorf("%+v", outcomes[0])
+		}
+		return err
+	})
+}
+
+// compareSorts compares requests of all sorts, each with random numbers of its own.
+func compareSorts(t *testing.T, seed uint64, sorts []explainedSort) {
+	for i, sort := range sorts {
 		t.Run(sort.name, func(t *testing.T) {
 			t.Parallel()
 			random := rand.New(rand.NewPCG(seed, uint64(i)))
@@ -47,6 +66,8 @@ type explainedRequest struct {
 	delay  time.Duration
 	// counted is true if the path is of this request only, so that the application counts the attempts.
 	counted bool
+	// original is who responds at the original destination, or what the client gets from there.
+	original string
 	// withoutTLS is true if the client uses TLS, and the application does not.
 	withoutTLS bool
 }
@@ -104,7 +125,7 @@ func compareExplained(t *testing.T, requests []explainedRequest, check func([]ex
 	for _, o := range outcomes {
 		seen[responderOf(o.outcome)]++
 	}
-	t.Logf("%d requests as explained: %v", len(requests), seen)
+	t.Logf("%d requests: %v", len(requests), seen)
 }
 
 // explainRequests runs anymesh explain once for all requests.
@@ -198,6 +219,12 @@ func waitForExplained(t *testing.T) {
 	for _, name := range []string{"retry", "slow", "sealed", "named"} {
 		all = append(all, explainedRequest{method: "GET", url: "http://" + name + ".explained.example:8080/", headers: []string{"x-policy:long", "x-port:8080"}})
 	}
+	waitForResponses(t, all)
+}
+
+// waitForResponses waits until servers respond to all requests.
+func waitForResponses(t *testing.T, all []explainedRequest) {
+	t.Helper()
 	eventually(t, 30*time.Second, "all services respond", func() error {
 		outcomes, err := sendExplained(t.Context(), all)
 		if err != nil {
