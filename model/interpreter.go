@@ -113,11 +113,21 @@ func (v *View) DecideInbound(r Request) Decision {
 		return d
 	}
 	in := v.Inbound[i]
+	if in.Listener.TLS == nil && in.Listener.Protocol.Requests() && r.TLS != nil {
+		d.step(in.Listener.Origin, "the listener does not serve TLS: the connection is decoded as HTTP")
+		d.Outcome = NotHTTP
+		return d
+	}
 	if accepted := d.handshake(in.Listener); !accepted {
 		d.Outcome = Refused
 		return d
 	}
-	if in.Listener.Protocol.Requests() && !d.canonical() {
+	switch requests := in.Listener.Protocol.Requests(); {
+	case requests && !r.Protocol.Requests():
+		d.step(in.Listener.Origin, "the listener on port %d decodes the connection as HTTP", r.Port)
+		d.Outcome = NotHTTP
+		return d
+	case requests && !d.canonical():
 		return d
 	}
 	if !v.authorized(&d) {

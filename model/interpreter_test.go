@@ -251,13 +251,15 @@ func TestDecideInbound(t *testing.T) {
 		request model.Request
 		want    model.Outcome
 	}{
-		{"no policies", open, model.Request{Port: 8080, Source: bob}, model.ToApplication},
-		{"no policies, no identity", open, model.Request{Port: 8080}, model.ToApplication},
-		{"port without listener", closed, model.Request{Port: 1, Source: bob}, model.ToApplication},
-		{"allowed identity and method", closed, model.Request{Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
-		{"allowed identity, other method", closed, model.Request{Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
-		{"identity allowed on another port", closed, model.Request{Port: 8080, Source: bob, Method: "GET"}, model.Denied},
-		{"no identity", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
+		{"no policies", open, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob}, model.ToApplication},
+		{"no policies, no identity", open, model.Request{Protocol: model.HTTP, Port: 8080}, model.ToApplication},
+		{"TLS to a listener without TLS", open, model.Request{Protocol: model.HTTP, Port: 8080, TLS: &model.Handshake{}}, model.NotHTTP},
+		{"a stream to a listener for HTTP", open, model.Request{Protocol: model.TCP, Port: 8080}, model.NotHTTP},
+		{"port without listener", closed, model.Request{Protocol: model.HTTP, Port: 1, Source: bob}, model.ToApplication},
+		{"allowed identity and method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
+		{"allowed identity, other method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
+		{"identity allowed on another port", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob, Method: "GET"}, model.Denied},
+		{"no identity", closed, model.Request{Protocol: model.HTTP, Port: 8080, Method: "GET"}, model.Denied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			front := viewOf(t, c.mesh, "front")
@@ -267,7 +269,7 @@ func TestDecideInbound(t *testing.T) {
 		})
 	}
 	front := viewOf(t, open, "front")
-	if d := front.DecideInbound(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
+	if d := front.DecideInbound(model.Request{Protocol: model.HTTP, Port: 8080}); d.Timeouts.Idle != 1 {
 		t.Errorf("the decision does not have the timeouts of the listener: %+v", d.Timeouts)
 	}
 }

@@ -2,7 +2,6 @@ package conformance
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
 	"encoding/json"
@@ -58,6 +57,8 @@ type caller struct {
 	hold bool
 	// connections and received count connections and bytes since the last request was started.
 	connections, received atomic.Int64
+	// raw has the first bytes of TLS connections since then, without decryption.
+	raw head
 }
 
 func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (net.Conn, error)) *caller {
@@ -83,7 +84,7 @@ func (c *caller) connect(ctx context.Context, address string) (net.Conn, error) 
 	}
 	c.connections.Add(1)
 	if c.secured != nil {
-		conn = tls.Client(conn, c.secured)
+		conn = tls.Client(recordingConn{conn, &c.raw}, c.secured)
 	}
 	return countingConn{conn, &c.received}, nil
 }
@@ -112,6 +113,7 @@ func (c *caller) send(ctx context.Context) (Observation, error) {
 	c.sent++
 	c.connections.Store(0)
 	c.received.Store(0)
+	c.raw.reset()
 	var seen Observation
 	var err error
 	began := time.Now()
@@ -159,6 +161,9 @@ func (c *caller) request(ctx context.Context) (Observation, error) {
 		request.Header.Set(holdHeader, "1")
 	}
 	response, err := c.http.RoundTrip(request)
+	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
+		return Observation{Status: c.raw.status()}, nil
+	}
 	if err != nil {
 		return Observation{}, err
 	}
@@ -231,16 +236,15 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 	if err := conn.SetDeadline(time.Now().Add(responseTimeout)); err != nil {
 		return Observation{}, err
 	}
-	var received bytes.Buffer // without decryption
 	if name := c.line.Request.ServerName; name != "" {
-		conn = recordingConn{conn, &received}
+		conn = recordingConn{conn, &c.raw}
 		// The greeting identifies the server.
 		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 	}
 	server := bufio.NewReader(conn)
 	greeting, err := server.ReadString('\n')
 	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
-		return Observation{Status: responseStatusOf(received.String())}, nil
+		return Observation{Status: c.raw.status()}, nil
 	}
 	if err != nil {
 		return Observation{}, err
@@ -264,26 +268,6 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 		seen.Status = complete
 	}
 	return seen, nil
-}
-
-// recordingConn records received bytes.
-type recordingConn struct {
-	net.Conn
-	received *bytes.Buffer
-}
-
-func (c recordingConn) Read(b []byte) (int, error) {
-	n, err := c.Conn.Read(b)
-	c.received.Write(b[:n])
-	return n, err
-}
-
-// responseStatusOf returns the status of an HTTP response, or the text if it is none.
-func responseStatusOf(text string) string {
-	if rest, is := strings.CutPrefix(text, "HTTP/1.1 "); is {
-		text, _, _ = strings.Cut(rest, " ")
-	}
-	return text
 }
 
 func decodeReceived(text string, into *Received) error {

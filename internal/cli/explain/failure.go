@@ -70,7 +70,7 @@ func (r Receiver) failure(client model.Request) *Failure {
 		return failureOf(model.Unavailable, client)
 	case r.InboundDecision == nil:
 		return nil
-	case r.InboundDecision.Outcome == model.Refused:
+	case r.InboundDecision.Outcome == model.Refused, r.InboundDecision.Outcome == model.NotHTTP && r.TLS != nil:
 		return failureOf(model.Unavailable, client)
 	}
 	return failureOf(r.InboundDecision.Outcome, client)
