@@ -120,7 +120,11 @@ func (a explainedAnswer) compare(r explainedRequest, o timedOutcome, attempts in
 	if r.delay > 0 {
 		limit = a.endsAfter()
 		if limit > 0 && r.delay > limit {
-			want, wantAttempts, responds = map[string]float64{"status 504": 1}, a.Targets[0].Receivers[0].Limits.Attempts, false
+			ending := "status 504"
+			if strings.HasPrefix(r.url, "tcp:") {
+				ending = "connection reset"
+			}
+			want, wantAttempts, responds = map[string]float64{ending: 1}, a.Targets[0].Receivers[0].Limits.Attempts, false
 		}
 	}
 	switch {

@@ -48,6 +48,9 @@ func (e explainedCluster) denied() []explainedSort {
 		{"timeout", 54, slowRequest, atLeast(20, "ended by a timeout", func(a explainedAnswer) bool {
 			return a.endsAfter() > 0 && a.endsAfter() < longDelay
 		})},
+		{"timeout of a stream", 40, idleStream, atLeast(20, "ended by a timeout", func(a explainedAnswer) bool {
+			return a.endsAfter() > 0 && a.endsAfter() < longDelay
+		})},
 		{"no ready instance", 60, unservedRequest, atLeast(20, "not served", func(a explainedAnswer) bool {
 			return a.responders()["status 503"] > 0 || a.Decision.Outcome == "Unavailable"
 		})},
@@ -150,6 +153,16 @@ func slowRequest(r *rand.Rand, n int) explainedRequest {
 		headers: []string{"x-policy:" + policy, fmt.Sprintf("x-port:%d", port)},
 		status:  200, delay: delay, counted: true,
 	}
+}
+
+// idleStream is a connection that the client keeps without sending anything.
+func idleStream(r *rand.Rand, n int) explainedRequest {
+	delay := longDelay
+	if r.IntN(4) == 0 {
+		delay = shortDelay
+	}
+	service := []string{"brief", "patient", "brief", "patient", "stream"}[n%5]
+	return explainedRequest{url: fmt.Sprintf("tcp://%s.explained.example:9000/hold/%s", service, delay), delay: delay}
 }
 
 // unservedRequest is a request to destinations of which one at least has no pod that is ready.

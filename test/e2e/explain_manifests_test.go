@@ -97,11 +97,13 @@ spec:
 	serve := func(name string, port int) string {
 		return container(name, port, "serve", fmt.Sprintf("httpGet: {path: /healthz, port: %d}", port))
 	}
-	echo := func(name string) string { return container(name, 9000, "echo", "tcpSocket: {port: 9000}") }
+	echo := func(name string, port int) string {
+		return container(name, port, "echo", fmt.Sprintf("tcpSocket: {port: %d}", port))
+	}
 	server("red", "", serve("red", 8080), serve("red", 8081), serve("red", 8082), serve("red", 8090),
-		serve("red", 8091), serve("red", 8092), serve("red", 8093), echo("red"),
+		serve("red", 8091), serve("red", 8092), serve("red", 8093), echo("red", 9000), echo("red", 9001),
 		container("red", 8443, "serve, --tls", "tcpSocket: {port: 8443}"))
-	server("blue", "", serve("blue", 8080), echo("blue"))
+	server("blue", "", serve("blue", 8080), echo("blue", 9000))
 	server("left", "", serve("left", 8080))
 	server("right", "", serve("right", 8080))
 	server("unready", "", container("unready", 8080, "serve", "httpGet: {path: /status/500, port: 8080}"))
@@ -121,6 +123,7 @@ const (
 
 var redListeners = []string{
 	httpListener, tcpListener, "{portMapping: {port: 8443, protocol: tcp}}",
+	"{portMapping: {port: 9001, protocol: tcp}, timeout: {tcp: {idle: {unit: ms, value: 400}}}}",
 	"{portMapping: {port: 8081, protocol: http}, timeout: {http: {perRequest: {unit: ms, value: 400}}}}",
 	"{portMapping: {port: 8082, protocol: http}, timeout: {http: {idle: {unit: ms, value: 400}}}}",
 	"{portMapping: {port: 8090, protocol: http}, " + strictTLS + "}}",
@@ -131,7 +134,7 @@ var redListeners = []string{
 
 func explainedPorts() string {
 	var out []string
-	for _, port := range []int{8080, 8081, 8082, 8090, 8091, 8092, 8093, 8443, 9000} {
+	for _, port := range []int{8080, 8081, 8082, 8090, 8091, 8092, 8093, 8443, 9000, 9001} {
 		out = append(out, fmt.Sprintf("{name: p%[1]d, port: %[1]d}", port))
 	}
 	return strings.Join(out, ", ")
@@ -154,8 +157,14 @@ func httpRoute(name, match, rest string, targets ...string) string {
 		strings.Join(targets, ", "), rest)
 }
 
-func tcpRoute(targets ...string) string {
-	return fmt.Sprintf("    - {name: all, tcpRoute: {action: {weightedTargets: [%s]}}}\n", strings.Join(targets, ", "))
+func tcpRoute(targets ...string) string { return idleRoute("", targets...) }
+
+// idleRoute is a TCP route with an idle timeout.
+func idleRoute(timeout string, targets ...string) string {
+	if timeout != "" {
+		timeout = ", timeout: {idle: {" + timeout + "}}"
+	}
+	return fmt.Sprintf("    - {name: all, tcpRoute: {action: {weightedTargets: [%s]}%s}}\n", strings.Join(targets, ", "), timeout)
 }
 
 func toNode(name string, weight, port int) string {
@@ -201,6 +210,8 @@ var explainedServices = []explainedService{
 	{"slow", "http", 8080, true, "", slowRoutes()},
 	{"stream", "tcp", 9000, true, "", tcpRoute(toNode("red", 1, 9000))},
 	{"pair", "tcp", 9000, true, "", tcpRoute(toNode("red", 1, 9000), toNode("blue", 1, 9000))},
+	{"brief", "tcp", 9000, true, "", idleRoute("unit: ms, value: 300", toNode("red", 1, 9000))},
+	{"patient", "tcp", 9000, true, "", idleRoute("unit: s, value: 60", toNode("red", 1, 9001))},
 	{"void", "tcp", 9000, true, "", tcpRoute(toNode("absent", 1, 9000))},
 	{"secure", "tcp", 8443, true, "", tcpRoute(toNode("red", 1, 8443))},
 	{"sealed", "http", 8080, true, "", httpRoute("all", "prefix: /", "", toNode("red", 1, 8090))},

@@ -219,6 +219,9 @@ func waitForExplained(t *testing.T) {
 	for _, name := range []string{"retry", "slow", "sealed", "named"} {
 		all = append(all, explainedRequest{method: "GET", url: "http://" + name + ".explained.example:8080/", headers: []string{"x-policy:long", "x-port:8080"}})
 	}
+	for _, name := range []string{"stream", "pair", "brief", "patient"} {
+		all = append(all, explainedRequest{url: "tcp://" + name + ".explained.example:9000"})
+	}
 	waitForResponses(t, all)
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/url"
+	"strings"
 	"sync"
 	"time"
 )
@@ -25,7 +26,7 @@ type timedOutcome struct {
 }
 
 // serveCalls makes the calls of a list, several at the same time and each over a new connection. It responds with their
-// outcomes, in the order of the list.
+// outcomes, in the order of the list. A call of tcp://HOST:PORT/hold/DURATION fails if the connection ends earlier.
 func (d *driver) serveCalls(w http.ResponseWriter, r *http.Request) {
 	var calls []listedCall
 	if err := json.NewDecoder(r.Body).Decode(&calls); err != nil {
@@ -60,6 +61,13 @@ func (d *driver) tryListed(r *http.Request, c listedCall) timedOutcome {
 		request.Header.Set(callPrefix+name, value)
 	}
 	began := time.Now()
+	if wait, is := strings.CutPrefix(target.Path, "/hold/"); is && target.Scheme == "tcp" {
+		name, err := hold(r.Context(), target.Host, wait)
+		if err != nil {
+			return timedOutcome{outcome{Error: err.Error()}, time.Since(began).Seconds()}
+		}
+		return timedOutcome{outcome{Status: http.StatusOK, Version: name}, time.Since(began).Seconds()}
+	}
 	made := d.try(newOneCallClient("tcp"), "tcp", request, target)
 	return timedOutcome{made, time.Since(began).Seconds()}
 }

@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -129,6 +132,30 @@ func greet(ctx context.Context, network, address string) (string, error) {
 		return "", fmt.Errorf("greeted with %q, sent hello, got %q: %w", name, back, err)
 	}
 	return name[:len(name)-1], nil
+}
+
+// hold reads the greeting of a TCP service, and then keeps the connection for a time without sending anything. It
+// returns an error if the connection ends before.
+func hold(ctx context.Context, address, duration string) (string, error) {
+	wait, err := time.ParseDuration(duration)
+	if err != nil {
+		return "", err
+	}
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(wait))
+	lines := bufio.NewReader(conn)
+	name, err := lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if _, err := lines.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return "", fmt.Errorf("the connection ends early: %w", err)
+	}
+	return strings.TrimSpace(name), nil
 }
 
 func (d *driver) serveCounts(w http.ResponseWriter, _ *http.Request) {
