@@ -134,7 +134,7 @@ func retriedRequest(r *rand.Rand, n int) explainedRequest {
 // longDelay is longer than twice the short timeouts of slow, and shorter than the others. shortDelay is shorter
 // than half of each.
 const (
-	longDelay  = 6 * time.Second
+	longDelay  = 4 * time.Second
 	shortDelay = 50 * time.Millisecond
 )
 
