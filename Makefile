@@ -10,6 +10,8 @@ export PATH := $(BIN):$(PATH)
 export CGO_ENABLED := 0
 export GOFLAGS := $(filter-out -trimpath,$(shell go env GOFLAGS)) -trimpath
 STRIP := -ldflags "-s -w"
+# The program tells the commit that it was built from, where that is known.
+RELEASE := -buildvcs=auto $(STRIP)
 TOOL := go tool -modfile=$(CURDIR)/tools/go.mod
 
 .PHONY: help
@@ -24,7 +26,7 @@ build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 # Go itself knows what is up to date.
 .PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/collector
 $(BIN)/anymesh:
-	@echo "building anymesh"; go build $(STRIP) -o $@ ./cmd/anymesh
+	@echo "building anymesh"; go build $(RELEASE) -o $@ ./cmd/anymesh
 $(BIN)/colors:
 	@echo "building the example's program"; go build -o $@ ./examples/colors/app
 
@@ -78,14 +80,15 @@ images-here: $(BIN)/linux-amd64/anymesh packages
 
 .PHONY: $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh
 $(BIN)/linux-amd64/anymesh $(BIN)/linux-arm64/anymesh: $(BIN)/linux-%/anymesh:
-	@echo "building anymesh for linux/$*"; GOOS=linux GOARCH=$* go build $(STRIP) -o $@ ./cmd/anymesh
+	@echo "building anymesh for linux/$*"; GOOS=linux GOARCH=$* go build $(RELEASE) -o $@ ./cmd/anymesh
 
 # The control plane and the images are for Linux. The CLI is for the machines that people sit at, too.
 PLATFORMS := linux/amd64 linux/arm64 darwin/amd64 darwin/arm64 windows/amd64
 .PHONY: cli
-cli: ## write the CLI of each platform to bin/cli
+cli: ## write the CLI of each platform and its man pages to bin/cli
 	@set -e; for p in $(PLATFORMS); do out=$(BIN)/cli/anymesh-$${p/\//-}; [ $${p%/*} != windows ] || out=$$out.exe; \
-		echo "building $$out"; GOOS=$${p%/*} GOARCH=$${p#*/} go build $(STRIP) -o $$out ./cmd/anymesh; done
+		echo "building $$out"; GOOS=$${p%/*} GOARCH=$${p#*/} go build $(RELEASE) -o $$out ./cmd/anymesh; done
+	@go run ./docs/generate $(BIN)/cli/man
 
 .PHONY: images-lock
 images-lock: packages ## pin the newest versions of the images' Debian packages

@@ -11,7 +11,7 @@ import (
 
 // Anymesh is the chart, without the CustomResourceDefinitions, which are in package crds.
 //
-//go:embed all:anymesh/Chart.yaml all:anymesh/values.yaml all:anymesh/dialects.yaml all:anymesh/values.schema.json all:anymesh/templates all:anymesh/dashboards
+//go:embed all:anymesh/Chart.yaml all:anymesh/values.yaml all:anymesh/dialects.yaml all:anymesh/alerts.yaml all:anymesh/values.schema.json all:anymesh/templates all:anymesh/dashboards
 var Anymesh embed.FS
 
 // Version returns the appVersion of the chart, which is also the version of the program and of the images.

@@ -106,11 +106,11 @@ func TestServedObjectsAreAdmitted(t *testing.T) {
 	}
 	for name, text := range files {
 		t.Run(name, func(t *testing.T) {
-			documents, _, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+			files, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 			if err != nil {
 				t.Fatal(err)
 			}
-			set, err := manifest.Decode(documents, kinds, "default")
+			set, err := manifest.Decode(files.Documents, kinds, "default")
 			if err != nil {
 				t.Fatal(err)
 			}

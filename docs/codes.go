@@ -71,11 +71,11 @@ func exampleOf(code model.Code) (example, error) {
 
 // lintOutput returns the findings with a code that lint prints for a file.
 func lintOutput(code model.Code, text string) (string, error) {
-	documents, faults, err := manifest.Read([]string{"-"}, strings.NewReader(text))
+	files, err := manifest.Read([]string{"-"}, strings.NewReader(text))
 	if err != nil {
 		return "", err
 	}
-	report, err := lint.Run(documents, faults,
+	report, err := lint.Run(files,
 		lint.Options{Namespace: "default", Driver: driver.Default, Drivers: driver.Renderers()})
 	if err != nil {
 		return "", err

@@ -59,11 +59,11 @@ func TestExamplesOfTLS(t *testing.T) {
 	}
 	for _, found := range examples {
 		t.Run(found[1], func(t *testing.T) {
-			documents, faults, err := manifest.Read([]string{"-"}, strings.NewReader(base+found[2]))
+			files, err := manifest.Read([]string{"-"}, strings.NewReader(base+found[2]))
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := lint.Run(documents, faults, lint.Options{
+			report, err := lint.Run(files, lint.Options{
 				Namespace: "default",
 				Settings:  dialect.Settings{Values: map[string]json.RawMessage{"appmesh": settings}},
 			})
@@ -73,8 +73,8 @@ func TestExamplesOfTLS(t *testing.T) {
 			for _, f := range report.Findings {
 				t.Error(f.Finding)
 			}
-			if len(documents) < 3 {
-				t.Errorf("only %d documents", len(documents))
+			if len(files.Documents) < 3 {
+				t.Errorf("only %d documents", len(files.Documents))
 			}
 		})
 	}

@@ -31,6 +31,11 @@ const (
 	// CodeNotSupportedByProvider is a field that the program that serves an object does not honor.
 	CodeNotSupportedByProvider Code = "NotSupportedByProvider"
 
+	// Codes of "anymesh lint" only: manifests that are valid, but probably not what was meant.
+	CodeNoPods      Code = "NoMatchingPods"
+	CodeClosedPort  Code = "ClosedPort"
+	CodeHiddenRoute Code = "HiddenRoute"
+
 	// Codes of "anymesh lint" only: an API server rejects these objects.
 	CodeUnreadable   Code = "Unreadable"
 	CodeUnknownField Code = "UnknownField"
@@ -133,6 +138,19 @@ var Codes = []CodeInfo{
 		CodeNotSupportedByProvider, Warning,
 		"The provider that serves the object does not honor the field, or not as the object says.",
 		"Remove the field, or choose another provider.",
+	},
+	{
+		CodeNoPods, Warning, "A selector matches none of the pods and workloads in the files.",
+		"Correct the label in the selector or in the template of the workload. If the pods are in other files, check them together.",
+	},
+	{
+		CodeClosedPort, Warning,
+		"No container of the selected pods, or no port of the Service, has the port of a listener.",
+		"Use one port in the listener, in a container of the pods, and in the Service.",
+	},
+	{
+		CodeHiddenRoute, Warning, "A route gets no requests, because another one that takes precedence matches all of them.",
+		"Change the priorities, or the match of one of the routes, or remove the route.",
 	},
 	{
 		CodeUnreadable, Error, "The document is not valid YAML, or not an object of a known kind.",

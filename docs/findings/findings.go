@@ -8,6 +8,8 @@ import (
 	"embed"
 	"slices"
 	"strings"
+
+	"anymesh.dev/anymesh/internal/build"
 )
 
 //go:embed *.md
@@ -19,6 +21,9 @@ func Page(code string) (string, bool) {
 	_, page, _ := strings.Cut(string(text), "-->\n\n")
 	return page, err == nil
 }
+
+// URL returns the address of the page of a code.
+func URL(code string) string { return build.DocsURL + "findings/" + code }
 
 // Codes returns all codes that have a page, in alphabetical order.
 func Codes() []string {

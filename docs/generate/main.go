@@ -1,4 +1,5 @@
-// Command generate writes the generated pages into the folder that it is run in.
+// Command generate writes the generated pages into the folder that it is run in. With an argument, it writes the man
+// pages of all commands into that folder instead.
 package main
 
 import (
@@ -16,6 +17,9 @@ func main() {
 }
 
 func write() error {
+	if len(os.Args) > 1 {
+		return docs.WriteManPages(os.Args[1])
+	}
 	pages, err := docs.Pages()
 	if err != nil {
 		return err

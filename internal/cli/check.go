@@ -22,7 +22,7 @@ import (
 
 func checkCommand() *cobra.Command {
 	var s source
-	var output string
+	var output *format
 	var before bool
 	var timeout time.Duration
 	c := &cobra.Command{
@@ -33,9 +33,6 @@ func checkCommand() *cobra.Command {
 			"Exit codes: 0 if no check fails, 1 if a check fails or the user may not run it, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
 			ctx, cancel := context.WithTimeout(c.Context(), timeout)
 			defer cancel()
 			cluster, err := s.checkTarget()
@@ -48,12 +45,12 @@ func checkCommand() *cobra.Command {
 			}
 			out := c.OutOrStdout()
 			p := progress{out: out, style: terminal.StyleFor(out), live: terminal.IsTerminal(out)}
-			if output == "json" {
+			if output.isJSON() {
 				p = progress{out: io.Discard}
 			}
 			results := check.Run(ctx, cluster, stage, p.begin, p.done)
 			failures, forbidden := check.Count(results, check.Failed), check.Count(results, check.Forbidden)
-			if output == "json" {
+			if output.isJSON() {
 				err = terminal.JSON(out, results)
 			} else {
 				p.summary(failures, forbidden, check.Count(results, check.Warned))
@@ -66,7 +63,7 @@ func checkCommand() *cobra.Command {
 	}
 	s.addCluster(c)
 	c.Flags().BoolVar(&before, "pre", false, "check whether Anymesh can be installed")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output = addFormat(c, "text", "json")
 	c.Flags().DurationVar(&timeout, "timeout", time.Minute, "maximum duration of all checks")
 	return c
 }

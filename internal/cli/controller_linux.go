@@ -42,9 +42,12 @@ func controllerCommand() *cobra.Command {
 			if n := config.StatusWritesPerSecond; n < 1 || n > clientQPS {
 				return exitError{2, fmt.Errorf("--status-writes-per-second %d: the value must be between 1 and %d, the limit of all requests to the API server", n, clientQPS)}
 			}
+			if config.CertificateLifetime <= 0 {
+				return exitError{2, fmt.Errorf("--certificate-lifetime: certificate lifetime %s: it must be positive", config.CertificateLifetime)}
+			}
 			libraries := logr.FromSlogHandler(config.Log.Handler())
 			klog.SetLogger(libraries)
-			ctrllog.SetLogger(libraries)
+			ctrllog.SetLogger(logr.FromSlogHandler(controlplane.ThrottleErrors(config.Log.Handler())))
 			if config.Mesh, err = controlplane.LoadMeshConfig(meshConfig); err != nil {
 				return err
 			}

@@ -209,14 +209,19 @@ func kindWords() []string {
 	return out
 }
 
-func describeCommand() *cobra.Command {
-	var s source
-	var output string
+// nounWords lists the names of kinds of mesh items.
+func nounWords() []string {
 	var words []string
 	for _, n := range nouns {
 		words = append(words, n.words[0])
 	}
-	words = append(words, routeWords[0])
+	return append(words, routeWords[0])
+}
+
+func describeCommand() *cobra.Command {
+	var s source
+	var output *format
+	words := nounWords()
 	c := &cobra.Command{
 		Use:   "describe KIND NAME | KIND/NAME",
 		Short: "Describe a mesh item or object: what it can reach and what can reach it",
@@ -226,7 +231,7 @@ func describeCommand() *cobra.Command {
 			"NAME is the object name, NAMESPACE/NAME, or the name in the mesh.",
 		Example: "  anymesh describe pod front-775cbc6bd8-tjqlb -n colors\n  anymesh describe workload/front -n colors\n" +
 			"  anymesh describe router colors/color\n  anymesh describe service color.colors.svc.cluster.local -f manifests/",
-		ValidArgs: words,
+		ValidArgsFunction: s.completeTarget,
 		Args: func(_ *cobra.Command, args []string) error {
 			if _, _, ok := parseTarget(args); ok {
 				return nil
@@ -238,9 +243,6 @@ func describeCommand() *cobra.Command {
 			}
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
 			w, name, _ := parseTarget(args)
 			if w.route {
 				d, notes, err := s.describeRoute(c.Context(), c.InOrStdin(), name)
@@ -261,6 +263,6 @@ func describeCommand() *cobra.Command {
 		},
 	}
 	s.add(c)
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output = addFormat(c, "text", "json")
 	return c
 }

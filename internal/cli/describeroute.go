@@ -20,16 +20,16 @@ var routeWords = []string{"route", "routes", "route.standard.oam.dev", "routes.s
 // describeRoute describes a Route of the files or of the cluster.
 func (s *source) describeRoute(ctx context.Context, in io.Reader, name string) (description, []string, error) {
 	if len(s.files) > 0 {
-		documents, faults, err := s.documents(in)
+		files, err := s.read(in)
 		if err != nil {
 			return nil, nil, err
 		}
-		plan := routes.Of(documents, s.namespace)
+		plan := routes.Of(files.Documents, s.namespace)
 		o, err := plan.Find(name, s.namespace)
 		if err != nil {
 			return nil, nil, err
 		}
-		return plan.Description(o), faultNotes(faults + len(plan.Faults)), nil
+		return plan.Description(o), fileNotes(files, len(plan.Faults)), nil
 	}
 	kube, err := s.client()
 	if err != nil {

@@ -19,7 +19,8 @@ import (
 
 func explainCommand() *cobra.Command {
 	var s source
-	var from, into, list, output string
+	var from, into, list string
+	var output *format
 	var headers []string
 	c := &cobra.Command{
 		Use:   "explain [--from WORKLOAD | --into WORKLOAD] {[METHOD] URL | --requests FILE}",
@@ -44,9 +45,6 @@ func explainCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := terminal.CheckFormat(output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
 			if from != "" && into != "" {
 				return exitError{2, errors.New("--from (the workload that sends the request) and --into (the workload that receives it) exclude each other")}
 			}
@@ -86,9 +84,11 @@ func explainCommand() *cobra.Command {
 	s.add(c)
 	c.Flags().StringVar(&from, "from", "", "workload that sends the request")
 	c.Flags().StringVar(&into, "into", "", "workload that receives the request")
+	s.completeWorkloads(c, "from")
+	s.completeWorkloads(c, "into")
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "request header as 'name: value'; may be repeated")
 	c.Flags().StringVar(&list, "requests", "", "file with requests, one a line; - for standard input")
-	c.Flags().StringVarP(&output, "output", "o", "text", "text or json")
+	output = addFormat(c, "text", "json")
 	return c
 }
 

@@ -32,7 +32,7 @@ type planeIdentity struct {
 
 func identityStatusCommand() *cobra.Command {
 	var s source
-	var output string
+	var output *format
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List the trusted roots, the signing root, and the phase of a rotation",
@@ -40,9 +40,6 @@ func identityStatusCommand() *cobra.Command {
 			"Exit codes: 0 if every control plane can use the CA Secret, 1 if a control plane cannot, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
-				return exitError{2, err}
-			}
 			kube, config, err := s.connect()
 			if err != nil {
 				return err
@@ -52,7 +49,7 @@ func identityStatusCommand() *cobra.Command {
 				return err
 			}
 			out := c.OutOrStdout()
-			if output == "json" {
+			if output.isJSON() {
 				err = terminal.JSON(out, all)
 			} else {
 				err = printIdentities(out, terminal.StyleFor(out), all, time.Now())
@@ -66,7 +63,7 @@ func identityStatusCommand() *cobra.Command {
 		},
 	}
 	s.addCluster(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	output = addFormat(c, "table", "json")
 	return c
 }
 

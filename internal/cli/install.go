@@ -30,6 +30,7 @@ type installFlags struct {
 func (f *installFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVar(&f.context, "context", "", "kubeconfig context; the current context if empty")
+	completeContexts(c, "context", &f.kubeconfig)
 	c.Flags().StringVarP(&f.namespace, "namespace", "n", "anymesh-system", "namespace of the control plane")
 	c.Flags().StringArrayVarP(&f.values, "values", "f", nil,
 		"file with chart values; later files take precedence; may be repeated")

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"time"
 
+	"anymesh.dev/anymesh/internal/build"
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -36,7 +37,7 @@ func clusterConfig(kubeconfig, kubecontext string) (*rest.Config, string, error)
 		return nil, "", fmt.Errorf("loading the kubeconfig: %w", err)
 	}
 	config.QPS, config.Burst = clientQPS, clientBurst
-	config.UserAgent = "anymesh/" + Version
+	config.UserAgent = "anymesh/" + build.Version
 	return config, namespace, nil
 }
 

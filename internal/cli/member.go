@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -15,19 +14,22 @@ import (
 
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/fleet"
 )
 
 // memberFlags are the flags of the verbs for member clusters.
 type memberFlags struct {
-	kubeconfig, memberConfig, memberContext string
-	timeout                                 time.Duration
+	kubeconfig, context, memberConfig, memberContext string
+
+	timeout time.Duration
 }
 
 func memberCommand() *cobra.Command {
 	var f memberFlags
 	c := &cobra.Command{Use: "cluster", Short: "Join, import and list member clusters"}
 	c.PersistentFlags().StringVar(&f.kubeconfig, "kubeconfig", "", "kubeconfig file of the control plane")
+	c.PersistentFlags().StringVar(&f.context, "context", "", "kubeconfig context of the control plane; the current context if empty")
 	c.PersistentFlags().DurationVar(&f.timeout, "timeout", time.Minute, "maximum time to wait for the clusters")
 	c.AddCommand(joinCommand(&f), leaveCommand(&f), listCommand(&f), importCommand(&f))
 	return c
@@ -84,7 +86,8 @@ func leaveCommand(f *memberFlags) *cobra.Command {
 }
 
 func listCommand(f *memberFlags) *cobra.Command {
-	return &cobra.Command{
+	var output *format
+	c := &cobra.Command{
 		Use:   "list",
 		Short: "List the member clusters",
 		Args:  cobra.NoArgs,
@@ -94,20 +97,43 @@ func listCommand(f *memberFlags) *cobra.Command {
 				if err := control.List(ctx, &all); err != nil {
 					return fmt.Errorf("listing Clusters: %w", err)
 				}
-				w := tabwriter.NewWriter(c.OutOrStdout(), 0, 0, 3, ' ', 0)
-				_, _ = fmt.Fprintln(w, "NAME\tVERSION\tREADY\tENDPOINT\tMESSAGE")
-				for _, m := range all.Items {
-					ready, message := "Unknown", ""
-					if r := meta.FindStatusCondition(m.Status.Conditions, clusterv1.ConditionReady); r != nil {
-						ready, message = string(r.Status), strings.ReplaceAll(r.Message, "\n", " ")
-					}
-					_, _ = fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", m.Name, m.Status.KubernetesVersion, ready,
-						m.Spec.APIEndpoint, message)
+				members := describeMembers(all.Items)
+				out := c.OutOrStdout()
+				if output.isJSON() {
+					return terminal.JSON(out, members)
 				}
-				return w.Flush()
+				style := terminal.StyleFor(out)
+				t := terminal.Table{Headings: []string{"NAME", "VERSION", "READY", "ENDPOINT", "MESSAGE"}}
+				for _, m := range members {
+					t.Row(style.Cyan(m.Name), m.Version, m.Ready, m.Endpoint, m.Message)
+				}
+				return t.Write(out, style)
 			})
 		},
 	}
+	output = addFormat(c, "table", "json")
+	return c
+}
+
+// memberStatus is a member cluster in the output of "cluster list".
+type memberStatus struct {
+	Name     string `json:"name"`
+	Version  string `json:"version,omitempty"`
+	Ready    string `json:"ready"`
+	Endpoint string `json:"endpoint"`
+	Message  string `json:"message,omitempty"`
+}
+
+func describeMembers(all []clusterv1.Cluster) []memberStatus {
+	out := []memberStatus{}
+	for _, c := range all {
+		m := memberStatus{Name: c.Name, Version: c.Status.KubernetesVersion, Ready: "Unknown", Endpoint: c.Spec.APIEndpoint}
+		if r := meta.FindStatusCondition(c.Status.Conditions, clusterv1.ConditionReady); r != nil {
+			m.Ready, m.Message = string(r.Status), strings.ReplaceAll(r.Message, "\n", " ")
+		}
+		out = append(out, m)
+	}
+	return out
 }
 
 func (f *memberFlags) addMember(c *cobra.Command) {
@@ -125,7 +151,7 @@ func (f *memberFlags) run(
 	if err := clusterv1.AddToScheme(kinds); err != nil {
 		return err
 	}
-	config, err := restConfig(f.kubeconfig)
+	config, _, err := clusterConfig(f.kubeconfig, f.context)
 	if err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func proxyCommand() *cobra.Command {
 
 func proxyStatusCommand() *cobra.Command {
 	var s source
-	var output string
+	var output *format
 	c := &cobra.Command{
 		Use:   "status",
 		Short: "List connected sidecars and whether their configuration is in sync",
@@ -31,9 +31,6 @@ func proxyStatusCommand() *cobra.Command {
 			"Exit codes: 0 if no sidecar rejects its configuration, 1 if a sidecar does, 2 for wrong usage.",
 		Args: noArguments,
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := terminal.CheckFormat(output, "table", "json"); err != nil {
-				return exitError{2, err}
-			}
 			kube, config, err := s.connect()
 			if err != nil {
 				return err
@@ -47,7 +44,7 @@ func proxyStatusCommand() *cobra.Command {
 				return err
 			}
 			out := c.OutOrStdout()
-			if output == "json" {
+			if output.isJSON() {
 				err = terminal.JSON(out, all)
 			} else {
 				err = inspect.Table(out, terminal.StyleFor(out), all, defaultDriverOf(c.Context(), config, planes[0]),
@@ -60,7 +57,7 @@ func proxyStatusCommand() *cobra.Command {
 		},
 	}
 	s.addCluster(c)
-	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	output = addFormat(c, "table", "json")
 	return c
 }
 

@@ -27,7 +27,8 @@ import (
 // proxyConfig are the flags of "proxy config".
 type proxyConfig struct {
 	source
-	output, driver string
+	driver string
+	output *format
 }
 
 func proxyConfigCommand() *cobra.Command {
@@ -45,9 +46,6 @@ func proxyConfigCommand() *cobra.Command {
 			return nil
 		},
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := terminal.CheckFormat(p.output, "text", "json"); err != nil {
-				return exitError{2, err}
-			}
 			state, _, err := p.state(c.Context(), c.InOrStdin())
 			if err != nil {
 				return err
@@ -70,8 +68,10 @@ func proxyConfigCommand() *cobra.Command {
 		},
 	}
 	p.add(c)
-	c.Flags().StringVarP(&p.output, "output", "o", "text", "text or json")
+	p.output = addFormat(c, "text", "json")
 	c.Flags().StringVar(&p.driver, "driver", "", "sidecar driver, if the pods of the workload use several")
+	completeDrivers(c, "driver")
+	c.ValidArgsFunction = p.completeWorkload
 	return c
 }
 
@@ -167,7 +167,7 @@ func (p *proxyConfig) choose(state *engine.State, w lookup.Workload, defaultDriv
 
 func (p *proxyConfig) show(out io.Writer, c configuration) error {
 	renderer, _ := sidecar.RendererOf(c.class) // nil for a driver that this program does not know: JSON is printed
-	if p.output != "json" {
+	if !p.output.isJSON() {
 		return inspect.Outline(out, terminal.StyleFor(out), renderer, c.dump, c.hosts)
 	}
 	all, err := inspect.WithNames(c.dump, c.hosts)

@@ -33,6 +33,7 @@ func releaseFinalizersCommand() *cobra.Command {
 	}
 	c.Flags().StringVar(&kubeconfig, "kubeconfig", "", "kubeconfig file")
 	c.Flags().StringVar(&kubecontext, "context", "", "kubeconfig context; the current context if empty")
+	completeContexts(c, "context", &kubeconfig)
 	c.Flags().DurationVar(&timeout, "timeout", 2*time.Minute, "maximum time to wait for the cluster")
 	return c
 }

@@ -16,11 +16,8 @@ import (
 	"github.com/spf13/cobra"
 	"k8s.io/klog/v2"
 
-	"anymesh.dev/anymesh/charts"
+	"anymesh.dev/anymesh/internal/build"
 )
-
-// Version is the version of the chart, the images and this program, which are released together.
-var Version = charts.Version()
 
 // exitError sets the exit code of the program. Nothing is printed if err is nil.
 type exitError struct {
@@ -69,7 +66,7 @@ func Root() *cobra.Command {
 	root := &cobra.Command{
 		Use:           "anymesh",
 		Short:         "Any mesh API, any sidecar, all your clusters",
-		Version:       Version,
+		Version:       build.Version,
 		SilenceUsage:  true,
 		SilenceErrors: true,
 	}
@@ -78,7 +75,7 @@ func Root() *cobra.Command {
 		&cobra.Group{ID: "cluster", Title: "Commands that run in the cluster:"})
 	for _, c := range []*cobra.Command{
 		installCommand(), uninstallCommand(), lintCommand(), explainCommand(), describeCommand(), graphCommand(),
-		proxyCommand(), identityCommand(), checkCommand(), memberCommand(), sandboxCommand(),
+		proxyCommand(), identityCommand(), checkCommand(), memberCommand(), sandboxCommand(), versionCommand(),
 	} {
 		c.GroupID = "user"
 		root.AddCommand(c)

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"anymesh.dev/anymesh/internal/build"
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
 
@@ -88,7 +90,24 @@ func TestEveryCommandHasHelp(t *testing.T) {
 }
 
 func TestVersion(t *testing.T) {
-	if _, out, _ := runCommand(t, "--version"); !strings.Contains(out, Version) {
+	if _, out, _ := runCommand(t, "--version"); !strings.Contains(out, build.Version) {
 		t.Errorf("anymesh --version prints %q", out)
 	}
+}
+
+// TestContextEverywhere checks that commands which use a cluster can select it in both ways, as with kubectl.
+func TestContextEverywhere(t *testing.T) {
+	var visit func(c *cobra.Command)
+	visit = func(c *cobra.Command) {
+		for _, sub := range c.Commands() {
+			visit(sub)
+		}
+		if c.GroupID == "cluster" || !c.Runnable() || c.Flags().Lookup("kubeconfig") == nil && c.InheritedFlags().Lookup("kubeconfig") == nil {
+			return
+		}
+		if c.Flags().Lookup("context") == nil && c.InheritedFlags().Lookup("context") == nil {
+			t.Errorf("%s has --kubeconfig without --context", c.CommandPath())
+		}
+	}
+	visit(Root())
 }

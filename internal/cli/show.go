@@ -10,10 +10,10 @@ import (
 )
 
 // show prints a result as text or JSON to standard output, and notes to standard error.
-func show(c *cobra.Command, output string, result any, notes []string,
+func show(c *cobra.Command, output *format, result any, notes []string,
 	text func(io.Writer, terminal.Style) error) error {
 	printNotes(c, notes)
-	if output == "json" {
+	if output.isJSON() {
 		return terminal.JSON(c.OutOrStdout(), result)
 	}
 	return text(c.OutOrStdout(), terminal.StyleFor(c.OutOrStdout()))

@@ -13,6 +13,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/routes"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/list"
@@ -36,6 +37,12 @@ type source struct {
 const dnsFlag = "DNS mode of pods in files, without the annotation anymesh.dev/dns on the pod or its namespace (osm.dns of the Helm values): " +
 	"Unresolved, All or Off"
 
+// addDNS adds the flag --dns.
+func addDNS(c *cobra.Command, mode *string, initial model.DNSMode, more string) {
+	c.Flags().StringVar(mode, "dns", string(initial), dnsFlag+more)
+	complete(c, "dns", string(model.DNSUnresolved), string(model.DNSAll), string(model.DNSOff))
+}
+
 // parseDNSMode parses the flag --dns. The empty mode is the default.
 func parseDNSMode(text string) (model.DNSMode, error) {
 	mode := model.DNSMode(text)
@@ -50,7 +57,7 @@ func parseDNSMode(text string) (model.DNSMode, error) {
 func (s *source) add(c *cobra.Command) {
 	c.Flags().StringArrayVarP(&s.files, "filename", "f", nil,
 		"read manifests from a file, a folder, or - for standard input, instead of a cluster; may be repeated")
-	c.Flags().StringVar(&s.dns, "dns", "", dnsFlag+"; Unresolved if empty")
+	addDNS(c, &s.dns, "", "; Unresolved if empty")
 	s.addCluster(c)
 }
 
@@ -60,6 +67,9 @@ func (s *source) addCluster(c *cobra.Command) {
 	c.Flags().StringVar(&s.system, "system-namespace", "anymesh-system", "namespace of the control plane")
 	c.Flags().StringVarP(&s.namespace, "namespace", "n", "",
 		"namespace of names without a namespace; if empty, the namespace of the kubeconfig context, or default")
+	completeContexts(c, "context", &s.kubeconfig)
+	s.completeNamespaces(c, "namespace")
+	s.completeNamespaces(c, "system-namespace")
 }
 
 // state computes the mesh with the same code as the control plane. notes are the assumptions about missing objects.
@@ -91,7 +101,7 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 	if err != nil {
 		return nil, nil, err
 	}
-	objects, err := fromCluster(ctx, kube, dialect.Kinds(dialects))
+	objects, err := fromCluster(ctx, kube, dialects)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -102,10 +112,11 @@ func (s *source) liveState(ctx context.Context) (*engine.State, []string, error)
 // that these need.
 func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []client.Object, notes []string,
 	err error) {
-	documents, faults, err := s.documents(in)
+	files, err := s.read(in)
 	if err != nil {
 		return nil, nil, nil, err
 	}
+	documents := files.Documents
 	plan := routes.Of(documents, s.namespace)
 	documents = append(documents, plan.PlannedDocuments()...)
 	dialects, made, assumptions := manifest.Enable(documents, dialect.All())
@@ -115,34 +126,41 @@ func (s *source) fromFiles(in io.Reader) (dialects []dialect.Dialect, objects []
 	}
 	set.Objects = append(set.Objects, made...)
 	set.Complete(dialects)
-	notes = faultNotes(faults + len(set.Faults) + len(plan.Faults))
+	notes = fileNotes(files, len(set.Faults)+len(plan.Faults))
 	return dialects, set.Objects, slices.Concat(notes, assumptions, set.Assumptions), nil
 }
 
-// documents reads the documents of the files, and counts the faults.
-func (s *source) documents(in io.Reader) ([]*manifest.Document, int, error) {
+// read reads the files.
+func (s *source) read(in io.Reader) (*manifest.Files, error) {
 	if s.namespace == "" {
 		s.namespace = "default"
 	}
-	documents, faults, err := manifest.Read(s.files, in)
+	files, err := manifest.Read(s.files, in)
 	if err != nil {
-		return nil, 0, exitError{2, err}
+		return nil, exitError{2, err}
 	}
-	return documents, len(faults), nil
+	return files, nil
 }
 
-// faultNotes is the note about faults of files.
-func faultNotes(faults int) []string {
+// fileNotes are the notes about what is not read of files, and about their faults and those of their objects.
+func fileNotes(files *manifest.Files, more int) []string {
+	notes := manifest.Notes(files.Skips)
+	faults := len(files.Faults) + more
 	if faults == 0 {
-		return nil
+		return notes
 	}
-	return []string{fmt.Sprintf("the files have %d errors; run anymesh lint", faults)}
+	return append(notes, "the files have "+terminal.Count(faults, "error", "errors")+"; run anymesh lint")
 }
 
-func fromCluster(ctx context.Context, kube client.Client, kinds []client.Object) ([]client.Object, error) {
+// fromCluster lists the objects of all kinds that the dialects read.
+func fromCluster(ctx context.Context, kube client.Client, dialects []dialect.Dialect) ([]client.Object, error) {
 	var out []client.Object
-	for _, kind := range kinds {
+	required, optional := dialect.SplitKinds(dialects)
+	for i, kind := range slices.Concat(required, optional) {
 		objects, err := list.Objects(ctx, kube, kind)
+		if meta.IsNoMatchError(err) && i >= len(required) {
+			continue
+		}
 		if meta.IsNoMatchError(err) {
 			return nil, fmt.Errorf("%w: Anymesh is not installed in this cluster; run anymesh check --pre", err)
 		}

@@ -19,22 +19,20 @@ import (
 )
 
 func importCommand(f *memberFlags) *cobra.Command {
-	var from, fromContext, output string
+	var from, fromContext string
+	var output *format
 	var dryRun bool
 	c := &cobra.Command{
 		Use:   "import --from FILE",
 		Short: "Take over the Clusters and ResourceRegistries of a Karmada control plane",
-		Long: "Import reads the Clusters of a Karmada API server, their Secrets, and its ResourceRegistries, and writes " +
-			"them to the control plane. It changes nothing in Karmada, and can be repeated. If the control plane is the " +
-			"Karmada API server itself, it takes over the ResourceRegistries only: do so before the APIService of " +
-			"search.karmada.io points to the aggregator.",
+		Long: "Take over the Clusters and ResourceRegistries of a Karmada control plane: read the Clusters of its API server,\n" +
+			"their Secrets and its ResourceRegistries, and write them to the control plane. Nothing changes in Karmada, and\n" +
+			"the command can be repeated. If the control plane is the Karmada API server itself, only the ResourceRegistries\n" +
+			"are taken over: do so before the APIService of search.karmada.io points to the aggregator.",
 		Args: cobra.NoArgs,
 		RunE: func(c *cobra.Command, _ []string) error {
 			if from == "" {
 				return exitError{2, fmt.Errorf("--from: the kubeconfig of the Karmada API server is required")}
-			}
-			if output != "table" && output != "json" {
-				return exitError{2, fmt.Errorf("--output %q: use table or json", output)}
 			}
 			taken, err := f.takeOver(c.Context(), from, fromContext, dryRun)
 			if err != nil {
@@ -54,7 +52,7 @@ func importCommand(f *memberFlags) *cobra.Command {
 	c.Flags().StringVar(&from, "from", "", "kubeconfig file of the Karmada API server")
 	c.Flags().StringVar(&fromContext, "from-context", "", "context of --from")
 	c.Flags().BoolVar(&dryRun, "dry-run", false, "write nothing, and print what would be written")
-	c.Flags().StringVarP(&output, "output", "o", "table", "table or json")
+	output = addFormat(c, "table", "json")
 	return c
 }
 
@@ -77,7 +75,7 @@ func (f *memberFlags) takeOver(ctx context.Context, from, fromContext string, dr
 	if err != nil {
 		return nil, fmt.Errorf("connecting to the API server of --from: %w", err)
 	}
-	config, err := restConfig(f.kubeconfig)
+	config, _, err := clusterConfig(f.kubeconfig, f.context)
 	if err != nil {
 		return nil, err
 	}
@@ -93,8 +91,8 @@ func (f *memberFlags) takeOver(ctx context.Context, from, fromContext string, dr
 	return fleet.TakeOver(ctx, source, control, dryRun)
 }
 
-func printTaken(to io.Writer, taken []fleet.Taken, output string) error {
-	if output == "json" {
+func printTaken(to io.Writer, taken []fleet.Taken, output *format) error {
+	if output.isJSON() {
 		encoder := json.NewEncoder(to)
 		encoder.SetIndent("", "  ")
 		return encoder.Encode(append([]fleet.Taken{}, taken...)) // an empty list, and not null

@@ -24,7 +24,7 @@ var update = flag.Bool("update", false, "rewrite the transcripts in testdata")
 const transcriptFile = "transcript.txt"
 
 // Each archive in testdata has a transcript: commands after "$ anymesh", their output, and their exit code in
-// brackets if it is not 0. The commands run in a directory with the other files of the archive and the colors
+// brackets if it is not 0. After "< FILE", the command reads standard input from the file. The commands run in a directory with the other files of the archive and the colors
 // example.
 func TestTranscripts(t *testing.T) {
 	names, err := filepath.Glob("testdata/*.txtar")
@@ -53,7 +53,7 @@ func TestTranscripts(t *testing.T) {
 			for i, f := range archive.Files {
 				if f.Name == transcriptFile {
 					at = i
-				} else if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
+				} else if err := write(f); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -70,6 +70,14 @@ func TestTranscripts(t *testing.T) {
 	}
 }
 
+// write writes a file of an archive, and makes its folder.
+func write(f txtar.File) error {
+	if err := os.MkdirAll(filepath.Dir(f.Name), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(f.Name, f.Data, 0o600)
+}
+
 // runTranscript runs the commands of a transcript and returns it with their output.
 func runTranscript(t *testing.T, transcript string) string {
 	t.Helper()
@@ -83,7 +91,15 @@ func runTranscript(t *testing.T, transcript string) string {
 			out.WriteString("\n")
 		}
 		fmt.Fprintf(&out, "$ anymesh %s\n", command)
-		if code := cli.Run(t.Context(), splitArguments(command), strings.NewReader(""), &out, &out); code != 0 {
+		command, in, _ := strings.Cut(command, " < ")
+		var input []byte
+		if in != "" {
+			var err error
+			if input, err = os.ReadFile(in); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code := cli.Run(t.Context(), splitArguments(command), bytes.NewReader(input), &out, &out); code != 0 {
 			fmt.Fprintf(&out, "[%d]\n", code)
 		}
 	}

@@ -7,7 +7,9 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
+	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -98,4 +100,23 @@ func (c Config) service() string { return "anymesh." + c.Namespace + ".svc.clust
 // serviceNames returns all DNS names of the Service; the API server omits the cluster domain.
 func (c Config) serviceNames() []string {
 	return []string{c.service(), "anymesh." + c.Namespace + ".svc"}
+}
+
+// checkPorts returns an error if a driver has the port of another server of the control plane.
+func (c Config) checkPorts(drivers []*driver) error {
+	for _, server := range []struct{ name, address string }{
+		{"signing endpoint", c.SigningAddress}, {"webhooks", c.WebhookAddress}, {"metrics", c.MetricsAddress},
+		{"debug server", c.DebugAddress},
+	} {
+		_, port, err := net.SplitHostPort(server.address)
+		if err != nil {
+			continue // its listener reports it
+		}
+		for _, d := range drivers {
+			if port == strconv.FormatUint(uint64(d.port()), 10) {
+				return fmt.Errorf("sidecar driver %s has port %s of the %s; set another proxyServerPort in its entry in sidecarDrivers", d.Name, port, server.name)
+			}
+		}
+	}
+	return nil
 }

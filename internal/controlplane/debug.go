@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/internal/build"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -32,11 +33,12 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/drivers", func(w http.ResponseWriter, _ *http.Request) {
 		writeJSON(w, cp.driverInfos())
 	})
+	mux.HandleFunc("GET "+build.Path, func(w http.ResponseWriter, _ *http.Request) { writeJSON(w, build.Read()) })
 	mux.Handle("GET /debug/identity", cp.dumpIdentity())
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return serve(ctx, "debug server", cp.DebugAddress, loopbackHostOnly(mux), nil)
+	return cp.serve(ctx, "debug", cp.DebugAddress, loopbackHostOnly(mux), nil)
 }
 
 // checkLoopback rejects addresses that are not on the loopback interface.

@@ -10,28 +10,11 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
-	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
 // optionalKindsInterval is the time between two looks for a kind that the cluster does not have.
 const optionalKindsInterval = 10 * time.Second
-
-// optionalKindsDialect is a dialect with kinds that others install, at any time.
-type optionalKindsDialect interface {
-	OptionalKinds() []client.Object
-}
-
-// splitKinds returns the kinds that the control plane waits for at its start, and those that the cluster may not have.
-func splitKinds(dialects []dialect.Dialect) (required, optional []client.Object) {
-	for _, d := range implementing[optionalKindsDialect](dialects) {
-		optional = append(optional, d.OptionalKinds()...)
-	}
-	required = slices.DeleteFunc(dialect.Kinds(dialects), func(kind client.Object) bool {
-		return slices.ContainsFunc(optional, func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(kind) })
-	})
-	return required, optional
-}
 
 // served reports whether the cluster has a kind.
 func (cp *controlPlane) served(kind client.Object) (bool, error) {

@@ -31,6 +31,7 @@ type controlPlane struct {
 	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
+	connections     connections
 	ca              authority
 	caStore         *identity.CAStore
 	serving         *identity.ServingCertificate
@@ -56,6 +57,9 @@ func Run(ctx context.Context, config Config) error {
 	if err != nil {
 		return err
 	}
+	if ctx.Err() != nil {
+		return nil // shutdown before the start
+	}
 	return cp.runAll(ctx)
 }
 
@@ -76,7 +80,7 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 	return group.Wait()
 }
 
-// prepare creates the parts that need no API server.
+// prepare creates the parts that need no API server. It returns an error for each setting that cannot be used.
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{
 		Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{},
@@ -84,6 +88,7 @@ func prepare(config Config) (*controlPlane, error) {
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	cp.connections = newConnections(cp.registry)
 	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err
@@ -91,6 +96,15 @@ func prepare(config Config) (*controlPlane, error) {
 	settings := config.Dialects
 	settings.TrustDomain = config.TrustDomain
 	if cp.dialects, err = dialect.Configured(settings); err != nil {
+		return nil, err
+	}
+	if err := config.caStoreOptions(nil).Validate(); err != nil {
+		return nil, err
+	}
+	if cp.drivers, err = newDrivers(cp.Mesh, cp.Log, func() { cp.writer.Wake() }); err != nil {
+		return nil, err
+	}
+	if err := config.checkPorts(cp.drivers); err != nil {
 		return nil, err
 	}
 	cp.KubeConfig = dialDirectly(config.KubeConfig)
@@ -149,10 +163,6 @@ func (cp *controlPlane) build(ctx context.Context) error {
 
 // assemble creates the engine and its sinks.
 func (cp *controlPlane) assemble(ctx context.Context) error {
-	var err error
-	if cp.drivers, err = newDrivers(cp.Mesh, cp.Log, func() { cp.writer.Wake() }); err != nil {
-		return err
-	}
 	deliverers := cp.deliverers()
 	recorder := cp.recorder(ctx)
 	cp.finalizers = finalizers.New(finalizers.Options{

@@ -23,11 +23,12 @@ import (
 const maxHeader = 32 << 10
 
 // serve runs an HTTP server until the context ends, then shuts it down gracefully.
-func serve(ctx context.Context, what, address string, handler http.Handler, config *tls.Config) error {
+func (cp *controlPlane) serve(ctx context.Context, what, address string, handler http.Handler, config *tls.Config) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
+	listener = cp.connections.limit(what).Listen(listener)
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
@@ -36,6 +37,7 @@ func serve(ctx context.Context, what, address string, handler http.Handler, conf
 	server := &http.Server{
 		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
+		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
 	}
 	stopped := make(chan struct{})
 	context.AfterFunc(ctx, func() {
@@ -56,7 +58,7 @@ func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube), identity.HandlerOptions{
 		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
 	})
-	return serve(ctx, "signing endpoint", cp.SigningAddress, handler, cp.serving.TLSConfig())
+	return cp.serve(ctx, "signing", cp.SigningAddress, handler, cp.serving.TLSConfig())
 }
 
 func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
@@ -78,7 +80,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
-	return serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLSConfig())
+	return cp.serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLSConfig())
 }
 
 // clusterIsIPv6 reports whether the address of the API server is IPv6.
@@ -96,7 +98,7 @@ func (cp *controlPlane) serveMetrics(ctx context.Context) error {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cp.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.live(r.Context())) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.ready(r.Context())) })
-	return serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
+	return cp.serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
 }
 
 func answer(w http.ResponseWriter, err error) {

@@ -17,6 +17,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
 
+	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
 )
 
@@ -141,7 +142,7 @@ func (p *progress) setUnreachable(err error) (since time.Time, changed bool) {
 // watch connects the informer cache to the engine, and returns when the engine has all objects. It waits for kinds
 // whose CRD is missing, unless they are optional: these are watched as soon as the cluster has them.
 func (cp *controlPlane) watch(ctx context.Context) error {
-	kinds, optional := splitKinds(cp.dialects)
+	kinds, optional := dialect.SplitKinds(cp.dialects)
 	var later []client.Object
 	for _, kind := range optional {
 		err := cp.progress.retry(ctx, cp.Log, "optional kinds", func(context.Context) error {

@@ -113,15 +113,16 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 	return d.pruneRejections() || changed
 }
 
-// disconnectMoved disconnects sidecars whose pod changed its workload or driver. They reconnect and are authorized
-// again.
+// disconnectMoved disconnects sidecars whose pod changed its workload or driver, is no instance of a workload any more,
+// or is gone. They reconnect, if they can, and are authorized again. A pod that is being deleted is an instance until it
+// is gone.
 func (d *Deliverer) disconnectMoved(pods []string) {
 	for _, uid := range pods {
 		w, known := d.mesh.WorkloadOf(uid)
 		switch {
 		case known && d.class.Has(d.mesh.ClassOf(uid)):
 			d.publisher.Disconnect(uid, w.Key.String())
-		case known:
+		default:
 			d.publisher.Disconnect(uid, "")
 		}
 	}

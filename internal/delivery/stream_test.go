@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"context"
 	"errors"
 	"net"
@@ -13,6 +15,7 @@ import (
 	statuspb "google.golang.org/genproto/googleapis/rpc/status"
 	"google.golang.org/grpc"
 	"google.golang.org/grpc/credentials/insecure"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/internal/delivery/xds"
 	"anymesh.dev/anymesh/test/poll"
@@ -114,5 +117,48 @@ func TestSidecarIsDisconnectedWhenWorkloadChanges(t *testing.T) {
 	f.apply(t, moved)
 	if _, err := stream.Recv(); err == nil {
 		t.Error("the stream is still open")
+	}
+}
+
+// A sidecar is disconnected when its pod is no instance of a workload any more, or is gone; not while it is deleted.
+func TestSidecarIsDisconnectedWithoutWorkload(t *testing.T) {
+	for name, change := range map[string]func(o client.Object) (keep, open bool){
+		"relabeled": func(o client.Object) (bool, bool) {
+			o.SetLabels(map[string]string{"app": "nothing"})
+			return true, false
+		},
+		"gone": func(client.Object) (bool, bool) { return false, false },
+		"being deleted": func(o client.Object) (bool, bool) {
+			now := metav1.Now()
+			o.SetDeletionTimestamp(&now)
+			return true, true
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			f := newFixture(t)
+			f.applyYAML(t, shop)
+			stream := connect(t, f, front.String(), "p1")
+			receive(t, stream)
+			var changed []client.Object
+			open := false
+			for _, o := range objects(t, shop) {
+				keep := true
+				if o.GetName() == "front-1" {
+					keep, open = change(o)
+				}
+				if keep {
+					changed = append(changed, o)
+				}
+			}
+			f.apply(t, changed)
+			if n := len(f.publisher.Clients()); open && n != 1 {
+				t.Errorf("%d connected sidecars, want 1", n)
+			}
+			for !open { // until the test's own limit
+				if _, err := stream.Recv(); err != nil {
+					break
+				}
+			}
+		})
 	}
 }

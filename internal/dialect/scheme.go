@@ -2,6 +2,7 @@ package dialect
 
 import (
 	"reflect"
+	"slices"
 	"sync"
 
 	corev1 "k8s.io/api/core/v1"
@@ -113,6 +114,25 @@ func Kinds(dialects []Dialect) []client.Object {
 		}
 	}
 	return out
+}
+
+// optionalKinds is implemented by dialects with kinds that others install, at any time.
+type optionalKinds interface {
+	// OptionalKinds are those of Kinds that a cluster may not have.
+	OptionalKinds() []client.Object
+}
+
+// SplitKinds returns the kinds that every cluster with these dialects has, and those that it may not have.
+func SplitKinds(dialects []Dialect) (required, optional []client.Object) {
+	for _, d := range dialects {
+		if has, is := d.(optionalKinds); is {
+			optional = append(optional, has.OptionalKinds()...)
+		}
+	}
+	required = slices.DeleteFunc(Kinds(dialects), func(kind client.Object) bool {
+		return slices.ContainsFunc(optional, func(o client.Object) bool { return reflect.TypeOf(o) == reflect.TypeOf(kind) })
+	})
+	return required, optional
 }
 
 // OwnKinds returns an empty object of each kind of a dialect that is not built into Kubernetes.

@@ -34,6 +34,19 @@ type CAStoreOptions struct {
 	Logger *slog.Logger
 }
 
+// Validate returns an error if the lifetimes or the trust domain cannot be used. OpenCAStore calls it, too.
+func (o CAStoreOptions) Validate() error { return o.withLifetimes().policy().check() }
+
+func (o CAStoreOptions) withLifetimes() CAStoreOptions {
+	setDefault(&o.Lifetime, DefaultLifetime)
+	setDefault(&o.RootLifetime, RootLifetime)
+	return o
+}
+
+func (o CAStoreOptions) policy() policy {
+	return policy{trustDomain: o.TrustDomain, rootTTL: o.RootLifetime, leafTTL: o.Lifetime}
+}
+
 // CAStore is the CAProvider of the CA in a Secret. It follows changes of the Secret, and rotates the root
 // before it expires or on request. Any number of replicas share one Secret: the first one to update it takes a step,
 // the others follow. It is safe for concurrent use.
@@ -63,8 +76,7 @@ func OpenCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 
 func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions,
 	now func() time.Time) (*CAStore, error) {
-	setDefault(&opts.Lifetime, DefaultLifetime)
-	setDefault(&opts.RootLifetime, RootLifetime)
+	opts = opts.withLifetimes()
 	setDefault(&opts.PollInterval, 2*time.Second)
 	if opts.Secret == "" {
 		opts.Secret = CASecret
@@ -73,8 +85,7 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 		opts.Logger = slog.Default()
 	}
 	k := &CAStore{
-		opts: opts, now: now, policy: policy{trustDomain: opts.TrustDomain, rootTTL: opts.RootLifetime,
-			leafTTL: opts.Lifetime},
+		opts: opts, now: now, policy: opts.policy(),
 		secrets: client.CoreV1().Secrets(opts.Namespace),
 	}
 	if err := k.policy.check(); err != nil {

@@ -38,10 +38,13 @@ type HandlerOptions struct {
 	SourceBurst             int           // burst of requests from one address; 50
 	// average rate of certificates for one pod; four per Lifetime, at least 0.1
 	PodCertificatesPerSecond float64
-	PodBurst                 int                   // burst of certificates for one pod; 10
-	MaxInFlight              int                   // concurrent requests; 64
-	Registerer               prometheus.Registerer // registers the metrics; none
-	Logger                   *slog.Logger          // slog.Default()
+	PodBurst                 int // burst of certificates for one pod; 10
+	// average rate of certificates for one service account; 50
+	AccountCertificatesPerSecond float64
+	AccountBurst                 int                   // burst of certificates for one service account; 1000
+	MaxInFlight                  int                   // concurrent requests; 64
+	Registerer                   prometheus.Registerer // registers the metrics; none
+	Logger                       *slog.Logger          // slog.Default()
 }
 
 func (o *HandlerOptions) setDefaults() {
@@ -50,6 +53,8 @@ func (o *HandlerOptions) setDefaults() {
 	setDefault(&o.SourceBurst, 50)
 	setDefault(&o.PodCertificatesPerSecond, max(0.1, 4/o.Lifetime.Seconds()))
 	setDefault(&o.PodBurst, 10)
+	setDefault(&o.AccountCertificatesPerSecond, 50)
+	setDefault(&o.AccountBurst, 1000)
 	setDefault(&o.MaxInFlight, 64)
 	if o.Logger == nil {
 		o.Logger = slog.Default()
@@ -89,6 +94,7 @@ type handler struct {
 	opts     HandlerOptions
 	sources  *limiter
 	pods     *limiter
+	accounts *limiter
 	inFlight chan struct{}
 	requests *prometheus.CounterVec
 	issued   prometheus.Counter
@@ -110,6 +116,7 @@ func NewHandler(authority CAProvider, verifier Verifier, opts HandlerOptions) ht
 		provider: authority, verifier: verifier, opts: opts,
 		sources:  newLimiter(opts.SourceRequestsPerSecond, opts.SourceBurst, now),
 		pods:     newLimiter(opts.PodCertificatesPerSecond, opts.PodBurst, now),
+		accounts: newLimiter(opts.AccountCertificatesPerSecond, opts.AccountBurst, now),
 		inFlight: make(chan struct{}, opts.MaxInFlight),
 		requests: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_identity_requests_total",
@@ -178,12 +185,6 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 		return nil, newErrorWithReason(TokenMissing, http.StatusUnauthorized, "Unauthenticated",
 			"send the projected token as Authorization: Bearer")
 	}
-	select {
-	case h.inFlight <- struct{}{}:
-		defer func() { <-h.inFlight }()
-	default:
-		return nil, newError(http.StatusServiceUnavailable, "Unavailable", "too many requests at once")
-	}
 	// Not every ResponseWriter supports it; the timeouts of the server apply in any case.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
 	csr, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestSize))
@@ -194,6 +195,13 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 				fmt.Sprintf("the certificate request is over %d bytes", MaxRequestSize))
 		}
 		return nil, newError(http.StatusBadRequest, "InvalidRequest", "the body could not be read")
+	}
+	// Only now: a client that sends its request slowly holds no slot.
+	select {
+	case h.inFlight <- struct{}{}:
+		defer func() { <-h.inFlight }()
+	default:
+		return nil, newError(http.StatusServiceUnavailable, "Unavailable", "too many requests at once")
 	}
 	return h.issue(r.Context(), token, csr)
 }
@@ -217,6 +225,10 @@ func (h *handler) issue(ctx context.Context, token string, csr []byte) (*Issued,
 	if !h.pods.allow(claims.PodUID) {
 		return nil, newError(http.StatusTooManyRequests, "TooManyRequests",
 			"too many certificates for pod "+claims.Namespace+"/"+claims.Pod)
+	}
+	if account := claims.Namespace + "/" + claims.ServiceAccount; !h.accounts.allow(account) {
+		return nil, newError(http.StatusTooManyRequests, "TooManyRequests",
+			"too many certificates for service account "+account)
 	}
 	issued, err := h.provider.Current().Sign(csr, claims, h.opts.Lifetime)
 	if errors.Is(err, ErrRequest) {

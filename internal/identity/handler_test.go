@@ -220,11 +220,14 @@ func TestRateLimitsPerSourceAndPod(t *testing.T) {
 		}
 		return w.Code
 	}
-	// The fourth request of one /64 exceeds the limit, with any token.
+	// The fourth request of one address exceeds the limit, with any token. Its /64 is that of a whole node.
 	for i, want := range []int{401, 401, 401, 429} {
-		if got := send(fmt.Sprintf("[2001:db8::%d]:9", i+1), "bad"); got != want {
+		if got := send(fmt.Sprintf("[2001:db8::1]:%d", i+1), "bad"); got != want {
 			t.Errorf("request %d: %d, want %d", i, got, want)
 		}
+	}
+	if got := send("[2001:db8::2]:9", "bad"); got != 401 {
+		t.Errorf("another address of the network: %d, want 401", got)
 	}
 	// The limit of a pod is independent of the source address.
 	for i, want := range []int{200, 200, 429} {
@@ -241,42 +244,12 @@ func TestRateLimitsPerSourceAndPod(t *testing.T) {
 	}
 }
 
-type slowVerifier struct{ entered, leave chan struct{} }
-
-func (v slowVerifier) Verify(context.Context, string) (Claims, error) {
-	v.entered <- struct{}{}
-	<-v.leave
-	return blue, nil
-}
-
-func TestMaxInFlight(t *testing.T) {
-	v := slowVerifier{make(chan struct{}), make(chan struct{})}
-	h := NewHandler(testCA(t), v, HandlerOptions{MaxInFlight: 1})
-	send := func() int {
-		r := httptest.NewRequest("POST", SigningPath, strings.NewReader(""))
-		r.Header.Set("Authorization", "Bearer good")
-		w := httptest.NewRecorder()
-		h.ServeHTTP(w, r)
-		return w.Code
-	}
-	done := make(chan int)
-	go func() { done <- send() }()
-	<-v.entered
-	if got := send(); got != http.StatusServiceUnavailable {
-		t.Errorf("second request: %d, want 503", got)
-	}
-	close(v.leave)
-	if got := <-done; got != http.StatusBadRequest {
-		t.Errorf("first request: %d, want 400", got)
-	}
-}
-
 func TestSourceKey(t *testing.T) {
 	for in, want := range map[string]string{
 		"10.1.2.3:80":                 "10.1.2.3",
 		"[::ffff:10.1.2.3]:80":        "10.1.2.3",
-		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2::/64",
-		"[fe80::1%eth0]:80":           "fe80::/64",
+		"[2001:db8:1:2:3:4:5:6]:80":   "2001:db8:1:2:3:4:5:6",
+		"[fe80::1%eth0]:80":           "fe80::1",
 		"@":                           "unknown",
 		net.JoinHostPort("host", "1"): "unknown",
 	} {

@@ -29,7 +29,7 @@ func Limits() []Limit {
 			"MaxRequestSize", fmt.Sprintf("%d KiB", MaxRequestSize>>10), refused("TooLarge"),
 			"Length of a certificate request. A longer request gets status 413.",
 		},
-		{"SourceRequestsPerSecond", number(o.SourceRequestsPerSecond), refused(many), "Average number of requests per second from one address, or from one /64 for IPv6. A further request gets status 429."},
+		{"SourceRequestsPerSecond", number(o.SourceRequestsPerSecond), refused(many), "Average number of requests per second from one address. A further request gets status 429."},
 		{
 			"SourceBurst", strconv.Itoa(o.SourceBurst), refused(many),
 			"Burst of requests from one address, beyond the average.",
@@ -40,8 +40,16 @@ func Limits() []Limit {
 		},
 		{"PodBurst", strconv.Itoa(o.PodBurst), refused(many), "Burst of certificates for one pod, beyond the average."},
 		{
+			"AccountCertificatesPerSecond", number(o.AccountCertificatesPerSecond), refused(many),
+			"Average number of certificates per second for one service account.",
+		},
+		{
+			"AccountBurst", strconv.Itoa(o.AccountBurst), refused(many),
+			"Burst of certificates for one service account, beyond the average.",
+		},
+		{
 			"MaxInFlight", strconv.Itoa(o.MaxInFlight), refused("Unavailable"),
-			"Concurrent requests. A further request gets status 503.",
+			"Concurrent requests whose body is read. A further request gets status 503.",
 		},
 	}
 }

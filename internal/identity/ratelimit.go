@@ -37,17 +37,11 @@ func (l *limiter) allow(source string) bool {
 	return found.(*rate.Limiter).AllowN(l.now(), 1)
 }
 
-// sourceKey returns the client's address, or its /64 for IPv6, since one host can use all of it.
+// sourceKey returns the client's address. A network of IPv6 is not one source: a /64 can be that of a whole node.
 func sourceKey(remoteAddr string) string {
 	ap, err := netip.ParseAddrPort(remoteAddr)
 	if err != nil {
 		return "unknown"
 	}
-	addr := ap.Addr().Unmap().WithZone("")
-	if addr.Is6() {
-		if p, err := addr.Prefix(64); err == nil {
-			return p.String()
-		}
-	}
-	return addr.String()
+	return ap.Addr().Unmap().WithZone("").String()
 }

@@ -1,5 +1,5 @@
-// Package trait has the settings of the Route trait. The file route-trait.json of the ConfigMap preset-mesh-config comes
-// in, settings go out. The control plane and the commands that read Routes share them.
+// Package trait has the settings of the Route trait. The file route-trait.json of the ConfigMap preset-mesh-config
+// comes in, settings go out. The control plane and the commands that read Routes share them.
 package trait
 
 import (

@@ -49,6 +49,7 @@ func FindEnvoy(repository string) (string, error) {
 type discovery struct {
 	mu         sync.Mutex
 	rejections []string
+	metricsURL string // of the agent
 }
 
 // Acked implements xds.Observer.
@@ -119,6 +120,7 @@ func (p process) start(ctx context.Context, w model.Workload, resources []sideca
 		return nil, err
 	}
 	spec := injector.Sidecar
+	d.metricsURL = spec.MetricsURL
 	config, err := Bootstrap(spec.Files["envoy.json"], p.dir, address)
 	if err != nil {
 		return nil, fmt.Errorf("bootstrap: %w", err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -22,6 +23,7 @@ const (
 	envCase     = "ANYMESH_CONFORMANCE_CASE"
 	envWorkload = "ANYMESH_CONFORMANCE_WORKLOAD"
 	envBinary   = "ANYMESH_CONFORMANCE_ENVOY"
+	envMetrics  = "ANYMESH_CONFORMANCE_METRICS"
 )
 
 // Observe sends the requests of a workload through a real Envoy in new namespaces and returns the differences. It
@@ -38,6 +40,12 @@ func Observe(ctx context.Context, c *Case, workload, binary string) ([]string, e
 // It returns the differences from the interpreter, and counts. It has the requirements of Observe.
 func ObserveHandshakes(ctx context.Context, binary string) ([]string, error) {
 	return runInside(ctx, envHandshakes+"=1", envBinary+"="+binary)
+}
+
+// ObserveMetrics sends the requests as Observe does, and returns the lines of the metrics that Envoy then has for the
+// agent.
+func ObserveMetrics(ctx context.Context, c *Case, workload, binary string) ([]string, error) {
+	return runInside(ctx, envCase+"="+c.path, envWorkload+"="+workload, envBinary+"="+binary, envMetrics+"=1")
 }
 
 // runInside starts the current program again in new namespaces, and returns the lines that it writes.
@@ -78,6 +86,24 @@ func Inside() {
 		os.Exit(1)
 	}
 	os.Exit(0)
+}
+
+// writeMetrics writes what Envoy answers to the agent.
+func writeMetrics(ctx context.Context, url string, out io.Writer) error {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("%s: %s", url, response.Status)
+	}
+	_, err = io.Copy(out, response.Body)
+	return err
 }
 
 func insideHandshakes(out io.Writer) error {
@@ -123,6 +149,9 @@ func inside(out io.Writer) error {
 		for _, difference := range p.observe(ctx, l) {
 			fmt.Fprintf(out, "%s:%d: %s\n", cases.RequestsSection, l.Number, strings.ReplaceAll(difference, "\n", " "))
 		}
+	}
+	if os.Getenv(envMetrics) != "" {
+		return writeMetrics(ctx, d.metricsURL, out)
 	}
 	for _, difference := range checkLog(ctx, own) {
 		fmt.Fprintln(out, difference)

@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"anymesh.dev/anymesh/internal/build"
 )
 
 // runVerb runs an anymesh command against the cluster and returns its output and exit code.
@@ -72,7 +74,7 @@ func TestDescribePod(t *testing.T) {
 }
 
 func TestGraph(t *testing.T) {
-	wantOutput(t, []string{"└─ front_colors", "75% color-red_colors"}, "graph", "--mesh", "colors")
+	wantOutput(t, []string{"└─ front  8080 http · 1/1 ready", "75% color-red"}, "graph", "--mesh", "colors")
 	svg, code := runVerb(t, "graph", "--output", "svg")
 	decoder := xml.NewDecoder(strings.NewReader(svg))
 	for {
@@ -114,6 +116,24 @@ func TestProxyStatusAndConfig(t *testing.T) {
 			"path begins with /",
 		},
 		"proxy", "config", "front", "-n", "colors")
+}
+
+func TestVersion(t *testing.T) {
+	want := []string{"client         " + build.Version, "control plane  " + build.Version, "sidecars       " + build.Version}
+	wantOutput(t, want, "version")
+	out, code := runVerb(t, "version", "--output", "json")
+	var v struct {
+		Client       struct{ Version, Platform string }
+		ControlPlane []struct{ Pod, Version, Platform string }
+		Sidecars     []struct{ Pods int }
+	}
+	if err := json.Unmarshal([]byte(out), &v); err != nil || code != 0 {
+		t.Fatalf("exit code %d, %v: %s", code, err, out)
+	}
+	if len(v.ControlPlane) == 0 || v.ControlPlane[0].Version != v.Client.Version || len(v.Sidecars) == 0 ||
+		v.Sidecars[0].Pods < 5 {
+		t.Errorf("got %+v", v)
+	}
 }
 
 func TestCheckPasses(t *testing.T) {

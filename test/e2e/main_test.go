@@ -114,11 +114,12 @@ func up(ctx context.Context) error {
 	return nil
 }
 
-// installAnymesh installs Anymesh in the cluster, with the settings of the shared cluster and others only.
+// installAnymesh installs Anymesh in the cluster, with the settings of the shared cluster and others only. One replica
+// is enough for one node.
 func installAnymesh(ctx context.Context, others ...string) error {
 	_, err := anymesh(ctx, append([]string{
 		"install", "--kubeconfig", lab.kubeconfig, "--reset-values", "--set", "appmesh.acm.certificates." + vaultARN + "=vault-acm",
-		"--set", "appmesh.gatewayHealthCheck=Readiness",
+		"--set", "appmesh.gatewayHealthCheck=Readiness", "--set", "replicas=1",
 	}, others...)...)
 	return err
 }

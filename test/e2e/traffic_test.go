@@ -65,6 +65,14 @@ func TestUndeclaredBackendsFollowTheEgressFilter(t *testing.T) {
 				return want(o, err, o.Version == "outside", "response of outside")
 			})
 		}
+		// A connection to the port itself, of 7 bytes, would make the proxy connect to itself without end.
+		for _, ip := range podIPs(t, "colors", "app=front") {
+			for _, port := range []int{15000, 15001} {
+				if o := fromOutside(t, hostPort(ip, port)); !strings.Contains(o.Error, "connection refused") {
+					t.Errorf("port %d of the proxy at %s: want the connection refused, got %+v", port, ip, o)
+				}
+			}
+		}
 	})
 	eventually(t, 20*time.Second, "rejected again", func() error {
 		o, err := callFrom(t.Context(), "front", otherPort)

@@ -78,7 +78,8 @@ func TestUninstallLeavesObjectsAndTraffic(t *testing.T) {
 }
 
 // installWrongImage upgrades to an image that does not exist. The old replica serves on, and install and check tell
-// what the new one waits for. The next installation keeps values besides the image.
+// what the new one waits for. The next installation keeps values besides the image. Values that would fail change
+// nothing.
 func installWrongImage(t *testing.T) {
 	upgrade := func(sets ...string) (string, error) {
 		return anymesh(t.Context(), append([]string{
@@ -92,7 +93,15 @@ func installWrongImage(t *testing.T) {
 	if out := checkOutput(t); !strings.Contains(out, "0 of 1 replicas are ready with image nowhere/x:1") {
 		t.Errorf("check: %s", out)
 	}
-	out, err := upgrade("--set", "image=anymesh.dev/anymesh:0.1.0")
+	if out, err := upgrade("--set", "rootLifetime=1h"); err == nil || !strings.Contains(err.Error(), "rootLifetime: root lifetime 1h") {
+		t.Errorf("installing with a value that the control plane refuses: %s, %v", out, err)
+	}
+	if out, err := upgrade("--set", "podMonitor.enabled=true"); err == nil ||
+		!strings.Contains(err.Error(), "does not have the kind PodMonitor") {
+		t.Errorf("installing without the kind PodMonitor: %s, %v", out, err)
+	}
+	// Both replicas run on the only node.
+	out, err := upgrade("--set", "image=anymesh.dev/anymesh:0.1.0", "--set", "replicas=2")
 	if err != nil || !strings.Contains(out, "changed value image=") || !strings.Contains(out, "kept value appmesh.acm.certificates.") {
 		t.Errorf("installing the image again: %s, %v", out, err)
 	}

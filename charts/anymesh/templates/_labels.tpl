@@ -28,14 +28,6 @@ app.kubernetes.io/managed-by: {{ .Release.Service }}
 {{- $ports = append $ports (dict "class" $name "name" (printf "xds-%s" $name) "port" (default 15128 .proxyServerPort | int)) }}
 {{- end }}
 {{- end }}
-{{- $taken := dict }}
-{{- range $ports }}
-{{- $port := toString .port }}
-{{- if hasKey $taken $port }}
-{{- fail (printf "osm.sidecarDrivers: %s and %s are both on port %s; give one of them another proxyServerPort" (get $taken $port) .class $port) }}
-{{- end }}
-{{- $_ := set $taken $port .class }}
-{{- end }}
 {{- toJson $ports }}
 {{- end }}
 

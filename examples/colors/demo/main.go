@@ -68,7 +68,7 @@ func (d *demo) run(ctx context.Context) (err error) {
 		}()
 	}
 	d.logStep("installing Anymesh")
-	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig); err != nil {
+	if err := d.anymesh(ctx, "install", "--kubeconfig", d.kubeconfig, "--set", "replicas=1"); err != nil {
 		return err
 	}
 	d.logStep("deploying the example: front calls color (red and blue), tally and store")

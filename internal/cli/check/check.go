@@ -15,6 +15,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	"anymesh.dev/anymesh/internal/build"
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
@@ -132,7 +133,7 @@ func (r *Result) run(ctx context.Context, c *Cluster, check Check) {
 	if errors.As(err, &w) {
 		r.Status = Warned
 	}
-	r.Meaning, r.Remedy, r.Page = check.Meaning, check.Remedy, "docs/check.md#"+anchor(check.Code)
+	r.Meaning, r.Remedy, r.Page = check.Meaning, check.Remedy, build.DocsURL+"check#"+anchor(check.Code)
 	// A webhook that denies an object answers Forbidden, too.
 	if apierrors.IsForbidden(err) && !strings.Contains(err.Error(), "admission webhook") {
 		r.Status = Forbidden

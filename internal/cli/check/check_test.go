@@ -26,6 +26,7 @@ import (
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/api/crds"
+	"anymesh.dev/anymesh/internal/build"
 	"anymesh.dev/anymesh/internal/cli/inspect"
 	"anymesh.dev/anymesh/internal/delivery/xds/clientstatus"
 	"anymesh.dev/anymesh/internal/dialect"
@@ -82,7 +83,7 @@ func TestDependentChecksAreSkipped(t *testing.T) {
 		len(began) != len(want) {
 		t.Errorf("got %v, want %v", got, want)
 	}
-	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != "docs/check.md#a" ||
+	if Count(results, Failed) != 1 || Count(results, Warned) != 1 || results[0].Page != build.DocsURL+"check#a" ||
 		results[0].Remedy != "r" {
 		t.Errorf("results: %+v", results)
 	}

@@ -54,8 +54,8 @@ func routeCallers(view *engine.View, b model.Binding, r model.Route, caller Call
 	return out
 }
 
-// findings returns the findings about a set of objects.
-func findings(s *engine.State, about map[model.ObjectRef]bool) []model.Finding {
+// findingsAbout returns the findings about a set of objects.
+func findingsAbout(s *engine.State, about map[model.ObjectRef]bool) []model.Finding {
 	var out []model.Finding
 	for _, f := range s.Findings {
 		if about[f.Object] {

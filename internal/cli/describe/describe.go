@@ -123,7 +123,7 @@ func OfWorkload(s *engine.State, w lookup.Workload, defaultDriver string) Worklo
 	out.ReachedBy = callers(s, w.Mesh, func(_ model.Binding, d *model.Destination) bool {
 		return d != nil && ownDestination(*d)
 	})
-	out.Findings = findings(s, about)
+	out.Findings = findingsAbout(s, about)
 	return out
 }
 
@@ -155,7 +155,7 @@ func OfService(s *engine.State, service model.Service) Service {
 	out.ReachedBy = callers(s, service.Mesh, func(b model.Binding, d *model.Destination) bool {
 		return d == nil && b.Service == service.Name
 	})
-	out.Findings = findings(s, about)
+	out.Findings = findingsAbout(s, about)
 	return out
 }
 
@@ -222,6 +222,6 @@ func OfMesh(s *engine.State, mesh model.Mesh) Mesh {
 		}
 		out.Services = append(out.Services, member)
 	}
-	out.Findings = findings(s, about)
+	out.Findings = findingsAbout(s, about)
 	return out
 }

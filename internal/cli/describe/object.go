@@ -45,7 +45,7 @@ type Condition struct {
 func OfObject(s *engine.State, o client.Object) Object {
 	ref := dialect.RefOf(o)
 	out := Object{
-		ObjectRef: ref, Status: conditions(s, ref), Findings: findings(s, map[model.ObjectRef]bool{ref: true}),
+		ObjectRef: ref, Status: conditions(s, ref), Findings: findingsAbout(s, map[model.ObjectRef]bool{ref: true}),
 	}
 	item := func(mesh, kind, name string, at model.Origin) {
 		if at.Object == ref {

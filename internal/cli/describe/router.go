@@ -28,7 +28,7 @@ func OfRouter(s *engine.State, router model.Router) Router {
 	out := Router{
 		Mesh: router.Mesh, Name: router.Name, Origin: router.Origin, Ports: routerPorts(s, router),
 		Status:   conditions(s, router.Origin.Object),
-		Findings: findings(s, map[model.ObjectRef]bool{router.Origin.Object: true}),
+		Findings: findingsAbout(s, map[model.ObjectRef]bool{router.Origin.Object: true}),
 	}
 	for _, v := range s.Index.Model.Services {
 		if v.Mesh == router.Mesh && v.Router == router.Name {

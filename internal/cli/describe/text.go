@@ -6,6 +6,7 @@ import (
 	"io"
 	"strings"
 
+	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
@@ -224,7 +225,7 @@ func (p *page) findings(all []model.Finding) {
 		p.WriteString("  none\n")
 	}
 	for _, f := range all {
-		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), f.Code,
+		fmt.Fprintf(p, "  %s %s %s: %s\n", p.s.Severity(string(f.Severity)), p.s.Link(findings.URL(string(f.Code)), string(f.Code)),
 			p.s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
 	}
 }

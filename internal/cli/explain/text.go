@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"anymesh.dev/anymesh/docs/findings"
 	"anymesh.dev/anymesh/internal/cli/phrases"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
@@ -74,7 +75,7 @@ func (a Result) findings(b *strings.Builder, s terminal.Style) {
 		b.WriteString("\nFindings\n")
 	}
 	for _, f := range a.Findings {
-		fmt.Fprintf(b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), f.Code,
+		fmt.Fprintf(b, "  %s %s %s: %s\n", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)),
 			s.Dim(strings.TrimSpace(f.Object.String()+" "+f.Path)), f.Text)
 	}
 }

@@ -14,12 +14,13 @@ func DOT(w io.Writer, meshes []Mesh) error {
 	var b strings.Builder
 	b.WriteString("digraph anymesh {\n  rankdir=LR;\n  node [fontname=\"sans-serif\", fontsize=11];\n  edge [fontname=\"sans-serif\", fontsize=10];\n")
 	for i, m := range meshes {
+		m = m.fold()
 		id := func(node string) string { return strconv.Quote(m.Name + "/" + node) }
 		fmt.Fprintf(&b, "  subgraph cluster_%d {\n    label=%s;\n", i, strconv.Quote("mesh "+m.Name))
 		for _, n := range m.Nodes {
-			label := n.Name
-			if len(n.Ports) > 0 {
-				label += "\n" + strings.Join(n.Ports, ", ")
+			label := n.title()
+			if remarks := n.remarks(); remarks != "" {
+				label += "\n" + remarks
 			}
 			shape := map[Kind]string{
 				Service: "shape=box, style=rounded", Gateway: "shape=house", Address: "shape=note",
@@ -27,7 +28,7 @@ func DOT(w io.Writer, meshes []Mesh) error {
 			if shape == "" {
 				shape = "shape=box"
 			}
-			if n.Severity == model.Error {
+			if n.severity() == model.Error {
 				shape += ", color=red"
 			}
 			fmt.Fprintf(&b, "    %s [label=%s, %s, tooltip=%s];\n", id(n.ID), strconv.Quote(label), shape,

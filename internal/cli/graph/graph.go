@@ -37,14 +37,32 @@ type Mesh struct {
 
 // Node is a workload or a service.
 type Node struct {
-	ID     string          `json:"id"`
-	Kind   Kind            `json:"kind"`
-	Name   string          `json:"name"`
+	ID   string `json:"id"`
+	Kind Kind   `json:"kind"`
+	Name string `json:"name"`
+	// Label is the short name in drawings: it is unique among workloads, or among services.
+	Label  string          `json:"label"`
 	Ports  []string        `json:"ports,omitempty"`
 	Object model.ObjectRef `json:"object"`
 	// Severity is the highest severity of the findings about the object; empty if there are none.
 	Severity model.Severity `json:"severity,omitempty"`
+	// Pods counts the pods of a workload of a cluster; nil for files.
+	Pods *Pods `json:"pods,omitempty"`
+	// HiddenCallers and HiddenCallees are the numbers of neighbors that are left out.
+	HiddenCallers int `json:"hiddenCallers,omitempty"`
+	HiddenCallees int `json:"hiddenCallees,omitempty"`
+	// service is folded into its workload in drawings.
+	service *Node
 }
+
+// Pods are the pods of a workload.
+type Pods struct {
+	Ready int `json:"ready"`
+	Total int `json:"total"`
+}
+
+// String returns, for example, "2/3 ready".
+func (p Pods) String() string { return fmt.Sprintf("%d/%d ready", p.Ready, p.Total) }
 
 // Edge connects a workload to a service that it can reach, or a service to a destination.
 type Edge struct {
@@ -93,11 +111,12 @@ func (e Edge) Label() string {
 	return strings.Join(parts, ", ")
 }
 
-// Of builds the graphs of all meshes, ordered by name.
-func Of(s *engine.State) []Mesh {
+// Of builds the graphs of all meshes, ordered by name. live is true for the state of a cluster: workloads then have
+// counts of pods.
+func Of(s *engine.State, live bool) []Mesh {
 	out := []Mesh{}
 	for _, mesh := range s.Index.Model.Meshes {
-		b := builder{state: s, nodes: map[string]Node{}, edges: map[[2]string]*Edge{}}
+		b := builder{state: s, live: live, nodes: map[string]Node{}, edges: map[[2]string]*Edge{}}
 		b.mesh(mesh.Name)
 		out = append(out, b.done(mesh))
 	}
@@ -106,6 +125,7 @@ func Of(s *engine.State) []Mesh {
 
 type builder struct {
 	state *engine.State
+	live  bool
 	nodes map[string]Node
 	edges map[[2]string]*Edge
 }
@@ -144,6 +164,9 @@ func (b *builder) workload(w model.Workload) {
 	for _, l := range w.Listeners {
 		n.Ports = append(n.Ports, fmt.Sprintf("%d %s", l.Port, l.Protocol))
 	}
+	if b.live {
+		n.Pods = b.pods(w.Key)
+	}
 	b.add(n)
 	if view := b.state.Views[w.Key]; view != nil {
 		for _, o := range view.Outbound {
@@ -153,6 +176,18 @@ func (b *builder) workload(w model.Workload) {
 		}
 		b.routesToServices(n.ID, view)
 	}
+}
+
+// pods counts the pods of a workload.
+func (b *builder) pods(workload model.Key) *Pods {
+	var p Pods
+	for _, e := range b.state.Index.Endpoints(workload) {
+		p.Total++
+		if e.Ready {
+			p.Ready++
+		}
+	}
+	return &p
 }
 
 // routesToServices adds the routes of a gateway to its edges. Several listeners can have the same route.
@@ -229,6 +264,7 @@ func (b *builder) done(mesh model.Mesh) Mesh {
 			out.Edges = append(out.Edges, *e)
 		}
 	}
+	label(out.Nodes)
 	slices.SortFunc(out.Nodes, func(x, y Node) int { return cmp.Compare(x.ID, y.ID) })
 	slices.SortFunc(out.Edges, func(x, y Edge) int {
 		return cmp.Or(cmp.Compare(x.From, y.From), cmp.Compare(x.To, y.To))

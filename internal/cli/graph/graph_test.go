@@ -26,16 +26,16 @@ var update = flag.Bool("update", false, "rewrite the drawings in testdata")
 
 func stateOf(t *testing.T, name string) *engine.State {
 	t.Helper()
-	documents, faults, err := manifest.Read([]string{name}, nil)
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	files, err := manifest.Read([]string{name}, nil)
+	if err != nil || len(files.Faults) > 0 {
+		t.Fatal(err, files.Faults)
 	}
 	dialects := dialect.All()
 	var kinds []client.Object
 	for _, d := range dialects {
 		kinds = append(kinds, d.Kinds()...)
 	}
-	set, err := manifest.Decode(documents, kinds, "default")
+	set, err := manifest.Decode(files.Documents, kinds, "default")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,7 +45,7 @@ func stateOf(t *testing.T, name string) *engine.State {
 
 func TestGraphOutput(t *testing.T) {
 	for name, source := range map[string]string{"shop": "testdata/shop.yaml", "colors": "../../../examples/colors"} {
-		meshes := Of(stateOf(t, source))
+		meshes := Of(stateOf(t, source), false)
 		for extension, draw := range map[string]func(io.Writer) error{
 			"txt":  func(w io.Writer) error { return Text(w, terminal.Style{}, meshes) },
 			"dot":  func(w io.Writer) error { return DOT(w, meshes) },

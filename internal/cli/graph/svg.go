@@ -32,6 +32,8 @@ const style = `
   .gateway { fill: #efeaff; stroke: #7a5bd0 }
   .service { fill: #fff5df; stroke: #cf9420 }
   .address { fill: #eef0f2; stroke: #8a94a0 }
+  .folded { fill: #fff5df; stroke: #4a7bd0 }
+  .down { fill: #ffdede }
   .Error { stroke: #d33030; stroke-width: 2.2px }
   .Warning { stroke-dasharray: 5 3 }
   .edge { fill: none; stroke: #9aa6b4; stroke-width: 1.5px }
@@ -39,6 +41,7 @@ const style = `
   @media (prefers-color-scheme: dark) {
     .paper { fill: #14181e } text { fill: #e4e9ef } .remark, .sub { fill: #9aa6b4 } .label { stroke: #14181e }
     .workload { fill: #1d2c47 } .gateway { fill: #2a2347 } .service { fill: #3a2f16 } .address { fill: #262b31 }
+    .folded { fill: #3a2f16 } .down { fill: #4d1f1f }
   }
 `
 
@@ -46,13 +49,20 @@ const style = `
 func SVG(w io.Writer, meshes []Mesh) error {
 	var body strings.Builder
 	width, y := 320.0, margin
+	var drawn []Mesh
 	for _, m := range meshes {
+		m = m.fold()
+		drawn = append(drawn, m)
 		mw, mh := picture(&body, m, y)
 		width, y = max(width, mw+2*margin), y+mh+margin
 	}
 	if len(meshes) == 0 {
 		fmt.Fprintf(&body, "<text class=\"title\" x=\"%.0f\" y=\"%.0f\">no mesh found</text>\n", margin, y+12)
 		y += titleHeight
+	}
+	if len(meshes) > 0 {
+		width = max(width, legend(&body, drawn, y-margin/2))
+		y += legendHeight
 	}
 	_, err := fmt.Fprintf(w, `<svg xmlns="http://www.w3.org/2000/svg" role="img" aria-label="meshes" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f">
 <style>%s</style>
@@ -111,34 +121,39 @@ func letters(text string, width float64) float64 {
 	return float64(utf8.RuneCountInString(text)) * width
 }
 
-func (n Node) sub() string { return strings.Join(n.Ports, ", ") }
-
 func (n Node) width() float64 {
-	return max(90, letters(n.Name, nameLetter), letters(n.sub(), subLetter)) + 2*padding
+	return max(90, letters(n.title(), nameLetter), letters(n.remarks(), subLetter)) + 2*padding
 }
 
 func (n Node) draw(b *strings.Builder, i *item) {
 	class := "node " + string(n.Kind)
 	title := string(n.Kind) + " " + n.Name + ": " + n.Object.String()
-	if n.Severity == model.Error || n.Severity == model.Warning {
-		class += " " + string(n.Severity)
+	if n.service != nil {
+		class += " folded"
+		title = "service " + n.service.Name + ": " + n.service.Object.String() + "; " + title
+	}
+	if severity := n.severity(); severity == model.Error || severity == model.Warning {
+		class += " " + string(severity)
 		title += " (has findings)"
 	}
+	if n.down() {
+		class += " down"
+	}
 	corner := 6.0
-	if n.Kind == Service {
+	if n.Kind == Service || n.service != nil {
 		corner = nodeHeight / 2
 	}
 	fmt.Fprintf(b,
 		"<g><title>%s</title><rect class=\"%s\" x=\"%.1f\" y=\"%.1f\" width=\"%.1f\" height=\"%.0f\" rx=\"%.0f\"/>\n",
 		html.EscapeString(title), class, i.x-i.w/2, i.y-nodeHeight/2, i.w, nodeHeight, corner)
 	name := i.y + 4.5
-	if len(n.Ports) > 0 {
+	if remarks := n.remarks(); remarks != "" {
 		name = i.y - 3
 		fmt.Fprintf(b, "<text class=\"sub\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text>", i.x, i.y+14,
-			html.EscapeString(n.sub()))
+			html.EscapeString(remarks))
 	}
 	fmt.Fprintf(b, "<text class=\"name\" x=\"%.1f\" y=\"%.1f\" text-anchor=\"middle\">%s</text></g>\n", i.x, name,
-		html.EscapeString(n.Name))
+		html.EscapeString(n.title()))
 }
 
 // sides returns the points where an edge leaves one item of its path and enters the next.

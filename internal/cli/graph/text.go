@@ -17,6 +17,7 @@ func Text(w io.Writer, s terminal.Style, meshes []Mesh) error {
 			b.WriteString("\n")
 		}
 		fmt.Fprintf(&b, "mesh %s  %s\n", s.Bold(m.Name), s.Dim("undeclared destinations: "+string(m.Egress)))
+		m = m.fold()
 		t := tree{out: &b, s: s, nodes: map[string]Node{}, callees: map[string][]Edge{}, shown: map[string]bool{}}
 		t.write(m)
 	}
@@ -87,17 +88,17 @@ func (t *tree) writeNode(e Edge, indent string, last bool) {
 	if label := e.Label(); label != "" {
 		t.out.WriteString(label + " ")
 	}
-	name := t.s.Cyan(n.Name)
+	name := t.s.Cyan(n.title())
 	if n.Kind == Service {
-		name = t.s.Bold(n.Name)
+		name = t.s.Bold(n.title())
 	}
 	t.out.WriteString(name)
-	if len(n.Ports) > 0 {
-		t.out.WriteString("  " + t.s.Dim(strings.Join(n.Ports, ", ")))
+	if remarks := n.remarks(); remarks != "" {
+		t.out.WriteString("  " + t.s.Dim(remarks))
 	}
-	switch n.Severity {
+	switch severity := n.severity(); severity {
 	case model.Error, model.Warning:
-		t.out.WriteString("  " + t.s.Severity(string(n.Severity)))
+		t.out.WriteString("  " + t.s.Severity(string(severity)))
 	}
 	if t.shown[n.ID] && len(t.callees[n.ID]) > 0 {
 		t.out.WriteString("  " + t.s.Dim("(see above)") + "\n")

@@ -31,6 +31,9 @@ const progressAfter = 2 * time.Second
 
 // Apply creates or updates the objects in order, and calls report for each. It waits until new kinds are served.
 func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstructured, report func(string)) error {
+	if err := checkServed(c, objects); err != nil {
+		return err
+	}
 	for _, o := range objects {
 		if foreign, err := isForeign(ctx, c, o); err != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
@@ -51,6 +54,30 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), last)
 		}
 		report(o.GetKind() + " " + o.GetName())
+	}
+	return nil
+}
+
+// checkServed returns an error for the first kind that the cluster does not have and the objects do not define.
+func checkServed(c client.Client, objects []*unstructured.Unstructured) error {
+	defined := map[string]bool{}
+	for _, o := range objects {
+		if o.GetKind() == "CustomResourceDefinition" {
+			group, _, _ := unstructured.NestedString(o.Object, "spec", "group")
+			defined[group] = true
+		}
+	}
+	for _, o := range objects {
+		kind := o.GroupVersionKind()
+		if defined[kind.Group] {
+			continue
+		}
+		if _, err := c.RESTMapper().RESTMapping(kind.GroupKind(), kind.Version); meta.IsNoMatchError(err) {
+			return fmt.Errorf("%s %s: the cluster does not have the kind %s of %s; install it, or change the value that adds this object",
+				kind.Kind, o.GetName(), kind.Kind, kind.GroupVersion())
+		} else if err != nil {
+			return fmt.Errorf("the kind %s of %s: %w", kind.Kind, kind.GroupVersion(), err)
+		}
 	}
 	return nil
 }

@@ -10,9 +10,11 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/yaml"
 
+	"anymesh.dev/anymesh/charts/valuesschema"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/objects/finalizers"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // DialectsFile is the file of the chart with the properties of dialects that templates use.
@@ -99,7 +101,7 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 }
 
 // withDialects adds dialects to a file of the chart: to the list of dialects, and their settings to the values and the
-// schema. Existing settings are kept.
+// schema. Existing settings are kept. The schema gets the sidecar drivers of this program, too.
 func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]byte, error) {
 	switch name {
 	case DialectsFile:
@@ -115,7 +117,7 @@ func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]by
 			}
 		}
 		return yaml.Marshal(values)
-	case "values.schema.json":
+	case valuesschema.File:
 		values := map[string]any{}
 		if err := json.Unmarshal(content, &values); err != nil {
 			return nil, fmt.Errorf("%s of the chart: %w", name, err)
@@ -125,6 +127,9 @@ func withDialects(name string, content []byte, dialects []dialect.Dialect) ([]by
 			if _, is := d.(valued); is && properties[d.Name()] == nil {
 				properties[d.Name()] = map[string]any{"type": "object"}
 			}
+		}
+		if known := sidecar.Drivers(); len(known) > 0 {
+			values["$defs"].(map[string]any)[valuesschema.Class] = valuesschema.Names(known)
 		}
 		return json.Marshal(values)
 	}

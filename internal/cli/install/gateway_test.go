@@ -9,14 +9,18 @@ import (
 	autoscalingv2 "k8s.io/api/autoscaling/v2"
 	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
+	"sigs.k8s.io/yaml"
 )
 
 // typed converts an object strictly: fields that the API does not have are errors.
 func typed[T any](t *testing.T, o *unstructured.Unstructured) T {
 	t.Helper()
 	var out T
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructuredWithValidation(o.Object, &out, true); err != nil {
+	text, err := o.MarshalJSON()
+	if err == nil {
+		err = yaml.UnmarshalStrict(text, &out)
+	}
+	if err != nil {
 		t.Fatalf("%s %s: %v", o.GetKind(), o.GetName(), err)
 	}
 	return out

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
+	"path"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -42,6 +44,7 @@ type Options struct {
 func (o Options) WithOptionalParts() Options {
 	o.Values = util.CoalesceTables(map[string]any{
 		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
+		"podMonitor": map[string]any{"enabled": true}, "prometheusRule": map[string]any{"enabled": true},
 		"routeTrait": map[string]any{"enabled": true}, "ingress": map[string]any{
 			"enabled": true, "autoscaling": map[string]any{"enabled": true},
 			"gatewayAPI": map[string]any{"enabled": true},
@@ -119,17 +122,37 @@ func Hooks(o Options) ([]*unstructured.Unstructured, error) {
 
 // renderTemplates returns the objects of all templates, with the hooks of Helm.
 func renderTemplates(o Options) ([]*unstructured.Unstructured, error) {
+	texts, err := renderTexts(o)
+	if err != nil {
+		return nil, err
+	}
+	var out []*unstructured.Unstructured
+	for _, name := range slices.Sorted(maps.Keys(texts)) {
+		if path.Base(name) == notes {
+			continue
+		}
+		objects, err := decode([]byte(texts[name]))
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
+		}
+		out = append(out, objects...)
+	}
+	return out, nil
+}
+
+// renderTexts returns the outputs of all templates, by their path.
+func renderTexts(o Options) (map[string]string, error) {
 	var files []*archive.BufferedFile
-	err := fs.WalkDir(charts.Anymesh, "anymesh", func(path string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(charts.Anymesh, "anymesh", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
 			return err
 		}
-		content, err := fs.ReadFile(charts.Anymesh, path)
+		content, err := fs.ReadFile(charts.Anymesh, file)
 		if err != nil {
 			return err
 		}
-		content, err = withDialects(trimmed(path), content, dialect.All())
-		files = append(files, &archive.BufferedFile{Name: trimmed(path), Data: content})
+		content, err = withDialects(trimmed(file), content, dialect.All())
+		files = append(files, &archive.BufferedFile{Name: trimmed(file), Data: content})
 		return err
 	})
 	if err != nil {
@@ -146,18 +169,19 @@ func renderTemplates(o Options) ([]*unstructured.Unstructured, error) {
 	}
 	texts, err := engine.Render(chart, values)
 	if err != nil {
+		if reason := refusal.FindStringSubmatch(err.Error()); reason != nil {
+			return nil, fmt.Errorf("values: %s", reason[1])
+		}
 		return nil, fmt.Errorf("chart: %w", err)
 	}
-	var out []*unstructured.Unstructured
-	for _, name := range slices.Sorted(maps.Keys(texts)) {
-		objects, err := decode([]byte(texts[name]))
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", name, err)
-		}
-		out = append(out, objects...)
-	}
-	return out, nil
+	return texts, nil
 }
+
+// refusal matches an error of the template that checks values; the group is its text without the place.
+var refusal = regexp.MustCompile(`\(anymesh/templates/refusals\.yaml:[0-9:]+\): (.*)`)
+
+// notes is the template of the text that Helm prints; it has no object.
+const notes = "NOTES.txt"
 
 // isHook reports whether only Helm creates an object. Delete has this step itself.
 func isHook(o *unstructured.Unstructured) bool { return o.GetAnnotations()["helm.sh/hook"] != "" }

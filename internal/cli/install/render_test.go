@@ -141,23 +141,6 @@ func TestDriverPorts(t *testing.T) {
 	}
 }
 
-func TestValuesSchema(t *testing.T) {
-	for name, values := range map[string]map[string]any{
-		"unknown name":  {"imagee": "x"},
-		"wrong type":    {"replicas": "two"},
-		"out of range":  {"replicas": 0},
-		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
-		"no budget":     {"ingress": map[string]any{"podDisruptionBudget": map[string]any{"maxUnavailable": "some"}}},
-		"no replicas":   {"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 0}}},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
-				t.Error("got no error")
-			}
-		})
-	}
-}
-
 // The roles have no wildcards, except for the keys of the extra fields of users.
 func TestLeastPrivilege(t *testing.T) {
 	hooks, err := Hooks(Options{Namespace: "n"})
@@ -185,7 +168,7 @@ func TestLeastPrivilege(t *testing.T) {
 
 // The Go runtime does not read the memory limit of the container: GOMEMLIMIT sets it.
 func TestMemoryLimitEnv(t *testing.T) {
-	if got := env(t, resources("cpu", "1")); got != nil {
+	if got := env(t, resources("cpu", "1")); len(got) != 0 {
 		t.Errorf("without memory limit: got %v", got)
 	}
 	got := env(t, resources("memory", "512Mi"))
@@ -214,14 +197,17 @@ func resources(name, limit string) map[string]any {
 	return map[string]any{"resources": map[string]any{"limits": map[string]any{name: limit}}}
 }
 
-// env returns the environment variables of the control plane.
+// env returns the environment variables of the control plane, without the first, which has the addresses of the node.
 func env(t *testing.T, values map[string]any) []any {
 	t.Helper()
 	objects := render(t, Options{Namespace: "n", Values: values})
 	containers, _, _ := unstructured.NestedSlice(find(t, objects, "Deployment", "anymesh").Object, "spec", "template",
 		"spec", "containers")
 	list, _, _ := unstructured.NestedSlice(containers[0].(map[string]any), "env")
-	return list
+	if len(list) == 0 || list[0].(map[string]any)["name"] != "ANYMESH_NODE_IPS" {
+		t.Fatalf("the first variable has not the addresses of the node: %v", list)
+	}
+	return list[1:]
 }
 
 // Nodes can be drained with any number of replicas: one of two replicas keeps running, and a single replica does not
@@ -288,7 +274,7 @@ func TestDashboardOption(t *testing.T) {
 	if text := installed(nil); text != "" {
 		t.Error("got a dashboard by default")
 	}
-	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.JSON()) {
+	if text := installed(map[string]any{"dashboard": map[string]any{"enabled": true}}); text != string(dashboard.ControlPlane.JSON()) {
 		t.Errorf("got dashboard %.200q", text)
 	}
 }

@@ -39,3 +39,44 @@ func TestValuesAreKept(t *testing.T) {
 		t.Errorf("merged values: %v", merged)
 	}
 }
+
+// TestValuesSchema checks values that the cluster would refuse.
+func TestValuesSchema(t *testing.T) {
+	for name, values := range map[string]map[string]any{
+		"unknown name":  {"imagee": "x"},
+		"wrong type":    {"replicas": "two"},
+		"out of range":  {"replicas": 0},
+		"unknown level": {"osm": map[string]any{"sidecarLogLevel": "loud"}},
+		"no budget":     {"ingress": map[string]any{"podDisruptionBudget": map[string]any{"maxUnavailable": "some"}}},
+		"no replicas":   {"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 0}}},
+		"no range": {"ingress": map[string]any{"autoscaling": map[string]any{
+			"enabled": true, "minReplicas": 5, "maxReplicas": 4,
+		}}},
+		"no provider":     {"routeTrait": map[string]any{"provider": "traefik"}},
+		"no duration":     {"aggregator": map[string]any{"grace": "forever"}},
+		"no trust domain": {"trustDomain": nil},
+		"no quantity":     {"resources": map[string]any{"limits": map[string]any{"memory": "1 Gi"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if _, err := Manifests(Options{Namespace: "n", Values: values}); err == nil {
+				t.Error("got no error")
+			}
+		})
+	}
+}
+
+// TestUninstallationRendersAllParts checks that values that can be installed can be uninstalled: what is refused does
+// not depend on the parts that are enabled.
+func TestUninstallationRendersAllParts(t *testing.T) {
+	for _, values := range []map[string]any{
+		{"aggregator": map[string]any{"integerResourceVersions": true}},
+		{"aggregator": map[string]any{"integerResourceVersions": true, "replicas": 1, "authorizeClusters": true}},
+		{"ingress": map[string]any{"autoscaling": map[string]any{"minReplicas": 5, "maxReplicas": 4}}},
+	} {
+		o := Options{Namespace: "n", Values: values, SkipCRDs: true}
+		_, err := Manifests(o)
+		if _, all := Manifests(o.WithOptionalParts()); (err == nil) != (all == nil) {
+			t.Errorf("%v: installation: %v; uninstallation: %v", values, err, all)
+		}
+	}
+}

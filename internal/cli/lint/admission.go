@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
-	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/model"
@@ -17,12 +16,12 @@ import (
 // admit returns the objects after admission, and findings about objects that admission refuses. Refused objects are
 // kept, so that lint reports all their findings. Objects with a UID come from a cluster and have their defaults
 // already.
-func admit(dialects []dialect.Dialect, set *manifest.Set) ([]client.Object, []model.Finding) {
+func admit(dialects []dialect.Dialect, objects []client.Object) ([]client.Object, []model.Finding) {
 	var out []client.Object
 	var refused []model.Finding
 	labels := map[string]map[string]string{}
 	byType := map[reflect.Type][]client.Object{}
-	for _, o := range set.Objects {
+	for _, o := range objects {
 		o = o.DeepCopyObject().(client.Object)
 		out = append(out, o)
 		byType[reflect.TypeOf(o)] = append(byType[reflect.TypeOf(o)], o)
@@ -64,9 +63,14 @@ func refusals(o client.Object, denial error) []model.Finding {
 	return []model.Finding{model.NewFinding(model.Origin{Object: dialect.RefOf(o)}, model.CodeRefused, denial.Error())}
 }
 
+// selection are the codes of findings about an object that not exactly one Mesh or gateway selects.
+var selection = []model.Code{
+	model.CodeNoMesh, model.CodeMultipleMeshes, model.CodeNoGateway, model.CodeMultipleGateways,
+}
+
 // explained reports whether another finding describes the same refusal with more detail.
 func explained(refusal model.Finding, findings []model.Finding) bool {
 	return slices.ContainsFunc(findings, func(f model.Finding) bool {
-		return f.Object == refusal.Object && (f.Code == model.CodeNoMesh || f.Code == model.CodeMultipleMeshes)
+		return f.Object == refusal.Object && slices.Contains(selection, f.Code)
 	})
 }

@@ -48,11 +48,11 @@ spec: {listeners: [{portMapping: {port: 5432, protocol: tcp}}], serviceDiscovery
 func lintDNS(t *testing.T, mode model.DNSMode, services, namespace, pod string) *lint.Report {
 	t.Helper()
 	text := fmt.Sprintf(clientOfTwo, services, namespace, pod)
-	documents, faults, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text))
+	files, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text))
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := lint.Run(documents, faults, lint.Options{Namespace: "default", DNS: mode})
+	report, err := lint.Run(files, lint.Options{Namespace: "default", DNS: mode})
 	if err != nil {
 		t.Fatal(err)
 	}

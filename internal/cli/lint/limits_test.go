@@ -103,11 +103,11 @@ func TestSchemaLimits(t *testing.T) {
 			add(row, v, false)
 		}
 	}
-	read, faults, err := manifest.Read([]string{"-"}, strings.NewReader(documents.String()))
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	files, err := manifest.Read([]string{"-"}, strings.NewReader(documents.String()))
+	if err != nil || len(files.Faults) > 0 {
+		t.Fatal(err, files.Faults)
 	}
-	report, err := lint.Run(read, faults, lint.Options{})
+	report, err := lint.Run(files, lint.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,7 +12,6 @@ import (
 	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/routes"
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -46,6 +45,8 @@ type Report struct {
 	// Read counts the checked objects; Skipped counts objects of other kinds, by kind.
 	Read    int            `json:"read"`
 	Skipped map[string]int `json:"skipped,omitempty"`
+	// Skips are files and folders whose objects are not read.
+	Skips []manifest.Skip `json:"notRead,omitempty"`
 }
 
 // Count returns the number of findings with a severity.
@@ -59,9 +60,14 @@ func (r *Report) Count(s model.Severity) int {
 	return n
 }
 
-// Run checks documents. faults are the findings of reading them. It returns an error only for a fault of this program.
-func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*Report, error) {
+// Run checks the content of files. It returns an error only for a fault of this program.
+func Run(files *manifest.Files, o Options) (*Report, error) {
 	dialects, err := dialect.Configured(o.Settings)
+	if err != nil {
+		return nil, err
+	}
+	documents := files.Documents
+	repaired, err := repair(documents, dialects)
 	if err != nil {
 		return nil, err
 	}
@@ -81,22 +87,31 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 			delete(set.Skipped, d.GVK.Kind)
 		}
 	}
-	schema, err := schemaFaults(dialects, documents)
+	schema, err := schemaFaults(dialects, documents, repaired)
 	if err != nil {
 		return nil, err
 	}
-	objects, refused := admit(dialects, set)
-	state := engine.Compute(dialects, engine.Settings{DNS: o.DNS}, objects)
-	findings := slices.Concat(state.Findings, driverFindings(state, o), dnsFindings(state))
+	refused, findings := compute(dialects, set.Objects, o)
+	if missing := assumeMeshes(dialects, set.Objects); len(missing) > 0 {
+		noMesh := slices.DeleteFunc(findings, func(f model.Finding) bool { return !meshMissing(f) })
+		refused, findings = compute(dialects, slices.Concat(set.Objects, missing), o)
+		findings = slices.Concat(perNamespace(noMesh), findings)
+	}
 
-	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped}
-	early := slices.Concat(faults, set.Faults, plan.Faults, schema)
-	for _, f := range early {
-		if f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
+	r := &Report{Findings: []Located{}, Assumptions: set.Assumptions, Read: set.Read, Skipped: set.Skipped, Skips: files.Skips}
+	for i, f := range repaired {
+		repaired[i].Object.Namespace = f.Document.Ref.Namespace // decoding has set it
+	}
+	repaired = slices.DeleteFunc(repaired, func(f manifest.Fault) bool {
+		return slices.ContainsFunc(schema, func(s manifest.Fault) bool { return sameField(s, f) })
+	})
+	decoding := slices.DeleteFunc(set.Faults, func(f manifest.Fault) bool { // the schema finding is more precise
+		return f.Code == model.CodeUnreadable && slices.ContainsFunc(schema, func(s manifest.Fault) bool {
 			return s.Document == f.Document
-		}) {
-			continue // the schema finding is more precise
-		}
+		})
+	})
+	early := slices.Concat(files.Faults, repaired, decoding, plan.Faults, schema)
+	for _, f := range early {
 		r.add(f.Document, f.Finding)
 	}
 	for _, f := range plan.Findings() {
@@ -105,7 +120,7 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 		}
 	}
 	for _, f := range refused {
-		if !explained(f, findings) {
+		if !explained(f, findings) && !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
 			r.add(set.Sources[f.Object], f)
 		}
 	}
@@ -116,9 +131,8 @@ func Run(documents []*manifest.Document, faults []manifest.Fault, o Options) (*R
 			}
 			continue
 		}
-		reported := func(s manifest.Fault) bool { return s.Object == f.Object && s.Path == f.Path }
-		if !slices.ContainsFunc(schema, reported) {
-			r.add(set.Sources[f.Object], f)
+		if !slices.ContainsFunc(early, func(s manifest.Fault) bool { return sameCause(s, f) }) {
+			r.add(set.Sources[f.Object], withMeant(f, set.Sources))
 		}
 	}
 	slices.SortFunc(r.Findings, func(a, b Located) int {

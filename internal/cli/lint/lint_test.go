@@ -30,7 +30,7 @@ const reportFile = "report.txt"
 // runLint lints files and folders.
 func runLint(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Report {
 	t.Helper()
-	documents, faults, err := manifest.Read(names, strings.NewReader(""))
+	files, err := manifest.Read(names, strings.NewReader(""))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,11 +38,19 @@ func runLint(t *testing.T, renderer sidecar.Renderer, names ...string) *lint.Rep
 	if renderer != nil {
 		o.Drivers = map[string]sidecar.Renderer{"default": renderer, "second": limited{without: "route.weights"}}
 	}
-	report, err := lint.Run(documents, faults, o)
+	report, err := lint.Run(files, o)
 	if err != nil {
 		t.Fatal(err)
 	}
 	return report
+}
+
+// write writes a file of an archive, and makes its folder.
+func write(f txtar.File) error {
+	if err := os.MkdirAll(filepath.Dir(f.Name), 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(f.Name, f.Data, 0o600)
 }
 
 // Each archive in testdata has manifests and the expected report. Together, the reports contain every finding code.
@@ -67,7 +75,7 @@ func TestReports(t *testing.T) {
 			for i, f := range archive.Files {
 				if f.Name == reportFile {
 					at = i
-				} else if err := os.WriteFile(f.Name, f.Data, 0o600); err != nil {
+				} else if err := write(f); err != nil {
 					t.Fatal(err)
 				}
 			}
@@ -172,11 +180,11 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 			if err := os.WriteFile(file, fmt.Appendf(nil, mesh, c.namespace, c.one, c.two), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			documents, faults, err := manifest.Read([]string{file}, strings.NewReader(""))
+			files, err := manifest.Read([]string{file}, strings.NewReader(""))
 			if err != nil {
 				t.Fatal(err)
 			}
-			report, err := lint.Run(documents, faults,
+			report, err := lint.Run(files,
 				lint.Options{Driver: "default", Drivers: map[string]sidecar.Renderer{
 					"default": envoy.Driver{}, "second": limited{without: "listener.http"},
 				}})
@@ -192,6 +200,31 @@ spec: {template: {metadata: {labels: {app: front}, annotations: {anymesh.dev/sid
 				t.Errorf("findings %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// The paths of SARIF are URIs: relative ones for files below the working directory.
+func TestSARIFPaths(t *testing.T) {
+	folder := t.TempDir()
+	t.Chdir(folder)
+	const object = "{apiVersion: appmesh.k8s.aws/v1beta2, kind: Mesh, metadata: {name: m}, spec: {mode: 1}}"
+	for name, want := range map[string]string{
+		"mesh.yaml": "mesh.yaml", "a b/mäsh#1.yaml": "a%20b/m%C3%A4sh%231.yaml", "a:b.yaml": "./a:b.yaml",
+		filepath.Join(folder, "a b/mäsh#1.yaml"): "a%20b/m%C3%A4sh%231.yaml",
+	} {
+		if err := os.MkdirAll(filepath.Dir(name), 0o700); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(name, []byte(object), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		text, err := json.Marshal(runLint(t, nil, name).SARIF(""))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if want := `"uri":"` + want + `"`; !strings.Contains(string(text), want) {
+			t.Errorf("%s: got %s, want %s", name, text, want)
+		}
 	}
 }
 
@@ -251,7 +284,7 @@ func TestSARIFRulesAndLocations(t *testing.T) {
 		!strings.Contains(r.Message.Text, "spec.egress") {
 		t.Errorf("got result %+v", r)
 	}
-	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != filepath.ToSlash(file) ||
+	if at := r.Locations[0].PhysicalLocation; at.ArtifactLocation.URI != "file://"+filepath.ToSlash(file) ||
 		at.Region.StartLine != 7 {
 		t.Errorf("got location %+v", at)
 	}

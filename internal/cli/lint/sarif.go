@@ -1,6 +1,8 @@
 package lint
 
 import (
+	"net/url"
+	"os"
 	"path/filepath"
 	"slices"
 
@@ -30,6 +32,7 @@ type (
 	sarifRule struct {
 		ID            string       `json:"id"`
 		Short         sarifText    `json:"shortDescription"`
+		URL           string       `json:"helpUri"`
 		Help          sarifText    `json:"help"`
 		Configuration sarifDefault `json:"defaultConfiguration"`
 	}
@@ -73,7 +76,7 @@ func (r *Report) SARIF(version string) any {
 	for _, c := range model.Codes {
 		page, _ := findings.Page(string(c.Code)) // a test checks that every code has a page
 		run.Tool.Driver.Rules = append(run.Tool.Driver.Rules, sarifRule{
-			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, Help: sarifText{c.Remedy, page},
+			ID: string(c.Code), Short: sarifText{Text: c.Meaning}, URL: findings.URL(string(c.Code)), Help: sarifText{c.Remedy, page},
 			Configuration: sarifDefault{level(c.Severity)},
 		})
 	}
@@ -84,7 +87,7 @@ func (r *Report) SARIF(version string) any {
 		}
 		location := sarifLocation{Logical: []sarifLogical{{at}}}
 		if f.File != "" {
-			location.Physical = &sarifPhysical{sarifArtifact{filepath.ToSlash(f.File)}, sarifRegion{f.Line}}
+			location.Physical = &sarifPhysical{sarifArtifact{uri(f.File)}, sarifRegion{f.Line}}
 		}
 		run.Results = append(run.Results, sarifResult{
 			RuleID: string(f.Code), Level: level(f.Severity), Message: sarifText{Text: at + ": " + f.Text},
@@ -93,6 +96,20 @@ func (r *Report) SARIF(version string) any {
 		})
 	}
 	return sarifLog{Schema: "https://json.schemastore.org/sarif-2.1.0.json", Version: "2.1.0", Runs: []sarifRun{run}}
+}
+
+// uri is a file as a URI (RFC 3986): relative to the working directory if the file is below it.
+func uri(file string) string {
+	path := filepath.ToSlash(file)
+	if filepath.IsAbs(file) {
+		if folder, err := os.Getwd(); err == nil {
+			if relative, err := filepath.Rel(folder, file); err == nil && filepath.IsLocal(relative) {
+				return (&url.URL{Path: filepath.ToSlash(relative)}).String()
+			}
+		}
+		return (&url.URL{Scheme: "file", Path: path}).String()
+	}
+	return (&url.URL{Path: path}).String()
 }
 
 func level(s model.Severity) string {

@@ -2,6 +2,8 @@ package lint
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 
 	"k8s.io/apiextensions-apiserver/pkg/apis/apiextensions"
@@ -51,8 +53,10 @@ func validators(dialects []dialect.Dialect) (map[schema.GroupVersionKind]validat
 	return out, nil
 }
 
-// schemaFaults validates documents with the schemas of their kinds.
-func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([]manifest.Fault, error) {
+// schemaFaults validates documents with the schemas of their kinds. The text about a value of another kind is the one
+// of its repair.
+func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document,
+	repaired []manifest.Fault) ([]manifest.Fault, error) {
 	rules, err := validators(dialects)
 	if err != nil {
 		return nil, err
@@ -67,17 +71,43 @@ func schemaFaults(dialects []dialect.Dialect, documents []*manifest.Document) ([
 		if err := kjson.Unmarshal(d.JSON, &content); err != nil {
 			continue // reported by manifest.Decode
 		}
-		for _, fault := range validation.ValidateCustomResource(nil, content, rule) {
+		faults := validation.ValidateCustomResource(nil, content, rule)
+		wrong := map[string]bool{} // fields with values of another kind
+		for _, fault := range faults {
+			wrong[fault.Field] = wrong[fault.Field] || fault.Type == field.ErrorTypeTypeInvalid
+		}
+		for _, fault := range faults {
+			if wrong[fault.Field] && fault.Type != field.ErrorTypeTypeInvalid {
+				continue // such a value violates the other rules of the field, too
+			}
 			at := model.Origin{Object: d.Ref, Path: strings.TrimPrefix(fault.Field, "<nil>")}
+			text := reason(fault)
+			if i := slices.IndexFunc(repaired, func(f manifest.Fault) bool {
+				return f.Document == d && f.Path == at.Path && f.Code == model.CodeUnreadable
+			}); i >= 0 {
+				text = repaired[i].Text
+			}
 			out = append(out,
-				manifest.Fault{Document: d, Finding: model.NewFinding(at, model.CodeSchema, reason(fault))})
+				manifest.Fault{Document: d, Finding: model.NewFinding(at, model.CodeSchema, text)})
 		}
 	}
 	return out, nil
 }
 
+// wrongType is the message of the validator about a value of another type.
+var wrongType = regexp.MustCompile(`must be of type (\w+): "(\w+)"`)
+
+// kinds are the kinds of values by the name of their type in a schema.
+var kinds = map[string]string{
+	"object": "an object", "array": "a list", "string": "a string", "integer": "an integer", "number": "a number",
+	"boolean": "a boolean", "null": "null",
+}
+
 // reason returns the message of a schema violation without the field path.
 func reason(fault *field.Error) string {
+	if m := wrongType.FindStringSubmatch(fault.Detail); m != nil && fault.Type == field.ErrorTypeTypeInvalid {
+		return manifest.WrongKind(kinds[m[2]], kinds[m[1]])
+	}
 	if fault.Type == field.ErrorTypeInvalid || fault.Type == field.ErrorTypeTypeInvalid {
 		return strings.TrimPrefix(fault.Detail, fault.Field+" in body ")
 	}

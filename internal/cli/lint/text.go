@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 
+	"anymesh.dev/anymesh/docs/findings"
+	"anymesh.dev/anymesh/internal/cli/manifest"
 	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/model"
 )
@@ -18,19 +20,20 @@ func (r *Report) Text(w io.Writer, s terminal.Style) error {
 		if f.File != "" {
 			b.WriteString(s.Bold(fmt.Sprintf("%s:%d:", f.File, f.Line)) + " ")
 		}
-		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), f.Code, s.Cyan(f.Object.String()))
+		fmt.Fprintf(&b, "%s %s %s", s.Severity(string(f.Severity)), s.Link(findings.URL(string(f.Code)), string(f.Code)), s.Cyan(f.Object.String()))
 		if f.Path != "" {
 			b.WriteString(" " + s.Dim(f.Path))
 		}
 		b.WriteString(": " + f.Text + "\n")
 	}
-	for _, a := range r.Assumptions {
+	skipped := manifest.Notes(r.Skips)
+	for _, a := range slices.Concat(r.Assumptions, skipped) {
 		b.WriteString(s.Dim("note: "+a) + "\n")
 	}
 	if len(r.Findings) > 0 {
 		b.WriteString(s.Dim("note: anymesh lint --explain CODE explains a code") + "\n")
 	}
-	if len(r.Findings)+len(r.Assumptions) > 0 {
+	if len(r.Findings)+len(r.Assumptions)+len(skipped) > 0 {
 		b.WriteString("\n")
 	}
 	b.WriteString(r.summary(s) + "\n")
@@ -53,6 +56,8 @@ func (r *Report) summary(s terminal.Style) string {
 	case errors > 0:
 		return text + ": " + s.Red(terminal.Count(errors, "error", "errors")) + ", " + terminal.Count(warnings,
 			"warning", "warnings")
+	case r.Read == 0 && len(r.Findings) == 0:
+		return text + ": " + s.Yellow("nothing to check")
 	case warnings > 0:
 		return text + ": " + s.Yellow(terminal.Count(warnings, "warning", "warnings"))
 	}

@@ -1,9 +1,13 @@
 package manifest
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -77,6 +81,7 @@ type decoder struct {
 
 func (d *decoder) document(document *Document) {
 	switch {
+	case document.unknown:
 	case d.read[document.GVK]:
 		d.object(document)
 	case d.groups[document.GVK.Group]:
@@ -84,6 +89,7 @@ func (d *decoder) document(document *Document) {
 			"%s has no kind %s in version %s", document.GVK.Group, document.GVK.Kind, document.GVK.Version))
 	default:
 		if pod, ok := podOf(document, d.namespace); ok {
+			document.Ref.Namespace = pod.Namespace
 			d.set.Objects = append(d.set.Objects, pod)
 			d.count(document)
 			return
@@ -116,7 +122,7 @@ func (d *decoder) object(document *Document) {
 	} else {
 		document.Ref.Namespace = ""
 	}
-	strict, err := strictjson.UnmarshalStrict(document.JSON, object)
+	strict, err := strictjson.UnmarshalStrict(document.Content(), object)
 	if err != nil {
 		d.set.Faults = append(d.set.Faults, document.fault(pathIn(err), model.CodeUnreadable, "%s", mismatch(err)))
 		return
@@ -127,8 +133,7 @@ func (d *decoder) object(document *Document) {
 		if errors.As(fault, &f) {
 			path = f.FieldPath()
 		}
-		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField,
-			"unknown field of %s; the API server refuses or drops it", document.GVK.Kind))
+		d.set.Faults = append(d.set.Faults, document.fault(path, model.CodeUnknownField, unknownField, document.GVK.Kind))
 	}
 	object.SetNamespace(document.Ref.Namespace)
 	if object.GetName() == "" {
@@ -136,13 +141,21 @@ func (d *decoder) object(document *Document) {
 			document.fault("metadata.name", model.CodeInvalidField, "the object has no name"))
 		return
 	}
-	if first := d.set.Sources[document.Ref]; first != nil {
-		d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
-			"%s line %d also defines %s; the first definition is used", first.File, first.Line, document.Ref))
-		return
-	}
+	first := d.set.Sources[document.Ref]
 	d.set.Sources[document.Ref] = document
-	d.count(document)
+	if first != nil {
+		if !bytes.Equal(first.Content(), document.Content()) {
+			d.set.Faults = append(d.set.Faults, document.fault("metadata.name", model.CodeDuplicate,
+				"%s line %d also defines %s, with other content; this definition is used, because it is applied last",
+				first.File, first.Line, document.Ref))
+		}
+		d.set.Objects = slices.DeleteFunc(d.set.Objects, func(o client.Object) bool {
+			return reflect.TypeOf(o) == reflect.TypeOf(object) &&
+				client.ObjectKeyFromObject(o) == client.ObjectKeyFromObject(object)
+		})
+	} else {
+		d.count(document)
+	}
 	if document.GVK.Group == "" && document.GVK.Kind == "Pod" && object.GetUID() == "" {
 		object.SetUID(types.UID(document.Ref.String())) // pods are identified by UID
 	}
@@ -158,10 +171,20 @@ func pathIn(err error) string {
 	return ""
 }
 
+// mismatch tells the kinds of a value and of its field.
 func mismatch(err error) string {
 	var wrong *json.UnmarshalTypeError
-	if errors.As(err, &wrong) {
-		return fmt.Sprintf("the value is a %s, but the field needs a %s", wrong.Value, wrong.Type)
+	if !errors.As(err, &wrong) {
+		return err.Error()
 	}
-	return err.Error()
+	found, _, _ := strings.Cut(wrong.Value, " ") // a number has its text
+	if of := kindsOfJSON[found]; of != "" {
+		found = of
+	}
+	return WrongKind(found, kindName(wrong.Type))
+}
+
+// kindsOfJSON are the kinds of values as the decoder names them.
+var kindsOfJSON = map[string]string{
+	"object": "an object", "array": "a list", "string": "a string", "number": "a number", "bool": "a boolean",
 }

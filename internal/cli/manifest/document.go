@@ -25,6 +25,12 @@ type Document struct {
 	// JSON is the object as kubectl sends it.
 	JSON []byte
 
+	// lenient is the object with values of the kinds that its type needs; nil if they have them.
+	lenient []byte
+	// unknown is true if a finding says that the kind is unknown.
+	unknown bool
+	// meant are the names that misspelled fields stand for, by mapping: the written name by the meant one.
+	meant  map[*yaml.Node]map[string]string
 	node   *yaml.Node
 	offset int // line offset of the node in the file
 }
@@ -40,38 +46,71 @@ type head struct {
 	Items []json.RawMessage `json:"items"`
 }
 
+// fileDocument stands for a document of a file that is no object.
+func fileDocument(file string, line int) *Document {
+	return &Document{File: file, Line: line, offset: line - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
+}
+
 // parse reads one YAML document: nothing, an object, or a list of objects.
-func parse(file string, first int, text []byte) ([]*Document, []Fault) {
-	d := &Document{File: file, Line: first, offset: first - 1, Ref: model.ObjectRef{Kind: "Document", Name: file}}
+func parse(file string, first int, text []byte) parsed {
+	d := fileDocument(file, first)
 	var root yaml.Node
 	if err := yaml.Unmarshal(text, &root); err != nil {
 		d.Line = first + max(lineIn(err)-1, 0)
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}}
 	}
 	if len(root.Content) == 0 || root.Content[0].Tag == "!!null" {
-		return nil, nil
+		return parsed{}
 	}
 	d.node = root.Content[0]
 	d.Line = d.offset + d.node.Line
 	body, err := kyaml.YAMLToJSON(text)
 	if err != nil {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "invalid YAML: %s", strip(err))}}
 	}
 	return d.objects(body)
 }
 
+// headFields are the fields that tell an object of Kubernetes from other content: it has at least two of them.
+var headFields = []string{"apiVersion", "kind", "metadata", "spec"}
+
+// isObject reports whether a document is meant to be a Kubernetes object. The case of letters in the names of its
+// fields does not matter: a wrong one is a mistake in an object.
+func isObject(body []byte) bool {
+	var fields map[string]json.RawMessage
+	if json.Unmarshal(body, &fields) != nil {
+		return false
+	}
+	n := 0
+	for _, name := range headFields {
+		for key := range fields {
+			if strings.EqualFold(key, name) {
+				n++
+				break
+			}
+		}
+	}
+	return n >= 2
+}
+
 // objects returns the document, or the items of a list.
-func (d *Document) objects(body []byte) ([]*Document, []Fault) {
+func (d *Document) objects(body []byte) parsed {
+	if !isObject(body) {
+		return parsed{others: []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: apiVersion and kind are missing")}}
+	}
 	var h head
 	if err := json.Unmarshal(body, &h); err != nil {
-		return nil, []Fault{d.fault(pathIn(err), model.CodeUnreadable, "not a Kubernetes object: %s", mismatch(err))}
+		return parsed{faults: []Fault{d.fault(pathIn(err), model.CodeUnreadable, "not a Kubernetes object: %s", mismatch(err))}}
 	}
 	if h.APIVersion == "" || h.Kind == "" {
-		return nil, []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: apiVersion or kind is missing")}
+		missing := "apiVersion"
+		if h.Kind == "" {
+			missing = "kind"
+		}
+		return parsed{faults: []Fault{d.fault("", model.CodeUnreadable, "not a Kubernetes object: %s is missing", missing)}}
 	}
 	if strings.HasSuffix(h.Kind, "List") && h.Items != nil {
-		var all []*Document
-		var faults []Fault
+		var all parsed
 		items := child(d.node, "items")
 		for i, item := range h.Items {
 			node := items
@@ -82,15 +121,14 @@ func (d *Document) objects(body []byte) ([]*Document, []Fault) {
 			if node != nil {
 				inner.Line = d.offset + node.Line
 			}
-			found, wrong := inner.objects(item)
-			all, faults = append(all, found...), append(faults, wrong...)
+			all.add(inner.objects(item))
 		}
-		return all, faults
+		return all
 	}
 	d.JSON = body
 	d.GVK = schema.FromAPIVersionAndKind(h.APIVersion, h.Kind)
 	d.Ref = model.ObjectRef{Group: d.GVK.Group, Kind: h.Kind, Namespace: h.Metadata.Namespace, Name: h.Metadata.Name}
-	return []*Document{d}, d.repeated(d.node, "")
+	return parsed{documents: []*Document{d}, faults: d.repeated(d.node, "")}
 }
 
 // repeated finds duplicate fields; the last one is used, as in API servers.
@@ -130,6 +168,42 @@ var step = regexp.MustCompile(`[^.\[\]]+|\[[^\]]*\]`)
 // LineOf returns the line of a field, or of its nearest parent in the document. The path has the format of the API
 // server: spec.routes[0].match.
 func (d *Document) LineOf(path string) int {
+	_, line := d.find(path)
+	return line
+}
+
+// Content is the object to decode.
+func (d *Document) Content() []byte {
+	if d.lenient != nil {
+		return d.lenient
+	}
+	return d.JSON
+}
+
+// rename records the field that a misspelled one stands for.
+func (d *Document) rename(path, meant, written string) {
+	node, _ := d.find(path)
+	if d.meant == nil {
+		d.meant = map[*yaml.Node]map[string]string{}
+	}
+	if d.meant[node] == nil {
+		d.meant[node] = map[string]string{}
+	}
+	d.meant[node][meant] = written
+}
+
+// field finds a field of a mapping, also if it is misspelled.
+func (d *Document) field(node *yaml.Node, name string) (key, value *yaml.Node) {
+	if key, value = field(node, name); value == nil {
+		if written := d.meant[node][name]; written != "" {
+			return field(node, written)
+		}
+	}
+	return key, value
+}
+
+// find returns the node and the line of a field, or of its nearest parent.
+func (d *Document) find(path string) (*yaml.Node, int) {
 	node, line := d.node, d.Line
 	for _, s := range step.FindAllString(path, -1) {
 		var next *yaml.Node
@@ -139,7 +213,9 @@ func (d *Document) LineOf(path string) int {
 				next = node.Content[index]
 				line = d.offset + next.Line
 			}
-		} else if key, value := field(node, strings.Trim(s, "[]")); value != nil {
+		} else if err == nil && index == 0 && node != nil && node.Kind == yaml.MappingNode {
+			next = node // an object instead of a list
+		} else if key, value := d.field(node, strings.Trim(s, "[]")); value != nil {
 			next, line = value, d.offset+key.Line
 		}
 		if next == nil {
@@ -147,7 +223,7 @@ func (d *Document) LineOf(path string) int {
 		}
 		node = next
 	}
-	return line
+	return node, line
 }
 
 // field finds a field of a mapping.

@@ -21,15 +21,15 @@ var kinds = []client.Object{&api.Mesh{}, &api.VirtualNode{}, &corev1.Namespace{}
 
 func decode(t *testing.T, text string) (*Set, []*Document) {
 	t.Helper()
-	documents, faults, err := Read([]string{Stdin}, strings.NewReader(text))
-	if err != nil || len(faults) > 0 {
-		t.Fatal(err, faults)
+	files, err := Read([]string{Stdin}, strings.NewReader(text))
+	if err != nil || len(files.Faults) > 0 {
+		t.Fatal(err, files.Faults)
 	}
-	set, err := Decode(documents, kinds, "here")
+	set, err := Decode(files.Documents, kinds, "here")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return set, documents
+	return set, files.Documents
 }
 
 func TestReadFoldersRecursively(t *testing.T) {
@@ -44,12 +44,12 @@ func TestReadFoldersRecursively(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	documents, _, err := Read([]string{folder, filepath.Join(folder, "notes.txt")}, nil)
+	read, err := Read([]string{folder, filepath.Join(folder, "notes.txt")}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var files []string
-	for _, d := range documents {
+	for _, d := range read.Documents {
 		name, err := filepath.Rel(folder, d.File)
 		if err != nil {
 			t.Fatal(err)
@@ -59,7 +59,7 @@ func TestReadFoldersRecursively(t *testing.T) {
 	if want := []string{"a/c.yml", "a/d.json", "b.yaml", "notes.txt"}; !slices.Equal(files, want) {
 		t.Errorf("got %v, want %v", files, want)
 	}
-	if _, _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
+	if _, err := Read([]string{filepath.Join(folder, "missing")}, nil); err == nil {
 		t.Error("no error for a file that does not exist")
 	}
 }
@@ -116,6 +116,10 @@ func TestPodsFromWorkloadTemplates(t *testing.T) {
 ---
 {apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly, namespace: jobs}, spec: {jobTemplate: {spec: {template: {metadata: {labels: {app: job}}}}}}}
 ---
+{apiVersion: argoproj.io/v1alpha1, kind: Rollout, metadata: {name: back}, spec: {template: {metadata: {labels: {app: back}}, spec: {containers: [{name: back}]}}}}
+---
+{apiVersion: example.com/v1, kind: Letter, metadata: {name: x}, spec: {template: {metadata: {labels: {app: letter}}}}}
+---
 {apiVersion: v1, kind: Service, metadata: {name: front}}
 `)
 	var got []string
@@ -123,10 +127,10 @@ func TestPodsFromWorkloadTemplates(t *testing.T) {
 		pod := o.(*corev1.Pod)
 		got = append(got, pod.Namespace+"/"+pod.Name+" "+pod.Labels["app"]+" "+pod.Spec.ServiceAccountName)
 	}
-	if want := []string{"here/front front f", "jobs/nightly job "}; !slices.Equal(got, want) {
+	if want := []string{"here/front front f", "jobs/nightly job ", "here/back back "}; !slices.Equal(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if set.Read != 2 || set.Skipped["Service"] != 1 {
+	if set.Read != 3 || set.Skipped["Service"] != 1 {
 		t.Errorf("got %d objects read, skipped %v", set.Read, set.Skipped)
 	}
 }

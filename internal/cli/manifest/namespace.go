@@ -22,11 +22,13 @@ type namespaceAssumer interface {
 		labels map[string]string) (assumed map[string]string, assumption string)
 }
 
-// Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace,
+// Complete sets the name label of Namespaces, sets the sidecar class and the DNS mode of pods from their Namespace, and
+// the label of injection of pods of gateways,
 // adds missing Namespaces with the labels that dialects assume, assumes addresses of Services, and that the pods behind
 // them are ready.
 func (s *Set) Complete(dialects []dialect.Dialect) {
 	s.inherit()
+	s.inject(dialects)
 	s.address()
 	if reads(dialects, &discoveryv1.EndpointSlice{}) {
 		s.endpoints()
@@ -89,21 +91,22 @@ func (s *Set) inherit() {
 			if pod.Annotations[name] != "" || value == "" {
 				continue
 			}
-			pod.Annotations = maps.Clone(pod.Annotations) // the template of the document stays as it is
-			if pod.Annotations == nil {
-				pod.Annotations = map[string]string{}
-			}
-			pod.Annotations[name] = value
+			pod.Annotations = with(pod.Annotations, name, value)
 		}
 	}
 }
 
 // named adds the label kubernetes.io/metadata.name.
 func named(set map[string]string, name string) map[string]string {
+	return with(set, corev1.LabelMetadataName, name)
+}
+
+// with returns a copy of labels or annotations with one more: those of the document stay as they are.
+func with(set map[string]string, name, value string) map[string]string {
 	out := maps.Clone(set)
 	if out == nil {
 		out = map[string]string{}
 	}
-	out[corev1.LabelMetadataName] = name
+	out[name] = value
 	return out
 }

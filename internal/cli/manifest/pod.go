@@ -2,13 +2,15 @@ package manifest
 
 import (
 	"encoding/json"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// workload has the fields of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs and CronJobs that define pods.
+// workload has the fields of Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs and other kinds that
+// define pods.
 type workload struct {
 	Spec struct {
 		Template    *corev1.PodTemplateSpec `json:"template"`
@@ -20,20 +22,30 @@ type workload struct {
 	} `json:"spec"`
 }
 
-// podOf makes a pod from the template of a workload, with the name of the workload.
-func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
-	if d.GVK.Group != "apps" && d.GVK.Group != "batch" {
-		return nil, false
+// fromTemplate reports whether podOf made a pod.
+func fromTemplate(pod *corev1.Pod) bool { return strings.Contains(string(pod.UID), " ") }
+
+// WorkloadOf names the workload that a pod is made from, or the pod.
+func WorkloadOf(pod *corev1.Pod) string {
+	if fromTemplate(pod) {
+		return string(pod.UID)
 	}
+	return "Pod " + pod.Namespace + "/" + pod.Name
+}
+
+// podOf makes a pod from the template of a workload, with the name of the workload. A kind that Kubernetes does not
+// have, such as a Rollout, is a workload if its template has containers.
+func podOf(d *Document, namespace string) (*corev1.Pod, bool) {
 	var w workload
-	if err := json.Unmarshal(d.JSON, &w); err != nil {
+	if err := json.Unmarshal(d.Content(), &w); err != nil {
 		return nil, false
 	}
 	template := w.Spec.Template
 	if w.Spec.JobTemplate != nil {
 		template = w.Spec.JobTemplate.Spec.Template
 	}
-	if template == nil {
+	builtin := d.GVK.Group == "apps" || d.GVK.Group == "batch"
+	if template == nil || !builtin && len(template.Spec.Containers) == 0 {
 		return nil, false
 	}
 	if d.Ref.Namespace != "" {

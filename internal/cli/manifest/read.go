@@ -4,12 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"anymesh.dev/anymesh/model"
@@ -27,68 +25,88 @@ type Fault struct {
 	model.Finding
 }
 
+// Files is the content of manifest files.
+type Files struct {
+	Documents []*Document
+	// Faults are findings about invalid content.
+	Faults []Fault
+	// Skips are files and folders whose objects are not read.
+	Skips []Skip
+}
+
 // Read reads the documents of files and of folders, recursively, ordered by name. It returns an error if a file cannot
 // be read, and faults for invalid content.
-func Read(names []string, in io.Reader) ([]*Document, []Fault, error) {
-	var documents []*Document
-	var faults []Fault
-	add := func(name string, text []byte) {
-		found, wrong := split(name, text)
-		documents, faults = append(documents, found...), append(faults, wrong...)
-	}
+func Read(names []string, in io.Reader) (*Files, error) {
+	f := &Files{}
 	for _, name := range names {
 		if name == Stdin {
 			text, err := io.ReadAll(in)
 			if err != nil {
-				return nil, nil, fmt.Errorf("reading standard input: %w", err)
+				return nil, fmt.Errorf("reading standard input: %w", err)
 			}
-			add("stdin", text)
+			f.add("stdin", text)
 			continue
 		}
-		files, err := list(name)
+		files, err := f.list(name)
 		if err != nil {
-			return nil, nil, fmt.Errorf("reading manifests: %w", err)
+			return nil, fmt.Errorf("reading manifests: %w", err)
 		}
 		for _, file := range files {
 			text, err := os.ReadFile(file)
 			if err != nil {
-				return nil, nil, fmt.Errorf("reading manifests: %w", err)
+				return nil, fmt.Errorf("reading manifests: %w", err)
 			}
-			add(file, text)
+			f.add(file, text)
 		}
 	}
-	return documents, faults, nil
+	return f, nil
 }
 
-// list returns the file itself, or the files below a folder. The folder may be a symbolic link. Folders whose name
-// begins with a dot are skipped.
-func list(name string) ([]string, error) {
-	info, err := os.Stat(name)
-	if err != nil || !info.IsDir() {
-		return []string{name}, err
+// add adds the content of a file. A file without any Kubernetes object is skipped; in another one, a document that is
+// no object is a fault.
+func (f *Files) add(name string, raw []byte) {
+	text, err := toUTF8(raw)
+	if err != nil {
+		f.Faults = append(f.Faults, fileDocument(name, 1).fault("", model.CodeUnreadable, "%v", err))
+		return
 	}
-	var files []string
-	err = filepath.WalkDir(strings.TrimSuffix(name, "/")+"/", func(path string, entry fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case entry.IsDir() && len(path) > len(name)+1 && strings.HasPrefix(entry.Name(), "."):
-			return fs.SkipDir
-		case !entry.IsDir() && slices.Contains(extensions, filepath.Ext(path)):
-			files = append(files, path)
-		}
-		return nil
-	})
-	return files, err
+	s := split(name, text)
+	skip := func(reason SkipReason) { f.Skips = append(f.Skips, Skip{Name: name, Reason: reason, Files: 1}) }
+	switch {
+	case isTemplate(text, s.documents, len(s.faults) > 0):
+		skip(SkipTemplate)
+	case len(s.documents) > 0:
+		f.Documents = append(f.Documents, s.documents...)
+		f.Faults = slices.Concat(f.Faults, s.faults, s.others)
+	case len(s.faults) > 0 && (filepath.Ext(name) != ".json" || bytes.Contains(text, []byte("apiVersion"))):
+		f.Faults = append(f.Faults, s.faults...)
+	case len(s.faults)+len(s.others) > 0:
+		skip(SkipNotKubernetes)
+	default:
+		skip(SkipEmpty)
+	}
+}
+
+// parsed is the content of a file or of a document of it.
+type parsed struct {
+	documents []*Document
+	faults    []Fault
+	// others are faults for documents that are no Kubernetes objects.
+	others []Fault
+}
+
+func (p *parsed) add(more parsed) {
+	p.documents = append(p.documents, more.documents...)
+	p.faults = append(p.faults, more.faults...)
+	p.others = append(p.others, more.others...)
 }
 
 // split splits a file at document markers.
-func split(file string, text []byte) (documents []*Document, faults []Fault) {
+func split(file string, text []byte) (out parsed) {
 	first, number := 1, 0
 	var current []byte
 	flush := func() {
-		found, wrong := parse(file, first, current)
-		documents, faults = append(documents, found...), append(faults, wrong...)
+		out.add(parse(file, first, current))
 		current = nil
 	}
 	for line := range lines(text) {
@@ -102,7 +120,7 @@ func split(file string, text []byte) (documents []*Document, faults []Fault) {
 		current = append(current, line...)
 	}
 	flush()
-	return documents, faults
+	return out
 }
 
 // lines splits a text after line breaks as defined by YAML 1.1 (4.2), so that line numbers agree with the YAML parser.

@@ -46,11 +46,11 @@ func FuzzPlan(f *testing.F) {
 // findings plans manifests, describes the Routes, and returns the findings as text.
 func findings(t *testing.T, text string) string {
 	t.Helper()
-	documents, _, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text))
+	files, err := manifest.Read([]string{manifest.Stdin}, strings.NewReader(text))
 	if err != nil {
 		t.Skip(err)
 	}
-	plan := routes.Of(documents, "default")
+	plan := routes.Of(files.Documents, "default")
 	var out strings.Builder
 	for _, f := range append(plan.Faults, plan.Findings()...) {
 		if f.Object.Kind == "" || f.Object.Name == "" && f.Document == nil {

@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,6 +25,17 @@ import (
 	"anymesh.dev/anymesh/internal/trait/dryrun"
 	"anymesh.dev/anymesh/model"
 )
+
+// Types are the types of the kinds of OAM.
+func Types() map[schema.GroupVersionKind]reflect.Type {
+	out := map[schema.GroupVersionKind]reflect.Type{}
+	for gvk, t := range scheme.AllKnownTypes() {
+		if strings.HasSuffix(gvk.Group, ".oam.dev") && !strings.HasSuffix(gvk.Kind, "List") {
+			out[gvk] = t
+		}
+	}
+	return out
+}
 
 // Plan is the plan of the Routes and applications of manifests.
 type Plan struct {
@@ -55,7 +67,7 @@ func Of(documents []*manifest.Document, namespace string) *Plan {
 	clusterScoped := clusterScopedKinds(documents)
 	for _, d := range documents {
 		o := &unstructured.Unstructured{}
-		if err := o.UnmarshalJSON(d.JSON); err != nil || o.GetName() == "" {
+		if err := o.UnmarshalJSON(d.Content()); err != nil || o.GetName() == "" {
 			continue // package manifest, or the decoding of the kind, reports it
 		}
 		if o.GetNamespace() == "" && !clusterScoped[d.GVK.GroupKind()] {
@@ -67,8 +79,8 @@ func Of(documents []*manifest.Document, namespace string) *Plan {
 			}
 		}
 		key := controller.KeyOf(o)
-		if p.byKey[key] != nil {
-			continue // the first definition is used
+		if p.byKey[key] != nil { // the last definition is used
+			objects = slices.DeleteFunc(objects, func(o *unstructured.Unstructured) bool { return controller.KeyOf(o) == key })
 		}
 		p.byKey[key] = d
 		objects = append(objects, o)
@@ -84,7 +96,7 @@ func (p *Plan) decode(d *manifest.Document) bool {
 	if err != nil {
 		return false
 	}
-	strict, err := strictjson.UnmarshalStrict(d.JSON, into)
+	strict, err := strictjson.UnmarshalStrict(d.Content(), into)
 	if err != nil {
 		return true // the schema, or the plan, reports it
 	}

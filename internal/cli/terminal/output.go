@@ -4,8 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"slices"
-	"strings"
 )
 
 // JSON writes indented JSON without HTML escaping.
@@ -14,14 +12,6 @@ func JSON(w io.Writer, value any) error {
 	encoder.SetIndent("", "  ")
 	encoder.SetEscapeHTML(false)
 	return encoder.Encode(value)
-}
-
-// CheckFormat returns an error if the requested format is not one of the supported formats.
-func CheckFormat(asked string, formats ...string) error {
-	if slices.Contains(formats, asked) {
-		return nil
-	}
-	return fmt.Errorf("--output %q: use %s", asked, strings.Join(formats, ", "))
 }
 
 // Count returns "1 thing" or "2 things".

@@ -10,13 +10,25 @@ import (
 	"golang.org/x/term"
 )
 
-// Style colors text. Its zero value does not.
-type Style struct{ colors bool }
+// Style colors text and makes it fit the terminal. Its zero value does neither.
+type Style struct {
+	colors bool
+	// columns is the width of the terminal; 0 if there is none.
+	columns int
+}
 
-// StyleFor returns the style for a writer: colors on a terminal, unless NO_COLOR is set and not empty (no-color.org),
-// or TERM is dumb.
+// StyleFor returns the style for a writer. On a terminal it has the width and colors, unless NO_COLOR is set and not
+// empty (no-color.org), or TERM is dumb.
 func StyleFor(w io.Writer) Style {
-	return Style{colors: IsTerminal(w) && os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	f, ok := w.(*os.File)
+	if !ok || !IsTerminal(w) {
+		return Style{}
+	}
+	s := Style{colors: os.Getenv("NO_COLOR") == "" && os.Getenv("TERM") != "dumb"}
+	if columns, _, err := term.GetSize(int(f.Fd())); err == nil {
+		s.columns = columns
+	}
+	return s
 }
 
 // Colored returns a style with colors for any writer.
@@ -49,6 +61,14 @@ func (s Style) Yellow(text string) string { return s.paint("33", text) }
 
 // Green is for success.
 func (s Style) Green(text string) string { return s.paint("32", text) }
+
+// Link makes text a link, where there are colors: terminals without links ignore it (OSC 8).
+func (s Style) Link(url, text string) string {
+	if !s.colors || text == "" {
+		return text
+	}
+	return "\x1b]8;;" + url + "\x1b\\" + text + "\x1b]8;;\x1b\\"
+}
 
 // Cyan is for names.
 func (s Style) Cyan(text string) string { return s.paint("36", text) }

@@ -4,8 +4,10 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
 )
+
+// minWidth is the width of a column that is not shortened.
+const minWidth = 12
 
 // gap is the number of spaces between columns.
 const gap = 2
@@ -25,7 +27,8 @@ func (t *Table) Row(cells ...string) { t.rows = append(t.rows, cells) }
 // Len returns the number of rows.
 func (t *Table) Len() int { return len(t.rows) }
 
-// Write writes the table, without trailing spaces.
+// Write writes the table, without trailing spaces. On a terminal that is too narrow, the widest columns are shortened
+// in the middle, so that both ends of names stay.
 func (t *Table) Write(w io.Writer, s Style) error {
 	rows := t.rows
 	if len(t.Headings) > 0 {
@@ -44,10 +47,14 @@ func (t *Table) Write(w io.Writer, s Style) error {
 			widths[i] = max(widths[i], Width(cell))
 		}
 	}
+	if s.columns > 0 {
+		fit(widths, s.columns-len(t.Indent)-gap*(len(widths)-1))
+	}
 	for _, row := range rows {
 		var line strings.Builder
 		line.WriteString(t.Indent)
 		for i, cell := range row {
+			cell = shorten(cell, widths[i])
 			line.WriteString(cell)
 			if i < len(row)-1 {
 				line.WriteString(strings.Repeat(" ", widths[i]-Width(cell)+gap))
@@ -60,19 +67,22 @@ func (t *Table) Write(w io.Writer, s Style) error {
 	return nil
 }
 
-// Width is the number of terminal columns of a text, without color codes.
-func Width(text string) int {
-	width := 0
-	for len(text) > 0 {
-		if strings.HasPrefix(text, "\x1b[") {
-			if end := strings.IndexByte(text, 'm'); end >= 0 {
-				text = text[end+1:]
-				continue
+// fit takes columns from the widest ones until the sum of the widths is available, or all are narrow.
+func fit(widths []int, available int) {
+	sum := 0
+	for _, w := range widths {
+		sum += w
+	}
+	for ; sum > available; sum-- {
+		widest := 0
+		for i, w := range widths {
+			if w > widths[widest] {
+				widest = i
 			}
 		}
-		_, size := utf8.DecodeRuneInString(text)
-		text = text[size:]
-		width++
+		if widths[widest] <= minWidth {
+			return
+		}
+		widths[widest]--
 	}
-	return width
 }

@@ -3,16 +3,20 @@ package grpcserver
 import (
 	"context"
 	"net"
+	"net/netip"
 	"slices"
 	"sync"
 	"time"
+
+	"anymesh.dev/anymesh/internal/connlimit"
 )
 
-// handshakes limits the handshakes in progress. Clients are not authenticated before; therefore the limit is one for
-// all of them, and the oldest handshake gives way.
+// handshakes limits the handshakes in progress. Clients are not authenticated before; therefore the limits are those of
+// an address and of all of them, and the oldest handshake gives way.
 type handshakes struct {
-	limit int // 0 means no limit
-	freed chan struct{}
+	limit   int // 0 means no limit
+	sources *connlimit.Limiter
+	freed   chan struct{}
 
 	mu   sync.Mutex
 	open []startedHandshake // oldest first
@@ -30,8 +34,20 @@ const minHandshakeTime = 2 * time.Second
 // a few KiB.
 const maxHandshakeSize = 32 << 10
 
-func newHandshakes(limit int) *handshakes {
-	return &handshakes{limit: limit, freed: make(chan struct{}, 1)}
+func newHandshakes(limit, perSource int) *handshakes {
+	return &handshakes{
+		limit: limit, freed: make(chan struct{}, 1),
+		sources: connlimit.New(connlimit.Limits{PerSource: perSource, Exempt: netip.Addr.IsLoopback}),
+	}
+}
+
+// admit counts the handshakes of the address of a connection, until release. If there are too many, it resets the
+// connection and reports false.
+func (h *handshakes) admit(raw net.Conn) (release func(), ok bool) {
+	if release, ok = h.sources.Acquire(raw.RemoteAddr()); !ok {
+		connlimit.Reset(raw)
+	}
+	return release, ok
 }
 
 // begin waits until a handshake may begin. It closes the oldest one if that takes too long, and calls cut.

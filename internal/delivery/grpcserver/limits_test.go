@@ -53,6 +53,31 @@ func TestMaxHandshakes(t *testing.T) {
 	})
 }
 
+// One address has few handshakes: others neither wait for them nor are closed for them.
+func TestMaxHandshakesPerSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRawServer(t, Options{MaxHandshakes: 3, MaxHandshakesPerSource: 2})
+		first, second := connectRaw(t, h.listener), connectRaw(t, h.listener) // without a preface
+		synctest.Wait()
+		third := connectRaw(t, h.listener)
+		synctest.Wait()
+		if got := third.takeEvents(); !slices.Equal(got, []string{"closed"}) {
+			t.Errorf("the third handshake received %q", got)
+		}
+		for _, p := range []*rawClient{first, second} {
+			if got := p.takeEvents(); slices.Contains(got, "closed") {
+				t.Errorf("a handshake within the limit received %q", got)
+			}
+		}
+		if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedMaxHandshakesPerSource}) {
+			t.Errorf("got refusals %q", got)
+		}
+		first.close()
+		synctest.Wait()
+		checkRawEcho(connect(t, h.listener), 1)
+	})
+}
+
 // announce opens a stream and sends a part of a message of a size.
 func announce(p *rawClient, id uint32, method string, size, part int) {
 	p.open(id, method)

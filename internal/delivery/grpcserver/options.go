@@ -25,6 +25,9 @@ type Options struct {
 	// MaxHandshakes limits the handshakes in progress. A further connection waits; the oldest handshake is closed if it
 	// takes longer than 2 seconds.
 	MaxHandshakes int
+	// MaxHandshakesPerSource limits those of one address other than loopback. A further connection is reset at once, so
+	// that one host cannot use up MaxHandshakes.
+	MaxHandshakesPerSource int
 	// MaxUnfinishedPerClient limits the bytes of received messages of a client that are incomplete, or first of their
 	// stream and not handled yet. A further message ends its stream. MaxUnfinished limits those of all clients: beyond
 	// it, the client with the most is disconnected.
@@ -62,6 +65,8 @@ const (
 	RefusedMaxConnectionsPerClient RefusalReason = "connections_per_certificate"
 	// RefusedMaxHandshakes: MaxHandshakes was exceeded.
 	RefusedMaxHandshakes RefusalReason = "max_handshakes"
+	// RefusedMaxHandshakesPerSource: MaxHandshakesPerSource was exceeded.
+	RefusedMaxHandshakesPerSource RefusalReason = "handshakes_per_source"
 	// RefusedUnfinished: MaxUnfinishedPerClient or MaxUnfinished was exceeded.
 	RefusedUnfinished RefusalReason = "unfinished_messages"
 	// RefusedHandshake: the TLS handshake or the HTTP/2 connection preface failed.

@@ -43,7 +43,7 @@ type server struct {
 // streams end with ErrShutdown within DrainTime, and the connections are closed.
 func Serve(ctx context.Context, l net.Listener, o Options) error {
 	s := &server{Options: o, conns: map[net.Conn]*conn{}, health: newHealth(o.HealthServices),
-		handshakes: newHandshakes(o.MaxHandshakes), clients: clients{byKey: map[string]*client{}}}
+		handshakes: newHandshakes(o.MaxHandshakes, o.MaxHandshakesPerSource), clients: clients{byKey: map[string]*client{}}}
 	s.Methods = map[string]func(*Stream) StreamHandler{}
 	maps.Copy(s.Methods, o.Methods)
 	s.Methods[healthCheck], s.Methods[healthWatch] = s.health.open(false), s.health.open(true)
@@ -102,9 +102,14 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 		switch {
 		case err == nil:
 			pause = minAcceptBackoff
+			release, ok := s.handshakes.admit(raw)
+			if !ok {
+				s.OnRefused(RefusedMaxHandshakesPerSource)
+				continue
+			}
 			raw = socket.Direct(raw)
 			s.handshakes.begin(ctx, raw, func() { s.OnRefused(RefusedMaxHandshakes) })
-			s.serveConn(raw)
+			s.serveConn(raw, release)
 			continue
 		//nolint:staticcheck // as in net/http: too many open files is temporary
 		case !errors.As(err, &transient) || !transient.Temporary():
@@ -119,8 +124,8 @@ func (s *server) accept(ctx context.Context, l net.Listener) error {
 	}
 }
 
-// serveConn serves a connection in a new goroutine.
-func (s *server) serveConn(raw net.Conn) {
+// serveConn serves a connection in a new goroutine. It calls release after the handshake.
+func (s *server) serveConn(raw net.Conn, release func()) {
 	s.mu.Lock()
 	ended := s.closed
 	room := !ended && (s.MaxConnections == 0 || len(s.conns) < s.MaxConnections)
@@ -129,6 +134,7 @@ func (s *server) serveConn(raw net.Conn) {
 	}
 	s.mu.Unlock()
 	if !room {
+		release()
 		s.handshakes.end(raw)
 		_ = raw.Close() // it is lost either way
 		if !ended {
@@ -139,6 +145,7 @@ func (s *server) serveConn(raw net.Conn) {
 	s.wg.Add(1)
 	go func() {
 		c, err := s.handshake(raw)
+		release()
 		s.handshakes.end(raw)
 		switch {
 		case err != nil:

@@ -61,6 +61,7 @@ const (
 	reasonMaxConnections         = string(grpcserver.RefusedMaxConnections)
 	reasonHandshake              = string(grpcserver.RefusedHandshake)
 	reasonMaxHandshakes          = string(grpcserver.RefusedMaxHandshakes)
+	reasonHandshakesPerSource    = string(grpcserver.RefusedMaxHandshakesPerSource)
 	reasonConnectionsPerCert     = string(grpcserver.RefusedMaxConnectionsPerClient)
 	reasonUnfinished             = string(grpcserver.RefusedUnfinished)
 	reasonFrameRate              = string(grpcserver.RefusedFrameRate)
@@ -88,7 +89,7 @@ const (
 
 var (
 	refusedReasons = []string{
-		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshake, reasonFrameRate,
+		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake, reasonFrameRate,
 		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
 		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,
@@ -121,6 +122,8 @@ var limits = []limit{
 		text: "Connections of one client certificate, with or without streams. A further connection is closed after the TLS handshake."},
 	{name: "MaxHandshakes", number: func(o *Options) *int { return &o.MaxHandshakes }, defaultNumber: 64, metric: refusedMetric(reasonMaxHandshakes),
 		text: "TLS handshakes in progress, of all clients. A further connection waits; the oldest handshake is closed if it takes longer than 2 s."},
+	{name: "MaxHandshakesPerSource", number: func(o *Options) *int { return &o.MaxHandshakesPerSource }, defaultNumber: 16, metric: refusedMetric(reasonHandshakesPerSource),
+		text: "TLS handshakes in progress of one address, except loopback. A further connection is reset at once."},
 	{name: "MaxConnectionsPerIdentity", number: func(o *Options) *int { return &o.MaxConnectionsPerIdentity }, defaultNumber: 4, metric: refusedMetric(reasonConnectionsPerIdentity),
 		text: "Connections with streams of one identity. A sidecar that reconnects has two. A stream on a further connection is refused."},
 	{name: "MaxStreamsPerIdentity", number: func(o *Options) *int { return &o.MaxStreamsPerIdentity }, defaultNumber: 8, metric: refusedMetric(reasonStreamsPerIdentity),

@@ -30,6 +30,7 @@ type Options struct {
 	MaxConnections                 int
 	MaxConnectionsPerCertificate   int
 	MaxHandshakes                  int
+	MaxHandshakesPerSource         int
 	MaxConnectionsPerIdentity      int
 	MaxStreamsPerIdentity          int
 	MaxStreams                     int

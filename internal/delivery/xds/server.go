@@ -61,6 +61,7 @@ func (s *Server) Serve(ctx context.Context, l net.Listener) error {
 		MaxConnections:          s.opts.MaxConnections,
 		MaxConnectionsPerClient: s.opts.MaxConnectionsPerCertificate,
 		MaxHandshakes:           s.opts.MaxHandshakes,
+		MaxHandshakesPerSource:  s.opts.MaxHandshakesPerSource,
 		MaxUnfinishedPerClient:  s.opts.MaxUnfinishedPerCertificate,
 		MaxUnfinished:           s.opts.MaxUnfinished,
 		UnfinishedBytes:         &s.unfinished,

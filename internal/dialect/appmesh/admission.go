@@ -2,13 +2,8 @@ package appmesh
 
 import (
 	"errors"
-	"fmt"
-	"maps"
-	"slices"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
@@ -59,48 +54,4 @@ func (Dialect) AdmissionTrial(name string) (client.Object, func() error) {
 		}
 		return nil
 	}
-}
-
-// AssumeNamespace returns the assumed labels of a Namespace that is not among the objects, and a note for the user.
-// If there is exactly one Mesh and its selector can match, the Mesh is assumed to select the Namespace.
-func (Dialect) AssumeNamespace(objects []client.Object, name string,
-	set map[string]string) (labels map[string]string, assumption string) {
-	meshes := dialect.ObjectsOf[*api.Mesh](objects)
-	if len(meshes) != 1 {
-		return nil, ""
-	}
-	satisfied, ok := satisfy(meshes[0].Spec.NamespaceSelector, set)
-	if !ok {
-		return nil, ""
-	}
-	return satisfied, fmt.Sprintf("Namespace %s is not in the files; assuming that Mesh %s selects it", name,
-		meshes[0].Name)
-}
-
-// satisfy adds labels until a selector matches, and reports false if it cannot match. An absent selector matches
-// nothing.
-func satisfy(selector *metav1.LabelSelector, set map[string]string) (map[string]string, bool) {
-	compiled, err := metav1.LabelSelectorAsSelector(selector)
-	if err != nil {
-		return nil, false
-	}
-	out := maps.Clone(set)
-	if selector != nil {
-		for key, value := range selector.MatchLabels {
-			out[key] = value
-		}
-		for _, e := range selector.MatchExpressions {
-			_, present := out[e.Key]
-			switch {
-			case e.Operator == metav1.LabelSelectorOpIn && len(e.Values) > 0 && !slices.Contains(e.Values, out[e.Key]):
-				out[e.Key] = e.Values[0]
-			case e.Operator == metav1.LabelSelectorOpExists && !present:
-				out[e.Key] = ""
-			}
-		}
-		if out[corev1.LabelMetadataName] != set[corev1.LabelMetadataName] {
-			return nil, false // the name of the namespace is known
-		}
-	}
-	return out, compiled.Matches(labels.Set(out))
 }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/internal/spelling"
 )
 
 // readAnnotations are the annotations of pods that PodOptions and InjectionMode read, without the prefix.
@@ -48,40 +49,8 @@ func annotationWarnings(pod *corev1.Pod, o dialect.PodOptions) []string {
 				out = append(out, fmt.Sprintf("annotation %s has no effect: the injector sets it for CNI plugins, to %s", name, want))
 			}
 		default:
-			out = append(out, fmt.Sprintf("annotation %s is unknown; did you mean %s%s?", name, prefix, nearest(key, readAnnotations)))
+			out = append(out, fmt.Sprintf("annotation %s is unknown; did you mean %s%s?", name, prefix, spelling.Nearest(key, readAnnotations)))
 		}
 	}
 	return out
-}
-
-// nearest returns the name with the fewest changed characters, ignoring case.
-func nearest(text string, names []string) string {
-	return slices.MinFunc(names, func(a, b string) int {
-		return changes(strings.ToLower(text), strings.ToLower(a)) - changes(strings.ToLower(text), strings.ToLower(b))
-	})
-}
-
-// maxCompared limits the compared bytes of a name, because the name is of a user.
-const maxCompared = 64
-
-// changes returns the number of inserted, removed and replaced bytes (the Levenshtein distance).
-func changes(a, b string) int {
-	a, b = a[:min(len(a), maxCompared)], b[:min(len(b), maxCompared)]
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			replaced := diagonal
-			if a[i] != b[j] {
-				replaced++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(replaced, row[j]+1, row[j+1]+1)
-		}
-	}
-	return row[len(b)]
 }

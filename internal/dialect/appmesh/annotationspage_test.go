@@ -11,6 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"sigs.k8s.io/yaml"
+
+	"anymesh.dev/anymesh/internal/spelling"
 )
 
 // pageRows returns the code in the given column of the rows of a section of docs/annotations.md.
@@ -100,9 +102,9 @@ func TestReadVariablesAreListed(t *testing.T) {
 func TestNearestAnnotation(t *testing.T) {
 	for text, want := range map[string]string{
 		"port": "ports", "SidecarEnvJSON": "sidecarEnvJson", "cpulimits": "cpuLimit", "sdsEnabled": "sds", "": "sds",
-		strings.Repeat("x", 1000): nearest(strings.Repeat("x", maxCompared), readAnnotations),
+		strings.Repeat("x", 1000): spelling.Nearest(strings.Repeat("x", 64), readAnnotations),
 	} {
-		if got := nearest(text, readAnnotations); got != want {
+		if got := spelling.Nearest(text, readAnnotations); got != want {
 			t.Errorf("%.20q: got %s, want %s", text, got, want)
 		}
 	}

@@ -5,7 +5,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -14,6 +16,17 @@ import (
 func selects(selector *metav1.LabelSelector, of map[string]string) bool {
 	compiled, err := metav1.LabelSelectorAsSelector(selector)
 	return err == nil && compiled.Matches(labels.Set(of))
+}
+
+// PodSelector returns the selector of a VirtualNode or VirtualGateway, and its path.
+func (Dialect) PodSelector(object client.Object) (selector *metav1.LabelSelector, path string) {
+	switch o := object.(type) {
+	case *api.VirtualNode:
+		selector = o.Spec.PodSelector
+	case *api.VirtualGateway:
+		selector = o.Spec.PodSelector
+	}
+	return selector, "spec.podSelector"
 }
 
 // compile parses a selector, and reports invalid ones. It does not use the error of the parser, which depends on the

@@ -64,6 +64,12 @@ type values struct {
 	Affinity                  corev1.Affinity                   `json:"affinity"`
 	TopologySpreadConstraints []corev1.TopologySpreadConstraint `json:"topologySpreadConstraints"`
 
+	PriorityClassName string            `json:"priorityClassName"`
+	Labels            map[string]string `json:"labels"`
+	Annotations       map[string]string `json:"annotations"`
+	PodLabels         map[string]string `json:"podLabels"`
+	PodAnnotations    map[string]string `json:"podAnnotations"`
+
 	GatewayAPI struct {
 		Enabled bool `json:"enabled"`
 	} `json:"gatewayAPI"`
@@ -129,6 +135,8 @@ func (Dialect) Values() any {
 	v.PodDisruptionBudget.MaxUnavailable = intstr.FromInt32(1)
 	v.PodDisruptionBudget.MinAvailable = intstr.FromString("")
 	v.NodeSelector, v.Tolerations = map[string]string{}, []corev1.Toleration{}
+	v.Labels, v.Annotations = map[string]string{}, map[string]string{}
+	v.PodLabels, v.PodAnnotations = map[string]string{}, map[string]string{}
 	v.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{
 		MaxSkew: 1, TopologyKey: corev1.LabelHostname, WhenUnsatisfiable: corev1.ScheduleAnyway,
 	}}

@@ -134,9 +134,9 @@ func bootstrapExtensions(w model.Workload) []*corev3.TypedExtensionConfig {
 }
 
 func statsTags(p proxy) []*metricsv3.TagSpecifier {
-	var out []*metricsv3.TagSpecifier
+	out := routeTags()
 	if p.NoStatsTags {
-		return nil
+		return out
 	}
 	for _, t := range p.workload.StatsTags {
 		out = append(out,

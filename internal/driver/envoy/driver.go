@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"strconv"
 
 	"google.golang.org/protobuf/proto"
@@ -70,10 +69,10 @@ func (Driver) Patch(ctx context.Context) error {
 		AccessLog:      sidecar.AccessLogFile,
 		ReadyURL:       fmt.Sprintf("http://127.0.0.1:%d/ready", p.statsPort()),
 		ConfigArgument: configArgument,
-		MetricsURL:     fmt.Sprintf("http://127.0.0.1:%d/stats/prometheus", p.statsPort()),
+		MetricsURL:     p.metricsURL(keptMetrics),
 	}
 	if p.workload.Role == model.RoleGateway {
-		injector.Sidecar.HealthURL = injector.Sidecar.MetricsURL + "?filter=" + url.QueryEscape(readinessGauges)
+		injector.Sidecar.HealthURL = p.metricsURL(readinessGauges)
 	}
 	return nil
 }

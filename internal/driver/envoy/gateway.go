@@ -147,7 +147,7 @@ func (r *renderer) inboundRoute(l model.Listener, route model.Route) *routev3.Ro
 		r.skipRoute(route, fault)
 		return nil
 	}
-	out := &routev3.Route{Name: route.Name, Match: routeMatch(match)}
+	out := &routev3.Route{Name: route.Name, Match: routeMatch(match), StatPrefix: routeStats(route.Name)}
 	target := route.Action.Service
 	if target == nil {
 		out.Action = &routev3.Route_DirectResponse{DirectResponse: &routev3.DirectResponseAction{Status: 404}}

@@ -63,6 +63,9 @@ func egressRoutes(port uint16) string { return fmt.Sprintf("rds_egress_http_%d",
 // serviceRoutes names the routes of one service on a port.
 func serviceRoutes(port uint16, service string) string { return egressRoutes(port) + "/" + service }
 
+// routeStats returns the name of a route in metrics. A dot would end it.
+func routeStats(name string) string { return strings.ReplaceAll(name, ".", "_") }
+
 func allowAllCluster(mesh string) string { return "cds_egress_" + mesh + "_mesh-allow-all" }
 
 func egressNamesCluster(mesh string) string { return "cds_egress_" + mesh + "_amazonaws" }

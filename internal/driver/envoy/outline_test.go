@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the outline in testdata")
 // dump returns the dump of a workload of the example, like the debug server.
 func dump(t *testing.T, workload string) []byte {
 	t.Helper()
-	documents, _, err := manifest.Read([]string{"../../../examples/colors"}, nil)
+	files, err := manifest.Read([]string{"../../../examples/colors"}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +38,7 @@ func dump(t *testing.T, workload string) []byte {
 	for _, d := range dialects {
 		kinds = append(kinds, d.Kinds()...)
 	}
-	set, err := manifest.Decode(documents, kinds, "default")
+	set, err := manifest.Decode(files.Documents, kinds, "default")
 	if err != nil {
 		t.Fatal(err)
 	}

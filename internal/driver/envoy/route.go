@@ -49,7 +49,7 @@ func (r *renderer) routes(b model.Binding) []*routev3.Route {
 			r.skipRoute(route, fault)
 			continue
 		}
-		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match)}
+		rendered := &routev3.Route{Name: route.Name, Match: routeMatch(route.Match), StatPrefix: routeStats(route.Name)}
 		r.setAction(rendered, route)
 		if err := rendered.Validate(); err != nil {
 			r.skipRoute(route, rootCause(err))

@@ -12,6 +12,7 @@ type metrics struct {
 	certificates *prometheus.CounterVec // result
 	expiry       prometheus.Gauge
 	probes       *prometheus.CounterVec // kind, result
+	refused      *prometheus.CounterVec // reason
 }
 
 func newMetrics() *metrics {
@@ -29,7 +30,11 @@ func newMetrics() *metrics {
 			Help: "Probes of the application performed for kubelet, by kind and result: ok, failed.",
 		}, []string{"kind", "result"}),
 	}
-	m.registry.MustRegister(m.certificates, m.expiry, m.probes,
+	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "anymesh_agent_refused_total",
+		Help: "Connections and requests that the agent refused, by reason: source_connections, total_connections, scrapes.",
+	}, []string{"reason"})
+	m.registry.MustRegister(m.certificates, m.expiry, m.probes, m.refused,
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))
 	return m
 }

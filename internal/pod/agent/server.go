@@ -9,15 +9,16 @@ import (
 	"net/http"
 	"time"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"github.com/prometheus/common/expfmt"
 )
 
 const (
-	localTimeout          = 2 * time.Second // for requests to the proxy
-	maxMetricsSize        = 64 << 20        // bytes of the proxy's metrics
-	maxConcurrentRequests = 64              // concurrent requests
-	maxReadyWait          = 10 * time.Second
-	readyPoll             = 20 * time.Millisecond
+	localTimeout   = 2 * time.Second  // for requests to the proxy
+	maxMetricsSize = 64 << 20         // bytes of the proxy's metrics
+	writeTimeout   = 10 * time.Second // from the first byte of a response to its last
+	maxReadyWait   = 10 * time.Second
+	readyPoll      = 20 * time.Millisecond
 )
 
 // localClient returns a client for requests to the proxy in the same pod.
@@ -31,6 +32,11 @@ func localClient() *http.Client {
 
 // serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
+	l = connlimit.New(connlimit.Limits{
+		PerSource: MaxConnectionsPerSource, Total: MaxConnections,
+		Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
+		OnRefused: func(why connlimit.Reason) { a.metrics.refused.WithLabelValues(string(why)).Inc() },
+	}).Listen(l)
 	srv := &http.Server{
 		Handler:           a.handler(),
 		ReadHeaderTimeout: 5 * time.Second,
@@ -54,18 +60,9 @@ func (a *agent) handler() http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /ready", a.serveReady)
 	mux.HandleFunc("GET /live", a.serveLive)
-	mux.HandleFunc("GET /metrics", a.serveMetrics)
+	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics, a.metrics.refused.WithLabelValues("scrapes").Inc))
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
-	inFlight := make(chan struct{}, maxConcurrentRequests)
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		select {
-		case inFlight <- struct{}{}:
-			defer func() { <-inFlight }()
-			mux.ServeHTTP(w, r)
-		default:
-			http.Error(w, "too many requests at once", http.StatusServiceUnavailable)
-		}
-	})
+	return limitWrites(mux, writeTimeout)
 }
 
 // serveReady responds at once or, with ?wait=DURATION, when the proxy is ready: kubelet probes at most once per

@@ -50,7 +50,7 @@ func FromEnv(lookup func(string) (string, bool)) (Config, error) {
 	c.UID, c.GID = r.id(EnvUID), r.id(EnvGID)
 	c.EgressPort = r.port(EnvEgressPort)
 	c.AppPorts = r.ports(EnvAppPorts)
-	if len(c.AppPorts) > 0 {
+	if len(c.AppPorts) > 0 || r.value(EnvIngressPort) != "" {
 		c.IngressPort = r.port(EnvIngressPort)
 	}
 	c.IgnoredPorts = unique(append(r.ports(EnvIgnoredPorts), sshPort))

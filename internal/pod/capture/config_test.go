@@ -105,6 +105,9 @@ table ip anymesh {
 	set ignored_addresses {
 		type ipv4_addr; flags interval; elements = { 169.254.169.254/32 }
 	}
+	set proxy_ports {
+		type inet_service; elements = { 15001, 15000 }
+	}
 	chain inbound {
 		type nat hook prerouting priority -100; policy accept;
 		fib saddr type != local tcp dport @app_ports redirect to :15000
@@ -118,6 +121,10 @@ table ip anymesh {
 		ip daddr @ignored_addresses return
 		meta l4proto tcp redirect to :15001
 	}
+	chain guard {
+		type filter hook input priority 0; policy accept;
+		tcp dport @proxy_ports ct status & dnat == 0 reject with tcp reset
+	}
 }
 table ip6 anymesh {
 	set app_ports {
@@ -128,6 +135,9 @@ table ip6 anymesh {
 	}
 	set ignored_addresses {
 		type ipv6_addr; flags interval; elements = { fd00::/8 }
+	}
+	set proxy_ports {
+		type inet_service; elements = { 15001, 15000 }
 	}
 	chain inbound {
 		type nat hook prerouting priority -100; policy accept;
@@ -141,6 +151,10 @@ table ip6 anymesh {
 		tcp dport @ignored_ports return
 		ip6 daddr @ignored_addresses return
 		meta l4proto tcp redirect to :15001
+	}
+	chain guard {
+		type filter hook input priority 0; policy accept;
+		tcp dport @proxy_ports ct status & dnat == 0 reject with tcp reset
 	}
 }
 `

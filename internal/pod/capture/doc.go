@@ -12,6 +12,8 @@
 //	          or group of the proxy, or to an ignored port
 //	          or address                                    → egress port of the proxy
 //
+// Connections to the ports of the proxy that are not redirected are refused, from other hosts and from the pod.
+//
 // The refusals of the DNS port are dropped, so that applications repeat their questions while the agent restarts. The
 // proxy's own questions are not tracked, so that applications can reuse their ports.
 //

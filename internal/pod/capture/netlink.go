@@ -102,6 +102,9 @@ func addTable(conn *nftables.Conn, t Table) error {
 	add(&nftables.Chain{
 		Name: "raw_outbound", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookOutput, Priority: raw,
 	}, t.RawOutbound)
+	add(&nftables.Chain{
+		Name: "guard", Type: nftables.ChainTypeFilter, Hooknum: nftables.ChainHookInput, Priority: nftables.ChainPriorityFilter,
+	}, t.Guard)
 	return nil
 }
 
@@ -151,6 +154,8 @@ func (r Rule) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 	switch {
 	case r.Drop:
 		return append(out, &expr.Verdict{Kind: expr.VerdictDrop})
+	case r.Reject:
+		return append(out, rejectExprs()...)
 	case r.Untracked:
 		return append(out, &expr.Notrack{})
 	case r.Redirect == 0:
@@ -217,6 +222,8 @@ func (m Match) exprs(family Family, sets map[string]*nftables.Set) []expr.Any {
 		return portUnreachableExprs(family, m.Port)
 	case ConnectionRefused:
 		return connectionRefusedExprs(m.Port)
+	case NotRedirected:
+		return notRedirectedExprs()
 	case DestinationPort:
 		return in(expr.PayloadBaseTransportHeader, tcpDestinationPort, 2)
 	case SourceAddress:

@@ -19,8 +19,8 @@ const (
 	IPv6 Family = "ip6"
 )
 
-// Rules is the desired state of the kernel: a table for each captured address family. A family without a table has no
-// table named TableName.
+// Rules is the desired state of the kernel: a table for each address family. A family without a table has no table named
+// TableName.
 type Rules struct {
 	Tables []Table
 }
@@ -34,6 +34,7 @@ type Table struct {
 	// The same hooks, before connection tracking.
 	RawInbound  []Rule
 	RawOutbound []Rule
+	Guard       []Rule // hook input
 }
 
 // Set is a named set of ports or of addresses.
@@ -43,12 +44,13 @@ type Set struct {
 	Addresses []netip.Prefix
 }
 
-// Rule applies if all matches apply. It redirects to a local port, drops the packet, or exempts it from connection
-// tracking, or else accepts it unchanged.
+// Rule applies if all matches apply. It redirects to a local port, drops the packet, resets the connection, or exempts
+// the packet from connection tracking, or else accepts it unchanged.
 type Rule struct {
 	Matches   []Match
 	Redirect  uint16
 	Drop      bool
+	Reject    bool
 	Untracked bool
 }
 
@@ -79,6 +81,7 @@ const (
 	DNSReplyOverTCP    // TCP from port 53
 	PortUnreachable    // the ICMP message about a UDP packet to the port
 	ConnectionRefused  // the TCP reset that refuses a connection to the port
+	NotRedirected      // the connection is not redirected
 )
 
 const (
@@ -93,9 +96,12 @@ func (c Config) Rules() Rules {
 	if !c.Enabled {
 		return Rules{}
 	}
-	r := Rules{Tables: []Table{c.table(IPv4)}}
+	r := Rules{Tables: []Table{c.table(IPv4), {Family: IPv6}}}
 	if c.IPv6 {
-		r.Tables = append(r.Tables, c.table(IPv6))
+		r.Tables[1] = c.table(IPv6)
+	}
+	for i := range r.Tables {
+		c.addGuard(&r.Tables[i])
 	}
 	return r
 }
@@ -177,12 +183,17 @@ func (t Table) write(b *strings.Builder) {
 	if len(t.Inbound) > 0 {
 		writeChain(b, t.Family, "inbound", "nat hook prerouting priority -100", t.Inbound)
 	}
-	writeChain(b, t.Family, "outbound", "nat hook output priority -100", t.Outbound)
+	if len(t.Outbound) > 0 {
+		writeChain(b, t.Family, "outbound", "nat hook output priority -100", t.Outbound)
+	}
 	if len(t.RawInbound) > 0 {
 		writeChain(b, t.Family, "raw_inbound", "filter hook prerouting priority -300", t.RawInbound)
 	}
 	if len(t.RawOutbound) > 0 {
 		writeChain(b, t.Family, "raw_outbound", "filter hook output priority -300", t.RawOutbound)
+	}
+	if len(t.Guard) > 0 {
+		writeChain(b, t.Family, "guard", "filter hook input priority 0", t.Guard)
 	}
 	b.WriteString("}\n")
 }
@@ -212,6 +223,8 @@ func writeChain(b *strings.Builder, family Family, name, kind string, rules []Ru
 		switch {
 		case r.Drop:
 			b.WriteString("drop\n")
+		case r.Reject:
+			b.WriteString("reject with tcp reset\n")
 		case r.Untracked:
 			b.WriteString("notrack\n")
 		case r.Redirect == 0:
@@ -253,6 +266,8 @@ func (m Match) text(family Family) string {
 		return portUnreachableText(family, m.Port)
 	case ConnectionRefused:
 		return connectionRefusedText(m.Port)
+	case NotRedirected:
+		return notRedirectedText
 	}
 	panic(fmt.Sprintf("capture: kind %d of match has no text", m.Kind))
 }

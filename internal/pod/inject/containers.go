@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -79,6 +80,7 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	if probes != "" {
 		out.Env = append(out.Env, corev1.EnvVar{Name: "ANYMESH_PROBES", Value: probes})
 	}
+	out.Env = append(out.Env, nodeIPs())
 	out.Env = append(out.Env, o.Env...)
 	overrideResources(&out.Resources, o.Resources)
 	out.SecurityContext = proxySecurity()
@@ -94,6 +96,13 @@ func sidecarContainer(c *sidecar.InjectorContext, o dialect.PodOptions, signingU
 	}
 	out.VolumeMounts = append(out.VolumeMounts, agentMounts(o)...)
 	return out
+}
+
+// nodeIPs is the variable with the addresses of the node, whose probes the agent serves before anybody else.
+func nodeIPs() corev1.EnvVar {
+	return corev1.EnvVar{Name: connlimit.NodeIPsVariable, ValueFrom: &corev1.EnvVarSource{
+		FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "status.hostIPs"},
+	}}
 }
 
 // addContainers adds further sidecars as native ones, so that they start before the proxy and Jobs complete.

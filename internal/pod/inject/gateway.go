@@ -60,7 +60,7 @@ func injectGateway(pod *corev1.Pod, c *sidecar.InjectorContext, o dialect.PodOpt
 			into.Ports = append(into.Ports, port)
 		}
 	}
-	for _, e := range append(slices.Clone(spec.Container.Env), o.Env...) {
+	for _, e := range slices.Concat(spec.Container.Env, []corev1.EnvVar{nodeIPs()}, o.Env) {
 		if !slices.ContainsFunc(into.Env, func(own corev1.EnvVar) bool { return own.Name == e.Name }) {
 			into.Env = append(into.Env, e)
 		}

@@ -148,6 +148,7 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 		files[name] = content
 	}
 	addFiles(pod, files)
+	addScrape(pod)
 	if err := addVolumes(pod, o); err != nil {
 		return err
 	}
@@ -179,11 +180,15 @@ func (w *Webhook) injectSidecar(pod *corev1.Pod, c *sidecar.InjectorContext, o d
 	if len(o.InboundPorts) > 0 { // the application has clients
 		addPreStop(pod, delay)
 	}
+	proxy := sidecarContainer(c, o, w.SigningURL, probes, dns)
 	if !o.CNI && !hasContainer(pod, captureContainer) {
-		pod.Spec.InitContainers = append(pod.Spec.InitContainers,
-			captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns))
+		capture := captureInit(c.Configurator.GetInitContainerImage(), c.ContainerPullPolicy, o, dns)
+		// Quotas of a namespace require requests or limits of each container. The pod does not need more: the init
+		// container ends before the proxy starts.
+		capture.Resources = *proxy.Resources.DeepCopy()
+		pod.Spec.InitContainers = append(pod.Spec.InitContainers, capture)
 	}
-	pod.Spec.InitContainers = append(pod.Spec.InitContainers, sidecarContainer(c, o, w.SigningURL, probes, dns))
+	pod.Spec.InitContainers = append(pod.Spec.InitContainers, proxy)
 	return nil
 }
 

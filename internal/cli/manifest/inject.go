@@ -1,0 +1,42 @@
+package manifest
+
+import (
+	corev1 "k8s.io/api/core/v1"
+
+	"anymesh.dev/anymesh/internal/dialect"
+	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// proxyAssumer is a dialect whose gateways are pods with a container that becomes the proxy.
+type proxyAssumer interface {
+	// AssumeProxy reports whether injection changes a pod; namespace is nil for a Namespace that is not in the files.
+	AssumeProxy(pod *corev1.Pod, namespace *corev1.Namespace) bool
+}
+
+// injected is the label value of pods that injection would change.
+const injected = "assumed"
+
+// inject marks pods that are made from templates as injected, if injection would give them the proxy of a gateway.
+func (s *Set) inject(dialects []dialect.Dialect) {
+	namespaces := map[string]*corev1.Namespace{}
+	for _, o := range s.Objects {
+		if ns, is := o.(*corev1.Namespace); is {
+			namespaces[ns.Name] = ns
+		}
+	}
+	for _, o := range s.Objects {
+		pod, is := o.(*corev1.Pod)
+		if !is || !fromTemplate(pod) {
+			continue
+		}
+		for _, d := range dialects {
+			if a, is := d.(proxyAssumer); is && a.AssumeProxy(pod, namespaces[pod.Namespace]) {
+				pod.Labels = with(pod.Labels, sidecar.UUIDLabel, injected)
+				if pod.Annotations[sidecar.DNSAnnotation] == "" { // without it, a pod is older than the modes
+					pod.Annotations = with(pod.Annotations, sidecar.DNSAnnotation, string(model.DNSUnresolved))
+				}
+			}
+		}
+	}
+}

@@ -1,0 +1,157 @@
+// Package connlimit limits connections before anybody is authenticated: of one address, and of all together.
+//
+// In: the addresses of connections. Out: which of them may stay. A listener closes the others at once, so that they
+// cost neither descriptors nor memory.
+package connlimit
+
+import (
+	"net"
+	"net/netip"
+	"sync"
+)
+
+// Limits are numbers of open connections. A zero limit means no limit.
+type Limits struct {
+	// PerSource limits those of one address. Addresses of IPv6 are limited one by one, too: a /64 is a whole node.
+	PerSource int
+	// Total limits those of all addresses.
+	Total int
+	// Exempt selects addresses that neither limit applies to, such as those of the node; nil selects none. They have the
+	// limit ExemptTotal.
+	Exempt      func(netip.Addr) bool
+	ExemptTotal int
+	// OnRefused is called for each refused connection; nil for nothing.
+	OnRefused func(Reason)
+}
+
+// Reason is the limit that a connection exceeds.
+type Reason string
+
+// Reasons.
+const (
+	Source Reason = "source_connections"
+	Total  Reason = "total_connections"
+)
+
+// Limiter counts open connections.
+type Limiter struct {
+	limits Limits
+
+	mu      sync.Mutex
+	sources map[netip.Addr]int
+	total   int
+	exempt  int
+}
+
+// New returns a limiter.
+func New(limits Limits) *Limiter {
+	return &Limiter{limits: limits, sources: map[netip.Addr]int{}}
+}
+
+// Acquire counts a connection. It reports false if the connection exceeds a limit. release ends the count; it may be
+// called several times.
+func (l *Limiter) Acquire(from net.Addr) (release func(), ok bool) {
+	source := addressOf(from)
+	reason := l.add(source)
+	if reason != "" {
+		if l.limits.OnRefused != nil {
+			l.limits.OnRefused(reason)
+		}
+		return func() {}, false
+	}
+	return sync.OnceFunc(func() { l.remove(source) }), true
+}
+
+// addressOf returns the address of a connection; all connections without an IP address have the same, invalid one.
+func addressOf(from net.Addr) netip.Addr {
+	if from == nil {
+		return netip.Addr{}
+	}
+	at, err := netip.ParseAddrPort(from.String())
+	if err != nil {
+		return netip.Addr{}
+	}
+	return at.Addr().Unmap().WithZone("")
+}
+
+func (l *Limiter) isExempt(source netip.Addr) bool {
+	return l.limits.Exempt != nil && l.limits.Exempt(source)
+}
+
+func exceeded(count, limit int) bool { return limit > 0 && count >= limit }
+
+func (l *Limiter) add(source netip.Addr) Reason {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	switch {
+	case l.isExempt(source):
+		if exceeded(l.exempt, l.limits.ExemptTotal) {
+			return Total
+		}
+		l.exempt++
+		return ""
+	case exceeded(l.sources[source], l.limits.PerSource):
+		return Source
+	case exceeded(l.total, l.limits.Total):
+		return Total
+	}
+	l.sources[source]++
+	l.total++
+	return ""
+}
+
+func (l *Limiter) remove(source netip.Addr) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.isExempt(source) {
+		l.exempt--
+		return
+	}
+	l.total--
+	if l.sources[source]--; l.sources[source] == 0 {
+		delete(l.sources, source)
+	}
+}
+
+// Listen returns a listener that closes connections beyond the limits, with a reset.
+func (l *Limiter) Listen(inner net.Listener) net.Listener { return &listener{inner, l} }
+
+type listener struct {
+	net.Listener
+	limiter *Limiter
+}
+
+// Accept implements net.Listener.
+func (l *listener) Accept() (net.Conn, error) {
+	for {
+		c, err := l.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		release, ok := l.limiter.Acquire(c.RemoteAddr())
+		if ok {
+			return &conn{c, release}, nil
+		}
+		Reset(c)
+	}
+}
+
+// Reset closes a connection without waiting states.
+func Reset(c net.Conn) {
+	if tcp, is := c.(*net.TCPConn); is {
+		_ = tcp.SetLinger(0) // it is lost either way
+	}
+	_ = c.Close() // it is lost either way
+}
+
+// conn is a counted connection.
+type conn struct {
+	net.Conn
+	release func()
+}
+
+// Close implements net.Conn.
+func (c *conn) Close() error {
+	defer c.release()
+	return c.Conn.Close()
+}

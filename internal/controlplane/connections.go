@@ -1,0 +1,51 @@
+package controlplane
+
+import (
+	"net/netip"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"anymesh.dev/anymesh/internal/connlimit"
+)
+
+// Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
+// of this pod has connections of its own for the probes of kubelet. An API server uses a few connections, with many
+// requests each.
+const (
+	// MaxConnectionsPerSource limits those of one address.
+	MaxConnectionsPerSource = 64
+	// MaxConnections limits those of all addresses.
+	MaxConnections = 1024
+	// MaxNodeConnections limits those of the node of the control plane's pod.
+	MaxNodeConnections = 64
+)
+
+// connections counts the connections of HTTP servers that were refused or failed.
+type connections struct {
+	node            func(netip.Addr) bool
+	refused, errors *prometheus.CounterVec
+}
+
+func newConnections(registerer prometheus.Registerer) connections {
+	c := connections{
+		node: connlimit.Node(),
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anymesh_http_refused_connections_total",
+			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, total_connections.",
+		}, []string{"server", "reason"}),
+		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: "anymesh_http_connection_errors_total",
+			Help: "Connections to HTTP servers of the control plane that failed, by server: handshakes and requests that are not HTTP.",
+		}, []string{"server"}),
+	}
+	registerer.MustRegister(c.refused, c.errors)
+	return c
+}
+
+// limit returns the limiter of a server.
+func (c connections) limit(server string) *connlimit.Limiter {
+	return connlimit.New(connlimit.Limits{
+		PerSource: MaxConnectionsPerSource, Total: MaxConnections, Exempt: c.node, ExemptTotal: MaxNodeConnections,
+		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
+	})
+}

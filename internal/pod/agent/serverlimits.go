@@ -1,0 +1,97 @@
+package agent
+
+import (
+	"net"
+	"net/http"
+	"sync"
+	"time"
+)
+
+// Limits of the HTTP server, which every pod of the cluster reaches. Connections have one request at a time. Those of
+// the node are counted apart: nobody else can take the slots that the probes of kubelet need.
+const (
+	// MaxConnections limits those of all addresses other than the node's.
+	MaxConnections = 64
+	// MaxConnectionsPerSource limits those of one address.
+	MaxConnectionsPerSource = 8
+	// MaxNodeConnections limits those of the node.
+	MaxNodeConnections = 64
+	// MaxScrapesPerSource limits the requests for metrics of one address at once: they cost the proxy time.
+	MaxScrapesPerSource = 2
+	// MaxScrapes limits those of all addresses.
+	MaxScrapes = 8
+)
+
+// limitScrapes limits the requests of a handler at once: of an address, and of all. Further ones get status 429.
+func limitScrapes(next http.HandlerFunc, refused func()) http.HandlerFunc {
+	var mu sync.Mutex
+	open, total := map[string]int{}, 0
+	begin := func(source string) bool {
+		mu.Lock()
+		defer mu.Unlock()
+		if open[source] >= MaxScrapesPerSource || total >= MaxScrapes {
+			return false
+		}
+		open[source]++
+		total++
+		return true
+	}
+	end := func(source string) {
+		mu.Lock()
+		defer mu.Unlock()
+		total--
+		if open[source]--; open[source] == 0 {
+			delete(open, source)
+		}
+	}
+	return func(w http.ResponseWriter, r *http.Request) {
+		source, _, err := net.SplitHostPort(r.RemoteAddr)
+		if err != nil {
+			source = r.RemoteAddr
+		}
+		if !begin(source) {
+			refused()
+			http.Error(w, "too many requests for metrics at once", http.StatusTooManyRequests)
+			return
+		}
+		defer end(source)
+		next(w, r)
+	}
+}
+
+// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes.
+func limitWrites(next http.Handler, timeout time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		next.ServeHTTP(&timedWriter{ResponseWriter: w, timeout: timeout}, r)
+	})
+}
+
+// timedWriter sets the write deadline when the response begins.
+type timedWriter struct {
+	http.ResponseWriter
+	timeout time.Duration
+	begun   bool
+}
+
+// Unwrap is for http.ResponseController.
+func (w *timedWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+func (w *timedWriter) begin() {
+	if !w.begun {
+		w.begun = true
+		// Only a ResponseWriter that is not of a connection, in tests, has no deadline.
+		_ = http.NewResponseController(w.ResponseWriter).SetWriteDeadline(time.Now().Add(w.timeout))
+	}
+}
+
+// WriteHeader implements http.ResponseWriter.
+func (w *timedWriter) WriteHeader(status int) {
+	w.begin()
+	w.ResponseWriter.WriteHeader(status)
+}
+
+// Write implements http.ResponseWriter.
+func (w *timedWriter) Write(b []byte) (int, error) {
+	w.begin()
+	return w.ResponseWriter.Write(b)
+}

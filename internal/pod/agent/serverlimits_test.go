@@ -1,0 +1,79 @@
+package agent
+
+import (
+	"bytes"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+)
+
+// A client that does not read its response is disconnected.
+func TestSlowReaderIsCut(t *testing.T) {
+	ended := make(chan error, 1)
+	server := httptest.NewServer(limitWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		block := bytes.Repeat([]byte("x"), 1<<20)
+		for {
+			if _, err := w.Write(block); err != nil {
+				ended <- err
+				return
+			}
+		}
+	}), 100*time.Millisecond))
+	t.Cleanup(server.Close)
+	c, err := net.Dial("tcp", server.Listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = c.Close() })
+	if _, err := c.Write([]byte("GET / HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case err := <-ended:
+		if !strings.Contains(err.Error(), "timeout") {
+			t.Errorf("the write failed with %v, want a timeout", err)
+		}
+	case <-time.After(20 * time.Second):
+		t.Fatal("the write goes on")
+	}
+}
+
+func TestScrapesAtOnce(t *testing.T) {
+	release, begun := make(chan struct{}), make(chan struct{})
+	handler := limitScrapes(func(http.ResponseWriter, *http.Request) {
+		begun <- struct{}{}
+		<-release
+	}, func() {})
+	scrape := func(source string) int {
+		w := httptest.NewRecorder()
+		r := httptest.NewRequest(http.MethodGet, "/metrics", nil)
+		r.RemoteAddr = source
+		handler(w, r)
+		return w.Code
+	}
+	for _, source := range []string{"10.0.0.1:1", "10.0.0.1:2", "10.0.0.2:1", "10.0.0.3:1", "10.0.0.4:1", "10.0.0.5:1", "10.0.0.6:1", "10.0.0.7:1"} {
+		go scrape(source)
+		<-begun
+	}
+	for _, source := range []string{"10.0.0.1:3", "10.0.0.8:1"} { // too many of the source, and of all
+		if got := scrape(source); got != http.StatusTooManyRequests {
+			t.Errorf("%s: status %d", source, got)
+		}
+	}
+	close(release)
+	deadline := time.Now().Add(10 * time.Second)
+	for time.Now().Before(deadline) {
+		code := make(chan int, 1)
+		go func() { code <- scrape("10.0.0.1:4") }()
+		select {
+		case <-begun:
+			<-code
+			return
+		case <-code: // the others are not finished yet
+		}
+	}
+	t.Error("slots are not released")
+}
