@@ -46,8 +46,9 @@ type CircuitBreaker struct {
 
 // State is the state of the mesh when a request arrives. The zero value is a healthy and idle mesh.
 type State struct {
-	// Unhealthy are the destinations without a healthy endpoint.
+	// Unhealthy are the destinations without a healthy endpoint, and Empty those without any endpoint that is ready.
 	Unhealthy []string `json:"unhealthy,omitempty"`
+	Empty     []string `json:"empty,omitempty"`
 	// Open is the number of requests on the listener without a complete response, or of connections for streams.
 	Open uint32 `json:"open,omitempty"`
 }
@@ -80,6 +81,11 @@ func (b *CircuitBreaker) overflows(p Protocol, open uint32) bool {
 func (v *View) applyHealth(d *Decision) {
 	healthy := len(d.Targets)
 	for _, t := range d.Targets {
+		if slices.Contains(d.Request.State.Empty, t.Destination) {
+			d.step(t.Origin, "destination %s has no endpoint that is ready", t.Destination)
+			healthy--
+			continue
+		}
 		if !slices.Contains(d.Request.State.Unhealthy, t.Destination) {
 			continue
 		}

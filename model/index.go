@@ -112,15 +112,22 @@ func (ix *Index) ResolvedDestination(destination Key) (ResolvedDestination, bool
 		return ResolvedDestination{}, false
 	}
 	mesh, ok := ix.Mesh(d.Mesh)
-	switch {
-	case !ok:
+	if !ok {
 		return ResolvedDestination{}, false
-	case d.Discovery.Kind != DiscoverInstances:
-		return ResolveDestination(mesh, d, nil), true
-	case d.Discovery.Group == "":
-		return ResolveDestination(mesh, d, ix.endpoints[Key{d.Mesh, d.Workload}]), true
 	}
-	return ResolveDestination(mesh, d, ix.groups[Key{d.Mesh, d.Discovery.Group}]), true
+	return ResolveDestination(mesh, d, ix.DiscoveredEndpoints(d)), true
+}
+
+// DiscoveredEndpoints returns the endpoints of a destination, ready or not. It returns nil unless Discovery.Kind is
+// DiscoverInstances.
+func (ix *Index) DiscoveredEndpoints(d Destination) []Endpoint {
+	switch {
+	case d.Discovery.Kind != DiscoverInstances:
+		return nil
+	case d.Discovery.Group == "":
+		return ix.endpoints[Key{d.Mesh, d.Workload}]
+	}
+	return ix.groups[Key{d.Mesh, d.Discovery.Group}]
 }
 
 func found[T any](item *T) (T, bool) {

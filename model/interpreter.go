@@ -41,7 +41,7 @@ type Header struct {
 	Value string `json:"value"`
 }
 
-// EgressNamesPort is the port on which Mesh.EgressNames apply.
+// EgressNamesPort is the port on which Mesh.EgressNames apply, for workloads without backends on it.
 const EgressNamesPort = 443
 
 // Decision is the action of the mesh for a request, with its reasons.
@@ -91,6 +91,10 @@ func (v *View) Decide(r Request) Decision {
 			d.step(v.Workload.Origin.At(ref.Path), "service %s is a member of the group %s", binding.Service, ref.Group)
 		}
 		return v.followBinding(d, *binding)
+	case requests && !r.Protocol.Requests():
+		d.step(v.Workload.Origin, "the backends on port %d use HTTP: the connection is decoded as HTTP", r.Port)
+		d.Outcome = NotHTTP
+		return d
 	case requests:
 		return v.applyEgress(d, NotFound, fmt.Sprintf("no backend on port %d has the host name %q", r.Port, r.Host),
 			v.Workload.Origin)
@@ -109,11 +113,21 @@ func (v *View) DecideInbound(r Request) Decision {
 		return d
 	}
 	in := v.Inbound[i]
+	if in.Listener.TLS == nil && in.Listener.Protocol.Requests() && r.TLS != nil {
+		d.step(in.Listener.Origin, "the listener does not serve TLS: the connection is decoded as HTTP")
+		d.Outcome = NotHTTP
+		return d
+	}
 	if accepted := d.handshake(in.Listener); !accepted {
 		d.Outcome = Refused
 		return d
 	}
-	if in.Listener.Protocol.Requests() && !d.canonical() {
+	switch requests := in.Listener.Protocol.Requests(); {
+	case requests && !r.Protocol.Requests():
+		d.step(in.Listener.Origin, "the listener on port %d decodes the connection as HTTP", r.Port)
+		d.Outcome = NotHTTP
+		return d
+	case requests && !d.canonical():
 		return d
 	}
 	if !v.authorized(&d) {
@@ -260,7 +274,8 @@ func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin)
 		d.Outcome = PassedThrough
 	}
 	named := func(pattern string) bool { return hostMatches(pattern, d.Request.ServerName) }
-	if d.Request.Port == EgressNamesPort && slices.ContainsFunc(v.Mesh.EgressNames, named) {
+	undeclared := d.Request.Port == EgressNamesPort && v.port(EgressNamesPort) == nil
+	if undeclared && slices.ContainsFunc(v.Mesh.EgressNames, named) {
 		d.step(v.Mesh.Origin, "the mesh allows TLS to %s", d.Request.ServerName)
 		d.Outcome = PassedThrough
 		return d

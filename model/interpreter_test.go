@@ -136,6 +136,7 @@ func TestUndeclaredTraffic(t *testing.T) {
 		{"egress name", model.Request{Port: 443, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.PassedThrough, model.PassedThrough},
 		{"egress name in upper case", model.Request{Port: 443, Protocol: model.TCP, ServerName: "S3.AMAZONAWS.COM"}, model.PassedThrough, model.PassedThrough},
 		{"egress name on another port", model.Request{Port: 444, Protocol: model.TCP, ServerName: "s3.amazonaws.com"}, model.Refused, model.PassedThrough},
+		{"TLS on a port of HTTP services", model.Request{Port: 80, Protocol: model.TCP, ServerName: "items.example"}, model.NotHTTP, model.NotHTTP},
 		{"egress name without the dot", model.Request{Port: 443, Protocol: model.TCP, ServerName: "notamazonaws.com"}, model.Refused, model.PassedThrough},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -146,6 +147,40 @@ func TestUndeclaredTraffic(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestEgressNamesNeedAnUndeclaredPort checks that a stream on port 443 has precedence over the egress names.
+func TestEgressNamesNeedAnUndeclaredPort(t *testing.T) {
+	m := shop()
+	db := &m.Routers[2]
+	db.Ports[0].Port = model.EgressNamesPort
+	m.Routers[3].Ports[0].Port = model.EgressNamesPort
+	front := viewOf(t, m, "front")
+	r := model.Request{
+		Port: model.EgressNamesPort, Protocol: model.TCP, ServerName: "s3.amazonaws.com", Address: netip.MustParseAddr("10.9.0.9"),
+	}
+	if d := front.Decide(r); d.Outcome != model.Refused {
+		t.Errorf("got %s, steps %v", d.Outcome, d.Steps)
+	}
+}
+
+// TestEmptyDestinations checks requests to destinations without endpoints: only if all targets are empty, none is
+// served.
+func TestEmptyDestinations(t *testing.T) {
+	front := viewOf(t, shop(), "front")
+	r := model.Request{Port: 80, Protocol: model.HTTP, Host: "cart.example", Path: "/"}
+	for _, c := range []struct {
+		empty []string
+		want  model.Outcome
+	}{
+		{[]string{"cart-v1"}, model.Forwarded}, {[]string{"cart-v1", "cart-v2"}, model.Unavailable},
+		{[]string{"items-web"}, model.Forwarded},
+	} {
+		r.State.Empty = c.empty
+		if d := front.Decide(r); d.Outcome != c.want {
+			t.Errorf("%v: got %s, want %s, steps %v", c.empty, d.Outcome, c.want, d.Steps)
+		}
 	}
 }
 
@@ -216,13 +251,15 @@ func TestDecideInbound(t *testing.T) {
 		request model.Request
 		want    model.Outcome
 	}{
-		{"no policies", open, model.Request{Port: 8080, Source: bob}, model.ToApplication},
-		{"no policies, no identity", open, model.Request{Port: 8080}, model.ToApplication},
-		{"port without listener", closed, model.Request{Port: 1, Source: bob}, model.ToApplication},
-		{"allowed identity and method", closed, model.Request{Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
-		{"allowed identity, other method", closed, model.Request{Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
-		{"identity allowed on another port", closed, model.Request{Port: 8080, Source: bob, Method: "GET"}, model.Denied},
-		{"no identity", closed, model.Request{Port: 8080, Method: "GET"}, model.Denied},
+		{"no policies", open, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob}, model.ToApplication},
+		{"no policies, no identity", open, model.Request{Protocol: model.HTTP, Port: 8080}, model.ToApplication},
+		{"TLS to a listener without TLS", open, model.Request{Protocol: model.HTTP, Port: 8080, TLS: &model.Handshake{}}, model.NotHTTP},
+		{"a stream to a listener for HTTP", open, model.Request{Protocol: model.TCP, Port: 8080}, model.NotHTTP},
+		{"port without listener", closed, model.Request{Protocol: model.HTTP, Port: 1, Source: bob}, model.ToApplication},
+		{"allowed identity and method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "HEAD"}, model.ToApplication},
+		{"allowed identity, other method", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: alice, Method: "PUT"}, model.Denied},
+		{"identity allowed on another port", closed, model.Request{Protocol: model.HTTP, Port: 8080, Source: bob, Method: "GET"}, model.Denied},
+		{"no identity", closed, model.Request{Protocol: model.HTTP, Port: 8080, Method: "GET"}, model.Denied},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			front := viewOf(t, c.mesh, "front")
@@ -232,7 +269,7 @@ func TestDecideInbound(t *testing.T) {
 		})
 	}
 	front := viewOf(t, open, "front")
-	if d := front.DecideInbound(model.Request{Port: 8080}); d.Timeouts.Idle != 1 {
+	if d := front.DecideInbound(model.Request{Protocol: model.HTTP, Port: 8080}); d.Timeouts.Idle != 1 {
 		t.Errorf("the decision does not have the timeouts of the listener: %+v", d.Timeouts)
 	}
 }

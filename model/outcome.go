@@ -14,14 +14,17 @@ const (
 	NotFound Outcome = "NotFound"
 	// Malformed means that the response has status 400, because the path has no canonical form.
 	Malformed Outcome = "Malformed"
+	// NotHTTP means that the sidecar decodes the connection as HTTP, and the client sends something else. It responds with
+	// status 400 and closes the connection; for a client that uses TLS, the handshake fails.
+	NotHTTP Outcome = "NotHTTP"
 	// Redirected means that the response sends the client to Decision.Location.
 	Redirected Outcome = "Redirected"
 	// Refused means that the connection is reset.
 	Refused Outcome = "Refused"
 	// Denied means that the response has status 403; a stream without requests is reset.
 	Denied Outcome = "Denied"
-	// Unavailable means that the response has status 503, because no target has a healthy endpoint; a stream without
-	// requests is reset.
+	// Unavailable means that the response has status 503, because no target has an endpoint that is ready and
+	// healthy; a stream without requests is reset.
 	Unavailable Outcome = "Unavailable"
 	// Overflow means that the response has status 503, because the circuit breaker of the listener is open; a stream
 	// without requests is reset. Clients do not retry such a response.

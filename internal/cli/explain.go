@@ -3,37 +3,44 @@ package cli
 import (
 	"errors"
 	"fmt"
+	"io"
+	"os"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"anymesh.dev/anymesh/internal/cli/explain"
 	"anymesh.dev/anymesh/internal/cli/lookup"
+	"anymesh.dev/anymesh/internal/cli/terminal"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/model"
 )
 
 func explainCommand() *cobra.Command {
 	var s source
-	var from, into string
+	var from, into, list string
 	var output *format
 	var headers []string
 	c := &cobra.Command{
-		Use:   "explain [--from WORKLOAD | --into WORKLOAD] [METHOD] URL",
+		Use:   "explain [--from WORKLOAD | --into WORKLOAD] {[METHOD] URL | --requests FILE}",
 		Short: "Show how a request is routed, step by step, with the field behind each step",
 		Long: "Show how a request is routed, step by step, with the object and field behind each step. --from explains a request that the\n" +
 			"application of a workload sends. --into explains a request that a workload or a gateway receives. Without either, the request\n" +
 			"comes from outside, through the gateway that serves the host.\n\n" +
 			"WORKLOAD is NAMESPACE/NAME of the object, the name in the mesh, or pod/NAME. URL schemes are http, http2, grpc, https and tcp.\n\n" +
-			"Exit codes: 0 if the request reaches a destination, 1 if it does not, 2 for wrong usage.",
+			"--requests explains all requests of a file, one a line: [METHOD] URL [NAME:VALUE ...], for example to check them before and\n" +
+			"after a change of manifests.\n\n" +
+			"Exit codes: 0 if each request reaches a destination, 1 if one does not, 2 for wrong usage.",
 		Example: "  anymesh explain --from colors/front http://color.colors.svc.cluster.local:8080/\n" +
 			"  anymesh explain --from pod/front-x2x -n colors POST http://color:8080/paint -H 'version: 2'\n" +
 			"  anymesh explain -f manifests/ --from colors/front tcp://store:9000\n" +
 			"  anymesh explain -f manifests/ --into colors/edge https://www.example.com/paint\n" +
-			"  anymesh explain -f manifests/ https://shop.example.com/cart",
+			"  anymesh explain -f manifests/ https://shop.example.com/cart\n" +
+			"  anymesh explain -f manifests/ --from colors/front --requests requests.txt -o json",
 		Args: func(c *cobra.Command, args []string) error {
-			if len(args) < 1 || len(args) > 2 {
-				return exitError{2, fmt.Errorf("expected [METHOD] URL\n\n%s", c.UsageString())}
+			if list == "" && (len(args) < 1 || len(args) > 2) || list != "" && len(args)+len(headers) > 0 {
+				return exitError{2, fmt.Errorf("expected [METHOD] URL, or --requests\n\n%s", c.UsageString())}
 			}
 			return nil
 		},
@@ -41,11 +48,10 @@ func explainCommand() *cobra.Command {
 			if from != "" && into != "" {
 				return exitError{2, errors.New("--from (the workload that sends the request) and --into (the workload that receives it) exclude each other")}
 			}
-			method := ""
-			if len(args) == 2 {
-				method = strings.ToUpper(args[0])
+			if list == "-" && slices.Contains(s.files, "-") {
+				return exitError{2, errors.New("-f - and --requests - both read standard input: use a file for one of them")}
 			}
-			request, err := explain.ParseRequest(method, args[len(args)-1], headers, from == "")
+			requests, err := readRequests(c.InOrStdin(), list, args, headers, from == "")
 			if err != nil {
 				return exitError{2, err}
 			}
@@ -53,14 +59,23 @@ func explainCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			a, err := answer(state, request, from, into, s.namespace)
-			if err != nil {
-				return exitError{2, err}
+			var answers []explain.Result
+			for _, request := range requests {
+				a, err := answer(state, request, from, into, s.namespace)
+				if err != nil {
+					return exitError{2, err}
+				}
+				answers = append(answers, a)
 			}
-			if err := show(c, output, a, notes, a.Text); err != nil {
+			var result any = answers
+			if list == "" {
+				result = answers[0]
+			}
+			text := func(w io.Writer, style terminal.Style) error { return writeAnswers(w, style, answers) }
+			if err := show(c, output, result, notes, text); err != nil {
 				return err
 			}
-			if !a.Delivered() {
+			if slices.ContainsFunc(answers, func(a explain.Result) bool { return !a.Delivered() }) {
 				return exitError{code: 1}
 			}
 			return nil
@@ -72,8 +87,49 @@ func explainCommand() *cobra.Command {
 	s.completeWorkloads(c, "from")
 	s.completeWorkloads(c, "into")
 	c.Flags().StringArrayVarP(&headers, "header", "H", nil, "request header as 'name: value'; may be repeated")
+	c.Flags().StringVar(&list, "requests", "", "file with requests, one a line; - for standard input")
 	output = addFormat(c, "text", "json")
 	return c
+}
+
+// readRequests reads the requests of the file, or the one of the arguments.
+func readRequests(in io.Reader, file string, args, headers []string, inbound bool) ([]explain.Request, error) {
+	if file == "" {
+		method := ""
+		if len(args) == 2 {
+			method = strings.ToUpper(args[0])
+		}
+		request, err := explain.ParseRequest(method, args[len(args)-1], headers, inbound)
+		return []explain.Request{request}, err
+	}
+	if file != "-" {
+		opened, err := os.Open(file)
+		if err != nil {
+			return nil, fmt.Errorf("--requests: %w", err)
+		}
+		defer func() { _ = opened.Close() }()
+		in = opened
+	}
+	requests, err := explain.ReadRequests(in, inbound)
+	if err == nil && len(requests) == 0 {
+		err = errors.New("the file has no requests")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("--requests %s: %w", file, err)
+	}
+	return requests, nil
+}
+
+func writeAnswers(w io.Writer, style terminal.Style, answers []explain.Result) error {
+	for i, a := range answers {
+		if i > 0 {
+			_, _ = fmt.Fprintln(w)
+		}
+		if err := a.Text(w, style); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // answer explains a request that a workload sends or receives, or that comes from outside.

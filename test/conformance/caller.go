@@ -57,6 +57,8 @@ type caller struct {
 	hold bool
 	// connections and received count connections and bytes since the last request was started.
 	connections, received atomic.Int64
+	// raw has the first bytes of TLS connections since then, without decryption.
+	raw head
 }
 
 func newCaller(l Line, to netip.AddrPort, dial func(context.Context, string) (net.Conn, error)) *caller {
@@ -82,7 +84,7 @@ func (c *caller) connect(ctx context.Context, address string) (net.Conn, error) 
 	}
 	c.connections.Add(1)
 	if c.secured != nil {
-		conn = tls.Client(conn, c.secured)
+		conn = tls.Client(recordingConn{conn, &c.raw}, c.secured)
 	}
 	return countingConn{conn, &c.received}, nil
 }
@@ -111,6 +113,7 @@ func (c *caller) send(ctx context.Context) (Observation, error) {
 	c.sent++
 	c.connections.Store(0)
 	c.received.Store(0)
+	c.raw.reset()
 	var seen Observation
 	var err error
 	began := time.Now()
@@ -158,6 +161,9 @@ func (c *caller) request(ctx context.Context) (Observation, error) {
 		request.Header.Set(holdHeader, "1")
 	}
 	response, err := c.http.RoundTrip(request)
+	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
+		return Observation{Status: c.raw.status()}, nil
+	}
 	if err != nil {
 		return Observation{}, err
 	}
@@ -231,11 +237,15 @@ func (c *caller) stream(ctx context.Context) (Observation, error) {
 		return Observation{}, err
 	}
 	if name := c.line.Request.ServerName; name != "" {
+		conn = recordingConn{conn, &c.raw}
 		// The greeting identifies the server.
 		conn = tls.Client(conn, &tls.Config{ServerName: name, InsecureSkipVerify: true})
 	}
 	server := bufio.NewReader(conn)
 	greeting, err := server.ReadString('\n')
+	if _, is := errors.AsType[tls.RecordHeaderError](err); is {
+		return Observation{Status: c.raw.status()}, nil
+	}
 	if err != nil {
 		return Observation{}, err
 	}

@@ -34,6 +34,7 @@ const (
 	refused     = "refused"
 	denied      = "403"
 	malformed   = "400"
+	notHTTP     = "not-http"
 	unavailable = "unhealthy"
 	overflow    = "overflow"
 )
@@ -100,6 +101,8 @@ func outcome(d model.Decision) string {
 		return denied
 	case model.Malformed:
 		return malformed
+	case model.NotHTTP:
+		return notHTTP
 	case model.Unavailable:
 		return unavailable
 	case model.Overflow:

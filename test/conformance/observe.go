@@ -231,7 +231,7 @@ func (l Line) expectedResult(d model.Decision) string {
 	case d.Outcome == model.Refused, (l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
 		!l.Request.Protocol.Requests():
 		return refused
-	case l.Request.Protocol.Requests() && predict(d, l).local:
+	case d.Outcome == model.NotHTTP, l.Request.Protocol.Requests() && predict(d, l).local:
 		return localResponse
 	case d.Outcome == model.PassedThrough:
 		return passthrough

@@ -45,6 +45,8 @@ func predict(d model.Decision, l Line) end {
 		return own(0, "404", "unimplemented")
 	case model.Malformed:
 		return own(0, "400", "internal")
+	case model.NotHTTP:
+		return own(0, "400", "")
 	case model.Unavailable, model.Overflow:
 		return own(0, "503", "unavailable")
 	}

@@ -113,8 +113,8 @@ var mayImport = []rule{
 	{"internal/cli/lookup", []string{"model", "sidecar", "internal/dialect", "internal/engine"}},
 	{"internal/cli/names", []string{"model", "internal/engine", "internal/engine/store", "internal/cli/manifest"}},
 	{"internal/cli/explain", []string{
-		"docs/findings",
-		"model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
+		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/engine/store", "internal/cli/terminal",
+		"internal/cli/lookup", "internal/cli/names", "internal/cli/phrases",
 	}},
 	{"internal/cli/describe", []string{
 		"docs/findings", "model", "internal/dialect", "internal/engine", "internal/cli/terminal", "internal/cli/lookup", "internal/cli/names",

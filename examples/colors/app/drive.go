@@ -4,11 +4,14 @@ import (
 	"bufio"
 	"context"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"strings"
 	"sync"
 	"time"
 )
@@ -17,8 +20,8 @@ import (
 type Counts map[string]map[string]int64
 
 // drive calls each target at a rate and serves the counts at /counts. POST /counts resets them. GET /call?url=...
-// makes one call and returns its outcome. PUT /steady starts a steady load, GET /steady returns its counts so far;
-// DELETE /steady stops it and returns its counts.
+// makes one call and returns its outcome, POST /calls a list of calls. PUT /steady starts a steady load, GET
+// /steady returns its counts so far; DELETE /steady stops it and returns its counts.
 func drive(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("drive", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "listen address of the HTTP API")
@@ -38,6 +41,7 @@ func drive(ctx context.Context, args []string) error {
 	mux.HandleFunc("GET /counts", d.serveCounts)
 	mux.HandleFunc("POST /counts", d.resetCounts)
 	mux.HandleFunc("/call", d.serveCall)
+	mux.HandleFunc("POST /calls", d.serveCalls)
 	mux.HandleFunc("PUT /steady", d.startSteady)
 	mux.HandleFunc("GET /steady", d.countsSteady)
 	mux.HandleFunc("DELETE /steady", d.stopSteady)
@@ -125,9 +129,33 @@ func greet(ctx context.Context, network, address string) (string, error) {
 		return "", err
 	}
 	if back, err := lines.ReadString('\n'); err != nil || back != "hello\n" {
-		return "", fmt.Errorf("sent hello, got %q: %w", back, err)
+		return "", fmt.Errorf("greeted with %q, sent hello, got %q: %w", name, back, err)
 	}
 	return name[:len(name)-1], nil
+}
+
+// hold reads the greeting of a TCP service, and then keeps the connection for a time without sending anything. It
+// returns an error if the connection ends before.
+func hold(ctx context.Context, address, duration string) (string, error) {
+	wait, err := time.ParseDuration(duration)
+	if err != nil {
+		return "", err
+	}
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(wait))
+	lines := bufio.NewReader(conn)
+	name, err := lines.ReadString('\n')
+	if err != nil {
+		return "", err
+	}
+	if _, err := lines.ReadByte(); !errors.Is(err, os.ErrDeadlineExceeded) {
+		return "", fmt.Errorf("the connection ends early: %w", err)
+	}
+	return strings.TrimSpace(name), nil
 }
 
 func (d *driver) serveCounts(w http.ResponseWriter, _ *http.Request) {

@@ -3,7 +3,9 @@ package main
 import (
 	"bufio"
 	"context"
+	"crypto/tls"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
 	"net"
@@ -27,20 +29,27 @@ type reply struct {
 	Count int64 `json:"count"`
 }
 
-// serve responds to every path over HTTP/1.1 and HTTP/2 without TLS. /status/CODE responds with a status,
-// /delay/DURATION responds after a delay. /override/CODE/PATH sets the status of further responses to /PATH.
+// serve responds to every path over HTTP/1.1 and HTTP/2. /status/CODE responds with a status, /delay/DURATION
+// responds after a delay; both may have further elements. /override/CODE/PATH sets the status of further responses
+// to /PATH. The response to /count/PATH has the count of /PATH.
 func serve(ctx context.Context, args []string) error {
 	flags := flag.NewFlagSet("serve", flag.ExitOnError)
 	listen := flags.String("listen", ":8080", "address")
 	version := flags.String("version", "unnamed", "name of the version")
+	secured := flags.Bool("tls", false, "serve TLS, with a certificate that signs itself")
 	_ = flags.Parse(args)
 	pod, _ := os.Hostname()
 	var seen counter
 	var overrides sync.Map // status by path
 	handler := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		count := seen.add(r.URL.Path)
+		counted, asked := strings.CutPrefix(r.URL.Path, "/count")
+		count := seen.of(counted)
+		if !asked {
+			count = seen.add(r.URL.Path)
+		}
 		w.Header().Set("Content-Type", "application/json")
 		if wait, ok := strings.CutPrefix(r.URL.Path, "/delay/"); ok {
+			wait, _, _ = strings.Cut(wait, "/")
 			if d, err := time.ParseDuration(wait); err == nil {
 				select {
 				case <-time.After(d):
@@ -53,6 +62,7 @@ func serve(ctx context.Context, args []string) error {
 			overrides.Store("/"+path, code)
 		}
 		code, ok := strings.CutPrefix(r.URL.Path, "/status/")
+		code, _, _ = strings.Cut(code, "/")
 		if override, set := overrides.Load(r.URL.Path); set {
 			code, ok = override.(string), true
 		}
@@ -63,10 +73,28 @@ func serve(ctx context.Context, args []string) error {
 		}
 		_ = json.NewEncoder(w).Encode(reply{*version, pod, r.Method, r.Host, r.URL.RequestURI(), r.Header, count})
 	})
+	if *secured {
+		return listenAndServeTLS(ctx, *listen, handler)
+	}
 	return listenAndServe(ctx, *listen, handler)
 }
 
 func listenAndServe(ctx context.Context, address string, handler http.Handler) error {
+	return ignoreClosed(newServer(ctx, address, handler).ListenAndServe())
+}
+
+func listenAndServeTLS(ctx context.Context, address string, handler http.Handler) error {
+	certificate, err := selfSigned()
+	if err != nil {
+		return err
+	}
+	server := newServer(ctx, address, handler)
+	server.TLSConfig = &tls.Config{Certificates: []tls.Certificate{certificate}}
+	return ignoreClosed(server.ListenAndServeTLS("", ""))
+}
+
+// newServer returns a server that shuts down when the context ends.
+func newServer(ctx context.Context, address string, handler http.Handler) *http.Server {
 	server := &http.Server{
 		Addr: address, Handler: handler, ReadHeaderTimeout: 10 * time.Second, Protocols: new(http.Protocols),
 	}
@@ -77,10 +105,14 @@ func listenAndServe(ctx context.Context, address string, handler http.Handler) e
 		defer cancel()
 		_ = server.Shutdown(grace)
 	})
-	if err := server.ListenAndServe(); err != http.ErrServerClosed {
-		return err
+	return server
+}
+
+func ignoreClosed(err error) error {
+	if errors.Is(err, http.ErrServerClosed) {
+		return nil
 	}
-	return nil
+	return err
 }
 
 // echo sends a greeting, then echoes each line.
@@ -130,5 +162,11 @@ func (c *counter) add(path string) int64 {
 		c.paths = map[string]int64{}
 	}
 	c.paths[path]++
+	return c.paths[path]
+}
+
+func (c *counter) of(path string) int64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return c.paths[path]
 }

@@ -21,7 +21,8 @@ type resolution struct {
 	fails bool
 }
 
-func resolve(s *engine.State, from lookup.Workload, host string) resolution {
+// resolve returns how a host name resolves. live is true if the state is that of a cluster, with all of its Services.
+func resolve(s *engine.State, from lookup.Workload, host string, live bool) resolution {
 	resolver, namespace := names.NewResolver(s), from.Origin.Object.Namespace
 	host = strings.TrimSuffix(host, ".")
 	service, ok := s.ServiceOf(from.Mesh, host, namespace)
@@ -30,9 +31,13 @@ func resolve(s *engine.State, from lookup.Workload, host string) resolution {
 	}
 	if !ok {
 		step := model.Step{Text: host + " is not a service of the mesh: the cluster's DNS resolves it"}
-		if of, exists := resolver.Service(host, namespace); exists {
+		of, exists := resolver.Service(host, namespace)
+		switch {
+		case exists:
 			step.Origin = of
-		} else {
+		case live && ofCluster(host):
+			return resolution{step: model.Step{Text: "no Service is called " + host}, fails: true}
+		default:
 			step.Text += ", if it knows the name"
 		}
 		return resolution{step: step}
@@ -57,6 +62,13 @@ func resolve(s *engine.State, from lookup.Workload, host string) resolution {
 		out.step.Origin, out.fails = from.Origin, true
 	}
 	return out
+}
+
+// ofCluster reports whether only the DNS of the cluster knows a name: NAME and NAME.NAMESPACE.svc, with or without a
+// domain.
+func ofCluster(host string) bool {
+	labels := strings.Split(strings.ToLower(host), ".")
+	return len(labels) == 1 || len(labels) > 2 && labels[2] == "svc"
 }
 
 // resolveRegistered resolves the name of a service registry: the agent answers the ready pods of destinations.

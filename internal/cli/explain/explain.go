@@ -26,31 +26,12 @@ type Result struct {
 	Decision   model.Decision `json:"decision"`
 	// Targets are the possible destinations, in the order of the decision.
 	Targets []Target `json:"targets,omitempty"`
+	// Failure is what the client gets from the sidecar of the workload; nil if it forwards the request.
+	Failure *Failure `json:"failure,omitempty"`
 	// Owner is the owner of the object that decides about a request from outside; nil if it has none.
 	Owner *Owner `json:"owner,omitempty"`
 	// Findings are the findings about objects on the path of the request.
 	Findings []model.Finding `json:"findings,omitempty"`
-}
-
-// Target is a possible destination of the request.
-type Target struct {
-	model.WeightedDestination
-	// Share is the fraction of requests that this destination gets, from 0 to 1.
-	Share    float64         `json:"share"`
-	Port     uint16          `json:"port,omitempty"`
-	Protocol model.Protocol  `json:"protocol"`
-	Found    model.Discovery `json:"discovery"`
-	// Ready and Instances count the pods of the workload behind it.
-	Ready     int `json:"ready"`
-	Instances int `json:"instances"`
-	// Live is true if the pods are from a cluster. Pods from files have no addresses and are never ready.
-	Live bool `json:"live"`
-	// Health are the health check and the outlier detection of the sender, as text.
-	Health []string `json:"health,omitempty"`
-	// TLS is how the sidecar of the sender connects; nil without TLS.
-	TLS *TLS `json:"tls,omitempty"`
-	// InboundDecision is the decision of the sidecar of the destination; nil if it has none.
-	InboundDecision *model.Decision `json:"inboundDecision,omitempty"`
 }
 
 // Delivered reports whether the request reaches an application or leaves the mesh.
@@ -59,7 +40,8 @@ func (a Result) Delivered() bool {
 		return o == model.Forwarded || o == model.ToApplication || o == model.PassedThrough
 	}
 	for _, t := range a.Targets {
-		if t.TLS != nil && t.TLS.Refused || t.InboundDecision != nil && !reaches(t.InboundDecision.Outcome) {
+		failed := func(r Receiver) bool { return r.Failure != nil && (r.Share > 0 || len(t.Receivers) == 1) }
+		if t.Failure != nil || slices.ContainsFunc(t.Receivers, failed) {
 			return false
 		}
 	}
@@ -68,18 +50,22 @@ func (a Result) Delivered() bool {
 
 // From explains a request that a workload sends.
 func From(s *engine.State, w lookup.Workload, r Request) Result {
-	view := s.Views[w.Key]
+	view, find := s.Views[w.Key], newFinder(s)
 	a := Result{Workload: w}
 	var first []model.Step
 	if r.Name != "" {
-		name := resolve(s, w, r.Name)
+		name := resolve(s, w, r.Name, find.live)
 		r.Address, first, a.Unresolved = name.address, []model.Step{name.step}, name.fails
 	}
+	r.State.Empty = find.empty(w, view, view.Decide(r.Request))
 	a.Decision = hideAssumed(view.Decide(r.Request), r.Name)
 	r.Address = a.Decision.Request.Address
 	a.Request = r.Request
 	a.Decision.Steps = slices.Concat(first, reasons(view.View, a.Decision))
-	a.addTargets(s, view.View)
+	if a.Failure = failureOf(a.Decision.Outcome, a.Request); a.Unresolved {
+		a.Failure = &Failure{Error: UnknownHost}
+	}
+	a.addTargets(find, view.View)
 	a.Findings = about(s, a)
 	return a
 }
@@ -92,10 +78,13 @@ func Into(s *engine.State, w lookup.Workload, r Request) Result {
 		r.Request = *r.encrypted
 		r.Protocol = in.Protocol
 	}
+	find := newFinder(s)
+	r.State.Empty = find.empty(w, view, view.DecideInbound(r.Request))
 	a := Result{Request: r.Request, Workload: w, Inbound: true}
 	a.Decision = view.DecideInbound(r.Request)
 	a.Decision.Steps = reasons(view.View, a.Decision)
-	a.addTargets(s, view.View)
+	a.Failure = failureOf(a.Decision.Outcome, a.Request)
+	a.addTargets(find, view.View)
 	a.Findings = about(s, a)
 	return a
 }
@@ -108,51 +97,6 @@ func listener(view *model.View, port uint16) *model.Listener {
 		}
 	}
 	return nil
-}
-
-// addTargets adds the targets of the decision.
-func (a *Result) addTargets(s *engine.State, view *model.View) {
-	var total uint32
-	for _, t := range a.Decision.Targets {
-		total += t.Weight
-	}
-	request := a.Decision.Request
-	request.TLS = nil // the connection to the target is another one
-	for _, t := range a.Decision.Targets {
-		a.Targets = append(a.Targets, target(s, a.Workload, view, request, t, total))
-	}
-}
-
-func target(s *engine.State, caller lookup.Workload, view *model.View, r model.Request, t model.WeightedDestination,
-	total uint32) Target {
-	out := Target{WeightedDestination: t, Share: float64(t.Weight) / float64(total)}
-	d, _ := view.Destination(t.Destination)
-	out.Port, out.Protocol, out.Found, out.Health = d.Port, d.Protocol, d.Discovery, phrases.Health(d)
-	out.Live = d.Workload != "" && slices.ContainsFunc(s.Index.Model.Endpoints, func(e model.Endpoint) bool {
-		return len(e.Addresses) > 0
-	})
-	key := model.Key{Mesh: view.Mesh.Name, Name: d.Workload}
-	for _, e := range s.Index.Endpoints(key) {
-		out.Instances++
-		if e.Ready {
-			out.Ready++
-		}
-	}
-	there := s.Views[key]
-	var serves *model.ServerTLS
-	if there != nil {
-		if l := listener(there.View, d.Port); l != nil {
-			serves = l.TLS
-		}
-	}
-	r.TLS, out.TLS = clientTLS(d.TLS, serves)
-	if there != nil {
-		r.Port = d.Port
-		r.Source, _ = caller.Identity(s)
-		inbound := there.DecideInbound(r)
-		out.InboundDecision = &inbound
-	}
-	return out
 }
 
 // reasons adds the failed conditions to the steps of routes that do not match.
@@ -200,8 +144,10 @@ func about(s *engine.State, a Result) []model.Finding {
 	note(a.Decision)
 	for _, t := range a.Targets {
 		involved[t.Origin.Object] = true
-		if t.InboundDecision != nil {
-			note(*t.InboundDecision)
+		for _, r := range t.Receivers {
+			if r.InboundDecision != nil {
+				note(*r.InboundDecision)
+			}
 		}
 	}
 	var out []model.Finding

@@ -51,22 +51,19 @@ func (a Result) Text(w io.Writer, s terminal.Style) error {
 		}
 		fmt.Fprintf(&b, "  %s is of %s\n", o.Object, of)
 	}
+	common, same := a.limits()
 	for _, t := range a.Targets {
-		if err := t.text(&b, s); err != nil {
-			return err
-		}
+		t.text(&b, s, a, same)
 	}
 	if a.Decision.Outcome == model.Forwarded {
-		p := a.protocol()
 		b.WriteString("\n")
-		if p.Requests() {
+		if a.protocol().Requests() {
 			fmt.Fprintf(&b, "  retries   %s\n", phrases.Retry(a.Decision.Retry))
-			fmt.Fprintf(&b, "  timeouts  %s\n", phrases.Timeouts(a.Decision.Timeouts))
-		} else {
-			fmt.Fprintf(&b, "  timeouts  idle %s\n", strings.TrimPrefix(phrases.Timeouts(model.Timeouts{
-				Idle: a.Decision.Timeouts.Idle,
-			}), "request no limit, idle "))
 		}
+		if !same {
+			common = Limits{Timeouts: a.Decision.Timeouts}
+		}
+		fmt.Fprintf(&b, "  timeouts  %s\n", common.text(a.Decision.Timeouts, a.protocol()))
 	}
 	a.findings(&b, s)
 	_, err := io.WriteString(w, b.String())
@@ -161,63 +158,4 @@ func outcome(s terminal.Style, d model.Decision) string {
 		return s.Red(text)
 	}
 	return s.Green(text)
-}
-
-// text writes how the sender uses TLS; the receiver may be nil.
-func (t *TLS) text(b *strings.Builder, s terminal.Style, indent string) {
-	if t == nil {
-		return
-	}
-	for i, step := range t.Steps {
-		mark := s.Green("→")
-		if t.Refused && i == len(t.Steps)-1 {
-			mark, step = s.Red("✗"), s.Red(step)
-		}
-		fmt.Fprintf(b, "%s%s %s\n", indent, mark, step)
-	}
-	if t.Assumed && !t.Refused {
-		fmt.Fprintf(b, "%s  %s\n", indent, s.Dim("certificates in files are not read; the other side is assumed to accept them"))
-	}
-}
-
-func (t Target) text(b *strings.Builder, s terminal.Style) error {
-	bar := strings.Repeat("█", max(1, int(t.Share*barLength+0.5)))
-	address := t.Found.Hostname
-	switch t.Found.Kind {
-	case model.DiscoverInstances:
-		address = "its instances"
-	case model.DiscoverStatic:
-		address = fmt.Sprintf("%d fixed addresses", len(t.Found.Addresses))
-	case model.DiscoverDNSEndpoints:
-		address = "every address of " + address
-	}
-	fmt.Fprintf(b, "\n  %6.1f%% %s %s\n", 100*t.Share, s.Cyan(fmt.Sprintf("%-*s", barLength, bar)),
-		s.Bold(t.Destination))
-	indent := strings.Repeat(" ", 10)
-	fmt.Fprintf(b, "%s%s at %s", indent, t.Protocol, address)
-	if t.Port != 0 {
-		fmt.Fprintf(b, ":%d", t.Port)
-	}
-	switch {
-	case t.Ready > 0:
-		fmt.Fprintf(b, "; %d of %s ready", t.Ready, terminal.Count(t.Instances, "instance is", "instances are"))
-	case t.Live:
-		b.WriteString("; " + s.Red("no instance is ready"))
-	}
-	b.WriteString("\n")
-	for _, line := range t.Health {
-		fmt.Fprintf(b, "%s%s\n", indent, line)
-	}
-	t.TLS.text(b, s, indent)
-	if t.InboundDecision == nil || t.TLS != nil && t.TLS.Refused {
-		return nil
-	}
-	for _, step := range t.InboundDecision.Steps {
-		fmt.Fprintf(b, "%s%s %s  %s\n", indent, arrow(s, t.InboundDecision.Outcome), step.Text,
-			s.Dim(step.Origin.String()))
-	}
-	if !good(t.InboundDecision.Outcome) {
-		fmt.Fprintf(b, "%s%s %s\n", indent, arrow(s, t.InboundDecision.Outcome), outcome(s, *t.InboundDecision))
-	}
-	return nil
 }

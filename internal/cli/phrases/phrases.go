@@ -210,10 +210,23 @@ func Outcome(o model.Outcome, p model.Protocol) string {
 		return "the sidecar denies the request"
 	case model.Refused:
 		return "the sidecar resets the connection"
+	case model.NotHTTP:
+		return "the sidecar responds with status 400 without TLS: the client does not send HTTP"
 	case model.Unavailable:
-		return "the sidecar responds with status 503: no endpoint is healthy"
+		return refusal(p) + ": no endpoint is available"
 	case model.Overflow:
-		return "the sidecar responds with status 503: a limit of the listener is reached"
+		return refusal(p) + ": a limit of the listener is reached"
 	}
 	return string(o)
+}
+
+// refusal is how a sidecar refuses requests for the moment.
+func refusal(p model.Protocol) string {
+	switch {
+	case p == model.GRPC:
+		return "the sidecar responds with gRPC status UNAVAILABLE"
+	case !p.Requests():
+		return "the sidecar resets the connection"
+	}
+	return "the sidecar responds with status 503"
 }
