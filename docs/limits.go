@@ -36,6 +36,10 @@ func limits() string {
 	refused := func(reason string) string { return `anymesh_webhook_refused_total{reason="` + reason + `"}` }
 	row("MaxBody", fmt.Sprintf("%d MiB", webhooks.MaxBody>>20),
 		"Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
+	row("MaxBodies", fmt.Sprintf("%d MiB", webhooks.MaxBodies>>20),
+		"Size of all AdmissionReviews that are read or handled at once. A further one waits for 2 s and then gets status 429.", refused("busy"))
+	row("MaxBodiesPerSource", fmt.Sprintf("%d MiB", webhooks.MaxBodiesPerSource>>20),
+		"Size of those of one address. A further one gets status 429.", refused("busy"))
 	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth),
 		"Nesting depth of an AdmissionReview. A deeper request is not decoded.", refused("too_deep"))
 	table("Connections", "Limits of connections before anybody is authenticated. Loopback and the node of the pod, from which kubelet "+

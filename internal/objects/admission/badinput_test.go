@@ -126,6 +126,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 	const want = `
 # HELP anymesh_webhook_refused_total Webhook requests that were rejected before they were decoded, by reason.
 # TYPE anymesh_webhook_refused_total counter
+anymesh_webhook_refused_total{reason="busy"} 0
 anymesh_webhook_refused_total{reason="cut_off"} 0
 anymesh_webhook_refused_total{reason="not_json"} 1
 anymesh_webhook_refused_total{reason="not_utf8"} 1

@@ -33,17 +33,23 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 		Help: "Webhook requests that were rejected before they were decoded, by reason.",
 	}, []string{"reason"})
 	registerer.MustRegister(refused)
-	for _, reason := range []string{"too_large", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off"} {
+	for _, reason := range []string{"too_large", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off", "busy"} {
 		refused.WithLabelValues(reason)
 	}
+	bodies := newBudget()
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+		body, release, err := bodies.read(r, http.MaxBytesReader(w, r.Body, MaxBody))
+		defer release()
 		var tooLarge *http.MaxBytesError
 		switch {
 		case errors.As(err, &tooLarge):
 			refused.WithLabelValues("too_large").Inc()
 			refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
 				fmt.Sprintf("the review is larger than %d bytes", MaxBody))
+		case errors.Is(err, errBusy):
+			refused.WithLabelValues("busy").Inc()
+			w.Header().Set("Retry-After", "1")
+			refuse(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, err.Error())
 		case err != nil:
 			refused.WithLabelValues("cut_off").Inc()
 			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
