@@ -37,7 +37,9 @@ type sample struct {
 
 // measureRates measures the requests of the sidecars of a cluster for some time, and adds their rates to the meshes. A
 // note counts the sidecars that did not respond.
-func (s *source) measureRates(ctx context.Context, state *engine.State, meshes []graph.Mesh, length time.Duration) ([]string, error) {
+func (s *source) measureRates(
+	ctx context.Context, state *engine.State, meshes []graph.Mesh, length time.Duration,
+) ([]string, error) {
 	if len(s.files) > 0 {
 		return nil, exitError{2, errors.New("--rates needs a cluster: manifests have no requests")}
 	}

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// NodeIPsVariable is the environment variable with the addresses of the node, separated by commas: status.hostIPs of the
-// pod.
+// NodeIPsVariable is the environment variable with the addresses of the node, separated by commas: status.hostIPs of
+// the pod.
 const NodeIPsVariable = "ANYMESH_NODE_IPS"
 
 // Node returns a function that reports whether an address is that of the node of this pod, from which kubelet probes.

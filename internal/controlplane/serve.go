@@ -23,7 +23,9 @@ import (
 const maxHeader = 32 << 10
 
 // serve runs an HTTP server until the context ends, then shuts it down gracefully.
-func (cp *controlPlane) serve(ctx context.Context, what, address string, handler http.Handler, config *tls.Config) error {
+func (cp *controlPlane) serve(
+	ctx context.Context, what, address string, handler http.Handler, config *tls.Config,
+) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)

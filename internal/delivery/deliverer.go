@@ -114,8 +114,8 @@ func (d *Deliverer) deliver(c engine.Change) (changed bool) {
 }
 
 // disconnectMoved disconnects sidecars whose pod changed its workload or driver, is no instance of a workload any more,
-// or is gone. They reconnect, if they can, and are authorized again. A pod that is being deleted is an instance until it
-// is gone.
+// or is gone. They reconnect, if they can, and are authorized again. A pod that is being deleted is an instance until
+// it is gone.
 func (d *Deliverer) disconnectMoved(pods []string) {
 	for _, uid := range pods {
 		w, known := d.mesh.WorkloadOf(uid)

@@ -89,7 +89,8 @@ const (
 
 var (
 	refusedReasons = []string{
-		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake, reasonFrameRate,
+		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake,
+		reasonFrameRate,
 		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
 		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,

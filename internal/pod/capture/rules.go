@@ -19,8 +19,8 @@ const (
 	IPv6 Family = "ip6"
 )
 
-// Rules is the desired state of the kernel: a table for each address family. A family without a table has no table named
-// TableName.
+// Rules is the desired state of the kernel: a table for each address family. A family without a table has no table
+// named TableName.
 type Rules struct {
 	Tables []Table
 }
