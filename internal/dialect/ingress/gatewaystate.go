@@ -62,91 +62,110 @@ func (s gatewayState) encode() string {
 
 // gatewayStatus returns an object of Gateway API with its status.
 func gatewayStatus(object client.Object, state gatewayState, findings []model.Finding, now time.Time) client.Object {
-	generation := object.GetGeneration()
-	apply := func(to []metav1.Condition, all []condition) []metav1.Condition {
-		to = slices.Clone(to)
-		for _, c := range all {
-			status := metav1.ConditionFalse
-			if c.True {
-				status = metav1.ConditionTrue
-			}
-			meta.SetStatusCondition(&to, metav1.Condition{
-				Type: c.Type, Status: status, Reason: c.Reason, Message: c.Message, ObservedGeneration: generation,
-				LastTransitionTime: metav1.NewTime(now.Truncate(time.Second)),
-			})
-		}
-		return to
-	}
+	w := conditionWriter{object.GetGeneration(), metav1.NewTime(now.Truncate(time.Second))}
 	switch o := object.(type) {
 	case *gatewayv1.GatewayClass:
-		o.Status.Conditions = apply(o.Status.Conditions, state.Conditions)
+		o.Status.Conditions = w.apply(o.Status.Conditions, state.Conditions)
 	case *gatewayv1.Gateway:
-		if len(state.Conditions) == 0 {
-			return o // of another class
-		}
-		before := o.Status.Listeners
-		o.Status.Conditions = apply(o.Status.Conditions, state.Conditions)
-		o.Status.Listeners, o.Status.Addresses, o.Status.AttachedListenerSets = nil, nil, &state.Sets
-		for _, l := range state.Listeners {
-			var old []metav1.Condition
-			if i := slices.IndexFunc(before, func(b gatewayv1.ListenerStatus) bool { return b.Name == l.Name }); i >= 0 {
-				old = before[i].Conditions
-			}
-			o.Status.Listeners = append(o.Status.Listeners, gatewayv1.ListenerStatus{
-				Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: apply(old, l.Conditions),
-			})
-		}
-		for _, address := range state.Addresses {
-			kind := gatewayv1.HostnameAddressType
-			if isIP(address) {
-				kind = gatewayv1.IPAddressType
-			}
-			o.Status.Addresses = append(o.Status.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: address})
+		if len(state.Conditions) > 0 { // otherwise it is of another class
+			w.gateway(&o.Status, state)
 		}
 	case *gatewayv1.ListenerSet:
-		if len(state.Conditions) == 0 {
-			return o
-		}
-		before := o.Status.Listeners
-		o.Status.Conditions, o.Status.Listeners = apply(o.Status.Conditions, state.Conditions), nil
-		for _, l := range state.Listeners {
-			var old []metav1.Condition
-			if i := slices.IndexFunc(before, func(b gatewayv1.ListenerEntryStatus) bool { return b.Name == l.Name }); i >= 0 {
-				old = before[i].Conditions
-			}
-			o.Status.Listeners = append(o.Status.Listeners, gatewayv1.ListenerEntryStatus{
-				Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: apply(old, l.Conditions),
-			})
+		if len(state.Conditions) > 0 {
+			w.listenerSet(&o.Status, state)
 		}
 	case *gatewayv1.HTTPRoute:
-		before := o.Status.Parents
-		o.Status.Parents = slices.DeleteFunc(slices.Clone(before), func(p gatewayv1.RouteParentStatus) bool {
-			return p.ControllerName == api.Controller
-		})
-		for _, p := range state.Parents {
-			var old []metav1.Condition
-			for _, b := range before {
-				if b.ControllerName == api.Controller && sameRef(b.ParentRef, p.Ref) {
-					old = slices.DeleteFunc(slices.Clone(b.Conditions), func(c metav1.Condition) bool {
-						return c.Type == string(gatewayv1.RouteConditionPartiallyInvalid)
-					})
-				}
-			}
-			conditions := p.Conditions
-			if text := dropped(findings); text != "" {
-				conditions = append(conditions, condition{
-					string(gatewayv1.RouteConditionPartiallyInvalid), true, string(gatewayv1.RouteReasonUnsupportedValue), text,
-				})
-			}
-			o.Status.Parents = append(o.Status.Parents, gatewayv1.RouteParentStatus{
-				ParentRef: p.Ref, ControllerName: api.Controller, Conditions: apply(old, conditions),
-			})
-		}
-		if o.Status.Parents == nil {
-			o.Status.Parents = []gatewayv1.RouteParentStatus{}
-		}
+		w.route(&o.Status.RouteStatus, state, dropped(findings))
 	}
 	return object
+}
+
+// conditionWriter writes conditions of an object of a generation.
+type conditionWriter struct {
+	generation int64
+	now        metav1.Time
+}
+
+// apply returns the conditions with those of a state.
+func (w conditionWriter) apply(to []metav1.Condition, all []condition) []metav1.Condition {
+	to = slices.Clone(to)
+	for _, c := range all {
+		status := metav1.ConditionFalse
+		if c.True {
+			status = metav1.ConditionTrue
+		}
+		meta.SetStatusCondition(&to, metav1.Condition{
+			Type: c.Type, Status: status, Reason: c.Reason, Message: c.Message, ObservedGeneration: w.generation,
+			LastTransitionTime: w.now,
+		})
+	}
+	return to
+}
+
+func (w conditionWriter) gateway(to *gatewayv1.GatewayStatus, state gatewayState) {
+	before := to.Listeners
+	to.Conditions = w.apply(to.Conditions, state.Conditions)
+	to.Listeners, to.Addresses, to.AttachedListenerSets = nil, nil, &state.Sets
+	for _, l := range state.Listeners {
+		var old []metav1.Condition
+		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerStatus) bool { return b.Name == l.Name }); i >= 0 {
+			old = before[i].Conditions
+		}
+		to.Listeners = append(to.Listeners, gatewayv1.ListenerStatus{
+			Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: w.apply(old, l.Conditions),
+		})
+	}
+	for _, address := range state.Addresses {
+		kind := gatewayv1.HostnameAddressType
+		if isIP(address) {
+			kind = gatewayv1.IPAddressType
+		}
+		to.Addresses = append(to.Addresses, gatewayv1.GatewayStatusAddress{Type: &kind, Value: address})
+	}
+}
+
+func (w conditionWriter) listenerSet(to *gatewayv1.ListenerSetStatus, state gatewayState) {
+	before := to.Listeners
+	to.Conditions, to.Listeners = w.apply(to.Conditions, state.Conditions), nil
+	for _, l := range state.Listeners {
+		var old []metav1.Condition
+		if i := slices.IndexFunc(before, func(b gatewayv1.ListenerEntryStatus) bool { return b.Name == l.Name }); i >= 0 {
+			old = before[i].Conditions
+		}
+		to.Listeners = append(to.Listeners, gatewayv1.ListenerEntryStatus{
+			Name: l.Name, SupportedKinds: l.kinds(), AttachedRoutes: l.Routes, Conditions: w.apply(old, l.Conditions),
+		})
+	}
+}
+
+// route writes the parents that are ours; unsupported is the text about what is not served, or empty.
+func (w conditionWriter) route(to *gatewayv1.RouteStatus, state gatewayState, unsupported string) {
+	before := to.Parents
+	to.Parents = slices.DeleteFunc(slices.Clone(before), func(p gatewayv1.RouteParentStatus) bool {
+		return p.ControllerName == api.Controller
+	})
+	for _, p := range state.Parents {
+		var old []metav1.Condition
+		for _, b := range before {
+			if b.ControllerName == api.Controller && sameRef(b.ParentRef, p.Ref) {
+				old = slices.DeleteFunc(slices.Clone(b.Conditions), func(c metav1.Condition) bool {
+					return c.Type == string(gatewayv1.RouteConditionPartiallyInvalid)
+				})
+			}
+		}
+		conditions := p.Conditions
+		if unsupported != "" {
+			conditions = append(conditions, condition{
+				string(gatewayv1.RouteConditionPartiallyInvalid), true, string(gatewayv1.RouteReasonUnsupportedValue), unsupported,
+			})
+		}
+		to.Parents = append(to.Parents, gatewayv1.RouteParentStatus{
+			ParentRef: p.Ref, ControllerName: api.Controller, Conditions: w.apply(old, conditions),
+		})
+	}
+	if to.Parents == nil {
+		to.Parents = []gatewayv1.RouteParentStatus{}
+	}
 }
 
 func (l listenerState) kinds() []gatewayv1.RouteGroupKind {
