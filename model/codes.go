@@ -15,6 +15,7 @@ const (
 	CodeNoGateway           Code = "NoGateway"
 	CodeMultipleGateways    Code = "MultipleGateways"
 	CodeNoProxy             Code = "NoProxy"
+	CodeBypass              Code = "BypassedSidecar"
 	CodeNameConflict        Code = "NameConflict"
 	CodeSelectorConflict    Code = "SelectorConflict"
 	CodeInvalidField        Code = "InvalidField"
@@ -86,6 +87,10 @@ var Codes = []CodeInfo{
 	{
 		CodeNoProxy, Warning, "A pod of a gateway has no proxy.",
 		"Name a container of the pod as the message says, enable injection in its namespace, and create the pod again.",
+	},
+	{
+		CodeBypass, Warning, "A pod bypasses its sidecar, though injection is enabled in its namespace.",
+		"Remove from the template of the pod what the message names, and create the pod again.",
 	},
 	{
 		CodeNameConflict, Error, "Two objects have the same name in one mesh.",

@@ -35,6 +35,19 @@ const (
 // The values are those of model.DNSMode. Injection writes the mode of the pod into this annotation.
 const DNSAnnotation = "anymesh.dev/dns"
 
+// BypassAnnotation of a pod says how its connections bypass its sidecar. Injection sets or removes it.
+const BypassAnnotation = "anymesh.dev/bypass"
+
+// BypassMode is what admission does with a pod that bypasses its sidecar.
+type BypassMode string
+
+const (
+	// BypassWarn admits the pod with a warning, and its workload gets a finding.
+	BypassWarn BypassMode = "Warn"
+	// BypassRefuse denies the pod.
+	BypassRefuse BypassMode = "Refuse"
+)
+
 // UUIDLabel is the pod label with the UUID of the sidecar. Injection sets it.
 const UUIDLabel = "anymesh.dev/proxy-uuid"
 
@@ -53,6 +66,8 @@ type Settings struct {
 	// ReservedRanges are the ranges of the addresses of names without a Service, at most one of each family. The
 	// default is 240.240.0.0/16 and fd6d:6573:6800::/112.
 	ReservedRanges []netip.Prefix `json:"reservedRanges,omitempty"`
+	// Bypass is what admission does with pods that bypass their sidecar. The default is BypassWarn.
+	Bypass BypassMode `json:"bypass,omitempty"`
 	// LogLevel is the proxy's log level: trace, debug, info, warning, error or critical.
 	LogLevel string `json:"logLevel,omitempty"`
 	// SidecarDrivers are the drivers that pods may name besides the default. Each driver is started and has its own

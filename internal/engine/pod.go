@@ -11,7 +11,7 @@ import (
 )
 
 // podAnnotations are the annotations of pods that the engine reads.
-var podAnnotations = []string{sidecar.ClassAnnotation, sidecar.DNSAnnotation}
+var podAnnotations = []string{sidecar.ClassAnnotation, sidecar.DNSAnnotation, sidecar.BypassAnnotation}
 
 // TrimPod removes the fields of a pod that neither dialects nor the engine read. It is a transform for the informer
 // cache: most objects of a cluster are pods.

@@ -17,6 +17,9 @@ func SettingsOf(c *sidecar.MeshConfig) (Settings, error) {
 	if s.DNS != "" && !s.DNS.Valid() {
 		return s, fmt.Errorf("sidecar.dns is %q; set %s, %s or %s", s.DNS, model.DNSUnresolved, model.DNSAll, model.DNSOff)
 	}
+	if b := c.Sidecar.Bypass; b != "" && b != sidecar.BypassWarn && b != sidecar.BypassRefuse {
+		return s, fmt.Errorf("sidecar.bypass is %q; set %s or %s", b, sidecar.BypassWarn, sidecar.BypassRefuse)
+	}
 	if err := s.Validate(); err != nil {
 		return s, fmt.Errorf("sidecar.reservedRanges: %w", err)
 	}

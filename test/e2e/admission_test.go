@@ -99,6 +99,12 @@ func TestPodsWithoutInjection(t *testing.T) {
 			}
 		})
 	}
+	// kubectl prints warnings to its standard error, and --warnings-as-errors makes its exit code 1.
+	_, err := kubectlInput(t.Context(), fmt.Sprintf(podManifest, "colors", "host", "tally", "hostNetwork: true"),
+		"create", "--dry-run=server", "--warnings-as-errors", "-f", "-")
+	if err == nil || !strings.Contains(err.Error(), "Warning: bypass of the mesh: spec.hostNetwork is true") {
+		t.Errorf("kubectl prints no warning: %v", err)
+	}
 }
 
 // TestInvalidRegexIsRejected checks creation and update. The error names the path of the field. References to missing

@@ -98,10 +98,11 @@ func TestReports(t *testing.T) {
 		})
 	}
 	// Sidecars report CodeRejected; TestUnsupportedFeatures tests CodeNotSupported, package store CodeNoAddress, package
-	// engine CodeInternal, package finalizers CodePendingMembers, the cases of Ingresses CodeFieldNotImplemented.
+	// engine CodeInternal, package finalizers CodePendingMembers, the cases of Ingresses CodeFieldNotImplemented, those of pods
+	// CodeBypass.
 	elsewhere := []model.Code{
 		model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress, model.CodeInternal, model.CodePendingMembers,
-		model.CodeFieldNotImplemented,
+		model.CodeFieldNotImplemented, model.CodeBypass,
 	}
 	for _, c := range model.Codes {
 		if !seen[c.Code] && !slices.Contains(elsewhere, c.Code) {

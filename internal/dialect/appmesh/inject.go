@@ -17,24 +17,29 @@ const prefix = "appmesh.k8s.aws/"
 // injectionKey is the pod annotation and namespace label that enables or disables injection.
 const injectionKey = prefix + "sidecarInjectorWebhook"
 
-// InjectionSelector selects the namespaces whose pods are sent to the webhook.
+// InjectionSelector selects the namespaces whose pods are sent to the webhook. A selector would compare values with
+// case, so that InjectionMode compares them.
 func (Dialect) InjectionSelector() []metav1.LabelSelectorRequirement {
 	return []metav1.LabelSelectorRequirement{
-		{Key: injectionKey, Operator: metav1.LabelSelectorOpIn, Values: []string{"enabled", "disabled"}},
+		{Key: injectionKey, Operator: metav1.LabelSelectorOpExists},
 	}
 }
 
-// InjectionMode reads the annotation of the pod, else the label of the namespace. Values other than enabled and
-// disabled count as unspecified.
+// InjectionMode reads the annotation of the pod, else the label of the namespace, without regard to case. Another value
+// of the annotation counts as unspecified; with another value of the label, pods get no sidecar.
 func (Dialect) InjectionMode(pod *corev1.Pod, namespaceLabels map[string]string) dialect.InjectionMode {
-	value, ok := pod.Annotations[injectionKey]
-	if !ok {
-		value = namespaceLabels[injectionKey]
+	value, annotated := pod.Annotations[injectionKey]
+	labeled := false
+	if !annotated {
+		value, labeled = namespaceLabels[injectionKey]
 	}
 	switch strings.ToLower(value) {
 	case "enabled":
 		return dialect.InjectionEnabled
 	case "disabled":
+		return dialect.InjectionDisabled
+	}
+	if labeled {
 		return dialect.InjectionDisabled
 	}
 	return dialect.InjectionUnspecified

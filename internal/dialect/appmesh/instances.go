@@ -14,6 +14,7 @@ import (
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // selectedWorkload is the part of a VirtualNode or VirtualGateway that its pods depend on. The key is that of the
@@ -74,12 +75,15 @@ func (r *rules) addPods(g *incremental.Graph, objects *store.Objects) {
 		settings: r.settings, selectors: incremental.Reads(rule, r.selectors),
 		registry: incremental.Reads(rule, r.registry), endpoints: r.out.EmitsEndpoints(rule),
 		sharedPods: incremental.Emits(rule, r.sharedPods), withoutProxy: incremental.Emits(rule, r.withoutProxy),
+		bypassing:       incremental.Emits(rule, r.bypassing),
 		otherIdentities: incremental.Emits(rule, r.otherIdentities),
 	}, (*podRule).evaluate)
 	rule = incremental.NewRule(g, "shared pods")
 	incremental.Each(rule, r.sharedPods, new(r.translator(rule)), (*translator).reportSharedPods)
 	rule = incremental.NewRule(g, "pods without proxy")
 	incremental.Each(rule, r.withoutProxy, new(r.translator(rule)), (*translator).reportWithoutProxy)
+	rule = incremental.NewRule(g, "pods that bypass their sidecars")
+	incremental.Each(rule, r.bypassing, new(r.translator(rule)), (*translator).reportBypass)
 	r.addPodIdentities(g)
 }
 
@@ -87,6 +91,17 @@ func (t *translator) reportWithoutProxy(gateway model.ObjectRef, names []string)
 	t.report(model.Origin{Object: gateway, Path: "spec.podSelector"}, model.CodeNoProxy,
 		"pod %s has no proxy: a pod of a VirtualGateway needs a container with the name %s, and injection when it is created",
 		abbreviate(names), gatewayContainer)
+}
+
+// bypass is how pods of an object bypass their sidecars.
+type bypass struct {
+	object model.ObjectRef
+	text   string
+}
+
+func (t *translator) reportBypass(of bypass, names []string) {
+	t.report(model.Origin{Object: of.object, Path: "spec.podSelector"}, model.CodeBypass,
+		"pod %s bypasses its sidecar: %s", abbreviate(names), of.text)
 }
 
 func (t *translator) reportSharedPods(pair selectorConflict, names []string) {
@@ -112,6 +127,8 @@ type podRule struct {
 	otherIdentities *incremental.Emitter[otherIdentity, string]
 	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
 	withoutProxy *incremental.Emitter[model.ObjectRef, string]
+	// bypassing are the names of pods that bypass their sidecars.
+	bypassing *incremental.Emitter[bypass, string]
 }
 
 func (t *podRule) evaluate(_ types.NamespacedName, all []*corev1.Pod) { t.instance(all[0]) }
@@ -127,6 +144,9 @@ func (t *podRule) instance(pod *corev1.Pod) {
 	t.checkIdentity(found[0], pod)
 	if found[0].gateway && !store.HasProxy(pod) {
 		t.withoutProxy.Emit(found[0].origin.Object, pod.Name)
+	}
+	if text := pod.Annotations[sidecar.BypassAnnotation]; text != "" {
+		t.bypassing.Emit(bypass{found[0].origin.Object, text}, pod.Name)
 	}
 	for _, younger := range found[1:] {
 		t.sharedPods.Emit(selectorConflict{found[0].origin.Object, younger.origin.Object}, pod.Name)

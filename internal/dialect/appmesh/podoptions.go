@@ -63,7 +63,7 @@ func (d Dialect) PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptio
 	}
 	o.SecretMounts = append(o.SecretMounts, acmSecrets(w)...)
 	d.addSDS(&o, pod)
-	o.Warnings = annotationWarnings(pod, o)
+	o.Warnings, o.Bypasses = annotationWarnings(pod, o), bypasses(o)
 	if err := d.addProxySettings(&o, pod, w, variables); err != nil {
 		return dialect.PodOptions{}, err
 	}

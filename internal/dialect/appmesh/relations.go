@@ -55,6 +55,7 @@ func (r *rules) addRelations(g *incremental.Graph, objects *store.Objects) {
 		return a.origin.CompareAge(b.origin)
 	}, func(a, b selectedWorkload) bool { return reflect.DeepEqual(a, b) })
 	r.withoutProxy = incremental.NewRelation[model.ObjectRef](g, "pods without proxy", strings.Compare, same)
+	r.bypassing = incremental.NewRelation[bypass](g, "pods that bypass their sidecars", strings.Compare, same)
 	r.sharedPods = incremental.NewRelation[selectorConflict](g, "shared pods", strings.Compare, same)
 	r.otherIdentities = incremental.NewRelation[otherIdentity](g, "other identities", strings.Compare, same)
 }

@@ -86,6 +86,8 @@ type rules struct {
 	sharedPods *incremental.Relation[selectorConflict, string]
 	// withoutProxy are the names of pods of VirtualGateways that have no proxy.
 	withoutProxy *incremental.Relation[model.ObjectRef, string]
+	// bypassing are the names of pods that bypass their sidecars.
+	bypassing *incremental.Relation[bypass, string]
 	// otherIdentities are the names of pods without the identity that their VirtualNode names.
 	otherIdentities *incremental.Relation[otherIdentity, string]
 }

@@ -18,7 +18,7 @@ var update = flag.Bool("update", false, "rewrite response.yaml and response.txt 
 
 // TestCases runs each testdata/*.txtar: pod.yaml is created in a namespace with the labels of namespace.yaml, as a
 // pod of workload.yaml, which defaults to a workload with a listener on port 8080. settings.yaml are settings of the
-// dialect. The output is the admitted pod
+// dialect, mesh.yaml of the mesh. The output is the admitted pod
 // (response.yaml), or the message of the response (response.txt), with warnings.
 func TestCases(t *testing.T) {
 	paths, err := filepath.Glob("testdata/*.txtar")
@@ -85,6 +85,9 @@ func runCase(t *testing.T, inputs map[string]string) (name, text string) {
 	raw := asJSON(t, inputs["pod.yaml"])
 	webhook := newWebhook(p)
 	webhook.Dialects = []Dialect{configured(t, inputs["settings.yaml"])}
+	if err := yaml.UnmarshalStrict([]byte(inputs["mesh.yaml"]), &webhook.Mesh.Sidecar); err != nil {
+		t.Fatal(err)
+	}
 	response := webhook.Handle(t.Context(), request(raw))
 	var out strings.Builder
 	for _, w := range response.Warnings {

@@ -45,7 +45,7 @@ type selection struct {
 // workloads of two dialects select.
 func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selection, bool, error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
-	if pod.Namespace == w.SystemNamespace || pod.Spec.HostNetwork || windows {
+	if pod.Namespace == w.SystemNamespace || windows {
 		return selection{}, false, nil
 	}
 	labels, err := w.Namespaces.Labels(ctx, pod.Namespace)

@@ -57,6 +57,9 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 		pod.Namespace = req.Namespace
 	}
 	claim, inject, err := w.selectWorkload(ctx, &pod)
+	if pod.Spec.HostNetwork {
+		return w.handleHostNetwork(req.Object.Raw, &pod, inject || err != nil)
+	}
 	if err != nil {
 		return admission.Denied(err.Error())
 	}
@@ -70,25 +73,51 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	if lacks := lacksProxy(&pod, claim.workload, options); lacks != "" {
 		return admission.Allowed(lacks).WithWarnings(lacks)
 	}
+	bypasses := w.bypasses(&pod, claim.workload, options)
+	if err := w.refuse(&pod, bypasses); err != nil {
+		return admission.Denied(err.Error())
+	}
 	before := pod.DeepCopy()
+	users := uncapturedUsers(&pod, claim.workload, options)
 	dryRun := req.DryRun != nil && *req.DryRun
 	if err := w.inject(ctx, &pod, claim.workload, options, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
+	markBypass(&pod, bypasses)
 	patches, err := patch.Diff(req.Object.Raw, before, &pod)
 	if err != nil {
 		return admission.Errored(500, err)
 	}
-	warnings := slices.Concat(options.Warnings, unprotected(pod.Annotations[sidecar.ClassAnnotation], claim.workload))
+	warnings := slices.Concat(options.Warnings, unprotected(pod.Annotations[sidecar.ClassAnnotation], claim.workload),
+		bypassWarnings(bypasses), users)
 	return admission.Patched("is an instance of "+claim.workload.NodeID, patches...).WithWarnings(warnings...)
+}
+
+// handleHostNetwork admits a pod in the network of its node, without a sidecar. meshed says that it would get one
+// otherwise, or be refused.
+func (w *Webhook) handleHostNetwork(raw []byte, pod *corev1.Pod, meshed bool) admission.Response {
+	const message = "no sidecar is injected"
+	if !meshed {
+		return admission.Allowed(message)
+	}
+	bypasses := []string{hostNetworkBypass}
+	if err := w.refuse(pod, bypasses); err != nil {
+		return admission.Denied(err.Error())
+	}
+	before := pod.DeepCopy()
+	markBypass(pod, bypasses)
+	patches, err := patch.Diff(raw, before, pod)
+	if err != nil {
+		return admission.Errored(500, err)
+	}
+	return admission.Patched(message, patches...).WithWarnings(bypassWarnings(bypasses)...)
 }
 
 // inject injects the sidecar of the workload. It is idempotent.
 func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
 	request string, dryRun bool) error {
 	gateway := workload.Role == model.RoleGateway
-	injected := hasContainer(pod, captureContainer) || agentContainer(pod) != nil
-	if _, labeled := pod.Labels[sidecar.UUIDLabel]; labeled && injected {
+	if alreadyInjected(pod) {
 		return nil
 	}
 	delay, err := preStopDelay(pod)
