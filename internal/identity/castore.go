@@ -143,16 +143,6 @@ func (k *CAStore) load(ctx context.Context, secret *corev1.Secret) error {
 	return err
 }
 
-// replaceExpired replaces an expired root that Anymesh created.
-func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, why error) error {
-	k.opts.Logger.Error("root certificate expired, creating a new one; restart all injected pods", "error", why)
-	stored, err := k.create(ctx, expired, "")
-	if err != nil {
-		return err
-	}
-	return k.adopt(stored)
-}
-
 // adopt makes the CA of a Secret the current one.
 func (k *CAStore) adopt(secret *corev1.Secret) error {
 	k.mu.Lock()

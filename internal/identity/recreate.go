@@ -52,6 +52,16 @@ func (k *CAStore) create(ctx context.Context, old *corev1.Secret, request string
 	return stored, err
 }
 
+// replaceExpired replaces an expired root that Anymesh created.
+func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, why error) error {
+	k.opts.Logger.Error("root certificate expired, creating a new one; restart all injected pods", "error", why)
+	stored, err := k.create(ctx, expired, "")
+	if err != nil {
+		return err
+	}
+	return k.adopt(stored)
+}
+
 // restore writes the deleted Secret again, as it was last read, with the CA in use.
 func (k *CAStore) restore(ctx context.Context) (*corev1.Secret, error) {
 	k.mu.Lock()
