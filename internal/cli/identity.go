@@ -19,8 +19,8 @@ import (
 )
 
 func identityCommand() *cobra.Command {
-	c := &cobra.Command{Use: "identity", Short: "Inspect and rotate the root certificate of the mesh"}
-	c.AddCommand(identityStatusCommand(), identityRotateCommand())
+	c := &cobra.Command{Use: "identity", Short: "Inspect, rotate and replace the root certificate of the mesh"}
+	c.AddCommand(identityStatusCommand(), identityRotateCommand(), identityReplaceCommand())
 	return c
 }
 

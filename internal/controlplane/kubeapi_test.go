@@ -43,7 +43,7 @@ type change struct {
 
 // kinds are the resources that the control plane uses, by group path; * marks namespaced resources.
 var kinds = map[string]string{
-	"/api/v1":                               "namespaces:Namespace pods*:Pod secrets*:Secret services*:Service",
+	"/api/v1":                               "namespaces:Namespace configmaps*:ConfigMap pods*:Pod secrets*:Secret services*:Service",
 	"/apis/appmesh.k8s.aws/v1beta2":         "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
 	"/apis/coordination.k8s.io/v1":          "leases*:Lease",
 	"/apis/events.k8s.io/v1":                "events*:Event",

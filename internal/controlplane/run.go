@@ -12,6 +12,7 @@ import (
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
 	"k8s.io/client-go/kubernetes"
+	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -136,9 +137,12 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	recorder := cp.recorder(ctx)
 	err = cp.progress.retry(ctx, cp.Log, "the certificate authority", func(ctx context.Context) (err error) {
 		metrics := prometheus.NewRegistry() // of this attempt
-		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube, cp.caStoreOptions(metrics)); err != nil {
+		options := cp.caStoreOptions(metrics)
+		options.Recorder = recorder
+		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube, options); err != nil {
 			return classifyError(err)
 		}
 		return cp.registry.Register(metrics)
@@ -154,7 +158,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 	if cp.traces, err = newTracer(ctx, cp.Name, cp.Log); err != nil {
 		return err
 	}
-	if err := cp.assemble(ctx); err != nil {
+	if err := cp.assemble(ctx, recorder); err != nil {
 		return err
 	}
 	cp.assembled.Store(true)
@@ -162,9 +166,8 @@ func (cp *controlPlane) build(ctx context.Context) error {
 }
 
 // assemble creates the engine and its sinks.
-func (cp *controlPlane) assemble(ctx context.Context) error {
+func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecorder) error {
 	deliverers := cp.deliverers()
-	recorder := cp.recorder(ctx)
 	cp.finalizers = finalizers.New(finalizers.Options{
 		Dialects: implementing[finalizers.Dialect](cp.dialects), Client: cp.client, Recorder: recorder,
 		FindingsChanged: func() { cp.writer.Wake() }, Log: cp.Log, Registerer: cp.registry,

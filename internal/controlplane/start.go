@@ -19,6 +19,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/engine"
+	"anymesh.dev/anymesh/internal/identity"
 )
 
 // At the start, requests to the API server are retried with exponential backoff from retryBaseDelay to retryMaxDelay,
@@ -66,7 +67,11 @@ func (p *progress) retry(ctx context.Context, log *slog.Logger, what string, try
 		}
 		p.setWaiting(what, err)
 		pause := pauses.Step()
-		log.Warn("waiting for the API server; retrying", "for", what, "error", err, "after", pause)
+		if errors.Is(err, identity.ErrOtherAuthority) {
+			log.Error("waiting for the certificate authority; retrying", "error", err, "after", pause)
+		} else {
+			log.Warn("waiting for the API server; retrying", "for", what, "error", err, "after", pause)
+		}
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -87,11 +92,12 @@ type permanentError struct{ error }
 func (e *permanentError) Unwrap() error { return e.error }
 
 // classifyError wraps an error as permanent, unless it can result from an API server that is unreachable, slow or not
-// set up yet.
+// set up yet, or is mended by a user who restores or replaces the certificate authority.
 func classifyError(err error) error {
 	var status apierrors.APIStatus
 	var transport *url.Error
-	if err == nil || errors.As(err, &status) || errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) {
+	if err == nil || errors.As(err, &status) || errors.As(err, &transport) || errors.Is(err, context.DeadlineExceeded) ||
+		errors.Is(err, identity.ErrOtherAuthority) {
 		return err
 	}
 	return &permanentError{err}
@@ -101,6 +107,9 @@ func classifyError(err error) error {
 func (p *progress) notReadyReason() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if errors.Is(p.lastErr, identity.ErrOtherAuthority) {
+		return p.lastErr.Error()
+	}
 	if p.waitingFor != "" {
 		return fmt.Sprintf("waiting for the API server, for %s: %v", p.waitingFor, p.lastErr)
 	}

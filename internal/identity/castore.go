@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	typedv1 "k8s.io/client-go/kubernetes/typed/core/v1"
+	"k8s.io/client-go/tools/events"
 )
 
 // CAStoreOptions configures a CAStore. Namespace and TrustDomain are required.
@@ -32,6 +33,8 @@ type CAStoreOptions struct {
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
+	// Recorder records that a deleted Secret was written again. The default records none.
+	Recorder events.EventRecorder
 }
 
 // Validate returns an error if the lifetimes or the trust domain cannot be used. OpenCAStore calls it, too.
@@ -54,6 +57,7 @@ type CAStore struct {
 	opts    CAStoreOptions
 	policy  policy
 	secrets typedv1.SecretInterface
+	records typedv1.ConfigMapInterface
 	now     func() time.Time
 	metrics *caStoreMetrics
 
@@ -69,7 +73,8 @@ type CAStore struct {
 var errUnchanged = errors.New("still unusable")
 
 // OpenCAStore reads the CA from the Secret, or creates and stores a new one. If several replicas start at once, one
-// creates the Secret and all use it. An invalid Secret is never overwritten: the error names the key to repair.
+// creates the Secret and all use it. An invalid Secret is never overwritten: the error names the key to repair. If
+// RecordConfigMap has roots, and the Secret is missing or has none of them, it returns ErrOtherAuthority.
 func OpenCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions) (*CAStore, error) {
 	return openCAStore(ctx, client, opts, time.Now)
 }
@@ -86,23 +91,47 @@ func openCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreO
 	}
 	k := &CAStore{
 		opts: opts, now: now, policy: opts.policy(),
-		secrets: client.CoreV1().Secrets(opts.Namespace),
+		secrets: client.CoreV1().Secrets(opts.Namespace), records: client.CoreV1().ConfigMaps(opts.Namespace),
 	}
 	if err := k.policy.check(); err != nil {
 		return nil, err
 	}
 	k.metrics = newCAStoreMetrics(k, opts.Registerer)
-	found, err := k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
-	if apierrors.IsNotFound(err) {
-		found, err = k.create(ctx)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("Secret %s/%s: %w", opts.Namespace, opts.Secret, err)
-	}
-	if err := k.load(ctx, found); err != nil {
+	if err := k.open(ctx); err != nil {
 		return nil, err
 	}
 	return k, nil
+}
+
+func (k *CAStore) open(ctx context.Context) error {
+	known, err := k.readRecord(ctx)
+	if err != nil {
+		return err
+	}
+	found, err := k.get(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case known.replaceRequested(found):
+		found, err = k.create(ctx, found, known.request)
+	case found == nil && len(known.roots) > 0:
+		return k.refuse(ctx, known, "is missing")
+	case found == nil:
+		found, err = k.create(ctx, nil, "")
+	case known.request == "": // otherwise, the request is done but still recorded
+		s, err := decodeState(found, k.opts.TrustDomain, k.now)
+		if err == nil && !known.knows(s.bundle) {
+			return k.refuse(ctx, known, "has another root")
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if err := k.load(ctx, found); err != nil {
+		return err
+	}
+	return k.save(ctx, known)
 }
 
 // load uses the CA of a Secret. If Anymesh created it and it has expired, it is replaced first.
@@ -112,45 +141,6 @@ func (k *CAStore) load(ctx context.Context, secret *corev1.Secret) error {
 		return k.replaceExpired(ctx, secret, err)
 	}
 	return err
-}
-
-// create stores a new CA, unless another replica has created one.
-func (k *CAStore) create(ctx context.Context) (*corev1.Secret, error) {
-	fresh, err := k.policy.newState(k.now())
-	if err != nil {
-		return nil, err
-	}
-	secret, err := newSecret(k.opts.Namespace, k.opts.Secret, fresh)
-	if err != nil {
-		return nil, err
-	}
-	stored, err := k.secrets.Create(ctx, secret, metav1.CreateOptions{})
-	if apierrors.IsAlreadyExists(err) {
-		return k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
-	}
-	return stored, err
-}
-
-// replaceExpired replaces an expired root that Anymesh created.
-func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, why error) error {
-	fresh, err := k.policy.newState(k.now())
-	if err != nil {
-		return err
-	}
-	k.opts.Logger.Error("root certificate expired, creating a new one; restart all injected pods", "error", why)
-	secret, err := newSecret(k.opts.Namespace, k.opts.Secret, fresh)
-	if err != nil {
-		return err
-	}
-	secret.ResourceVersion = expired.ResourceVersion
-	stored, err := k.secrets.Update(ctx, secret, metav1.UpdateOptions{})
-	if apierrors.IsConflict(err) { // another replica was first
-		stored, err = k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
-	}
-	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
-	}
-	return k.adopt(stored)
 }
 
 // adopt makes the CA of a Secret the current one.
@@ -174,7 +164,8 @@ func (k *CAStore) Current() *CA { return k.current.Load() }
 // Bundle returns the current trust bundle.
 func (k *CAStore) Bundle() *Bundle { return k.Current().Bundle() }
 
-// Run follows the Secret and takes due rotation steps until the context ends.
+// Run follows the Secret and takes due rotation steps until the context ends. It returns ErrReplaced if the CA was
+// replaced.
 func (k *CAStore) Run(ctx context.Context) error {
 	ticks := time.NewTicker(k.opts.PollInterval)
 	defer ticks.Stop()
@@ -183,6 +174,8 @@ func (k *CAStore) Run(ctx context.Context) error {
 		switch {
 		case ctx.Err() != nil:
 			return nil
+		case errors.Is(err, ErrReplaced):
+			return err
 		case errors.Is(err, errUnchanged):
 			k.metrics.reads.WithLabelValues("failed").Inc()
 		case err != nil:
@@ -204,12 +197,26 @@ func (k *CAStore) Run(ctx context.Context) error {
 func (k *CAStore) sync(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
-	secret, err := k.secrets.Get(ctx, k.opts.Secret, metav1.GetOptions{})
+	known, err := k.readRecord(ctx)
 	if err != nil {
-		return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
+		return err
+	}
+	secret, err := k.get(ctx)
+	if err != nil {
+		return err
+	}
+	switch {
+	case known.replaceRequested(secret):
+		secret, err = k.create(ctx, secret, known.request)
+	case secret == nil:
+		secret, err = k.restore(ctx)
+	}
+	if err != nil {
+		return err
 	}
 	k.mu.Lock()
 	changed, trouble, before := secret.ResourceVersion != k.secret.ResourceVersion, k.lastErr, k.state
+	replaced := secret.Annotations[replacedAnnotation] != k.secret.Annotations[replacedAnnotation]
 	k.mu.Unlock()
 	if changed || before.managed && k.now().After(before.signer.cert.NotAfter) {
 		if err := k.load(ctx, secret); err != nil {
@@ -219,7 +226,16 @@ func (k *CAStore) sync(ctx context.Context) error {
 	} else if trouble != "" {
 		return errUnchanged
 	}
-	return k.advance(ctx, secret)
+	if err := k.advance(ctx, secret); err != nil {
+		return err
+	}
+	if err := k.save(ctx, known); err != nil {
+		return err
+	}
+	if replaced {
+		return ErrReplaced
+	}
+	return nil
 }
 
 // logExternalChange logs a change by another replica or by a user.

@@ -26,10 +26,17 @@ type fakeSecretAPI struct {
 	version int
 	writes  int
 	down    bool
+	kube    *fake.Clientset // with the record
 }
 
 func (s *fakeSecretAPI) client() kubernetes.Interface {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.kube != nil {
+		return s.kube
+	}
 	c := fake.NewClientset()
+	s.kube = c
 	c.PrependReactor("*", "secrets", func(a ktesting.Action) (bool, runtime.Object, error) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
@@ -43,6 +50,8 @@ func (s *fakeSecretAPI) client() kubernetes.Interface {
 			switch {
 			case a.GetVerb() == "create" && s.secret != nil:
 				return true, nil, apierrors.NewAlreadyExists(resource, CASecret)
+			case a.GetVerb() == "update" && s.secret == nil:
+				return true, nil, apierrors.NewNotFound(resource, CASecret)
 			case a.GetVerb() == "update" && in.ResourceVersion != s.secret.ResourceVersion:
 				return true, nil, apierrors.NewConflict(resource, CASecret, errors.New("it has changed"))
 			}

@@ -162,6 +162,32 @@ func discover(t *testing.T, address string, certificates []tls.Certificate, node
 	return len(response.GetResources()), err
 }
 
+// TestDeletedAuthorityIsWrittenAgain deletes the Secret of the authority while the control plane runs.
+func TestDeletedAuthorityIsWrittenAgain(t *testing.T) {
+	secrets := lab.kube.CoreV1().Secrets("anymesh-system")
+	before, err := secrets.Get(t.Context(), "anymesh-ca", metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := secrets.Delete(t.Context(), before.Name, metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, 20*time.Second, "the Secret is written again, with an event", func() error {
+		after, err := secrets.Get(t.Context(), "anymesh-ca", metav1.GetOptions{})
+		if err != nil {
+			return err
+		}
+		if after.UID == before.UID || !bytes.Equal(after.Data["tls.key"], before.Data["tls.key"]) {
+			return fmt.Errorf("Secret with UID %s has another key, or is the deleted one", after.UID)
+		}
+		events := run(t, "-n", "anymesh-system", "get", "events", "-o", "jsonpath={.items[*].reason}")
+		if !strings.Contains(events, "AuthorityRestored") {
+			return fmt.Errorf("events: %s", events)
+		}
+		return nil
+	})
+}
+
 // TestIdentityComesFromTheCertificate checks that requests with the node ID of another pod, or without a certificate,
 // get no resources.
 func TestIdentityComesFromTheCertificate(t *testing.T) {

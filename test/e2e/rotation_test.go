@@ -241,6 +241,29 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 		})
 	})
 	checkNoKeysDisclosed(t, append(keys, caKeyLines(t)...))
+	replaceStolenAuthority(t)
+}
+
+// replaceStolenAuthority replaces the authority of all replicas: check names the pods that have to restart.
+func replaceStolenAuthority(t *testing.T) {
+	t.Helper()
+	old := awaitPhase(t, "Steady", 1).Roots[0].Fingerprint
+	if out, code := runVerb(t, "identity", "replace"); code != 2 {
+		t.Errorf("without --yes: exit code %d, %s", code, out)
+	}
+	if out, code := runVerb(t, "identity", "replace", "--yes"); code != 0 {
+		t.Fatal(out)
+	}
+	eventually(t, 60*time.Second, "all sidecars are of another authority", func() error {
+		out, code := runVerb(t, "check")
+		if code != 1 || !strings.Contains(out, "another authority") {
+			return fmt.Errorf("exit code %d: %s", code, out)
+		}
+		return nil
+	})
+	if s := awaitPhase(t, "Steady", 1); s.Roots[0].Fingerprint == old {
+		t.Error("the old root signs")
+	}
 }
 
 // webhooksTrustNewRoot checks that caBundle contains only the new root and that webhooks still work.

@@ -12,6 +12,7 @@ import (
 
 	admissionregistrationv1 "k8s.io/api/admissionregistration/v1"
 	appsv1 "k8s.io/api/apps/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
@@ -39,7 +40,21 @@ func ready(ctx context.Context, c *Cluster) (string, error) {
 	if listErr != nil {
 		return "", fmt.Errorf("%w; its pods cannot be listed: %w", err, listErr)
 	}
+	faults = append(faults, authorityProblem(ctx, c)...)
 	return "", errors.New(strings.Join(append([]string{err.Error()}, faults...), "; "))
+}
+
+// authorityProblem returns the reason why the control plane does not start with the authority that it finds, if any.
+func authorityProblem(ctx context.Context, c *Cluster) []string {
+	var record corev1.ConfigMap
+	key := client.ObjectKey{Namespace: c.Namespace, Name: identity.RecordConfigMap}
+	if err := c.Client.Get(ctx, key, &record); err != nil {
+		return nil // the Deployment says enough
+	}
+	if problem := record.Annotations[identity.ProblemAnnotation(identity.CASecret)]; problem != "" {
+		return []string{problem}
+	}
+	return nil
 }
 
 // deploymentReady counts replicas that are ready and of the current template only.

@@ -1,12 +1,15 @@
 package check
 
 import (
+	"strings"
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
+
+	"anymesh.dev/anymesh/internal/identity"
 )
 
 func TestDeploymentReady(t *testing.T) {
@@ -46,5 +49,13 @@ func TestControlPlaneTellsWhyPodsAreNotReady(t *testing.T) {
 	if want := "0 of 1 replicas are ready with image nowhere/x:1; Pod p, container c: ErrImagePull"; err == nil ||
 		err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
+	}
+	record := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: identity.RecordConfigMap, Namespace: "n",
+		Annotations: map[string]string{identity.ProblemAnnotation(identity.CASecret): "the Secret is missing"}}}
+	if err := c.Client.Create(t.Context(), record); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := ready(t.Context(), c); err == nil || !strings.HasSuffix(err.Error(), "; the Secret is missing") {
+		t.Errorf("without the authority: %v", err)
 	}
 }
