@@ -1,8 +1,8 @@
 package sidecar
 
-// RequestCounter is an optional interface of drivers whose proxies count the requests of the application to each service
-// in a metric, which the agent serves. The metric has the label anymesh_service with the host name of the service, and
-// a label with the first digit of the status.
+// RequestCounter is an optional interface of drivers whose proxies count the requests of the application to each
+// service in a metric, which the agent serves. The metric has the label anymesh_service with the host name of the
+// service, and a label with the first digit of the status.
 type RequestCounter interface {
 	RequestCounter() (metric, statusLabel string)
 }
