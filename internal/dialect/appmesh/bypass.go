@@ -12,7 +12,8 @@ func bypasses(o dialect.PodOptions) []string {
 	var out []string
 	for _, family := range []struct{ name, all string }{{"IPv4", "0.0.0.0/0"}, {"IPv6", "::/0"}} {
 		if covered(netip.MustParsePrefix(family.all), prefixesOf(o.OutboundIPExclusions)) {
-			out = append(out, "annotation "+prefix+"egressIgnoredIPs contains all "+family.name+" addresses: no outbound connection to them is captured")
+			out = append(out, "annotation "+prefix+"egressIgnoredIPs contains all "+family.name+
+				" addresses: no outbound connection to them is captured")
 		}
 	}
 	if !o.IPv6 {

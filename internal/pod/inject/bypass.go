@@ -88,7 +88,8 @@ func bypassWarnings(bypasses []string) []string {
 	return out
 }
 
-// captureCapabilities are the capabilities with which a container becomes the user of the proxy or changes packet rules.
+// captureCapabilities are the capabilities with which a container becomes the user of the proxy or changes
+// packet rules.
 var captureCapabilities = []corev1.Capability{"ALL", "NET_ADMIN", "SETUID"}
 
 // uncapturedUsers returns warnings about containers that explicitly may evade capture. Containers that have root's
