@@ -1,6 +1,9 @@
 package controlplane
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -13,6 +16,7 @@ import (
 
 	"k8s.io/client-go/rest"
 
+	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/model"
 	"anymesh.dev/anymesh/sidecar"
 )
@@ -102,5 +106,23 @@ func TestClusterIsIPv6(t *testing.T) {
 				t.Errorf("API server %q: got IPv6 %v", host, got)
 			}
 		})
+	}
+}
+
+// Without the authority that sidecars trust, the start waits for a user, and readiness says what to do.
+func TestLostAuthorityIsTheReasonOfNotReady(t *testing.T) {
+	cp := &controlPlane{}
+	lost := fmt.Errorf("Secret a/b is missing, but %w", identity.ErrOtherAuthority)
+	ctx, cancel := context.WithCancel(t.Context())
+	var during error
+	_ = cp.progress.retry(ctx, slog.New(slog.DiscardHandler), "the authority", func(context.Context) error {
+		if cp.progress.lastErr != nil { // second attempt
+			during = cp.ready(ctx)
+			cancel()
+		}
+		return classifyError(lost)
+	})
+	if during == nil || during.Error() != lost.Error() {
+		t.Errorf("not ready because of %v", during)
 	}
 }
