@@ -97,9 +97,9 @@ func TestReports(t *testing.T) {
 			}
 		})
 	}
-	// Sidecars report CodeRejected; TestUnsupportedFeatures tests CodeNotSupported, package store CodeNoAddress, package
-	// engine CodeInternal, package finalizers CodePendingMembers, the cases of Ingresses CodeFieldNotImplemented, those of pods
-	// CodeBypass.
+	// Sidecars report CodeRejected; TestUnsupportedFeatures tests CodeNotSupported, package store CodeNoAddress,
+	// package engine CodeInternal, package finalizers CodePendingMembers, the cases of Ingresses
+	// CodeFieldNotImplemented, those of pods CodeBypass.
 	elsewhere := []model.Code{
 		model.CodeRejected, model.CodeNotSupported, model.CodeNoAddress, model.CodeInternal, model.CodePendingMembers,
 		model.CodeFieldNotImplemented, model.CodeBypass,
