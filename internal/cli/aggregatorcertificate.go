@@ -66,6 +66,7 @@ func (f *aggregatorFlags) serviceCertificate(ctx context.Context, config *aggreg
 	host := name + "." + namespace + ".svc"
 	ca, err := identity.OpenCAStore(ctx, kube, identity.CAStoreOptions{
 		Namespace: namespace, Secret: name + "-ca", TrustDomain: host, Logger: config.Log,
+		Unrecorded: true, // the API server gets the roots from the APIService
 	})
 	if err != nil {
 		return nil, fmt.Errorf("CA of the serving certificate: %w", err)

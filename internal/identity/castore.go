@@ -33,6 +33,9 @@ type CAStoreOptions struct {
 	Registerer prometheus.Registerer
 	// Logger defaults to slog.Default().
 	Logger *slog.Logger
+	// Unrecorded is for a CA whose clients get its roots anew when they change: a lost Secret may then be followed by a
+	// new CA, and RecordConfigMap is not used.
+	Unrecorded bool
 	// Recorder records that a deleted Secret was written again. The default records none.
 	Recorder events.EventRecorder
 }

@@ -39,6 +39,9 @@ type record struct {
 }
 
 func (k *CAStore) readRecord(ctx context.Context) (record, error) {
+	if k.opts.Unrecorded {
+		return record{}, nil
+	}
 	stored, err := k.records.Get(ctx, RecordConfigMap, metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return record{}, nil
@@ -88,6 +91,9 @@ func (k *CAStore) refuse(ctx context.Context, r record, what string) error {
 
 // write stores a change of the record. If another replica was first, it does nothing: the next sync compares again.
 func (k *CAStore) write(ctx context.Context, r record, change func(*corev1.ConfigMap)) error {
+	if k.opts.Unrecorded {
+		return nil
+	}
 	changed := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: k.opts.Namespace, Name: RecordConfigMap,
 		Labels: map[string]string{managedLabel: managedByValue}}}
 	if r.stored != nil {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/events"
 )
@@ -157,5 +158,28 @@ func TestRecordFollowsRotation(t *testing.T) {
 		}
 		server.open(t, CAStoreOptions{Lifetime: time.Hour}, clock.Now)
 		clock.advance(phaseLength(time.Hour))
+	}
+}
+
+// A CA without a record needs no access to ConfigMaps, and is followed by a new one if its Secret is lost.
+func TestUnrecorded(t *testing.T) {
+	server := &fakeSecretAPI{}
+	options := CAStoreOptions{Namespace: testNamespace, TrustDomain: "cluster.local", Unrecorded: true}
+	open := func() *CAStore {
+		t.Helper()
+		k, err := openCAStore(t.Context(), server.client(), options, time.Now)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return k
+	}
+	first := open().Current().cert
+	server.deleteSecret()
+	if open().Current().cert.Equal(first) {
+		t.Error("the lost CA is back")
+	}
+	_, err := server.client().CoreV1().ConfigMaps(testNamespace).Get(t.Context(), RecordConfigMap, metav1.GetOptions{})
+	if !apierrors.IsNotFound(err) {
+		t.Errorf("the record: %v, want none", err)
 	}
 }
