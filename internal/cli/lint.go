@@ -37,16 +37,7 @@ func lintCommand() *cobra.Command {
 		Args: cobra.ArbitraryArgs,
 		RunE: func(c *cobra.Command, args []string) error {
 			if code != "" {
-				page, known := findings.Page(code)
-				if !known {
-					return exitError{
-						2,
-						fmt.Errorf("--explain %q: unknown code; known codes are %s", code,
-							strings.Join(findings.Codes(), ", ")),
-					}
-				}
-				_, err := io.WriteString(c.OutOrStdout(), page)
-				return err
+				return explainCode(c.OutOrStdout(), code)
 			}
 			names = append(names, args...)
 			if len(names) == 0 {
@@ -109,4 +100,16 @@ func noArguments(c *cobra.Command, args []string) error {
 		return exitError{2, fmt.Errorf("%w\n\n%s", err, c.UsageString())}
 	}
 	return nil
+}
+
+// explainCode writes the page of a finding code.
+func explainCode(to io.Writer, code string) error {
+	page, known := findings.Page(code)
+	if !known {
+		return exitError{
+			2, fmt.Errorf("--explain %q: unknown code; known codes are %s", code, strings.Join(findings.Codes(), ", ")),
+		}
+	}
+	_, err := io.WriteString(to, page)
+	return err
 }

@@ -95,7 +95,8 @@ func TestVersion(t *testing.T) {
 	}
 }
 
-// TestContextEverywhere checks that commands which use a cluster can select it in both ways, as with kubectl.
+// TestContextEverywhere checks that commands which use a cluster can select it in both ways, as with kubectl, and a
+// namespace. Member clusters have none.
 func TestContextEverywhere(t *testing.T) {
 	var visit func(c *cobra.Command)
 	visit = func(c *cobra.Command) {
@@ -107,6 +108,9 @@ func TestContextEverywhere(t *testing.T) {
 		}
 		if c.Flags().Lookup("context") == nil && c.InheritedFlags().Lookup("context") == nil {
 			t.Errorf("%s has --kubeconfig without --context", c.CommandPath())
+		}
+		if c.Flags().Lookup("namespace") == nil && c.Parent().Name() != "cluster" {
+			t.Errorf("%s has --kubeconfig without --namespace", c.CommandPath())
 		}
 	}
 	visit(Root())

@@ -42,26 +42,24 @@ func (b *budget) read(r *http.Request, body io.Reader) (text []byte, release fun
 	if splitErr != nil {
 		source = r.RemoteAddr
 	}
-	counted := &countedReader{inner: body, budget: b, source: source, context: r.Context()}
+	counted := &countedReader{inner: body, take: func(n int64) error { return b.take(r.Context(), source, n) }}
 	text, err = io.ReadAll(counted)
-	return text, counted.release, err
+	return text, sync.OnceFunc(func() { b.release(source, counted.taken) }), err
 }
 
-// countedReader takes what it reads from the budget.
+// countedReader takes what it reads from a budget.
 type countedReader struct {
-	inner   io.Reader
-	budget  *budget
-	source  string
-	context context.Context //nolint:containedctx // that of the request which is read
-	taken   int64
+	inner io.Reader
+	take  func(n int64) error
+	taken int64
 }
 
 // Read implements io.Reader.
 func (c *countedReader) Read(into []byte) (int, error) {
 	n, err := c.inner.Read(into)
 	if n > 0 {
-		if taken := c.budget.take(c.context, c.source, int64(n)); taken != nil {
-			return 0, taken
+		if err := c.take(int64(n)); err != nil {
+			return 0, err
 		}
 		c.taken += int64(n)
 	}
@@ -95,10 +93,7 @@ func (b *budget) forget(source string, n int64) {
 	}
 }
 
-func (c *countedReader) release() {
-	if c.taken > 0 {
-		c.budget.forget(c.source, c.taken)
-		c.budget.all.Release(c.taken)
-		c.taken = 0
-	}
+func (b *budget) release(source string, n int64) {
+	b.forget(source, n)
+	b.all.Release(n)
 }
