@@ -24,7 +24,7 @@ help: ## print this list
 build: $(BIN)/anymesh $(BIN)/colors ## build anymesh and the example's program
 
 # Go itself knows what is up to date.
-.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/collector
+.PHONY: $(BIN)/anymesh $(BIN)/colors $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker
 $(BIN)/anymesh:
 	@echo "building anymesh"; go build $(RELEASE) -o $@ ./cmd/anymesh
 $(BIN)/colors:
@@ -37,6 +37,10 @@ $(BIN)/extended/anymesh:
 # A receiver of spans and metrics: for tests.
 $(BIN)/collector:
 	@echo "building a receiver of spans"; go build -o $@ ./test/e2e/collector
+
+# Attacks from a pod without credentials: for tests.
+$(BIN)/attacker:
+	@echo "building an attacker"; go build -o $@ ./test/attacker
 
 # Contour and the controllers of cert-manager, which the Route trait uses: for tests. They are modules of their own.
 $(BIN)/contour: test/contour/go.mod
@@ -112,7 +116,7 @@ demo-clusters: build sandbox ## two clusters behind one endpoint; one is cut off
 	@go run ./examples/clusters/demo --bin $(BIN)
 
 .PHONY: test
-test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
+test: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## all tests: units, cases, sandbox, end to end
 	@hack/test.sh
 
 .PHONY: test-unit
@@ -120,7 +124,7 @@ test-unit: envoy $(BIN)/grpc-clients ## tests that need no cluster
 	@hack/test.sh unit
 
 .PHONY: test-long
-test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
+test-long: all $(BIN)/extended/anymesh $(BIN)/collector $(BIN)/attacker $(BIN)/call-musl $(BIN)/grpc-clients $(BIN)/contour $(BIN)/certmanager ## make test, and the tests that take minutes each
 	@hack/test.sh long
 	@hack/arm64.sh
 
@@ -143,6 +147,10 @@ bench-envoy: envoy ## what a weight shift costs twenty Envoys, and how fast it t
 .PHONY: bench-aggregate
 bench-aggregate: build sandbox ## what the aggregator costs, and kube-apiserver beside it (15 minutes; root)
 	@go run ./bench/aggregate --bin $(BIN)
+
+.PHONY: bench-neighbors
+bench-neighbors: all $(BIN)/attacker ## what an attack by a plain pod costs a mesh (3 minutes; root)
+	@go run ./bench/neighbors --bin $(BIN)
 
 $(BIN)/istiod: bench/istiod/go.mod
 	@hack/progress.sh "building istiod, to compare with (once; minutes)" go build -C bench/istiod -o $@ istio.io/istio/pilot/cmd/pilot-discovery
