@@ -92,8 +92,8 @@ func bypassWarnings(bypasses []string) []string {
 // packet rules.
 var captureCapabilities = []corev1.Capability{"ALL", "NET_ADMIN", "SETUID"}
 
-// uncapturedUsers returns warnings about containers that explicitly may evade capture. Containers that have root's
-// default capabilities are not listed: most images have them.
+// uncapturedUsers returns warnings about containers that explicitly may evade capture. Containers that run as the user
+// of their image are not listed: it is not known here whether that is root.
 func uncapturedUsers(pod *corev1.Pod, w model.Workload, o dialect.PodOptions) []string {
 	if w.Role == model.RoleGateway {
 		return nil
@@ -131,14 +131,24 @@ func evades(own *corev1.SecurityContext, ofPod *corev1.PodSecurityContext) strin
 		return fmt.Sprintf("it runs as user %d, the user of the proxy, whose connections are not captured", sidecar.UID)
 	case own.Privileged != nil && *own.Privileged:
 		return "it is privileged, and can change the packet rules"
-	case own.Capabilities == nil:
-		return ""
 	}
-	for _, c := range own.Capabilities.Add {
-		name := corev1.Capability(strings.TrimPrefix(strings.ToUpper(string(c)), "CAP_"))
-		if slices.Contains(captureCapabilities, name) {
+	capabilities := own.Capabilities
+	if capabilities == nil {
+		capabilities = &corev1.Capabilities{}
+	}
+	for _, c := range capabilities.Add {
+		if slices.Contains(captureCapabilities, capabilityName(c)) {
 			return fmt.Sprintf("capability %s lets it become the user of the proxy, or change the packet rules", c)
 		}
 	}
+	dropped := func(c corev1.Capability) bool { return slices.Contains([]corev1.Capability{"ALL", "SETUID"}, capabilityName(c)) }
+	if user != nil && *user == 0 && !slices.ContainsFunc(capabilities.Drop, dropped) {
+		return "it runs as root with the capability SETUID, and can become the user of the proxy; drop SETUID, or use another user"
+	}
 	return ""
+}
+
+// capabilityName returns the name of a capability without its prefix.
+func capabilityName(c corev1.Capability) corev1.Capability {
+	return corev1.Capability(strings.TrimPrefix(strings.ToUpper(string(c)), "CAP_"))
 }
