@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
 	"crypto/tls"
@@ -30,6 +31,10 @@ var attacks = []attack{
 	{"slow-request", 200, slowRequest},
 	// Requests for certificates with a foreign token cost a request to the API server each.
 	{"certificate", 100, requestCertificate},
+	// Paths of administration interfaces, plain and by traversal.
+	{"admin-path", 1, adminPaths},
+	// Versions of TLS with known attacks.
+	{"old-tls", 1, oldTLS},
 }
 
 // dial connects. The caller must call the function that it returns, also if there is no connection.
@@ -170,4 +175,52 @@ func pause(ctx context.Context, d time.Duration) {
 	case <-ctx.Done():
 	case <-time.After(d):
 	}
+}
+
+// adminPaths requests what only the pod itself may see or change. Answered counts successful ones.
+func adminPaths(ctx context.Context, target string, c *counts) {
+	for _, path := range []string{
+		"/config_dump", "/quitquitquit", "/logging?level=trace", "/certs", "/stats/../config_dump", "/stats/%2e%2e/config_dump",
+		"//config_dump", "/ready/../quitquitquit", "/debug/model", "/debug/pprof/heap", "/metrics/../debug/views",
+		"/debug/clients", "/run/anymesh/tls.key", "/../../run/anymesh/tls.key",
+	} {
+		for _, method := range []string{http.MethodGet, http.MethodPost} {
+			conn, done := dial(ctx, target, c)
+			if conn != nil && allowed(conn, method, path) {
+				c.Answered.Add(1)
+			}
+			done()
+		}
+	}
+	pause(ctx, time.Second)
+}
+
+// allowed reports whether a request succeeds. It does not use the client of net/http, which cleans the path.
+func allowed(conn net.Conn, method, path string) bool {
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	if _, err := fmt.Fprintf(conn, "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\nConnection: close\r\n\r\n", method, path); err != nil {
+		return false
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		return false
+	}
+	_ = response.Body.Close() // only the status matters
+	return response.StatusCode < 300
+}
+
+// oldTLS makes handshakes with TLS 1.1. Answered counts successful ones.
+func oldTLS(ctx context.Context, target string, c *counts) {
+	conn, done := dial(ctx, target, c)
+	defer done()
+	if conn == nil {
+		return
+	}
+	_ = conn.SetDeadline(time.Now().Add(5 * time.Second))
+	//nolint:gosec // as above
+	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
+	if secure.HandshakeContext(ctx) == nil {
+		c.Answered.Add(1)
+	}
+	pause(ctx, time.Second)
 }

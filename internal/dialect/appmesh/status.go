@@ -202,17 +202,27 @@ func withCondition(conditions []api.Condition, c api.Condition, now time.Time) [
 	return conditions
 }
 
-// routeARNs keeps the ARNs of existing routes and adds missing ones.
+// maxRouteARNs limits the size of the ARNs that are added to the routes of one router, in bytes. The largest object of
+// Kubernetes has 1.5 MiB, and would have no place for its conditions. The quota of App Mesh is 50 routes, 30 kB.
+const maxRouteARNs = 128 << 10
+
+// routeARNs keeps the ARNs of existing routes and adds missing ones, or none if they are too large.
 func routeARNs(router *api.VirtualRouter, routerARN string) map[string]string {
-	var out map[string]string
+	known, added, size := map[string]string{}, map[string]string{}, 0
 	for _, r := range router.Spec.Routes {
-		if out == nil {
-			out = map[string]string{}
+		if arn := router.Status.RouteARNs[r.Name]; arn != "" {
+			known[r.Name] = arn
+			continue
 		}
-		out[r.Name] = routerARN + "/route/" + r.Name
-		if known := router.Status.RouteARNs[r.Name]; known != "" {
-			out[r.Name] = known
-		}
+		arn := routerARN + "/route/" + r.Name
+		added[r.Name] = arn
+		size += len(arn) + len(r.Name)
 	}
-	return out
+	if size <= maxRouteARNs {
+		maps.Copy(known, added)
+	}
+	if len(known) == 0 {
+		return nil
+	}
+	return known
 }

@@ -1,6 +1,7 @@
 package appmesh_test
 
 import (
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -132,6 +133,19 @@ func TestStoredARNsStay(t *testing.T) {
 	want := map[string]string{"old": "arn:old", "new": *router.Status.VirtualRouterARN + "/route/new"}
 	if len(got.RouteARNs) != 2 || got.RouteARNs["old"] != want["old"] || got.RouteARNs["new"] != want["new"] {
 		t.Errorf("route ARNs are %v, want %v", got.RouteARNs, want)
+	}
+}
+
+// A router with very many routes gets no ARNs of routes, which would take the place of its conditions.
+func TestStatusOfALargeRouterFits(t *testing.T) {
+	router := &api.VirtualRouter{ObjectMeta: metav1.ObjectMeta{Name: "x", Namespace: "ns"}}
+	for i := range 8000 {
+		router.Spec.Routes = append(router.Spec.Routes, api.Route{Name: fmt.Sprint("r", i)})
+	}
+	router.Status.RouteARNs = map[string]string{"r7": "arn:old"}
+	got := appmesh.Status(router, "m", nil, someTime).(*api.VirtualRouter).Status
+	if len(got.RouteARNs) != 1 || got.RouteARNs["r7"] != "arn:old" || len(got.Conditions) == 0 {
+		t.Errorf("%d ARNs, conditions %v; want the stored ARN and a condition", len(got.RouteARNs), got.Conditions)
 	}
 }
 

@@ -141,7 +141,9 @@ func evades(own *corev1.SecurityContext, ofPod *corev1.PodSecurityContext) strin
 			return fmt.Sprintf("capability %s lets it become the user of the proxy, or change the packet rules", c)
 		}
 	}
-	dropped := func(c corev1.Capability) bool { return slices.Contains([]corev1.Capability{"ALL", "SETUID"}, capabilityName(c)) }
+	dropped := func(c corev1.Capability) bool {
+		return slices.Contains([]corev1.Capability{"ALL", "SETUID"}, capabilityName(c))
+	}
 	if user != nil && *user == 0 && !slices.ContainsFunc(capabilities.Drop, dropped) {
 		return "it runs as root with the capability SETUID, and can become the user of the proxy; drop SETUID, or use another user"
 	}
