@@ -46,16 +46,22 @@ func TestStartWaitsForAPIServer(t *testing.T) {
 		return strings.HasPrefix(path, "/apis/appmesh")
 	})
 	r.expectNotReady("kind Mesh")
-	expired, nodes := expireRequests(5), func(path string) bool { return strings.HasSuffix(path, "/virtualnodes") }
-	for code, reason := range map[int]metav1.StatusReason{
-		http.StatusInternalServerError: metav1.StatusReasonInternalError,
-		http.StatusForbidden:           metav1.StatusReasonForbidden,
-	} {
-		answerWith(code, reason, nodes)
-		process.injectBefore(expired)
-		r.expectNotReady("missing are those of kind VirtualNode (")
-		r.eventually("the control plane retries", func() bool { return rejected.Load() > 1 })
-	}
+	// Later requests get both errors in turn: each failure doubles the time until the next request.
+	rejected.Store(0)
+	process.inject(func(w http.ResponseWriter, r *http.Request) bool {
+		if !strings.HasSuffix(r.URL.Path, "/virtualnodes") {
+			return false
+		}
+		if rejected.Add(1)%2 == 1 {
+			replyError(w, http.StatusInternalServerError, metav1.StatusReasonInternalError, "not now")
+		} else {
+			replyError(w, http.StatusForbidden, metav1.StatusReasonForbidden, "not now")
+		}
+		return true
+	})
+	process.injectBefore(expireRequests(5))
+	r.expectNotReady("missing are those of kind VirtualNode (")
+	r.eventually("the control plane retries", func() bool { return rejected.Load() > 1 })
 	if r.engine.Ready() || r.workloads() != nil {
 		t.Error("the control plane has a partial mesh")
 	}
