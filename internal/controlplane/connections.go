@@ -9,8 +9,8 @@ import (
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
-// of this pod has connections of its own for the probes of kubelet. An API server uses a few connections, with many
-// requests each.
+// of this pod has connections of its own for the probes of kubelet, and API servers have them to the webhooks: a few,
+// with many requests each.
 const (
 	// MaxConnectionsPerSource limits those of one address.
 	MaxConnectionsPerSource = 64
@@ -18,6 +18,8 @@ const (
 	MaxConnections = 1024
 	// MaxNodeConnections limits those of the node of the control plane's pod.
 	MaxNodeConnections = 64
+	// MaxServerConnections limits those of API servers, and of the node, to the webhooks.
+	MaxServerConnections = 256
 )
 
 // connections counts the connections of HTTP servers that were refused or failed.
@@ -44,8 +46,13 @@ func newConnections(registerer prometheus.Registerer) connections {
 
 // limit returns the limiter of a server.
 func (c connections) limit(server string) *connlimit.Limiter {
+	return c.limitExcept(server, c.node, MaxNodeConnections)
+}
+
+// limitExcept returns the limiter of a server in which some addresses have a limit of their own.
+func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{
-		PerSource: MaxConnectionsPerSource, Total: MaxConnections, Exempt: c.node, ExemptTotal: MaxNodeConnections,
+		PerSource: MaxConnectionsPerSource, Total: MaxConnections, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
 	})
 }

@@ -29,7 +29,7 @@ const path = "/mutate-appmesh-k8s-aws-v1beta2-virtualnode"
 // guardedServer returns the server with Guard, and its metrics.
 func guardedServer(t testing.TB) (http.Handler, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
-	return admission.Guard(server(t, false), registry), registry
+	return admission.Guard(server(t, false), nil, registry), registry
 }
 
 // reviewOf returns a review of the creation of an object in namespace a.

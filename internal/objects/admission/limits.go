@@ -2,11 +2,13 @@ package admission
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"unicode/utf8"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -25,9 +27,11 @@ const (
 )
 
 // Guard rejects invalid requests before they are decoded: bodies that are too large, too deeply nested, not UTF-8, not
-// JSON, of an unknown version, or incomplete. It counts them by reason in anymesh_webhook_refused_total. The responses
-// are of kind Status, which API servers show to users.
-func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
+// JSON, of an unknown version, or incomplete. It limits how many reviews are handled at once, those of API servers
+// apart from all others. It counts rejected requests by reason in anymesh_webhook_refused_total. The responses are of
+// kind Status, which API servers show to users. isServer reports whether an address is that of an API server; nil for
+// none.
+func Guard(next http.Handler, isServer func(netip.Addr) bool, registerer prometheus.Registerer) http.Handler {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_webhook_refused_total",
 		Help: "Webhook requests that were rejected before they were decoded, by reason.",
@@ -36,34 +40,84 @@ func Guard(next http.Handler, registerer prometheus.Registerer) http.Handler {
 	for _, reason := range []string{"too_large", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off", "busy"} {
 		refused.WithLabelValues(reason)
 	}
-	bodies := newBudget()
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		body, release, err := bodies.read(r, http.MaxBytesReader(w, r.Body, MaxBody))
-		defer release()
-		var tooLarge *http.MaxBytesError
-		switch {
-		case errors.As(err, &tooLarge):
-			refused.WithLabelValues("too_large").Inc()
-			refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
-				fmt.Sprintf("the review is larger than %d bytes", MaxBody))
-		case errors.Is(err, errBusy):
-			refused.WithLabelValues("busy").Inc()
-			w.Header().Set("Retry-After", "1")
-			refuse(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, err.Error())
-		case err != nil:
-			refused.WithLabelValues("cut_off").Inc()
-			refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest,
-				"the request body is incomplete: "+err.Error())
-		default:
-			if reason, text := validateBody(body); reason != "" {
-				refused.WithLabelValues(reason).Inc()
-				refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
-				return
-			}
-			r.Body = io.NopCloser(bytes.NewReader(body))
-			next.ServeHTTP(w, r)
-		}
-	})
+	return &guard{next: next, isServer: isServer, refused: refused, others: otherShare(), servers: serverShare()}
+}
+
+type guard struct {
+	next            http.Handler
+	isServer        func(netip.Addr) bool
+	refused         *prometheus.CounterVec
+	others, servers *share
+}
+
+// ServeHTTP implements http.Handler.
+func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	share, source := g.shareOf(r.RemoteAddr)
+	own, err := share.begin(source)
+	if err != nil {
+		g.refuseBusy(w)
+		return
+	}
+	defer own.end()
+	body, err := readBody(w, r, own)
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		g.refused.WithLabelValues("too_large").Inc()
+		refuse(w, http.StatusRequestEntityTooLarge, metav1.StatusReasonRequestEntityTooLarge,
+			fmt.Sprintf("the review is larger than %d bytes", MaxBody))
+		return
+	case errors.Is(err, errBusy):
+		g.refuseBusy(w)
+		return
+	case err != nil:
+		g.refused.WithLabelValues("cut_off").Inc()
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, "the request body is incomplete: "+err.Error())
+		return
+	}
+	if reason, text := validateBody(body); reason != "" {
+		g.refused.WithLabelValues(reason).Inc()
+		refuse(w, http.StatusBadRequest, metav1.StatusReasonBadRequest, text)
+		return
+	}
+	if own.takeDecoded(r.Context(), decodedSize(body)) != nil || own.enter(r.Context()) != nil {
+		g.refuseBusy(w)
+		return
+	}
+	r = r.WithContext(context.WithValue(r.Context(), reviewKey{}, own))
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	g.next.ServeHTTP(w, r)
+}
+
+// shareOf returns the share of a client, and its address.
+func (g *guard) shareOf(remote string) (s *share, source string) {
+	at, err := netip.ParseAddrPort(remote)
+	if err != nil {
+		return g.others, ""
+	}
+	address := at.Addr().Unmap().WithZone("")
+	if g.isServer != nil && g.isServer(address) {
+		return g.servers, address.String()
+	}
+	return g.others, address.String()
+}
+
+// readBody reads the body of a review, which counts with the length that the client announces.
+func readBody(w http.ResponseWriter, r *http.Request, own *review) ([]byte, error) {
+	length := r.ContentLength
+	if length < 0 || length > MaxBody {
+		length = MaxBody
+	}
+	if err := own.takeBody(r.Context(), length); err != nil {
+		return nil, err
+	}
+	return io.ReadAll(http.MaxBytesReader(w, r.Body, MaxBody))
+}
+
+func (g *guard) refuseBusy(w http.ResponseWriter) {
+	g.refused.WithLabelValues("busy").Inc()
+	w.Header().Set("Retry-After", "1")
+	refuse(w, http.StatusTooManyRequests, metav1.StatusReasonTooManyRequests, errBusy.Error())
 }
 
 func refuse(w http.ResponseWriter, code int32, reason metav1.StatusReason, text string) {
@@ -117,4 +171,9 @@ func exceedsMaxDepth(text []byte) bool {
 		}
 	}
 	return false
+}
+
+// decodedSize estimates the size of a review in memory while it is evaluated, in bytes.
+func decodedSize(body []byte) int64 {
+	return int64(len(body)) * 8
 }
