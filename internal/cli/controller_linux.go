@@ -12,6 +12,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/memlimit"
 	"anymesh.dev/anymesh/internal/trait"
 )
 
@@ -40,6 +41,7 @@ func controllerCommand() *cobra.Command {
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
 			}
+			memlimit.Set(config.Log)
 			if n := config.StatusWritesPerSecond; n < 1 || n > clientQPS {
 				return exitError{2, fmt.Errorf("--status-writes-per-second %d: the value must be between 1 and %d, the limit of all requests to the API server", n, clientQPS)}
 			}
