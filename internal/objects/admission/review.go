@@ -1,16 +1,13 @@
 package admission
 
-import (
-	"context"
-	"time"
-)
+import "context"
 
 // review is a review that is read, evaluated or waiting. It is used by one goroutine.
 type review struct {
 	share     *share
 	source    string
 	used      usage
-	decoded   int64
+	size      int64 // as decodedSize estimates it
 	evaluated bool
 }
 
@@ -29,63 +26,61 @@ func (s *share) begin(source string) (*review, error) {
 // end returns what the review uses.
 func (r *review) end() {
 	r.leave()
-	r.share.decoded.Release(r.decoded)
 	r.share.bodies.Release(r.used.bodies)
 	r.share.add(r.source, r.used.negative())
 }
 
 // takeBody counts the body of the review. Reviews wait for bodies first, then for memory to decode them, and then for
-// their evaluation: no two of them wait for each other.
+// a processor: no two of them wait for each other.
 func (r *review) takeBody(ctx context.Context, n int64) error {
 	more := usage{bodies: n}
 	if !r.share.add(r.source, more) {
 		return errBusy
 	}
-	if err := acquire(ctx, r.share.bodies, n); err != nil {
+	ctx, cancel := context.WithTimeout(ctx, shareWait)
+	defer cancel()
+	if r.share.bodies.Acquire(ctx, n) != nil {
 		r.share.add(r.source, more.negative())
-		return err
+		return errBusy
 	}
 	r.used = r.used.plus(more)
 	return nil
 }
 
-// takeDecoded counts the decoded review.
-func (r *review) takeDecoded(ctx context.Context, n int64) error {
-	n = min(n, r.share.limits.decoded)
-	if err := acquire(ctx, r.share.decoded, n); err != nil {
-		return err
-	}
-	r.decoded = n
-	return nil
-}
+// evaluatedSize is the part of the limit of decoded reviews that the review needs.
+func (r *review) evaluatedSize() int64 { return min(r.size, r.share.limits.decoded) }
 
-// enter waits until the review may be evaluated, but not beyond the context or shareWait.
+// enter waits until the review may be decoded and evaluated, but not beyond the context or shareWait.
 func (r *review) enter(ctx context.Context) error {
-	timeout := time.NewTimer(shareWait)
-	defer timeout.Stop()
+	ctx, cancel := context.WithTimeout(ctx, shareWait)
+	defer cancel()
+	if r.share.decoded.Acquire(ctx, r.evaluatedSize()) != nil {
+		return errBusy
+	}
 	select {
 	case r.share.evaluated <- struct{}{}:
 		r.evaluated = true
 		return nil
 	case <-ctx.Done():
-	case <-timeout.C:
+		r.share.decoded.Release(r.evaluatedSize())
+		return errBusy
 	}
-	return errBusy
 }
 
 // leave lets others be evaluated.
 func (r *review) leave() {
 	if r.evaluated {
+		r.share.decoded.Release(r.evaluatedSize())
 		<-r.share.evaluated
 		r.evaluated = false
 	}
 }
 
-// wait counts the review as waiting until done is called. It reports false if too many wait, or if others need the
-// memory of this one.
+// wait counts the review as waiting until done is called. It reports false if too many wait, or if the review is too
+// large to wait.
 func (r *review) wait() (done func(), ok bool) {
 	one := usage{waiting: 1}
-	if r.decoded > r.share.limits.decoded/8 || !r.share.add(r.source, one) {
+	if r.size > r.share.limits.waitingDecoded || !r.share.add(r.source, one) {
 		return nil, false
 	}
 	return func() { r.share.add(r.source, one.negative()) }, true

@@ -1,8 +1,8 @@
 package admission
 
 import (
-	"context"
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"time"
@@ -11,25 +11,33 @@ import (
 )
 
 // The reviews of API servers have a share of their own, which nobody else can use. Addresses of API servers have no
-// limits one by one. Sizes are in bytes.
+// limits one by one. Sizes are in bytes. An object has at most 3 MiB as JSON, and a review has the old and the new one.
 const (
+	// MaxBody is the maximum size of a review.
+	MaxBody       = 3 << 20
+	MaxServerBody = 7 << 20
+	// MaxValues is the maximum number of JSON values in a review, as shapeOf counts them. The decoder makes structures of
+	// up to 1 KiB from two characters.
+	MaxValues       = 16 << 10
+	MaxServerValues = 192 << 10
 	// MaxReviews is the maximum number of reviews that are read, handled or waiting at once. Further ones are refused.
 	MaxReviews          = 256
 	MaxReviewsPerSource = 64
 	MaxServerReviews    = 1024
 	// MaxBodies is the maximum size of the bodies of these reviews. Further ones wait for up to shareWait.
-	MaxBodies          = 16 << 20
-	MaxBodiesPerSource = 8 << 20
-	MaxServerBodies    = 32 << 20
-	// MaxDecoded is the maximum size of decoded reviews, as decodedSize estimates it. Further ones wait for up to
-	// shareWait. A review that is larger is handled alone.
+	MaxBodies          = 8 << 20
+	MaxBodiesPerSource = 4 << 20
+	MaxServerBodies    = 16 << 20
+	// MaxDecoded is the maximum size of the reviews that are evaluated, as decodedSize estimates it. Further ones wait for
+	// up to shareWait. A review that is larger is evaluated alone.
 	MaxDecoded       = 16 << 20
 	MaxServerDecoded = 32 << 20
-	// MaxWaiting is the maximum number of reviews that wait for the cache. Further ones are answered at once, as are
-	// those that have more than an eighth of MaxDecoded.
-	MaxWaiting          = 64
+	// MaxWaiting is the maximum number of reviews that wait for the cache. Further ones are answered at once, and so are
+	// those that are larger than MaxWaitingDecoded.
+	MaxWaiting          = 32
 	MaxWaitingPerSource = 16
 	MaxServerWaiting    = 512
+	MaxWaitingDecoded   = 1 << 20
 	// shareWait is how long a review waits for others to end.
 	shareWait = 2 * time.Second
 )
@@ -45,10 +53,13 @@ var errBusy = errors.New("too many reviews are handled at once")
 
 // limits are the limits of a share. Those of a source are 0 if it has none.
 type limits struct {
+	body                   int64
+	values                 int
 	reviews, sourceReviews int
 	waiting, sourceWaiting int
 	bodies, sourceBodies   int64
 	decoded                int64
+	waitingDecoded         int64
 	evaluated              int
 }
 
@@ -79,6 +90,7 @@ func newShare(l limits) *share {
 // otherShare is the share of clients that are not known as API servers, serverShare that of API servers.
 func otherShare() *share {
 	return newShare(limits{
+		body: MaxBody, values: MaxValues, waitingDecoded: MaxWaitingDecoded,
 		reviews: MaxReviews, sourceReviews: MaxReviewsPerSource, waiting: MaxWaiting, sourceWaiting: MaxWaitingPerSource,
 		bodies: MaxBodies, sourceBodies: MaxBodiesPerSource, decoded: MaxDecoded, evaluated: maxEvaluated(),
 	})
@@ -86,6 +98,7 @@ func otherShare() *share {
 
 func serverShare() *share {
 	return newShare(limits{
+		body: MaxServerBody, values: MaxServerValues, waitingDecoded: math.MaxInt64,
 		reviews: MaxServerReviews, waiting: MaxServerWaiting, bodies: MaxServerBodies, decoded: MaxServerDecoded,
 		evaluated: maxServerEvaluated,
 	})
@@ -115,13 +128,3 @@ func (u usage) plus(v usage) usage {
 }
 
 func (u usage) negative() usage { return usage{-u.reviews, -u.waiting, -u.bodies} }
-
-// acquire waits for a part of a semaphore, but not beyond the context or shareWait.
-func acquire(ctx context.Context, s *semaphore.Weighted, n int64) error {
-	ctx, cancel := context.WithTimeout(ctx, shareWait)
-	defer cancel()
-	if s.Acquire(ctx, n) != nil {
-		return errBusy
-	}
-	return nil
-}

@@ -32,19 +32,19 @@ func TestBodiesPerSource(t *testing.T) {
 		slow, end := io.Pipe() // announces a body, and does not send it
 		go func() {
 			r := httptest.NewRequest(http.MethodPost, "/", slow)
-			r.RemoteAddr, r.ContentLength = "10.0.0.1:1", 6<<20
+			r.RemoteAddr, r.ContentLength = "10.0.0.1:1", MaxBody
 			g.ServeHTTP(httptest.NewRecorder(), r)
 		}()
 		synctest.Wait()
-		if got := post(g, "10.0.0.1:2", 6<<20); got != http.StatusTooManyRequests {
+		if got := post(g, "10.0.0.1:2", 2<<20); got != http.StatusTooManyRequests {
 			t.Errorf("a second large review of the address: status %d, want 429", got)
 		}
-		if got := post(g, "10.0.0.2:1", 6<<20); got != http.StatusNotFound {
+		if got := post(g, "10.0.0.2:1", 2<<20); got != http.StatusNotFound {
 			t.Errorf("another address: status %d", got)
 		}
 		end.CloseWithError(io.ErrUnexpectedEOF)
 		synctest.Wait()
-		if got := post(g, "10.0.0.1:2", 6<<20); got != http.StatusNotFound {
+		if got := post(g, "10.0.0.1:2", 2<<20); got != http.StatusNotFound {
 			t.Errorf("afterwards: status %d", got)
 		}
 	})
@@ -62,7 +62,7 @@ func TestOthersCannotUseShareOfServers(t *testing.T) {
 		statuses := make(chan int)
 		send := func(from string, size int) { go func() { statuses <- post(g, from, size) }() }
 		for _, from := range []string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1"} {
-			send(from, 6<<20)
+			send(from, 2<<20)
 			for range 2 * MaxReviewsPerSource {
 				send(from, 1000)
 			}
@@ -83,7 +83,7 @@ func TestOthersCannotUseShareOfServers(t *testing.T) {
 		if count[http.StatusOK] == 0 || count[http.StatusTooManyRequests] < 3*MaxReviewsPerSource {
 			t.Errorf("reviews of others by status: %v", count)
 		}
-		if got := post(g, "10.0.0.1:1", 6<<20); got != http.StatusOK {
+		if got := post(g, "10.0.0.1:1", 2<<20); got != http.StatusOK {
 			t.Errorf("afterwards: status %d", got)
 		}
 		for _, s := range []*share{g.(*guard).others, g.(*guard).servers} {
@@ -111,8 +111,8 @@ func TestBodyLengths(t *testing.T) {
 		length int64
 		want   int
 	}{
-		{6 << 20, -1, http.StatusNotFound}, {8 << 20, -1, http.StatusRequestEntityTooLarge},
-		{8 << 20, 8 << 20, http.StatusRequestEntityTooLarge}, {1, 1 << 40, http.StatusNotFound},
+		{MaxBody - 100, -1, http.StatusNotFound}, {MaxBody, -1, http.StatusRequestEntityTooLarge},
+		{MaxBody, MaxBody + 43, http.StatusRequestEntityTooLarge}, {1, 1 << 40, http.StatusRequestEntityTooLarge},
 	} {
 		if got := send(c.size, c.length); got != c.want {
 			t.Errorf("%d bytes, length %d: status %d, want %d", c.size, c.length, got, c.want)
