@@ -6,6 +6,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
@@ -22,14 +23,32 @@ const (
 	MaxServerConnections = 256
 )
 
+// connectionLimits are the limits of open connections that apply to this process.
+type connectionLimits struct {
+	// discovery is the limit of each discovery server.
+	discovery int
+	// perSource, total and node are those of each HTTP server, servers is that of API servers.
+	perSource, total, node, servers int
+}
+
+// fullLimits are the limits with enough file descriptors.
+func fullLimits() connectionLimits {
+	return connectionLimits{
+		discovery: xds.DefaultMaxConnections, perSource: MaxConnectionsPerSource, total: MaxConnections,
+		node: MaxNodeConnections, servers: MaxServerConnections,
+	}
+}
+
 // connections counts the connections of HTTP servers that were refused or failed.
 type connections struct {
+	limits          connectionLimits
 	node            func(netip.Addr) bool
 	refused, errors *prometheus.CounterVec
 }
 
-func newConnections(registerer prometheus.Registerer) connections {
+func newConnections(limits connectionLimits, registerer prometheus.Registerer) connections {
 	c := connections{
+		limits: limits,
 		node: connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
@@ -45,14 +64,17 @@ func newConnections(registerer prometheus.Registerer) connections {
 }
 
 // limit returns the limiter of a server.
-func (c connections) limit(server string) *connlimit.Limiter {
-	return c.limitExcept(server, c.node, MaxNodeConnections)
+func (c connections) limit(server string) *connlimit.Limiter { return c.limitExcept(server, c.node, c.limits.node) }
+
+// limitWebhooks returns the limiter of the webhooks.
+func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Limiter {
+	return c.limitExcept("webhooks", isServer, c.limits.servers)
 }
 
 // limitExcept returns the limiter of a server in which some addresses have a limit of their own.
 func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{
-		PerSource: MaxConnectionsPerSource, Total: MaxConnections, Exempt: exempt, ExemptTotal: exemptTotal,
+		PerSource: c.limits.perSource, Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
 	})
 }

@@ -58,6 +58,11 @@ func createPod(client *http.Client, address, app string) (injected bool, err err
 
 // startWebhooks starts a replica for which 127.0.0.9 is the API server, and returns its webhooks' address.
 func startWebhooks(t *testing.T) (r *replica, k *kubeAPI, process *apiProcess, address string) {
+	return startWebhooksWith(t, func(*controlPlane) {})
+}
+
+// startWebhooksWith is startWebhooks with a change of the replica.
+func startWebhooksWith(t *testing.T, change func(*controlPlane)) (r *replica, k *kubeAPI, process *apiProcess, address string) {
 	k = newPopulatedAPI(t, "front")
 	k.applyObject(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Labels: map[string]string{"appmesh.k8s.aws/sidecarInjectorWebhook": "enabled"},
@@ -71,6 +76,7 @@ func startWebhooks(t *testing.T) (r *replica, k *kubeAPI, process *apiProcess, a
 	address = freeAddress(t)
 	r = startReplicaWith(t, "a", process.address, func(cp *controlPlane) {
 		cp.WebhookAddress = address
+		change(cp)
 		cp.apiServers.node = func(netip.Addr) bool { return false } // all addresses of this test are loopback
 	})
 	r.expectReady()

@@ -90,8 +90,6 @@ func prepare(config Config) (*controlPlane, error) {
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	cp.connections = newConnections(cp.registry)
-	cp.apiServers = &apiServers{ranges: config.APIServerRanges, node: cp.connections.node}
 	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err
@@ -110,6 +108,8 @@ func prepare(config Config) (*controlPlane, error) {
 	if err := config.checkPorts(cp.drivers); err != nil {
 		return nil, err
 	}
+	cp.connections = newConnections(descriptorLimits(len(cp.drivers), cp.Log), cp.registry)
+	cp.apiServers = &apiServers{ranges: config.APIServerRanges, node: cp.connections.node}
 	cp.KubeConfig = dialDirectly(config.KubeConfig)
 	if cp.kube, err = newClients(cp.KubeConfig); err != nil {
 		return nil, err

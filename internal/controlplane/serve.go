@@ -87,7 +87,7 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
-	limit := cp.connections.limitExcept("webhooks", cp.apiServers.Has, MaxServerConnections)
+	limit := cp.connections.limitWebhooks(cp.apiServers.Has)
 	return cp.serve(ctx, "webhooks", cp.WebhookAddress, limit, admission.Guard(mux, cp.apiServers.Has, cp.registry), cp.serving.TLSConfig())
 }
 

@@ -11,6 +11,9 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
+// DefaultMaxConnections is the default of Options.MaxConnections.
+const DefaultMaxConnections = 20_000
+
 // Limit is a limit on the use of the server by clients. Each is a field of Options.
 type Limit struct {
 	// Name is the field of Options.
@@ -117,7 +120,7 @@ var limits = []limit{
 		text: "Age of a connection, with a jitter of 10 %, after which the server sends GOAWAY, so that clients spread over all replicas."},
 	{name: "DrainTime", time: func(o *Options) *time.Duration { return &o.DrainTime }, defaultTime: 5 * time.Second, metric: closedMetric(reasonShutdown),
 		text: "Time from GOAWAY until the streams of a connection are closed with UNAVAILABLE. At shutdown, each connection has a random part of it."},
-	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: 20_000, metric: refusedMetric(reasonMaxConnections),
+	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: DefaultMaxConnections, metric: refusedMetric(reasonMaxConnections),
 		text: "Open connections of all clients. A further connection is closed before the TLS handshake."},
 	{name: "MaxConnectionsPerCertificate", number: func(o *Options) *int { return &o.MaxConnectionsPerCertificate }, defaultNumber: 8, metric: refusedMetric(reasonConnectionsPerCert),
 		text: "Connections of one client certificate, with or without streams. A further connection is closed after the TLS handshake."},
