@@ -28,7 +28,15 @@ func Guard(next http.Handler, isServer func(netip.Addr) bool, registerer prometh
 	for _, reason := range []string{"too_large", "too_many_values", "too_deep", "not_utf8", "not_json", "unknown_version", "cut_off", "busy"} {
 		refused.WithLabelValues(reason)
 	}
-	return &guard{next: next, isServer: isServer, refused: refused, others: otherShare(), servers: serverShare()}
+	reviews := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: "anymesh_webhook_requests_total",
+		Help: "Webhook requests by sender: api_server, or other, which has lower limits.",
+	}, []string{"sender"})
+	registerer.MustRegister(reviews)
+	return &guard{
+		next: next, isServer: isServer, refused: refused,
+		fromOthers: reviews.WithLabelValues("other"), fromServers: reviews.WithLabelValues("api_server"), others: otherShare(), servers: serverShare(),
+	}
 }
 
 type guard struct {
@@ -36,6 +44,8 @@ type guard struct {
 	isServer        func(netip.Addr) bool
 	refused         *prometheus.CounterVec
 	others, servers *share
+
+	fromOthers, fromServers prometheus.Counter
 }
 
 // ServeHTTP implements http.Handler.
@@ -87,16 +97,19 @@ func (g *guard) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	g.next.ServeHTTP(w, r)
 }
 
-// shareOf returns the share of a client, and its address.
+// shareOf returns the share of a client, which it counts, and its address.
 func (g *guard) shareOf(remote string) (s *share, source string) {
 	at, err := netip.ParseAddrPort(remote)
 	if err != nil {
+		g.fromOthers.Inc()
 		return g.others, ""
 	}
 	address := at.Addr().Unmap().WithZone("")
 	if g.isServer != nil && g.isServer(address) {
+		g.fromServers.Inc()
 		return g.servers, address.String()
 	}
+	g.fromOthers.Inc()
 	return g.others, address.String()
 }
 
