@@ -28,7 +28,8 @@ func TestBudgetsAreSeparate(t *testing.T) {
 	var reviews atomic.Int32
 	for range 2 * (SigningQPS + signingBurst) {
 		all.Go(func() {
-			_, _ = c.signing.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{}, metav1.CreateOptions{})
+			_, _ = c.signing.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{},
+				metav1.CreateOptions{})
 			reviews.Add(1)
 		})
 	}

@@ -49,7 +49,7 @@ type connections struct {
 func newConnections(limits connectionLimits, registerer prometheus.Registerer) connections {
 	c := connections{
 		limits: limits,
-		node: connlimit.Node(),
+		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
 			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, total_connections.",
@@ -64,7 +64,9 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 }
 
 // limit returns the limiter of a server.
-func (c connections) limit(server string) *connlimit.Limiter { return c.limitExcept(server, c.node, c.limits.node) }
+func (c connections) limit(server string) *connlimit.Limiter {
+	return c.limitExcept(server, c.node, c.limits.node)
+}
 
 // limitWebhooks returns the limiter of the webhooks.
 func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Limiter {

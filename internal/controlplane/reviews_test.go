@@ -62,7 +62,9 @@ func startWebhooks(t *testing.T) (r *replica, k *kubeAPI, process *apiProcess, a
 }
 
 // startWebhooksWith is startWebhooks with a change of the replica.
-func startWebhooksWith(t *testing.T, change func(*controlPlane)) (r *replica, k *kubeAPI, process *apiProcess, address string) {
+func startWebhooksWith(t *testing.T, change func(*controlPlane)) (
+	r *replica, k *kubeAPI, process *apiProcess, address string,
+) {
 	k = newPopulatedAPI(t, "front")
 	k.applyObject(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{
 		Name: "a", Labels: map[string]string{"appmesh.k8s.aws/sidecarInjectorWebhook": "enabled"},

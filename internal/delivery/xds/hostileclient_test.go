@@ -21,7 +21,9 @@ type hostileClient struct {
 	conns  []net.Conn
 }
 
-func newHostileClient(t testing.TB, p *process) *hostileClient { return newHostileClientNamed(t, p, "hostile") }
+func newHostileClient(t testing.TB, p *process) *hostileClient {
+	return newHostileClientNamed(t, p, "hostile")
+}
 
 func newHostileClientNamed(t testing.TB, p *process, name string) *hostileClient {
 	c := &hostileClient{TB: t, server: p, config: &tls.Config{

@@ -14,11 +14,11 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Guard rejects invalid requests before they are decoded: bodies that are too large, have too many
-// values or levels, are not UTF-8, not JSON, of an unknown version, or incomplete. It limits how many reviews are handled at once, those of API servers
-// apart from all others. It counts rejected requests by reason in anymesh_webhook_refused_total. The responses are of
-// kind Status, which API servers show to users. isServer reports whether an address is that of an API server; nil for
-// none.
+// Guard rejects invalid requests before they are decoded: bodies that are too large, have too many values or levels,
+// are not UTF-8, not JSON, of an unknown version, or incomplete. It limits how many reviews are handled at once, those
+// of API servers apart from all others. It counts requests in anymesh_webhook_requests_total, and rejected ones by
+// reason in anymesh_webhook_refused_total. The responses are of kind Status, which API servers show to users. isServer
+// reports whether an address is that of an API server; nil for none.
 func Guard(next http.Handler, isServer func(netip.Addr) bool, registerer prometheus.Registerer) http.Handler {
 	refused := prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_webhook_refused_total",

@@ -16,8 +16,7 @@ const MaxDepth = 256
 // validateBody returns the reason and the text of the rejection of a body, or "".
 func validateBody(body []byte) (reason, text string) {
 	var review metav1.TypeMeta
-	switch {
-	case !utf8.Valid(body):
+	if !utf8.Valid(body) {
 		return "not_utf8", "the review is not valid UTF-8"
 	}
 	// The webhook's decoder would also accept YAML with aliases.

@@ -109,11 +109,11 @@ func (s *share) add(source string, more usage) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	all, own, l := s.all.plus(more), s.sources[source].plus(more), s.limits
-	over := func(n, limit int64) bool { return limit > 0 && n > limit }
+	over := func(n, limit int) bool { return limit > 0 && n > limit }
 	switch {
-	case more.reviews > 0 && (over(int64(all.reviews), int64(l.reviews)) || over(int64(own.reviews), int64(l.sourceReviews))),
-		more.waiting > 0 && (over(int64(all.waiting), int64(l.waiting)) || over(int64(own.waiting), int64(l.sourceWaiting))),
-		more.bodies > 0 && over(own.bodies, l.sourceBodies):
+	case more.reviews > 0 && (over(all.reviews, l.reviews) || over(own.reviews, l.sourceReviews)),
+		more.waiting > 0 && (over(all.waiting, l.waiting) || over(own.waiting, l.sourceWaiting)),
+		more.bodies > 0 && over(int(own.bodies), int(l.sourceBodies)):
 		return false
 	}
 	s.all, s.sources[source] = all, own

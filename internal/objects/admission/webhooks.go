@@ -126,7 +126,8 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 
 // setDefaults returns a copy of an object with its defaults. It waits for what it depends on, unless the object is
 // invalid in any case.
-func (w *webhooks) setDefaults(ctx context.Context, stored, object client.Object, namespace string) (client.Object, error) {
+func (w *webhooks) setDefaults(ctx context.Context, stored, object client.Object,
+	namespace string) (client.Object, error) {
 	kinds := w.rules.AdmissionReads(object)
 	relevant := func(o client.Object) bool {
 		if _, is := o.(*corev1.Namespace); is {

@@ -43,8 +43,8 @@ type selection struct {
 	namespace map[string]string
 }
 
-// selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace or
-// a workload that is not in the cache yet.
+// selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace
+// or a workload that is not in the cache yet.
 func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (s selection, inject bool, err error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
 	if pod.Namespace == w.SystemNamespace || windows {
