@@ -32,27 +32,62 @@ func limits() string {
 	for _, l := range identity.Limits() {
 		row(l.Name, l.Default, l.Text, l.Metric)
 	}
-	table("Webhooks", "Limits for clients of the webhooks. The names are constants of package `admission`.")
-	refused := func(reason string) string { return `anymesh_webhook_refused_total{reason="` + reason + `"}` }
-	row("MaxBody", fmt.Sprintf("%d MiB", webhooks.MaxBody>>20),
-		"Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
-	row("MaxBodies", fmt.Sprintf("%d MiB", webhooks.MaxBodies>>20),
-		"Size of all AdmissionReviews that are read or handled at once. A further one waits for 2 s and then gets status 429.", refused("busy"))
-	row("MaxBodiesPerSource", fmt.Sprintf("%d MiB", webhooks.MaxBodiesPerSource>>20),
-		"Size of those of one address. A further one gets status 429.", refused("busy"))
-	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth),
-		"Nesting depth of an AdmissionReview. A deeper request is not decoded.", refused("too_deep"))
+	row("SigningQPS", fmt.Sprint(controlplane.SigningQPS),
+		"Requests of the signing endpoint to the API server per second: TokenReviews, and reads of pods. Further ones wait. No other component uses this budget.",
+		`anymesh_identity_refused_total{reason="Unavailable"}`)
+	webhookLimits(table, row)
 	table("Connections", "Limits of connections before anybody is authenticated. Loopback and the node of the pod, from which kubelet "+
-		"probes, have connections of their own, as many as `MaxNodeConnections`. The names are constants of packages `controlplane` and `agent`.")
+		"probes, have connections of their own. If the process may not have as many files open (`RLIMIT_NOFILE`), it uses smaller limits, and logs a warning. The names are constants of packages `controlplane` and `agent`.")
 	reset := func(reason string) string { return `anymesh_http_refused_connections_total{reason="` + reason + `"}` }
 	agentRefused := func(reason string) string { return `anymesh_agent_refused_total{reason="` + reason + `"}` }
 	row("MaxConnectionsPerSource", fmt.Sprint(controlplane.MaxConnectionsPerSource),
 		"Connections of one address to one HTTP server of the control plane: signing, webhooks, metrics. A further one is reset.", reset("source_connections"))
 	row("MaxConnections", fmt.Sprint(controlplane.MaxConnections), "Such connections of all addresses.", reset("total_connections"))
+	row("MaxNodeConnections", fmt.Sprint(controlplane.MaxNodeConnections), "Such connections of the node of the pod.", reset("total_connections"))
+	row("MaxServerConnections", fmt.Sprint(controlplane.MaxServerConnections),
+		"Connections of API servers, and of the node, to the webhooks.", reset("total_connections"))
 	row("MaxConnectionsPerSource", fmt.Sprint(agent.MaxConnectionsPerSource),
 		"Connections of one address to the agent of a pod. A further one is reset.", agentRefused("source_connections"))
 	row("MaxConnections", fmt.Sprint(agent.MaxConnections), "Such connections of all addresses.", agentRefused("total_connections"))
 	row("MaxScrapesPerSource", fmt.Sprint(agent.MaxScrapesPerSource), "Concurrent requests for the metrics of a pod from one address. A further one gets status 429.", agentRefused("scrapes"))
 	row("MaxScrapes", fmt.Sprint(agent.MaxScrapes), "Such requests of all addresses.", agentRefused("scrapes"))
 	return b.String()
+}
+
+// webhookLimits writes the limits of reviews. Those of API servers are separate.
+func webhookLimits(table func(title, text string), row func(name, value, text, metric string)) {
+	table("Webhooks", "Limits for clients of the webhooks. Limits with `Server` in their name are those of API servers, which nobody else can use up: "+
+		"the addresses of the EndpointSlice `kubernetes` in the namespace `default`, those of the Helm value `webhooks.apiServerAddresses`, "+
+		"and the node of the control plane's pod. The names are constants of package `admission`.")
+	refused := func(reason string) string { return `anymesh_webhook_refused_total{reason="` + reason + `"}` }
+	size := func(n int) string {
+		if n < 1<<20 {
+			return fmt.Sprintf("%d KiB", n>>10)
+		}
+		return fmt.Sprintf("%d MiB", n>>20)
+	}
+	const waits = `anymesh_webhook_waits_total{result="refused"}`
+	row("MaxBody", size(webhooks.MaxBody), "Length of an AdmissionReview. A longer request is not read.", refused("too_large"))
+	row("MaxServerBody", size(webhooks.MaxServerBody), "The same for API servers.", refused("too_large"))
+	row("MaxValues", fmt.Sprint(webhooks.MaxValues), "JSON values in an AdmissionReview. A request with more is not decoded.", refused("too_many_values"))
+	row("MaxServerValues", fmt.Sprint(webhooks.MaxServerValues), "The same for API servers.", refused("too_many_values"))
+	row("MaxDepth", fmt.Sprint(webhooks.MaxDepth),
+		"Nesting depth of an AdmissionReview. A deeper request is not decoded.", refused("too_deep"))
+	row("MaxReviews", fmt.Sprint(webhooks.MaxReviews), "AdmissionReviews that are handled at once. A further one gets status 429.", refused("busy"))
+	row("MaxReviewsPerSource", fmt.Sprint(webhooks.MaxReviewsPerSource), "Those of one address.", refused("busy"))
+	row("MaxServerReviews", fmt.Sprint(webhooks.MaxServerReviews), "Those of API servers.", refused("busy"))
+	row("MaxBodies", size(webhooks.MaxBodies),
+		"Size of the bodies of all of them. A further one waits for 2 s and then gets status 429.", refused("busy"))
+	row("MaxBodiesPerSource", size(webhooks.MaxBodiesPerSource), "Those of one address. A further one gets status 429 at once.", refused("busy"))
+	row("MaxServerBodies", size(webhooks.MaxServerBodies), "Those of API servers.", refused("busy"))
+	row("MaxDecoded", size(webhooks.MaxDecoded),
+		"Estimated memory of the AdmissionReviews that are evaluated: eight times the body, and 2 KiB for each value. A further one waits for 2 s and then gets status 429; a larger one is evaluated alone.", refused("busy"))
+	row("MaxServerDecoded", size(webhooks.MaxServerDecoded), "Those of API servers.", refused("busy"))
+	row("MaxWait", webhooks.MaxWait.String(), "How long an AdmissionReview waits for objects that are not in the cache yet. Then it is refused.",
+		`anymesh_webhook_waits_total{result="timeout"}`)
+	row("MaxWaiting", fmt.Sprint(webhooks.MaxWaiting), "AdmissionReviews that wait for the cache. A further one is answered at once.", waits)
+	row("MaxWaitingPerSource", fmt.Sprint(webhooks.MaxWaitingPerSource), "Those of one address.", waits)
+	row("MaxServerWaiting", fmt.Sprint(webhooks.MaxServerWaiting), "Those of API servers.", waits)
+	row("MaxWaitingDecoded", size(webhooks.MaxWaitingDecoded),
+		"Estimated memory of an AdmissionReview that waits for the cache. A larger one is answered at once. API servers have no such limit.", waits)
 }

@@ -19,6 +19,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"anymesh.dev/anymesh/internal/aggregate"
+	"anymesh.dev/anymesh/internal/memlimit"
 )
 
 // aggregatorFlags are the flags of the verb aggregator that are not settings of the server.
@@ -73,6 +74,7 @@ func (f *aggregatorFlags) run(ctx context.Context, config *aggregate.Config) err
 	if config.Log, err = logger(f.logLevel); err != nil {
 		return exitError{2, err}
 	}
+	memlimit.Set(config.Log)
 	if (f.certFile == "") != (f.keyFile == "") {
 		return exitError{2, errors.New("--tls-cert-file and --tls-private-key-file: set both or none")}
 	}

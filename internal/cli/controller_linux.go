@@ -12,6 +12,7 @@ import (
 
 	"anymesh.dev/anymesh/internal/controlplane"
 	"anymesh.dev/anymesh/internal/identity"
+	"anymesh.dev/anymesh/internal/memlimit"
 	"anymesh.dev/anymesh/internal/trait"
 )
 
@@ -24,6 +25,7 @@ func controllerCommand() *cobra.Command {
 		routeTrait string
 		logLevel   string
 		pullPolicy string
+		apiServers []string
 	)
 	c := &cobra.Command{
 		Use:   "controller",
@@ -39,11 +41,15 @@ func controllerCommand() *cobra.Command {
 			if config.Log, err = logger(logLevel); err != nil {
 				return exitError{2, err}
 			}
+			memlimit.Set(config.Log)
 			if n := config.StatusWritesPerSecond; n < 1 || n > clientQPS {
 				return exitError{2, fmt.Errorf("--status-writes-per-second %d: the value must be between 1 and %d, the limit of all requests to the API server", n, clientQPS)}
 			}
 			if config.CertificateLifetime <= 0 {
 				return exitError{2, fmt.Errorf("--certificate-lifetime: certificate lifetime %s: it must be positive", config.CertificateLifetime)}
+			}
+			if config.APIServerRanges, err = controlplane.ParseRanges(apiServers); err != nil {
+				return exitError{2, fmt.Errorf("--api-server-addresses: %w", err)}
 			}
 			libraries := logr.FromSlogHandler(config.Log.Handler())
 			klog.SetLogger(libraries)
@@ -84,6 +90,7 @@ func controllerCommand() *cobra.Command {
 	f.StringVar(&pullPolicy, "image-pull-policy", string(corev1.PullIfNotPresent), "pull policy of injected containers")
 	f.StringVar(&config.SigningAddress, "signing-address", ":15010", "address of the signing endpoint")
 	f.StringVar(&config.WebhookAddress, "webhook-address", ":9443", "address of the webhooks")
+	f.StringSliceVar(&apiServers, "api-server-addresses", nil, "IP addresses and CIDR ranges from which API servers call the webhooks, besides those of Service kubernetes")
 	f.StringVar(&config.MetricsAddress, "metrics-address", ":9090", "address of metrics and health")
 	f.StringVar(&config.DebugAddress, "debug-address", "127.0.0.1:9091",
 		"address of the debug server; keep it on the loopback interface")

@@ -27,6 +27,10 @@ var refusedValues = []struct{ name, values, control string }{
 	{"statusWritesPerSecond", `{statusWritesPerSecond: 0}`, "--status-writes-per-second"},
 	{"statusWritesPerSecond", `{statusWritesPerSecond: 201}`, "--status-writes-per-second"},
 
+	{"webhooks.apiServerAddresses", `{webhooks: {apiServerAddresses: [api.example]}}`, "--api-server-addresses"},
+	{"webhooks.apiServerAddresses", `{webhooks: {apiServerAddresses: [10.0.0.0/99]}}`, "--api-server-addresses"},
+	{"webhooks.apiServerAddresses", `{webhooks: {apiServerAddresses: [10.0.0.256]}}`, "--api-server-addresses"},
+
 	{"trustDomain", `{trustDomain: Example.org}`, "trust domain"},
 	{"trustDomain", `{trustDomain: "spiffe://example.org"}`, "trust domain"},
 	{"trustDomain", `{trustDomain: ""}`, "trust domain"},

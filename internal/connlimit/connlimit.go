@@ -17,7 +17,7 @@ type Limits struct {
 	// Total limits those of all addresses.
 	Total int
 	// Exempt selects addresses that neither limit applies to, such as those of the node; nil selects none. They have the
-	// limit ExemptTotal.
+	// limit ExemptTotal. It may change its mind: a connection keeps the limit that it was accepted with.
 	Exempt      func(netip.Addr) bool
 	ExemptTotal int
 	// OnRefused is called for each refused connection; nil for nothing.
@@ -52,14 +52,15 @@ func New(limits Limits) *Limiter {
 // called several times.
 func (l *Limiter) Acquire(from net.Addr) (release func(), ok bool) {
 	source := addressOf(from)
-	reason := l.add(source)
+	exempt := l.limits.Exempt != nil && l.limits.Exempt(source)
+	reason := l.add(source, exempt)
 	if reason != "" {
 		if l.limits.OnRefused != nil {
 			l.limits.OnRefused(reason)
 		}
 		return func() {}, false
 	}
-	return sync.OnceFunc(func() { l.remove(source) }), true
+	return sync.OnceFunc(func() { l.remove(source, exempt) }), true
 }
 
 // addressOf returns the address of a connection; all connections without an IP address have the same, invalid one.
@@ -74,17 +75,13 @@ func addressOf(from net.Addr) netip.Addr {
 	return at.Addr().Unmap().WithZone("")
 }
 
-func (l *Limiter) isExempt(source netip.Addr) bool {
-	return l.limits.Exempt != nil && l.limits.Exempt(source)
-}
-
 func exceeded(count, limit int) bool { return limit > 0 && count >= limit }
 
-func (l *Limiter) add(source netip.Addr) Reason {
+func (l *Limiter) add(source netip.Addr, exempt bool) Reason {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	switch {
-	case l.isExempt(source):
+	case exempt:
 		if exceeded(l.exempt, l.limits.ExemptTotal) {
 			return Total
 		}
@@ -100,10 +97,10 @@ func (l *Limiter) add(source netip.Addr) Reason {
 	return ""
 }
 
-func (l *Limiter) remove(source netip.Addr) {
+func (l *Limiter) remove(source netip.Addr, exempt bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.isExempt(source) {
+	if exempt {
 		l.exempt--
 		return
 	}

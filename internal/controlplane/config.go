@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"net/netip"
 	"os"
 	"strconv"
 	"time"
@@ -44,6 +45,8 @@ type Config struct {
 	Dialects dialect.Settings
 	// RouteTrait are the settings of the Route trait. Its zero value disables it.
 	RouteTrait trait.Settings
+	// APIServerRanges are addresses from which API servers send reviews, besides those in the cluster's EndpointSlice.
+	APIServerRanges []netip.Prefix
 	// Name is the name of this replica, for leader election.
 	Name string
 	// The listen addresses.

@@ -6,11 +6,12 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"anymesh.dev/anymesh/internal/connlimit"
+	"anymesh.dev/anymesh/internal/delivery/xds"
 )
 
 // Limits of open connections of each HTTP server: signing, webhooks, metrics. Nobody is authenticated before. The node
-// of this pod has connections of its own for the probes of kubelet. An API server uses a few connections, with many
-// requests each.
+// of this pod has connections of its own for the probes of kubelet, and API servers have them to the webhooks: a few,
+// with many requests each.
 const (
 	// MaxConnectionsPerSource limits those of one address.
 	MaxConnectionsPerSource = 64
@@ -18,17 +19,37 @@ const (
 	MaxConnections = 1024
 	// MaxNodeConnections limits those of the node of the control plane's pod.
 	MaxNodeConnections = 64
+	// MaxServerConnections limits those of API servers, and of the node, to the webhooks.
+	MaxServerConnections = 256
 )
+
+// connectionLimits are the limits of open connections that apply to this process.
+type connectionLimits struct {
+	// discovery is the limit of each discovery server.
+	discovery int
+	// perSource, total and node are those of each HTTP server, servers is that of API servers.
+	perSource, total, node, servers int
+}
+
+// fullLimits are the limits with enough file descriptors.
+func fullLimits() connectionLimits {
+	return connectionLimits{
+		discovery: xds.DefaultMaxConnections, perSource: MaxConnectionsPerSource, total: MaxConnections,
+		node: MaxNodeConnections, servers: MaxServerConnections,
+	}
+}
 
 // connections counts the connections of HTTP servers that were refused or failed.
 type connections struct {
+	limits          connectionLimits
 	node            func(netip.Addr) bool
 	refused, errors *prometheus.CounterVec
 }
 
-func newConnections(registerer prometheus.Registerer) connections {
+func newConnections(limits connectionLimits, registerer prometheus.Registerer) connections {
 	c := connections{
-		node: connlimit.Node(),
+		limits: limits,
+		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
 			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, total_connections.",
@@ -44,8 +65,18 @@ func newConnections(registerer prometheus.Registerer) connections {
 
 // limit returns the limiter of a server.
 func (c connections) limit(server string) *connlimit.Limiter {
+	return c.limitExcept(server, c.node, c.limits.node)
+}
+
+// limitWebhooks returns the limiter of the webhooks.
+func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Limiter {
+	return c.limitExcept("webhooks", isServer, c.limits.servers)
+}
+
+// limitExcept returns the limiter of a server in which some addresses have a limit of their own.
+func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{
-		PerSource: MaxConnectionsPerSource, Total: MaxConnections, Exempt: c.node, ExemptTotal: MaxNodeConnections,
+		PerSource: c.limits.perSource, Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
 	})
 }

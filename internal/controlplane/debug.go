@@ -38,7 +38,7 @@ func (cp *controlPlane) serveDebug(ctx context.Context) error {
 	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
 	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
 	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
-	return cp.serve(ctx, "debug", cp.DebugAddress, loopbackHostOnly(mux), nil)
+	return cp.serve(ctx, "debug", cp.DebugAddress, cp.connections.limit("debug"), loopbackHostOnly(mux), nil)
 }
 
 // checkLoopback rejects addresses that are not on the loopback interface.

@@ -101,7 +101,10 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	}
 	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry)
 	d.xds = xds.NewServer(cp.authorizer(d),
-		xds.Options{TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log})
+		xds.Options{
+			TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log,
+			MaxConnections: cp.connections.limits.discovery,
+		})
 	d.deliverer.Connect(cp.engine, d.xds)
 	d.deliverer.Register(metrics)
 	return nil

@@ -15,7 +15,7 @@ const maxNoteLength = 1024
 
 // recorder returns a recorder that sends events to the API server and aggregates repeated ones.
 func (cp *controlPlane) recorder(ctx context.Context) events.EventRecorder {
-	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.EventsV1()})
+	broadcaster := events.NewBroadcaster(&events.EventSinkImpl{Interface: cp.kube.events.EventsV1()})
 	if err := broadcaster.StartRecordingToSinkWithContext(ctx); err != nil {
 		cp.Log.Warn("events are not recorded", "error", err)
 	}

@@ -45,6 +45,7 @@ type change struct {
 var kinds = map[string]string{
 	"/api/v1":                               "namespaces:Namespace configmaps*:ConfigMap pods*:Pod secrets*:Secret services*:Service",
 	"/apis/appmesh.k8s.aws/v1beta2":         "meshes:Mesh virtualnodes*:VirtualNode virtualservices*:VirtualService virtualrouters*:VirtualRouter virtualgateways*:VirtualGateway gatewayroutes*:GatewayRoute backendgroups*:BackendGroup",
+	"/apis/discovery.k8s.io/v1":             "endpointslices*:EndpointSlice",
 	"/apis/coordination.k8s.io/v1":          "leases*:Lease",
 	"/apis/events.k8s.io/v1":                "events*:Event",
 	"/apis/apiextensions.k8s.io/v1":         "customresourcedefinitions:CustomResourceDefinition",

@@ -33,6 +33,12 @@ type replica struct {
 // startReplica starts a replica that uses the API server at an address.
 func startReplica(t *testing.T, name, address string) *replica {
 	t.Helper()
+	return startReplicaWith(t, name, address, func(*controlPlane) {})
+}
+
+// startReplicaWith is startReplica with a change of the replica before it runs.
+func startReplicaWith(t *testing.T, name, address string, change func(*controlPlane)) *replica {
+	t.Helper()
 	_, port, err := net.SplitHostPort(freeAddress(t))
 	if err != nil {
 		t.Fatal(err)
@@ -47,7 +53,7 @@ func startReplica(t *testing.T, name, address string) *replica {
 		RootLifetime: 1000 * time.Hour,
 		RouteTrait:   trait.Settings{Enabled: true},
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{SidecarClass: "envoy", SidecarDrivers: []sidecar.DriverSettings{
-			{SidecarName: "envoy", ProxyServerPort: uint32(number)},
+			{SidecarName: "envoy", SidecarImage: "envoy:1", ProxyServerPort: uint32(number)},
 		}}},
 		SigningAddress: "127.0.0.1:0", WebhookAddress: "127.0.0.1:0", MetricsAddress: freeAddress(t),
 		DebugAddress: "127.0.0.1:0",
@@ -56,6 +62,7 @@ func startReplica(t *testing.T, name, address string) *replica {
 	if err != nil {
 		t.Fatal(err)
 	}
+	change(cp)
 	r := &replica{cp, t, make(chan error, 1)}
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { r.ended <- cp.runAll(ctx) }()

@@ -22,7 +22,7 @@ func (cp *controlPlane) newRoutes(ctx context.Context, recorder events.EventReco
 		return nil
 	}
 	err := cp.progress.retry(ctx, cp.Log, "the certificate authority of Routes", func(ctx context.Context) (err error) {
-		cp.routeCA, err = certificate.OpenStore(ctx, cp.kube, cp.Namespace, cp.TrustDomain)
+		cp.routeCA, err = certificate.OpenStore(ctx, cp.kube.core, cp.Namespace, cp.TrustDomain)
 		return classifyError(err)
 	})
 	if err != nil {
@@ -35,7 +35,7 @@ func (cp *controlPlane) newRoutes(ctx context.Context, recorder events.EventReco
 		Planners: []controller.Planner{
 			&route.Planner{
 				Providers: builtin.Providers(), Default: settings.Provider, Discovery: find,
-				Certificates: issuer.Certificates{Authority: certificate.Authority{CA: cp.routeCA, Client: cp.kube}},
+				Certificates: issuer.Certificates{Authority: certificate.Authority{CA: cp.routeCA, Client: cp.kube.core}},
 			},
 			oam.Applications{Discovery: find}, oam.ContainerizedWorkloads{}, oam.PodSpecWorkloads{},
 		},

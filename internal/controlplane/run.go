@@ -11,7 +11,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus/collectors"
 	sdktrace "go.opentelemetry.io/otel/sdk/trace"
 	"golang.org/x/sync/errgroup"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/events"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 	"sigs.k8s.io/controller-runtime/pkg/client"
@@ -27,12 +26,14 @@ import (
 // controlPlane is a running control plane.
 type controlPlane struct {
 	Config
-	kube     kubernetes.Interface
+	kube     clients
 	cache    cache.Cache
 	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
 	connections     connections
+	apiServers      *apiServers
+	admission       admissionCache
 	ca              authority
 	caStore         *identity.CAStore
 	serving         *identity.ServingCertificate
@@ -89,7 +90,6 @@ func prepare(config Config) (*controlPlane, error) {
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
-	cp.connections = newConnections(cp.registry)
 	scheme, err := dialect.NewScheme()
 	if err != nil {
 		return nil, err
@@ -108,9 +108,11 @@ func prepare(config Config) (*controlPlane, error) {
 	if err := config.checkPorts(cp.drivers); err != nil {
 		return nil, err
 	}
+	cp.connections = newConnections(descriptorLimits(len(cp.drivers), cp.Log), cp.registry)
+	cp.apiServers = &apiServers{ranges: config.APIServerRanges, node: cp.connections.node}
 	cp.KubeConfig = dialDirectly(config.KubeConfig)
-	if cp.kube, err = kubernetes.NewForConfig(cp.KubeConfig); err != nil {
-		return nil, fmt.Errorf("Kubernetes client: %w", err)
+	if cp.kube, err = newClients(cp.KubeConfig); err != nil {
+		return nil, err
 	}
 	if cp.client, err = client.New(cp.KubeConfig, client.Options{Scheme: scheme}); err != nil {
 		return nil, fmt.Errorf("Kubernetes client: %w", err)
@@ -142,7 +144,7 @@ func (cp *controlPlane) build(ctx context.Context) error {
 		metrics := prometheus.NewRegistry() // of this attempt
 		options := cp.caStoreOptions(metrics)
 		options.Recorder = recorder
-		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube, options); err != nil {
+		if cp.caStore, err = identity.OpenCAStore(ctx, cp.kube.core, options); err != nil {
 			return classifyError(err)
 		}
 		return cp.registry.Register(metrics)
@@ -180,6 +182,7 @@ func (cp *controlPlane) assemble(ctx context.Context, recorder events.EventRecor
 		return err
 	}
 	cp.engine = engine.New(cp.Log, cp.dialects, settings, deliverers.Deliver, cp.finalizers.Changed)
+	cp.admission = newAdmissionCache(cp.engine, cp.dialects, cp.registry)
 	cp.writer, err = status.New(status.Options{
 		Dialects: implementing[status.Dialect](cp.dialects), Gates: readinessGates(cp.dialects), Cache: cp.cache,
 		Client: cp.client, Recorder: recorder,
@@ -208,6 +211,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 	group.Go(func() error { return cp.serveDebug(ctx) })
 	group.Go(func() error { return cp.serveSigning(ctx) })
 	group.Go(func() error { return cp.serveWebhooks(ctx) })
+	group.Go(func() error { cp.apiServers.run(ctx, cp.kube.core); return nil })
 	group.Go(func() error {
 		if err := cp.watch(ctx); err != nil {
 			return err
@@ -230,7 +234,7 @@ func (cp *controlPlane) run(ctx context.Context) error {
 		return servers.Wait()
 	})
 	group.Go(func() error {
-		return newElection(cp.kube, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.runLeader)
+		return newElection(cp.kube.core, cp.Namespace, cp.Name, cp.Log, cp.registry).run(ctx, cp.runLeader)
 	})
 	group.Go(func() error { return cp.runWebhookCA(ctx) })
 	group.Go(func() error { return cp.caStore.Run(ctx) })

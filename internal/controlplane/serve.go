@@ -14,6 +14,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	crwebhook "sigs.k8s.io/controller-runtime/pkg/webhook/admission"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/identity"
 	"anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/pod/inject"
@@ -24,20 +25,20 @@ const maxHeader = 32 << 10
 
 // serve runs an HTTP server until the context ends, then shuts it down gracefully.
 func (cp *controlPlane) serve(
-	ctx context.Context, what, address string, handler http.Handler, config *tls.Config,
+	ctx context.Context, what, address string, limit *connlimit.Limiter, handler http.Handler, config *tls.Config,
 ) error {
 	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}
-	listener = cp.connections.limit(what).Listen(listener)
+	listener = limit.Listen(listener)
 	if config != nil {
 		config = config.Clone()
 		config.NextProtos = []string{"h2", "http/1.1"}
 		listener = tls.NewListener(listener, config)
 	}
 	server := &http.Server{
-		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 30 * time.Second,
+		Handler: handler, ReadHeaderTimeout: 10 * time.Second, ReadTimeout: 10 * time.Second,
 		WriteTimeout: time.Minute, IdleTimeout: 2 * time.Minute, MaxHeaderBytes: maxHeader,
 		ErrorLog: connectionErrors(cp.Log, what, cp.connections.errors.WithLabelValues(what)),
 	}
@@ -57,15 +58,19 @@ func (cp *controlPlane) serve(
 }
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
-	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube), identity.HandlerOptions{
+	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube.signing), identity.HandlerOptions{
 		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
 	})
-	return cp.serve(ctx, "signing", cp.SigningAddress, handler, cp.serving.TLSConfig())
+	return cp.serve(ctx, "signing", cp.SigningAddress, cp.connections.limit("signing"), handler, cp.serving.TLSConfig())
 }
 
 func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 	mux := http.NewServeMux()
-	if err := admission.Handle(mux, cp.dialects, cp.client, cp.clusterIsIPv6()); err != nil {
+	err := admission.Handle(mux, admission.Options{
+		Dialects: cp.dialects, Scheme: cp.client.Scheme(), Cache: cp.admission, Waiting: cp.admission.waiting,
+		IPv6: cp.clusterIsIPv6(),
+	})
+	if err != nil {
 		return fmt.Errorf("webhooks: %w", err)
 	}
 	var injecting []inject.Dialect
@@ -77,12 +82,13 @@ func (cp *controlPlane) serveWebhooks(ctx context.Context) error {
 		return fmt.Errorf("signing address %q: %w", cp.SigningAddress, err)
 	}
 	mux.Handle("/mutate-v1-pod", &crwebhook.Webhook{Handler: &inject.Webhook{
-		Dialects: injecting, Workloads: workloads{cp}, Namespaces: namespaces{cp.client}, Mesh: cp.Mesh,
-		KubeClient:      cp.kube,
+		Dialects: injecting, Cluster: cp.admission, Mesh: cp.Mesh,
+		KubeClient:      cp.kube.drivers,
 		SystemNamespace: cp.Namespace, SigningURL: "https://" + net.JoinHostPort(cp.service(), port),
 		PullPolicy: cp.PullPolicy, Roots: func() []byte { return cp.ca.Bundle().PEM() },
 	}})
-	return cp.serve(ctx, "webhooks", cp.WebhookAddress, admission.Guard(mux, cp.registry), cp.serving.TLSConfig())
+	limit := cp.connections.limitWebhooks(cp.apiServers.Has)
+	return cp.serve(ctx, "webhooks", cp.WebhookAddress, limit, admission.Guard(mux, cp.apiServers.Has, cp.registry), cp.serving.TLSConfig())
 }
 
 // clusterIsIPv6 reports whether the address of the API server is IPv6.
@@ -100,7 +106,7 @@ func (cp *controlPlane) serveMetrics(ctx context.Context) error {
 	mux.Handle("GET /metrics", promhttp.HandlerFor(cp.registry, promhttp.HandlerOpts{}))
 	mux.HandleFunc("GET /livez", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.live(r.Context())) })
 	mux.HandleFunc("GET /readyz", func(w http.ResponseWriter, r *http.Request) { answer(w, cp.ready(r.Context())) })
-	return cp.serve(ctx, "metrics", cp.MetricsAddress, mux, nil)
+	return cp.serve(ctx, "metrics", cp.MetricsAddress, cp.connections.limit("metrics"), mux, nil)
 }
 
 func answer(w http.ResponseWriter, err error) {

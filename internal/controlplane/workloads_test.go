@@ -4,13 +4,14 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
-	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
@@ -31,45 +32,44 @@ func newPod(app string) *corev1.Pod {
 	}
 }
 
-// A VirtualNode that was created just before its pod is found in the API server if it is not in the cache.
-func TestSelectWorkloadFallsBackToAPIServer(t *testing.T) {
+// The workload of a pod is found in the cache. If the cache does not have it yet, the pod waits for it.
+func TestSelectWorkload(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		back := frontNode()
-		back.Name, back.Spec.PodSelector.MatchLabels = "back", map[string]string{"app": "back"}
+		cp := newTestControlPlane()
+		cp.engine.Set(&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}})
+		cache := newAdmissionCache(cp.engine, []dialect.Dialect{appmesh.Dialect{}}, prometheus.NewRegistry())
+		cp.start(t)
 		broken := frontNode()
 		broken.Name, broken.Spec.AWSName = "broken", new("front_a")
 		broken.Spec.PodSelector.MatchLabels = map[string]string{"app": "broken"}
 		broken.CreationTimestamp = metav1.Now()
-		cp := newTestControlPlane()
-		cp.client = newFakeClient(t, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "a"}},
-			&api.Mesh{ObjectMeta: metav1.ObjectMeta{Name: "m"}, Spec: api.MeshSpec{NamespaceSelector: &metav1.LabelSelector{}}}, frontNode(), back, broken)
-		for _, cached := range []bool{false, true} {
-			if cached {
-				cp.start(t)
-			}
-			for app, want := range map[string]string{"front": "m/front_a", "back": "m/back_a", "other": ""} {
-				w, found, err := workloads{cp}.SelectWorkload(t.Context(), appmesh.Dialect{}, newPod(app))
-				if err != nil || found != (want != "") || found && w.Key.String() != want {
-					t.Errorf("cache running %v, pod %s: got workload %s (%v), error %v", cached, app, w.Key, found, err)
-				}
-			}
-			if _, found, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{},
-				newPod("broken")); found ||
-				err == nil || !strings.Contains(err.Error(), "is not served: NameConflict: ") {
-				t.Errorf("cache running %v, pod of an invalid VirtualNode: got error %v", cached, err)
+		cp.engine.Set(broken)
+		synctest.Wait()
+		for app, want := range map[string]string{"front": "m/front_a", "other": ""} {
+			w, found, err := cache.SelectWorkload(appmesh.Dialect{}, newPod(app))
+			if err != nil || found != (want != "") || found && w.Key.String() != want {
+				t.Errorf("pod %s: got workload %s (%v), error %v", app, w.Key, found, err)
 			}
 		}
+		if _, found, err := cache.SelectWorkload(appmesh.Dialect{}, newPod("broken")); found || err == nil ||
+			!strings.Contains(err.Error(), "is not served: NameConflict: ") {
+			t.Errorf("pod of an invalid VirtualNode: got error %v", err)
+		}
+		go func() {
+			time.Sleep(time.Second)
+			back := frontNode()
+			back.Name, back.Spec.PodSelector.MatchLabels = "back", map[string]string{"app": "back"}
+			cp.engine.Set(back)
+		}()
+		var got string
+		begun := time.Now()
+		cache.Await(t.Context(), "a", func() bool {
+			w, found, err := cache.SelectWorkload(appmesh.Dialect{}, newPod("back"))
+			got = w.Key.String()
+			return err == nil && found
+		})
+		if took := time.Since(begun); got != "m/back_a" || took != time.Second {
+			t.Errorf("pod of a new VirtualNode: got workload %q after %s", got, took)
+		}
 	})
-}
-
-func TestSelectWorkloadInDeletedNamespace(t *testing.T) {
-	cp := newTestControlPlane()
-	cp.client = newFakeClient(t)
-	if _, _, err := (workloads{cp}).SelectWorkload(t.Context(), appmesh.Dialect{}, newPod("front")); err == nil ||
-		!strings.Contains(err.Error(), "namespace a") {
-		t.Errorf("got error %v", err)
-	}
-	if _, err := (namespaces{cp.client}).Labels(t.Context(), "a"); err == nil {
-		t.Error("got labels of a namespace that does not exist")
-	}
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"anymesh.dev/anymesh/model"
@@ -129,6 +131,40 @@ func (e *Engine) Objects(pick func(client.Object) bool) []client.Object {
 		}
 	}
 	return out
+}
+
+// ObjectsOf lists the objects of a kind, ordered by namespace and name.
+func (e *Engine) ObjectsOf(kind client.Object) []client.Object {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.objects.List(kind, func(types.NamespacedName) bool { return true })
+}
+
+// ObjectsFor lists the objects of a kind that are relevant to a namespace, ordered by name: those in the namespace and
+// those without one. Of Namespaces, it is this one.
+func (e *Engine) ObjectsFor(namespace string, kind client.Object) []client.Object {
+	if _, is := kind.(*corev1.Namespace); is {
+		if found, ok := e.Namespace(namespace); ok {
+			return []client.Object{found}
+		}
+		return nil
+	}
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	return e.state.objects.List(kind, func(name types.NamespacedName) bool {
+		return name.Namespace == "" || name.Namespace == namespace
+	})
+}
+
+// Namespace returns a Namespace, if a dialect reads Namespaces.
+func (e *Engine) Namespace(name string) (*corev1.Namespace, bool) {
+	e.stateMu.RLock()
+	defer e.stateMu.RUnlock()
+	found, ok := e.state.objects.Get(&corev1.Namespace{}, types.NamespacedName{Name: name})
+	if !ok {
+		return nil, false
+	}
+	return found.(*corev1.Namespace), true
 }
 
 // State returns a copy of the whole mesh, or nil before the first sync. The cost of the copy grows with the mesh; the

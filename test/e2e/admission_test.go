@@ -135,3 +135,37 @@ spec:
 		t.Errorf("update: got error %v, want %s", err, want)
 	}
 }
+
+// TestReviewsOfAPIServerAreKnown checks that the control plane knows the API server by its address, and gives its
+// reviews the limits of API servers. A pod that is created before its VirtualNode waits for it.
+func TestReviewsOfAPIServerAreKnown(t *testing.T) {
+	const pod = `{apiVersion: v1, kind: Pod, metadata: {namespace: colors, name: early, labels: {app: early}},
+		spec: {containers: [{name: app, image: anymesh.dev/colors}]}}`
+	created := make(chan error, 1)
+	go func() {
+		_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "-o", "name", "-f", "-")
+		created <- err
+	}()
+	apply(t, `
+apiVersion: appmesh.k8s.aws/v1beta2
+kind: VirtualNode
+metadata: {namespace: colors, name: early}
+spec: {podSelector: {matchLabels: {app: early}}}
+`)
+	if err := <-created; err != nil {
+		t.Errorf("a pod that is created with its VirtualNode: %v", err)
+	}
+	name := run(t, "-n", "anymesh-system", "get", "pods", "-l", "app.kubernetes.io/name=anymesh", "-o", "jsonpath={.items[0].metadata.name}")
+	metrics, err := lab.kube.CoreV1().RESTClient().Get().Namespace("anymesh-system").Resource("pods").Name(name + ":9090").
+		SubResource("proxy").Suffix("metrics").DoRaw(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(metrics)) {
+		if sender, ok := strings.CutPrefix(line, "anymesh_webhook_requests_total{sender="); ok {
+			if known, zero := strings.HasPrefix(sender, `"api_server"`), strings.HasSuffix(line, " 0\n"); known == zero {
+				t.Errorf("got %s", line)
+			}
+		}
+	}
+}

@@ -44,6 +44,7 @@ var mayImport = []rule{
 	}},
 	{"internal/delivery/socket", nil},
 	{"internal/connlimit", nil},
+	{"internal/memlimit", nil},
 	{"internal/delivery/grpcserver", []string{"internal/connlimit", "internal/truncate", "internal/delivery/socket"}},
 	{"internal/delivery/xds/clientstatus", nil},
 	{"internal/delivery/xds", []string{
@@ -85,13 +86,13 @@ var mayImport = []rule{
 	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
 	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
-	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/objects/list"}},
+	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch"}},
 	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
 		"internal/build", "internal/connlimit", "internal/truncate",
 		"model", "sidecar", "internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery", "internal/delivery/xds",
 		"internal/delivery/socket", "internal/objects/status", "internal/objects/finalizers", "internal/objects/admission",
-		"internal/objects/list", "internal/pod/inject",
+		"internal/pod/inject",
 		"internal/trait", "internal/trait/builtin", "internal/trait/certificate", "internal/trait/issuer",
 		"internal/trait/discovery", "internal/trait/controller", "internal/trait/route", "internal/trait/oam",
 	}},
@@ -131,7 +132,7 @@ var mayImport = []rule{
 		"internal/pod/inject",
 	}},
 	{"internal/cli", []string{
-		"internal/build", "api/...", "internal/fleet", "internal/aggregate",
+		"internal/memlimit", "internal/build", "api/...", "internal/fleet", "internal/aggregate",
 		"charts", "docs/findings", "model", "sidecar", "internal/controlplane", "internal/cli/install", "internal/pod/agent", "internal/pod/capture",
 		"internal/identity", "internal/dialect", "internal/driver", "internal/engine", "internal/delivery/xds/clientstatus", "internal/objects/list",
 		"internal/cli/terminal",

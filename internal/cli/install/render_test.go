@@ -166,14 +166,17 @@ func TestLeastPrivilege(t *testing.T) {
 	}
 }
 
-// The Go runtime does not read the memory limit of the container: GOMEMLIMIT sets it.
+// The program learns the memory limit of its container, which is set by default.
 func TestMemoryLimitEnv(t *testing.T) {
-	if got := env(t, resources("cpu", "1")); len(got) != 0 {
+	none := map[string]any{"resources": map[string]any{"limits": nil}}
+	if got := env(t, none); len(got) != 0 {
 		t.Errorf("without memory limit: got %v", got)
 	}
-	got := env(t, resources("memory", "512Mi"))
-	if len(got) != 1 || got[0].(map[string]any)["name"] != "GOMEMLIMIT" {
-		t.Errorf("with memory limit: got %v", got)
+	for name, values := range map[string]map[string]any{"default": nil, "of the user": resources("memory", "512Mi")} {
+		got := env(t, values)
+		if len(got) != 1 || got[0].(map[string]any)["name"] != "ANYMESH_MEMORY_LIMIT" {
+			t.Errorf("with memory limit, %s: got %v", name, got)
+		}
 	}
 }
 

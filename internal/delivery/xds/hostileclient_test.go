@@ -22,8 +22,12 @@ type hostileClient struct {
 }
 
 func newHostileClient(t testing.TB, p *process) *hostileClient {
+	return newHostileClientNamed(t, p, "hostile")
+}
+
+func newHostileClientNamed(t testing.TB, p *process, name string) *hostileClient {
 	c := &hostileClient{TB: t, server: p, config: &tls.Config{
-		Certificates: []tls.Certificate{p.ca.leaf(t, "hostile", time.Hour)}, RootCAs: p.ca.pool(),
+		Certificates: []tls.Certificate{p.ca.leaf(t, name, time.Hour)}, RootCAs: p.ca.pool(),
 		ServerName: "anymesh", NextProtos: []string{"h2"},
 	}}
 	t.Cleanup(c.close)

@@ -11,6 +11,9 @@ import (
 	"anymesh.dev/anymesh/internal/delivery/grpcserver"
 )
 
+// DefaultMaxConnections is the default of Options.MaxConnections.
+const DefaultMaxConnections = 20_000
+
 // Limit is a limit on the use of the server by clients. Each is a field of Options.
 type Limit struct {
 	// Name is the field of Options.
@@ -117,7 +120,7 @@ var limits = []limit{
 		text: "Age of a connection, with a jitter of 10 %, after which the server sends GOAWAY, so that clients spread over all replicas."},
 	{name: "DrainTime", time: func(o *Options) *time.Duration { return &o.DrainTime }, defaultTime: 5 * time.Second, metric: closedMetric(reasonShutdown),
 		text: "Time from GOAWAY until the streams of a connection are closed with UNAVAILABLE. At shutdown, each connection has a random part of it."},
-	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: 20_000, metric: refusedMetric(reasonMaxConnections),
+	{name: "MaxConnections", number: func(o *Options) *int { return &o.MaxConnections }, defaultNumber: DefaultMaxConnections, metric: refusedMetric(reasonMaxConnections),
 		text: "Open connections of all clients. A further connection is closed before the TLS handshake."},
 	{name: "MaxConnectionsPerCertificate", number: func(o *Options) *int { return &o.MaxConnectionsPerCertificate }, defaultNumber: 8, metric: refusedMetric(reasonConnectionsPerCert),
 		text: "Connections of one client certificate, with or without streams. A further connection is closed after the TLS handshake."},
@@ -151,7 +154,7 @@ var limits = []limit{
 		text: "Size of the subscriptions of all identities. Beyond it, the streams of the identity with the largest subscriptions are closed."},
 	{name: "MaxUnfinishedPerCertificate", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinishedPerCertificate }, defaultNumber: 2 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Bytes of incomplete requests, and of first requests that are not authorized yet, of one client certificate. A stream that exceeds it is closed."},
-	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 128 << 20, metric: refusedMetric(reasonUnfinished),
+	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 64 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Such bytes of all clients. Beyond it, the client with the most is disconnected."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},

@@ -178,3 +178,41 @@ func TestMemoryOfOneCertificate(t *testing.T) {
 		})
 	}
 }
+
+// 48 certificates with an unfinished first message on each of two connections, all close to MaxRequestSize: the heap
+// grows by MaxUnfinished and little else.
+func TestMemoryOfUnfinishedMessages(t *testing.T) {
+	const certificates, allowed = 48, 32 << 20
+	p := startProcess(t)
+	p.order("keys 1")
+	p.order("gc 25") // as in the control plane
+	before := p.order("memory")
+	b := make([]byte, maxRequest)
+	var all sync.WaitGroup
+	for i := range certificates {
+		c := newHostileClientNamed(t, p, fmt.Sprintf("hostile-%d", i))
+		for range 2 {
+			h := c.connect(false)
+			all.Go(func() {
+				h.open(1)
+				h.send(1, b, 100)
+			})
+		}
+	}
+	all.Wait()
+	peak, after := p.order("peak"), p.order("memory")
+	t.Logf("at most %.1f MiB of heap, %.1f MiB resident; %.1f MiB of heap at the end", (peak[0]-before[2])/(1<<20),
+		(peak[1]-before[1])/(1<<20), (after[0]-before[0])/(1<<20))
+	if grown := after[0] - before[0]; grown > float64(defaultUnfinished()+allowed) {
+		t.Errorf("the heap grows by %.1f MiB", grown/(1<<20))
+	}
+	if peak := peak[0] - before[2]; peak > float64(defaultUnfinished()+2*allowed) {
+		t.Errorf("the heap grows by %.1f MiB for a while", peak/(1<<20))
+	}
+}
+
+func defaultUnfinished() int {
+	var o Options
+	o.setDefaults()
+	return o.MaxUnfinished
+}

@@ -2,6 +2,7 @@ package appmesh
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -55,7 +56,6 @@ func (Dialect) WorkloadReads() []client.Object {
 // no VirtualNode or VirtualGateway selects the pod. If the workload is not served, the error is the text of the denial:
 // it names the object and the reason. It is a dialect.LeavingError if the object is being deleted.
 func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namespace string) (model.Key, bool, error) {
-	r := d.evaluate(objects)
 	var nodes []*api.VirtualNode
 	var gateways []*api.VirtualGateway
 	var leaving []*api.VirtualNode
@@ -76,9 +76,11 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 	case err != nil:
 		return model.Key{}, false, err
 	case found.Node != nil:
+		r := d.evaluate(deciding(objects, found.Node))
 		key, err := servedKey(r, r.nodes, found.Node, pod)
 		return key, err == nil, err
 	case found.Gateway != nil:
+		r := d.evaluate(deciding(objects, found.Gateway))
 		key, err := servedKey(r, r.gateways, found.Gateway, pod)
 		return gatewayKey(key), err == nil, err
 	}
@@ -88,6 +90,23 @@ func (d Dialect) SelectWorkload(objects []client.Object, pod *corev1.Pod, namesp
 			namespace, o.Name, namespace, podName(pod), injectionKey)}
 	}
 	return model.Key{}, false, nil
+}
+
+// deciding lists the objects that decide whether an object is served: Namespaces, Meshes, and objects of its kind with
+// its awsName. To evaluate all of a large namespace for each pod would take long.
+func deciding(objects []client.Object, owner client.Object) []client.Object {
+	var out []client.Object
+	for _, o := range objects {
+		switch o.(type) {
+		case *corev1.Namespace, *api.Mesh:
+			out = append(out, o)
+		default:
+			if reflect.TypeOf(o) == reflect.TypeOf(owner) && AWSName(o) == AWSName(owner) {
+				out = append(out, o)
+			}
+		}
+	}
+	return out
 }
 
 func podSelectorOf(o *api.VirtualNode) *metav1.LabelSelector { return o.Spec.PodSelector }

@@ -29,7 +29,8 @@ type kindRelation struct {
 	relation any
 	set      func(types.NamespacedName, client.Object)
 	drop     func(types.NamespacedName)
-	each     func(func(client.Object))
+	get      func(types.NamespacedName) (client.Object, bool)
+	each     func(func(types.NamespacedName, client.Object))
 }
 
 // CreatedAt returns the creation time of an object for model.Origin.
@@ -60,7 +61,13 @@ func Of[T client.Object](o *Objects) *incremental.Relation[types.NamespacedName,
 		relation: r,
 		set:      func(name types.NamespacedName, object client.Object) { r.Set(name, object.(T)) },
 		drop:     r.Delete,
-		each:     func(f func(client.Object)) { r.ForEach(func(_ types.NamespacedName, v []T) { f(v[0]) }) },
+		get: func(name types.NamespacedName) (client.Object, bool) {
+			object, ok := r.GetFirst(name)
+			return object, ok
+		},
+		each: func(f func(types.NamespacedName, client.Object)) {
+			r.ForEach(func(name types.NamespacedName, v []T) { f(name, v[0]) })
+		},
 	}
 	return r
 }
@@ -85,12 +92,38 @@ func (o *Objects) All() []client.Object {
 	for _, t := range slices.SortedFunc(maps.Keys(o.kinds), func(a, b reflect.Type) int {
 		return strings.Compare(a.String(), b.String())
 	}) {
-		from := len(out)
-		o.kinds[t].each(func(object client.Object) { out = append(out, object) })
-		slices.SortFunc(out[from:], func(a, b client.Object) int {
-			return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()),
-				strings.Compare(a.GetName(), b.GetName()))
-		})
+		out = append(out, o.kinds[t].list(func(types.NamespacedName) bool { return true })...)
 	}
+	return out
+}
+
+// List lists the objects of a kind whose name pick selects, ordered by namespace and name.
+func (o *Objects) List(kind client.Object, pick func(types.NamespacedName) bool) []client.Object {
+	k, ok := o.kinds[reflect.TypeOf(kind)]
+	if !ok {
+		return nil
+	}
+	return k.list(pick)
+}
+
+// Get returns the object of a kind with a name.
+func (o *Objects) Get(kind client.Object, name types.NamespacedName) (client.Object, bool) {
+	k, ok := o.kinds[reflect.TypeOf(kind)]
+	if !ok {
+		return nil, false
+	}
+	return k.get(name)
+}
+
+func (k kindRelation) list(pick func(types.NamespacedName) bool) []client.Object {
+	var out []client.Object
+	k.each(func(name types.NamespacedName, object client.Object) {
+		if pick(name) {
+			out = append(out, object)
+		}
+	})
+	slices.SortFunc(out, func(a, b client.Object) int {
+		return cmp.Or(strings.Compare(a.GetNamespace(), b.GetNamespace()), strings.Compare(a.GetName(), b.GetName()))
+	})
 	return out
 }

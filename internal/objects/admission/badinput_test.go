@@ -29,7 +29,7 @@ const path = "/mutate-appmesh-k8s-aws-v1beta2-virtualnode"
 // guardedServer returns the server with Guard, and its metrics.
 func guardedServer(t testing.TB) (http.Handler, *prometheus.Registry) {
 	registry := prometheus.NewRegistry()
-	return admission.Guard(server(t, false), registry), registry
+	return admission.Guard(server(t, false), nil, registry), registry
 }
 
 // reviewOf returns a review of the creation of an object in namespace a.
@@ -72,8 +72,9 @@ func TestInvalidInput(t *testing.T) {
 		"not JSON":                {"<html>", 400, "invalid character"},
 		"YAML":                    {"kind: AdmissionReview\nrequest: {uid: x}\n", 400, "invalid character"},
 		"empty body":              {"", 400, "unexpected end"},
-		"10 MB":                   {reviewOf("v1", `{"spec": {"new": "`+strings.Repeat("x", 10_000_000)+`"}}`), 413, "larger than 7340032 bytes"},
-		"10 MB of spaces":         {strings.Repeat(" ", 10_000_000), 413, "larger than 7340032 bytes"},
+		"10 MB":                   {reviewOf("v1", `{"spec": {"new": "`+strings.Repeat("x", 10_000_000)+`"}}`), 413, "larger than 3145728 bytes"},
+		"many values":             {reviewOf("v1", `{"spec": {"backends": [`+strings.Repeat("{},", 20_000)+`{}]}}`), 400, "more than 16384 values"},
+		"10 MB of spaces":         {strings.Repeat(" ", 10_000_000), 413, "larger than 3145728 bytes"},
 		"nesting 10k":             {reviewOf("v1", nested(10_000)), 400, "nested more than 256 levels deep"},
 		"nesting 10k, not closed": {strings.Repeat(`[`, 10_000), 400, "nested more than 256 levels deep"},
 		"unknown review version":  {reviewOf("v9", node), 400, "v9"},
@@ -103,7 +104,7 @@ func TestBodiesBelowLimitsPass(t *testing.T) {
 	for name, object := range map[string]string{
 		"brackets in strings":    `{"metadata": {"name": "x"}, "spec": {"new": "` + strings.Repeat(`[{\"`, 10_000) + `"}}`,
 		"nested below the bound": `{"metadata": {"name": "x"}, "spec": {"new": ` + strings.Repeat("[", 250) + strings.Repeat("]", 250) + `}}`,
-		"6 MB":                   `{"metadata": {"name": "x"}, "spec": {"new": "` + strings.Repeat("x", 6_000_000) + `"}}`,
+		"3 MB":                   `{"metadata": {"name": "x"}, "spec": {"new": "` + strings.Repeat("x", 3_000_000) + `"}}`,
 		"case-sensitive field":   `{"metadata": {"name": "x"}, "spec": {"Listeners": 7}}`, // unknown, as for the API server
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -119,6 +120,7 @@ func TestRejectionsAreCounted(t *testing.T) {
 	h, registry := guardedServer(t)
 	for _, body := range []string{
 		strings.Repeat(" ", admission.MaxBody+1), strings.Repeat("[", admission.MaxDepth+1), "\xff",
+		strings.Repeat(",", admission.MaxValues+1),
 		reviewOf("v1", "7"), "<html>",
 	} {
 		postReview(t, h, path, body)
@@ -132,6 +134,7 @@ anymesh_webhook_refused_total{reason="not_json"} 1
 anymesh_webhook_refused_total{reason="not_utf8"} 1
 anymesh_webhook_refused_total{reason="too_deep"} 1
 anymesh_webhook_refused_total{reason="too_large"} 1
+anymesh_webhook_refused_total{reason="too_many_values"} 1
 anymesh_webhook_refused_total{reason="unknown_version"} 0
 `
 	if err := testutil.GatherAndCompare(registry, strings.NewReader(want),

@@ -3,6 +3,7 @@ package admission_test
 import (
 	"bytes"
 	"encoding/json"
+	"log/slog"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -15,31 +16,47 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	clientgoscheme "k8s.io/client-go/kubernetes/scheme"
 	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 	"sigs.k8s.io/yaml"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/dialect"
 	"anymesh.dev/anymesh/internal/dialect/appmesh"
+	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
 // server serves the webhooks. Namespace a is in mesh m, namespace b in none, namespace c in two.
 func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 	t.Helper()
-	scheme := runtime.NewScheme()
+	return serve(t, admission.Options{Cache: cacheOf(t, more...), IPv6: ipv6})
+}
+
+// serve serves the webhooks with options, of which the dialects and the scheme are set.
+func serve(t testing.TB, o admission.Options) http.Handler {
+	t.Helper()
+	o.Dialects, o.Scheme = []dialect.Dialect{appmesh.Dialect{}}, runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{clientgoscheme.AddToScheme, api.AddToScheme} {
-		if err := add(scheme); err != nil {
+		if err := add(o.Scheme); err != nil {
 			t.Fatal(err)
 		}
 	}
+	mux := http.NewServeMux()
+	if err := admission.Handle(mux, o); err != nil {
+		t.Fatal(err)
+	}
+	return mux
+}
+
+// cacheOf returns an engine with the objects of server.
+func cacheOf(t testing.TB, more ...client.Object) *engine.Engine {
+	t.Helper()
 	selector := func(label string) *metav1.LabelSelector {
 		return &metav1.LabelSelector{MatchLabels: map[string]string{label: "yes"}}
 	}
 	namespace := func(name string, labels map[string]string) *corev1.Namespace {
 		return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}}
 	}
-	reader := fake.NewClientBuilder().WithScheme(scheme).WithObjects(
+	objects := []client.Object{
 		namespace("a", map[string]string{"m": "yes"}), namespace("b", nil),
 		namespace("c", map[string]string{"m": "yes", "n": "yes"}),
 		&api.Mesh{
@@ -53,12 +70,13 @@ func server(t testing.TB, ipv6 bool, more ...client.Object) http.Handler {
 		}, Spec: api.VirtualGatewaySpec{
 			NamespaceSelector: selector("m"), MeshRef: &api.MeshReference{Name: "m", UID: "u-m"},
 		}},
-	).WithObjects(more...).Build()
-	mux := http.NewServeMux()
-	if err := admission.Handle(mux, []dialect.Dialect{appmesh.Dialect{}}, reader, ipv6); err != nil {
-		t.Fatal(err)
 	}
-	return mux
+	e := engine.New(slog.New(slog.DiscardHandler), []dialect.Dialect{appmesh.Dialect{}}, engine.Settings{})
+	for _, o := range append(objects, more...) {
+		e.Set(o)
+	}
+	e.Sync()
+	return e
 }
 
 // review posts a review of an object, as YAML, to a webhook of its kind: "mutate" or "validate". old is empty for

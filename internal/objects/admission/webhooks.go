@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 	"strings"
 
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 	"sigs.k8s.io/controller-runtime/pkg/client/apiutil"
@@ -18,7 +19,6 @@ import (
 	kjson "sigs.k8s.io/json"
 
 	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/objects/list"
 	"anymesh.dev/anymesh/internal/objects/patch"
 )
 
@@ -50,20 +50,40 @@ func suffix(gvk schema.GroupVersionKind) string {
 	return strings.ReplaceAll(gvk.Group, ".", "-") + "-" + gvk.Version + "-" + strings.ToLower(gvk.Kind)
 }
 
-// Handle adds the webhooks of the dialects that have admission to a mux. The client must read from the API server, not
-// from a cache.
-func Handle(mux *http.ServeMux, dialects []dialect.Dialect, c client.Client, ipv6 bool) error {
-	for _, d := range dialects {
+// Cache has the objects of the cluster.
+type Cache interface {
+	// Ready reports whether the cache has all objects that existed at the start.
+	Ready() bool
+	// ObjectsOf lists the objects of a kind in all namespaces. They must not be modified.
+	ObjectsOf(kind client.Object) []client.Object
+	// Namespace returns a Namespace, which must not be modified.
+	Namespace(name string) (*corev1.Namespace, bool)
+}
+
+// Options are what the webhooks need. All fields but Waiting are required.
+type Options struct {
+	Dialects []dialect.Dialect
+	Scheme   *runtime.Scheme
+	Cache    Cache
+	// Waiting has the reviews that wait for the cache; nil for none.
+	Waiting *Waiting
+	// IPv6 is true if the cluster's addresses are IPv6.
+	IPv6 bool
+}
+
+// Handle adds the webhooks of the dialects that have admission to a mux. They answer from the cache.
+func Handle(mux *http.ServeMux, o Options) error {
+	for _, d := range o.Dialects {
 		rules, ok := d.(Dialect)
 		if !ok {
 			continue
 		}
 		for _, empty := range dialect.OwnKinds(rules) {
-			gvk, err := apiutil.GVKForObject(empty, c.Scheme())
+			gvk, err := apiutil.GVKForObject(empty, o.Scheme)
 			if err != nil {
 				return fmt.Errorf("kind of %T: %w", empty, err)
 			}
-			w := &webhooks{rules: rules, gvk: gvk, empty: empty, client: c, ipv6: ipv6}
+			w := &webhooks{Options: o, rules: rules, gvk: gvk, empty: empty}
 			mux.Handle(MutatePath(gvk), &admission.Webhook{Handler: admission.HandlerFunc(w.mutate)})
 			mux.Handle(ValidatePath(gvk), &admission.Webhook{Handler: admission.HandlerFunc(w.validate)})
 		}
@@ -73,25 +93,19 @@ func Handle(mux *http.ServeMux, dialects []dialect.Dialect, c client.Client, ipv
 
 // webhooks handles the webhooks of one kind.
 type webhooks struct {
-	rules  Dialect
-	gvk    schema.GroupVersionKind
-	empty  client.Object
-	client client.Client
-	ipv6   bool
+	Options
+	rules Dialect
+	gvk   schema.GroupVersionKind
+	empty client.Object
 }
 
 func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.Response {
 	if req.Operation == admissionv1.Delete {
 		return admission.Allowed("")
 	}
-	object, err := w.decode(req.Object.Raw, req.Namespace)
+	before, err := w.decode(req.Object.Raw, req.Namespace)
 	if err != nil {
 		return admission.Errored(http.StatusBadRequest, err)
-	}
-	before := object.DeepCopyObject()
-	read, err := w.context(ctx, object, req.Namespace)
-	if err != nil {
-		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	var stored client.Object
 	if req.Operation != admissionv1.Create {
@@ -99,7 +113,8 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 			return admission.Errored(http.StatusBadRequest, err)
 		}
 	}
-	if err := w.rules.Default(stored, object, read); err != nil {
+	object, err := w.setDefaults(ctx, stored, before, req.Namespace)
+	if err != nil {
 		return admission.Denied(err.Error())
 	}
 	patches, err := patch.Diff(req.Object.Raw, before, object)
@@ -107,6 +122,32 @@ func (w *webhooks) mutate(ctx context.Context, req admission.Request) admission.
 		return admission.Errored(http.StatusInternalServerError, err)
 	}
 	return admission.Patched("", patches...)
+}
+
+// setDefaults returns a copy of an object with its defaults. It waits for what it depends on, unless the object is
+// invalid in any case.
+func (w *webhooks) setDefaults(ctx context.Context, stored, object client.Object,
+	namespace string) (client.Object, error) {
+	kinds := w.rules.AdmissionReads(object)
+	relevant := func(o client.Object) bool {
+		if _, is := o.(*corev1.Namespace); is {
+			return o.GetName() == namespace
+		}
+		return slices.ContainsFunc(kinds, func(kind client.Object) bool { return reflect.TypeOf(kind) == reflect.TypeOf(o) })
+	}
+	var out client.Object
+	var denial error
+	w.Waiting.Await(ctx, relevant, func() bool {
+		read, complete := w.context(kinds, namespace)
+		out = object.DeepCopyObject().(client.Object)
+		denial = w.rules.Default(stored, out, read)
+		var refusal *dialect.Refusal
+		return complete && denial == nil || errors.As(denial, &refusal)
+	})
+	if denial == nil && !w.Cache.Ready() {
+		denial = errors.New("the control plane is starting, and does not have all objects yet; try again")
+	}
+	return out, denial
 }
 
 func (w *webhooks) validate(_ context.Context, req admission.Request) admission.Response {
@@ -149,24 +190,18 @@ func (w *webhooks) decode(raw []byte, namespace string) (client.Object, error) {
 	return object, nil
 }
 
-// context reads the input of the rules.
-func (w *webhooks) context(ctx context.Context, object client.Object,
-	namespace string) (dialect.AdmissionContext, error) {
-	out := dialect.AdmissionContext{IPv6: w.ipv6}
+// context reads the input of the rules from the cache. It reports whether the cache has it.
+func (w *webhooks) context(kinds []client.Object, namespace string) (out dialect.AdmissionContext, complete bool) {
+	out, complete = dialect.AdmissionContext{IPv6: w.IPv6}, w.Cache.Ready()
 	if namespace != "" {
-		var ns corev1.Namespace
-		err := w.client.Get(ctx, client.ObjectKey{Name: namespace}, &ns)
-		if err != nil && !apierrors.IsNotFound(err) {
-			return out, fmt.Errorf("reading namespace %s: %w", namespace, err)
+		found, ok := w.Cache.Namespace(namespace)
+		if ok {
+			out.NamespaceLabels = found.Labels
 		}
-		out.NamespaceLabels = ns.Labels
+		complete = complete && ok
 	}
-	for _, kind := range w.rules.AdmissionReads(object) {
-		objects, err := list.Objects(ctx, w.client, kind)
-		if err != nil {
-			return out, err
-		}
-		out.Objects = append(out.Objects, objects...)
+	for _, kind := range kinds {
+		out.Objects = append(out.Objects, w.Cache.ObjectsOf(kind)...)
 	}
-	return out, nil
+	return out, complete
 }

@@ -1,9 +1,7 @@
 package admission_test
 
 import (
-	"context"
 	"encoding/json"
-	"errors"
 	"net/http"
 	"strings"
 	"testing"
@@ -11,14 +9,9 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/controller-runtime/pkg/client"
-	"sigs.k8s.io/controller-runtime/pkg/client/fake"
 
 	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
-	"anymesh.dev/anymesh/internal/dialect"
-	"anymesh.dev/anymesh/internal/dialect/appmesh"
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
-	"anymesh.dev/anymesh/internal/objects/admission"
 )
 
 const (
@@ -179,35 +172,6 @@ func TestMalformedReviews(t *testing.T) {
 	if recorder := post(server(t, false), "/mutate-appmesh-k8s-aws-v1beta2-nothing",
 		nil); recorder.Code != http.StatusNotFound {
 		t.Errorf("unknown kind: got status %d", recorder.Code)
-	}
-}
-
-// failingReader is a client of an API server that returns errors.
-type failingReader struct{ client.Client }
-
-func (failingReader) Get(context.Context, client.ObjectKey, client.Object, ...client.GetOption) error {
-	return errors.New("unavailable")
-}
-
-func (failingReader) List(context.Context, client.ObjectList, ...client.ListOption) error {
-	return errors.New("unavailable")
-}
-
-// An object that cannot be validated is denied.
-func TestAPIServerErrorsDenyAdmission(t *testing.T) {
-	mux := http.NewServeMux()
-	scheme, err := dialect.NewScheme()
-	if err != nil {
-		t.Fatal(err)
-	}
-	c := failingReader{fake.NewClientBuilder().WithScheme(scheme).Build()}
-	if err := admission.Handle(mux, []dialect.Dialect{appmesh.Dialect{}}, c, false); err != nil {
-		t.Fatal(err)
-	}
-	response, _ := review(t, mux, "mutate", `{kind: VirtualNode, metadata: {name: x, namespace: a}}`, "")
-	if response.Allowed || response.Result.Code != http.StatusInternalServerError ||
-		!strings.Contains(message(response), "unavailable") {
-		t.Errorf("got response %+v", response)
 	}
 }
 

@@ -26,7 +26,7 @@ func postGuarded(t testing.TB, w *Webhook, body string) *httptest.ResponseRecord
 	request := httptest.NewRequestWithContext(t.Context(), "POST", "/mutate-v1-pod", strings.NewReader(body))
 	request.Header.Set("Content-Type", "application/json")
 	recorder := httptest.NewRecorder()
-	admission.Guard(&crwebhook.Webhook{Handler: w}, prometheus.NewRegistry()).ServeHTTP(recorder, request)
+	admission.Guard(&crwebhook.Webhook{Handler: w}, nil, prometheus.NewRegistry()).ServeHTTP(recorder, request)
 	return recorder
 }
 

@@ -10,6 +10,7 @@ import (
 	jsonpatch "github.com/evanphx/json-patch/v5"
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/webhook/admission"
@@ -96,13 +97,13 @@ type fakeCluster struct {
 	err                 error
 }
 
-func (p fakeCluster) Labels(context.Context, string) (map[string]string, error) { return p.labels, nil }
-
-func (p fakeCluster) Annotations(context.Context, string) (map[string]string, error) {
-	return p.annotations, nil
+func (p fakeCluster) Namespace(name string) (*corev1.Namespace, bool) {
+	return &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: p.labels, Annotations: p.annotations}}, true
 }
 
-func (p fakeCluster) SelectWorkload(context.Context, Dialect, *corev1.Pod) (model.Workload, bool, error) {
+func (p fakeCluster) Await(_ context.Context, _ string, try func() bool) { try() }
+
+func (p fakeCluster) SelectWorkload(Dialect, *corev1.Pod) (model.Workload, bool, error) {
 	if p.workload == nil {
 		return model.Workload{}, false, p.err
 	}
@@ -119,7 +120,7 @@ func front() *model.Workload {
 
 func newWebhook(p fakeCluster) *Webhook {
 	return &Webhook{
-		Dialects: []Dialect{appmesh.Dialect{}}, Workloads: p, Namespaces: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
+		Dialects: []Dialect{appmesh.Dialect{}}, Cluster: p, SystemNamespace: "anymesh-system", SigningURL: "https://anymesh.example:15010", PullPolicy: corev1.PullIfNotPresent,
 		Mesh: &sidecar.MeshConfig{Sidecar: sidecar.Settings{
 			SidecarClass: "small", SidecarImage: "sidecar:1", InitContainerImage: "init:1",
 			SidecarDrivers: []sidecar.DriverSettings{

@@ -24,42 +24,60 @@ type Dialect interface {
 	PodOptions(pod *corev1.Pod, w model.Workload) (dialect.PodOptions, error)
 }
 
-// Workloads selects the workload of a new pod. It reports false if there is none; an error is the text of the denial.
-type Workloads interface {
-	SelectWorkload(ctx context.Context, d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
+// Cluster is the cached state of the cluster.
+type Cluster interface {
+	// SelectWorkload selects the workload of a new pod. It reports false if there is none; an error is the text of the
+	// denial.
+	SelectWorkload(d Dialect, pod *corev1.Pod) (model.Workload, bool, error)
+	// Namespace returns a Namespace, which must not be modified.
+	Namespace(name string) (*corev1.Namespace, bool)
+	// Await calls try until it returns true: at once, and after each change of objects that the workload of a pod in the
+	// namespace depends on. It returns soon in any case.
+	Await(ctx context.Context, namespace string, try func() bool)
 }
 
-// Namespaces returns the labels and annotations of a namespace.
-type Namespaces interface {
-	Labels(ctx context.Context, namespace string) (map[string]string, error)
-	Annotations(ctx context.Context, namespace string) (map[string]string, error)
-}
-
-// selection is the selected workload of a pod, with its dialect.
+// selection is the selected workload of a pod, with its dialect and the annotations of the pod's namespace.
 type selection struct {
-	dialect  Dialect
-	workload model.Workload
+	dialect   Dialect
+	workload  model.Workload
+	namespace map[string]string
 }
 
-// selectWorkload selects the workload of a pod. It reports false if the pod gets no sidecar. It denies a pod that
-// workloads of two dialects select.
-func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selection, bool, error) {
+// selectWorkload selects the workload of a pod, and reports false if the pod gets no sidecar. It waits for a Namespace
+// or a workload that is not in the cache yet.
+func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (s selection, inject bool, err error) {
 	windows := pod.Spec.OS != nil && pod.Spec.OS.Name == corev1.Windows
 	if pod.Namespace == w.SystemNamespace || windows {
 		return selection{}, false, nil
 	}
-	labels, err := w.Namespaces.Labels(ctx, pod.Namespace)
-	if err != nil {
-		return selection{}, false, fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
-	}
+	w.Cluster.Await(ctx, pod.Namespace, func() bool {
+		namespace, known := w.Cluster.Namespace(pod.Namespace)
+		if !known {
+			err = fmt.Errorf("namespace %s of the pod is not known yet; try again", pod.Namespace)
+			return false
+		}
+		var disabled bool
+		s, disabled, err = w.claimOf(pod, namespace)
+		inject = err == nil && s.dialect != nil
+		// In the network of its node, a pod of which injection is required gets no sidecar in any case.
+		return inject || disabled || err != nil && pod.Spec.HostNetwork
+	})
+	return s, inject, err
+}
+
+// claimOf returns the selection of the only dialect with a workload for a pod, or none. It reports whether injection
+// is disabled for all of them. It denies a pod that workloads of two dialects select.
+func (w *Webhook) claimOf(pod *corev1.Pod, namespace *corev1.Namespace) (_ selection, disabled bool, _ error) {
+	disabled = true
 	var claims []selection
 	var missing error
 	for _, d := range w.Dialects {
-		mode := d.InjectionMode(pod, labels)
+		mode := d.InjectionMode(pod, namespace.Labels)
 		if mode == dialect.InjectionDisabled {
 			continue
 		}
-		workload, found, err := w.Workloads.SelectWorkload(ctx, d, pod)
+		disabled = false
+		workload, found, err := w.Cluster.SelectWorkload(d, pod)
 		var leaving *dialect.LeavingError
 		switch {
 		case errors.As(err, &leaving):
@@ -69,16 +87,16 @@ func (w *Webhook) selectWorkload(ctx context.Context, pod *corev1.Pod) (selectio
 		case err != nil:
 			return selection{}, false, err
 		case found:
-			claims = append(claims, selection{d, workload})
+			claims = append(claims, selection{d, workload, namespace.Annotations})
 		case mode == dialect.InjectionEnabled:
 			missing = errors.Join(missing, d.NoWorkload(pod))
 		}
 	}
 	switch len(claims) {
 	case 0:
-		return selection{}, false, missing
+		return selection{}, disabled, missing
 	case 1:
-		return claims[0], true, nil
+		return claims[0], false, nil
 	}
 	var names []string
 	for _, c := range claims {

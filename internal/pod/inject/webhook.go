@@ -24,9 +24,8 @@ import (
 // Webhook handles admission requests for new pods. All fields but KubeClient are required.
 type Webhook struct {
 	// Dialects are the dialects with injection, in order of evaluation.
-	Dialects   []Dialect
-	Workloads  Workloads
-	Namespaces Namespaces
+	Dialects []Dialect
+	Cluster  Cluster
 	// Mesh has the settings of all drivers.
 	Mesh       *sidecar.MeshConfig
 	KubeClient kubernetes.Interface
@@ -80,7 +79,7 @@ func (w *Webhook) Handle(ctx context.Context, req admission.Request) admission.R
 	before := pod.DeepCopy()
 	users := uncapturedUsers(&pod, claim.workload, options)
 	dryRun := req.DryRun != nil && *req.DryRun
-	if err := w.inject(ctx, &pod, claim.workload, options, string(req.UID), dryRun); err != nil {
+	if err := w.inject(ctx, &pod, claim, options, string(req.UID), dryRun); err != nil {
 		return admission.Denied(fmt.Sprintf("pod %s cannot get a sidecar: %v", podName(&pod), err))
 	}
 	markBypass(&pod, bypasses)
@@ -113,9 +112,10 @@ func (w *Webhook) handleHostNetwork(raw []byte, pod *corev1.Pod, meshed bool) ad
 	return admission.Patched(message, patches...).WithWarnings(bypassWarnings(bypasses)...)
 }
 
-// inject injects the sidecar of the workload. It is idempotent.
-func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Workload, o dialect.PodOptions,
-	request string, dryRun bool) error {
+// inject injects the sidecar of the selected workload. It is idempotent.
+func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o dialect.PodOptions, request string,
+	dryRun bool) error {
+	workload, namespace := s.workload, s.namespace
 	gateway := workload.Role == model.RoleGateway
 	if alreadyInjected(pod) {
 		return nil
@@ -123,10 +123,6 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, workload model.Wo
 	delay, err := preStopDelay(pod)
 	if err != nil {
 		return err
-	}
-	namespace, err := w.Namespaces.Annotations(ctx, pod.Namespace)
-	if err != nil {
-		return fmt.Errorf("namespace %s of the pod: %w", pod.Namespace, err)
 	}
 	class, err := w.classOf(pod, namespace)
 	if err != nil {

@@ -1,0 +1,115 @@
+package controlplane
+
+import (
+	"bytes"
+	"net/http"
+	"os"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+)
+
+// peakGrowth returns by how many MiB the resident memory of this process grows at most while f runs.
+func peakGrowth(t *testing.T, f func()) float64 {
+	t.Helper()
+	debug.FreeOSMemory()
+	if err := os.WriteFile("/proc/self/clear_refs", []byte("5"), 0); err != nil { // the peak is that of now
+		t.Skip(err)
+	}
+	before := statusOf(t, "VmRSS:")
+	f()
+	return statusOf(t, "VmHWM:") - before
+}
+
+// statusOf returns a field of /proc/self/status in MiB.
+func statusOf(t *testing.T, name string) float64 {
+	t.Helper()
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range bytes.Lines(text) {
+		if fields := strings.Fields(string(line)); len(fields) > 1 && fields[0] == name {
+			kib, err := strconv.ParseFloat(fields[1], 64)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return kib / 1024
+		}
+	}
+	t.Fatalf("no %s", name)
+	return 0
+}
+
+// hostilePods are bodies of reviews of pods that are expensive to decode, each about as large as its limits allow.
+func hostilePods(size, values int) map[string]string {
+	of := func(meta, spec string) string {
+		return `{"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview", "request": {"uid": "1", "namespace": "a", "operation": "CREATE",
+			"object": {"apiVersion":"v1","kind":"Pod","metadata":{"name":"x","labels":{"app":"front"}` + meta + `},"spec":{` + spec + `}}}}`
+	}
+	var annotations strings.Builder
+	for i := range values {
+		annotations.WriteString(`"k` + strconv.Itoa(i) + `":"",`)
+	}
+	const app = `"containers":[{"name":"app"}]`
+	return map[string]string{
+		"long string": of(`,"annotations":{"a":"`+strings.Repeat("x", size)+`"}`, app),
+		"containers":  of("", `"containers":[`+strings.Repeat("{},", values/2-20)+`{"name":"app"}]`),
+		"owners":      of(`,"ownerReferences":[`+strings.Repeat("{},", values/2-20)+`{}]`, app),
+		"annotations": of(`,"annotations":{`+annotations.String()[:annotations.Len()*9/10]+`":""}`, app),
+		"unknown":     of("", app+`,"unknown":[`+strings.Repeat("0,", values-50)+`0]`),
+	}
+}
+
+// flood posts a body 60 times at once, and returns how many have the status 200.
+func flood(t *testing.T, from, address, body string) (answered int) {
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	client := reviewer(t, from)
+	for range 60 {
+		all.Go(func() {
+			response, err := client.Post("https://"+address+"/mutate-v1-pod", "application/json", strings.NewReader(body))
+			if err != nil {
+				return
+			}
+			defer response.Body.Close()
+			mu.Lock()
+			defer mu.Unlock()
+			if response.StatusCode == http.StatusOK {
+				answered++
+			}
+		})
+	}
+	all.Wait()
+	return answered
+}
+
+// 60 concurrent reviews that are as expensive as the limits allow, and 60 of 6 MiB, need little memory.
+func TestMemoryOfReviews(t *testing.T) {
+	_, _, _, address := startWebhooks(t)
+	debug.SetGCPercent(25) // as that of the program
+	t.Cleanup(func() { debug.SetGCPercent(100) })
+	bodies := hostilePods(2900<<10, 16<<10)
+	bodies["6 MiB"] = hostilePods(6<<20, 1000)["long string"]
+	for name, body := range bodies {
+		var answered int
+		growth := peakGrowth(t, func() { answered = flood(t, "127.0.0.2", address, body) })
+		t.Logf("%-12s %8d bytes: %2d of 60 answered, at most %.0f MiB more", name, len(body), answered, growth)
+		if growth > 64 {
+			t.Errorf("%s: the memory grows by %.0f MiB", name, growth)
+		}
+	}
+	// Users of the cluster can send such pods through the API server, which decodes them, too.
+	for name, body := range map[string]string{
+		"long string": hostilePods(6<<20, 1000)["long string"], "containers": hostilePods(0, 192<<10)["containers"],
+	} {
+		var answered int
+		growth := peakGrowth(t, func() { answered = flood(t, "127.0.0.9", address, body) })
+		t.Logf("of API servers: %-12s %8d bytes: %2d of 60 answered, at most %.0f MiB more", name, len(body), answered, growth)
+		if answered == 0 || growth > 384 {
+			t.Errorf("of API servers: %s: %d answered, the memory grows by %.0f MiB", name, answered, growth)
+		}
+	}
+}
