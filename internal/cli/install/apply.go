@@ -38,7 +38,7 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 		if foreign, err := isForeign(ctx, c, o); err != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		} else if foreign {
-			report(o.GetKind() + " " + o.GetName() + " exists and is kept: another program or another version made it")
+			report(o.GetKind() + " " + o.GetName() + " as it is: another program or another version made it")
 			continue
 		}
 		var last error
