@@ -31,8 +31,8 @@ func (k *CAStore) wrap(err error) error {
 	return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
 }
 
-// create stores a new CA in place of the data of a Secret, which is nil if there is none. If another replica was first, it
-// returns the Secret of that.
+// create stores a new CA in place of the data of a Secret, which is nil if there is none. If another replica was first,
+// it returns the Secret of that.
 func (k *CAStore) create(ctx context.Context, old *corev1.Secret, request string) (*corev1.Secret, error) {
 	fresh, err := k.policy.newState(k.now())
 	if err != nil {
