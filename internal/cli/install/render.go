@@ -45,7 +45,8 @@ type Options struct {
 func (o Options) WithOptionalParts() Options {
 	o.Values = util.CoalesceTables(map[string]any{
 		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
-		"podMonitor": map[string]any{"enabled": true}, "prometheusRule": map[string]any{"enabled": true},
+		"networkPolicy": map[string]any{"enabled": true},
+		"podMonitor":    map[string]any{"enabled": true}, "prometheusRule": map[string]any{"enabled": true},
 		"routeTrait": map[string]any{"enabled": true}, "ingress": map[string]any{
 			"enabled": true, "autoscaling": map[string]any{"enabled": true},
 			"gatewayAPI": map[string]any{"enabled": true},
