@@ -77,7 +77,8 @@ var errUnchanged = errors.New("still unusable")
 
 // OpenCAStore reads the CA from the Secret, or makes and stores a new one if the Secret has no data. If several
 // replicas start at once, one stores its CA and all use it. An invalid Secret is never overwritten: the error names the
-// key to repair. If RecordConfigMap has roots, and the Secret is missing or has none of them, it returns ErrOtherAuthority.
+// key to repair. If RecordConfigMap has roots, and the Secret is missing or has none of them, it returns
+// ErrOtherAuthority.
 func OpenCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions) (*CAStore, error) {
 	return openCAStore(ctx, client, opts, time.Now)
 }
