@@ -30,7 +30,8 @@ The API server refuses objects that violate the schema of a CustomResourceDefini
 1. Objects that the released App Mesh controller refused, with the same messages: changes of immutable fields, objects in a namespace that no Mesh
    or several Meshes select, duplicate route names and backends, listeners without service discovery, several connection pools on one
    listener, and invalid GatewayRoutes. See [validate.go](../internal/dialect/appmesh/validate.go) and its tests.
-2. Objects that are invalid on their own, independent of other objects. The table below lists the rules.
+2. Objects that are invalid on their own, independent of other objects. The table below lists the rules. The annotation
+   ` + "`anymesh.dev/service-namespaces`" + ` of a Mesh has to be well-formed, too.
 
 Other errors are accepted, and are reported as [findings](findings.md) in the status of the object: references to objects that do not exist
 yet, conflicts between objects, and fields that are not implemented. An App Mesh object that worked is never refused.

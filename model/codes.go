@@ -17,6 +17,7 @@ const (
 	CodeNoProxy             Code = "NoProxy"
 	CodeBypass              Code = "BypassedSidecar"
 	CodeNameConflict        Code = "NameConflict"
+	CodeNameReserved        Code = "NameReserved"
 	CodeSelectorConflict    Code = "SelectorConflict"
 	CodeInvalidField        Code = "InvalidField"
 	CodePortConflict        Code = "PortConflict"
@@ -95,6 +96,10 @@ var Codes = []CodeInfo{
 	{
 		CodeNameConflict, Error, "Two objects have the same name in one mesh.",
 		"Change the name (in App Mesh, spec.awsName) of one object. Until then, the older object is served.",
+	},
+	{
+		CodeNameReserved, Error, "The mesh binds the name of the object to other namespaces.",
+		"Change the name (in App Mesh, spec.awsName), move the object, or add its namespace to the annotation of the Mesh that the message names.",
 	},
 	{CodeSelectorConflict, Error, "Several objects select the same pod.", "Change the podSelectors so that they do not overlap. Until then, new pods that match several selectors are refused, and existing pods belong to the older object."},
 	{

@@ -14,7 +14,9 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	networkingv1 "k8s.io/api/networking/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	"k8s.io/apimachinery/pkg/util/intstr"
 )
 
 // File is the file of the schema in the chart.
@@ -35,6 +37,8 @@ const quantity = `^([0-9]+(\.[0-9]*)?|\.[0-9]+)([KMGTPE]i|[numkMGTPE]|[eE][+-]?[
 // kinds are the types of values that Kubernetes defines.
 var kinds = map[string]reflect.Type{
 	"affinity":                  reflect.TypeFor[corev1.Affinity](),
+	"networkPolicyEgress":       reflect.TypeFor[[]networkingv1.NetworkPolicyEgressRule](),
+	"networkPolicyPeers":        reflect.TypeFor[[]networkingv1.NetworkPolicyPeer](),
 	"imagePullSecrets":          reflect.TypeFor[[]corev1.LocalObjectReference](),
 	"resources":                 reflect.TypeFor[corev1.ResourceRequirements](),
 	"tolerations":               reflect.TypeFor[[]corev1.Toleration](),
@@ -86,6 +90,9 @@ func of(t reflect.Type) map[string]any {
 		return map[string]any{"anyOf": []any{
 			map[string]any{"type": "number", "minimum": 0}, map[string]any{"type": "string", "pattern": quantity},
 		}}
+	}
+	if t == reflect.TypeFor[intstr.IntOrString]() {
+		return map[string]any{"anyOf": []any{of(reflect.TypeFor[int32]()), map[string]any{"type": "string"}}}
 	}
 	switch t.Kind() {
 	case reflect.Pointer:

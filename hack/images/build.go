@@ -57,10 +57,14 @@ func (b builder) build() error {
 	if b.debs, err = b.fetchDebs(); err != nil {
 		return err
 	}
+	digests := map[string]string{}
 	for _, r := range recipes {
-		if err := b.buildOne(r); err != nil {
+		if digests[r.name], err = b.buildOne(r); err != nil {
 			return fmt.Errorf("image %s: %w", r.name, err)
 		}
+	}
+	if err := b.chart(digests); err != nil {
+		return fmt.Errorf("chart: %w", err)
 	}
 	return os.WriteFile(keyFile, []byte(key), 0o644)
 }
@@ -95,13 +99,15 @@ func (b builder) upToDate(keyFile, key string) bool {
 			return false
 		}
 	}
-	return true
+	_, err := os.Stat(b.chartFile())
+	return err == nil
 }
 
-func (b builder) buildOne(r recipe) error {
+// buildOne writes an image, and returns the digest of its index.
+func (b builder) buildOne(r recipe) (string, error) {
 	debs, lower, err := b.lower(r)
 	if err != nil {
-		return err
+		return "", err
 	}
 	of := b.of
 	for _, d := range debs {
@@ -114,7 +120,7 @@ func (b builder) buildOne(r recipe) error {
 		envoy = &b.lock.wheels[0]
 		layer, err := b.envoyLayer(*envoy)
 		if err != nil {
-			return err
+			return "", err
 		}
 		lower = append(lower, layer)
 	}
@@ -125,54 +131,55 @@ func (b builder) buildOne(r recipe) error {
 		}
 		info, err := buildinfo.ReadFile(b.program(arch))
 		if err != nil {
-			return err
+			return "", err
 		}
 		body, err := os.ReadFile(b.program(arch))
 		if err != nil {
-			return err
+			return "", err
 		}
 		top, err := b.layer(digest("anymesh", string(body)), func(w io.Writer) error {
 			return tree{strings.TrimPrefix(program, "/"): {mode: 0o755, body: body}}.write(w)
 		})
 		if err != nil {
-			return err
+			return "", err
 		}
 		if images[arch], err = r.image(arch, of, append(slices.Clone(lower), top)); err != nil {
-			return err
+			return "", err
 		}
 		manifest, err := images[arch].Digest()
 		if err != nil {
-			return err
+			return "", err
 		}
 		if sboms[arch], err = r.sbom(of, contents{arch, manifest.String(), debs, envoy, info}); err != nil {
-			return err
+			return "", err
 		}
 		if err := os.WriteFile(r.sbomFile(b.out(), arch), sboms[arch], 0o644); err != nil {
-			return err
+			return "", err
 		}
 	}
 	if len(images) == 0 {
-		return fmt.Errorf("supported architectures are %v, but --archs is %v", r.archs, b.archs)
+		return "", fmt.Errorf("supported architectures are %v, but --archs is %v", r.archs, b.archs)
 	}
 	index, err := r.index(of, images)
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := writeArchive(b.archive(r), "anymesh.dev/"+r.name, b.of.version, index, images, sboms,
 		r.archs); err != nil {
-		return err
+		return "", err
 	}
 	return b.tell(r, index)
 }
 
-func (b builder) tell(r recipe, index v1.ImageIndex) error {
+// tell prints the reference of an image, and returns its digest.
+func (b builder) tell(r recipe, index v1.ImageIndex) (string, error) {
 	digest, err := index.Digest()
 	if err != nil {
-		return err
+		return "", err
 	}
 	info, err := os.Stat(b.archive(r))
 	if err != nil {
-		return err
+		return "", err
 	}
 	fmt.Printf(
 		"%s: anymesh.dev/%s:%s@%s, %d MB\n",
@@ -182,7 +189,7 @@ func (b builder) tell(r recipe, index v1.ImageIndex) error {
 		digest,
 		(info.Size()+500_000)/1_000_000,
 	)
-	return nil
+	return digest.String(), nil
 }
 
 // fetchDebs fetches the Debian packages of all images.

@@ -3,6 +3,7 @@ package main
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,12 @@ import (
 	v1 "github.com/google/go-containerregistry/pkg/v1"
 	"github.com/google/go-containerregistry/pkg/v1/layout"
 	"github.com/google/go-containerregistry/pkg/v1/validate"
+	"helm.sh/helm/v4/pkg/chart/common"
+	"helm.sh/helm/v4/pkg/chart/common/util"
+	"helm.sh/helm/v4/pkg/chart/v2/loader"
+	"helm.sh/helm/v4/pkg/engine"
+
+	"anymesh.dev/anymesh/charts"
 )
 
 // Two independent builds of the same input give equal bytes. A third build in the same place does nothing.
@@ -35,6 +42,7 @@ func TestBuildIsReproducible(t *testing.T) {
 	}
 	names := []string{
 		"anymesh.tar",
+		"anymesh-chart-1.2.3.tgz",
 		"anymesh-linux-amd64.spdx.json",
 		"anymesh-linux-arm64.spdx.json",
 		"envoy.tar",
@@ -230,5 +238,39 @@ func checkReferrer(t *testing.T, path layout.Path, d v1.Descriptor, image v1.Has
 	if err != nil || !bytes.Contains(list, []byte(image.Hex)) ||
 		!bytes.Contains(list, []byte("pkg:deb/debian/tzdata@1%3A2~3")) {
 		t.Errorf("the SBOM does not contain the image %s and its packages (error %v)", image, err)
+	}
+}
+
+// The chart of a release has the digests of its images in its default values, and all files of the chart.
+func TestChartHasDigests(t *testing.T) {
+	b := inputs(t)
+	if err := b.build(); err != nil {
+		t.Fatal(err)
+	}
+	loaded, err := loader.LoadFile(b.chartFile())
+	if err != nil {
+		t.Fatal(err)
+	}
+	drivers := loaded.Values["osm"].(map[string]any)["sidecarDrivers"].([]any)
+	got := map[string]any{"anymesh": loaded.Values["image"], "envoy": drivers[0].(map[string]any)["sidecarImage"]}
+	for _, r := range recipes {
+		_, top := unpack(t, b.archive(r))
+		if want := "anymesh.dev/" + r.name + ":" + charts.Version() + "@" + top.Manifests[0].Digest.String(); got[r.name] != want {
+			t.Errorf("image %v, want %s", got[r.name], want)
+		}
+	}
+	if len(loaded.CRDObjects()) < 7 || len(loaded.Templates) < 10 {
+		t.Errorf("%d CRDs, %d templates", len(loaded.CRDObjects()), len(loaded.Templates))
+	}
+	values, err := util.ToRenderValues(loaded, nil, common.ReleaseOptions{Name: "anymesh", Namespace: "n"}, common.DefaultCapabilities)
+	if err != nil {
+		t.Fatal(err)
+	}
+	texts, err := engine.Render(loaded, values)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text := texts["anymesh/templates/controlplane.yaml"]; !strings.Contains(text, fmt.Sprintf("image: %s\n", got["anymesh"])) {
+		t.Errorf("the control plane has another image: %s", text)
 	}
 }

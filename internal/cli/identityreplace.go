@@ -55,11 +55,10 @@ func identityReplaceCommand() *cobra.Command {
 
 // replaceAuthority requests a new authority, and waits until the control plane has made it.
 func replaceAuthority(ctx context.Context, kube client.Client, namespace string) error {
-	secret := &metav1.PartialObjectMetadata{}
-	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	secret := &corev1.Secret{}
 	err := kube.Get(ctx, client.ObjectKey{Namespace: namespace, Name: identity.CASecret}, secret)
 	switch {
-	case err == nil && secret.Labels["app.kubernetes.io/managed-by"] != "anymesh":
+	case err == nil && identity.HasCA(secret) && !identity.Managed(secret):
 		return fmt.Errorf("the CA in Secret %s/%s is not managed by Anymesh: replace it yourself; see docs/security.md",
 			namespace, identity.CASecret)
 	case err != nil && !apierrors.IsNotFound(err):

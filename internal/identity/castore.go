@@ -75,9 +75,10 @@ type CAStore struct {
 // errUnchanged reports that the Secret is still invalid; the error has been logged before.
 var errUnchanged = errors.New("still unusable")
 
-// OpenCAStore reads the CA from the Secret, or creates and stores a new one. If several replicas start at once, one
-// creates the Secret and all use it. An invalid Secret is never overwritten: the error names the key to repair. If
-// RecordConfigMap has roots, and the Secret is missing or has none of them, it returns ErrOtherAuthority.
+// OpenCAStore reads the CA from the Secret, or makes and stores a new one if the Secret has no data. If several
+// replicas start at once, one stores its CA and all use it. An invalid Secret is never overwritten: the error names the
+// key to repair. If RecordConfigMap has roots, and the Secret is missing or has none of them, it returns
+// ErrOtherAuthority.
 func OpenCAStore(ctx context.Context, client kubernetes.Interface, opts CAStoreOptions) (*CAStore, error) {
 	return openCAStore(ctx, client, opts, time.Now)
 }
@@ -118,10 +119,14 @@ func (k *CAStore) open(ctx context.Context) error {
 	switch {
 	case known.replaceRequested(found):
 		found, err = k.create(ctx, found, known.request)
-	case found == nil && len(known.roots) > 0:
-		return k.refuse(ctx, known, "is missing")
-	case found == nil:
-		found, err = k.create(ctx, nil, "")
+	case !HasCA(found) && len(known.roots) > 0:
+		what := "is missing"
+		if found != nil {
+			what = "is empty"
+		}
+		return k.refuse(ctx, known, what)
+	case !HasCA(found):
+		found, err = k.create(ctx, found, "")
 	case known.request == "": // otherwise, the request is done but still recorded
 		s, err := decodeState(found, k.opts.TrustDomain, k.now)
 		if err == nil && !known.knows(s.bundle) {
@@ -140,7 +145,7 @@ func (k *CAStore) open(ctx context.Context) error {
 // load uses the CA of a Secret. If Anymesh created it and it has expired, it is replaced first.
 func (k *CAStore) load(ctx context.Context, secret *corev1.Secret) error {
 	err := k.adopt(secret)
-	if errors.Is(err, errExpired) && secret.Labels[managedLabel] == managedByValue {
+	if errors.Is(err, errExpired) && Managed(secret) {
 		return k.replaceExpired(ctx, secret, err)
 	}
 	return err
@@ -211,8 +216,8 @@ func (k *CAStore) sync(ctx context.Context) error {
 	switch {
 	case known.replaceRequested(secret):
 		secret, err = k.create(ctx, secret, known.request)
-	case secret == nil:
-		secret, err = k.restore(ctx)
+	case !HasCA(secret):
+		secret, err = k.restore(ctx, secret)
 	}
 	if err != nil {
 		return err

@@ -45,7 +45,7 @@ func TestReplicasShareOneCA(t *testing.T) {
 
 func TestInvalidSecretIsReportedAndKept(t *testing.T) {
 	for name, data := range map[string]map[string][]byte{
-		`"tls.crt"`:      {},
+		`"tls.crt"`:      {"ca.crt": []byte("x")},
 		"CA certificate": {"tls.crt": []byte("x"), "tls.key": []byte("y")},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -17,7 +17,8 @@ import (
 // is the name of the CA's Secret. It is separate from the Secret, so that the loss of the Secret is noticed.
 const RecordConfigMap = "anymesh-authority"
 
-// ErrOtherAuthority reports that the Secret of a CA is missing or has other roots than those that sidecars trust.
+// ErrOtherAuthority reports that the Secret of a CA is missing, is empty or has other roots than those that sidecars
+// trust.
 var ErrOtherAuthority = errors.New("running sidecars trust another authority")
 
 // ReplaceAnnotation returns the annotation of RecordConfigMap that requests a new CA in a Secret at once, without a

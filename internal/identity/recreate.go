@@ -31,22 +31,19 @@ func (k *CAStore) wrap(err error) error {
 	return fmt.Errorf("Secret %s/%s: %w", k.opts.Namespace, k.opts.Secret, err)
 }
 
-// create stores a new CA in place of a Secret, which is nil if there is none. If another replica was first, it returns
-// the Secret of that.
+// create stores a new CA in place of the data of a Secret, which is nil if there is none. If another replica was first,
+// it returns the Secret of that.
 func (k *CAStore) create(ctx context.Context, old *corev1.Secret, request string) (*corev1.Secret, error) {
 	fresh, err := k.policy.newState(k.now())
 	if err != nil {
 		return nil, err
 	}
-	secret, err := newSecret(k.opts.Namespace, k.opts.Secret, fresh)
+	secret, err := newSecret(old, k.opts.Namespace, k.opts.Secret, fresh)
 	if err != nil {
 		return nil, err
 	}
 	if request != "" {
 		secret.Annotations[replacedAnnotation] = request
-	}
-	if old != nil {
-		secret.ResourceVersion, secret.Type = old.ResourceVersion, old.Type
 	}
 	stored, _, err := k.store(ctx, secret)
 	return stored, err
@@ -62,13 +59,20 @@ func (k *CAStore) replaceExpired(ctx context.Context, expired *corev1.Secret, wh
 	return k.adopt(stored)
 }
 
-// restore writes the deleted Secret again, as it was last read, with the CA in use.
-func (k *CAStore) restore(ctx context.Context) (*corev1.Secret, error) {
+// restore writes the deleted Secret again, as it was last read, with the CA in use. If empty is not nil, it is a Secret
+// without data in its place.
+func (k *CAStore) restore(ctx context.Context, empty *corev1.Secret) (*corev1.Secret, error) {
 	k.mu.Lock()
 	last, current := k.secret, k.state
 	k.mu.Unlock()
-	secret := &corev1.Secret{Type: last.Type, Data: last.Data, ObjectMeta: metav1.ObjectMeta{Namespace: k.opts.Namespace,
-		Name: k.opts.Secret, Labels: last.Labels, Annotations: last.Annotations}}
+	secret := &corev1.Secret{Type: last.Type, ObjectMeta: metav1.ObjectMeta{Namespace: k.opts.Namespace,
+		Name: k.opts.Secret}}
+	if empty != nil {
+		secret = empty.DeepCopy()
+	}
+	secret.Data = last.Data
+	secret.Labels = mergeNonEmpty(secret.Labels, last.Labels)
+	secret.Annotations = mergeNonEmpty(secret.Annotations, last.Annotations)
 	if err := current.encode(secret); err != nil {
 		return nil, err
 	}
@@ -76,11 +80,11 @@ func (k *CAStore) restore(ctx context.Context) (*corev1.Secret, error) {
 	if err != nil || !first {
 		return stored, err
 	}
-	k.opts.Logger.Warn("the CA Secret was deleted; it is written again", current.logAttrs()...)
+	k.opts.Logger.Warn("the CA Secret was deleted or emptied; it is written again", current.logAttrs()...)
 	if k.opts.Recorder != nil {
 		k.opts.Recorder.Eventf(stored, nil, corev1.EventTypeWarning, "AuthorityRestored", "Restore",
-			"The Secret of the certificate authority was deleted. The control plane has written it again. For a new "+
-				"authority, run anymesh identity replace.")
+			"The Secret of the certificate authority was deleted or emptied. The control plane has written it again. For "+
+				"a new authority, run anymesh identity replace.")
 	}
 	return stored, nil
 }

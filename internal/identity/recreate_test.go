@@ -18,6 +18,14 @@ func (s *fakeSecretAPI) deleteSecret() {
 	s.secret = nil
 }
 
+// emptySecret replaces the Secret by that of the chart.
+func (s *fakeSecretAPI) emptySecret() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.store(&corev1.Secret{Type: corev1.SecretTypeOpaque, ObjectMeta: metav1.ObjectMeta{
+		Namespace: testNamespace, Name: CASecret, Labels: map[string]string{managedLabel: "Helm"}}})
+}
+
 func (s *fakeSecretAPI) record(t *testing.T) *corev1.ConfigMap {
 	t.Helper()
 	found, err := s.client().CoreV1().ConfigMaps(testNamespace).Get(t.Context(), RecordConfigMap, metav1.GetOptions{})
@@ -69,6 +77,35 @@ func TestDeletedSecretIsWrittenAgain(t *testing.T) {
 	}
 }
 
+// The first replica fills the Secret that the chart creates without data, and what the chart says about it stays. If it
+// is emptied later, it is written again.
+func TestSecretOfTheChart(t *testing.T) {
+	server, clock := &fakeSecretAPI{}, newFakeClock()
+	server.emptySecret()
+	a, b := server.open(t, CAStoreOptions{}, clock.Now), server.open(t, CAStoreOptions{}, clock.Now)
+	check := func(what string) {
+		t.Helper()
+		s := server.secret
+		if s.Labels[managedLabel] != "Helm" || s.Type != corev1.SecretTypeOpaque || !Managed(s) || !HasCA(s) {
+			t.Errorf("%s: Secret %v, type %s", what, s.ObjectMeta, s.Type)
+		}
+		if !b.Current().cert.Equal(a.Current().cert) || !a.Status().Managed {
+			t.Errorf("%s: the replicas do not use one managed CA", what)
+		}
+	}
+	check("first start")
+	first := a.Current().cert
+	server.emptySecret()
+	syncAll(t, a, b, a)
+	check("written again")
+	if !a.Current().cert.Equal(first) {
+		t.Error("another CA than before")
+	}
+	clock.advance(RootLifetime + time.Hour)
+	syncAll(t, a, b)
+	check("replaced after it expired")
+}
+
 // A replica that starts does not make a new authority where sidecars trust another one. It says what to do.
 func TestLostAuthorityIsAnError(t *testing.T) {
 	server := &fakeSecretAPI{}
@@ -76,6 +113,7 @@ func TestLostAuthorityIsAnError(t *testing.T) {
 	whole := server.secret.DeepCopy()
 	for what, lose := range map[string]func(){
 		"is missing":       server.deleteSecret,
+		"is empty":         server.emptySecret,
 		"has another root": func() { server.secret = (&fakeSecretAPI{}).otherSecret(t) },
 	} {
 		t.Run(what, func(t *testing.T) {

@@ -13,8 +13,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// CASecret is the name of the Secret of the CA of the mesh. Its type is kubernetes.io/tls: tls.crt and tls.key are the
-// signer, ca.crt is the trust bundle. During a rotation it also has the next or the previous root.
+// CASecret is the name of the Secret of the CA of the mesh. Its type is Opaque or kubernetes.io/tls: tls.crt and
+// tls.key are the signer, ca.crt is the trust bundle. During a rotation it also has the next or the previous root. The
+// chart creates it without data.
 const CASecret = "anymesh-ca"
 
 // RotateAnnotation on the Secret CASecret requests a new root; its value is ignored. It is removed when the rotation
@@ -25,8 +26,18 @@ const (
 	phaseEndAnnotation   = "anymesh.dev/phase-until"
 	maxLeafTTLAnnotation = "anymesh.dev/longest-lifetime"
 
+	// generatedAnnotation is on a Secret of another program with a CA that Anymesh made, where Helm sets the label.
+	generatedAnnotation          = "anymesh.dev/generated"
 	managedLabel, managedByValue = "app.kubernetes.io/managed-by", "anymesh"
 )
+
+// Managed reports whether Anymesh made the CA of a Secret, and may replace it.
+func Managed(secret metav1.Object) bool {
+	return secret.GetAnnotations()[generatedAnnotation] == "true" || secret.GetLabels()[managedLabel] == managedByValue
+}
+
+// HasCA reports whether a Secret, which may be nil, has the data of a CA. The chart creates Secrets without data.
+func HasCA(secret *corev1.Secret) bool { return secret != nil && len(secret.Data) > 0 }
 
 // Keys of the Secret's data. cert-manager and Kubernetes also use ca.crt for the roots.
 const (
@@ -59,7 +70,7 @@ func decodeStateData(s *corev1.Secret, trustDomain string, now func() time.Time)
 	_, asked := s.Annotations[RotateAnnotation]
 	out := state{
 		signer: root{cert: ca.cert, key: ca.key}, chain: ca.chain, bundle: ca.bundle, rotateRequested: asked,
-		managed: s.Labels[managedLabel] == managedByValue && bytes.Equal(ca.cert.RawIssuer, ca.cert.RawSubject),
+		managed: Managed(s) && bytes.Equal(ca.cert.RawIssuer, ca.cert.RawSubject),
 	}
 	if out.next, err = decodeNext(s.Data[nextCertKey], s.Data[nextKeyKey]); err != nil {
 		return state{}, fmt.Errorf("data[%q]: %w", nextCertKey, err)
@@ -166,12 +177,19 @@ func mergeNonEmpty[V []byte | string](old, set map[string]V) map[string]V {
 	return out
 }
 
-// newSecret returns the Secret of a new CA.
-func newSecret(namespace, name string, s state) (*corev1.Secret, error) {
+// newSecret returns the Secret of a new CA, which replaces the data of an old Secret, or is the first one.
+func newSecret(old *corev1.Secret, namespace, name string, s state) (*corev1.Secret, error) {
 	out := &corev1.Secret{
 		ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name,
 			Labels: map[string]string{managedLabel: managedByValue}},
 		Type: corev1.SecretTypeTLS,
+	}
+	if old != nil {
+		out = old.DeepCopy()
+		out.Data = nil
+	}
+	if !Managed(out) {
+		out.Annotations = mergeNonEmpty(out.Annotations, map[string]string{generatedAnnotation: "true"})
 	}
 	return out, s.encode(out)
 }

@@ -21,7 +21,7 @@ const (
 	proxying = "/apis/search.karmada.io/v1alpha1/proxying"
 	// aggregatorKinds are the kinds of which the chart installs objects for the aggregator.
 	aggregatorKinds = "apiservices,deployments,services,poddisruptionbudgets,serviceaccounts,roles,rolebindings," +
-		"clusterroles,clusterrolebindings,namespaces"
+		"clusterroles,clusterrolebindings,namespaces,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	aggregatorLabel = "app.kubernetes.io/name=anymesh-aggregator"
 )
 

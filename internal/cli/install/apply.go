@@ -38,7 +38,7 @@ func Apply(ctx context.Context, c client.Client, objects []*unstructured.Unstruc
 		if foreign, err := isForeign(ctx, c, o); err != nil {
 			return fmt.Errorf("applying %s %s: %w", o.GetKind(), o.GetName(), err)
 		} else if foreign {
-			report(o.GetKind() + " " + o.GetName() + " of another program, which is kept")
+			report(o.GetKind() + " " + o.GetName() + " as it is: another program or another version made it")
 			continue
 		}
 		var last error
@@ -218,11 +218,11 @@ each:
 	return nil
 }
 
-// existsAnnotation on a CustomResourceDefinition of Anymesh has the value "keep" if another program may have defined
-// the kind: then that definition stays as it is.
+// existsAnnotation on an object of Anymesh has the value "keep" if another program, a user or an older version may have
+// made it: then that object stays as it is.
 const existsAnnotation = "anymesh.dev/if-exists"
 
-// isForeign reports whether another program defined a kind that Anymesh does not take over.
+// isForeign reports whether an object was made by another program, and Anymesh does not take it over.
 func isForeign(ctx context.Context, c client.Client, o *unstructured.Unstructured) (bool, error) {
 	if o.GetAnnotations()[existsAnnotation] != "keep" {
 		return false, nil

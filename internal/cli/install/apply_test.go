@@ -239,7 +239,7 @@ func TestKindsOfOthersAreKept(t *testing.T) {
 	if err := c.Get(t.Context(), client.ObjectKeyFromObject(now), now); err != nil || len(now.GetLabels()) > 0 {
 		t.Errorf("the definition of another program is changed: %v %v", now.GetLabels(), err)
 	}
-	if len(reported) != 1 || !strings.Contains(reported[0], "of another program, which is kept") {
+	if len(reported) != 1 || !strings.Contains(reported[0], "as it is: another program") {
 		t.Errorf("reported %q", reported)
 	}
 	err := Delete(t.Context(), c, []*unstructured.Unstructured{ours}, false, report)

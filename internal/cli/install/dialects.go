@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -26,11 +27,11 @@ type chartDialect struct {
 	Kinds []chartKind `json:"kinds"`
 	// InjectionSelector selects the namespaces of the injection webhook; empty for a dialect without injection.
 	InjectionSelector []metav1.LabelSelectorRequirement `json:"injectionSelector,omitempty"`
-	// Finalizers: the control plane removes finalizers. ReadinessGates: it sets readiness gates of pods. Settings: the
+	// Finalizers: the control plane removes finalizers. ReadinessGates: the conditions of pods that it sets. Settings: the
 	// chart has a value with the name of the dialect.
-	Finalizers     bool `json:"finalizers,omitempty"`
-	ReadinessGates bool `json:"readinessGates,omitempty"`
-	Settings       bool `json:"settings,omitempty"`
+	Finalizers     bool                      `json:"finalizers,omitempty"`
+	ReadinessGates []corev1.PodConditionType `json:"readinessGates,omitempty"`
+	Settings       bool                      `json:"settings,omitempty"`
 }
 
 // chartKind is a kind of a dialect. Mutate and Validate are the paths of its webhooks, empty if it has none.
@@ -68,9 +69,13 @@ func ChartDialects(dialects []dialect.Dialect) ([]byte, error) {
 	for _, d := range dialects {
 		_, admits := d.(admission.Dialect)
 		_, finalizes := d.(finalizers.Dialect)
-		_, opens := d.(gated)
 		_, set := d.(valued)
-		out := chartDialect{Name: d.Name(), Finalizers: finalizes, ReadinessGates: opens, Settings: set}
+		out := chartDialect{Name: d.Name(), Finalizers: finalizes, Settings: set}
+		if g, is := d.(gated); is {
+			for _, gate := range g.ReadinessGates() {
+				out.ReadinessGates = append(out.ReadinessGates, gate.Type)
+			}
+		}
 		if i, is := d.(injecting); is {
 			out.InjectionSelector = i.InjectionSelector()
 		}

@@ -16,6 +16,7 @@ import (
 	"helm.sh/helm/v4/pkg/chart/common"
 	"helm.sh/helm/v4/pkg/chart/common/util"
 	"helm.sh/helm/v4/pkg/chart/loader/archive"
+	chart "helm.sh/helm/v4/pkg/chart/v2"
 	"helm.sh/helm/v4/pkg/chart/v2/loader"
 	"helm.sh/helm/v4/pkg/engine"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -44,7 +45,8 @@ type Options struct {
 func (o Options) WithOptionalParts() Options {
 	o.Values = util.CoalesceTables(map[string]any{
 		"aggregator": map[string]any{"enabled": true, "apiService": true}, "dashboard": map[string]any{"enabled": true},
-		"podMonitor": map[string]any{"enabled": true}, "prometheusRule": map[string]any{"enabled": true},
+		"networkPolicy": map[string]any{"enabled": true},
+		"podMonitor":    map[string]any{"enabled": true}, "prometheusRule": map[string]any{"enabled": true},
 		"routeTrait": map[string]any{"enabled": true}, "ingress": map[string]any{
 			"enabled": true, "autoscaling": map[string]any{"enabled": true},
 			"gatewayAPI": map[string]any{"enabled": true},
@@ -142,6 +144,22 @@ func renderTemplates(o Options) ([]*unstructured.Unstructured, error) {
 
 // renderTexts returns the outputs of all templates, by their path.
 func renderTexts(o Options) (map[string]string, error) {
+	loaded, values, err := load(o)
+	if err != nil {
+		return nil, err
+	}
+	texts, err := engine.Render(loaded, values)
+	if err != nil {
+		if reason := refusal.FindStringSubmatch(err.Error()); reason != nil {
+			return nil, fmt.Errorf("values: %s", reason[1])
+		}
+		return nil, fmt.Errorf("chart: %w", err)
+	}
+	return texts, nil
+}
+
+// load returns the chart and the values of its templates.
+func load(o Options) (*chart.Chart, common.Values, error) {
 	var files []*archive.BufferedFile
 	err := fs.WalkDir(charts.Anymesh, "anymesh", func(file string, entry fs.DirEntry, err error) error {
 		if err != nil || entry.IsDir() {
@@ -156,25 +174,18 @@ func renderTexts(o Options) (map[string]string, error) {
 		return err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
+		return nil, nil, fmt.Errorf("chart: %w", err)
 	}
-	chart, err := loader.LoadFiles(files)
+	loaded, err := loader.LoadFiles(files)
 	if err != nil {
-		return nil, fmt.Errorf("chart: %w", err)
+		return nil, nil, fmt.Errorf("chart: %w", err)
 	}
 	release := common.ReleaseOptions{Name: "anymesh", Namespace: o.Namespace, Revision: 1, IsInstall: true}
-	values, err := util.ToRenderValues(chart, o.Values, release, common.DefaultCapabilities)
+	values, err := util.ToRenderValues(loaded, o.Values, release, common.DefaultCapabilities)
 	if err != nil {
-		return nil, fmt.Errorf("values: %w", err)
+		return nil, nil, fmt.Errorf("values: %w", err)
 	}
-	texts, err := engine.Render(chart, values)
-	if err != nil {
-		if reason := refusal.FindStringSubmatch(err.Error()); reason != nil {
-			return nil, fmt.Errorf("values: %s", reason[1])
-		}
-		return nil, fmt.Errorf("chart: %w", err)
-	}
-	return texts, nil
+	return loaded, values, nil
 }
 
 // refusal matches an error of the template that checks values; the group is its text without the place.

@@ -56,6 +56,14 @@ func TestConflictsAndReferences(t *testing.T) {
 			`{kind: Mesh, metadata: {name: twin}, spec: {awsName: twin}}`,
 			[]string{"Warning NameConflict Mesh m spec.awsName", "Error NameConflict Mesh twin spec.awsName"},
 		},
+		"name that the Mesh binds to another namespace": {
+			[]string{
+				namespaceNS, strings.Replace(aMesh, "uid: um", "uid: um, annotations: {anymesh.dev/service-namespaces: s.example=other}", 1),
+				manifestOf("VirtualService", "s", "awsName: s.example"),
+			},
+			manifestOf("VirtualService", "s", "awsName: t.example"),
+			[]string{"Error NameReserved VirtualService ns/s spec.awsName"},
+		},
 		"VirtualNodes with the same awsName": {
 			[]string{namespaceNS, aMesh, manifestOf("VirtualNode", "a", ""), manifestOf("VirtualNode", "b", "awsName: a_ns")},
 			manifestOf("VirtualNode", "b", "awsName: b"),

@@ -19,6 +19,7 @@ type meshEntry struct {
 	uid      types.UID
 	awsName  string
 	selector labels.Selector
+	services serviceNamespaces
 	origin   model.Origin
 	// notServed is the reason why the mesh is not served, or empty.
 	notServed string
@@ -68,6 +69,10 @@ func (t *meshRule) evaluate(_ types.NamespacedName, o []*api.Mesh) {
 func (t *meshRule) addMesh(o *api.Mesh) meshEntry {
 	m := meshEntry{uid: o.UID, awsName: AWSName(o), origin: originOf(api.KindMesh, o)}
 	m.selector = t.compile(o.Spec.NamespaceSelector, m.origin.At("spec.namespaceSelector"))
+	var err error
+	if m.services, err = parseServiceNamespaces(o.Annotations[serviceNamespacesAnnotation]); err != nil {
+		t.report(m.origin.At("metadata.annotations"), model.CodeInvalidField, "%s", err)
+	}
 	if m.notServed = nameError(api.KindMesh, m.awsName); m.notServed != "" {
 		t.report(m.origin.At("spec.awsName"), model.CodeInvalidField, "%s", m.notServed)
 		return m

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
+	api "anymesh.dev/anymesh/api/appmesh/v1beta2"
 	"anymesh.dev/anymesh/internal/engine/incremental"
 	"anymesh.dev/anymesh/internal/engine/store"
 	"anymesh.dev/anymesh/model"
@@ -76,12 +77,28 @@ func (t *claimRule[T]) evaluate(id types.NamespacedName, all []T) {
 		if text := nameError(t.kind, c.key.Name); text != "" {
 			t.report(c.origin.At("spec.awsName"), model.CodeInvalidField, "%s", text)
 			c.ok = false
+		} else if finding := t.reserved(c); finding != nil {
+			t.findings.Emit(*finding)
+			c.ok = false
 		}
 	}
 	if c.ok {
 		t.byKey.Emit(c.key, c)
 	}
 	t.byObject.Emit(id, c)
+}
+
+// reserved returns the finding of a VirtualService whose name its mesh binds to other namespaces, or nil.
+func (t *claimRule[T]) reserved(c nameClaim) *model.Finding {
+	if t.kind != api.KindVirtualService {
+		return nil
+	}
+	for _, m := range t.meshes.Read(allKey{}) {
+		if m.notServed == "" && m.awsName == c.key.Mesh {
+			return m.reserved(c.origin.At("spec.awsName"), c.key.Name)
+		}
+	}
+	return nil
 }
 
 // servedRule calls f for each object that is served. Other objects with the same name get a finding.

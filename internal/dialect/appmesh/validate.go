@@ -20,9 +20,9 @@ func ValidateCreate(object client.Object) error {
 	return refuse(ownErrors(object))
 }
 
-// ValidateUpdate returns the denial of an update, or nil. Both objects have the same kind. If the spec does not
-// change, the update is accepted, so that finalizers can be removed from invalid objects. An update of an invalid
-// spec is accepted if it adds no errors, so that users can fix errors one by one.
+// ValidateUpdate returns the denial of an update, or nil. Both objects have the same kind. If neither the spec
+// nor the names that a Mesh binds change, the update is accepted, so that finalizers can be removed from invalid
+// objects. An update of an invalid spec is accepted if it adds no errors, so that users can fix errors one by one.
 func ValidateUpdate(before, after client.Object) error {
 	if kindOf(before) != kindOf(after) {
 		return fmt.Errorf("the kind cannot change from %s to %s", kindOf(before), kindOf(after))
@@ -30,7 +30,8 @@ func ValidateUpdate(before, after client.Object) error {
 	if err := immutable(before, after); err != nil {
 		return err
 	}
-	if equality.Semantic.DeepEqual(specOf(before), specOf(after)) {
+	if equality.Semantic.DeepEqual(specOf(before), specOf(after)) &&
+		before.GetAnnotations()[serviceNamespacesAnnotation] == after.GetAnnotations()[serviceNamespacesAnnotation] {
 		return nil
 	}
 	if err := validate(after); err != nil {

@@ -259,3 +259,31 @@ func TestKindCannotChange(t *testing.T) {
 		t.Error("no error for a VirtualNode that becomes a VirtualRouter")
 	}
 }
+
+// A malformed annotation with bound names is refused, also without a change of the spec. Whoever has one already may
+// change other annotations.
+func TestBoundNamesAreValidated(t *testing.T) {
+	mesh := func(bound, other string) client.Object {
+		o := object(t, "Mesh", "{}")
+		o.SetAnnotations(map[string]string{"anymesh.dev/service-namespaces": bound, "other": other})
+		return o
+	}
+	const want = `"db.example" is not NAME=NAMESPACE or *.SUFFIX=NAMESPACE`
+	for what, err := range map[string]error{
+		"new":     appmesh.ValidateCreate(mesh("db.example", "")),
+		"changed": appmesh.ValidateUpdate(mesh("db.example=data", ""), mesh("db.example", "")),
+	} {
+		if err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: error %v, want %s", what, err, want)
+		}
+	}
+	for what, err := range map[string]error{
+		"new":              appmesh.ValidateCreate(mesh("db.example=data, *.prod.example = prod,", "")),
+		"fixed":            appmesh.ValidateUpdate(mesh("db.example", ""), mesh("db.example=data", "")),
+		"other is changed": appmesh.ValidateUpdate(mesh("db.example", "a"), mesh("db.example", "b")),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
