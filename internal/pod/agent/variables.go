@@ -1,0 +1,34 @@
+package agent
+
+import (
+	"fmt"
+	"path/filepath"
+	"strings"
+
+	"anymesh.dev/anymesh/sidecar"
+)
+
+// writeVariables writes the files whose content is in the environment of the container. This is a part of the pod's spec
+// that cannot change after admission, so the proxy starts from the same files after each restart, whatever a volume or
+// an annotation has since.
+func writeVariables(dir string, environ []string) error {
+	if dir == "" {
+		return nil
+	}
+	files := map[string][]byte{}
+	for _, v := range environ {
+		v, is := strings.CutPrefix(v, sidecar.FileVariable)
+		if !is {
+			continue
+		}
+		name, content, _ := strings.Cut(v, "=")
+		if !filepath.IsLocal(name) || filepath.Base(name) != name || strings.HasPrefix(name, "..") {
+			return fmt.Errorf("agent: variable %s%s: %q is not a file name", sidecar.FileVariable, name, name)
+		}
+		files[name] = []byte(content)
+	}
+	if err := writeFiles(dir, files); err != nil {
+		return fmt.Errorf("agent: files of the proxy: %w", err)
+	}
+	return nil
+}
