@@ -22,7 +22,7 @@ func writeVariables(dir string, environ []string) error {
 			continue
 		}
 		name, content, _ := strings.Cut(v, "=")
-		if !filepath.IsLocal(name) || filepath.Base(name) != name || strings.HasPrefix(name, "..") {
+		if filepath.Base(name) != name || strings.HasPrefix(name, ".") {
 			return fmt.Errorf("agent: variable %s%s: %q is not a file name", sidecar.FileVariable, name, name)
 		}
 		files[name] = []byte(content)
