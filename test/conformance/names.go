@@ -14,7 +14,7 @@ import (
 // resolver is the address of the DNS server of the pod.
 const resolver = "127.0.0.53"
 
-// searchDomain is the search domain of the pod. As in Kubernetes, a name with fewer than five dots is tried in it first.
+// searchDomain is the search domain of the pod. As in Kubernetes, a name with few dots is tried in it first.
 const searchDomain = "search.test"
 
 // unroutable is an IPv6 address that the pod has no route to.

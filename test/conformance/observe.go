@@ -231,8 +231,9 @@ func observedResult(s Observation) string {
 // expectedResult classifies the result that a decision leads to.
 func (l Line) expectedResult(d model.Decision) string {
 	switch {
-	case d.Outcome == model.Refused, d.Outcome == model.Resolved && !l.Resolved.IsValid(), (l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
-		!l.Request.Protocol.Requests():
+	case d.Outcome == model.Refused, d.Outcome == model.Resolved && !l.Resolved.IsValid(),
+		(l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
+			!l.Request.Protocol.Requests():
 		return refused
 	case d.Outcome == model.NotHTTP, l.Request.Protocol.Requests() && predict(d, l).local:
 		return localResponse

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 )
 
 // openAdmin is configuration that opens the admin interface of Envoy, with the private key in its memory, to everybody.
@@ -22,7 +23,7 @@ func testRestartAfterChanges(t *testing.T) {
 		t.Fatalf("%d pods of back, %v", len(list.Items), err)
 	}
 	pod := list.Items[0]
-	run(t, "-n", "traces", "annotate", "pod", pod.Name, "anymesh.dev/file.envoy.json="+openAdmin)
+	run(t, "-n", "traces", "annotate", "--overwrite", "pod", pod.Name, "anymesh.dev/file.envoy.json="+openAdmin)
 	run(t, "-n", "traces", "patch", "configmap", "tracing", "--type=merge", "-p",
 		fmt.Sprintf(`{"data": {"tracing.yaml": %q}}`, openAdmin))
 	killAgent(t, pod)
@@ -44,5 +45,34 @@ func testRestartAfterChanges(t *testing.T) {
 	}
 	if err := checkNoListener(t.Context(), pod.Status.PodIP, 9999); err != nil {
 		t.Errorf("the admin interface of Envoy: %v", err)
+	}
+}
+
+// testImagesStay checks that nobody changes the image of the container with the keys of a running pod, or that of the
+// packet rules. Other changes of the pod are admitted.
+func testImagesStay(t *testing.T) {
+	pods := lab.kube.CoreV1().Pods("traces")
+	list, err := pods.List(t.Context(), metav1.ListOptions{LabelSelector: "app=front"})
+	if err != nil || len(list.Items) != 1 {
+		t.Fatalf("%d pods of front, %v", len(list.Items), err)
+	}
+	name := list.Items[0].Name
+	for i, c := range list.Items[0].Spec.InitContainers {
+		for _, patch := range []string{
+			fmt.Sprintf(`[{"op": "replace", "path": "/spec/initContainers/%d/image", "value": "attacker"}]`, i),
+			fmt.Sprintf(`[{"op": "remove", "path": "/metadata/labels"}, {"op": "replace", "path": "/spec/initContainers/%d/image", "value": "attacker"}]`, i),
+		} {
+			_, err := pods.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}})
+			if err == nil || !strings.Contains(err.Error(), "cannot change; replace the pod") {
+				t.Errorf("%s: %s: got error %v", c.Name, patch, err)
+			}
+		}
+	}
+	for _, patch := range []string{
+		`[{"op": "replace", "path": "/spec/containers/0/image", "value": "other"}]`, `[{"op": "add", "path": "/metadata/labels/a", "value": "b"}]`,
+	} {
+		if _, err := pods.Patch(t.Context(), name, types.JSONPatchType, []byte(patch), metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}); err != nil {
+			t.Errorf("%s: %v", patch, err)
+		}
 	}
 }

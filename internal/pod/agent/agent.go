@@ -31,8 +31,8 @@ type Config struct {
 	SigningURL string
 	// SigningServerName is the DNS name of the signing server's certificate. The default is the host of SigningURL.
 	SigningServerName string
-	// FilesDir is the folder for the files in the environment of the container. Empty means that the pod was injected by an
-	// older version: its files are in a volume.
+	// FilesDir is the folder for the files in the environment of the container. Empty means that the pod was injected by
+	// an older version: its files are in a volume.
 	FilesDir string
 	// TokenPath is the file of the projected token, RootsPath that of the trust bundle (PEM).
 	TokenPath, RootsPath string

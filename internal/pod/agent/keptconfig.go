@@ -9,9 +9,10 @@ import (
 // keptConfig is the file in FilesDir with the configuration with which the proxy was ready for the first time.
 const keptConfig = ".config.json"
 
-// proxyCommand returns the command of the proxy with the content of its configuration files, and this content. The files
-// can change after admission, for example those of a ConfigMap. So a proxy that was ready once starts with the same
-// content again, as long as the pod exists. Before that, a file with an error can be corrected.
+// proxyCommand returns the command of the proxy with the content of its configuration files, and the content to keep
+// when it is ready; empty for none. The files can change after admission, for example those of a ConfigMap. So a proxy
+// that was ready once starts with the same content again, as long as the pod exists. Before that, a file with an error
+// can be corrected.
 func (a *agent) proxyCommand() (command []string, config string, err error) {
 	if len(a.ConfigFiles) == 0 {
 		return a.Command, "", nil

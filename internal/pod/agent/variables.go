@@ -8,9 +8,8 @@ import (
 	"anymesh.dev/anymesh/sidecar"
 )
 
-// writeVariables writes the files whose content is in the environment of the container. This is a part of the pod's spec
-// that cannot change after admission, so the proxy starts from the same files after each restart, whatever a volume or
-// an annotation has since.
+// writeVariables writes the files whose content is in the environment of the container. The environment cannot change
+// after admission, so the proxy starts from the same files after each restart.
 func writeVariables(dir string, environ []string) error {
 	if dir == "" {
 		return nil

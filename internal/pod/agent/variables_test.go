@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestFilesAreThoseOfTheEnvironment checks that whatever is in the folder when the agent starts again, the proxy gets the
-// files of the environment.
+// TestFilesAreThoseOfTheEnvironment checks that the proxy gets the files of the environment, whatever is in the folder
+// when the agent starts again.
 func TestFilesAreThoseOfTheEnvironment(t *testing.T) {
 	dir := t.TempDir()
 	environ := []string{"PATH=/bin", "ANYMESH_FILE_proxy.json={\"a\": \"b=c\"}", "ANYMESH_FILE_root.pem=root\n"}
@@ -37,7 +37,8 @@ func TestFilesAreThoseOfTheEnvironment(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "proxy.json"), []byte("changed"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeVariables(dir, environ); err == nil || !strings.Contains(err.Error(), "proxy.json exists and was not created by the agent") {
+	const refused = "proxy.json exists and was not created by the agent"
+	if err := writeVariables(dir, environ); err == nil || !strings.Contains(err.Error(), refused) {
 		t.Errorf("a file in place of the link: got error %v", err)
 	}
 }
@@ -52,8 +53,8 @@ func TestVariablesWithoutFileName(t *testing.T) {
 	}
 }
 
-// TestConfigFilesAreKept checks that a proxy that was ready starts with the same configuration again, and that a file can
-// be corrected before.
+// TestConfigFilesAreKept checks that a proxy that was ready starts with the same configuration again, and that a file
+// can be corrected before.
 func TestConfigFilesAreKept(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "config.yaml")
 	var log strings.Builder

@@ -16,21 +16,20 @@ const maxFile = 120 << 10
 // rootVariable has the roots that the pod was injected with, in PEM.
 const rootVariable = sidecar.FileVariable + rootFile
 
-// oldRootAnnotation has the roots of a pod that was injected by version 0.1 or older.
+// oldRootAnnotation has the roots of a pod that was injected by an older version.
 const oldRootAnnotation = "anymesh.dev/file." + rootFile
 
-// setFiles stores the sidecar's files in variables of its container, from which the agent writes them at each start. The
-// environment cannot change after admission; annotations or a ConfigMap can. Variables of the user with these names are
-// replaced.
+// setFiles stores the sidecar's files in variables of its container, from which the agent writes them at each start.
+// The environment cannot change after admission, as annotations and ConfigMaps can. Variables of the user with the
+// prefix are removed.
 func setFiles(c *corev1.Container, files map[string][]byte) error {
 	c.Env = slices.DeleteFunc(c.Env, func(e corev1.EnvVar) bool { return strings.HasPrefix(e.Name, sidecar.FileVariable) })
 	for _, name := range sortedKeys(files) {
 		if len(files[name]) > maxFile {
 			return fmt.Errorf("file %s of its sidecar has %d bytes, more than %d", name, len(files[name]), maxFile)
 		}
-		c.Env = append(c.Env, corev1.EnvVar{
-			Name: sidecar.FileVariable + name, Value: strings.ReplaceAll(string(files[name]), "$", "$$"), // kubelet expands $(VAR)
-		})
+		escaped := strings.ReplaceAll(string(files[name]), "$", "$$") // kubelet expands $(NAME)
+		c.Env = append(c.Env, corev1.EnvVar{Name: sidecar.FileVariable + name, Value: escaped})
 	}
 	return nil
 }

@@ -16,7 +16,7 @@ const volumeToken = "anymesh-token"
 // Audience is the audience of the agent's token. The signing endpoint requires it.
 const Audience = "anymesh"
 
-// addVolumes adds the volumes of the files and of the keys (in memory), that of the token, and those of the annotations.
+// addVolumes adds the volumes of the files and of the keys (in memory), of the token, and those of the annotations.
 func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	lifetime := int64(tokenLifetime)
 	memory := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}
