@@ -44,6 +44,10 @@ type Header struct {
 // EgressNamesPort is the port on which Mesh.EgressNames apply, for workloads without backends on it.
 const EgressNamesPort = 443
 
+// MaxEgressNames is the number of server names that a sidecar resolves for Mesh.EgressNames. A connection to a further
+// name is closed. A name counts until 5 minutes after its last connection.
+const MaxEgressNames = 1024
+
 // Decision is the action of the mesh for a request, with its reasons.
 type Decision struct {
 	Outcome Outcome `json:"outcome"`

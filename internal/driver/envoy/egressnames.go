@@ -1,6 +1,8 @@
 package envoy
 
 import (
+	"time"
+
 	clusterv3 "github.com/envoyproxy/go-control-plane/envoy/config/cluster/v3"
 	corev3 "github.com/envoyproxy/go-control-plane/envoy/config/core/v3"
 	listenerv3 "github.com/envoyproxy/go-control-plane/envoy/config/listener/v3"
@@ -14,9 +16,8 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// maxEgressNames limits the names in the DNS cache of a sidecar. A connection to a further name is closed. A name leaves
-// the cache 5 minutes after its last connection.
-const maxEgressNames = 1024
+// egressNameTTL is the time from the last connection to a name until it leaves the cache.
+const egressNameTTL = 5 * time.Minute
 
 // egressNamesForwarder is the cluster for the egress names of a mesh. It connects to the address of the TLS server name.
 func egressNamesForwarder(mesh model.Mesh) *clusterv3.Cluster {
@@ -55,7 +56,8 @@ func egressNamesCache(mesh model.Mesh) *dnscachev3.DnsCacheConfig {
 		family = lookupFamily(mesh.Family)
 	}
 	return &dnscachev3.DnsCacheConfig{
-		Name: egressNamesCluster(mesh.Name), DnsLookupFamily: family, MaxHosts: wrapperspb.UInt32(maxEgressNames),
+		Name: egressNamesCluster(mesh.Name), DnsLookupFamily: family, MaxHosts: wrapperspb.UInt32(model.MaxEgressNames),
+		HostTtl: durationpb.New(egressNameTTL),
 		TypedDnsResolverConfig: &corev3.TypedExtensionConfig{
 			Name: "envoy.network.dns_resolver.cares",
 			TypedConfig: typedConfig(&caresv3.CaresDnsResolverConfig{
