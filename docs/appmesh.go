@@ -75,7 +75,8 @@ other address. Private addresses are permitted, since VPC endpoints have them. T
 of AWS with another port, such as a database, needs a VirtualNode and a backend.
 
 - The sidecar uses the nameservers and ` + "`hostAliases`" + ` of the pod, not its search domains, and both address families unless the Mesh has ` + "`ipPreference`" + `.
-- A connection is closed if the name does not resolve. ` + "`dns_cache.cds_egress_MESH_amazonaws.*`" + ` on port 9901 counts queries and failures.
+- A connection is closed if the name does not resolve. Such a name is resolved again after 5 s.
+- ` + "`dns_cache.cds_egress_MESH_amazonaws.*`" + ` on port 9901 has the numbers of queries, and of those that failed or timed out.
 - A sidecar keeps up to 1024 names. A name is removed 5 minutes after its last connection; connections to further names are closed, and counted as ` + "`host_overflow`" + `.
 `
 

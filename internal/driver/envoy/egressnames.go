@@ -16,8 +16,13 @@ import (
 	"anymesh.dev/anymesh/model"
 )
 
-// egressNameTTL is the time from the last connection to a name until it leaves the cache.
-const egressNameTTL = 5 * time.Minute
+const (
+	// egressNameTTL is the time from the last connection to a name until it leaves the cache.
+	egressNameTTL = 5 * time.Minute
+	// unresolvedRetry is the time after which a name without an address is resolved again. Until then, connections to it
+	// are closed. Envoy's default of 60 s would prolong a short failure of DNS.
+	unresolvedRetry = 5 * time.Second
+)
 
 // egressNamesForwarder is the cluster for the egress names of a mesh. It connects to the address of the TLS server name.
 func egressNamesForwarder(mesh model.Mesh) *clusterv3.Cluster {
@@ -57,7 +62,7 @@ func egressNamesCache(mesh model.Mesh) *dnscachev3.DnsCacheConfig {
 	}
 	return &dnscachev3.DnsCacheConfig{
 		Name: egressNamesCluster(mesh.Name), DnsLookupFamily: family, MaxHosts: wrapperspb.UInt32(model.MaxEgressNames),
-		HostTtl: durationpb.New(egressNameTTL),
+		HostTtl: durationpb.New(egressNameTTL), DnsRefreshRate: durationpb.New(unresolvedRetry), // failures have it, too
 		TypedDnsResolverConfig: &corev3.TypedExtensionConfig{
 			Name: "envoy.network.dns_resolver.cares",
 			TypedConfig: typedConfig(&caresv3.CaresDnsResolverConfig{
