@@ -65,6 +65,19 @@ while a listener fails its check, and gets no traffic of Services. The name of t
 ` + "`health_check`" + `. A new pod is ready after ` + "`healthyThreshold`" + ` checks: with an interval of 5 s and a threshold of 2, after 10 s. A
 readiness probe of your own on the container ` + "`envoy`" + ` takes precedence: to use the result, remove it, or probe the path /ready on port 15020. A pod
 that was created before an upgrade from a version without this check does not know the results until it is created again.
+
+## TLS to AWS
+
+With the egress filter ` + "`DROP_ALL`" + `, applications still reach ` + "`*.amazonaws.com`" + ` with TLS on port 443, as in App Mesh, unless the workload has a
+backend on this port; the Helm value ` + "`appmesh.awsEgress=false`" + ` disables it. The sidecar reads the server name of the TLS handshake (SNI), resolves it
+itself, and connects to port 443 of the result. The address to which the application connects has no effect: the name in a handshake opens no way to any
+other address. Private addresses are permitted, since VPC endpoints have them. TLS to other ports is not forwarded: a service
+of AWS with another port, such as a database, needs a VirtualNode and a backend.
+
+- The sidecar uses the nameservers and ` + "`hostAliases`" + ` of the pod, not its search domains, and both address families unless the Mesh has ` + "`ipPreference`" + `.
+- A connection is closed if the name does not resolve. Such a name is resolved again after 5 s.
+- ` + "`dns_cache.cds_egress_MESH_amazonaws.*`" + ` on port 9901 has the numbers of queries, and of those that failed or timed out.
+- A sidecar keeps up to 1024 names. A name is removed 5 minutes after its last connection; connections to further names are closed, and counted as ` + "`host_overflow`" + `.
 `
 
 // appMesh generates appmesh.md.

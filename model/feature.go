@@ -44,7 +44,7 @@ func AllFeatures() []Feature {
 		"route.timeout", "route.service", "route.redirect", "listener.router", "listener.services", "listener.timeout",
 		"listener.tls.hosts", "listener.tls.Strict", "listener.tls.Permissive", "destination.tls", "destination.sendTimeout",
 		SecretFeature(ProviderMesh), SecretFeature(ProviderSocket), SecretFeature(ProviderKubernetes),
-		"egress.Allow", "egress.Deny",
+		"egress.Allow", "egress.Deny", "egress.names",
 		"balance.ConsistentHash", "authorization", "accessLog", "accessLog.text", "accessLog.json",
 		"outlierDetection", "panicThreshold", "listener.circuitBreaker", "listener.healthCheck")
 	slices.Sort(all)
@@ -70,6 +70,7 @@ func SecretFeature(p SecretProvider) Feature { return "tls.secret." + Feature(p)
 func (v *View) Needs() []Need {
 	n := needs{}
 	n.add("egress."+Feature(v.Mesh.Egress), v.Mesh.Origin, true)
+	n.add("egress.names", v.Mesh.Origin, v.Mesh.Egress == EgressDeny && len(v.Mesh.EgressNames) > 0 && !v.Gateway)
 	for _, in := range v.Inbound {
 		n.add(ListenerFeature(in.Listener.Protocol), in.Listener.Origin, true)
 		n.add("listener.circuitBreaker", in.Listener.Origin, in.Listener.CircuitBreaker != nil)

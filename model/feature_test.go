@@ -19,7 +19,7 @@ func featureNames(needs []model.Need) []string {
 func TestNeeds(t *testing.T) {
 	front := viewOf(t, shop(), "front")
 	want := []string{
-		"destination.grpc", "destination.http", "destination.tcp", "discovery.DNS", "egress.Deny",
+		"destination.grpc", "destination.http", "destination.tcp", "discovery.DNS", "egress.Deny", "egress.names",
 		"listener.grpc", "listener.http", "listener.tcp", "listener.timeout",
 		"route.chain", "route.match.method", "route.match.path.Exact", "route.match.path.Prefix",
 		"route.rewrite", "route.timeout", "route.weights",

@@ -44,6 +44,10 @@ type Header struct {
 // EgressNamesPort is the port on which Mesh.EgressNames apply, for workloads without backends on it.
 const EgressNamesPort = 443
 
+// MaxEgressNames is the number of server names that a sidecar resolves for Mesh.EgressNames. A connection to a further
+// name is closed. A name counts until 5 minutes after its last connection.
+const MaxEgressNames = 1024
+
 // Decision is the action of the mesh for a request, with its reasons.
 type Decision struct {
 	Outcome Outcome `json:"outcome"`
@@ -270,14 +274,15 @@ func (v *View) route(d Decision, routes []Route, p Protocol) Decision {
 func (v *View) applyEgress(d Decision, otherwise Outcome, why string, at Origin) Decision {
 	d.step(at, "%s", why)
 	d.Outcome = otherwise
-	if v.Mesh.Egress == EgressAllow {
-		d.Outcome = PassedThrough
-	}
 	named := func(pattern string) bool { return hostMatches(pattern, d.Request.ServerName) }
 	undeclared := d.Request.Port == EgressNamesPort && v.port(EgressNamesPort) == nil
-	if undeclared && slices.ContainsFunc(v.Mesh.EgressNames, named) {
-		d.step(v.Mesh.Origin, "the mesh allows TLS to %s", d.Request.ServerName)
+	switch {
+	case v.Mesh.Egress == EgressAllow:
 		d.Outcome = PassedThrough
+	case undeclared && slices.ContainsFunc(v.Mesh.EgressNames, named):
+		d.step(v.Mesh.Origin, "the mesh allows TLS to %s, at the address to which the sidecar resolves this name",
+			d.Request.ServerName)
+		d.Outcome = Resolved
 		return d
 	}
 	d.step(v.Mesh.Origin, "the mesh's egress rule is %s", v.Mesh.Egress)

@@ -51,7 +51,8 @@ type Mesh struct {
 	Name        string `json:"name"`
 	TrustDomain string `json:"trustDomain,omitempty"`
 	Egress      Egress `json:"egress"`
-	// EgressNames are TLS server names ("*.domain" is a suffix) that pass on port 443 even if Egress denies them.
+	// EgressNames are TLS server names ("*.domain" is a suffix) that workloads reach on port 443 even if Egress denies
+	// them. The sidecar resolves the name itself; the original destination address has no effect.
 	EgressNames []string      `json:"egressNames,omitempty"`
 	Family      AddressFamily `json:"family,omitempty"`
 	Origin      Origin        `json:"origin,omitzero"`

@@ -10,6 +10,9 @@ const (
 	ToApplication Outcome = "ToApplication"
 	// PassedThrough means that the connection goes unchanged to its original destination.
 	PassedThrough Outcome = "PassedThrough"
+	// Resolved means that the sidecar resolves the TLS server name and connects to its address, on the port of the
+	// connection. The original destination address has no effect. The connection is closed if the name does not resolve.
+	Resolved Outcome = "Resolved"
 	// NotFound means that the response has status 404; for a gRPC call, UNIMPLEMENTED.
 	NotFound Outcome = "NotFound"
 	// Malformed means that the response has status 400, because the path has no canonical form.

@@ -77,7 +77,8 @@ type Spec struct {
 	Container corev1.Container
 	// Command starts the sidecar when the certificates exist. The agent supervises the process.
 	Command []string
-	// Files are created in FilesDir, read-only.
+	// Files are created in FilesDir before each start of the sidecar. Each has at most 120 KiB. Their content is in the
+	// environment of the container: it cannot change after admission, and everybody who can read the pod can read it.
 	Files map[string][]byte
 	// ReadyURL returns 200 when the sidecar has its configuration and can serve traffic.
 	ReadyURL string
@@ -103,6 +104,8 @@ type Spec struct {
 const (
 	// FilesDir is the directory of the files of a Spec in the sidecar container.
 	FilesDir = "/etc/anymesh"
+	// FileVariable begins the names of environment variables with the content of Files.
+	FileVariable = "ANYMESH_FILE_"
 	// CertificatesDir contains tls.crt, tls.key and ca.crt, which are replaced together at renewal. It is in memory.
 	CertificatesDir = "/run/anymesh"
 	// AccessLogFile is a name for Spec.AccessLog.

@@ -37,10 +37,13 @@
 // "check edge: 8080 => passes" and "=> fails" are the result of the health check that a gateway makes of its listener on a
 // port.
 //
+// In DNS, the host of a "tls" line has another address than the one that the client connects to. Both are in the external
+// network. A host that begins with "unresolved." has none.
+//
 // A line that ends with "# not envoy-1.36: reason" is not observed with that version of Envoy.
 //
 // After "=>" follow, separated by semicolons: the destinations and their weights, "application", "passthrough" (to the
-// original destination), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC), "not-http" (400 to
+// original destination), "resolved" (to the address of the TLS server name), "404" and "400" (local responses; UNIMPLEMENTED and INTERNAL for gRPC), "not-http" (400 to
 // what is not HTTP), "unhealthy" and "overflow" (503, UNAVAILABLE or closed without a byte) or "refused" (closed
 // without a byte); "path /x" and "host name" if the sidecar changes them; and optional facts: "route name", "3 tries",
 // "response 200", "timeout 2s", "idle 1m0s". A response is a status, or "broken" if it ends early; for a "tcp" server

@@ -30,6 +30,7 @@ const (
 const (
 	application = "application"
 	passthrough = "passthrough"
+	resolved    = "resolved"
 	notFound    = "404"
 	refused     = "refused"
 	denied      = "403"
@@ -93,6 +94,8 @@ func outcome(d model.Decision) string {
 		return application
 	case model.PassedThrough:
 		return passthrough
+	case model.Resolved:
+		return resolved
 	case model.NotFound:
 		return notFound
 	case model.Refused:

@@ -20,6 +20,9 @@ type Line struct {
 	Workload string
 	// Unreachable are the destinations to which connections fail, because the TLS of both sides does not match.
 	Unreachable []string
+	// Resolved is the external address of the TLS server name in DNS. The client connects to another one, that of Request.
+	// The name does not resolve if Resolved is invalid.
+	Resolved netip.Addr
 	// Certificate is the file of the client's certificate, for an inbound request with TLS; it may be empty.
 	Certificate string
 	// HealthCheck is true for the health check that a gateway makes of its listener on the port of Request.
@@ -68,6 +71,16 @@ func (a Response) timed() bool { return a.After > 0 || len(a.Pauses) > 0 }
 // hostNetwork contains the external addresses of all hosts (test network of RFC 2544).
 var hostNetwork = netip.MustParsePrefix("198.18.0.0/15")
 
+// unresolvedPrefix begins TLS server names that do not resolve.
+const unresolvedPrefix = "unresolved."
+
+// resolvedAddress is the external address that DNS has for a TLS server name, in the upper half of hostNetwork.
+func resolvedAddress(dialed netip.Addr) netip.Addr {
+	b := dialed.As4()
+	b[1]++
+	return netip.AddrFrom4(b)
+}
+
 // exceptPrefix begins the comment of a line that does not apply to a version of Envoy.
 const exceptPrefix = "not "
 
@@ -97,6 +110,9 @@ func parseLines(text string) ([]Line, error) {
 			hosts[host] = next
 		}
 		l.Request.Address = hosts[host]
+		if l.Request.ServerName != "" && !strings.HasPrefix(host, unresolvedPrefix) {
+			l.Resolved = resolvedAddress(l.Request.Address)
+		}
 		out = append(out, l)
 	}
 	return out, nil

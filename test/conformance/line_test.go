@@ -61,8 +61,12 @@ func TestParseLines(t *testing.T) {
 			Request: model.Request{Port: 5432, Address: first, Protocol: model.TCP},
 		},
 		"from front: tls api.example.com:443 => passthrough": {
-			Workload: "front", Want: Expectation{target: passthrough},
+			Workload: "front", Want: Expectation{target: passthrough}, Resolved: netip.MustParseAddr("198.19.0.1"),
 			Request: model.Request{Port: 443, Address: first, Protocol: model.TCP, ServerName: "api.example.com"},
+		},
+		"from front: tls unresolved.example.com:443 => refused": {
+			Workload: "front", Want: Expectation{target: refused},
+			Request: model.Request{Port: 443, Address: first, Protocol: model.TCP, ServerName: "unresolved.example.com"},
 		},
 		"from front: tcp 198.18.7.7:22 => passthrough": {
 			Workload: "front", Want: Expectation{target: passthrough},

@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"golang.org/x/net/dns/dnsmessage"
 	"golang.org/x/sys/unix"
@@ -13,10 +14,16 @@ import (
 // resolver is the address of the DNS server of the pod.
 const resolver = "127.0.0.53"
 
-// serveNames serves A records for fully qualified names and makes this mount namespace use the server.
+// searchDomain is the search domain of the pod. As in Kubernetes, a name with few dots is tried in it first.
+const searchDomain = "search.test"
+
+// unroutable is an IPv6 address that the pod has no route to.
+var unroutable = netip.MustParseAddr("2001:db8::1")
+
+// serveNames serves A and AAAA records for fully qualified names and makes this mount namespace use the server.
 func serveNames(dir string, names map[string][]netip.Addr) error {
 	conf := filepath.Join(dir, "resolv.conf")
-	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\n"), 0o644); err != nil {
+	if err := os.WriteFile(conf, []byte("nameserver "+resolver+"\nsearch "+searchDomain+"\noptions ndots:5\n"), 0o644); err != nil {
 		return err
 	}
 	path, err := filepath.EvalSymlinks("/etc/resolv.conf")
@@ -58,17 +65,23 @@ func resolve(query []byte, names map[string][]netip.Addr) ([]byte, error) {
 		},
 		Questions: m.Questions,
 	}
-	addresses, known := names[q.Name.String()]
-	switch {
-	case !known:
+	addresses, known := names[strings.ToLower(q.Name.String())]
+	if !known {
 		m.RCode = dnsmessage.RCodeNameError
-	case q.Type == dnsmessage.TypeA:
-		for _, a := range addresses {
-			m.Answers = append(m.Answers, dnsmessage.Resource{
-				Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 300},
-				Body:   &dnsmessage.AResource{A: a.As4()},
-			})
+	}
+	for _, a := range addresses {
+		var body dnsmessage.ResourceBody
+		switch {
+		case a.Is4() && q.Type == dnsmessage.TypeA:
+			body = &dnsmessage.AResource{A: a.As4()}
+		case a.Is6() && q.Type == dnsmessage.TypeAAAA:
+			body = &dnsmessage.AAAAResource{AAAA: a.As16()}
+		default:
+			continue
 		}
+		m.Answers = append(m.Answers, dnsmessage.Resource{
+			Header: dnsmessage.ResourceHeader{Name: q.Name, Class: dnsmessage.ClassINET, TTL: 300}, Body: body,
+		})
 	}
 	return m.Pack()
 }

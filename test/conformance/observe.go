@@ -177,8 +177,11 @@ func (l Line) compare(d model.Decision, seen Observation, tries int) []string {
 		differences = append(differences, fmt.Sprintf("Envoy: duration %s, want at least %s", seen.Duration, end.after))
 	}
 	if !l.Request.Protocol.Requests() {
-		if d.Outcome == model.PassedThrough {
+		switch d.Outcome {
+		case model.PassedThrough:
 			differ("the address", seen.At, l.dialed())
+		case model.Resolved:
+			differ("the address", seen.At, netip.AddrPortFrom(l.Resolved, l.Request.Port).String())
 		}
 		return differences
 	}
@@ -228,12 +231,13 @@ func observedResult(s Observation) string {
 // expectedResult classifies the result that a decision leads to.
 func (l Line) expectedResult(d model.Decision) string {
 	switch {
-	case d.Outcome == model.Refused, (l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
-		!l.Request.Protocol.Requests():
+	case d.Outcome == model.Refused, d.Outcome == model.Resolved && !l.Resolved.IsValid(),
+		(l.unreachable(d) || d.Outcome == model.Unavailable || d.Outcome == model.Overflow) &&
+			!l.Request.Protocol.Requests():
 		return refused
 	case d.Outcome == model.NotHTTP, l.Request.Protocol.Requests() && predict(d, l).local:
 		return localResponse
-	case d.Outcome == model.PassedThrough:
+	case d.Outcome == model.PassedThrough, d.Outcome == model.Resolved:
 		return passthrough
 	case d.Outcome == model.ToApplication:
 		return application

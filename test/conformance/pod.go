@@ -55,6 +55,13 @@ func enter(ctx context.Context, binary, dir string, m Translation, view *model.V
 	if err != nil {
 		return nil, nil, err
 	}
+	for _, l := range lines {
+		if l.Resolved.IsValid() {
+			name := strings.ToLower(l.Request.ServerName) + "."
+			names[name] = []netip.Addr{l.Resolved, unroutable}
+			names[name+searchDomain+"."] = []netip.Addr{l.Request.Address}
+		}
+	}
 	if err := serveNames(dir, names); err != nil {
 		return nil, nil, fmt.Errorf("name server: %w", err)
 	}
@@ -175,16 +182,18 @@ func (p *pod) serveExternal() error {
 		case l.Request.Protocol == model.TCP, l.Request.Protocol == model.GRPC:
 			protocol = l.Request.Protocol
 		}
-		at := netip.AddrPortFrom(l.Request.Address, l.Request.Port)
-		if other := speaks[at]; other == protocol {
-			continue
-		} else if other != "" {
-			return fmt.Errorf("requests.txt:%d: the external server cannot use both %s and %s on %s", l.Number,
-				other, protocol, at)
-		}
-		speaks[at] = protocol
-		if err := p.listen(at, externalServer, protocol); err != nil {
-			return err
+		for _, address := range []netip.Addr{l.Request.Address, l.Resolved} {
+			at := netip.AddrPortFrom(address, l.Request.Port)
+			if other := speaks[at]; other == protocol || !address.IsValid() {
+				continue
+			} else if other != "" {
+				return fmt.Errorf("requests.txt:%d: the external server cannot use both %s and %s on %s", l.Number,
+					other, protocol, at)
+			}
+			speaks[at] = protocol
+			if err := p.listen(at, externalServer, protocol); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

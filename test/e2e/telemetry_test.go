@@ -174,6 +174,8 @@ func TestTelemetry(t *testing.T) {
 		}
 		return nil
 	})
+	t.Run("restart after changes", testRestartAfterChanges)
+	t.Run("images stay", testImagesStay)
 }
 
 // connected returns an error unless the spans are one trace: each hop has a span of the client in its parent's sidecar,

@@ -33,7 +33,6 @@ import (
 	_ "anymesh.dev/anymesh/internal/dialect/builtin"
 	"anymesh.dev/anymesh/internal/engine"
 	"anymesh.dev/anymesh/internal/identity"
-	"anymesh.dev/anymesh/internal/pod/inject"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -227,17 +226,31 @@ func TestPodsWithoutConnectedSidecarFail(t *testing.T) {
 	if err != nil || detail != "1 of 1, and 1 of pods of no workload: demo/other" {
 		t.Errorf("missing: %q, %v", detail, err)
 	}
-	for _, o := range s.Objects {
-		if o.GetName() == "meshed" {
-			o.SetAnnotations(map[string]string{inject.RootAnnotation: string(earlier.PEM())})
+	root := string(earlier.PEM())
+	for name, set := range map[string]func(*corev1.Pod){
+		"in a variable": func(p *corev1.Pod) {
+			p.Annotations = nil
+			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}, {
+				Name: "envoy", Command: []string{"anymesh", "agent"}, Env: []corev1.EnvVar{{Name: "ANYMESH_FILE_root.pem", Value: root}},
+			}}
+		},
+		"in the annotation of older versions": func(p *corev1.Pod) {
+			p.Annotations = map[string]string{"anymesh.dev/file.root.pem": root}
+			p.Spec.InitContainers = []corev1.Container{{Name: captureContainer}}
+		},
+	} {
+		for _, o := range s.Objects {
+			if o.GetName() == "meshed" {
+				set(o.(*corev1.Pod))
+			}
 		}
-	}
-	if _, err := missing(s, nil, current); err == nil ||
-		!strings.Contains(err.Error(), "another authority: restart these workloads") || !strings.HasSuffix(err.Error(), ": demo/meshed") {
-		t.Errorf("pod of another authority: %v", err)
-	}
-	if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {
-		t.Errorf("pod of the same authority: %v", err)
+		if _, err := missing(s, nil, current); err == nil ||
+			!strings.Contains(err.Error(), "another authority: restart these workloads") || !strings.HasSuffix(err.Error(), ": demo/meshed") {
+			t.Errorf("%s: pod of another authority: %v", name, err)
+		}
+		if _, err := missing(s, nil, earlier); err == nil || strings.Contains(err.Error(), "another authority") {
+			t.Errorf("%s: pod of the same authority: %v", name, err)
+		}
 	}
 }
 

@@ -119,7 +119,7 @@ func foreignRoots(s *engine.State, pods map[string]string, current *identity.Bun
 		if !is || pods[string(p.UID)] == "" {
 			continue
 		}
-		injected, err := identity.ParseBundle([]byte(p.Annotations[inject.RootAnnotation]))
+		injected, err := identity.ParseBundle(inject.Roots(p))
 		if err == nil && !slices.ContainsFunc(injected.Roots(), current.Contains) {
 			out[string(p.UID)] = pods[string(p.UID)]
 		}

@@ -37,7 +37,7 @@ type Result struct {
 // Delivered reports whether the request reaches an application or leaves the mesh.
 func (a Result) Delivered() bool {
 	reaches := func(o model.Outcome) bool {
-		return o == model.Forwarded || o == model.ToApplication || o == model.PassedThrough
+		return o == model.Forwarded || o == model.ToApplication || leaves(o)
 	}
 	for _, t := range a.Targets {
 		failed := func(r Receiver) bool { return r.Failure != nil && (r.Share > 0 || len(t.Receivers) == 1) }

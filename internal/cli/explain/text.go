@@ -135,11 +135,14 @@ func (a Result) outcome(s terminal.Style) string {
 
 func good(o model.Outcome) bool { return o == model.Forwarded || o == model.ToApplication }
 
+// leaves reports whether the connection leaves the mesh.
+func leaves(o model.Outcome) bool { return o == model.PassedThrough || o == model.Resolved }
+
 func arrow(s terminal.Style, o model.Outcome) string {
 	switch {
 	case good(o):
 		return s.Green("→")
-	case o == model.PassedThrough, o == model.Redirected:
+	case leaves(o), o == model.Redirected:
 		return s.Yellow("→")
 	}
 	return s.Red("✗")
@@ -152,7 +155,7 @@ func outcome(s terminal.Style, d model.Decision) string {
 		text += " by route " + d.Route + " of service " + d.Service
 	case d.Outcome == model.Redirected:
 		return s.Yellow(fmt.Sprintf("%s to %s with status %d", text, d.Location, d.StatusCode))
-	case d.Outcome == model.PassedThrough:
+	case leaves(d.Outcome):
 		return s.Yellow(text)
 	case !good(d.Outcome):
 		return s.Red(text)

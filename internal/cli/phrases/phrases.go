@@ -197,6 +197,8 @@ func Outcome(o model.Outcome, p model.Protocol) string {
 		return "delivered to the application"
 	case model.PassedThrough:
 		return "passed through unchanged to its original destination"
+	case model.Resolved:
+		return "forwarded to the address to which the sidecar resolves its TLS server name"
 	case model.NotFound:
 		if p == model.GRPC {
 			return "the sidecar responds with gRPC status UNIMPLEMENTED"

@@ -20,7 +20,8 @@ type Settings struct {
 	TrustDomain string
 	// NoDefaultRetry disables the default retries of routes without a retry policy.
 	NoDefaultRetry bool
-	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL.
+	// NoAWSEgress blocks TLS connections to *.amazonaws.com if the egress filter is DROP_ALL. Otherwise, the sidecar
+	// connects to the address to which it resolves the name.
 	NoAWSEgress bool
 	// PanicThreshold is the percentage of healthy endpoints of a VirtualNode below which clients use all of them. In App
 	// Mesh, it was 50.

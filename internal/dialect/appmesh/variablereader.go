@@ -51,6 +51,10 @@ func (r *variableReader) address(name string) string {
 		return localhost
 	}
 	if v := r.env[i]; v.ValueFrom != nil || strings.Contains(v.Value, "$(") {
+		if !r.fixed(v) {
+			r.fail(name, "it refers to what can change after the pod is admitted, and is a part of the proxy's configuration; "+
+				"set its value, or refer to a field such as status.hostIP")
+		}
 		return "$(" + name + ")"
 	}
 	value := strings.TrimSpace(r.env[i].Value)
@@ -61,6 +65,24 @@ func (r *variableReader) address(name string) string {
 		r.fail(name, "%q is not a host name or an IP address", value)
 	}
 	return value
+}
+
+// fixedFields are fields of a pod that do not change, except by kubelet. Their values need no escapes in JSON.
+var fixedFields = []string{
+	"metadata.name", "metadata.namespace", "metadata.uid", "spec.nodeName", "spec.serviceAccountName", "status.hostIP",
+	"status.podIP",
+}
+
+// fixed reports whether a variable refers to a field of fixedFields, or to a variable that does. Labels, annotations,
+// ConfigMaps and Secrets can change after admission, and their values become a part of the bootstrap of the proxy.
+func (r *variableReader) fixed(v corev1.EnvVar) bool {
+	if v.ValueFrom != nil {
+		return v.ValueFrom.FieldRef != nil && slices.Contains(fixedFields, v.ValueFrom.FieldRef.FieldPath)
+	}
+	name, is := strings.CutPrefix(v.Value, "$(")
+	name, whole := strings.CutSuffix(name, ")")
+	i := findVariable(r.env, name)
+	return is && whole && i >= 0 && r.env[i].Name != v.Name && r.env[i].ValueFrom != nil && r.fixed(r.env[i])
 }
 
 func (r *variableReader) flag(name string, otherwise bool) bool {

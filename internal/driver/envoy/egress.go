@@ -39,14 +39,16 @@ func (r *renderer) egress() {
 			Filters: []*listenerv3.Filter{tcpProxy("egress", allowAllCluster(mesh.Name), nil, 0, r.view.AccessLog)},
 		}
 	} else if len(mesh.EgressNames) > 0 && !r.hasOutboundPort(model.EgressNamesPort) {
-		r.add(egressNamesCluster(mesh.Name), originalDestinationCluster(egressNamesCluster(mesh.Name)), mesh.Origin)
+		r.add(egressNamesCluster(mesh.Name), egressNamesForwarder(mesh), mesh.Origin)
 		listener.FilterChains = append(listener.FilterChains, &listenerv3.FilterChain{
 			Name: "egress-names",
 			FilterChainMatch: &listenerv3.FilterChainMatch{
 				DestinationPort: wrapperspb.UInt32(model.EgressNamesPort), ServerNames: mesh.EgressNames,
 				TransportProtocol: "tls",
 			},
-			Filters: []*listenerv3.Filter{tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0, r.view.AccessLog)},
+			Filters: []*listenerv3.Filter{
+				resolveServerName(mesh), tcpProxy("egress", egressNamesCluster(mesh.Name), nil, 0, r.view.AccessLog),
+			},
 		})
 		listener.ListenerFilters = append(listener.ListenerFilters, tlsInspector(model.EgressNamesPort))
 	}

@@ -9,8 +9,11 @@ import (
 // clusterDump is a cluster; assignmentDump are its endpoints, in the cluster or in a resource of the same name.
 type (
 	clusterDump struct {
-		Name            string         `json:"name"`
-		Type            string         `json:"type"`
+		Name       string `json:"name"`
+		Type       string `json:"type"`
+		CustomType struct {
+			Name string `json:"name"`
+		} `json:"clusterType"`
 		Assignment      assignmentDump `json:"loadAssignment"`
 		TransportSocket *struct {
 			Name string `json:"name"`
@@ -57,18 +60,26 @@ func (o *outline) clusters() {
 	o.WriteString(o.s.Bold("clusters") + "\n")
 	names, types := len("NAME"), len("TYPE")
 	for _, c := range o.c.clusters {
-		names, types = max(names, len(c.Name)), max(types, len(c.Type))
+		names, types = max(names, len(c.Name)), max(types, len(c.kind()))
 	}
 	fmt.Fprintf(o, "  %s\n", o.s.Dim(fmt.Sprintf("%-*s  %-*s  %s", names, "NAME", types, "TYPE", "ADDRESSES")))
 	for _, c := range o.c.clusters {
 		gap := strings.Repeat(" ", names-len(c.Name)) // without color codes
-		fmt.Fprintf(o, "  %s%s  %-*s  %s", o.s.Cyan(c.Name), gap, types, strings.ToLower(c.Type),
+		fmt.Fprintf(o, "  %s%s  %-*s  %s", o.s.Cyan(c.Name), gap, types, c.kind(),
 			strings.Join(o.addresses(c), ", "))
 		if policies := c.policies(); len(policies) > 0 {
 			o.WriteString(o.s.Dim("  " + strings.Join(policies, "; ")))
 		}
 		o.WriteString("\n")
 	}
+}
+
+// kind is the type of a cluster: one of Envoy's enumeration, or the last part of the name of an extension.
+func (c clusterDump) kind() string {
+	if custom := c.CustomType.Name; custom != "" {
+		return custom[strings.LastIndexByte(custom, '.')+1:]
+	}
+	return strings.ToLower(c.Type)
 }
 
 // addresses lists the endpoints of a cluster, with their health if the control plane reports one.

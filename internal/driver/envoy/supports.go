@@ -5,7 +5,7 @@ import "anymesh.dev/anymesh/model"
 // Supports lists the features of the model that this driver supports.
 func (Driver) Supports() map[model.Feature]bool {
 	supported := map[model.Feature]bool{
-		"egress.Allow": true, "egress.Deny": true,
+		"egress.Allow": true, "egress.Deny": true, "egress.names": true,
 		"listener.timeout": true, "route.timeout": true, "route.weights": true,
 		"route.match.method": true, "route.match.scheme": true, "route.retry.status": true,
 		"route.rewrite": true, "route.match.host": true, "route.service": true, "listener.router": true,

@@ -31,6 +31,9 @@ type Config struct {
 	SigningURL string
 	// SigningServerName is the DNS name of the signing server's certificate. The default is the host of SigningURL.
 	SigningServerName string
+	// FilesDir is the folder for the files in the environment of the container. Empty means that the pod was injected by
+	// an older version: its files are in a volume.
+	FilesDir string
 	// TokenPath is the file of the projected token, RootsPath that of the trust bundle (PEM).
 	TokenPath, RootsPath string
 	// CertDir is an existing folder in memory for tls.crt, tls.key and ca.crt.
@@ -125,7 +128,9 @@ type agent struct {
 	failing atomic.Value // the string of the last failingListeners
 	// responded is true after the first response of the proxy to ReadyURL.
 	responded atomic.Bool
-	names     *names // nil if the DNS server is disabled
+	// keep is called when the proxy is ready, after it was started.
+	keep  func()
+	names *names // nil if the DNS server is disabled
 }
 
 // Run runs the agent until the proxy exits. It returns nil for exit code 0, and an ExitError for another code. When
@@ -148,6 +153,9 @@ func Run(ctx context.Context, cfg Config) error {
 	if !isMemoryFS(cfg.CertDir) {
 		return fmt.Errorf("agent: %s would store private keys on a disk; mount an emptyDir with medium Memory there",
 			cfg.CertDir)
+	}
+	if err := writeVariables(cfg.FilesDir, os.Environ()); err != nil {
+		return err
 	}
 	var err error
 	if a.names, err = a.startDNS(ctx, wg.Go); err != nil {
@@ -182,10 +190,11 @@ func Run(ctx context.Context, cfg Config) error {
 	if err != nil {
 		return err
 	}
-	command, err := withConfigFiles(cfg.Command, cfg.ConfigArgument, cfg.ConfigFiles)
+	command, config, err := a.proxyCommand()
 	if err != nil {
 		return err
 	}
+	a.keep = sync.OnceFunc(func() { a.keepConfig(config) })
 	child, err := startChild(command)
 	if err != nil {
 		return fmt.Errorf("agent: start %s: %w", cfg.Command[0], err)

@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"anymesh.dev/anymesh/sidecar"
 )
 
 // Command is "anymesh agent". If the proxy failed, its error is an ExitError; the process must then exit with that
@@ -37,6 +39,8 @@ func Command() *cobra.Command {
 	f.StringVar(&cfg.SigningURL, "signing-url", "https://anymesh.anymesh-system.svc:15010", "URL of the signing server")
 	f.StringVar(&cfg.SigningServerName, "signing-name", "",
 		"DNS name of the signing server's certificate (default: host of the URL)")
+	f.StringVar(&cfg.FilesDir, "files-dir", "",
+		"folder for the files of the proxy, whose content is in variables "+sidecar.FileVariable+"NAME")
 	f.StringVar(&cfg.TokenPath, "token", "/var/run/secrets/anymesh.dev/token",
 		"file of the projected service account token")
 	f.StringVar(&cfg.RootsPath, "roots", "/etc/anymesh/root.pem", "file of the trust bundle")

@@ -27,11 +27,7 @@ func withConfigFiles(command []string, option string, files []string) ([]string,
 	if option == "" {
 		return nil, errors.New("agent: --config-file requires --config-argument")
 	}
-	out := slices.Clone(command)
-	at := slices.Index(out, option) + 1
-	if at == 0 || at == len(out) {
-		out, at = append(out, option, "{}"), len(out)+1
-	}
+	out, at := withOption(command, option)
 	merged, err := parseConfig([]byte(out[at]))
 	if err != nil {
 		return nil, fmt.Errorf("agent: option %s: %w", option, err)
@@ -57,6 +53,16 @@ func withConfigFiles(command []string, option string, files []string) ([]string,
 	}
 	out[at] = string(text)
 	return out, nil
+}
+
+// withOption returns a copy of the command with the option, and the index of the option's value.
+func withOption(command []string, option string) ([]string, int) {
+	out := slices.Clone(command)
+	at := slices.Index(out, option) + 1
+	if at == 0 || at == len(out) {
+		out, at = append(out, option, "{}"), len(out)+1
+	}
+	return out, at
 }
 
 // readLimited reads a file of at most maxConfig bytes.

@@ -1,6 +1,10 @@
 package agent
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -27,6 +31,7 @@ func TestFrozenProxyIsNotLive(t *testing.T) {
 	eventually(t, "ready", func() bool { return status("/ready") == 200 })
 	proxy := r.proxyPID(t)
 	syscall.Kill(proxy, syscall.SIGSTOP)
+	eventually(t, "all threads of the proxy are stopped", func() bool { return stopped(t, proxy) })
 	if ready, live := status("/ready"), status("/live"); ready != 503 || live != 503 {
 		t.Errorf("frozen: ready %d, live %d", ready, live)
 	}
@@ -34,6 +39,18 @@ func TestFrozenProxyIsNotLive(t *testing.T) {
 	if ready, live := status("/ready"), status("/live"); ready != 200 || live != 200 {
 		t.Errorf("continued: ready %d, live %d", ready, live)
 	}
+}
+
+// stopped reports whether all threads of a process are stopped.
+func stopped(t *testing.T, pid int) bool {
+	threads, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/stat", pid))
+	if err != nil || len(threads) == 0 {
+		t.Fatalf("no threads: %v", err)
+	}
+	return !slices.ContainsFunc(threads, func(file string) bool {
+		stat, err := os.ReadFile(file)
+		return err == nil && !strings.Contains(string(stat), ") T ")
+	})
 }
 
 // Without a control plane, the agent gets no certificate and starts no proxy. It is live.

@@ -109,6 +109,7 @@ func (a *agent) ready(ctx context.Context) error {
 	if resp.StatusCode != http.StatusOK {
 		return fmt.Errorf("the proxy is not ready: %s returned %s", a.ReadyURL, resp.Status)
 	}
+	a.keep()
 	return a.listenersHealthy(ctx)
 }
 

@@ -22,11 +22,8 @@ const (
 	tokenDir    = "/var/run/secrets/anymesh.dev"
 	tokenFile   = "token"
 	rootFile    = "root.pem"
-	// fileAnnotation is the prefix of pod annotations that contain the sidecar's files.
-	fileAnnotation = "anymesh.dev/file."
-	// RootAnnotation has the roots that the pod was injected with, in PEM.
-	RootAnnotation = fileAnnotation + rootFile
-	tokenLifetime  = 3600
+
+	tokenLifetime = 3600
 )
 
 // captureInit is the init container that sets the pod's packet rules. It runs last of the regular init containers, so
@@ -129,7 +126,7 @@ var agentCommand = []string{"anymesh", "agent"}
 func agentArguments(c *sidecar.InjectorContext, signingURL string) []string {
 	spec := c.Sidecar
 	out := append(slices.Clone(agentCommand),
-		"--signing-url", signingURL, "--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
+		"--signing-url", signingURL, "--files-dir", sidecar.FilesDir, "--roots", sidecar.FilesDir+"/"+rootFile, "--token", tokenDir+"/"+tokenFile,
 		"--cert-dir", sidecar.CertificatesDir, "--listen", ":"+strconv.Itoa(sidecar.AgentPort))
 	if spec.ReadyURL != "" {
 		out = append(out, "--ready-url", spec.ReadyURL)
@@ -178,7 +175,7 @@ func overrideResources(into *corev1.ResourceRequirements, by corev1.ResourceRequ
 // agentMounts are the files, keys and token of the agent, and the mounts of the annotations.
 func agentMounts(o dialect.PodOptions) []corev1.VolumeMount {
 	out := []corev1.VolumeMount{
-		{Name: volumeFiles, MountPath: sidecar.FilesDir, ReadOnly: true},
+		{Name: volumeFiles, MountPath: sidecar.FilesDir},
 		{Name: volumeRun, MountPath: sidecar.CertificatesDir},
 		{Name: volumeToken, MountPath: tokenDir, ReadOnly: true},
 	}

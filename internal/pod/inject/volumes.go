@@ -16,30 +16,13 @@ const volumeToken = "anymesh-token"
 // Audience is the audience of the agent's token. The signing endpoint requires it.
 const Audience = "anymesh"
 
-// addFiles stores the sidecar's files in annotations of the pod and mounts them with a downward API volume. This
-// needs no ConfigMap.
-func addFiles(pod *corev1.Pod, files map[string][]byte) {
-	source := &corev1.DownwardAPIVolumeSource{}
-	for _, name := range sortedKeys(files) {
-		pod.Annotations[fileAnnotation+name] = string(files[name])
-		source.Items = append(source.Items, corev1.DownwardAPIVolumeFile{
-			Path: name,
-			FieldRef: &corev1.ObjectFieldSelector{
-				APIVersion: "v1", FieldPath: "metadata.annotations['" + fileAnnotation + name + "']",
-			},
-		})
-	}
-	pod.Spec.Volumes = append(pod.Spec.Volumes,
-		corev1.Volume{Name: volumeFiles, VolumeSource: corev1.VolumeSource{DownwardAPI: source}})
-}
-
-// addVolumes adds the volumes of the token and of the keys (in memory), and those of the annotations.
+// addVolumes adds the volumes of the files and of the keys (in memory), of the token, and those of the annotations.
 func addVolumes(pod *corev1.Pod, o dialect.PodOptions) error {
 	lifetime := int64(tokenLifetime)
+	memory := corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory}}
 	pod.Spec.Volumes = append(pod.Spec.Volumes,
-		corev1.Volume{Name: volumeRun, VolumeSource: corev1.VolumeSource{
-			EmptyDir: &corev1.EmptyDirVolumeSource{Medium: corev1.StorageMediumMemory},
-		}},
+		corev1.Volume{Name: volumeFiles, VolumeSource: memory},
+		corev1.Volume{Name: volumeRun, VolumeSource: *memory.DeepCopy()},
 		corev1.Volume{Name: volumeToken, VolumeSource: corev1.VolumeSource{Projected: &corev1.ProjectedVolumeSource{
 			Sources: []corev1.VolumeProjection{{ServiceAccountToken: &corev1.ServiceAccountTokenProjection{
 				Audience: Audience, ExpirationSeconds: &lifetime, Path: tokenFile,

@@ -172,7 +172,6 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 	for name, content := range c.Sidecar.Files {
 		files[name] = content
 	}
-	addFiles(pod, files)
 	addScrape(pod)
 	if err := addVolumes(pod, o); err != nil {
 		return err
@@ -181,6 +180,9 @@ func (w *Webhook) inject(ctx context.Context, pod *corev1.Pod, s selection, o di
 	if gateway {
 		injectGateway(pod, c, o, w.SigningURL, terminationDelay(pod, delay))
 	} else if err := w.injectSidecar(pod, c, o, delay, dns != model.DNSOff); err != nil {
+		return err
+	}
+	if err := setFiles(agentContainer(pod), files); err != nil {
 		return err
 	}
 	addAccessLog(pod, agentContainer(pod), c.Sidecar, workload.AccessLog)
