@@ -1,53 +1,34 @@
 package controlplane
 
 import (
-	"context"
-	"sync"
-	"sync/atomic"
 	"testing"
-	"time"
 
-	authenticationv1 "k8s.io/api/authentication/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 )
 
-// While the signing endpoint has more TokenReviews than its budget allows, the requests of other components do not
-// wait, whatever limiter the configuration has.
+// The TokenReviews and the reads of pods of the signing endpoint have one budget. When it is used up, the requests of
+// other components do not wait, whatever limiter the configuration has.
 func TestBudgetsAreSeparate(t *testing.T) {
-	process := newAPIProcess(t, newKubeAPI())
-	process.run()
-	c, err := newClients(&rest.Config{Host: "http://" + process.address, QPS: 1, Burst: 1})
+	c, err := newClients(&rest.Config{Host: "http://127.0.0.1:1", QPS: 1, Burst: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	var all sync.WaitGroup
-	var reviews atomic.Int32
-	for range 2 * (SigningQPS + signingBurst) {
-		all.Go(func() {
-			_, _ = c.signing.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{},
-				metav1.CreateOptions{})
-			reviews.Add(1)
-		})
+	// TokenReviews use the first, pods the second.
+	reviews, pods := c.signing.AuthenticationV1().RESTClient().GetRateLimiter(), c.signing.CoreV1().RESTClient().GetRateLimiter()
+	if reviews != pods || reviews.QPS() != SigningQPS {
+		t.Errorf("limiters of the signing endpoint: %v and %v", reviews, pods)
 	}
-	for reviews.Load() < signingBurst {
-		time.Sleep(time.Millisecond)
+	taken := 0
+	for reviews.TryAccept() {
+		taken++
 	}
-	begun := time.Now()
+	if taken < signingBurst {
+		t.Errorf("a burst of %d TokenReviews", taken)
+	}
 	for name, client := range map[string]kubernetes.Interface{"core": c.core, "events": c.events, "drivers": c.drivers} {
-		if _, err := client.CoreV1().Secrets("a").Get(t.Context(), "x", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
-			t.Errorf("%s: %v", name, err)
+		if limiter := client.CoreV1().RESTClient().GetRateLimiter(); limiter == pods || !limiter.TryAccept() {
+			t.Errorf("%s has the limiter of the signing endpoint", name)
 		}
 	}
-	if took := time.Since(begun); took > 2*time.Second {
-		t.Errorf("other components wait for %s", took)
-	}
-	if n := reviews.Load(); n == 2*(SigningQPS+signingBurst) {
-		t.Error("the TokenReviews are not limited")
-	}
-	stop()
-	all.Wait()
 }

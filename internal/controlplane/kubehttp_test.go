@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"math/rand/v2"
 	"net"
 	"net/http"
 	"strconv"
@@ -195,14 +196,20 @@ func newAPIProcess(t *testing.T, handler http.Handler) *apiProcess {
 	return p
 }
 
+// freeAddress returns an address whose port is free, and is no port from which connections are opened.
 func freeAddress(t *testing.T) string {
 	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
+	for range 100 {
+		port := strconv.Itoa(10_000 + rand.IntN(20_000))
+		l, err := net.Listen("tcp", ":"+port) // of all addresses
+		if err != nil {
+			continue
+		}
+		_ = l.Close()
+		return "127.0.0.1:" + port
 	}
-	defer l.Close()
-	return l.Addr().String()
+	t.Fatal("no free port")
+	return ""
 }
 
 func (p *apiProcess) run() {
