@@ -1,5 +1,5 @@
 {{- /* A ValidatingAdmissionPolicy for requests of one service account, with its binding.
-       In: root, name, labels, account, rule (of resources), validations (a list with expression and message). */}}
+       In: root, name, labels, account, rules (of resources), validations (a list with expression and message). */}}
 {{- define "anymesh.policy" -}}
 apiVersion: admissionregistration.k8s.io/v1
 kind: ValidatingAdmissionPolicy

@@ -14,9 +14,9 @@ import (
 const ofControlPlane = "system:serviceaccount:anymesh-system:anymesh"
 
 // TestStolenTokenOfTheControlPlane does what the permissions of the control plane allow, but its admission policies
-// refuse, and what it needs. Everything is a dry run of the API server.
+// refuse, and what it needs. Everything is a dry run of the API server. It runs before the tests that enable the Route
+// trait, with which the control plane may do more.
 func TestStolenTokenOfTheControlPlane(t *testing.T) {
-	t.Parallel()
 	const created = "{apiVersion: v1, kind: Secret, metadata: {namespace: anymesh-system, name: NAME, annotations: " +
 		"{kubernetes.io/service-account.name: default}}, type: TYPE}"
 	secret := func(name, kind string) string {
@@ -49,6 +49,7 @@ func TestStolenTokenOfTheControlPlane(t *testing.T) {
 		"finalizers of an object":  {append(node, `{"metadata":{"finalizers":["x.example/y"]}}`), "", ""},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			out, err := kubectlInput(t.Context(), c.input,
 				append([]string{"--as=" + ofControlPlane, "--dry-run=server"}, c.args...)...)
 			switch {
@@ -63,7 +64,6 @@ func TestStolenTokenOfTheControlPlane(t *testing.T) {
 
 // TestStolenTokenAndPods is the same for the status of pods, which the control plane may patch, but not read.
 func TestStolenTokenAndPods(t *testing.T) {
-	t.Parallel()
 	pod := run(t, "-n", "colors", "get", "pods", "-l", "app=front", "-o", "jsonpath={.items[0].metadata.name}")
 	config := rest.CopyConfig(lab.config)
 	config.Impersonate.UserName = ofControlPlane
@@ -86,6 +86,7 @@ func TestStolenTokenAndPods(t *testing.T) {
 		"readiness gate":  {`{"status":{"conditions":[` + ours + `]}}`, ""},
 	} {
 		t.Run(what, func(t *testing.T) {
+			t.Parallel()
 			_, err := kube.CoreV1().Pods("colors").Patch(t.Context(), pod, types.StrategicMergePatchType, []byte(c.patch),
 				metav1.PatchOptions{DryRun: []string{metav1.DryRunAll}}, "status")
 			if c.refused == "" && err != nil || c.refused != "" && (err == nil || !strings.Contains(err.Error(), c.refused)) {
