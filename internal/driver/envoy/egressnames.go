@@ -24,7 +24,7 @@ const (
 	unresolvedRetry = 5 * time.Second
 )
 
-// egressNamesForwarder is the cluster for the egress names of a mesh. It connects to the address of the TLS server name.
+// egressNamesForwarder is the cluster for the egress names of a mesh. It connects to the address of the server name.
 func egressNamesForwarder(mesh model.Mesh) *clusterv3.Cluster {
 	return &clusterv3.Cluster{
 		Name: egressNamesCluster(mesh.Name),
@@ -40,7 +40,7 @@ func egressNamesForwarder(mesh model.Mesh) *clusterv3.Cluster {
 	}
 }
 
-// resolveServerName is the filter that resolves the TLS server name of a connection, before it is forwarded. The port is
+// resolveServerName is the filter that resolves the TLS server name of a connection before it is forwarded. The port is
 // fixed, so that no name leads to a port of the sidecar itself.
 func resolveServerName(mesh model.Mesh) *listenerv3.Filter {
 	return &listenerv3.Filter{
