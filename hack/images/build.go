@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -30,6 +31,7 @@ type builder struct {
 	source     debSource
 	bin, cache string
 	archs      []string
+	crds       fs.FS // the folder api/crds
 	of         release
 	debs       map[string]fetched // by name
 }

@@ -12,7 +12,6 @@ import (
 	"path/filepath"
 	"time"
 
-	"anymesh.dev/anymesh/api/crds"
 	"anymesh.dev/anymesh/charts"
 )
 
@@ -37,7 +36,7 @@ func (b builder) chart(digests map[string]string) error {
 				}
 				return add(out, name, body)
 			}),
-			eachFile(crds.Files, func(name string, body []byte) error { return add(out, "anymesh/crds/"+name, body) }),
+			eachFile(b.crds, func(name string, body []byte) error { return add(out, "anymesh/crds/"+name, body) }),
 		)
 		return errors.Join(err, out.Close(), z.Close())
 	})
@@ -45,7 +44,7 @@ func (b builder) chart(digests map[string]string) error {
 
 func eachFile(folder fs.FS, do func(name string, body []byte) error) error {
 	return fs.WalkDir(folder, ".", func(name string, e fs.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
+		if err != nil || e.IsDir() || path.Ext(name) == ".go" {
 			return err
 		}
 		body, err := fs.ReadFile(folder, name)

@@ -32,6 +32,7 @@ func inputs(t *testing.T) builder {
 		cache: filepath.Join(dir, "cache"),
 		archs: []string{"amd64", "arm64"},
 		of:    testRelease,
+		crds:  os.DirFS("../../api/crds"),
 	}
 	self, err := os.Executable()
 	if err != nil {

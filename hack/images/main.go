@@ -44,7 +44,7 @@ func run(args []string) error {
 	}
 	switch args[0] {
 	case "build":
-		b := builder{lock: l, source: apt{l.release}}
+		b := builder{lock: l, source: apt{l.release}, crds: os.DirFS("api/crds")}
 		flags := flag.NewFlagSet("build", flag.ContinueOnError)
 		archs := flags.String("archs", "amd64 arm64", "architectures, as Go names them")
 		flags.StringVar(&b.bin, "bin", "bin", "folder with linux-ARCH/anymesh; images/ is written there")

@@ -129,3 +129,16 @@ func TestSelectorLabelsAreReserved(t *testing.T) {
 		}
 	}
 }
+
+// Images may have digests, as those of a release.
+func TestImagesByDigest(t *testing.T) {
+	pinned := "registry.example/anymesh:1@sha256:" + strings.Repeat("0a", 32)
+	for _, o := range renderWith(t, "image: "+pinned+"\naggregator: {enabled: true}") {
+		if o.GetKind() != "Deployment" {
+			continue
+		}
+		if got := typed[appsv1.Deployment](t, o).Spec.Template.Spec.Containers[0].Image; got != pinned {
+			t.Errorf("Deployment %s has the image %s", o.GetName(), got)
+		}
+	}
+}
