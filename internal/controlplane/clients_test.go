@@ -15,7 +15,8 @@ func TestBudgetsAreSeparate(t *testing.T) {
 		t.Fatal(err)
 	}
 	// TokenReviews use the first, pods the second.
-	reviews, pods := c.signing.AuthenticationV1().RESTClient().GetRateLimiter(), c.signing.CoreV1().RESTClient().GetRateLimiter()
+	reviews := c.signing.AuthenticationV1().RESTClient().GetRateLimiter()
+	pods := c.signing.CoreV1().RESTClient().GetRateLimiter()
 	if reviews != pods || reviews.QPS() != SigningQPS {
 		t.Errorf("limiters of the signing endpoint: %v and %v", reviews, pods)
 	}
