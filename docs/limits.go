@@ -9,6 +9,7 @@ import (
 	"anymesh.dev/anymesh/internal/identity"
 	webhooks "anymesh.dev/anymesh/internal/objects/admission"
 	"anymesh.dev/anymesh/internal/pod/agent"
+	"anymesh.dev/anymesh/internal/pod/dns"
 	"anymesh.dev/anymesh/model"
 )
 
@@ -55,7 +56,16 @@ func limits() string {
 	table("Egress names", "Limit of a sidecar for [TLS to AWS](appmesh.md#tls-to-aws). The name is a constant of package `model`.")
 	row("MaxEgressNames", fmt.Sprint(model.MaxEgressNames), "Server names that a sidecar resolves. A connection to a further name is closed. "+
 		"A name counts until 5 minutes after its last connection.", "dns_cache.*.host_overflow")
+	dnsLimits(table, row)
 	return b.String()
+}
+
+// dnsLimits writes the limits of the DNS server of a pod, which only clients of the pod reach.
+func dnsLimits(table func(title, text string), row func(name, value, text, metric string)) {
+	table("DNS", "Limits of the DNS server of a pod, for clients in the pod. The names are constants of package `dns`.")
+	const dropped = `anymesh_agent_dns_questions_total{result="dropped"}`
+	row("MaxQuestions", fmt.Sprint(dns.MaxQuestions), "Questions that wait for a nameserver. A further one gets no reply.", dropped)
+	row("MaxConnections", fmt.Sprint(dns.MaxConnections), "TCP connections. A further one is closed.", dropped)
 }
 
 // webhookLimits writes the limits of reviews. Those of API servers are separate.

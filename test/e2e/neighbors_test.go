@@ -81,6 +81,14 @@ func TestHostileNeighbors(t *testing.T) {
 		waitReady(t, "colors", "deployment/tally") // its new pod has a certificate and a configuration
 		attack.check(t)
 	})
+	for name, label := range map[string]string{
+		"anymesh_webhook_requests_total": `sender="other"`, "anymesh_webhook_refused_total": "",
+		"anymesh_http_refused_connections_total": `server="webhooks"`, "anymesh_xds_refused_total": `reason="handshakes_per_source"`,
+	} {
+		if n, err := sumMetric(t.Context(), controlPlaneAddresses(t), name, label); err != nil || n == 0 {
+			t.Errorf("metric %s{%s} is %v, want the attack in it (%v)", name, label, n, err)
+		}
+	}
 	if after := memoryPeak(t, process); after > before+memoryOfAttack {
 		t.Errorf("the control plane grew from %d to %d MiB, want at most %d MiB more", before>>20, after>>20,
 			memoryOfAttack>>20)

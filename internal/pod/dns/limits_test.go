@@ -66,12 +66,12 @@ func TestQuestionsInFlightAreLimited(t *testing.T) {
 func TestConnectionsAreLimited(t *testing.T) {
 	s := start(t, testConfig())
 	var open []*dns.Conn
-	for range maxConnections {
+	for range MaxConnections {
 		conn := connect(t, s, "tcp")
 		defer conn.Close()
 		open = append(open, conn)
 	}
-	poll.Until(t, "all connections are accepted", func() bool { return len(s.connections) == maxConnections })
+	poll.Until(t, "all connections are accepted", func() bool { return len(s.connections) == MaxConnections })
 	t.Run("the next one is closed", func(t *testing.T) {
 		conn := connect(t, s, "tcp")
 		defer conn.Close()
@@ -91,7 +91,7 @@ func TestConnectionsAreLimited(t *testing.T) {
 	})
 	t.Run("a new one is served when another ends", func(t *testing.T) {
 		open[0].Close()
-		poll.Until(t, "a slot is free", func() bool { return len(s.connections) < maxConnections })
+		poll.Until(t, "a slot is free", func() bool { return len(s.connections) < MaxConnections })
 		ask(t, s, "tcp", newQuestion("short", dns.TypeA))
 	})
 }
@@ -101,7 +101,7 @@ func TestPipelinedQuestionsAreAnswered(t *testing.T) {
 	s := start(t, testConfig(u.address))
 	conn := connect(t, s, "tcp")
 	defer conn.Close()
-	const questions = 3 * maxPipelined
+	const questions = 3 * MaxPipelined
 	want := map[uint16]string{}
 	go func() {
 		for i := range questions {

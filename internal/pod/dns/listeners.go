@@ -110,7 +110,7 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 			_ = conn.Close() // a part of a message may be written
 		}
 	}
-	slots := make(chan struct{}, maxPipelined)
+	slots := make(chan struct{}, MaxPipelined)
 	in := bufio.NewReaderSize(conn, 1024)
 	for {
 		if err := conn.SetReadDeadline(time.Now().Add(s.timing.idle)); err != nil {

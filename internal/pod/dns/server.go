@@ -13,10 +13,17 @@ import (
 	"time"
 )
 
+// Limits of questions and connections. Questions that the table answers have no limit.
 const (
-	maxQuestions   = 1000 // forwarded questions in flight
-	maxConnections = 100  // TCP connections of clients
-	maxPipelined   = 100  // forwarded questions in flight on one TCP connection; its reads wait at this limit
+	// MaxQuestions limits forwarded questions in flight. A further one gets no reply.
+	MaxQuestions = 1000
+	// MaxConnections limits TCP connections of clients. A further one is closed.
+	MaxConnections = 100
+	// MaxPipelined limits forwarded questions in flight on one TCP connection. Its reads wait at this limit.
+	MaxPipelined = 100
+)
+
+const (
 	maxMessageSize = 65535
 	acceptPause    = 50 * time.Millisecond // after a failed accept or read
 	warnInterval   = time.Minute           // between warnings about failed questions
@@ -76,7 +83,7 @@ func New(c Config) (*Server, error) {
 	s := &Server{
 		upstreams: slices.Clone(c.Upstreams), search: searchSuffixes(c.Search), ipv4: c.IPv4, ipv6: c.IPv6,
 		logger: c.Logger, timing: defaultTiming, requested: c.Requested,
-		questions: make(chan struct{}, maxQuestions), connections: make(chan struct{}, maxConnections),
+		questions: make(chan struct{}, MaxQuestions), connections: make(chan struct{}, MaxConnections),
 	}
 	if s.logger == nil {
 		s.logger = slog.New(slog.DiscardHandler)
