@@ -81,7 +81,7 @@ func TestCertManager(t *testing.T) {
 		if _, err := kubectlInput(t.Context(), object, "apply", "-f", "-"); err != nil {
 			t.Fatal(err)
 		}
-		eventually(t, 60*time.Second, "a certificate of cert-manager", func() error {
+		eventually(t, 3*time.Minute, "a certificate of cert-manager", func() error {
 			if w := plan(byTeam).Waiting; w != nil {
 				return fmt.Errorf("%s: %s", w.Reason, w.Message)
 			}

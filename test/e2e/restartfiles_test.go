@@ -26,6 +26,13 @@ func testRestartAfterChanges(t *testing.T) {
 	run(t, "-n", "traces", "annotate", "--overwrite", "pod", pod.Name, "anymesh.dev/file.envoy.json="+openAdmin)
 	run(t, "-n", "traces", "patch", "configmap", "tracing", "--type=merge", "-p",
 		fmt.Sprintf(`{"data": {"tracing.yaml": %q}}`, openAdmin))
+	process := processAt(t, "anymesh", pod.Status.PodIP)
+	eventually(t, 90*time.Second, "the change is in the volume", func() error {
+		// A change of the pod makes kubelet update its volumes.
+		run(t, "-n", "traces", "annotate", "--overwrite", "pod", pod.Name, fmt.Sprint("now=", time.Now().UnixNano()))
+		_, err := onNode(t.Context(), "grep", "-q", "9999", "/proc/"+process+"/root/config/tracing.yaml")
+		return err
+	})
 	killAgent(t, pod)
 	eventually(t, 30*time.Second, "the sidecar is ready again", func() error {
 		now, err := pods.Get(t.Context(), pod.Name, metav1.GetOptions{})

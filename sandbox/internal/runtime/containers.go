@@ -35,12 +35,16 @@ type container struct {
 	proc                       *process
 }
 
-// CreateContainer implements the CRI. It fails if the image is unknown and the Pod sets no command.
+// CreateContainer implements the CRI. It fails if the image is unknown and the Pod sets no command, or if the container
+// runs already: a kubelet that acts on an outdated state would start a restarted sidecar twice.
 func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.ContainerConfig,
 	_ *rt.PodSandboxConfig) (string, error) {
 	pod, err := r.findSandbox(podID)
 	if err != nil {
 		return "", err
+	}
+	if running := r.runningAs(podID, cfg.GetMetadata().GetName()); running != "" {
+		return "", status.Errorf(codes.AlreadyExists, "container %s of the Pod runs as %s", cfg.GetMetadata().GetName(), running)
 	}
 	name := imageName(cfg.Image)
 	image, known := r.cfg.Images.Find(name)
@@ -68,6 +72,18 @@ func (r *Runtime) CreateContainer(_ context.Context, podID string, cfg *rt.Conta
 	r.mu.Unlock()
 	r.emit(pod, c.id, rt.ContainerEventType_CONTAINER_CREATED_EVENT)
 	return c.id, nil
+}
+
+// runningAs returns the ID of the container of a Pod that runs under a name, or "".
+func (r *Runtime) runningAs(podID, name string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, c := range r.containersOf(podID) {
+		if c.cfg.GetMetadata().GetName() == name && c.state == rt.ContainerState_CONTAINER_RUNNING {
+			return c.id
+		}
+	}
+	return ""
 }
 
 // imageName is the image name in the Pod; the kubelet passes the result of the pull.

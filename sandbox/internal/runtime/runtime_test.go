@@ -8,6 +8,8 @@ import (
 	"sync"
 	"testing"
 
+	"google.golang.org/grpc/codes"
+	"google.golang.org/grpc/status"
 	corev1 "k8s.io/api/core/v1"
 	rt "k8s.io/cri-api/pkg/apis/runtime/v1"
 
@@ -53,6 +55,28 @@ func TestEnv(t *testing.T) {
 	}
 	if len(got) != 5 {
 		t.Errorf("duplicate variable: %v", got)
+	}
+}
+
+// TestRunningContainerIsNotCreatedAgain checks that only a container that runs keeps its name.
+func TestRunningContainerIsNotCreatedAgain(t *testing.T) {
+	pod := &sandbox{id: "pod"}
+	app := &container{
+		id: "ctr", pod: pod, state: rt.ContainerState_CONTAINER_RUNNING,
+		cfg: &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: "app"}},
+	}
+	r := &Runtime{
+		cfg:       Config{Images: &imagemap.Map{}},
+		sandboxes: map[string]*sandbox{pod.id: pod}, containers: map[string]*container{app.id: app},
+	}
+	again := &rt.ContainerConfig{Metadata: &rt.ContainerMetadata{Name: "app", Attempt: 1}, Image: &rt.ImageSpec{Image: "unknown"}}
+	_, err := r.CreateContainer(t.Context(), pod.id, again, nil)
+	if status.Code(err) != codes.AlreadyExists {
+		t.Errorf("while it runs: got error %v", err)
+	}
+	app.state = rt.ContainerState_CONTAINER_EXITED
+	if _, err := r.CreateContainer(t.Context(), pod.id, again, nil); err == nil || status.Code(err) == codes.AlreadyExists {
+		t.Errorf("after its exit: got error %v, want that of the unknown image", err)
 	}
 }
 
