@@ -75,7 +75,8 @@ func TestRunningContainerIsNotCreatedAgain(t *testing.T) {
 		t.Errorf("while it runs: got error %v", err)
 	}
 	app.state = rt.ContainerState_CONTAINER_EXITED
-	if _, err := r.CreateContainer(t.Context(), pod.id, again, nil); err == nil || status.Code(err) == codes.AlreadyExists {
+	_, err = r.CreateContainer(t.Context(), pod.id, again, nil)
+	if err == nil || status.Code(err) == codes.AlreadyExists {
 		t.Errorf("after its exit: got error %v, want that of the unknown image", err)
 	}
 }
