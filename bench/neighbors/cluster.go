@@ -60,7 +60,7 @@ func (c *cluster) anymesh(ctx context.Context, input string, args ...string) err
 	return nil
 }
 
-// manifests returns all objects: a mesh whose workloads reach each other, and a plain pod outside it.
+// manifests returns all objects: a mesh whose workloads reach each other, and two plain pods outside it.
 func manifests(o options) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, meshManifests, namespace, outside)
@@ -88,7 +88,12 @@ metadata: {name: %[2]s}
 ---
 apiVersion: v1
 kind: Pod
-metadata: {namespace: %[2]s, name: attacker}
+metadata: {namespace: %[2]s, name: attacker-0}
+spec: {containers: [{name: app, image: anymesh.dev/colors, args: [serve]}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {namespace: %[2]s, name: attacker-1}
 spec: {containers: [{name: app, image: anymesh.dev/colors, args: [serve]}]}
 ---
 apiVersion: appmesh.k8s.aws/v1beta2

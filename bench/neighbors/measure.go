@@ -4,13 +4,16 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -41,11 +44,11 @@ type result struct {
 // mesh is the running mesh, from the node.
 type mesh struct {
 	options
-	kube     *kubernetes.Clientset
-	sidecars []corev1.Pod
-	control  corev1.Pod
-	attacker corev1.Pod
-	process  int // of the control plane
+	kube      *kubernetes.Clientset
+	sidecars  []corev1.Pod
+	control   corev1.Pod
+	attackers []corev1.Pod
+	process   int // of the control plane
 }
 
 func newMesh(o options) (*mesh, error) {
@@ -66,7 +69,7 @@ func newMesh(o options) (*mesh, error) {
 	}{
 		{namespace, "sidecar=yes", func(p []corev1.Pod) { m.sidecars = p }},
 		{"anymesh-system", "app.kubernetes.io/name=anymesh", func(p []corev1.Pod) { m.control = p[0] }},
-		{outside, "", func(p []corev1.Pod) { m.attacker = p[0] }},
+		{outside, "", func(p []corev1.Pod) { m.attackers = p }},
 	} {
 		list, err := m.kube.CoreV1().Pods(s.namespace).List(ctx, metav1.ListOptions{LabelSelector: s.selector})
 		if err != nil || len(list.Items) == 0 {
@@ -147,21 +150,50 @@ func (m *mesh) restarts(ctx context.Context) (n int, err error) {
 	return n, nil
 }
 
-// attack runs all attacks at once, against the control plane and the first sidecar.
+// attack runs all attacks at once from each attacker, over IPv4 and IPv6, against the control plane and the first
+// sidecar. The attackers share half a core.
 func (m *mesh) attack(ctx context.Context, r *result) error {
-	control, sidecar := m.control.Status.PodIP, m.sidecars[0].Status.PodIP
 	script, err := filepath.Abs("test/attacker/from-pod.sh")
 	if err != nil {
 		return err
 	}
-	out, err := exec.CommandContext(ctx, script, m.attacker.Status.PodIP, filepath.Join(m.bin, "attacker"),
-		"--duration", m.duration.String(),
-		"proxy-port="+sidecar+":15000", "proxy-port="+sidecar+":15001", "slow-scrape="+sidecar+":15020",
-		"silent="+control+":15128", "review="+control+":9443", "large-review="+control+":9443",
-		"slow-request="+control+":15010", "certificate="+control+":15010", "slow-scrape="+control+":9090",
-	).Output()
-	if err != nil {
+	args := []string{filepath.Join(m.bin, "attacker"), "--duration", m.duration.String()}
+	for _, a := range []struct {
+		kind string
+		pod  corev1.Pod
+		port int
+	}{
+		{"proxy-port", m.sidecars[0], 15000},
+		{"proxy-port", m.sidecars[0], 15001},
+		{"slow-scrape", m.sidecars[0], 15020},
+		{"silent", m.control, 15128},
+		{"review", m.control, 9443},
+		{"large-review", m.control, 9443},
+		{"slow-request", m.control, 15010},
+		{"certificate", m.control, 15010},
+		{"slow-scrape", m.control, 9090},
+	} {
+		for _, ip := range a.pod.Status.PodIPs {
+			args = append(args, a.kind+"="+net.JoinHostPort(ip.IP, strconv.Itoa(a.port)))
+		}
+	}
+	outputs := make([][]byte, len(m.attackers))
+	var group errgroup.Group
+	for i, p := range m.attackers {
+		group.Go(func() (err error) {
+			c := exec.CommandContext(ctx, script, append([]string{p.Status.PodIP}, args...)...)
+			c.Env = append(os.Environ(), fmt.Sprintf("CPU_QUOTA=%d", 5000/len(m.attackers)))
+			outputs[i], err = c.Output()
+			return err
+		})
+	}
+	if err := group.Wait(); err != nil {
 		return fmt.Errorf("attacker: %w", err)
 	}
-	return r.readAttempts(out)
+	for _, out := range outputs {
+		if err := r.readAttempts(out); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -1,6 +1,6 @@
 #!/bin/sh
 # Runs a program in the network of a pod, with at most half a core. In: the pod's IPv4 address, the program and its
-# arguments. It must run on the node, in its process namespace, as root: anymesh sandbox exec -- from-pod.sh ...
+# arguments; CPU_QUOTA, of 10000, if several share half a core. It must run on the node, in its process namespace, as root: anymesh sandbox exec -- from-pod.sh ...
 set -eu
 address=$1
 shift
@@ -19,11 +19,11 @@ if [ -d /sys/fs/cgroup/cpu ]; then # version 1
 	group=/sys/fs/cgroup/cpu/attacker-$$
 	mkdir "$group"
 	echo 10000 >"$group/cpu.cfs_period_us"
-	echo 5000 >"$group/cpu.cfs_quota_us"
+	echo "${CPU_QUOTA:-5000}" >"$group/cpu.cfs_quota_us"
 else
 	group=/sys/fs/cgroup/attacker-$$
 	mkdir "$group"
-	echo "5000 10000" >"$group/cpu.max"
+	echo "${CPU_QUOTA:-5000} 10000" >"$group/cpu.max"
 fi
 trap 'rmdir "$group"' EXIT
 ( echo 0 >"$group/cgroup.procs" && exec nsenter --net="/proc/$pid/ns/net" "$@" )
