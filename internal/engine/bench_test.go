@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -101,6 +102,33 @@ func BenchmarkStart(b *testing.B) {
 			}
 		})
 	}
+}
+
+// BenchmarkMemory measures the live heap of a mesh, without the objects.
+func BenchmarkMemory(b *testing.B) {
+	for _, services := range sizes {
+		b.Run(fmt.Sprintf("services=%d", services), func(b *testing.B) {
+			objects := largeMesh(services, 20)
+			for b.Loop() {
+				before := liveHeap()
+				f := New(discardLog, dialects, Settings{})
+				for _, o := range objects {
+					f.Set(o)
+				}
+				f.Sync()
+				b.ReportMetric(float64(liveHeap()-before)/float64(services), "B/service")
+				runtime.KeepAlive(f)
+			}
+			runtime.KeepAlive(objects)
+		})
+	}
+}
+
+func liveHeap() uint64 {
+	runtime.GC()
+	var m runtime.MemStats
+	runtime.ReadMemStats(&m)
+	return m.HeapAlloc
 }
 
 // BenchmarkEndpoint measures a new address of a pod.

@@ -48,8 +48,8 @@ func (g *Graph) Panics() []Panic { return g.panics }
 // readsFailures reports whether a rule reads Failures. Its own panics are not among them.
 func (r *Rule) readsFailures() bool { return slices.Contains(r.reads, &r.g.failures.declarations) }
 
-// call evaluates the rule. It returns the value of a panic, and its stack.
-func (c *cell) call() (panicked any, stack []byte) {
+// call evaluates the rule. It reports whether the key has entries, and returns the value of a panic and its stack.
+func (c *cell) call() (exists bool, panicked any, stack []byte) {
 	g := c.rule.g
 	defer func() {
 		g.running = nil
@@ -58,8 +58,7 @@ func (c *cell) call() (panicked any, stack []byte) {
 		}
 	}()
 	g.running = c.rule
-	c.rule.evaluateAt(c.at)
-	return nil, nil
+	return c.rule.evaluateAt(c.at), nil, nil
 }
 
 // fail keeps what the last good evaluation emitted, and emits a failure. The cell reads what it has read then and now,

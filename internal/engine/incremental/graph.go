@@ -69,12 +69,16 @@ func (g *Graph) evaluate(c *cell) {
 	g.evaluations += 2
 	c.queued = false
 	r.evaluated, r.slots, r.emissions = c, r.slots[:0], r.emissions[:0]
-	if p, stack := c.call(); p != nil {
+	exists, p, stack := c.call()
+	if p != nil {
 		c.fail(p, stack)
 		return
 	}
 	c.setReads(r.slots)
 	c.setEmits(r.emissions)
+	if !exists {
+		c.at.dropCell(c)
+	}
 }
 
 // enqueue schedules the evaluation of a cell.

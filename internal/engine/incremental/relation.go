@@ -81,7 +81,7 @@ func (r *Relation[K, V]) GetFirst(key K) (V, bool) { return first(r.Get(key)) }
 func (r *Relation[K, V]) ForEach(f func(K, []V)) {
 	r.mustBeIdle()
 	for k, s := range r.slots {
-		if len(s.entries) > 0 {
+		if !s.empty() {
 			f(k, s.values())
 		}
 	}

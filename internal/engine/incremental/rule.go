@@ -18,9 +18,10 @@ type Rule struct {
 	evaluated *cell
 	slots     []anySlot
 	emissions []anyEntry
-	// evaluateAt evaluates the rule for the key of a slot, subject returns that key and its first entry.
-	evaluateAt func(anySlot)
-	subject    func(anySlot) (key, value any)
+	// evaluateAt evaluates the rule for the key of a slot. It reports false if the slot has no entries.
+	evaluateAt func(anySlot) bool
+	// subject returns the key of a slot and its first entry.
+	subject func(anySlot) (key, value any)
 }
 
 // declarations are the rules that declare to use a relation.
@@ -90,7 +91,7 @@ func (r *Reader[K, V]) Read(key K) []V {
 func (r *Reader[K, V]) Owners(key K) []string {
 	r.Read(key)
 	var out []string
-	for _, e := range r.relation.slots[key].entries {
+	for _, e := range r.relation.slots[key].all() {
 		owner := ""
 		if e.source != nil {
 			owner = e.source.rule.owner
@@ -157,16 +158,15 @@ func Each[A any, K comparable, V any](r *Rule, source *Relation[K, V], access A,
 	checkAccess(r, access)
 	r.declareRead(&source.declarations)
 	r.complete = true
-	index := len(source.sources)
 	source.sources = append(source.sources, r)
-	r.evaluateAt = func(at anySlot) {
+	r.evaluateAt = func(at anySlot) bool {
 		s := at.(*slot[K, V])
-		if len(s.entries) == 0 {
-			s.dropCell(index)
-			return
-		}
 		s.update()
+		if s.empty() {
+			return false
+		}
 		f(access, s.key, s.values())
+		return true
 	}
 	r.subject = func(at anySlot) (key, value any) {
 		s := at.(*slot[K, V])

@@ -2,20 +2,28 @@ package incremental
 
 import "slices"
 
-// slot holds the entries of one key. There are many slots, and most have one entry: each value is stored once.
+// slot holds the entries of one key. There are some forty slots for each service of a mesh, most with one entry: their
+// size is most of the memory of a graph.
 type slot[K comparable, V any] struct {
 	relation *Relation[K, V]
 	key      K
-	// entries are sorted, unless the slot is stale: then new ones are at the end, so that many insertions cost one sort.
-	entries []*entry[K, V]
-	// copied are the values of several entries or, of a stale slot, those of the last update.
-	copied  []V
+	// only is the entry of a slot with one, several are those of a slot with more.
+	only    *entry[K, V]
+	several *entries[K, V]
 	readers readers
 	// cells are the evaluations for the key, by the index of their rule in the sources of the relation.
-	cells []*cell
-	stale bool
+	cells []cell
 	// read is the number of the last evaluation that has read the slot.
 	read uint64
+}
+
+// entries are several entries of a slot.
+type entries[K comparable, V any] struct {
+	// list is sorted, unless it is stale: then new ones are at the end, so that many insertions cost one sort.
+	list  []*entry[K, V]
+	stale bool
+	// values are those of the list at the last update.
+	values []V
 }
 
 // anySlot is a slot of a relation of any type.
@@ -26,6 +34,8 @@ type anySlot interface {
 	lastRead() *uint64
 	update()
 	removeIfUnused()
+	// dropCell removes an evaluation for the key.
+	dropCell(*cell)
 }
 
 // entry is a value of a slot.
@@ -62,43 +72,78 @@ func (e *entry[K, V]) insert(source *cell) {
 
 func (e *entry[K, V]) remove() { e.slot.remove(e) }
 
+// all lists the entries.
+func (s *slot[K, V]) all() []*entry[K, V] {
+	switch {
+	case s.several != nil:
+		return s.several.list
+	case s.only != nil:
+		return []*entry[K, V]{s.only}
+	}
+	return nil
+}
+
 // fact returns the entry that was set from outside.
 func (s *slot[K, V]) fact() *entry[K, V] {
-	for _, e := range s.entries {
-		if e.source == nil {
-			return e
+	if s.only != nil && s.only.source == nil {
+		return s.only
+	}
+	if s.several != nil {
+		for _, e := range s.several.list {
+			if e.source == nil {
+				return e
+			}
 		}
 	}
 	return nil
 }
 
-// values are the sorted values of the entries, as of the last update.
+func (s *slot[K, V]) empty() bool {
+	return s.only == nil && (s.several == nil || len(s.several.list) == 0)
+}
+
+// values are the sorted values of the entries. Those of several entries are as of the last update.
 func (s *slot[K, V]) values() []V {
-	if len(s.entries) == 1 && !s.stale {
-		return s.entries[0].value[:]
+	switch {
+	case s.several != nil:
+		return s.several.values
+	case s.only != nil:
+		return s.only.value[:]
 	}
-	return s.copied
+	return nil
 }
 
 func (s *slot[K, V]) insert(e *entry[K, V]) {
-	s.markStale()
-	s.entries = append(s.entries, e)
+	switch {
+	case s.several != nil:
+		s.several.list = append(s.several.list, e)
+		s.markStale()
+	case s.only != nil:
+		s.several = &entries[K, V]{list: []*entry[K, V]{s.only, e}, values: s.only.value[:]}
+		s.only = nil
+		s.markStale()
+	default:
+		s.only = e
+	}
 	s.relation.slots[s.key] = s // the slot may have been removed with its last entry
 	s.markChanged()
 }
 
 func (s *slot[K, V]) remove(e *entry[K, V]) {
-	s.markStale()
-	i := slices.Index(s.entries, e)
-	s.entries = slices.Delete(s.entries, i, i+1)
+	if s.several != nil {
+		i := slices.Index(s.several.list, e)
+		s.several.list = slices.Delete(s.several.list, i, i+1)
+		s.markStale()
+	} else {
+		s.only = nil
+	}
 	s.markChanged()
 }
 
-// markStale keeps the values until the next update.
+// markStale keeps the values of several entries until the next update.
 func (s *slot[K, V]) markStale() {
-	if !s.stale {
-		s.copied = s.values()
-		s.stale = true
+	if !s.several.stale {
+		s.several.stale = true
 		s.relation.g.staleSlots = append(s.relation.g.staleSlots, s)
 	}
 }
@@ -111,37 +156,42 @@ func (s *slot[K, V]) markChanged() {
 	}
 	s.readers.enqueue()
 	if s.cells == nil && len(r.sources) > 0 {
-		s.cells = make([]*cell, len(r.sources))
+		s.cells = make([]cell, len(r.sources))
 	}
 	for i, rule := range r.sources {
-		if s.cells[i] == nil {
-			s.cells[i] = &cell{rule: rule, at: s}
+		c := &s.cells[i]
+		if c.rule == nil {
+			c.rule, c.at = rule, s
 		}
-		s.cells[i].enqueue()
+		c.enqueue()
 	}
 	s.removeIfUnused()
 }
 
 // update sorts the entries after changes.
 func (s *slot[K, V]) update() {
-	if !s.stale {
+	l := s.several
+	if l == nil || !l.stale {
 		return
 	}
-	s.stale, s.copied = false, nil
-	if len(s.entries) < 2 {
+	if len(l.list) < 2 {
+		if s.several = nil; len(l.list) == 1 {
+			s.only = l.list[0]
+		}
 		return
 	}
+	l.stale = false
 	// Each entry is compared with its neighbor at least once, so that every ambiguity is seen.
-	slices.SortStableFunc(s.entries, func(a, b *entry[K, V]) int {
+	slices.SortStableFunc(l.list, func(a, b *entry[K, V]) int {
 		order := s.relation.compare(a.value[0], b.value[0])
 		if order == 0 && !s.relation.equal(a.value[0], b.value[0]) {
 			s.relation.g.ambiguous[s.relation.relation] = struct{}{}
 		}
 		return order
 	})
-	s.copied = make([]V, len(s.entries))
-	for i, e := range s.entries {
-		s.copied[i] = e.value[0]
+	l.values = make([]V, len(l.list)) // those of the last update stay with who has read them
+	for i, e := range l.list {
+		l.values[i] = e.value[0]
 	}
 }
 
@@ -152,15 +202,14 @@ func (s *slot[K, V]) dropReader(c *cell) { s.readers.drop(c); s.removeIfUnused()
 // removeIfUnused removes the slot from its relation. The evaluations for its key are there until they have seen that it
 // has no entries.
 func (s *slot[K, V]) removeIfUnused() {
-	if len(s.entries) == 0 && s.cells == nil && s.readers.empty() && s.relation.slots[s.key] == s {
+	if s.empty() && s.cells == nil && s.readers.empty() && s.relation.slots[s.key] == s {
 		delete(s.relation.slots, s.key)
 	}
 }
 
-// dropCell removes the evaluation of a rule for the key.
-func (s *slot[K, V]) dropCell(source int) {
-	s.cells[source] = nil
-	if !slices.ContainsFunc(s.cells, func(c *cell) bool { return c != nil }) {
+func (s *slot[K, V]) dropCell(c *cell) {
+	*c = cell{}
+	if !slices.ContainsFunc(s.cells, func(c cell) bool { return c.rule != nil }) {
 		s.cells = nil
 		s.removeIfUnused()
 	}
