@@ -64,6 +64,7 @@ func (s *subscription) pendingRemovals() []uint32 {
 // addToResponse adds names to a response of at most limit bytes, and marks them as sent. At least one name is added.
 func (s *subscription) addToResponse(todo []uint32, limit int, out *response) {
 	size := 0
+	out.changed = slices.Grow(out.changed, len(todo))
 	for _, n := range todo {
 		r, name := s.table.resource(n), s.table.name(n)
 		if r == nil {

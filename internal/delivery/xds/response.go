@@ -36,12 +36,15 @@ type response struct {
 // responsePool reuses responses: most hold one resource and are released right after the send.
 var responsePool = sync.Pool{New: func() any { return &response{} }}
 
-// maxPooledCapacity is the largest capacity of header (bytes) and parts (elements) that the pool keeps.
-const maxPooledCapacity = 512
+// Largest capacities of header (bytes) and parts (elements) that the pool keeps.
+const (
+	maxPooledHeader = 512
+	maxPooledParts  = 1 << 14
+)
 
 // release returns a sent response to the pool.
 func (r *response) release() {
-	if cap(r.header) > maxPooledCapacity || cap(r.parts) > maxPooledCapacity {
+	if cap(r.header) > maxPooledHeader || cap(r.parts) > maxPooledParts {
 		return
 	}
 	clear(r.parts)

@@ -23,7 +23,7 @@ type session struct {
 	subs             []subscribed        // sorted by step, then type
 	subsBuf          [6]subscribed       // backing array of subs: Envoy subscribes to six types
 	lastNonce        uint64              // of the last nonce
-	pendingEndpoints map[string]struct{} // clusters sent before the client subscribed to endpoints
+	pendingEndpoints bitset              // clusters sent before the client subscribed to endpoints, by number
 }
 
 // subscribed is a subscription with the fields that each change and each ACK reads. They are stored in one slice for
@@ -65,10 +65,14 @@ func (s *session) handle(req request, published state, now time.Time) (ackResult
 	}
 	sub.update(&req, !known, now)
 	if !known && sub.step == stepEndpoints {
-		for name := range s.pendingEndpoints {
-			sub.resend(name, now)
+		if clusters := s.subscription(ClusterType); clusters != nil && len(req.versions) > 0 {
+			for n := range s.pendingEndpoints.all() {
+				if c := clusters.table.resource(n); c != nil {
+					sub.resend(c.Name, now)
+				}
+			}
 		}
-		s.pendingEndpoints = nil
+		s.pendingEndpoints = bitset{}
 	}
 	if s.budget.exceeded() {
 		return none, s.budget.refusal()
@@ -133,7 +137,6 @@ func (s *subscription) update(req *request, first bool, now time.Time) {
 			s.unsubscribe(name, now)
 		}
 	}
-	s.dirty.expect(min(len(req.subscribe), len(s.table.slots)))
 	for _, name := range req.subscribe {
 		if s.budget.exceeded() {
 			return
@@ -259,7 +262,7 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 	sub.mustRespond = false
 	out.afterAckTimeout = len(sub.inflight) > 0
 	if sub.step == stepClusters {
-		s.resendEndpoints(out.changed, now)
+		s.resendEndpoints(sub.table, todo[:len(out.changed)+len(out.removed)], now)
 	}
 	sub.sentVersion = out.version
 	sub.track(inflightResponse{nonce: out.nonce, version: out.version, resources: out.changed, changedAt: sub.since,
@@ -270,20 +273,19 @@ func (s *session) buildResponse(sub *subscribed, todo []uint32, now time.Time) *
 
 // resendEndpoints resends the endpoints of changed clusters. A client that receives a new version of a cluster warms
 // it, and waits for its endpoints without a new request, since it is subscribed to them already. If the client has
-// not subscribed to endpoints yet, the clusters are remembered until it does.
-func (s *session) resendEndpoints(clusters []*Resource, now time.Time) {
+// not subscribed to endpoints yet, the clusters are remembered until it does: it may say which endpoints it has.
+func (s *session) resendEndpoints(clusters *table, sent []uint32, now time.Time) {
 	endpoints := s.subscription(EndpointType)
-	if endpoints == nil {
-		if s.pendingEndpoints == nil {
-			s.pendingEndpoints = make(map[string]struct{}, len(clusters))
+	for _, n := range sent {
+		switch c := clusters.resource(n); {
+		case c == nil: // removed
+		case endpoints == nil:
+			s.pendingEndpoints.add(n)
+		default:
+			endpoints.resend(c.Name, now)
 		}
-		for _, c := range clusters {
-			s.pendingEndpoints[c.Name] = struct{}{}
-		}
-		return
 	}
-	for _, c := range clusters {
-		endpoints.resend(c.Name, now)
+	if endpoints != nil {
+		endpoints.hasWork = endpoints.active()
 	}
-	endpoints.hasWork = endpoints.active()
 }

@@ -1,13 +1,16 @@
 package xds
 
-import "iter"
+import (
+	"iter"
+	"maps"
+)
 
-// versions are those that the client has of resources that changed; nil is one that no resource has. Equal resources
-// are one, so pointers can be compared. Most often there are one or two, and many only when a client begins or a mesh
-// is replaced.
+// versions are those that a client has of resources that changed, by number; nil is one that no resource has. Equal
+// resources are one, so that pointers can be compared. Most often there are one or two. There are thousands when a
+// client connects, all nil, or when a mesh is replaced.
 type versions struct {
 	some []version
-	many map[uint32]*Resource // in place of some
+	many *manyVersions // in place of some
 }
 
 type version struct {
@@ -18,27 +21,23 @@ type version struct {
 // few is how many versions are searched one by one.
 const few = 8
 
-// expect makes room for so many more: a map that grows is filled several times.
-func (v *versions) expect(more int) {
-	if v.many == nil && len(v.some)+more > few {
-		v.toMany(len(v.some) + more)
-	}
+// manyVersions are more than a few versions.
+type manyVersions struct {
+	unknown bitset // numbers with nil
+	known   map[uint32]*Resource
 }
 
-func (v *versions) toMany(size int) {
-	v.many = make(map[uint32]*Resource, size)
-	for _, one := range v.some {
-		v.many[one.number] = one.of
+func (v *versions) len() int {
+	if v.many != nil {
+		return v.many.unknown.count + len(v.many.known)
 	}
-	v.some = nil
+	return len(v.some)
 }
-
-func (v *versions) len() int { return len(v.some) + len(v.many) }
 
 func (v *versions) get(n uint32) (of *Resource, known bool) {
 	if v.many != nil {
-		of, known = v.many[n]
-		return of, known
+		of, known = v.many.known[n]
+		return of, known || v.many.unknown.has(n)
 	}
 	if i := v.place(n); i >= 0 {
 		return v.some[i].of, true
@@ -46,7 +45,7 @@ func (v *versions) get(n uint32) (of *Resource, known bool) {
 	return nil, false
 }
 
-// place is where a number is among some, or -1.
+// place returns the position of a number among some, or -1.
 func (v *versions) place(n uint32) int {
 	for i := range v.some {
 		if v.some[i].number == n {
@@ -66,15 +65,34 @@ func (v *versions) set(n uint32, of *Resource) {
 			v.some = append(v.some, version{n, of})
 			return
 		}
-		v.toMany(2 * few)
+		v.many = &manyVersions{}
+		for _, one := range v.some {
+			v.many.set(one.number, one.of)
+		}
+		v.some = nil
 	}
-	v.many[n] = of
+	v.many.set(n, of)
+}
+
+func (m *manyVersions) set(n uint32, of *Resource) {
+	if of == nil {
+		delete(m.known, n)
+		m.unknown.add(n)
+		return
+	}
+	m.unknown.remove(n)
+	if m.known == nil {
+		m.known = map[uint32]*Resource{}
+	}
+	m.known[n] = of
 }
 
 func (v *versions) remove(n uint32) {
 	if v.many != nil {
-		if delete(v.many, n); len(v.many) == 0 {
-			v.many = nil // maps do not shrink
+		v.many.unknown.remove(n)
+		delete(v.many.known, n)
+		if v.len() == 0 {
+			v.many = nil // maps and bitsets do not shrink
 		}
 		return
 	}
@@ -86,18 +104,25 @@ func (v *versions) remove(n uint32) {
 	}
 }
 
-// all is in no order. The number that is looked at may be removed meanwhile.
+// all lists the versions in any order. The one that is yielded may be removed meanwhile.
 func (v *versions) all() iter.Seq2[uint32, *Resource] {
+	if v.many != nil {
+		return v.many.all
+	}
 	return func(yield func(uint32, *Resource) bool) {
 		for i := len(v.some) - 1; i >= 0; i-- {
 			if one := v.some[i]; !yield(one.number, one.of) {
 				return
 			}
 		}
-		for n, of := range v.many {
-			if !yield(n, of) {
-				return
-			}
+	}
+}
+
+func (m *manyVersions) all(yield func(uint32, *Resource) bool) {
+	for n := range m.unknown.all() {
+		if !yield(n, nil) {
+			return
 		}
 	}
+	maps.All(m.known)(yield)
 }
