@@ -78,6 +78,16 @@ func (ix *Index) Services(mesh string) []Service {
 	return slices.DeleteFunc(slices.Clone(ix.Model.Services), func(s Service) bool { return s.Mesh != mesh })
 }
 
+// ServiceNames lists the names of the services of a mesh, sorted.
+func (ix *Index) ServiceNames(mesh string) (names []string) {
+	for _, s := range ix.Model.Services {
+		if s.Mesh == mesh {
+			names = append(names, s.Name)
+		}
+	}
+	return names
+}
+
 // Router finds a router.
 func (ix *Index) Router(key Key) (Router, bool) { return found(ix.routers[key]) }
 
@@ -115,7 +125,7 @@ func (ix *Index) ResolvedDestination(destination Key) (ResolvedDestination, bool
 	if !ok {
 		return ResolvedDestination{}, false
 	}
-	return ResolveDestination(mesh, d, ix.DiscoveredEndpoints(d)), true
+	return ResolveDestination(mesh, d, slices.Values(ix.DiscoveredEndpoints(d))), true
 }
 
 // DiscoveredEndpoints returns the endpoints of a destination, ready or not. It returns nil unless Discovery.Kind is

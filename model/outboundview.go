@@ -72,8 +72,8 @@ type Conflict struct {
 type OutboundCatalog interface {
 	Mesh(name string) (Mesh, bool)
 	ReachableService(Key) (*ReachableService, bool)
-	// Services lists the services of a mesh by name.
-	Services(mesh string) []Service
+	// ServiceNames lists the names of the services of a mesh, sorted.
+	ServiceNames(mesh string) []string
 	Destination(Key) (Destination, bool)
 	ServiceGroup(Key) (ServiceGroup, bool)
 }
@@ -150,9 +150,9 @@ func (r *OutboundRequest) services(c OutboundCatalog) []requestedService {
 		}
 	}
 	if r.All {
-		for _, s := range c.Services(r.Mesh) {
-			if unseen(s.Name) {
-				add(s.Name, "", r.ClientPolicy)
+		for _, name := range c.ServiceNames(r.Mesh) {
+			if unseen(name) {
+				add(name, "", r.ClientPolicy)
 			}
 		}
 	}

@@ -1,6 +1,9 @@
 package model
 
-import "slices"
+import (
+	"iter"
+	"slices"
+)
 
 // ResolvedDestination is a destination with its current endpoints. All workloads that have the destination share it.
 type ResolvedDestination struct {
@@ -21,12 +24,12 @@ func (d *Destination) PortAt(e Endpoint) uint16 {
 
 // ResolveDestination creates a ResolvedDestination from all endpoints of a destination. It drops endpoints that are not
 // ready: they get no traffic, and their changes must not change the result.
-func ResolveDestination(mesh Mesh, d Destination, all []Endpoint) ResolvedDestination {
+func ResolveDestination(mesh Mesh, d Destination, all iter.Seq[Endpoint]) ResolvedDestination {
 	r := ResolvedDestination{Mesh: mesh, Destination: d}
 	if d.Discovery.Kind != DiscoverInstances {
 		return r
 	}
-	for _, e := range all {
+	for e := range all {
 		if e.Ready {
 			r.Endpoints = append(r.Endpoints, e)
 		}

@@ -64,8 +64,8 @@ type Catalog interface {
 	Mesh(name string) (Mesh, bool)
 	Workload(Key) (Workload, bool)
 	Service(Key) (Service, bool)
-	// Services lists the services of a mesh by name.
-	Services(mesh string) []Service
+	// ServiceNames lists the names of the services of a mesh, sorted.
+	ServiceNames(mesh string) []string
 	Router(Key) (Router, bool)
 	Destination(Key) (Destination, bool)
 	ServiceGroup(Key) (ServiceGroup, bool)

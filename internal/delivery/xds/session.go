@@ -20,10 +20,10 @@ type session struct {
 	// node ID of the first request; the other fields of the node are dropped, since they may be large
 	id               string
 	cluster          string
-	subs             []subscribed        // sorted by step, then type
-	subsBuf          [6]subscribed       // backing array of subs: Envoy subscribes to six types
-	lastNonce        uint64              // of the last nonce
-	pendingEndpoints bitset              // clusters sent before the client subscribed to endpoints, by number
+	subs             []subscribed  // sorted by step, then type
+	subsBuf          [6]subscribed // backing array of subs: Envoy subscribes to six types
+	lastNonce        uint64        // of the last nonce
+	pendingEndpoints bitset        // clusters sent before the client subscribed to endpoints, by number
 }
 
 // subscribed is a subscription with the fields that each change and each ACK reads. They are stored in one slice for

@@ -15,7 +15,7 @@ type catalog struct {
 	workloads       *incremental.Reader[model.Key, model.Workload]
 	modes           *incremental.Reader[model.Key, model.DNSMode]
 	addressed       *incremental.Reader[model.Key, model.Service]
-	services        *incremental.Reader[string, model.Service]
+	serviceNames    *incremental.Reader[string, string]
 	routers         *incremental.Reader[model.Key, model.Router]
 	destinations    *incremental.Reader[model.Key, model.Destination]
 	policies        *incremental.Reader[model.Key, model.AuthorizationPolicy]
@@ -28,7 +28,7 @@ func (m *Mesh) readsCatalog(r *incremental.Rule) *catalog {
 	return &catalog{
 		settings: m.settings, meshes: incremental.Reads(r, m.Meshes), workloads: incremental.Reads(r, m.Workloads),
 		modes: incremental.Reads(r, m.modes), addressed: incremental.Reads(r, m.addressed),
-		services: incremental.Reads(r, m.services), routers: incremental.Reads(r, m.Routers),
+		serviceNames: incremental.Reads(r, m.serviceNames), routers: incremental.Reads(r, m.Routers),
 		destinations: incremental.Reads(r, m.Destinations), policies: incremental.Reads(r, m.AuthorizationPolicies),
 		groups:          incremental.Reads(r, m.ServiceGroups),
 		clusterServices: incremental.Reads(r, m.clusterServices),
@@ -44,7 +44,7 @@ func (c *catalog) Workload(key model.Key) (model.Workload, bool) {
 }
 
 func (c *catalog) Service(key model.Key) (model.Service, bool) { return c.addressed.ReadFirst(key) }
-func (c *catalog) Services(mesh string) []model.Service        { return c.services.Read(mesh) }
+func (c *catalog) ServiceNames(mesh string) []string           { return c.serviceNames.Read(mesh) }
 func (c *catalog) Router(key model.Key) (model.Router, bool)   { return c.routers.ReadFirst(key) }
 
 func (c *catalog) Destination(key model.Key) (model.Destination, bool) {

@@ -17,7 +17,7 @@ import (
 type instanceRule struct {
 	workloads         *incremental.Reader[model.Key, model.Workload]
 	pods              *incremental.Reader[types.NamespacedName, *corev1.Pod]
-	instances, groups *incremental.Emitter[model.Key, model.Endpoint]
+	instances, groups *incremental.Emitter[model.Key, *model.Endpoint]
 	podModes          *incremental.Emitter[model.Key, model.DNSMode]
 	roles             *incremental.Emitter[string, Pod]
 	classes           *incremental.Emitter[model.Key, string]
@@ -40,7 +40,7 @@ func (r instanceRule) evaluate(_ model.Instance, all []model.Endpoint) {
 	if len(all) > 1 {
 		all = r.byAge(all)
 	}
-	e := all[0]
+	e := &all[0]
 	for _, other := range all[1:] {
 		r.reportShared(e.Workload, other.Workload)
 	}
@@ -92,7 +92,7 @@ func (r instanceRule) reportShared(keeps, loses model.Key) {
 }
 
 // addPod records the workload, the sidecarClass and the DNS mode of the pod of an instance.
-func (r instanceRule) addPod(e model.Endpoint) {
+func (r instanceRule) addPod(e *model.Endpoint) {
 	class := ""
 	pod, there := r.pods.ReadFirst(types.NamespacedName{Namespace: e.Instance.Namespace, Name: e.Instance.Name})
 	if there && string(pod.UID) == e.Instance.UID {

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"iter"
 	"net/netip"
 	"slices"
 	"strings"
@@ -22,10 +23,10 @@ type Mesh struct {
 	// Classes lists the sidecarClasses of a workload's pods, one entry per pod. ClassesOf removes duplicates.
 	Classes *incremental.Relation[model.Key, string]
 
-	settings  Settings
-	instances *incremental.Relation[model.Key, model.Endpoint] // by workload
-	groups    *incremental.Relation[model.Key, model.Endpoint] // by mesh and name of the group
-	services  *incremental.Relation[string, model.Service]     // by mesh, with addresses
+	settings Settings
+	// instances and groups are references to Endpoints, by workload, and by mesh and name of the group.
+	instances, groups *incremental.Relation[model.Key, *model.Endpoint]
+	serviceNames      *incremental.Relation[string, string] // by mesh
 	// addressed are the services of the model with their addresses.
 	addressed *incremental.Relation[model.Key, model.Service]
 	// reservedNames are the names that need a reserved address, reserved the addresses of each.
@@ -54,13 +55,9 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 		Classes: incremental.NewRelation[model.Key](g, "classes", strings.Compare, func(a, b string) bool {
 			return a == b
 		}),
-		instances: incremental.NewRelation[model.Key](g, "instances", compareEndpoints,
-			deepEqual[model.Endpoint]),
-		groups: incremental.NewRelation[model.Key](g, "groups", compareEndpoints,
-			deepEqual[model.Endpoint]),
-		services: incremental.NewRelation[string](g, "services of a mesh", func(a, b model.Service) int {
-			return strings.Compare(a.Name, b.Name)
-		}, deepEqual[model.Service]),
+		instances: endpointReferences(g, "instances"), groups: endpointReferences(g, "groups"),
+		serviceNames: incremental.NewRelation[string](g, "services of a mesh", strings.Compare,
+			func(a, b string) bool { return a == b }),
 		addressed: incremental.NewRelation[model.Key](g, "addressed services", func(a, b model.Service) int {
 			return 0
 		}, deepEqual[model.Service]),
@@ -88,10 +85,26 @@ func NewMesh(g *incremental.Graph, objects *Objects, m *Model, settings Settings
 	return mesh
 }
 
+// endpointReferences creates a relation with references to Endpoints.
+func endpointReferences(g *incremental.Graph, name string) *incremental.Relation[model.Key, *model.Endpoint] {
+	return incremental.NewRelation[model.Key](g, name, func(a, b *model.Endpoint) int { return a.Compare(*b) },
+		deepEqual[*model.Endpoint])
+}
+
+func dereference(all []*model.Endpoint) iter.Seq[model.Endpoint] {
+	return func(yield func(model.Endpoint) bool) {
+		for _, e := range all {
+			if !yield(*e) {
+				return
+			}
+		}
+	}
+}
+
 // destinationRule adds the endpoints to destinations.
 type destinationRule struct {
 	meshes            *incremental.Reader[string, model.Mesh]
-	instances, groups *incremental.Reader[model.Key, model.Endpoint]
+	instances, groups *incremental.Reader[model.Key, *model.Endpoint]
 	resolved          *incremental.Emitter[model.Key, model.ResolvedDestination]
 }
 
@@ -109,7 +122,7 @@ func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
 	if !ok {
 		return
 	}
-	var endpoints []model.Endpoint
+	var endpoints []*model.Endpoint
 	switch {
 	case d.Discovery.Kind != model.DiscoverInstances:
 	case d.Discovery.Group == "":
@@ -117,7 +130,7 @@ func (r destinationRule) evaluate(key model.Key, all []model.Destination) {
 	default:
 		endpoints = r.groups.Read(model.Key{Mesh: key.Mesh, Name: d.Discovery.Group})
 	}
-	r.resolved.Emit(key, model.ResolveDestination(mesh, d, endpoints))
+	r.resolved.Emit(key, model.ResolveDestination(mesh, d, dereference(endpoints)))
 }
 
 // Snapshot returns a copy of the model in canonical order.
@@ -146,7 +159,9 @@ func (m *Mesh) Snapshot() *model.Model {
 	}
 	out.Services, out.Endpoints = nil, nil
 	collect(m.addressed, &out.Services)
-	m.instances.ForEach(func(_ model.Key, all []model.Endpoint) { out.Endpoints = append(out.Endpoints, all...) })
+	m.instances.ForEach(func(_ model.Key, all []*model.Endpoint) {
+		out.Endpoints = slices.AppendSeq(out.Endpoints, dereference(all))
+	})
 	return out.Canonical()
 }
 

@@ -25,7 +25,7 @@ func (m *Mesh) addServiceRules(g *incremental.Graph) {
 		clusterAddresses: clusterAddresses{incremental.Reads(r, m.clusterServices)},
 		routers:          incremental.Reads(r, m.Routers), destinations: incremental.Reads(r, m.Destinations),
 		reserved: incremental.Reads(r, m.reserved), addressed: incremental.Emits(r, m.addressed),
-		services: incremental.Emits(r, m.services), findings: m.EmitsFindings(r),
+		names: incremental.Emits(r, m.serviceNames), findings: m.EmitsFindings(r),
 	}, addressRule.evaluate)
 }
 
@@ -51,7 +51,7 @@ type addressRule struct {
 	destinations *incremental.Reader[model.Key, model.Destination]
 	reserved     *incremental.Reader[string, netip.Addr]
 	addressed    *incremental.Emitter[model.Key, model.Service]
-	services     *incremental.Emitter[string, model.Service]
+	names        *incremental.Emitter[string, string]
 	findings     Output[model.ObjectRef, model.Finding]
 }
 
@@ -70,7 +70,7 @@ func (r addressRule) evaluate(key model.Key, all []model.Service) {
 				"in osm.reservedRanges of the Helm values", s.Name)))
 	}
 	r.addressed.Emit(key, s)
-	r.services.Emit(key.Mesh, s)
+	r.names.Emit(key.Mesh, s.Name)
 }
 
 // unresolved reports whether the DNS of the cluster does not know the name of a service: no Service has the name, and
