@@ -18,8 +18,8 @@ const (
 	quietAfter = 5 * time.Second
 )
 
-// adaptGCPercent returns the memory of the start to the operating system, and adapts GOGC until the context ends. Go's
-// default applies before: the heap grows fast. An idle process is not woken.
+// adaptGCPercent adapts GOGC until the context ends. Go's default applies before: the heap grows fast. It returns the
+// memory of the start, and of each time of frequent collections, to the operating system. An idle process is not woken.
 func adaptGCPercent(ctx context.Context) {
 	debug.SetGCPercent(quietGCPercent)
 	debug.FreeOSMemory()
@@ -45,8 +45,13 @@ func adaptGCPercent(ctx context.Context) {
 			case <-quiet.C:
 				frequency.frequent = false
 			}
-			if now := frequency.percent(); now != before {
-				debug.SetGCPercent(now)
+			now := frequency.percent()
+			if now == before {
+				continue
+			}
+			debug.SetGCPercent(now)
+			if now == quietGCPercent {
+				debug.FreeOSMemory()
 			}
 		}
 	}()
