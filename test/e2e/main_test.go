@@ -96,7 +96,7 @@ func up(ctx context.Context) error {
 	if err := installAnymesh(ctx); err != nil {
 		return err
 	}
-	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {
+	for _, file := range []string{"00-mesh", "color", "tally", "store", "front"} {
 		text, err := os.ReadFile(filepath.Join(root, "examples/colors", file+".yaml"))
 		if err != nil {
 			return err

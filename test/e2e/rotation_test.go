@@ -50,7 +50,7 @@ func ownCluster(t *testing.T, name string, sets ...string) {
 		t.Fatal(err)
 	}
 	must(anymesh(t.Context(), append([]string{"install", "--kubeconfig", lab.kubeconfig}, sets...)...))
-	for _, file := range []string{"mesh", "color", "tally", "store", "front"} {
+	for _, file := range []string{"00-mesh", "color", "tally", "store", "front"} {
 		text := must(readAll(filepath.Join(root, "examples/colors", file+".yaml")))
 		must(kubectlInput(t.Context(), strings.ReplaceAll(text, "--rate=100", "--rate=0"), "apply", "-f", "-"))
 	}

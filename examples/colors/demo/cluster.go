@@ -35,7 +35,7 @@ func (d *demo) up(ctx context.Context) error {
 
 // deploy applies the manifests, the mesh first, and waits for the pods.
 func (d *demo) deploy(ctx context.Context) error {
-	for _, file := range []string{"mesh.yaml", "color.yaml", "tally.yaml", "store.yaml", "front.yaml"} {
+	for _, file := range []string{"00-mesh.yaml", "color.yaml", "tally.yaml", "store.yaml", "front.yaml"} {
 		if _, err := d.kubectl(ctx, "apply", "-f", filepath.Join(d.folder, file)); err != nil {
 			return err
 		}
