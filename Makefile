@@ -140,6 +140,10 @@ fuzz: ## every fuzz target for a while (FUZZTIME=60s)
 bench-controlplane: build sandbox $(BIN)/istiod ## what a change costs the control plane, and istiod beside it (minutes)
 	@go run ./bench/controlplane --bin $(BIN) --istiod $(BIN)/istiod
 
+.PHONY: bench-push
+bench-push: ## what a push costs our gRPC server, and grpc-go beside it (a minute)
+	@go run ./bench/push
+
 .PHONY: bench-envoy
 bench-envoy: envoy ## what a weight shift costs twenty Envoys, and how fast it takes effect (minutes; root)
 	@for e in $(BIN)/envoy $(BIN)/envoy-1.36; do go run ./bench/envoy --envoy $$e; done
