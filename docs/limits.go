@@ -27,7 +27,7 @@ func limits() string {
 	row := func(name, value, text, metric string) {
 		fmt.Fprintf(&b, "| %s | %s | %s | `%s` |\n", name, value, text, metric)
 	}
-	table("Discovery", "Limits for xDS clients. The names are fields of `xds.Options`.")
+	table("Discovery", "Limits for xDS clients. The names are fields of `xds.Options`, and at the end constants of package `grpcserver`.")
 	for _, l := range xds.Limits() {
 		row(l.Name, l.Default, l.Text, l.Metric)
 	}
