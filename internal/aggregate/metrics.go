@@ -1,6 +1,12 @@
 package aggregate
 
-import "github.com/prometheus/client_golang/prometheus"
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
 
 const (
 	refusedName    = "anymesh_aggregate_refused_total"
@@ -52,11 +58,12 @@ func newMetrics() *metrics {
 // refuse counts a request that reached a limit.
 func (m *metrics) refuse(reason string) { m.refused.WithLabelValues(reason).Inc() }
 
-// waited counts a write that waited for the cache.
+// waited counts a write that waited for the cache, unless the client or the cluster went away.
 func (m *metrics) waited(err error) {
-	result := "found"
-	if err != nil {
-		result = "timeout"
+	switch {
+	case err == nil:
+		m.writeWaits.WithLabelValues("found").Inc()
+	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err):
+		m.writeWaits.WithLabelValues("timeout").Inc()
 	}
-	m.writeWaits.WithLabelValues(result).Inc()
 }

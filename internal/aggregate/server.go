@@ -103,7 +103,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	counters := newMetrics()
 	s := &Server{
-		config: config, metrics: counters, readTimeout: ReadTimeout, writeTimeout: WriteTimeout, changed: make(chan struct{}, 1),
+		config: config, metrics: counters, changed: make(chan struct{}, 1),
+		readTimeout: ReadTimeout, writeTimeout: WriteTimeout,
 		cache: cache.New(cache.Options{
 			Grace: config.Grace, JoinGrace: config.StartGrace, Integers: config.IntegerVersions,
 		}),

@@ -63,8 +63,8 @@ func limitScrapes(next http.HandlerFunc, refused func()) http.HandlerFunc {
 	}
 }
 
-// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes. It calls
-// slow for a client that does not read in time.
+// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes. For a
+// client that does not read in time, slow is called.
 func limitWrites(next http.Handler, timeout time.Duration, slow func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		next.ServeHTTP(&timedWriter{ResponseWriter: w, timeout: timeout, slow: slow}, r)

@@ -54,7 +54,8 @@ func TestRequestedNamesAreLimited(t *testing.T) {
 	for range MaxRequested + 2 {
 		n.request("color.colors.svc.cluster.local")
 	}
-	if got := testutil.ToFloat64(n.metrics.refused.WithLabelValues("names")); got != 2 || len(n.requested) != MaxRequested {
+	got := testutil.ToFloat64(n.metrics.refused.WithLabelValues("names"))
+	if got != 2 || len(n.requested) != MaxRequested {
 		t.Errorf("%d names wait and %v are refused", len(n.requested), got)
 	}
 }
