@@ -55,11 +55,11 @@ var bypasses = []bypass{
 	},
 	{
 		name: "ignored-ipv4", annotations: `appmesh.k8s.aws/egressIgnoredIPs: "0.0.0.0/0"`,
-		warning: "appmesh.k8s.aws/egressIgnoredIPs", reported: true,
+		warning: "appmesh.k8s.aws/egressIgnoredIPs contains all IPv4 addresses", reported: true,
 	},
 	{
 		name: "ignored-ipv6", annotations: `appmesh.k8s.aws/egressIgnoredIPs: "::/1,8000::/1"`,
-		warning: "appmesh.k8s.aws/egressIgnoredIPs", reported: true,
+		warning: "appmesh.k8s.aws/egressIgnoredIPs contains all IPv6 addresses", reported: true,
 	},
 	{name: "no-ipv6", annotations: `appmesh.k8s.aws/ipv6: disabled`, warning: "appmesh.k8s.aws/ipv6", reported: true},
 	{
@@ -72,11 +72,27 @@ var bypasses = []bypass{
 	},
 }
 
-// admit creates a pod in a dry run. The error has the warnings.
-func admit(t *testing.T, pod string) error {
+// admit creates pods in a dry run, and returns the warnings and errors of kubectl.
+func admit(t *testing.T, all ...bypass) string {
 	t.Helper()
-	_, err := kubectlInput(t.Context(), pod, "create", "--dry-run=server", "--warnings-as-errors", "-f", "-")
-	return err
+	var pods []string
+	for _, b := range all {
+		pods = append(pods, b.pod())
+	}
+	_, err := kubectlInput(t.Context(), strings.Join(pods, "---"), "create", "--dry-run=server", "--warnings-as-errors", "-f", "-")
+	if err == nil {
+		return ""
+	}
+	return err.Error()
+}
+
+// renamed returns the bypasses with other names of their pods.
+func renamed(prefix string) []bypass {
+	all := slices.Clone(bypasses)
+	for i := range all {
+		all[i].name = prefix + "-" + all[i].name
+	}
+	return all
 }
 
 // TestBypassesAreReported creates pods whose connections bypass their sidecars: kubectl prints a warning, the
@@ -84,13 +100,19 @@ func admit(t *testing.T, pod string) error {
 func TestBypassesAreReported(t *testing.T) {
 	apply(t, bypassManifests)
 	var pods []string
+	printed, warnings := admit(t, bypasses...), 0
 	for _, b := range bypasses {
-		err := admit(t, b.pod())
-		if b.warning == "" && err != nil || b.warning != "" && (err == nil ||
-			!strings.Contains(err.Error(), "Warning: ") || !strings.Contains(err.Error(), b.warning)) {
-			t.Errorf("%s: kubectl prints %v, want the warning %q", b.name, err, b.warning)
-		}
 		pods = append(pods, b.pod())
+		if b.warning == "" {
+			continue
+		}
+		warnings++
+		if !strings.Contains(printed, b.warning) {
+			t.Errorf("%s: there is no warning %q", b.name, b.warning)
+		}
+	}
+	if n := strings.Count(printed, "Warning: "); n != warnings {
+		t.Errorf("%d warnings, want %d:\n%s", n, warnings, printed)
 	}
 	apply(t, strings.Join(pods, "---"))
 	t.Run("namespace label in another case", func(t *testing.T) {
@@ -101,9 +123,9 @@ func TestBypassesAreReported(t *testing.T) {
 		}
 	})
 	t.Run("name of the sidecar", func(t *testing.T) {
-		err := admit(t, bypass{name: "own-sidecar", containers: ", {name: envoy, image: anymesh.dev/colors}"}.pod())
-		if err == nil || !strings.Contains(err.Error(), "denied the request") || !strings.Contains(err.Error(), "envoy") {
-			t.Errorf("a pod with a container envoy: %v", err)
+		got := admit(t, bypass{name: "own-sidecar", containers: ", {name: envoy, image: anymesh.dev/colors}"})
+		if !strings.Contains(got, "denied the request") || !strings.Contains(got, "a container named envoy") {
+			t.Errorf("a pod with a container envoy: %s", got)
 		}
 	})
 	t.Run("findings", func(t *testing.T) {
@@ -130,13 +152,11 @@ func TestBypassesAreReported(t *testing.T) {
 		if err := installAnymesh(t.Context(), "--set", "osm.bypass=Refuse"); err != nil {
 			t.Fatal(err)
 		}
-		for _, b := range bypasses {
-			b.name += "-refused"
-			err := admit(t, b.pod())
-			refused := err != nil && strings.Contains(err.Error(), "denied the request") &&
-				strings.Contains(err.Error(), "which osm.bypass of the Helm values refuses") && strings.Contains(err.Error(), b.warning)
-			if refused != b.reported {
-				t.Errorf("%s is refused: %v, want %v: %v", b.name, refused, b.reported, err)
+		printed := admit(t, renamed("refused")...)
+		for _, b := range renamed("refused") {
+			refused := strings.Contains(printed, b.name+" bypasses the mesh, which osm.bypass of the Helm values refuses: ")
+			if refused != b.reported || !strings.Contains(printed, b.warning) {
+				t.Errorf("%s is refused: %v, want %v:\n%s", b.name, refused, b.reported, printed)
 			}
 		}
 	})
