@@ -67,7 +67,7 @@ func readDefinition(ctx context.Context, m fleet.Member, name, version string) (
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerSize))
 	if err != nil || response.StatusCode == http.StatusNotFound {
 		return nil, err
 	}

@@ -6,15 +6,11 @@ import (
 	"net/http"
 	"slices"
 	"sync"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"anymesh.dev/anymesh/internal/fleet"
 )
-
-// writeTimeout limits a write in a member cluster, as the API server limits requests.
-const writeTimeout = time.Minute
 
 // deleteCollection deletes in all clusters of the kind in parallel. The answer is a Status with a cause for each
 // cluster; it is a failure if any cluster failed.
@@ -27,7 +23,7 @@ func (s *Server) deleteCollection(w http.ResponseWriter, c call, clusters []stri
 			members = append(members, m)
 		}
 	}
-	body, err := readBody(w, c)
+	body, err := s.readBody(w, c)
 	if err != nil {
 		c.fail(w, err)
 		return
@@ -62,7 +58,7 @@ func (s *Server) deleteIn(c call, m fleet.Member, body []byte) (int, string) {
 	if err != nil {
 		return http.StatusBadRequest, err.Error()
 	}
-	code, _, answer, err := exchange(c, m, mapped)
+	code, _, answer, err := s.exchange(c, m, mapped)
 	if err != nil {
 		return http.StatusServiceUnavailable, err.Error()
 	}

@@ -162,7 +162,7 @@ func (s *Server) fetchDocument(c call, path string) ([]byte, error) {
 		return nil, apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerSize))
 	if err != nil {
 		return nil, apierrors.NewServiceUnavailable("the control plane does not answer: " + err.Error())
 	}

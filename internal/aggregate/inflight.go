@@ -10,16 +10,6 @@ import (
 	"k8s.io/streaming/pkg/httpstream/wsstream"
 )
 
-// Limits of concurrent requests. Those of all clients are counted together. A further request gets 429, which clients
-// retry.
-const (
-	requestSlots = 400
-	streamSlots  = 10_000
-	// protobufSlots limits the lists, and the initial events of watches, that are converted to protobuf: they cost seconds
-	// of CPU, and a list is in memory as a whole. None waits, or those that wait would take the slots of other requests.
-	protobufSlots = 4
-)
-
 // slots limits concurrent requests of a sort.
 type slots chan struct{}
 
@@ -35,10 +25,13 @@ func (s slots) acquire() bool {
 func (s slots) release() { <-s }
 
 // inFlight limits concurrent requests, and separately watches and streams, which last for minutes or hours.
-type inFlight struct{ requests, streams, protobuf slots }
+type inFlight struct {
+	requests, streams, conversions slots
+	metrics                        *metrics
+}
 
-func newInFlight(requests, streams int) inFlight {
-	return inFlight{make(slots, requests), make(slots, streams), make(slots, protobufSlots)}
+func newInFlight(requests, streams int, m *metrics) inFlight {
+	return inFlight{make(slots, requests), make(slots, streams), make(slots, MaxConversions), m}
 }
 
 // isStream reports whether the answer of a request is a watch or a stream.
@@ -55,7 +48,8 @@ func (t *ticket) release() { t.held.release() }
 // acquire takes the slot of a request, or answers that there are too many.
 func (l inFlight) acquire(w http.ResponseWriter) (*ticket, bool) {
 	if !l.requests.acquire() {
-		tooMany(w, "requests")
+		l.metrics.refuse(reasonRequests)
+		writeError(w, errTooMany("requests"))
 		return nil, false
 	}
 	return &ticket{l.requests}, true
@@ -64,7 +58,8 @@ func (l inFlight) acquire(w http.ResponseWriter) (*ticket, bool) {
 // moveToStreams exchanges the slot of a request for that of a stream, or answers that there are too many.
 func (l inFlight) moveToStreams(w http.ResponseWriter, t *ticket) bool {
 	if !l.streams.acquire() {
-		tooMany(w, "watches and streams")
+		l.metrics.refuse(reasonStreams)
+		writeError(w, errTooMany("watches and streams"))
 		return false
 	}
 	t.release()
@@ -74,13 +69,12 @@ func (l inFlight) moveToStreams(w http.ResponseWriter, t *ticket) bool {
 
 // convert takes the slot of a conversion to protobuf until release is called, or returns 429.
 func (l inFlight) convert() (release func(), err error) {
-	if !l.protobuf.acquire() {
+	if !l.conversions.acquire() {
+		l.metrics.refuse(reasonConversions)
 		return nil, errTooMany("lists in protobuf; lists in JSON are not limited to so few")
 	}
-	return sync.OnceFunc(l.protobuf.release), nil
+	return sync.OnceFunc(l.conversions.release), nil
 }
-
-func tooMany(w http.ResponseWriter, what string) { writeError(w, errTooMany(what)) }
 
 func errTooMany(what string) error {
 	const seconds = 1

@@ -8,7 +8,7 @@ import (
 
 // A stream does not take the slot of a request; each sort has a limit of its own.
 func TestRequestsAndStreamsAreLimited(t *testing.T) {
-	limits := newInFlight(1, 1)
+	limits := newInFlight(1, 1, newMetrics())
 	code := func(f func(w http.ResponseWriter)) int {
 		w := httptest.NewRecorder()
 		f(w)
@@ -53,4 +53,6 @@ func TestRequestsAndStreamsAreLimited(t *testing.T) {
 	if len(limits.requests) != 0 || len(limits.streams) != 0 {
 		t.Errorf("%d requests and %d streams are still counted", len(limits.requests), len(limits.streams))
 	}
+	wantsRefused(t, limits.metrics, reasonRequests, 1)
+	wantsRefused(t, limits.metrics, reasonStreams, 1)
 }

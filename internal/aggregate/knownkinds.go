@@ -71,7 +71,7 @@ func (s *Server) controlPlaneKinds(ctx context.Context, groupVersion string) (*m
 		return nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	body, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer))
+	body, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerSize))
 	if err != nil {
 		return nil, err
 	}

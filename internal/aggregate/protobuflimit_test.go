@@ -32,7 +32,7 @@ func TestConversionsToProtobufAreLimited(t *testing.T) {
 	}
 	protobuf := rewrite.Protobuf + ";stream=watch," + rewrite.Protobuf
 	var held []func()
-	for range protobufSlots {
+	for range MaxConversions {
 		release, err := l.inFlight.convert()
 		if err != nil {
 			t.Fatal(err)
@@ -50,9 +50,10 @@ func TestConversionsToProtobufAreLimited(t *testing.T) {
 	if r := get(protobuf, podPath+"?watch=1&resourceVersion="+version); r.StatusCode != http.StatusOK {
 		t.Errorf("a watch that resumes: %s", r.Status)
 	}
+	wantsRefused(t, l.metrics, reasonConversions, 3)
 	held[0]()
 	held[0]() // has no effect
-	free := func() bool { return len(l.inFlight.protobuf) == protobufSlots-1 }
+	free := func() bool { return len(l.inFlight.conversions) == MaxConversions-1 }
 	for _, path := range []string{podPath, initial, podPath + "?watch=1"} {
 		r := get(protobuf, path)
 		if r.StatusCode != http.StatusOK {

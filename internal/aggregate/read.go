@@ -106,9 +106,10 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 		if chunks, err = newProtobufEncoder(kind, c.format).list(c.Context(), kind, l); err != nil {
 			return err
 		}
-		// A client that does not read must not keep the slot.
-		_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(readTimeout))
 	}
+	// A client that does not read must not keep the slot.
+	deadline := time.Now().Add(s.readTimeout)
+	_ = http.NewResponseController(w).SetWriteDeadline(deadline) // both versions of HTTP support it
 	w.Header().Set("Content-Type", c.format.mediaType())
 	content := newBody(w, c.Request)
 	defer content.release()
@@ -130,6 +131,9 @@ func (s *Server) list(w http.ResponseWriter, c call, kind *registered, clusters 
 		err = content.Close()
 	}
 	if err != nil {
+		if !time.Now().Before(deadline) {
+			s.metrics.refuse(reasonSlowClient)
+		}
 		// The status line is sent: only a broken connection tells the client that the list is not complete.
 		panic(http.ErrAbortHandler)
 	}
@@ -182,11 +186,11 @@ func (s *Server) watch(w http.ResponseWriter, c call, kind *registered, clusters
 			}
 			defer current()
 			// A client that reads slowly must not keep the slot.
-			defer time.AfterFunc(readTimeout, current).Stop()
+			defer time.AfterFunc(s.readTimeout, current).Stop()
 		}
 	}
 	w.Header().Set("Content-Type", media)
-	stream(ctx, w, events, encode, current)
+	s.stream(ctx, w, events, encode, current)
 	return nil
 }
 

@@ -69,7 +69,7 @@ var (
 // stored passes a request for registries on to the CustomResourceDefinition that stores them, as this server. The
 // caller is authorized for the group that is served.
 func (s *Server) stored(w http.ResponseWriter, c call) error {
-	body, err := readBody(w, c)
+	body, err := s.readBody(w, c)
 	if err != nil {
 		return err
 	}
@@ -125,7 +125,7 @@ func copyLines(w http.ResponseWriter, from io.Reader) {
 			}
 			pending = append(pending[:0], pending[end:]...)
 		}
-		if err != nil || len(pending) > maxAnswer {
+		if err != nil || len(pending) > MaxAnswerSize {
 			return
 		}
 	}

@@ -79,7 +79,7 @@ func TestImpersonation(t *testing.T) {
 		return authorizer.DecisionNoOpinion, "no rule", nil
 	}
 	s := &Server{
-		inFlight: newInFlight(1, 1), authenticator: authenticator.RequestFunc(accept),
+		inFlight: newInFlight(1, 1, newMetrics()), authenticator: authenticator.RequestFunc(accept),
 		authorizer: authorizer.AuthorizerFunc(authorize),
 	}
 	s.refreshed.Store(true)

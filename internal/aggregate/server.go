@@ -50,7 +50,7 @@ type Config struct {
 	// IntegerVersions makes resource versions integers of this server, which no other replica accepts.
 	IntegerVersions bool
 	Log             *slog.Logger
-	// Registerer registers the metrics of the cache; none if nil.
+	// Registerer registers the metrics of the server and its cache; none if nil.
 	Registerer prometheus.Registerer
 }
 
@@ -65,6 +65,9 @@ type Server struct {
 	cache         *cache.Cache
 	tables        tables
 	inFlight      inFlight
+	metrics       *metrics
+	// readTimeout and writeTimeout are ReadTimeout and WriteTimeout, except in tests.
+	readTimeout, writeTimeout time.Duration
 	// watches are those of the cache, and passed those of the control plane.
 	watches, passed openWatches
 	view            atomic.Pointer[view]
@@ -98,17 +101,21 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	counters := newMetrics()
 	s := &Server{
-		config: config, changed: make(chan struct{}, 1),
+		config: config, metrics: counters, changed: make(chan struct{}, 1),
+		readTimeout: ReadTimeout, writeTimeout: WriteTimeout,
 		cache: cache.New(cache.Options{
 			Grace: config.Grace, JoinGrace: config.StartGrace, Integers: config.IntegerVersions,
 		}),
-		inFlight: newInFlight(requestSlots, streamSlots),
+		inFlight: newInFlight(MaxRequests, MaxStreams, counters),
 	}
 	s.view.Store(&view{})
 	if config.Registerer != nil {
-		if err := config.Registerer.Register(s.cache.Collector()); err != nil {
-			return nil, fmt.Errorf("metrics of the cache: %w", err)
+		for _, c := range []prometheus.Collector{s.cache.Collector(), counters.refused, counters.writeWaits} {
+			if err := config.Registerer.Register(c); err != nil {
+				return nil, fmt.Errorf("metrics of the aggregator: %w", err)
+			}
 		}
 	}
 	bounded := rest.CopyConfig(config.ControlPlane)

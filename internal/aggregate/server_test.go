@@ -53,8 +53,10 @@ func newLabWith(t *testing.T, n int, config Config) *lab {
 	config.Log = slog.New(slog.DiscardHandler)
 	l := &lab{t: t, control: membertest.New(), allow: func(string) bool { return true }}
 	t.Cleanup(l.control.Close)
+	counters := newMetrics()
 	l.Server = &Server{
-		config: config, inFlight: newInFlight(100, 100),
+		config: config, metrics: counters, inFlight: newInFlight(100, 100, counters),
+		readTimeout: ReadTimeout, writeTimeout: WriteTimeout,
 		cache: cache.New(cache.Options{
 			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
 			Integers: config.IntegerVersions, JoinGrace: config.StartGrace,

@@ -10,8 +10,10 @@ import (
 // stream writes events until the watch, the client or the context ends. It flushes when the next event is not there
 // yet, and calls current when no initial events are left. If the context ends before the client, the last event is a
 // bookmark, so that the client resumes elsewhere.
-func stream(ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder, current func()) {
-	to := newWatchWriter(w, readTimeout)
+func (s *Server) stream(
+	ctx context.Context, w http.ResponseWriter, events *cache.Watch, encode encoder, current func(),
+) {
+	to := newWatchWriter(w, s.readTimeout, func() { s.metrics.refuse(reasonSlowClient) })
 	defer to.close()
 	if to.flush() != nil {
 		return

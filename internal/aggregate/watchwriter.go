@@ -6,9 +6,6 @@ import (
 	"time"
 )
 
-// readTimeout is how long a client may not read before it loses the watch. It resumes from its last version.
-const readTimeout = time.Minute
-
 // watchWriter writes events, and ends the connection of a client that does not read for a time. A deadline of the
 // server would end watches that have no events, too: that of an HTTP/2 stream counts when nothing is written.
 type watchWriter struct {
@@ -16,14 +13,16 @@ type watchWriter struct {
 	control *http.ResponseController
 	limit   time.Duration
 	timer   *time.Timer
+	// onSlow is called when the limit is reached.
+	onSlow func()
 
 	mutex sync.Mutex
 	// closed is set when the handler ends, after which the response must not be used.
 	closed bool
 }
 
-func newWatchWriter(to http.ResponseWriter, limit time.Duration) *watchWriter {
-	w := &watchWriter{to: to, control: http.NewResponseController(to), limit: limit}
+func newWatchWriter(to http.ResponseWriter, limit time.Duration, onSlow func()) *watchWriter {
+	w := &watchWriter{to: to, control: http.NewResponseController(to), limit: limit, onSlow: onSlow}
 	w.timer = time.AfterFunc(limit, w.expire)
 	w.timer.Stop()
 	return w
@@ -34,6 +33,7 @@ func (w *watchWriter) expire() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	if !w.closed {
+		w.onSlow()
 		_ = w.control.SetWriteDeadline(time.Unix(1, 0)) // Both versions of HTTP support it.
 	}
 }

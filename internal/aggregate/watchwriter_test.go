@@ -12,7 +12,7 @@ import (
 // watchServer serves handler with a version of HTTP, and returns a client.
 func watchServer(t *testing.T, http2 bool, handler func(*watchWriter)) (*httptest.Server, *http.Response) {
 	server := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
-		writer := newWatchWriter(w, 300*time.Millisecond)
+		writer := newWatchWriter(w, 300*time.Millisecond, func() {})
 		defer writer.close()
 		handler(writer)
 	}))

@@ -19,12 +19,6 @@ import (
 	"anymesh.dev/anymesh/internal/fleet"
 )
 
-// Limits of bodies, in bytes: those of requests are the API server's, answers have managedFields in addition.
-const (
-	maxRequest = 3 << 20
-	maxAnswer  = 16 << 20
-)
-
 // streaming are the subresources whose answers are streams or belong to the container.
 var streaming = []string{"log", "exec", "attach", "portforward", "proxy"}
 
@@ -69,7 +63,7 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 		return
 	}
 	mapping := s.mappingFor(c, m)
-	body, err := readBody(w, c)
+	body, err := s.readBody(w, c)
 	if err != nil {
 		c.fail(w, err)
 		return
@@ -85,10 +79,10 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	}
 	mapped, err := mapping.Request(contentType, body)
 	if err != nil {
-		c.fail(w, requestError(c, err))
+		c.fail(w, s.requestError(c, err))
 		return
 	}
-	code, header, answer, err := exchange(c, m, mapped)
+	code, header, answer, err := s.exchange(c, m, mapped)
 	if err == nil && code < http.StatusBadRequest {
 		s.waitFor(c, m, answer)
 	}
@@ -114,12 +108,13 @@ func (s *Server) write(w http.ResponseWriter, c call, clusters []string) {
 	_, _ = w.Write(answer)
 }
 
-func readBody(w http.ResponseWriter, c call) ([]byte, error) {
-	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, maxRequest))
+func (s *Server) readBody(w http.ResponseWriter, c call) ([]byte, error) {
+	body, err := io.ReadAll(http.MaxBytesReader(w, c.Body, MaxRequestSize))
 	var large *http.MaxBytesError
 	switch {
 	case errors.As(err, &large):
-		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", maxRequest))
+		s.metrics.refuse(reasonRequestSize)
+		return nil, apierrors.NewRequestEntityTooLargeError(fmt.Sprintf("limit is %d bytes", MaxRequestSize))
 	case err != nil:
 		return nil, apierrors.NewBadRequest("reading the body: " + err.Error())
 	}
@@ -137,10 +132,13 @@ func (s *Server) uid(c call, m fleet.Member) (string, error) {
 }
 
 // requestError is the answer to a body that cannot be mapped.
-func requestError(c call, err error) error {
+func (s *Server) requestError(c call, err error) error {
 	switch {
 	case errors.Is(err, version.ErrMissing), errors.Is(err, version.ErrRebuilt):
 		return apierrors.NewConflict(c.resource().GroupResource(), c.info.Name, err)
+	case errors.Is(err, rewrite.ErrTooManyOperations):
+		s.metrics.refuse(reasonPatchOperations)
+		return apierrors.NewRequestEntityTooLargeError(err.Error())
 	case errors.Is(err, rewrite.ErrMediaType):
 		status := apierrors.NewBadRequest(err.Error())
 		status.ErrStatus.Code, status.ErrStatus.Reason = http.StatusUnsupportedMediaType, "UnsupportedMediaType"
@@ -150,9 +148,14 @@ func requestError(c call, err error) error {
 }
 
 // exchange sends a request with a body to a member as the caller, and reads the answer.
-func exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, error) {
-	ctx, cancel := context.WithTimeout(c.Context(), writeTimeout)
-	defer cancel()
+func (s *Server) exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, error) {
+	ctx, cancel := context.WithTimeout(c.Context(), s.writeTimeout)
+	defer func() {
+		if errors.Is(ctx.Err(), context.DeadlineExceeded) {
+			s.metrics.refuse(reasonWriteTimeout)
+		}
+		cancel()
+	}()
 	location := *m.Impersonator.URL
 	location.Path = m.Impersonator.URL.JoinPath(c.URL.Path).Path
 	location.RawQuery = withoutCluster(c.URL)
@@ -174,9 +177,10 @@ func exchange(c call, m fleet.Member, body []byte) (int, http.Header, []byte, er
 		return 0, nil, nil, err
 	}
 	defer func() { _ = response.Body.Close() }()
-	answer, err := io.ReadAll(io.LimitReader(response.Body, maxAnswer+1))
-	if err == nil && len(answer) > maxAnswer {
-		err = errors.New("the answer has more than " + strconv.Itoa(maxAnswer) + " bytes")
+	answer, err := io.ReadAll(io.LimitReader(response.Body, MaxAnswerSize+1))
+	if err == nil && len(answer) > MaxAnswerSize {
+		s.metrics.refuse(reasonAnswerSize)
+		err = errors.New("the answer has more than " + strconv.Itoa(MaxAnswerSize) + " bytes")
 	}
 	return response.StatusCode, response.Header, answer, err
 }

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -49,12 +48,6 @@ func (s *Server) integer(c call, m fleet.Member, text string) (string, error) {
 	return integer, nil
 }
 
-// maxWait limits the wait of a write for the cache.
-const maxWait = time.Second
-
-// maxIntegerWait is the same if versions are integers: without the event there is no answer.
-const maxIntegerWait = 10 * time.Second
-
 // waitFor waits until the cache has the result of a write, so that a client that reads next sees its own write. The
 // write succeeded: if the cache does not catch up, the answer is not worse than that of another replica.
 func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
@@ -66,11 +59,11 @@ func (s *Server) waitFor(c call, m fleet.Member, answer []byte) {
 	if err != nil {
 		return
 	}
-	limit := maxWait
+	limit := MaxWriteWait
 	if s.config.IntegerVersions {
-		limit = maxIntegerWait
+		limit = MaxIntegerWait
 	}
 	ctx, cancel := context.WithTimeout(c.Context(), limit)
 	defer cancel()
-	_ = s.cache.Wait(ctx, c.resource(), m.Name, at)
+	s.metrics.waited(s.cache.Wait(ctx, c.resource(), m.Name, at))
 }

@@ -85,8 +85,8 @@ type errorResponse struct {
 
 func (f *errorResponse) Error() string { return f.Code + ": " + f.Message }
 
-// readTimeout limits reading the request body.
-const readTimeout = 10 * time.Second
+// ReadTimeout limits reading the request body.
+const ReadTimeout = 10 * time.Second
 
 type handler struct {
 	provider CAProvider
@@ -186,7 +186,7 @@ func (h *handler) serve(w http.ResponseWriter, r *http.Request) (*Issued, error)
 			"send the projected token as Authorization: Bearer")
 	}
 	// Not every ResponseWriter supports it; the timeouts of the server apply in any case.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTimeout))
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(ReadTimeout))
 	csr, err := io.ReadAll(http.MaxBytesReader(w, r.Body, MaxRequestSize))
 	if err != nil {
 		var tooLarge *http.MaxBytesError

@@ -108,7 +108,7 @@ func TestVerifyAcceptsPodTokens(t *testing.T) {
 
 func TestInvalidTokenSkipsReview(t *testing.T) {
 	client := fake.NewClientset()
-	for _, token := range []string{"", strings.Repeat("a", maxToken+1)} {
+	for _, token := range []string{"", strings.Repeat("a", MaxTokenSize+1)} {
 		if _, err := NewTokenVerifier(client).Verify(t.Context(), token); !errors.Is(err, ErrUnauthenticated) {
 			t.Errorf("%v", err)
 		}

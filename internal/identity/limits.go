@@ -48,6 +48,14 @@ func Limits() []Limit {
 			"Burst of certificates for one service account, beyond the average.",
 		},
 		{
+			"ReadTimeout", ReadTimeout.String(), refused("InvalidRequest"),
+			"Time to receive a certificate request. Then it gets status 400.",
+		},
+		{
+			"MaxTokenSize", fmt.Sprintf("%d KiB", MaxTokenSize>>10), refused(string(TokenMissing)),
+			"Length of a bearer token. A longer one gets status 401, and is not sent to the API server.",
+		},
+		{
 			"MaxInFlight", strconv.Itoa(o.MaxInFlight), refused("Unavailable"),
 			"Concurrent requests whose body is read. A further request gets status 503.",
 		},

@@ -5,9 +5,10 @@ import (
 	"testing"
 )
 
-// Limits lists every number of HandlerOptions.
+// Limits lists every number of HandlerOptions, and constants.
 func TestLimitsListEveryOption(t *testing.T) {
-	listed := map[string]bool{"MaxRequestSize": true}
+	constants := []string{"MaxRequestSize", "ReadTimeout", "MaxTokenSize"}
+	listed := map[string]bool{}
 	for _, l := range Limits() {
 		if l.Default == "" || l.Default == "0" || l.Text == "" {
 			t.Errorf("%+v", l)
@@ -15,13 +16,18 @@ func TestLimitsListEveryOption(t *testing.T) {
 		listed[l.Name] = true
 	}
 	fields := reflect.TypeFor[HandlerOptions]()
-	numbers := 1
+	numbers := len(constants)
 	for i := range fields.NumField() {
 		if f := fields.Field(i); f.Type.Kind() == reflect.Int || f.Type.Kind() == reflect.Float64 {
 			numbers++
 			if !listed[f.Name] {
 				t.Errorf("%s is missing in Limits", f.Name)
 			}
+		}
+	}
+	for _, name := range constants {
+		if !listed[name] {
+			t.Errorf("%s is missing in Limits", name)
 		}
 	}
 	if len(listed) != numbers {

@@ -24,8 +24,8 @@ const (
 	extraNode = "authentication.kubernetes.io/node-name"
 )
 
-// maxToken is the maximum length of a bearer token, in bytes; projected tokens have about 1 KiB.
-const maxToken = 16 << 10
+// MaxTokenSize is the maximum length of a bearer token, in bytes; projected tokens have about 1 KiB.
+const MaxTokenSize = 16 << 10
 
 // TokenVerifier verifies bearer tokens with the TokenReview API.
 type TokenVerifier struct {
@@ -73,9 +73,9 @@ func (v *TokenVerifier) Verify(ctx context.Context, token string) (Claims, error
 
 // review returns the claims of the token, and the node that it was issued for, if any.
 func (v *TokenVerifier) review(ctx context.Context, token string) (claims Claims, node string, err error) {
-	if token == "" || len(token) > maxToken {
+	if token == "" || len(token) > MaxTokenSize {
 		return Claims{}, "", newVerifyError(ErrUnauthenticated, TokenMissing,
-			"the bearer token is missing or over %d bytes", maxToken)
+			"the bearer token is missing or over %d bytes", MaxTokenSize)
 	}
 	review, err := v.client.AuthenticationV1().TokenReviews().Create(ctx, &authenticationv1.TokenReview{
 		Spec: authenticationv1.TokenReviewSpec{Token: token, Audiences: []string{Audience}},

@@ -242,6 +242,7 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 	})
 	checkNoKeysDisclosed(t, append(keys, caKeyLines(t)...))
 	replaceStolenAuthority(t)
+	startWithoutAuthority(t)
 }
 
 // replaceStolenAuthority replaces the authority of all replicas: check names the pods that have to restart.

@@ -181,6 +181,7 @@ func (c *kindCache) disconnected(s *source, err error) {
 		m.status.DisconnectedSince = time.Now()
 	}
 	m.status.Connected, m.status.Error = false, err.Error()
+	m.status.Failures++
 	if c.options.Grace > 0 && time.Since(m.status.DisconnectedSince) > c.options.Grace && !m.status.Expired {
 		m.status.Expired = true
 		c.restart(s, m)

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"anymesh.dev/anymesh/internal/aggregate/version"
@@ -24,6 +25,8 @@ type Cache struct {
 	running  sync.WaitGroup
 	// expired counts the watches that ended with 410.
 	expired atomic.Uint64
+	// refused counts reads by the reason of their refusal.
+	refused *prometheus.CounterVec
 
 	// changing serializes changes of members and kinds. mutex guards the fields below.
 	changing sync.Mutex
@@ -35,7 +38,7 @@ type Cache struct {
 // New returns a cache without members and kinds.
 func New(options Options) *Cache {
 	c := &Cache{
-		options: options.withDefaults(), texts: newInterner(),
+		options: options.WithDefaults(), texts: newInterner(), refused: newRefusedReads(),
 		kinds: map[schema.GroupVersionResource]*kindCache{},
 	}
 	if options.Integers {

@@ -14,7 +14,8 @@ import (
 // with this name.
 func (c *Cache) Get(
 	ctx context.Context, resource schema.GroupVersionResource, namespace, name string, options GetOptions,
-) (Object, []string, error) {
+) (_ Object, _ []string, err error) {
+	defer func() { c.count(err) }()
 	k, err := c.kind(resource)
 	if err != nil {
 		return Object{}, nil, err

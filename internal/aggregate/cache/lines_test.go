@@ -12,7 +12,7 @@ import (
 func TestTextOfAnEventIsSharedWhileItIsRecent(t *testing.T) {
 	c := newKindCache(Kind{
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "nodes"}, Kind: "Node", ListKind: "NodeList",
-	}, Options{}.withDefaults(), nil)
+	}, Options{}.WithDefaults(), nil)
 	owner := &cluster{name: "c"}
 	m := &memberState{cluster: owner}
 	s := &source{kind: c, cluster: owner}

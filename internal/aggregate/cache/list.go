@@ -30,7 +30,8 @@ type List struct {
 }
 
 // List returns the objects that the options select.
-func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, o ListOptions) (*List, error) {
+func (c *Cache) List(ctx context.Context, resource schema.GroupVersionResource, o ListOptions) (_ *List, err error) {
+	defer func() { c.count(err) }()
 	k, err := c.kind(resource)
 	if err != nil {
 		return nil, err
@@ -179,10 +180,13 @@ func (k keptSnapshot) is(text string, clusters []string) bool {
 	return k.text == text && (k.clusters == nil) == (clusters == nil) && slices.Equal(k.clusters, clusters)
 }
 
-// Snapshots are kept for a number of lists and for a time. Older pages are answered from the window or with 410.
+// Limits of the states that are kept for further pages of lists. Pages of others are answered from the window or with
+// 410.
 const (
-	maxKept  = 16
-	keepTime = 2 * time.Minute
+	// MaxKeptLists limits the lists of a kind whose state is kept.
+	MaxKeptLists = 16
+	// KeepTime limits how long a state is kept.
+	KeepTime = 2 * time.Minute
 )
 
 func (c *kindCache) keep(s *snapshot, clusters []string) {
@@ -195,6 +199,6 @@ func (c *kindCache) keep(s *snapshot, clusters []string) {
 			kept = append(kept, k)
 		}
 	}
-	kept = append(kept, keptSnapshot{text, clusters, s, now.Add(keepTime)})
-	c.kept = kept[max(len(kept)-maxKept, 0):]
+	kept = append(kept, keptSnapshot{text, clusters, s, now.Add(KeepTime)})
+	c.kept = kept[max(len(kept)-MaxKeptLists, 0):]
 }

@@ -4,6 +4,22 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+// Names of metrics that count how often a limit is reached.
+const (
+	ExpiredWatchesName = "anymesh_aggregate_expired_watches_total"
+	RefusedReadsName   = "anymesh_aggregate_refused_reads_total"
+	FailuresName       = "anymesh_aggregate_" + failures
+	failures           = "failures_total"
+)
+
+// Reasons of refused reads, which are values of the label reason.
+const (
+	Expired    = "expired"     // 410
+	NotReached = "not_reached" // 504
+	Invalid    = "invalid"     // 400
 )
 
 // Collector returns the metrics of each kind in each cluster. The members and kinds of the cache limit the labels.
@@ -44,15 +60,18 @@ var metrics = []metric{
 		func(s Status) float64 { return float64(s.Restarts) }),
 	newMetric("relists_total", "Lists after the first.", prometheus.CounterValue,
 		func(s Status) float64 { return float64(s.Relists) }),
+	newMetric(failures, "Lists and watches that failed: the member does not answer in time, refuses them, or sends too much.",
+		prometheus.CounterValue, func(s Status) float64 { return float64(s.Failures) }),
 }
 
-var expiredWatches = prometheus.NewDesc("anymesh_aggregate_expired_watches_total",
+var expiredWatches = prometheus.NewDesc(ExpiredWatchesName,
 	"Watches of clients that ended with 410 after their start: slow clients, and clusters that left or began again.",
 	nil, nil)
 
 // Describe implements prometheus.Collector.
 func (c collector) Describe(out chan<- *prometheus.Desc) {
 	out <- expiredWatches
+	c.cache.refused.Describe(out)
 	for _, m := range metrics {
 		out <- m.desc
 	}
@@ -61,11 +80,36 @@ func (c collector) Describe(out chan<- *prometheus.Desc) {
 // Collect implements prometheus.Collector.
 func (c collector) Collect(out chan<- prometheus.Metric) {
 	out <- prometheus.MustNewConstMetric(expiredWatches, prometheus.CounterValue, float64(c.cache.expired.Load()))
+	c.cache.refused.Collect(out)
 	for _, s := range c.cache.Status() {
 		r := s.Resource
 		for _, m := range metrics {
 			out <- prometheus.MustNewConstMetric(m.desc, m.kind, m.value(s), s.Cluster, r.Group, r.Version, r.Resource)
 		}
+	}
+}
+
+func newRefusedReads() *prometheus.CounterVec {
+	c := prometheus.NewCounterVec(prometheus.CounterOpts{
+		Name: RefusedReadsName,
+		Help: "Reads that were refused because of their resource version, by reason: expired (410), not_reached (504), " +
+			"invalid (400, like other parameters that are not valid).",
+	}, []string{"reason"})
+	for _, reason := range []string{Expired, NotReached, Invalid} {
+		c.WithLabelValues(reason)
+	}
+	return c
+}
+
+// count counts the error of a read.
+func (c *Cache) count(err error) {
+	switch {
+	case apierrors.IsResourceExpired(err):
+		c.refused.WithLabelValues(Expired).Inc()
+	case apierrors.IsTimeout(err):
+		c.refused.WithLabelValues(NotReached).Inc()
+	case apierrors.IsBadRequest(err):
+		c.refused.WithLabelValues(Invalid).Inc()
 	}
 }
 

@@ -81,7 +81,8 @@ type Options struct {
 	Integers bool
 }
 
-func (o Options) withDefaults() Options {
+// WithDefaults sets the fields that are zero.
+func (o Options) WithDefaults() Options {
 	setDefault(&o.PageSize, 500)
 	setDefault(&o.WindowEvents, 8192)
 	setDefault(&o.WindowBytes, 32<<20)
@@ -156,6 +157,8 @@ type Status struct {
 	LastEvent, DisconnectedSince time.Time
 	// Restarts counts the watches that were opened again, Relists the lists after the first.
 	Restarts, Relists int
+	// Failures counts the lists and watches that failed.
+	Failures int
 	// Malformed counts the objects that cannot be read, up to 100; MalformedObject is one of them and the reason. The
 	// last known state of these objects is served, if there is one.
 	Malformed       int

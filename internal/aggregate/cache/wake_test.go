@@ -13,7 +13,7 @@ import (
 func TestChangeWakesTheWatchesThatItConcerns(t *testing.T) {
 	c := newKindCache(Kind{
 		Resource: schema.GroupVersionResource{Version: "v1", Resource: "pods"}, Kind: "Pod", ListKind: "PodList", Namespaced: true,
-	}, Options{}.withDefaults(), nil)
+	}, Options{}.WithDefaults(), nil)
 	watchOf := func(s Selection) *Watch {
 		selector, err := c.info.newSelector(s)
 		if err != nil {

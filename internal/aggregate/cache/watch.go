@@ -51,7 +51,8 @@ type Watch struct {
 }
 
 // Watch starts a watch. Errors after the start are events of type ERROR.
-func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource, o WatchOptions) (*Watch, error) {
+func (c *Cache) Watch(ctx context.Context, resource schema.GroupVersionResource, o WatchOptions) (_ *Watch, err error) {
+	defer func() { c.count(err) }()
 	k, err := c.kind(resource)
 	if err != nil {
 		return nil, err

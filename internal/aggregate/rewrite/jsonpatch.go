@@ -2,12 +2,16 @@ package rewrite
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"strings"
 )
 
-// maxOperations limits the operations of a JSON patch, as the API server does.
-const maxOperations = 10000
+// MaxOperations limits the operations of a JSON patch, as the API server does.
+const MaxOperations = 10000
+
+// ErrTooManyOperations says that a JSON patch has more than MaxOperations.
+var ErrTooManyOperations = errors.New("the patch has too many operations")
 
 // jsonPatch maps the values of operations on the resource version, on metadata and on the annotation.
 func (m Mapping) jsonPatch(body []byte) ([]byte, error) {
@@ -15,8 +19,8 @@ func (m Mapping) jsonPatch(body []byte) ([]byte, error) {
 	if err := json.Unmarshal(body, &operations); err != nil {
 		return nil, fmt.Errorf("the body is not a list of JSON patch operations: %w", err)
 	}
-	if len(operations) > maxOperations {
-		return nil, fmt.Errorf("the patch has %d operations, the limit is %d", len(operations), maxOperations)
+	if len(operations) > MaxOperations {
+		return nil, fmt.Errorf("%w: %d, the limit is %d", ErrTooManyOperations, len(operations), MaxOperations)
 	}
 	kept := operations[:0]
 	annotation := "/metadata/annotations/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(m.Annotation)

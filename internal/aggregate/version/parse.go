@@ -12,8 +12,10 @@ import (
 
 // Limits of versions that clients send.
 const (
-	maxText     = 64 << 10
-	maxClusters = 1024
+	// MaxLength limits a version, in characters.
+	MaxLength = 64 << 10
+	// MaxClusters limits the clusters in a version.
+	MaxClusters = 1024
 	maxName     = 253
 )
 
@@ -28,8 +30,8 @@ var ErrRebuilt = errors.New("the resourceVersion is of an earlier cluster with t
 
 // Parse reads the text of a vector. The texts "" and "0" have meanings of their own and are not vectors.
 func Parse(text string) (Vector, error) {
-	if len(text) > maxText {
-		return Vector{}, fmt.Errorf("the resourceVersion has %d characters, the limit is %d", len(text), maxText)
+	if len(text) > MaxLength {
+		return Vector{}, fmt.Errorf("the resourceVersion has %d characters, the limit is %d", len(text), MaxLength)
 	}
 	decoded, err := base64.RawURLEncoding.Strict().DecodeString(text)
 	if err != nil || strings.ContainsAny(text, "\r\n") {
@@ -78,8 +80,8 @@ func (v *Vector) parseNext(decoder *json.Decoder) error {
 		}
 		*text = s
 	}
-	if len(v.Components) == maxClusters {
-		return fmt.Errorf("the resourceVersion has more than %d clusters", maxClusters)
+	if len(v.Components) == MaxClusters {
+		return fmt.Errorf("the resourceVersion has more than %d clusters", MaxClusters)
 	}
 	if !ValidCluster(name) {
 		return fmt.Errorf("the resourceVersion has %q, which is not the name of a cluster", name)

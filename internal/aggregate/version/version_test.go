@@ -60,7 +60,7 @@ func TestMalformedVersionsAreErrors(t *testing.T) {
 		raw([]byte(`{"c":1}`)), raw([]byte(`{"c":"01"}`)), raw([]byte(`{"c":"-1"}`)), raw([]byte(`{"c":"0"}`)),
 		raw([]byte(`{"c":"1","c":"2"}`)), raw([]byte(`{"c":"1"} x`)), raw([]byte(`{"c":"1"}{}`)),
 		raw([]byte(`{"c":"1@xyz"}`)), raw([]byte(`{"c\n":"1"}`)), raw([]byte(`{"a":"1+","b":"2"}`)),
-		raw([]byte(`{"c":"18446744073709551616"}`)), strings.Repeat("a", maxText+1), raw([]byte(`{"c":"1"`)),
+		raw([]byte(`{"c":"18446744073709551616"}`)), strings.Repeat("a", MaxLength+1), raw([]byte(`{"c":"1"`)),
 	} {
 		if v, err := Parse(text); err == nil {
 			t.Errorf("Parse(%.40q) = %v", text, v)

@@ -76,7 +76,7 @@ func newConn(s *server, raw net.Conn) *conn {
 func (c *conn) exchangePreface() error {
 	hello := appendSettings(nil,
 		http2.Setting{ID: http2.SettingMaxConcurrentStreams, Val: uint32(c.server.maxConcurrentStreams())},
-		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: maxHeaderListSize})
+		http2.Setting{ID: http2.SettingMaxHeaderListSize, Val: MaxHeaderListSize})
 	if err := c.write(hello); err != nil {
 		return err
 	}
@@ -90,7 +90,7 @@ func (c *conn) exchangePreface() error {
 	c.framer = http2.NewFramer(nil, &c.frame)
 	c.framer.SetMaxReadFrameSize(maxFrameSize)
 	c.framer.SetReuseFrames()
-	c.framer.MaxHeaderListSize = maxHeaderListSize
+	c.framer.MaxHeaderListSize = MaxHeaderListSize
 	c.framer.ReadMetaHeaders = hpack.NewDecoder(4<<10, nil) // default table size of HTTP/2, in bytes
 	return nil
 }

@@ -129,6 +129,7 @@ func (c *conn) handleOrders() (closed bool) {
 		}
 	}
 	if orders&closeIdle != 0 {
+		c.server.OnRefused(RefusedIdle)
 		c.shutdown(errIdle)
 	}
 	return c.closed

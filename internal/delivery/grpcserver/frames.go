@@ -21,8 +21,8 @@ const (
 	// initialWindowSize is the initial flow-control window (RFC 9113, 6.9.2), maxWindowSize the largest.
 	initialWindowSize = 1<<16 - 1
 	maxWindowSize     = 1<<31 - 1
-	// maxHeaderListSize limits the headers of a request.
-	maxHeaderListSize = 16 << 10
+	// MaxHeaderListSize limits the headers of a request.
+	MaxHeaderListSize = 16 << 10
 )
 
 // Offsets in the header of a frame (RFC 9113, 4.1).
@@ -42,7 +42,7 @@ func nextFrame(b []byte) ([]byte, error) {
 		if size > maxFrameSize {
 			return nil, http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
-		if n > 2*maxHeaderListSize {
+		if n > 2*MaxHeaderListSize {
 			return nil, http2.ConnectionError(http2.ErrCodeProtocol) // endless CONTINUATION frames
 		}
 		kind, flags := http2.FrameType(b[n+typeOffset]), http2.Flags(b[n+flagsOffset])

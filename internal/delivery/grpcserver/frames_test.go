@@ -143,8 +143,8 @@ func TestNextFrame(t *testing.T) {
 		"headers interrupted by PING":  {whole: join(begin, ping)},
 		"continuation without headers": {whole: more},
 		"frame too large":              {whole: appendFrame(nil, http2.FrameData, 0, 1, maxFrameSize+1), bad: http2.ConnectionError(http2.ErrCodeFrameSize)},
-		"endless continuations":        {whole: join(begin, bytes.Repeat(more, maxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
-		"endless empty continuations":  {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), maxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"endless continuations":        {whole: join(begin, bytes.Repeat(more, MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
+		"endless empty continuations":  {whole: join(begin, bytes.Repeat(appendFrame(nil, http2.FrameContinuation, 0, 1, 0), MaxHeaderListSize)), bad: http2.ConnectionError(http2.ErrCodeProtocol)},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.bad != nil {

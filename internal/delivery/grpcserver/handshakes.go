@@ -30,9 +30,9 @@ type startedHandshake struct {
 // minHandshakeTime is the time that a handshake has while others wait. It takes milliseconds.
 const minHandshakeTime = 2 * time.Second
 
-// maxHandshakeSize limits the bytes that a client sends until its handshake is complete: a chain of certificates takes
+// MaxHandshakeSize limits the bytes that a client sends until its handshake is complete: a chain of certificates takes
 // a few KiB.
-const maxHandshakeSize = 32 << 10
+const MaxHandshakeSize = 32 << 10
 
 func newHandshakes(limit, perSource int) *handshakes {
 	return &handshakes{

@@ -11,12 +11,12 @@ import (
 const (
 	// pingAfter is the time without a received frame after which the server sends a PING.
 	pingAfter = 30 * time.Second
-	// pingTimeout is the time to wait for a frame after the PING. While messages are still written to the client, the
+	// PingTimeout is the time to wait for a frame after the PING. While messages are still written to the client, the
 	// wait is repeated up to maxMissedPings times.
-	pingTimeout    = 10 * time.Second
+	PingTimeout    = 10 * time.Second
 	maxMissedPings = 6
-	// maxConnectionIdle is the maximum time without open streams, with a precision of pingAfter.
-	maxConnectionIdle = 5 * time.Minute
+	// MaxConnectionIdle is the maximum time without open streams, with a precision of pingAfter.
+	MaxConnectionIdle = 5 * time.Minute
 )
 
 // keepalive closes connections whose client does not respond, and connections without streams. It drains connections
@@ -61,17 +61,18 @@ func (w *keepalive) check(c *conn) {
 	}
 	moved := c.wroteData.Swap(false)
 	switch heard := c.received.Swap(false); {
-	case w.idleFor >= maxConnectionIdle:
+	case w.idleFor >= MaxConnectionIdle:
 		c.askReader(closeIdle)
 		return
 	case heard:
 		w.missedPings = 0
 	case w.missedPings > 0 && (!moved || w.missedPings == maxMissedPings):
+		c.server.OnRefused(RefusedPing)
 		_ = c.raw.Close()
 		return
 	case w.missedPings > 0 || c.ping() || !moved:
 		w.missedPings++
-		wait = pingTimeout
+		wait = PingTimeout
 	}
 	w.idleFor += wait
 	w.timer.Reset(wait)
@@ -90,7 +91,7 @@ func (c *conn) ping() (asked bool) {
 		return false
 	}
 	defer c.writing.Unlock()
-	_ = c.raw.SetWriteDeadline(time.Now().Add(pingTimeout))
+	_ = c.raw.SetWriteDeadline(time.Now().Add(PingTimeout))
 	_, err := c.Conn.Write(append(appendFrame(nil, http2.FramePing, 0, 0, 8), make([]byte, 8)...))
 	if err != nil {
 		_ = c.raw.Close()

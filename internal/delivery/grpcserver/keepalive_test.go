@@ -2,6 +2,7 @@ package grpcserver
 
 import (
 	"io"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -34,8 +35,11 @@ func TestKeepaliveClosesSilentConnection(t *testing.T) {
 				p.expectEvents("PING ack=false")
 				<-p.done
 				p.expectEvents("closed")
-				if d := time.Since(began); d > 2*pingAfter+pingTimeout+time.Second {
+				if d := time.Since(began); d > 2*pingAfter+PingTimeout+time.Second {
 					t.Errorf("closed after %v", d)
+				}
+				if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedPing}) {
+					t.Errorf("got refusals %q", got)
 				}
 			})
 		})
@@ -68,7 +72,7 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		used.acksPings.Store(true)
 		<-unused.done
 		unused.expectEvents(goAway("0", http2.ErrCodeNo)...)
-		if d := time.Since(began); d < maxConnectionIdle || d > maxConnectionIdle+2*pingAfter {
+		if d := time.Since(began); d < MaxConnectionIdle || d > MaxConnectionIdle+2*pingAfter {
 			t.Errorf("closed after %v", d)
 		}
 		time.Sleep(time.Hour)
@@ -77,8 +81,11 @@ func TestIdleConnectionIsClosed(t *testing.T) {
 		_ = used.WriteRSTStream(1, http2.ErrCodeCancel)
 		began = time.Now()
 		<-used.done
-		if d := time.Since(began); d < maxConnectionIdle-pingAfter || d > maxConnectionIdle+2*pingAfter {
+		if d := time.Since(began); d < MaxConnectionIdle-pingAfter || d > MaxConnectionIdle+2*pingAfter {
 			t.Errorf("closed %v after the last stream", d)
+		}
+		if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedIdle, RefusedIdle}) {
+			t.Errorf("got refusals %q", got)
 		}
 	})
 }

@@ -4,12 +4,15 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"golang.org/x/net/http2"
+	"golang.org/x/net/http2/hpack"
+	"google.golang.org/grpc/codes"
 )
 
 func TestMaxConnectionsPerClient(t *testing.T) {
@@ -179,4 +182,24 @@ type closeRecorder struct {
 func (c *closeRecorder) Close() error {
 	c.closed = true
 	return nil
+}
+
+// A stream with long headers is refused and counted. The connection stays.
+func TestMaxHeaderListSize(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		h := newRawServer(t, Options{})
+		p := connect(t, h.listener)
+		var long []hpack.HeaderField
+		for i := range 20 {
+			long = append(long, hpack.HeaderField{Name: fmt.Sprintf("x-%d", i), Value: strings.Repeat("a", MaxHeaderListSize/20)})
+		}
+		p.open(1, muteMethod, long...)
+		if got := fmt.Sprint(p.takeEvents()); !strings.Contains(got, fmt.Sprint(int(codes.ResourceExhausted))) {
+			t.Errorf("the client received %s", got)
+		}
+		if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedHeaderSize}) {
+			t.Errorf("got refusals %q", got)
+		}
+		checkRawEcho(p, 3)
+	})
 }

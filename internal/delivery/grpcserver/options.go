@@ -75,6 +75,12 @@ const (
 	RefusedFrameRate RefusalReason = "frame_rate"
 	// RefusedProtocol: the client violated the HTTP/2 protocol.
 	RefusedProtocol RefusalReason = "protocol"
+	// RefusedHeaderSize: the headers of a stream have more than MaxHeaderListSize.
+	RefusedHeaderSize RefusalReason = "header_size"
+	// RefusedPing: the client did not respond to a PING within PingTimeout.
+	RefusedPing RefusalReason = "ping_timeout"
+	// RefusedIdle: the connection had no stream for MaxConnectionIdle.
+	RefusedIdle RefusalReason = "idle"
 )
 
 // StreamHandler handles the input of one stream. Its methods are called one at a time. The first message may take any

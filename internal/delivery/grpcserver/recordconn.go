@@ -18,7 +18,7 @@ type recordConn struct {
 
 // errHandshakeSize closes a connection whose handshake is too long.
 var errHandshakeSize = fmt.Errorf("the client sends more than %d bytes before the end of the handshake",
-	maxHandshakeSize)
+	MaxHandshakeSize)
 
 // peek is the number of bytes to read where a record may begin. Most requests are smaller, so that one read suffices.
 const peek = 1 << 10

@@ -19,8 +19,8 @@ import (
 )
 
 const (
-	// handshakeTimeout limits the TLS handshake and the exchange of connection prefaces.
-	handshakeTimeout = 20 * time.Second
+	// HandshakeTimeout limits the TLS handshake and the exchange of connection prefaces.
+	HandshakeTimeout = 20 * time.Second
 	// minAcceptBackoff and maxAcceptBackoff limit the backoff after temporary errors of Accept.
 	minAcceptBackoff = 5 * time.Millisecond
 	maxAcceptBackoff = time.Second
@@ -219,12 +219,12 @@ func (s *server) closeAll() {
 
 // handshake performs the TLS handshake and exchanges connection prefaces.
 func (s *server) handshake(raw net.Conn) (*conn, error) {
-	if err := raw.SetDeadline(time.Now().Add(handshakeTimeout)); err != nil {
+	if err := raw.SetDeadline(time.Now().Add(HandshakeTimeout)); err != nil {
 		return nil, err
 	}
 	c := newConn(s, raw)
 	if s.TLS != nil {
-		records := &recordConn{Conn: raw, limit: maxHandshakeSize}
+		records := &recordConn{Conn: raw, limit: MaxHandshakeSize}
 		over := tls.Server(records, s.TLS)
 		if err := over.Handshake(); err != nil {
 			return nil, err

@@ -88,8 +88,9 @@ func (s *Stream) startHandler(f *http2.MetaHeadersFrame, headers requestHeaders)
 	var err error
 	switch {
 	case f.Truncated:
+		s.conn.server.OnRefused(RefusedHeaderSize)
 		return refuse(status.Errorf(codes.ResourceExhausted, "request headers have more than %d bytes",
-			maxHeaderListSize))
+			MaxHeaderListSize))
 	case !headers.isGRPC():
 		err = s.answer(http.StatusUnsupportedMediaType, status.Newf(codes.InvalidArgument,
 			"content-type %q is not that of gRPC; send application/grpc", truncated(headers.contentType)))

@@ -84,7 +84,7 @@ func TestInvalidPrefaceIsRefused(t *testing.T) {
 				h := newRawServer(t, Options{})
 				p := connectRaw(t, h.listener)
 				_, _ = io.WriteString(p.conn, words)
-				<-p.done // after handshakeTimeout
+				<-p.done // after HandshakeTimeout
 				p.expectEvents("closed")
 				if got := h.refusalReasons(); !slices.Equal(got, []RefusalReason{RefusedHandshake}) {
 					t.Errorf("got refusals %q", got)

@@ -14,9 +14,9 @@ import (
 // DefaultMaxConnections is the default of Options.MaxConnections.
 const DefaultMaxConnections = 20_000
 
-// Limit is a limit on the use of the server by clients. Each is a field of Options.
+// Limit is a limit on the use of the server by clients: a field of Options, or a constant of package grpcserver.
 type Limit struct {
-	// Name is the field of Options.
+	// Name is the field or the constant.
 	Name string
 	// Default is the default value with its unit.
 	Default string
@@ -26,13 +26,37 @@ type Limit struct {
 	Text string
 }
 
-// Limits lists all limits, in the order of Options.
+// Limits lists all limits, those of Options in their order.
 func Limits() []Limit {
 	all := make([]Limit, 0, len(limits))
 	for _, l := range limits {
 		all = append(all, Limit{Name: l.name, Default: l.value(), Metric: l.metric, Text: l.text})
 	}
-	return all
+	return append(all, transportLimits...)
+}
+
+// transportLimits are constants of package grpcserver.
+var transportLimits = []Limit{
+	{
+		"HandshakeTimeout", grpcserver.HandshakeTimeout.String(), refusedMetric(reasonHandshake),
+		"Time for the TLS handshake and the HTTP/2 preface. Then the connection is closed.",
+	},
+	{
+		"MaxHandshakeSize", strconv.Itoa(grpcserver.MaxHandshakeSize>>10) + " KiB", refusedMetric(reasonHandshake),
+		"Bytes that a client sends until the end of the TLS handshake. With more, the connection is closed.",
+	},
+	{
+		"MaxHeaderListSize", strconv.Itoa(grpcserver.MaxHeaderListSize>>10) + " KiB", refusedMetric(reasonHeaderSize),
+		"Length of the headers of a stream. A stream with longer ones is refused. The connection is closed if they have more than twice the length.",
+	},
+	{
+		"PingTimeout", grpcserver.PingTimeout.String(), refusedMetric(reasonPing),
+		"Time from a PING, which the server sends after 30 s without a frame, to a frame of the client. Then the connection is closed, after a minute if responses are still written.",
+	},
+	{
+		"MaxConnectionIdle", grpcserver.MaxConnectionIdle.String(), refusedMetric(reasonIdle),
+		"Time without streams after which a connection is closed, with a precision of 30 s.",
+	},
 }
 
 type limit struct {
@@ -69,6 +93,9 @@ const (
 	reasonUnfinished             = string(grpcserver.RefusedUnfinished)
 	reasonFrameRate              = string(grpcserver.RefusedFrameRate)
 	reasonProtocol               = string(grpcserver.RefusedProtocol)
+	reasonHeaderSize             = string(grpcserver.RefusedHeaderSize)
+	reasonPing                   = string(grpcserver.RefusedPing)
+	reasonIdle                   = string(grpcserver.RefusedIdle)
 	reasonConnectionsPerIdentity = "connections_per_identity"
 	reasonStreamsPerIdentity     = "streams_per_identity"
 	reasonMaxStreams             = "max_streams"
@@ -93,7 +120,7 @@ const (
 var (
 	refusedReasons = []string{
 		reasonPermissionDenied, reasonMaxConnections, reasonMaxHandshakes, reasonHandshakesPerSource, reasonHandshake,
-		reasonFrameRate,
+		reasonFrameRate, reasonHeaderSize, reasonPing, reasonIdle,
 		reasonProtocol, reasonConnectionsPerCert, reasonUnfinished, reasonConnectionsPerIdentity,
 		reasonStreamsPerIdentity, reasonMaxStreams, reasonStreamRate, reasonResourceTypes, reasonSubscriptionSize,
 		reasonResourceNames, reasonResourceName, reasonNode, reasonRequestSize, reasonMalformed,

@@ -32,7 +32,8 @@ func newMetrics() *metrics {
 	}
 	m.refused = prometheus.NewCounterVec(prometheus.CounterOpts{
 		Name: "anymesh_agent_refused_total",
-		Help: "Connections and requests that the agent refused, by reason: source_connections, total_connections, scrapes.",
+		Help: "Connections and requests that the agent refused, by reason: source_connections, total_connections, scrapes, " +
+			"slow_client (the response was not read in time), names (too many DNS names wait for their addresses).",
 	}, []string{"reason"})
 	m.registry.MustRegister(m.certificates, m.expiry, m.probes, m.refused,
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{Namespace: "anymesh_agent"}))
@@ -54,4 +55,8 @@ func (m *metrics) registerDNS(counts func() dns.Counts) {
 			ConstLabels: prometheus.Labels{"result": result},
 		}, func() float64 { return float64(value(counts())) }))
 	}
+	m.registry.MustRegister(prometheus.NewCounterFunc(prometheus.CounterOpts{
+		Name: "anymesh_agent_dns_pauses_total",
+		Help: "How often a TCP connection with many DNS questions in flight was not read.",
+	}, func() float64 { return float64(counts().Paused) }))
 }

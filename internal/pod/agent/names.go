@@ -29,8 +29,8 @@ const minNamesRetry, maxNamesRetry = 500 * time.Millisecond, 10 * time.Second
 // namesKeepalive detects a lost connection within 40 s.
 var namesKeepalive = keepalive.ClientParameters{Time: 30 * time.Second, Timeout: 10 * time.Second}
 
-// maxRequested is the number of requested names that wait for the stream.
-const maxRequested = 100
+// MaxRequested limits the names whose addresses clients ask for, and that the control plane was not asked for yet.
+const MaxRequested = 100
 
 // names receives the host names of the mesh from the control plane, and sets them in the DNS server.
 type names struct {
@@ -57,7 +57,7 @@ func (a *agent) startDNS(ctx context.Context, run func(func())) (*names, error) 
 	if err := a.detectFamilies(&c); err != nil {
 		return nil, err
 	}
-	n := &names{agent: a, table: newNameTable(), requested: make(chan string, maxRequested)}
+	n := &names{agent: a, table: newNameTable(), requested: make(chan string, MaxRequested)}
 	c.Requested = n.request
 	server, err := dns.New(c)
 	if err != nil {
@@ -83,6 +83,7 @@ func (n *names) request(name string) {
 	select {
 	case n.requested <- name:
 	default:
+		n.metrics.refused.WithLabelValues("names").Inc()
 	}
 }
 

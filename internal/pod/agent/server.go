@@ -14,9 +14,8 @@ import (
 )
 
 const (
-	localTimeout   = 2 * time.Second  // for requests to the proxy
-	maxMetricsSize = 64 << 20         // bytes of the proxy's metrics
-	writeTimeout   = 10 * time.Second // from the first byte of a response to its last
+	localTimeout   = 2 * time.Second // for requests to the proxy
+	maxMetricsSize = 64 << 20        // bytes of the proxy's metrics
 	maxReadyWait   = 10 * time.Second
 	readyPoll      = 20 * time.Millisecond
 )
@@ -62,7 +61,7 @@ func (a *agent) handler() http.Handler {
 	mux.HandleFunc("GET /live", a.serveLive)
 	mux.HandleFunc("GET /metrics", limitScrapes(a.serveMetrics, a.metrics.refused.WithLabelValues("scrapes").Inc))
 	mux.HandleFunc("GET /app-probe/{container}/{kind}", a.serveProbe)
-	return limitWrites(mux, writeTimeout)
+	return limitWrites(mux, WriteTimeout, a.metrics.refused.WithLabelValues("slow_client").Inc)
 }
 
 // serveReady responds at once or, with ?wait=DURATION, when the proxy is ready: kubelet probes at most once per

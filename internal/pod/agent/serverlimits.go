@@ -1,8 +1,10 @@
 package agent
 
 import (
+	"errors"
 	"net"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -20,6 +22,8 @@ const (
 	MaxScrapesPerSource = 2
 	// MaxScrapes limits those of all addresses.
 	MaxScrapes = 8
+	// WriteTimeout limits the time from the first byte of a response to its last.
+	WriteTimeout = 10 * time.Second
 )
 
 // limitScrapes limits the requests of a handler at once: of an address, and of all. Further ones get status 429.
@@ -59,10 +63,11 @@ func limitScrapes(next http.HandlerFunc, refused func()) http.HandlerFunc {
 	}
 }
 
-// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes.
-func limitWrites(next http.Handler, timeout time.Duration) http.Handler {
+// limitWrites limits the time of writing each response. Its handler may wait longer than that before it writes. For a
+// client that does not read in time, slow is called.
+func limitWrites(next http.Handler, timeout time.Duration, slow func()) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		next.ServeHTTP(&timedWriter{ResponseWriter: w, timeout: timeout}, r)
+		next.ServeHTTP(&timedWriter{ResponseWriter: w, timeout: timeout, slow: slow}, r)
 	})
 }
 
@@ -70,6 +75,7 @@ func limitWrites(next http.Handler, timeout time.Duration) http.Handler {
 type timedWriter struct {
 	http.ResponseWriter
 	timeout time.Duration
+	slow    func() // is called at most once
 	begun   bool
 }
 
@@ -93,5 +99,10 @@ func (w *timedWriter) WriteHeader(status int) {
 // Write implements http.ResponseWriter.
 func (w *timedWriter) Write(b []byte) (int, error) {
 	w.begin()
-	return w.ResponseWriter.Write(b)
+	n, err := w.ResponseWriter.Write(b)
+	if errors.Is(err, os.ErrDeadlineExceeded) && w.slow != nil {
+		w.slow()
+		w.slow = nil
+	}
+	return n, err
 }

@@ -6,12 +6,16 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/prometheus/client_golang/prometheus/testutil"
 )
 
 // A client that does not read its response is disconnected.
 func TestSlowReaderIsCut(t *testing.T) {
+	var slow atomic.Int32
 	ended := make(chan error, 1)
 	server := httptest.NewServer(limitWrites(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		block := bytes.Repeat([]byte("x"), 1<<20)
@@ -21,7 +25,7 @@ func TestSlowReaderIsCut(t *testing.T) {
 				return
 			}
 		}
-	}), 100*time.Millisecond))
+	}), 100*time.Millisecond, func() { slow.Add(1) }))
 	t.Cleanup(server.Close)
 	c, err := net.Dial("tcp", server.Listener.Addr().String())
 	if err != nil {
@@ -36,8 +40,23 @@ func TestSlowReaderIsCut(t *testing.T) {
 		if !strings.Contains(err.Error(), "timeout") {
 			t.Errorf("the write failed with %v, want a timeout", err)
 		}
+		if n := slow.Load(); n != 1 {
+			t.Errorf("the client is counted %d times", n)
+		}
 	case <-time.After(20 * time.Second):
 		t.Fatal("the write goes on")
+	}
+}
+
+// Names that are requested beyond the limit are counted. Clients repeat their questions.
+func TestRequestedNamesAreLimited(t *testing.T) {
+	n := &names{agent: &agent{metrics: newMetrics()}, requested: make(chan string, MaxRequested)}
+	for range MaxRequested + 2 {
+		n.request("color.colors.svc.cluster.local")
+	}
+	got := testutil.ToFloat64(n.metrics.refused.WithLabelValues("names"))
+	if got != 2 || len(n.requested) != MaxRequested {
+		t.Errorf("%d names wait and %v are refused", len(n.requested), got)
 	}
 }
 

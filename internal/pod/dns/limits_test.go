@@ -128,6 +128,30 @@ func TestPipelinedQuestionsAreAnswered(t *testing.T) {
 	}
 }
 
+func TestPipelinedQuestionsAreLimited(t *testing.T) {
+	u, letGo := holding(t)
+	s := start(t, testConfig(u.address))
+	conn := connect(t, s, "tcp")
+	defer conn.Close()
+	for i := range MaxPipelined + 1 {
+		m := newQuestion("example.com.", dns.TypeA)
+		m.Id = uint16(i)
+		if err := conn.WriteMsg(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	poll.Until(t, "the connection is not read", func() bool { return s.Counts().Paused == 1 })
+	if n := len(s.questions); n != MaxPipelined {
+		t.Errorf("%d questions are in flight, want %d", n, MaxPipelined)
+	}
+	letGo()
+	for range MaxPipelined + 1 {
+		if _, err := conn.ReadMsg(); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func TestSlowQuestionDoesNotDelayTheNextOnOneConnection(t *testing.T) {
 	u, letGo := holding(t)
 	s := start(t, testConfig(u.address))

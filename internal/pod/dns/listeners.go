@@ -129,7 +129,10 @@ func (s *Server) serveConnection(ctx context.Context, conn *net.TCPConn) {
 			s.counts.answered.Add(1)
 			send(out)
 		case forward, wait:
-			slots <- struct{}{}
+			if !acquire(slots) {
+				s.counts.paused.Add(1)
+				slots <- struct{}{}
+			}
 			if !acquire(s.questions) {
 				s.counts.dropped.Add(1)
 				return

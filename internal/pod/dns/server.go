@@ -50,6 +50,7 @@ type Counts struct {
 	Forwarded uint64 // the client got the reply of a nameserver, whatever its response code
 	Failed    uint64 // no nameserver replied, or a record stayed pending, and the client got SERVFAIL
 	Dropped   uint64 // the client got no reply: over a limit, too short, a response, or not from this host
+	Paused    uint64 // a TCP connection was not read, because it had MaxPipelined questions in flight
 }
 
 // Server is the DNS server of a pod.
@@ -65,7 +66,7 @@ type Server struct {
 
 	names    atomic.Pointer[map[string]*entry]
 	replaced atomic.Pointer[chan struct{}] // closed when names is replaced
-	counts   struct{ answered, forwarded, failed, dropped atomic.Uint64 }
+	counts   struct{ answered, forwarded, failed, dropped, paused atomic.Uint64 }
 	warned   atomic.Int64 // Unix time in nanoseconds of the last warning
 
 	questions   chan struct{} // has an element for each question in flight
@@ -119,6 +120,7 @@ func (s *Server) Counts() Counts {
 	return Counts{
 		Answered: s.counts.answered.Load(), Forwarded: s.counts.forwarded.Load(),
 		Failed: s.counts.failed.Load(), Dropped: s.counts.dropped.Load(),
+		Paused: s.counts.paused.Load(),
 	}
 }
 

@@ -1,0 +1,134 @@
+package aggregate
+
+import (
+	"bytes"
+	"fmt"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
+	"github.com/prometheus/common/expfmt"
+
+	"anymesh.dev/anymesh/internal/aggregate/membertest"
+	"anymesh.dev/anymesh/internal/aggregate/rewrite"
+	"anymesh.dev/anymesh/test/poll"
+)
+
+// wantsRefused checks how many requests reached a limit.
+func wantsRefused(t *testing.T, m *metrics, reason string, want float64) {
+	t.Helper()
+	if got := testutil.ToFloat64(m.refused.WithLabelValues(reason)); got != want {
+		t.Errorf("%v requests are counted with reason %s, want %v", got, reason, want)
+	}
+}
+
+func TestLimitsOfWritesAreCounted(t *testing.T) {
+	l := newLab(t, 1)
+	l.put(0, "p")
+	t.Run("request_size", func(t *testing.T) {
+		l.wants(http.StatusRequestEntityTooLarge, "", http.MethodPut, podsPath+"/p", rewrite.JSON,
+			strings.Repeat(" ", MaxRequestSize+1))
+		wantsRefused(t, l.metrics, reasonRequestSize, 1)
+	})
+	t.Run("patch_operations", func(t *testing.T) {
+		operations := strings.Repeat(`{"op":"remove","path":"/x"},`, rewrite.MaxOperations)
+		l.wants(http.StatusRequestEntityTooLarge, "10001", http.MethodPatch, podsPath+"/p", rewrite.JSONPatch,
+			"["+operations+`{"op":"remove","path":"/x"}]`)
+		wantsRefused(t, l.metrics, reasonPatchOperations, 1)
+	})
+	const update = `{"metadata":{"name":"p","namespace":"default"}}`
+	t.Run("write_waits", func(t *testing.T) {
+		l.wants(http.StatusOK, "", http.MethodPut, podsPath+"/p", rewrite.JSON, update)
+		if n := testutil.ToFloat64(l.metrics.writeWaits.WithLabelValues("found")); n != 1 {
+			t.Errorf("%v writes found their result in the cache", n)
+		}
+		l.members[0].Set(membertest.Faults{Delay: 2 * MaxWriteWait})
+		l.wants(http.StatusOK, "", http.MethodPut, podsPath+"/p", rewrite.JSON, update)
+		if n := testutil.ToFloat64(l.metrics.writeWaits.WithLabelValues("timeout")); n != 1 {
+			t.Errorf("%v writes waited too long", n)
+		}
+		l.members[0].Set(membertest.Faults{})
+	})
+	t.Run("answer_size", func(t *testing.T) {
+		l.members[0].SetDocument(podsPath+"/p", `"`+strings.Repeat("a", MaxAnswerSize)+`"`)
+		l.wants(http.StatusServiceUnavailable, "16777216 bytes", http.MethodPut, podsPath+"/p", rewrite.JSON, update)
+		wantsRefused(t, l.metrics, reasonAnswerSize, 1)
+	})
+	t.Run("write_timeout", func(t *testing.T) {
+		l.writeTimeout = 50 * time.Millisecond
+		l.members[0].Set(membertest.Faults{Silent: true})
+		l.wants(http.StatusServiceUnavailable, "deadline", http.MethodPut, podsPath+"/p", rewrite.JSON, update)
+		wantsRefused(t, l.metrics, reasonWriteTimeout, 1)
+		l.members[0].Set(membertest.Faults{}) // or its server does not end
+	})
+}
+
+// A client that does not read a watch or a list is disconnected, and counted. It keeps no slot.
+func TestClientsThatDoNotReadAreCounted(t *testing.T) {
+	l := newLab(t, 1)
+	l.readTimeout = 200 * time.Millisecond
+	open := func(query string) {
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, l.url+podPath+query, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r.Header = http.Header{"Authorization": {"Bearer jane"}, "Accept-Encoding": {"identity"}}
+		response, err := http.DefaultClient.Do(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = response.Body.Close() }) // it is not read
+	}
+	open("?watch=1")
+	large := func(name string) membertest.Object {
+		return membertest.Object{
+			"kind": "Pod", "apiVersion": "v1",
+			"metadata": membertest.Object{"name": name, "namespace": "default", "uid": "u-" + name, "annotations": membertest.Object{
+				"a": strings.Repeat("a", 1<<20),
+			}},
+		}
+	}
+	slow := func() float64 { return testutil.ToFloat64(l.metrics.refused.WithLabelValues(reasonSlowClient)) }
+	n := 0
+	poll.Until(t, "the watch is cut", func() bool {
+		l.members[0].Put(podPath, large(fmt.Sprint("p", n%32)))
+		n++
+		return slow() == 1
+	})
+	for i := range 32 {
+		l.members[0].Put(podPath, large(fmt.Sprint("p", i)))
+	}
+	poll.Until(t, "all pods are in the cache", func() bool { return l.cache.Status()[0].Objects == 32 })
+	open("")
+	poll.Until(t, "the list is cut", func() bool { return slow() == 2 })
+	poll.Until(t, "no slot is taken", func() bool { return len(l.inFlight.requests)+len(l.inFlight.streams) == 0 })
+}
+
+// Each limit has a series that exists before the limit is reached, so that alerts see the first time.
+func TestLimitsHaveMetrics(t *testing.T) {
+	l := newLab(t, 1)
+	r := prometheus.NewPedanticRegistry()
+	r.MustRegister(l.cache.Collector(), l.metrics.refused, l.metrics.writeWaits)
+	families, err := r.Gather()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var text bytes.Buffer
+	for _, f := range families {
+		if _, err := expfmt.MetricFamilyToText(&text, f); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for _, limit := range Limits() {
+		if !regexp.MustCompile(`(?m)^` + regexp.QuoteMeta(limit.Metric) + `[ {]`).Match(text.Bytes()) {
+			t.Errorf("limit %s: there is no series %s", limit.Name, limit.Metric)
+		}
+		if limit.Default == "0" || strings.HasPrefix(limit.Default, "0 ") || limit.Text == "" {
+			t.Errorf("limit %+v", limit)
+		}
+	}
+}

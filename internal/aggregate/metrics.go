@@ -1,0 +1,69 @@
+package aggregate
+
+import (
+	"context"
+	"errors"
+
+	"github.com/prometheus/client_golang/prometheus"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+)
+
+const (
+	refusedName    = "anymesh_aggregate_refused_total"
+	writeWaitsName = "anymesh_aggregate_write_waits_total"
+)
+
+// Values of the label reason of refusedName.
+const (
+	reasonRequests        = "requests"
+	reasonStreams         = "streams"
+	reasonConversions     = "conversions"
+	reasonRequestSize     = "request_size"
+	reasonPatchOperations = "patch_operations"
+	reasonAnswerSize      = "answer_size"
+	reasonWriteTimeout    = "write_timeout"
+	reasonSlowClient      = "slow_client"
+)
+
+// metrics counts requests that reach a limit.
+type metrics struct {
+	refused    *prometheus.CounterVec // reason
+	writeWaits *prometheus.CounterVec // result
+}
+
+func newMetrics() *metrics {
+	m := &metrics{
+		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: refusedName,
+			Help: "Requests that were refused, that failed, or whose connection was closed, because of a limit, by reason; see " +
+				"docs/limits.md.",
+		}, []string{"reason"}),
+		writeWaits: prometheus.NewCounterVec(prometheus.CounterOpts{
+			Name: writeWaitsName,
+			Help: "Writes that waited for the cache to have their result, by result: found, timeout.",
+		}, []string{"result"}),
+	}
+	for _, reason := range []string{
+		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
+		reasonWriteTimeout, reasonSlowClient,
+	} {
+		m.refused.WithLabelValues(reason)
+	}
+	for _, result := range []string{"found", "timeout"} {
+		m.writeWaits.WithLabelValues(result)
+	}
+	return m
+}
+
+// refuse counts a request that reached a limit.
+func (m *metrics) refuse(reason string) { m.refused.WithLabelValues(reason).Inc() }
+
+// waited counts a write that waited for the cache, unless the client or the cluster went away.
+func (m *metrics) waited(err error) {
+	switch {
+	case err == nil:
+		m.writeWaits.WithLabelValues("found").Inc()
+	case errors.Is(err, context.DeadlineExceeded), apierrors.IsTimeout(err):
+		m.writeWaits.WithLabelValues("timeout").Inc()
+	}
+}
