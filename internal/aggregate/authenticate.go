@@ -3,6 +3,9 @@ package aggregate
 import (
 	"context"
 	"fmt"
+	"net"
+	"net/http"
+	"net/netip"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -11,6 +14,7 @@ import (
 	"k8s.io/apiserver/pkg/authentication/authenticator"
 	"k8s.io/apiserver/pkg/authentication/authenticatorfactory"
 	"k8s.io/apiserver/pkg/authentication/request/headerrequest"
+	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/authorization/authorizerfactory"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
@@ -98,6 +102,28 @@ func newAuthenticator(
 	}
 	request, _, err := config.New()
 	return request, err
+}
+
+// authenticate returns the user of a request. The error is the answer.
+func (s *Server) authenticate(r *http.Request) (user.Info, error) {
+	if mayHaveToken(r) {
+		from, _ := netip.ParseAddrPort(r.RemoteAddr) // addresses that are none have a share together
+		release, ok := s.authentications.Acquire(net.TCPAddrFromAddrPort(from))
+		if !ok {
+			return nil, errTooMany("requests whose tokens are verified")
+		}
+		defer release()
+	}
+	response, ok, err := s.authenticator.AuthenticateRequest(r)
+	if err != nil || !ok {
+		return nil, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token")
+	}
+	return response.User, nil
+}
+
+// mayHaveToken reports whether the control plane may have to review a token: browsers send it as a protocol.
+func mayHaveToken(r *http.Request) bool {
+	return len(r.Header.Values("Authorization")) > 0 || len(r.Header.Values("Sec-Websocket-Protocol")) > 0
 }
 
 // newAuthorizer asks the control plane with SubjectAccessReviews.

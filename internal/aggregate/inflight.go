@@ -2,12 +2,15 @@ package aggregate
 
 import (
 	"net/http"
+	"net/netip"
 	"slices"
 	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/streaming/pkg/httpstream"
 	"k8s.io/streaming/pkg/httpstream/wsstream"
+
+	"anymesh.dev/anymesh/internal/connlimit"
 )
 
 // slots limits concurrent requests of a sort.
@@ -74,6 +77,14 @@ func (l inFlight) convert() (release func(), err error) {
 		return nil, errTooMany("lists in protobuf; lists in JSON are not limited to so few")
 	}
 	return sync.OnceFunc(l.conversions.release), nil
+}
+
+// newAuthentications limits requests that are authenticated at once: of one address and of all, except loopback.
+func newAuthentications(perSource, total int, m *metrics) *connlimit.Limiter {
+	return connlimit.New(connlimit.Limits{
+		PerSource: perSource, Total: total, Exempt: netip.Addr.IsLoopback,
+		OnRefused: func(connlimit.Reason) { m.refuse(reasonAuthentications) },
+	})
 }
 
 func errTooMany(what string) error {

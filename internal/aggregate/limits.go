@@ -8,6 +8,23 @@ import (
 	"anymesh.dev/anymesh/internal/aggregate/cache"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
 	"anymesh.dev/anymesh/internal/aggregate/version"
+	"anymesh.dev/anymesh/internal/connlimit"
+)
+
+// Limits of connections before anybody is authenticated, except those from loopback. A further one is reset.
+const (
+	// MaxConnectionsPerSource limits the connections of one address. It is that of many clients behind one gateway; a
+	// client has one or two.
+	MaxConnectionsPerSource = 512
+	// MaxConnections limits those of all addresses: that of MaxStreams, for clients with one watch each.
+	MaxConnections = 10_000
+)
+
+// Limits of requests with bearer tokens while they are authenticated, except those from loopback: the control plane has
+// to review unknown tokens. A further one gets 429.
+const (
+	MaxAuthenticationsPerSource = 64
+	MaxAuthentications          = 256
 )
 
 // Limits of concurrent requests. Those of all clients are counted together. A further request gets 429, which clients
@@ -70,6 +87,10 @@ func Limits() []Limit {
 	waits := writeWaitsName + `{result="timeout"}`
 	o := cache.Options{}.WithDefaults()
 	return []Limit{
+		{"MaxConnectionsPerSource", count(MaxConnectionsPerSource), refused(string(connlimit.Source)), "Connections of one address, except loopback. A further one is reset."},
+		{"MaxConnections", count(MaxConnections), refused(string(connlimit.Total)), "Such connections of all addresses."},
+		{"MaxAuthenticationsPerSource", count(MaxAuthenticationsPerSource), refused(reasonAuthentications), "Requests of one address, except loopback, whose bearer tokens are verified at once. A further one gets status 429."},
+		{"MaxAuthentications", count(MaxAuthentications), refused(reasonAuthentications), "Such requests of all addresses."},
 		{"MaxRequests", count(MaxRequests), refused(reasonRequests), "Concurrent requests, except watches and streams, of all clients. A further one gets status 429."},
 		{"MaxStreams", count(MaxStreams), refused(reasonStreams), "Open watches and streams, such as logs, of all clients. A further one gets status 429."},
 		{"MaxConversions", count(MaxConversions), refused(reasonConversions), "Lists, and watches that begin with the current objects, that are converted to protobuf at once. A further one gets status 429."},

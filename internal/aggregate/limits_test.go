@@ -3,7 +3,10 @@ package aggregate
 import (
 	"bytes"
 	"fmt"
+	"net"
 	"net/http"
+	"net/http/httptest"
+	"net/netip"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,9 +15,11 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/testutil"
 	"github.com/prometheus/common/expfmt"
+	"k8s.io/apiserver/pkg/authentication/authenticator"
 
 	"anymesh.dev/anymesh/internal/aggregate/membertest"
 	"anymesh.dev/anymesh/internal/aggregate/rewrite"
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/test/poll"
 )
 
@@ -131,4 +136,74 @@ func TestLimitsHaveMetrics(t *testing.T) {
 			t.Errorf("limit %+v", limit)
 		}
 	}
+}
+
+func TestConnectionsAreLimited(t *testing.T) {
+	s := &Server{metrics: newMetrics()}
+	limiter := s.connections(1, 2)
+	from := func(address string) bool {
+		_, ok := limiter.Acquire(net.TCPAddrFromAddrPort(netip.MustParseAddrPort(address)))
+		return ok
+	}
+	for _, step := range []struct {
+		address string
+		ok      bool
+	}{
+		{"192.0.2.1:1000", true}, {"192.0.2.1:1001", false}, {"[2001:db8::1]:1000", true}, {"192.0.2.2:1000", false},
+		{"127.0.0.1:1000", true}, {"127.0.0.1:1001", true},
+	} {
+		if ok := from(step.address); ok != step.ok {
+			t.Errorf("a connection from %s is accepted: %v, want %v", step.address, ok, step.ok)
+		}
+	}
+	wantsRefused(t, s.metrics, string(connlimit.Source), 1)
+	wantsRefused(t, s.metrics, string(connlimit.Total), 1)
+}
+
+// Requests whose tokens are verified have limits of their own: they take no slot from users that are known.
+func TestAuthenticationsAreLimited(t *testing.T) {
+	verifying, verified := make(chan struct{}), make(chan struct{})
+	m := newMetrics()
+	s := &Server{
+		metrics: m, inFlight: newInFlight(0, 0, m), authentications: newAuthentications(1, 2, m),
+		authenticator: authenticator.RequestFunc(func(r *http.Request) (*authenticator.Response, bool, error) {
+			if mayHaveToken(r) {
+				verifying <- struct{}{}
+				<-verified
+			}
+			return nil, false, nil
+		}),
+	}
+	request := func(from, token string) int {
+		r, w := httptest.NewRequest(http.MethodGet, "/api", nil), httptest.NewRecorder()
+		if r.RemoteAddr = from + ":1000"; token != "" {
+			r.Header.Set("Authorization", "Bearer "+token)
+		}
+		s.ServeHTTP(w, r)
+		return w.Code
+	}
+	codes := make(chan int)
+	for _, from := range []string{"192.0.2.1", "192.0.2.2", "127.0.0.1"} {
+		go func() { codes <- request(from, "unknown") }()
+		<-verifying
+	}
+	for _, c := range []struct {
+		from, token string
+		want        int
+	}{
+		{"192.0.2.1", "other", http.StatusTooManyRequests},
+		{"192.0.2.3", "other", http.StatusTooManyRequests},
+		{"192.0.2.1", "", http.StatusUnauthorized},
+	} {
+		if got := request(c.from, c.token); got != c.want {
+			t.Errorf("from %s with token %q: got %d, want %d", c.from, c.token, got, c.want)
+		}
+	}
+	close(verified)
+	for range 3 {
+		if got := <-codes; got != http.StatusUnauthorized {
+			t.Errorf("got %d, want %d", got, http.StatusUnauthorized)
+		}
+	}
+	wantsRefused(t, m, reasonAuthentications, 2)
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"anymesh.dev/anymesh/internal/connlimit"
 )
 
 const (
@@ -15,6 +17,7 @@ const (
 
 // Values of the label reason of refusedName.
 const (
+	reasonAuthentications = "authentications"
 	reasonRequests        = "requests"
 	reasonStreams         = "streams"
 	reasonConversions     = "conversions"
@@ -25,7 +28,7 @@ const (
 	reasonSlowClient      = "slow_client"
 )
 
-// metrics counts requests that reach a limit.
+// metrics counts requests and connections that reach a limit.
 type metrics struct {
 	refused    *prometheus.CounterVec // reason
 	writeWaits *prometheus.CounterVec // result
@@ -35,8 +38,8 @@ func newMetrics() *metrics {
 	m := &metrics{
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: refusedName,
-			Help: "Requests that were refused, that failed, or whose connection was closed, because of a limit, by reason; see " +
-				"docs/limits.md.",
+			Help: "Requests and connections that were refused, that failed, or that were closed, because of a limit, by reason; " +
+				"see docs/limits.md.",
 		}, []string{"reason"}),
 		writeWaits: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: writeWaitsName,
@@ -45,7 +48,8 @@ func newMetrics() *metrics {
 	}
 	for _, reason := range []string{
 		reasonRequests, reasonStreams, reasonConversions, reasonRequestSize, reasonPatchOperations, reasonAnswerSize,
-		reasonWriteTimeout, reasonSlowClient,
+		reasonWriteTimeout, reasonSlowClient, string(connlimit.Source), string(connlimit.Total),
+		reasonAuthentications,
 	} {
 		m.refused.WithLabelValues(reason)
 	}

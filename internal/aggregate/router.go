@@ -60,22 +60,22 @@ func innerPath(path string) (string, bool) {
 	return "/" + rest, true
 }
 
-// ServeHTTP answers a request unless there are too many.
+// ServeHTTP authenticates a request, and answers it unless there are too many. Requests of unknown users take no slot.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	caller, err := s.authenticate(r)
+	if err != nil {
+		writeError(w, err)
+		return
+	}
 	if ticket, ok := s.inFlight.acquire(w); ok {
 		defer ticket.release()
-		s.serve(w, r, ticket)
+		s.serve(w, r, caller, ticket)
 	}
 }
 
-// serve authenticates a request and answers it from the cache, a member cluster or the control plane.
-func (s *Server) serve(w http.ResponseWriter, r *http.Request, t *ticket) {
-	response, ok, err := s.authenticator.AuthenticateRequest(r)
-	if err != nil || !ok {
-		writeError(w, apierrors.NewUnauthorized("the request has no valid client certificate or bearer token"))
-		return
-	}
-	s.impersonating(w, r, response.User, func(w http.ResponseWriter, r *http.Request, as user.Info) {
+// serve answers a request from the cache, a member cluster or the control plane.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, caller user.Info, t *ticket) {
+	s.impersonating(w, r, caller, func(w http.ResponseWriter, r *http.Request, as user.Info) {
 		removeIdentity(r.Header)
 		s.serveAs(w, r, as, t)
 	})

@@ -7,7 +7,10 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
+
+	"anymesh.dev/anymesh/internal/connlimit"
 )
 
 // drainTime limits the time from the end of the watches to the end of other requests, such as logs.
@@ -28,11 +31,11 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	if s.config.Service != nil {
 		go s.trustService(serving)
 	}
-	server := s.httpServer(serving)
+	server, limiter := s.httpServer(serving), s.connections(MaxConnectionsPerSource, MaxConnections)
 	failed := make(chan error, 2)
-	go func() { failed <- server.ServeTLS(listener, "", "") }()
+	go func() { failed <- server.ServeTLS(limiter.Listen(listener), "", "") }()
 	if s.config.Plaintext != nil {
-		go func() { failed <- server.Serve(s.config.Plaintext) }()
+		go func() { failed <- server.Serve(limiter.Listen(s.config.Plaintext)) }()
 	}
 	var err error
 	select {
@@ -43,6 +46,14 @@ func (s *Server) Run(ctx context.Context, listener net.Listener) error {
 	cancel()
 	<-done
 	return err
+}
+
+// connections limits those of one address and of all, except loopback.
+func (s *Server) connections(perSource, total int) *connlimit.Limiter {
+	return connlimit.New(connlimit.Limits{
+		PerSource: perSource, Total: total, Exempt: netip.Addr.IsLoopback,
+		OnRefused: func(why connlimit.Reason) { s.metrics.refuse(string(why)) },
+	})
 }
 
 // drain goes on to serve for a time, and ends the requests.

@@ -22,6 +22,7 @@ import (
 	clusterv1 "anymesh.dev/anymesh/api/cluster/v1alpha1"
 	searchv1 "anymesh.dev/anymesh/api/search/v1alpha1"
 	"anymesh.dev/anymesh/internal/aggregate/cache"
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/fleet"
 )
 
@@ -65,7 +66,9 @@ type Server struct {
 	cache         *cache.Cache
 	tables        tables
 	inFlight      inFlight
-	metrics       *metrics
+	// authentications limits requests with bearer tokens until they are authenticated.
+	authentications *connlimit.Limiter
+	metrics         *metrics
 	// readTimeout and writeTimeout are ReadTimeout and WriteTimeout, except in tests.
 	readTimeout, writeTimeout time.Duration
 	// watches are those of the cache, and passed those of the control plane.
@@ -108,7 +111,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		cache: cache.New(cache.Options{
 			Grace: config.Grace, JoinGrace: config.StartGrace, Integers: config.IntegerVersions,
 		}),
-		inFlight: newInFlight(MaxRequests, MaxStreams, counters),
+		inFlight:        newInFlight(MaxRequests, MaxStreams, counters),
+		authentications: newAuthentications(MaxAuthenticationsPerSource, MaxAuthentications, counters),
 	}
 	s.view.Store(&view{})
 	if config.Registerer != nil {
@@ -135,7 +139,12 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	s.fleet = &fleet.Fleet{Kube: s.kube, OwnsStatus: owned, Log: config.Log}
-	if s.authenticator, err = newAuthenticator(ctx, kube, config.ClientCAFile); err != nil {
+	// Reviews of tokens, which everybody can send, take no requests from others.
+	reviews, err := kubernetes.NewForConfig(bounded)
+	if err != nil {
+		return nil, fmt.Errorf("connection to the control plane: %w", err)
+	}
+	if s.authenticator, err = newAuthenticator(ctx, reviews, config.ClientCAFile); err != nil {
 		return nil, err
 	}
 	s.authorizer, err = newAuthorizer(kube)

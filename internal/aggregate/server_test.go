@@ -56,7 +56,8 @@ func newLabWith(t *testing.T, n int, config Config) *lab {
 	counters := newMetrics()
 	l.Server = &Server{
 		config: config, metrics: counters, inFlight: newInFlight(100, 100, counters),
-		readTimeout: ReadTimeout, writeTimeout: WriteTimeout,
+		authentications: newAuthentications(2, 3, counters),
+		readTimeout:     ReadTimeout, writeTimeout: WriteTimeout,
 		cache: cache.New(cache.Options{
 			MaxBackoff: 100 * time.Millisecond, BookmarkDelay: 20 * time.Millisecond, WaitTimeout: time.Second,
 			Integers: config.IntegerVersions, JoinGrace: config.StartGrace,

@@ -40,7 +40,8 @@ var mayImport = []rule{
 	{"api/aggregatecrds", nil},
 	{"internal/fleet", []string{"api/...", "internal/truncate"}},
 	{"internal/aggregate", []string{
-		"api/...", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache", "internal/aggregate/rewrite",
+		"api/...", "internal/connlimit", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache",
+		"internal/aggregate/rewrite",
 	}},
 	{"internal/delivery/socket", nil},
 	{"internal/connlimit", nil},
