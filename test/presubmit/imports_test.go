@@ -39,12 +39,12 @@ var mayImport = []rule{
 	{"internal/aggregate/rewrite", nil},
 	{"api/aggregatecrds", nil},
 	{"internal/fleet", []string{"api/...", "internal/truncate"}},
+	{"internal/connlimit", nil},
 	{"internal/aggregate", []string{
 		"api/...", "internal/connlimit", "internal/fleet", "internal/aggregate/version", "internal/aggregate/cache",
 		"internal/aggregate/rewrite",
 	}},
 	{"internal/delivery/socket", nil},
-	{"internal/connlimit", nil},
 	{"internal/memlimit", nil},
 	{"internal/delivery/grpcserver", []string{"internal/connlimit", "internal/truncate", "internal/delivery/socket"}},
 	{"internal/delivery/xds/clientstatus", nil},
