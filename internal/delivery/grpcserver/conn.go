@@ -28,8 +28,9 @@ type conn struct {
 
 	readTask socket.Task // runs readAvailable
 
-	client    *client
-	clientKey string
+	client     *client
+	clientKey  string
+	unfinished int // bytes of unfinished messages; guarded by the lock of clients
 
 	// Only used by readTask.
 	partialFrame partialInput // incomplete frame

@@ -155,7 +155,7 @@ var limits = []limit{
 	{name: "MaxUnfinishedPerCertificate", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinishedPerCertificate }, defaultNumber: 2 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Bytes of incomplete requests, and of first requests that are not authorized yet, of one client certificate. A stream that exceeds it is closed."},
 	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 64 << 20, metric: refusedMetric(reasonUnfinished),
-		text: "Such bytes of all clients. Beyond it, the client with the most is disconnected."},
+		text: "Such bytes of all clients. Beyond it, the client with the most loses the connections that have them."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
 	{name: "MaxNodeSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNodeSize }, defaultNumber: 256 << 10, metric: refusedMetric(reasonNode),
