@@ -7,24 +7,41 @@ import (
 	"time"
 )
 
-// TestGCPercent checks that frequent collections raise GOGC.
+// TestGCPercent checks that frequent collections raise GOGC, unless the heap is large.
 func TestGCPercent(t *testing.T) {
 	var f gcFrequency
 	start := time.Now()
 	for _, step := range []struct {
 		after   time.Duration
+		live    uint64
 		percent int
 	}{
-		{0, quietGCPercent},
-		{quietAfter, quietGCPercent},
-		{quietAfter + time.Second, busyGCPercent},
-		{quietAfter + 2*time.Second, busyGCPercent},
-		{2*quietAfter + 2*time.Second, quietGCPercent},
+		{0, 20 << 20, quietGCPercent},
+		{quietAfter, 20 << 20, quietGCPercent},
+		{quietAfter + time.Second, 20 << 20, busyGCPercent},
+		{quietAfter + 2*time.Second, 64 << 20, 50},
+		{quietAfter + 3*time.Second, 200 << 20, quietGCPercent},
+		{quietAfter + 4*time.Second, 0, busyGCPercent},
+		{2*quietAfter + 4*time.Second, 20 << 20, quietGCPercent},
 	} {
-		f.collected(start.Add(step.after))
-		if got := f.percent(); got != step.percent {
-			t.Errorf("after %v: got %d, want %d", step.after, got, step.percent)
+		f.collected(start.Add(step.after), step.live)
+		if f.percent != step.percent {
+			t.Errorf("after %v: got %d, want %d", step.after, f.percent, step.percent)
 		}
+	}
+}
+
+// TestMemoryLimit checks that the memory limit leaves room for a part of the heap.
+func TestMemoryLimit(t *testing.T) {
+	if got := (memory{live: 100, rest: 40}).limit(25); got != 165 {
+		t.Errorf("got %d, want 165", got)
+	}
+	large := make([]byte, 100<<20)
+	runtime.GC()
+	m := readMemory()
+	runtime.KeepAlive(large)
+	if m.live < 100<<20 || m.rest == 0 || m.rest > 100<<20 {
+		t.Errorf("got %+v with a live heap of 100 MiB", m)
 	}
 }
 
