@@ -182,6 +182,7 @@ func (c *conn) shutdown(err error) {
 	c.mu.Unlock()
 	c.sendCond.Broadcast()
 	for _, s := range left {
+		s.partial.drop()
 		s.notifyEnd(errConnectionLost)
 	}
 	c.server.removeConn(c)
