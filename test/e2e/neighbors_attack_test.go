@@ -99,6 +99,24 @@ func (a *attackOf) check(t *testing.T) {
 	}
 }
 
+// unfinishedOfAttack is how many bytes of unfinished messages the attack reaches at least. MaxUnfinished is 24 MiB.
+const unfinishedOfAttack = 20 << 20
+
+// waitUnfinished waits until the unfinished messages of the attack reach their limit.
+func (a *attackOf) waitUnfinished(t *testing.T, planes []string) {
+	t.Helper()
+	for most := 0.0; most < unfinishedOfAttack; {
+		select {
+		case <-a.done:
+			t.Fatalf("the attack ended with at most %.0f bytes of unfinished messages, want %d (%v)\n%s", most, unfinishedOfAttack, a.err, a.out)
+		case <-time.After(100 * time.Millisecond):
+		}
+		if n, err := sumMetric(t.Context(), planes, "anymesh_xds_unfinished_bytes", ""); err == nil {
+			most = max(most, n)
+		}
+	}
+}
+
 // checkAttackIsCounted checks that metrics show the attack.
 func checkAttackIsCounted(t *testing.T, planes []string) {
 	t.Helper()

@@ -154,7 +154,7 @@ var limits = []limit{
 		text: "Size of the subscriptions of all identities. Beyond it, the streams of the identity with the largest subscriptions are closed."},
 	{name: "MaxUnfinishedPerCertificate", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinishedPerCertificate }, defaultNumber: 2 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Bytes of incomplete requests, and of first requests that are not authorized yet, of one client certificate. A stream that exceeds it is closed."},
-	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 32 << 20, metric: refusedMetric(reasonUnfinished),
+	{name: "MaxUnfinished", unit: inBytes, number: func(o *Options) *int { return &o.MaxUnfinished }, defaultNumber: 24 << 20, metric: refusedMetric(reasonUnfinished),
 		text: "Such bytes of all clients. Beyond it, the client with the most loses the connections that have them."},
 	{name: "MaxNameSize", unit: inBytes, number: func(o *Options) *int { return &o.MaxNameSize }, defaultNumber: 4 << 10, metric: refusedMetric(reasonResourceName),
 		text: "Length of a resource name or type URL in a request. A longer or empty one closes the stream."},
