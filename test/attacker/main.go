@@ -1,11 +1,11 @@
 // Command attacker attacks a sidecar and a control plane from a plain pod, for a time.
 //
 //	attacker --steal '/proc/[0-9]*/root' --certificates folder --control 10.1.0.9
-//	attacker --duration 10s --control 10.1.0.9,fd00::9 --sidecar 10.1.0.5,fd00::5 --workload colors/tally --certificates folder
+//	attacker --certificates folder --control 10.1.0.9,fd00::9 --sidecar 10.1.0.5,fd00::5 --workload colors/tally
 //
 // In: the addresses of the targets, a workload that reviews name, and certificates of sidecars. The first command takes
-// these from the root folders of pods, and ends. All kinds of attacks run at once, each in a process of its own, so that
-// they share the processor evenly. Out: as JSON, how many attempts each kind made, and how many got a connection or an
+// these from the root folders of pods, and ends. All kinds of attacks run at once, each in a process of its own: they
+// share the processor evenly. Out: as JSON, how many attempts each kind made, and how many got a connection or an
 // answer. from-pods.sh runs it in the networks of pods.
 package main
 

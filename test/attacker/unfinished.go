@@ -53,6 +53,7 @@ func prepareUnfinished(o options) (attempt, error) {
 		if err != nil {
 			return
 		}
+		//nolint:staticcheck // the client of net/http dials itself: the handshakes could not be limited
 		client, err := new(http2.Transport).NewClientConn(secure)
 		if err != nil {
 			return
@@ -68,8 +69,10 @@ func prepareUnfinished(o options) (attempt, error) {
 	}, nil
 }
 
-// holdMessage opens a stream, and sends a message without its last byte. Then it closes sent. It returns when the server
-// ends the stream.
+// holdMessage opens a stream, and sends a message without its last byte. Then it closes sent. It returns when the
+// server ends the stream.
+//
+//nolint:staticcheck // as above
 func holdMessage(ctx context.Context, client *http2.ClientConn, target string, sent chan struct{}) {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel() // ends the body

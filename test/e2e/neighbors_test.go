@@ -60,9 +60,9 @@ const attackDuration = 15 * time.Second
 // memoryOfAttack limits how much the control plane may grow, in bytes.
 const memoryOfAttack = 128 << 20
 
-// TestHostileNeighbors attacks the control plane and a sidecar from two plain pods outside the mesh, over IPv4 and IPv6,
-// also with certificates that were stolen from sidecars. Meanwhile, no request fails, no probe fails, pods are created, a
-// new pod gets its certificate and configuration, and the log stays short.
+// TestHostileNeighbors attacks the control plane and a sidecar from two plain pods outside the mesh, over IPv4 and
+// IPv6, also with certificates that were stolen from sidecars. Meanwhile, no request fails, no probe fails, pods are
+// created, a new pod gets its certificate and configuration, and the log stays short.
 func TestHostileNeighbors(t *testing.T) {
 	apply(t, attackedPod+"---"+attackingPods)
 	run(t, "-n", "outside", "wait", "--for=condition=Ready", "pod", "-l", "app=attacker", "--timeout=60s")
