@@ -67,8 +67,8 @@ type collectionMark struct{ _ *collectionMark }
 func afterCollections(ctx context.Context, f func()) {
 	runtime.AddCleanup(&collectionMark{}, func(context.Context) {
 		if ctx.Err() == nil {
+			afterCollections(ctx, f) // before f: another collection may follow at once
 			f()
-			afterCollections(ctx, f)
 		}
 	}, ctx)
 }

@@ -69,8 +69,8 @@ func (s *clients) forgetIfUnused(c *conn) {
 }
 
 // charge adds bytes of unfinished messages to the client of a connection, or subtracts them. It adds none and reports
-// false if the client would have too many. If all clients together have too many, the connections with such bytes of the
-// client with the most are closed.
+// false if the client would have too many. If all clients together have too many, the client with the most loses the
+// connections that have such bytes.
 func (s *server) charge(c *conn, n int) bool {
 	if n == 0 || c.client == nil {
 		return true

@@ -148,8 +148,8 @@ func TestFirstMessageIsCharged(t *testing.T) {
 	})
 }
 
-// Beyond MaxUnfinished, the client with the most bytes loses the connections that have them. A sidecar whose certificate
-// was stolen keeps its own.
+// Beyond MaxUnfinished, the client with the most bytes loses the connections that have them. A sidecar whose
+// certificate was stolen keeps its own.
 func TestMaxUnfinishedDisconnectsLargest(t *testing.T) {
 	var s server
 	s.Options = Options{MaxUnfinished: 1000, OnRefused: func(RefusalReason) {}}
