@@ -38,7 +38,7 @@ $(BIN)/extended/anymesh:
 $(BIN)/collector:
 	@echo "building a receiver of spans"; go build -o $@ ./test/e2e/collector
 
-# Attacks from a pod without credentials: for tests.
+# Attacks from plain pods: for tests.
 $(BIN)/attacker:
 	@echo "building an attacker"; go build -o $@ ./test/attacker
 
@@ -153,7 +153,7 @@ bench-aggregate: build sandbox ## what the aggregator costs, and kube-apiserver 
 	@go run ./bench/aggregate --bin $(BIN)
 
 .PHONY: bench-neighbors
-bench-neighbors: all $(BIN)/attacker ## what an attack by a plain pod costs a mesh (3 minutes; root)
+bench-neighbors: all $(BIN)/attacker ## what an attack by plain pods costs a mesh (4 minutes; root)
 	@go run ./bench/neighbors --bin $(BIN)
 
 $(BIN)/istiod: bench/istiod/go.mod

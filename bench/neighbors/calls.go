@@ -1,9 +1,12 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/url"
 	"os"
@@ -59,16 +62,21 @@ func (m *mesh) eachCaller(ctx context.Context, f func(ctx context.Context, i int
 	return group.Wait()
 }
 
-// readAttempts adds what the attacker printed.
+// readAttempts adds what the attackers printed.
 func (r *result) readAttempts(out []byte) error {
-	var kinds map[string]struct{ Attempts, Connected int64 }
-	if err := json.Unmarshal(out, &kinds); err != nil {
-		return fmt.Errorf("output of attacker %q: %w", out, err)
+	fmt.Fprintf(os.Stderr, "attackers: %s", out)
+	for attackers := json.NewDecoder(bytes.NewReader(out)); ; {
+		var kinds map[string]struct{ Attempts, Connected int64 }
+		err := attackers.Decode(&kinds)
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("output of the attackers %q: %w", out, err)
+		}
+		for _, k := range kinds {
+			r.Attempts += k.Attempts
+			r.Connected += k.Connected
+		}
 	}
-	fmt.Fprintf(os.Stderr, "attacker: %s", out)
-	for _, k := range kinds {
-		r.Attempts += k.Attempts
-		r.Connected += k.Connected
-	}
-	return nil
 }

@@ -1,8 +1,8 @@
-// Command neighbors measures what an attack by a pod without credentials costs a mesh.
+// Command neighbors measures what an attack by plain pods costs a mesh.
 //
 // In: the programs in a folder, and the size of a mesh. It starts a cluster with Anymesh, services and sidecars, and
-// measures the same twice: quiet, and while test/attacker attacks the control plane and the sidecars from the network
-// of a plain pod, with half a core. Out: a table, and JSON on the last line. It requires root.
+// measures the same twice: quiet, and while test/attacker attacks the control plane and a sidecar from the networks of
+// two plain pods, with half a core in all. Out: a table, and JSON on the last line. It requires root.
 //
 //	make all bin/attacker
 //	go run ./bench/neighbors --duration 1m

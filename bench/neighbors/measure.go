@@ -1,19 +1,18 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"slices"
-	"strconv"
+	"strings"
 	"sync"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -151,49 +150,41 @@ func (m *mesh) restarts(ctx context.Context) (n int, err error) {
 }
 
 // attack runs all attacks at once from each attacker, over IPv4 and IPv6, against the control plane and the first
-// sidecar. The attackers share half a core.
-func (m *mesh) attack(ctx context.Context, r *result) error {
-	script, err := filepath.Abs("test/attacker/from-pod.sh")
+// sidecar, also with the certificates of all sidecars. The attackers share half a core.
+func (m *mesh) attack(ctx context.Context, r *result) (err error) {
+	script, err := filepath.Abs("test/attacker/from-pods.sh")
 	if err != nil {
 		return err
 	}
-	args := []string{filepath.Join(m.bin, "attacker"), "--duration", m.duration.String()}
-	for _, a := range []struct {
-		kind string
-		pod  corev1.Pod
-		port int
-	}{
-		{"proxy-port", m.sidecars[0], 15000},
-		{"proxy-port", m.sidecars[0], 15001},
-		{"slow-scrape", m.sidecars[0], 15020},
-		{"silent", m.control, 15128},
-		{"review", m.control, 9443},
-		{"large-review", m.control, 9443},
-		{"slow-request", m.control, 15010},
-		{"certificate", m.control, 15010},
-		{"slow-scrape", m.control, 9090},
-	} {
-		for _, ip := range a.pod.Status.PodIPs {
-			args = append(args, a.kind+"="+net.JoinHostPort(ip.IP, strconv.Itoa(a.port)))
-		}
+	certificates, err := os.MkdirTemp("", "neighbors-")
+	if err != nil {
+		return err
 	}
-	outputs := make([][]byte, len(m.attackers))
-	var group errgroup.Group
-	for i, p := range m.attackers {
-		group.Go(func() (err error) {
-			c := exec.CommandContext(ctx, script, append([]string{p.Status.PodIP}, args...)...)
-			c.Env = append(os.Environ(), fmt.Sprintf("CPU_QUOTA=%d", 5000/len(m.attackers)))
-			outputs[i], err = c.Output()
-			return err
-		})
+	defer func() { err = errors.Join(err, os.RemoveAll(certificates)) }()
+	attacker, control := filepath.Join(m.bin, "attacker"), addresses(m.control)
+	steal := exec.CommandContext(ctx, attacker, "--steal", "/proc/[0-9]*/root", "--certificates", certificates, "--control", control)
+	if out, err := steal.CombinedOutput(); err != nil {
+		return fmt.Errorf("%w: %s", err, out)
 	}
-	if err := group.Wait(); err != nil {
-		return fmt.Errorf("attacker: %w", err)
+	var from []string
+	for _, p := range m.attackers {
+		from = append(from, p.Status.PodIP)
 	}
-	for _, out := range outputs {
-		if err := r.readAttempts(out); err != nil {
-			return err
-		}
+	c := exec.CommandContext(ctx, script, strings.Join(from, ","), attacker, "--duration", m.duration.String(), "--control", control,
+		"--sidecar", addresses(m.sidecars[0]), "--workload", namespace+"/"+serviceName(0), "--certificates", certificates)
+	var complaints bytes.Buffer
+	c.Stderr = &complaints
+	out, err := c.Output()
+	if err != nil {
+		return fmt.Errorf("attackers: %w: %s", err, &complaints)
 	}
-	return nil
+	return r.readAttempts(out)
+}
+
+func addresses(p corev1.Pod) string {
+	var all []string
+	for _, ip := range p.Status.PodIPs {
+		all = append(all, ip.IP)
+	}
+	return strings.Join(all, ",")
 }

@@ -4,16 +4,20 @@ import (
 	"context"
 	"runtime"
 	"runtime/debug"
+	"runtime/metrics"
 	"time"
 )
 
 // The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
 // long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
-// many clients connect at once, the heap may grow by busyGCPercent: the garbage is gone soon, and a low percentage
-// doubles the CPU time.
+// many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low percentage
+// doubles the CPU time. It may then not grow by more than busyGrowth, unless that is less than leastBusyGCPercent:
+// clients that send much make much garbage, too.
 const (
-	quietGCPercent = 25
-	busyGCPercent  = 100
+	quietGCPercent            = 25
+	leastBusyGCPercent        = 50
+	busyGCPercent             = 100
+	busyGrowth         uint64 = 32 << 20 // bytes
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
 )
@@ -31,21 +35,21 @@ func adaptGCPercent(ctx context.Context) {
 		}
 	})
 	go func() {
-		var frequency gcFrequency
+		frequency := gcFrequency{percent: quietGCPercent}
 		quiet := time.NewTimer(quietAfter)
 		defer quiet.Stop()
 		for {
-			before := frequency.percent()
+			before := frequency.percent
 			select {
 			case <-ctx.Done():
 				return
 			case <-collected:
-				frequency.collected(time.Now())
+				frequency.collected(time.Now(), liveHeap())
 				quiet.Reset(quietAfter)
 			case <-quiet.C:
-				frequency.frequent = false
+				frequency.percent = quietGCPercent
 			}
-			now := frequency.percent()
+			now := frequency.percent
 			if now == before {
 				continue
 			}
@@ -65,28 +69,30 @@ type collectionMark struct{ _ *collectionMark }
 func afterCollections(ctx context.Context, f func()) {
 	runtime.AddCleanup(&collectionMark{}, func(context.Context) {
 		if ctx.Err() == nil {
+			afterCollections(ctx, f) // before f: another collection may follow at once
 			f()
-			afterCollections(ctx, f)
 		}
 	}, ctx)
 }
 
-// gcFrequency tells whether collections are frequent. Its zero value has seen none.
+// liveHeap returns the size of the heap after the last collection, in bytes.
+func liveHeap() uint64 {
+	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
+	metrics.Read(live)
+	return live[0].Value.Uint64()
+}
+
+// gcFrequency tells by which percentage the heap may grow, from the time between collections.
 type gcFrequency struct {
-	last     time.Time // of the last collection
-	frequent bool
+	last    time.Time // of the last collection
+	percent int
 }
 
-// collected takes a collection into account.
-func (f *gcFrequency) collected(now time.Time) {
-	f.frequent = now.Sub(f.last) < quietAfter
-	f.last = now
-}
-
-// percent is the growth of the heap between collections.
-func (f *gcFrequency) percent() int {
-	if f.frequent {
-		return busyGCPercent
+// collected takes a collection into account, after which the heap has a size in bytes.
+func (f *gcFrequency) collected(now time.Time, live uint64) {
+	frequent := now.Sub(f.last) < quietAfter
+	f.last, f.percent = now, quietGCPercent
+	if frequent {
+		f.percent = max(leastBusyGCPercent, int(min(busyGCPercent, 100*busyGrowth/max(1, live))))
 	}
-	return quietGCPercent
 }

@@ -7,23 +7,26 @@ import (
 	"time"
 )
 
-// TestGCPercent checks that frequent collections raise GOGC.
+// TestGCPercent checks that frequent collections raise GOGC, unless the heap is large.
 func TestGCPercent(t *testing.T) {
 	var f gcFrequency
 	start := time.Now()
 	for _, step := range []struct {
 		after   time.Duration
+		live    uint64
 		percent int
 	}{
-		{0, quietGCPercent},
-		{quietAfter, quietGCPercent},
-		{quietAfter + time.Second, busyGCPercent},
-		{quietAfter + 2*time.Second, busyGCPercent},
-		{2*quietAfter + 2*time.Second, quietGCPercent},
+		{0, 20 << 20, quietGCPercent},
+		{quietAfter, 20 << 20, quietGCPercent},
+		{quietAfter + time.Second, 20 << 20, busyGCPercent},
+		{quietAfter + 2*time.Second, 50 << 20, 64},
+		{quietAfter + 3*time.Second, 200 << 20, leastBusyGCPercent},
+		{quietAfter + 4*time.Second, 0, busyGCPercent},
+		{2*quietAfter + 4*time.Second, 20 << 20, quietGCPercent},
 	} {
-		f.collected(start.Add(step.after))
-		if got := f.percent(); got != step.percent {
-			t.Errorf("after %v: got %d, want %d", step.after, got, step.percent)
+		f.collected(start.Add(step.after), step.live)
+		if f.percent != step.percent {
+			t.Errorf("after %v: got %d, want %d", step.after, f.percent, step.percent)
 		}
 	}
 }

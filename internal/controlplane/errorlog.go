@@ -14,8 +14,8 @@ import (
 // errorLogInterval is the time between two log lines with the same message.
 const errorLogInterval = time.Minute
 
-// ThrottleErrors returns a handler that passes an error at most once a minute for each message, with the number of
-// those that it did not pass. Libraries log errors that anybody can cause: clients that disconnect, bodies that are cut
+// ThrottleErrors returns a handler that passes a warning or an error at most once a minute for each message, with the
+// number of those that it did not pass. It is for what anybody can cause: clients that disconnect, bodies that are cut
 // off.
 func ThrottleErrors(next slog.Handler) slog.Handler {
 	return throttledErrors{next, &throttle{last: map[string]*throttledMessage{}, now: time.Now}}
@@ -28,7 +28,7 @@ type throttledErrors struct {
 
 // Handle implements slog.Handler.
 func (t throttledErrors) Handle(ctx context.Context, r slog.Record) error {
-	if r.Level >= slog.LevelError {
+	if r.Level >= slog.LevelWarn {
 		pass, suppressed := t.throttle.pass(r.Message)
 		if !pass {
 			return nil

@@ -21,7 +21,8 @@ func TestThrottleErrors(t *testing.T) {
 	for range 5 {
 		log.With("request", 1).Error("cut off", "error", errors.New("EOF"))
 	}
-	log.Error("something else")
+	log.Warn("not verified")
+	log.Warn("not verified")
 	log.Info("cut off")
 	now = now.Add(errorLogInterval)
 	log.Error("cut off")
@@ -31,7 +32,7 @@ func TestThrottleErrors(t *testing.T) {
 		got = append(got, text)
 	}
 	want := `ERROR msg="cut off" request=1 error=EOF
-ERROR msg="something else"
+WARN msg="not verified"
 INFO msg="cut off"
 ERROR msg="cut off" suppressed=4`
 	if strings.Join(got, "\n") != want {

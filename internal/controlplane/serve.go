@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -59,7 +60,7 @@ func (cp *controlPlane) serve(
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube.signing), identity.HandlerOptions{
-		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.Log,
+		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: slog.New(ThrottleErrors(cp.Log.Handler())),
 	})
 	return cp.serve(ctx, "signing", cp.SigningAddress, cp.connections.limit("signing"), handler, cp.serving.TLSConfig())
 }

@@ -2,16 +2,16 @@ package main
 
 import (
 	"bufio"
-	"bytes"
 	"context"
 	"crypto/tls"
-	"encoding/json"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"strings"
+	"net/netip"
 	"time"
+
+	"anymesh.dev/anymesh/internal/identity"
 )
 
 // attacks are those that stopped applications, sidecars or control planes of meshes. The numbers of workers are those
@@ -19,31 +19,53 @@ import (
 var attacks = []attack{
 	// A connection that is not redirected has the proxy's own address as its destination: a proxy that accepts it
 	// connects to itself without end.
-	{"proxy-port", 8, greet},
+	{kind: "proxy-port", workers: 8, sidecar: []int{15000, 15001}, prepare: plain(greet)},
 	// Slow readers of a large answer take all slots of a server, which probes need.
-	{"slow-scrape", 70, scrape},
+	{kind: "slow-scrape", workers: 70, control: []int{metricsPort}, sidecar: []int{15020}, prepare: plain(scrape)},
 	// Silent connections use up the descriptors.
-	{"silent", 10000, hold},
-	// Small reviews use up the requests that the control plane may make, each large one a lot of memory.
-	{"review", 2400, reviewer("/mutate-v1-pod", 0)},
-	{"large-review", 60, reviewer("/mutate-v1-pod", 6<<20)},
+	{kind: "silent", workers: 10000, control: []int{discoveryPort}, family: netip.Addr.Is4, prepare: plain(hold)},
+	// Messages that are announced as large as permitted, and never end, use up the memory.
+	{kind: unfinishedMessage, workers: connectionsPerCertificate * minCertificates, control: []int{discoveryPort},
+		family: netip.Addr.Is6, prepare: prepareUnfinished},
+	// Small reviews use up the requests that the control plane may make.
+	{kind: "review", workers: 2400, control: []int{webhookPort}, prepare: prepareReview},
+	// Large reviews use up the memory: those that are refused unread, and the largest and most expensive that are not.
+	{kind: "large-review", workers: 60, control: []int{webhookPort}, prepare: prepareLargeReview},
+	{kind: "largest-review", workers: 4, control: []int{webhookPort}, prepare: prepareLargestReview},
+	{kind: "many-values", workers: 4, control: []int{webhookPort}, prepare: prepareManyValues},
+	// Reviews and handshakes that are cut off fill the log.
+	{kind: "aborted-review", workers: 16, control: []int{webhookPort}, prepare: plain(abortReview)},
+	{kind: "aborted-handshake", workers: 4, control: []int{webhookPort, signingPort, discoveryPort}, prepare: plain(abortHandshake)},
 	// Requests for certificates that arrive slowly take the slots of others.
-	{"slow-request", 200, slowRequest},
+	{kind: "slow-request", workers: 200, control: []int{signingPort}, prepare: plain(slowRequest)},
 	// Requests for certificates with a foreign token cost a request to the API server each.
-	{"certificate", 100, requestCertificate},
+	{kind: "certificate", workers: 100, control: []int{signingPort}, prepare: plain(requestCertificate)},
 	// Paths of administration interfaces, plain and by traversal.
-	{"admin-path", 1, adminPaths},
+	{kind: "admin-path", workers: 1, control: []int{metricsPort}, sidecar: []int{9901, 15020}, prepare: plain(adminPaths)},
 	// Versions of TLS with known attacks.
-	{"old-tls", 1, oldTLS},
+	{kind: "old-tls", workers: 1, control: []int{webhookPort, signingPort, discoveryPort}, prepare: plain(oldTLS)},
+}
+
+// Ports of the control plane.
+const (
+	discoveryPort = 15128
+	signingPort   = 15010
+	webhookPort   = 9443
+	metricsPort   = 9090
+)
+
+// plain returns an attack that needs no preparation.
+func plain(try attempt) func(options) (attempt, error) {
+	return func(options) (attempt, error) { return try, nil }
 }
 
 // dial connects. The caller must call the function that it returns, also if there is no connection.
-func dial(ctx context.Context, target string, c *counts) (net.Conn, func()) {
+func dial(ctx context.Context, target string, t *tally) (net.Conn, func()) {
 	conn, err := (&net.Dialer{Timeout: 2 * time.Second}).DialContext(ctx, "tcp", target)
 	if err != nil {
 		return nil, func() {}
 	}
-	c.Connected.Add(1)
+	t.connected.Add(1)
 	release := context.AfterFunc(ctx, func() { _ = conn.Close() }) // ends the attempt
 	return conn, func() {
 		release()
@@ -51,8 +73,8 @@ func dial(ctx context.Context, target string, c *counts) (net.Conn, func()) {
 	}
 }
 
-func greet(ctx context.Context, target string, c *counts) {
-	conn, done := dial(ctx, target, c)
+func greet(ctx context.Context, target string, t *tally) {
+	conn, done := dial(ctx, target, t)
 	defer done()
 	if conn == nil {
 		return
@@ -62,8 +84,8 @@ func greet(ctx context.Context, target string, c *counts) {
 	_, _ = io.Copy(io.Discard, conn) // until the proxy or the deadline ends it
 }
 
-func scrape(ctx context.Context, target string, c *counts) {
-	conn, done := dial(ctx, target, c)
+func scrape(ctx context.Context, target string, t *tally) {
+	conn, done := dial(ctx, target, t)
 	defer done()
 	if conn == nil {
 		return
@@ -81,85 +103,24 @@ func scrape(ctx context.Context, target string, c *counts) {
 }
 
 // hold keeps a connection, without sending anything.
-func hold(ctx context.Context, target string, c *counts) {
-	conn, done := dial(ctx, target, c)
+func hold(ctx context.Context, target string, t *tally) {
+	conn, done := dial(ctx, target, t)
 	defer done()
 	if conn != nil {
 		_, _ = io.Copy(io.Discard, conn) // until the other side closes it
 	}
 }
 
-// anonymous is a client with a connection per request, as of as many processes.
-func anonymous() *http.Client {
-	return &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{
-		DisableKeepAlives: true,
-		TLSClientConfig:   &tls.Config{InsecureSkipVerify: true}, //nolint:gosec // an attacker has no reason to verify
-	}}
-}
-
-// reviewer returns the attack with reviews of a pod that is at least as large as padding, in bytes.
-func reviewer(path string, padding int) func(context.Context, string, *counts) {
-	client := anonymous()
-	body, err := json.Marshal(map[string]any{
-		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
-		"request": map[string]any{
-			"uid": "1", "operation": "CREATE", "namespace": "nowhere", "name": "attacker",
-			"kind":     map[string]string{"version": "v1", "kind": "Pod"},
-			"resource": map[string]string{"version": "v1", "resource": "pods"},
-			"object": map[string]any{
-				"apiVersion": "v1", "kind": "Pod",
-				"metadata": map[string]any{
-					"name": "attacker", "namespace": "nowhere", "annotations": map[string]string{"padding": strings.Repeat("x", padding)},
-				},
-				"spec": map[string]any{"containers": []any{map[string]string{"name": "app", "image": "app"}}},
-			},
-		},
-	})
-	if err != nil {
-		panic(err) // the value above can be encoded
-	}
-	return func(ctx context.Context, target string, c *counts) {
-		post(ctx, client, target, path, bytes.NewReader(body), "", c)
-	}
-}
-
-func requestCertificate(ctx context.Context, target string, c *counts) {
-	post(ctx, certificateClient, target, signingPath, strings.NewReader("no request"), "Bearer e30.e30.e30", c)
-}
-
-// signingPath is that of requests for certificates.
-const signingPath = "/v1/certificates"
-
-var certificateClient = anonymous()
-
-func post(ctx context.Context, client *http.Client, target, path string, body io.Reader, token string, c *counts) {
-	r, err := http.NewRequestWithContext(ctx, http.MethodPost, "https://"+target+path, body)
-	if err != nil {
-		panic(err) // the target is checked
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if token != "" {
-		r.Header.Set("Authorization", token)
-	}
-	response, err := client.Do(r)
-	if err != nil {
-		return
-	}
-	_ = response.Body.Close() // only the status matters
-	c.Connected.Add(1)
-	c.Answered.Add(1)
-}
-
 // slowRequest sends one byte of a request for a certificate in each second.
-func slowRequest(ctx context.Context, target string, c *counts) {
-	conn, done := dial(ctx, target, c)
+func slowRequest(ctx context.Context, target string, t *tally) {
+	conn, done := dial(ctx, target, t)
 	defer done()
 	if conn == nil {
 		return
 	}
-	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // as above
+	secure := tls.Client(conn, unverified)
 	_ = conn.SetDeadline(time.Now().Add(time.Minute))
-	if _, err := fmt.Fprintf(secure, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n", signingPath, target); err != nil {
+	if _, err := fmt.Fprintf(secure, "POST %s HTTP/1.1\r\nHost: %s\r\nContent-Length: 1000\r\n\r\n", identity.SigningPath, target); err != nil {
 		return
 	}
 	for ctx.Err() == nil {
@@ -177,17 +138,17 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// adminPaths requests what only the pod itself may see or change. Answered counts successful ones.
-func adminPaths(ctx context.Context, target string, c *counts) {
+// adminPaths requests what only the pod itself may see or change. answered counts successful ones.
+func adminPaths(ctx context.Context, target string, t *tally) {
 	for _, path := range []string{
 		"/config_dump", "/quitquitquit", "/logging?level=trace", "/certs", "/stats/../config_dump", "/stats/%2e%2e/config_dump",
 		"//config_dump", "/ready/../quitquitquit", "/debug/model", "/debug/pprof/heap", "/metrics/../debug/views",
 		"/debug/clients", "/run/anymesh/tls.key", "/../../run/anymesh/tls.key",
 	} {
 		for _, method := range []string{http.MethodGet, http.MethodPost} {
-			conn, done := dial(ctx, target, c)
+			conn, done := dial(ctx, target, t)
 			if conn != nil && allowed(conn, method, path) {
-				c.Answered.Add(1)
+				t.answered.Add(1)
 			}
 			done()
 		}
@@ -209,9 +170,9 @@ func allowed(conn net.Conn, method, path string) bool {
 	return response.StatusCode < 300
 }
 
-// oldTLS makes handshakes with TLS 1.1. Answered counts successful ones.
-func oldTLS(ctx context.Context, target string, c *counts) {
-	conn, done := dial(ctx, target, c)
+// oldTLS makes handshakes with TLS 1.1. answered counts successful ones.
+func oldTLS(ctx context.Context, target string, t *tally) {
+	conn, done := dial(ctx, target, t)
 	defer done()
 	if conn == nil {
 		return
@@ -220,7 +181,7 @@ func oldTLS(ctx context.Context, target string, c *counts) {
 	//nolint:gosec // as above
 	secure := tls.Client(conn, &tls.Config{InsecureSkipVerify: true, MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11})
 	if secure.HandshakeContext(ctx) == nil {
-		c.Answered.Add(1)
+		t.answered.Add(1)
 	}
 	pause(ctx, time.Second)
 }

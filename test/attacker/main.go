@@ -1,9 +1,12 @@
-// Command attacker attacks sidecars and a control plane from a pod without credentials, for a time.
+// Command attacker attacks a sidecar and a control plane from a plain pod, for a time.
 //
-//	attacker --duration 10s proxy-port=10.1.0.5:15001 slow-scrape=10.1.0.5:15020 review=10.1.0.9:9443
+//	attacker --steal '/proc/[0-9]*/root' --certificates folder --control 10.1.0.9
+//	attacker --certificates folder --control 10.1.0.9,fd00::9 --sidecar 10.1.0.5,fd00::5 --workload colors/tally
 //
-// In: kinds of attacks, each with the address of its target, which all run at once. Out: as JSON, how many attempts
-// each made, and how many got a connection or an answer. from-pod.sh runs it in the network of a pod.
+// In: the addresses of the targets, a workload that reviews name, and certificates of sidecars. The first command takes
+// these from the root folders of pods, and ends. All kinds of attacks run at once, each in a process of its own: they
+// share the processor evenly. Out: as JSON, how many attempts each kind made, and how many got a connection or an
+// answer. from-pods.sh runs it in the networks of pods.
 package main
 
 import (
@@ -11,82 +14,60 @@ import (
 	"encoding/json"
 	"flag"
 	"fmt"
-	"net"
 	"os"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
 	"time"
 )
 
-// attack is one kind of attack: workers that repeat an attempt. An attempt ends at the latest when the context does.
-type attack struct {
-	kind    string
-	workers int
-	try     func(ctx context.Context, target string, c *counts)
-}
-
-// counts are the attempts of one kind.
-type counts struct {
-	// Attempts counts all, Connected those that got a connection, Answered those that got an HTTP status.
-	Attempts, Connected, Answered atomic.Int64
-}
-
-// MarshalJSON implements json.Marshaler.
-func (c *counts) MarshalJSON() ([]byte, error) {
-	return json.Marshal(map[string]int64{
-		"attempts": c.Attempts.Load(), "connected": c.Connected.Load(), "answered": c.Answered.Load(),
-	})
+// options are the flags.
+type options struct {
+	duration                                               time.Duration
+	control, sidecar, workload, kinds, certificates, steal string
 }
 
 func main() {
-	duration := flag.Duration("duration", 10*time.Second, "how long the attacks run")
+	var o options
+	flag.DurationVar(&o.duration, "duration", 10*time.Second, "how long the attacks run")
+	flag.StringVar(&o.control, "control", "", "addresses of the control plane, separated by commas")
+	flag.StringVar(&o.sidecar, "sidecar", "", "addresses of a pod with a sidecar, separated by commas")
+	flag.StringVar(&o.workload, "workload", "nowhere/attacker", "NAMESPACE/APP of the pods in reviews; APP is their label app")
+	flag.StringVar(&o.kinds, "kinds", "", "kinds of attacks, separated by commas; by default all, except those that need certificates if there are none")
+	flag.StringVar(&o.certificates, "certificates", "", "folder that has a folder with tls.crt and tls.key for each certificate")
+	flag.StringVar(&o.steal, "steal", "", "write certificates of pods into --certificates, and end: the pattern of the root folders of pods")
 	flag.Parse()
-	ctx, stop := context.WithTimeout(context.Background(), *duration)
-	results, err := run(ctx, flag.Args())
-	stop()
-	if err == nil {
-		err = json.NewEncoder(os.Stdout).Encode(results)
-	}
-	if err != nil {
+	if err := run(context.Background(), o); err != nil {
 		fmt.Fprintln(os.Stderr, "attacker:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, args []string) (map[string]*counts, error) {
-	results := map[string]*counts{}
-	var wait sync.WaitGroup
-	defer wait.Wait()
-	for _, arg := range args {
-		kind, target, _ := strings.Cut(arg, "=")
-		i := slices.IndexFunc(attacks, func(a attack) bool { return a.kind == kind })
-		if _, _, err := net.SplitHostPort(target); i < 0 || err != nil {
-			return nil, fmt.Errorf("argument %q: want KIND=HOST:PORT", arg)
-		}
-		if results[kind] == nil {
-			results[kind] = &counts{}
-		}
-		for range attacks[i].workers {
-			wait.Go(func() { repeat(ctx, attacks[i].try, target, results[kind]) })
-		}
+func run(ctx context.Context, o options) error {
+	if o.steal != "" {
+		return steal(ctx, o)
 	}
-	return results, nil
+	results, err := runKinds(ctx, o)
+	if err != nil {
+		return err
+	}
+	return json.NewEncoder(os.Stdout).Encode(results)
 }
 
-// repeat makes attempts until the context ends, with a short pause after each that got nothing.
-func repeat(ctx context.Context, try func(context.Context, string, *counts), target string, c *counts) {
-	for ctx.Err() == nil {
-		c.Attempts.Add(1)
-		before := c.Connected.Load()
-		try(ctx, target, c)
-		if c.Connected.Load() > before {
-			continue
-		}
-		select {
-		case <-ctx.Done():
-		case <-time.After(10 * time.Millisecond):
+// runKinds runs one kind of attack in this process, or several in one each.
+func runKinds(ctx context.Context, o options) (map[string]counts, error) {
+	var chosen []attack
+	for _, a := range attacks {
+		if o.kinds == "" && (a.kind != unfinishedMessage || o.certificates != "") ||
+			slices.Contains(strings.Split(o.kinds, ","), a.kind) {
+			chosen = append(chosen, a)
 		}
 	}
+	switch len(chosen) {
+	case 0:
+		return nil, fmt.Errorf("--kinds %q: there are no such kinds", o.kinds)
+	case 1:
+		c, err := chosen[0].run(ctx, o)
+		return map[string]counts{chosen[0].kind: c}, err
+	}
+	return runEach(ctx, o, chosen)
 }

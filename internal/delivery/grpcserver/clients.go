@@ -69,8 +69,8 @@ func (s *clients) forgetIfUnused(c *conn) {
 }
 
 // charge adds bytes of unfinished messages to the client of a connection, or subtracts them. It adds none and reports
-// false if the client would have too many. If all clients together have too many, the client with the most is
-// disconnected.
+// false if the client would have too many. If all clients together have too many, the client with the most loses the
+// connections that have such bytes.
 func (s *server) charge(c *conn, n int) bool {
 	if n == 0 || c.client == nil {
 		return true
@@ -81,6 +81,7 @@ func (s *server) charge(c *conn, n int) bool {
 		s.OnRefused(RefusedUnfinished)
 		return false
 	}
+	c.unfinished += n
 	c.client.unfinished += n
 	s.clients.unfinished += n
 	if s.UnfinishedBytes != nil {
@@ -99,7 +100,8 @@ func (s *server) charge(c *conn, n int) bool {
 	return true
 }
 
-// largest returns the connections of the client with the most bytes. It requires the lock.
+// largest returns the connections with unfinished messages of the client with the most bytes. Its other connections may
+// be those of a sidecar whose certificate was stolen. It requires the lock.
 func (s *clients) largest() (conns []*conn) {
 	var most *client
 	for _, one := range s.byKey {
@@ -108,7 +110,9 @@ func (s *clients) largest() (conns []*conn) {
 		}
 	}
 	for c := range most.conns {
-		conns = append(conns, c)
+		if c.unfinished > 0 {
+			conns = append(conns, c)
+		}
 	}
 	return conns
 }

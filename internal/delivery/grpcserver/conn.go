@@ -28,8 +28,9 @@ type conn struct {
 
 	readTask socket.Task // runs readAvailable
 
-	client    *client
-	clientKey string
+	client     *client
+	clientKey  string
+	unfinished int // bytes of unfinished messages; guarded by the lock of clients
 
 	// Only used by readTask.
 	partialFrame partialInput // incomplete frame
@@ -181,6 +182,7 @@ func (c *conn) shutdown(err error) {
 	c.mu.Unlock()
 	c.sendCond.Broadcast()
 	for _, s := range left {
+		s.partial.drop()
 		s.notifyEnd(errConnectionLost)
 	}
 	c.server.removeConn(c)

@@ -46,6 +46,7 @@ func (c *conn) onControlFrame(frame []byte) error {
 			return http2.ConnectionError(http2.ErrCodeProtocol)
 		}
 		if s := c.removeStream(f.StreamID, resetByClient); s != nil {
+			s.partial.drop()
 			s.notifyEnd(status.Error(codes.Canceled, "the client reset the stream"))
 		}
 	case *http2.PushPromiseFrame:

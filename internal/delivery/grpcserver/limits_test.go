@@ -151,7 +151,8 @@ func TestFirstMessageIsCharged(t *testing.T) {
 	})
 }
 
-// Beyond MaxUnfinished, the client with the most bytes is disconnected.
+// Beyond MaxUnfinished, the client with the most bytes loses the connections that have them. A sidecar whose
+// certificate was stolen keeps its own.
 func TestMaxUnfinishedDisconnectsLargest(t *testing.T) {
 	var s server
 	s.Options = Options{MaxUnfinished: 1000, OnRefused: func(RefusalReason) {}}
@@ -163,6 +164,10 @@ func TestMaxUnfinishedDisconnectsLargest(t *testing.T) {
 		s.clients.byKey[c.clientKey] = c.client
 		conns = append(conns, c)
 	}
+	idle := newConn(&s, &closeRecorder{})
+	idle.client, idle.clientKey = conns[1].client, conns[1].clientKey
+	idle.client.conns[idle] = struct{}{}
+	conns = append(conns, idle)
 	for i, n := range []int{300, 600, 200} {
 		s.charge(conns[i], n)
 	}

@@ -46,39 +46,51 @@ func (s *Stream) onData(size int, body []byte) error {
 
 // splitMessages delivers the complete messages of received data, and buffers the rest.
 func (s *Stream) splitMessages(body []byte) {
-	buffered := len(s.partialMessage) > 0
-	if buffered && !s.chargePartial(s.partialMessage.capacityFor(len(body), s.nextMessageEnd)) {
-		s.reject(errUnfinished)
-		return
-	}
-	body = s.partialMessage.join(body, s.nextMessageEnd)
-	left := body
-	for len(left) >= messagePrefixLen {
-		size := int(binary.BigEndian.Uint32(left[1:]))
-		if left[0] != 0 {
-			s.reject(status.Error(codes.Unimplemented, "compressed messages are not supported"))
+	p := &s.partial
+	for len(body) > 0 && !s.rejected {
+		if p.empty() && len(body) >= messagePrefixLen {
+			end := messagePrefixLen + int(binary.BigEndian.Uint32(body[1:]))
+			if len(body) >= end {
+				if err := s.checkPrefix(body); err != nil {
+					s.reject(err)
+					return
+				}
+				s.deliver(body[messagePrefixLen:end], false)
+				body = body[end:]
+				continue
+			}
+		}
+		if body = p.addPrefix(body); p.prefixSize < messagePrefixLen {
 			return
 		}
-		if most := s.conn.server.MaxRecvMsgSize; most > 0 && size > most {
-			s.reject(status.Errorf(codes.ResourceExhausted, "message has %d bytes, at most %d are allowed", size, most))
+		if err := s.checkPrefix(p.prefix[:]); err != nil {
+			s.reject(err)
 			return
 		}
-		s.nextMessageEnd = messagePrefixLen + size
-		if len(left) < s.nextMessageEnd {
-			break
-		}
-		message := left[messagePrefixLen:s.nextMessageEnd]
-		left = left[s.nextMessageEnd:]
-		s.nextMessageEnd = 0
-		s.deliver(message, buffered && len(left) == 0)
-		if s.rejected {
+		n := min(len(body), p.messageSize()-p.size)
+		if !s.chargePartial(p.capacityFor(n)) {
+			s.reject(errUnfinished)
 			return
 		}
+		p.add(body[:n])
+		body = body[n:]
+		if p.size == p.messageSize() {
+			s.deliver(p.take(), true)
+			s.chargePartial(0) // unless the charge has moved with the message
+		}
 	}
-	s.partialMessage.retain(left, body)
-	if !s.chargePartial(cap(s.partialMessage)) {
-		s.reject(errUnfinished)
+}
+
+// checkPrefix checks the prefix of a message.
+func (s *Stream) checkPrefix(prefix []byte) error {
+	if prefix[0] != 0 {
+		return status.Error(codes.Unimplemented, "compressed messages are not supported")
 	}
+	size := int(binary.BigEndian.Uint32(prefix[1:]))
+	if most := s.conn.server.MaxRecvMsgSize; most > 0 && size > most {
+		return status.Errorf(codes.ResourceExhausted, "message has %d bytes, at most %d are allowed", size, most)
+	}
+	return nil
 }
 
 var errUnfinished = status.Error(codes.ResourceExhausted,
@@ -105,7 +117,8 @@ func (s *Stream) chargePartialLocked(size int) bool {
 }
 
 func (s *Stream) reject(err error) {
-	s.rejected, s.partialMessage = true, nil
+	s.rejected = true
+	s.partial.drop()
 	s.chargePartial(0)
 	s.notifyEnd(err)
 }
@@ -137,9 +150,7 @@ func (s *Stream) deliver(message []byte, owned bool) {
 	}
 	s.charged -= moved
 	s.firstMessage.charged += cost
-	if owned {
-		s.partialMessage = nil
-	} else {
+	if !owned {
 		message = bytes.Clone(message)
 	}
 	s.firstMessage.received, s.firstMessage.handling = true, true
@@ -194,7 +205,7 @@ func (s *Stream) onEndStream() error {
 		s.conn.removeStreamLocked(s.id, endedByClient)
 	}
 	s.conn.mu.Unlock()
-	if len(s.partialMessage) > 0 {
+	if !s.partial.empty() {
 		s.reject(status.Error(codes.Internal, "the stream ended within a message"))
 		return nil
 	}

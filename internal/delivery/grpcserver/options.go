@@ -30,7 +30,7 @@ type Options struct {
 	MaxHandshakesPerSource int
 	// MaxUnfinishedPerClient limits the bytes of received messages of a client that are incomplete, or first of their
 	// stream and not handled yet. A further message ends its stream. MaxUnfinished limits those of all clients: beyond
-	// it, the client with the most is disconnected.
+	// it, the client with the most loses the connections that have them.
 	MaxUnfinishedPerClient, MaxUnfinished int
 	// UnfinishedBytes receives the bytes that MaxUnfinished limits, unless it is nil.
 	UnfinishedBytes *atomic.Int64

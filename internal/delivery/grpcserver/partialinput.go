@@ -2,7 +2,7 @@ package grpcserver
 
 import "bytes"
 
-// partialInput buffers the beginning of an incomplete frame or message.
+// partialInput buffers the beginning of an incomplete frame or short message.
 type partialInput []byte
 
 // join returns the buffered bytes followed by data. most is the expected length of the input, or 0.
@@ -10,11 +10,16 @@ func (r *partialInput) join(data []byte, most int) []byte {
 	if len(*r) == 0 {
 		return data
 	}
+	r.append(data, most)
+	return *r
+}
+
+// append buffers data. most is as for join.
+func (r *partialInput) append(data []byte, most int) {
 	if n := r.capacityFor(len(data), most); n > cap(*r) {
 		*r = append(make([]byte, 0, n), *r...)
 	}
 	*r = append(*r, data...)
-	return *r
 }
 
 // capacityFor returns the capacity after join of more bytes. It doubles: append grows large slices by less, and would

@@ -22,10 +22,9 @@ type Stream struct {
 	handler StreamHandler
 
 	// Only used by the goroutine that reads the connection.
-	partialMessage partialInput // incomplete message
-	nextMessageEnd int          // length of the incomplete message with its prefix, or 0
-	rejected       bool         // the request is answered with an error; the rest of its data is ignored
-	bodyLeft       int          // rest of the declared content length, or noContentLength
+	partial  partialMessage
+	rejected bool // the request is answered with an error; the rest of its data is ignored
+	bodyLeft int  // rest of the declared content length, or noContentLength
 
 	headersSent bool // the response headers are sent; guarded by the connection's write lock
 

@@ -182,7 +182,7 @@ func TestMemoryOfOneCertificate(t *testing.T) {
 // 48 certificates with an unfinished first message on each of two connections, all close to MaxRequestSize: the heap
 // grows by MaxUnfinished and little else.
 func TestMemoryOfUnfinishedMessages(t *testing.T) {
-	const certificates, allowed = 48, 32 << 20
+	const certificates, allowed = 48, 16 << 20
 	p := startProcess(t)
 	p.order("keys 1")
 	p.order("gc 25") // as in the control plane

@@ -171,8 +171,15 @@ func decode(text []byte) (any, error) {
 	return out, decoder.Decode(&out)
 }
 
+// equal compares decoded values.
 func equal(a, b any) bool {
-	x, err1 := json.Marshal(a)
-	y, err2 := json.Marshal(b)
-	return err1 == nil && err2 == nil && bytes.Equal(x, y)
+	switch a := a.(type) {
+	case map[string]any:
+		b, same := b.(map[string]any)
+		return same && maps.EqualFunc(a, b, equal)
+	case []any:
+		b, same := b.([]any)
+		return same && slices.EqualFunc(a, b, equal)
+	}
+	return a == b
 }

@@ -2,6 +2,7 @@ package patch
 
 import (
 	"encoding/json"
+	"strings"
 	"testing"
 
 	jsonpatch "github.com/evanphx/json-patch/v5"
@@ -157,4 +158,28 @@ func FuzzDiff(f *testing.F) {
 			t.Errorf("got  %s\nwant %s", have, want)
 		}
 	})
+}
+
+// A change of a large object needs little memory besides that of its decoded forms.
+func TestMemoryOfDiff(t *testing.T) {
+	const size = 1 << 20
+	before := map[string]any{"a": map[string]any{"b": map[string]any{"large": strings.Repeat("x", size), "c": "1"}}}
+	after := map[string]any{"a": map[string]any{"b": map[string]any{"large": strings.Repeat("x", size), "c": "2"}}}
+	raw, err := json.Marshal(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	result := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			if _, err := Diff(raw, before, after); err != nil {
+				b.Fatal(err)
+			}
+		}
+	})
+	if perObject := result.AllocedBytesPerOp() / size; perObject > 20 {
+		t.Errorf("%d times the size of the object", perObject)
+	} else {
+		t.Logf("%d times the size of the object", perObject)
+	}
 }

@@ -1,0 +1,37 @@
+package grpcserver
+
+import (
+	"bytes"
+	"encoding/binary"
+	"math/rand/v2"
+	"testing"
+)
+
+// Messages that arrive in pieces are the same again, and their buffers are not larger than is charged.
+func TestPartialMessage(t *testing.T) {
+	random := rand.New(rand.NewPCG(1, 2))
+	var p partialMessage
+	for _, size := range []int{0, 1, 100, chunkSize, chunkSize + 1, 2 * chunkSize, 5*chunkSize - 1} {
+		want := make([]byte, size)
+		for i := range want {
+			want[i] = byte(random.Uint32())
+		}
+		left := append(binary.BigEndian.AppendUint32([]byte{0}, uint32(size)), want...)
+		for p.prefixSize < messagePrefixLen {
+			n := min(len(left), 1+random.IntN(messagePrefixLen))
+			left = append(p.addPrefix(left[:n]), left[n:]...)
+		}
+		for len(left) > 0 {
+			n := min(len(left), 1+random.IntN(chunkSize/2))
+			charged := p.capacityFor(n)
+			p.add(left[:n])
+			left = left[n:]
+			if has := cap(p.short) + len(p.long)*chunkSize; has > charged || has > 2*p.size+chunkSize {
+				t.Errorf("%d bytes for %d of %d, charged %d", has, p.size, size, charged)
+			}
+		}
+		if got := p.take(); !bytes.Equal(got, want) || !p.empty() {
+			t.Errorf("a message of %d bytes is not the same again", size)
+		}
+	}
+}
