@@ -110,6 +110,14 @@ func webhookLimits(table func(title, text string), row func(name, value, text, m
 	row("MaxDecoded", size(webhooks.MaxDecoded),
 		"Estimated memory of the AdmissionReviews that are evaluated: eight times the body, and 2 KiB for each value. A further one waits for 2 s and then gets status 429; a larger one is evaluated alone.", refused("busy"))
 	row("MaxServerDecoded", size(webhooks.MaxServerDecoded), "Those of API servers.", refused("busy"))
+	row("MaxBytesPerSecond", size(webhooks.MaxBytesPerSecond), "Average size of the bodies of all of them per second. Beyond it, and the burst, one waits for 2 s and then gets status 429. API servers have no such limit.", refused("busy"))
+	row("MaxBytesBurst", size(webhooks.MaxBytesBurst), "Size beyond the average.", refused("busy"))
+	row("MaxBytesPerSecondPerSource", size(webhooks.MaxBytesPerSecondPerSource), "The average of one address.", refused("busy"))
+	row("MaxBytesBurstPerSource", size(webhooks.MaxBytesBurstPerSource), "The burst of one address.", refused("busy"))
+	row("MaxTimePerSecond", webhooks.MaxTimePerSecond.String(), "Average time per second that the evaluation of all of them takes: a few milliseconds for a pod. Beyond it, and the burst, one waits for 2 s and then gets status 429. API servers have no such limit.", refused("busy"))
+	row("MaxTimeBurst", webhooks.MaxTimeBurst.String(), "Time beyond the average.", refused("busy"))
+	row("MaxTimePerSecondPerSource", webhooks.MaxTimePerSecondPerSource.String(), "The average of one address.", refused("busy"))
+	row("MaxTimeBurstPerSource", webhooks.MaxTimeBurstPerSource.String(), "The burst of one address.", refused("busy"))
 	row("MaxWait", webhooks.MaxWait.String(), "How long an AdmissionReview waits for objects that are not in the cache yet. Then it is refused.",
 		`anymesh_webhook_waits_total{result="timeout"}`)
 	row("MaxWaiting", fmt.Sprint(webhooks.MaxWaiting), "AdmissionReviews that wait for the cache. A further one is answered at once.", waits)

@@ -1,6 +1,9 @@
 package admission
 
-import "context"
+import (
+	"context"
+	"time"
+)
 
 // review is a review that is read, evaluated or waiting. It is used by one goroutine.
 type review struct {
@@ -9,6 +12,7 @@ type review struct {
 	used      usage
 	size      int64 // as decodedSize estimates it
 	evaluated bool
+	entered   time.Time // when the evaluation began
 }
 
 // reviewKey finds the review in the context of a request.
@@ -39,7 +43,8 @@ func (r *review) takeBody(ctx context.Context, n int64) error {
 	}
 	ctx, cancel := context.WithTimeout(ctx, shareWait)
 	defer cancel()
-	if r.share.bodies.Acquire(ctx, n) != nil {
+	if r.share.bytes.waitSource(ctx, r.source, int(n)) != nil || r.share.bytes.waitAll(ctx, int(n)) != nil ||
+		r.share.bodies.Acquire(ctx, n) != nil {
 		r.share.add(r.source, more.negative())
 		return errBusy
 	}
@@ -54,22 +59,32 @@ func (r *review) evaluatedSize() int64 { return min(r.size, r.share.limits.decod
 func (r *review) enter(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, shareWait)
 	defer cancel()
-	if r.share.decoded.Acquire(ctx, r.evaluatedSize()) != nil {
+	if r.share.time.waitSource(ctx, r.source, 1) != nil || r.share.decoded.Acquire(ctx, r.evaluatedSize()) != nil {
 		return errBusy
 	}
 	select {
 	case r.share.evaluated <- struct{}{}:
 		r.evaluated = true
-		return nil
 	case <-ctx.Done():
 		r.share.decoded.Release(r.evaluatedSize())
 		return errBusy
 	}
+	// One after the other waits here, so that each has the time of those before it charged.
+	if r.share.time.waitAll(ctx, 1) != nil {
+		r.leave()
+		return errBusy
+	}
+	r.entered = time.Now()
+	return nil
 }
 
 // leave lets others be evaluated.
 func (r *review) leave() {
 	if r.evaluated {
+		if !r.entered.IsZero() {
+			r.share.time.charge(r.source, int(time.Since(r.entered).Microseconds()))
+			r.entered = time.Time{}
+		}
 		r.share.decoded.Release(r.evaluatedSize())
 		<-r.share.evaluated
 		r.evaluated = false

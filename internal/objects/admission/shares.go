@@ -68,6 +68,8 @@ type share struct {
 	limits          limits
 	bodies, decoded *semaphore.Weighted
 	evaluated       chan struct{}
+	// bytes limits the bodies, time the evaluation in microseconds.
+	bytes, time *pace
 
 	mu      sync.Mutex
 	all     usage
@@ -89,11 +91,15 @@ func newShare(l limits) *share {
 
 // otherShare is the share of clients that are not known as API servers, serverShare that of API servers.
 func otherShare() *share {
-	return newShare(limits{
+	s := newShare(limits{
 		body: MaxBody, values: MaxValues, waitingDecoded: MaxWaitingDecoded,
 		reviews: MaxReviews, sourceReviews: MaxReviewsPerSource, waiting: MaxWaiting, sourceWaiting: MaxWaitingPerSource,
 		bodies: MaxBodies, sourceBodies: MaxBodiesPerSource, decoded: MaxDecoded, evaluated: maxEvaluated(),
 	})
+	s.bytes = newPace(MaxBytesPerSecond, MaxBytesBurst, MaxBytesPerSecondPerSource, MaxBytesBurstPerSource)
+	s.time = newPace(int(MaxTimePerSecond.Microseconds()), int(MaxTimeBurst.Microseconds()),
+		int(MaxTimePerSecondPerSource.Microseconds()), int(MaxTimeBurstPerSource.Microseconds()))
+	return s
 }
 
 func serverShare() *share {

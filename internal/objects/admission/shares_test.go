@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 )
@@ -44,10 +45,78 @@ func TestBodiesPerSource(t *testing.T) {
 		}
 		end.CloseWithError(io.ErrUnexpectedEOF)
 		synctest.Wait()
+		time.Sleep(5 * time.Second) // see TestBytesPerSecond
 		if got := post(g, "10.0.0.1:2", 2<<20); got != http.StatusNotFound {
 			t.Errorf("afterwards: status %d", got)
 		}
 	})
+}
+
+// The bodies of one address, and of all, have a limit per second. Those of API servers have none.
+func TestBytesPerSecond(t *testing.T) {
+	for name, c := range map[string]struct {
+		from          []string
+		size          int
+		average, most int // 0 for no limit
+	}{
+		"large, one address":    {[]string{"10.0.0.1:1"}, 1 << 20, MaxBytesPerSecondPerSource, MaxBytesBurstPerSource},
+		"large, four addresses": {[]string{"10.0.0.1:1", "10.0.0.2:1", "10.0.0.3:1", "[2001:db8::1]:1"}, 1 << 20, MaxBytesPerSecond, MaxBytesBurst},
+		"small, one address":    {[]string{"10.0.0.1:1"}, 10 << 10, 0, 0},
+		"large, an API server":  {[]string{"10.0.0.9:1"}, 1 << 20, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				g, served := Guard(http.NotFoundHandler(), isServer, prometheus.NewRegistry()), 0
+				begin := time.Now()
+				const reviews = 40
+				for i := range reviews {
+					if post(g, c.from[i%len(c.from)], c.size) == http.StatusNotFound {
+						served++
+					}
+				}
+				limit := c.most + int(float64(c.average)*time.Since(begin).Seconds())
+				switch {
+				case c.most == 0 && served < reviews:
+					t.Errorf("%d of %d are served", served, reviews)
+				case c.most > 0 && (served*c.size > limit || served*c.size < c.most/2):
+					t.Errorf("%d bytes are served in %v, want at most %d", served*c.size, time.Since(begin), limit)
+				}
+			})
+		})
+	}
+}
+
+// The evaluation of others takes no more than a part of the time, however long one takes. That of API servers has no such
+// limit.
+func TestTimePerSecond(t *testing.T) {
+	for name, c := range map[string]struct {
+		from          []string
+		average, most time.Duration // 0 for no limit
+	}{
+		"one address":   {[]string{"10.0.0.1:1"}, MaxTimePerSecondPerSource, MaxTimeBurstPerSource},
+		"two addresses": {[]string{"10.0.0.1:1", "10.0.0.2:1"}, MaxTimePerSecond, MaxTimeBurst},
+		"an API server": {[]string{"10.0.0.9:1"}, 0, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				const one, reviews = 100 * time.Millisecond, 60
+				g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(one) }), isServer, prometheus.NewRegistry())
+				begin, served := time.Now(), 0
+				for i := range reviews {
+					if post(g, c.from[i%len(c.from)], 1000) == http.StatusOK {
+						served++
+					}
+				}
+				used, limit := time.Duration(served)*one, c.most+time.Duration(c.average.Seconds()*float64(time.Since(begin)))+one
+				switch {
+				case c.most == 0 && served < reviews:
+					t.Errorf("%d of %d are served", served, reviews)
+				case c.most > 0 && (used > limit || used < c.most):
+					t.Errorf("%v of %v are used, want %v to %v", used, time.Since(begin), c.most, limit)
+				}
+			})
+		})
+	}
 }
 
 // Whatever others do, the reviews of API servers are handled: each limit of others is reached, none of API servers.
