@@ -224,12 +224,12 @@ func (s *server) handshake(raw net.Conn) (*conn, error) {
 	}
 	c := newConn(s, raw)
 	if s.TLS != nil {
-		records := &recordConn{Conn: raw, limit: MaxHandshakeSize}
-		over := tls.Server(records, s.TLS)
+		limited := &handshakeConn{Conn: raw, limit: MaxHandshakeSize}
+		over := tls.Server(limited, s.TLS)
 		if err := over.Handshake(); err != nil {
 			return nil, err
 		}
-		records.limit = 0
+		limited.limit = 0
 		if over.ConnectionState().NegotiatedProtocol != http2.NextProtoTLS {
 			return nil, errors.New("the client does not offer HTTP/2")
 		}

@@ -10,7 +10,7 @@ import (
 func TestVersionsMatchMap(t *testing.T) {
 	for seed := range uint64(200) {
 		rng := rand.New(rand.NewPCG(seed, 1))
-		names := 1 + rng.Uint32N(4*few)
+		names := 1 + rng.Uint32N(100)
 		var v versions
 		want := map[uint32]*Resource{}
 		for range 500 {
