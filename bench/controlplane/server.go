@@ -75,7 +75,7 @@ func (s *server) cpu() (float64, error) {
 	const exact = 2 // the clock type in the lowest three bits: scheduler time
 	var t unix.Timespec
 	if err := unix.ClockGettime(int32(^s.command.Process.Pid<<3|exact), &t); err != nil {
-		return 0, fmt.Errorf("CPU clock of the control plane: %w", err)
+		return 0, errors.Join(fmt.Errorf("CPU clock of the control plane: %w", err), s.check())
 	}
 	return time.Duration(t.Nano()).Seconds(), nil
 }
