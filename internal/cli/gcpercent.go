@@ -10,9 +10,9 @@ import (
 
 // The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
 // long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
-// many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low percentage
-// doubles the CPU time. It may then not grow by more than busyGrowth, unless that is less than leastBusyGCPercent:
-// clients that send much make much garbage, too.
+// many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low
+// percentage doubles the CPU time. It may then not grow by more than busyGrowth, unless that is less than
+// leastBusyGCPercent: clients that send much make much garbage, too.
 const (
 	quietGCPercent            = 25
 	leastBusyGCPercent        = 50

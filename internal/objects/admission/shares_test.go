@@ -86,8 +86,8 @@ func TestBytesPerSecond(t *testing.T) {
 	}
 }
 
-// The evaluation of others takes no more than a part of the time, however long one takes. That of API servers has no such
-// limit.
+// The evaluation of others takes no more than a part of the time, however long one takes. That of API servers has no
+// such limit.
 func TestTimePerSecond(t *testing.T) {
 	for name, c := range map[string]struct {
 		from          []string
@@ -100,7 +100,8 @@ func TestTimePerSecond(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				const one, reviews = 100 * time.Millisecond, 60
-				g := Guard(http.HandlerFunc(func(http.ResponseWriter, *http.Request) { time.Sleep(one) }), isServer, prometheus.NewRegistry())
+				evaluate := func(http.ResponseWriter, *http.Request) { time.Sleep(one) }
+				g := Guard(http.HandlerFunc(evaluate), isServer, prometheus.NewRegistry())
 				begin, served := time.Now(), 0
 				for i := range reviews {
 					if post(g, c.from[i%len(c.from)], 1000) == http.StatusOK {
