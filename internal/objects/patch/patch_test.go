@@ -177,7 +177,8 @@ func TestMemoryOfDiff(t *testing.T) {
 			}
 		}
 	})
-	if perObject := result.AllocedBytesPerOp() / size; perObject > 20 {
+	// It is 18, and 21 with the race detector; 41 if values are encoded to compare them.
+	if perObject := result.AllocedBytesPerOp() / size; perObject > 28 {
 		t.Errorf("%d times the size of the object", perObject)
 	} else {
 		t.Logf("%d times the size of the object", perObject)
