@@ -102,7 +102,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 	metrics := prometheus.WrapRegistererWith(prometheus.Labels{"driver": d.Name}, cp.registry)
 	d.xds = xds.NewServer(cp.authorizer(d),
 		xds.Options{
-			TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.Log,
+			TLS: cp.serving.MutualTLSConfig(), Observer: d.deliverer, Registerer: metrics, Logger: cp.clientLog,
 			MaxConnections: cp.connections.limits.discovery,
 		})
 	d.deliverer.Connect(cp.engine, d.xds)

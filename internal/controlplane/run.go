@@ -3,6 +3,7 @@ package controlplane
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"sync/atomic"
 	"time"
@@ -31,6 +32,8 @@ type controlPlane struct {
 	client   client.Client // reads from the API server, not from the cache, and writes
 	registry *prometheus.Registry
 
+	// clientLog is for problems that clients cause.
+	clientLog       *slog.Logger
 	connections     connections
 	apiServers      *apiServers
 	admission       admissionCache
@@ -86,7 +89,7 @@ func (cp *controlPlane) runAll(ctx context.Context) error {
 func prepare(config Config) (*controlPlane, error) {
 	cp := &controlPlane{
 		Config: config, registry: prometheus.NewRegistry(), debug: map[string]http.Handler{},
-		podWatchTimeout: defaultPodWatchTimeout,
+		podWatchTimeout: defaultPodWatchTimeout, clientLog: slog.New(ThrottleErrors(config.Log.Handler())),
 	}
 	cp.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))

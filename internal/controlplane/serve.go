@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
@@ -60,7 +59,7 @@ func (cp *controlPlane) serve(
 
 func (cp *controlPlane) serveSigning(ctx context.Context) error {
 	handler := identity.NewHandler(cp.ca, identity.NewTokenVerifier(cp.kube.signing), identity.HandlerOptions{
-		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: slog.New(ThrottleErrors(cp.Log.Handler())),
+		Lifetime: cp.CertificateLifetime, Registerer: cp.registry, Logger: cp.clientLog,
 	})
 	return cp.serve(ctx, "signing", cp.SigningAddress, cp.connections.limit("signing"), handler, cp.serving.TLSConfig())
 }

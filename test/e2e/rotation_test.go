@@ -68,14 +68,14 @@ type planeStatus struct {
 	Roots            []struct{ Role, Fingerprint string }
 }
 
-func identityStatus(t *testing.T) []planeStatus {
+// identityStatus fails while a control plane starts or ends.
+func identityStatus(t *testing.T) (all []planeStatus, err error) {
 	t.Helper()
 	out, code := runVerb(t, "identity", "status", "--output", "json")
-	var all []planeStatus
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || len(all) == 0 {
-		t.Fatalf("exit code %d, %v: %s", code, err, out)
+		return nil, fmt.Errorf("exit code %d, %v: %s", code, err, out)
 	}
-	return all
+	return all, nil
 }
 
 // awaitPhase waits until every control plane is in the given phase with the given number of roots.
@@ -83,7 +83,10 @@ func awaitPhase(t *testing.T, phase string, roots int) planeStatus {
 	t.Helper()
 	var first planeStatus
 	eventually(t, 30*time.Second, "all control planes are "+phase, func() error {
-		all := identityStatus(t)
+		all, err := identityStatus(t)
+		if err != nil {
+			return err
+		}
 		for _, one := range all {
 			if one.Phase != phase || len(one.Roots) != roots || fmt.Sprint(one.Roots) != fmt.Sprint(all[0].Roots) {
 				return fmt.Errorf("%+v", all)
