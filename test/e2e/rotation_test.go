@@ -228,7 +228,7 @@ func TestCertificatesAndRootRotateUnderLoad(t *testing.T) {
 			sent, reconnected := resources(), total(t, "anymesh_xds_closed_streams_total",
 				"certificate_expired")
 			awaitRenewals(t, before, 10)
-			eventually(t, 20*time.Second, "all sidecars reconnect with new certificates", func() error {
+			eventually(t, 60*time.Second, "all sidecars reconnect with new certificates", func() error {
 				if n := total(t, "anymesh_xds_closed_streams_total",
 					"certificate_expired") - reconnected; int(n) < len(before) {
 					return fmt.Errorf("%v streams have ended", n)
