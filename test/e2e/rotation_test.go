@@ -2,6 +2,7 @@ package e2e
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -73,7 +74,7 @@ func identityStatus(t *testing.T) (all []planeStatus, err error) {
 	t.Helper()
 	out, code := runVerb(t, "identity", "status", "--output", "json")
 	if err := json.Unmarshal([]byte(out), &all); err != nil || code != 0 || len(all) == 0 {
-		return nil, fmt.Errorf("exit code %d, %v: %s", code, err, out)
+		return nil, errors.Join(fmt.Errorf("exit code %d: %s", code, out), err)
 	}
 	return all, nil
 }
