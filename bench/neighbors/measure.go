@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -117,10 +118,24 @@ func (m *mesh) measure(ctx context.Context, attack func(context.Context, *result
 	}
 	r.CPU = (after - spent).Seconds()
 	r.Changes, r.Creations = len(endpoints), len(creations)
+	printSlowest("endpoint change", endpoints)
+	printSlowest("creation of a pod", creations)
 	r.EndpointP50, r.EndpointP99 = quantiles(endpoints)
 	r.CreateP50, r.CreateP99 = quantiles(creations)
 	r.Restarts, err = m.restarts(ctx)
 	return r, err
+}
+
+// printSlowest prints the slowest samples with their positions: those at the beginning are from bursts.
+func printSlowest(what string, samples []time.Duration) {
+	order := make([]int, len(samples))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Compare(samples[b], samples[a]) })
+	for _, i := range order[:min(5, len(order))] {
+		fmt.Fprintf(os.Stderr, "%s %d of %d: %v\n", what, i+1, len(samples), samples[i].Round(time.Millisecond))
+	}
 }
 
 // quantiles returns the median and the 99th percentile in milliseconds.
