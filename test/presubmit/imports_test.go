@@ -32,7 +32,8 @@ var mayImport = []rule{
 	{"charts/valuesdoc", nil},
 	{"docs/findings", nil},
 	{"sidecar", []string{"model"}},
-	{"internal/identity", nil},
+	{"internal/ratelimit", nil},
+	{"internal/identity", []string{"internal/ratelimit"}},
 	{"internal/aggregate/version", nil},
 	{"internal/aggregate/cache", []string{"internal/aggregate/version"}},
 	{"internal/aggregate/membertest", nil},
@@ -87,7 +88,7 @@ var mayImport = []rule{
 	{"internal/delivery", []string{"model", "sidecar", "internal/engine", "internal/delivery/xds"}},
 	{"internal/objects/status", []string{"internal/truncate", "model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
 	{"internal/objects/finalizers", []string{"model", "internal/dialect", "internal/engine", "internal/objects/workqueue"}},
-	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch"}},
+	{"internal/objects/admission", []string{"internal/dialect", "internal/objects/patch", "internal/ratelimit"}},
 	{"internal/pod/inject", []string{"internal/connlimit", "model", "sidecar", "internal/dialect", "internal/objects/patch"}},
 	{"internal/controlplane", []string{
 		"internal/build", "internal/connlimit", "internal/truncate",

@@ -208,7 +208,7 @@ func (c *conn) sendGoAway(code http2.ErrCode) {
 
 // handleFrames handles the complete frames of received data, and buffers the rest.
 func (c *conn) handleFrames(data []byte) error {
-	data = c.partialFrame.join(data, 0)
+	data = c.partialFrame.join(data)
 	left := data
 	for {
 		frame, err := nextFrame(left)

@@ -5,16 +5,16 @@ import "bytes"
 // partialInput buffers the beginning of an incomplete frame or short message.
 type partialInput []byte
 
-// join returns the buffered bytes followed by data. most is the expected length of the input, or 0.
-func (r *partialInput) join(data []byte, most int) []byte {
+// join returns the buffered bytes followed by data.
+func (r *partialInput) join(data []byte) []byte {
 	if len(*r) == 0 {
 		return data
 	}
-	r.append(data, most)
+	r.append(data, 0)
 	return *r
 }
 
-// append buffers data. most is as for join.
+// append buffers data. most is the expected length of the input, or 0.
 func (r *partialInput) append(data []byte, most int) {
 	if n := r.capacityFor(len(data), most); n > cap(*r) {
 		*r = append(make([]byte, 0, n), *r...)

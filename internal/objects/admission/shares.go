@@ -69,7 +69,7 @@ type share struct {
 	bodies, decoded *semaphore.Weighted
 	evaluated       chan struct{}
 	// bytes limits the bodies, time the evaluation in microseconds.
-	bytes, time *pace
+	bytes, time *rateLimits
 
 	mu      sync.Mutex
 	all     usage
@@ -96,8 +96,8 @@ func otherShare() *share {
 		reviews: MaxReviews, sourceReviews: MaxReviewsPerSource, waiting: MaxWaiting, sourceWaiting: MaxWaitingPerSource,
 		bodies: MaxBodies, sourceBodies: MaxBodiesPerSource, decoded: MaxDecoded, evaluated: maxEvaluated(),
 	})
-	s.bytes = newPace(MaxBytesPerSecond, MaxBytesBurst, MaxBytesPerSecondPerSource, MaxBytesBurstPerSource)
-	s.time = newPace(int(MaxTimePerSecond.Microseconds()), int(MaxTimeBurst.Microseconds()),
+	s.bytes = newRateLimits(MaxBytesPerSecond, MaxBytesBurst, MaxBytesPerSecondPerSource, MaxBytesBurstPerSource)
+	s.time = newRateLimits(int(MaxTimePerSecond.Microseconds()), int(MaxTimeBurst.Microseconds()),
 		int(MaxTimePerSecondPerSource.Microseconds()), int(MaxTimeBurstPerSource.Microseconds()))
 	return s
 }
