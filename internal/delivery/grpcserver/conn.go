@@ -33,13 +33,13 @@ type conn struct {
 	unfinished int // bytes of unfinished messages; guarded by the lock of clients
 
 	// Only used by readTask.
-	partialFrame partialInput // incomplete frame
-	frame        bytes.Reader
-	framer       *http2.Framer // reads from frame
-	recvWindow   recvWindow
-	floodGuard   floodGuard
-	closed       bool
-	orders       atomic.Uint32 // from other goroutines, see askReader
+	input      frameInput
+	frame      bytes.Reader
+	framer     *http2.Framer // reads from frame
+	recvWindow recvWindow
+	floodGuard floodGuard
+	closed     bool
+	orders     atomic.Uint32 // from other goroutines, see askReader
 
 	received  atomic.Bool // a frame was received since the last keepalive check
 	wroteData atomic.Bool // message bytes were written since the last keepalive check
@@ -168,6 +168,7 @@ func (c *conn) shutdown(err error) {
 		c.sendGoAway(http2.ErrCodeNo)
 	}
 	_ = c.raw.Close() // interrupts writes
+	c.input.drop()
 	c.keepalive.stop()
 	c.mu.Lock()
 	c.closeErr = errConnectionLost
@@ -208,18 +209,13 @@ func (c *conn) sendGoAway(code http2.ErrCode) {
 
 // handleFrames handles the complete frames of received data, and buffers the rest.
 func (c *conn) handleFrames(data []byte) error {
-	data = c.partialFrame.join(data)
-	left := data
 	for {
-		frame, err := nextFrame(left)
-		if err != nil {
+		frame, rest, err := c.input.next(data)
+		if err != nil || len(frame) == 0 {
 			return err
 		}
-		if len(frame) == 0 {
-			break
-		}
 		c.received.Store(true)
-		left = left[len(frame):]
+		data = rest
 		if http2.FrameType(frame[typeOffset]) == http2.FrameData {
 			err = c.onData(frame)
 		} else {
@@ -235,8 +231,6 @@ func (c *conn) handleFrames(data []byte) error {
 			}
 		}
 	}
-	c.partialFrame.retain(left, data)
-	return nil
 }
 
 // resetStream ends a stream after a stream error (RFC 9113, 5.4.2).

@@ -32,26 +32,27 @@ const (
 	streamIDOffset = 5
 )
 
-// nextFrame returns the first frame of b, with its CONTINUATION frames. It returns nil if the input is incomplete.
-func nextFrame(b []byte) ([]byte, error) {
+// nextFrame returns the first frame of b, with its CONTINUATION frames. If the input is incomplete, it returns nil, and
+// the length up to which more is known.
+func nextFrame(b []byte) (frame []byte, need int, err error) {
 	for n := 0; ; {
 		if len(b) < n+frameHeaderLen {
-			return nil, nil
+			return nil, n + frameHeaderLen, nil
 		}
 		size := int(b[n])<<16 | int(b[n+1])<<8 | int(b[n+2])
 		if size > maxFrameSize {
-			return nil, http2.ConnectionError(http2.ErrCodeFrameSize)
+			return nil, 0, http2.ConnectionError(http2.ErrCodeFrameSize)
 		}
 		if n > 2*MaxHeaderListSize {
-			return nil, http2.ConnectionError(http2.ErrCodeProtocol) // endless CONTINUATION frames
+			return nil, 0, http2.ConnectionError(http2.ErrCodeProtocol) // endless CONTINUATION frames
 		}
 		kind, flags := http2.FrameType(b[n+typeOffset]), http2.Flags(b[n+flagsOffset])
 		opens := kind == http2.FrameHeaders || kind == http2.FrameContinuation && n > 0
 		if n += frameHeaderLen + size; len(b) < n {
-			return nil, nil
+			return nil, n, nil
 		}
 		if !opens || flags.Has(http2.FlagHeadersEndHeaders) {
-			return b[:n], nil // the framer reports other frames within a header block
+			return b[:n], n, nil // the framer reports other frames within a header block
 		}
 	}
 }

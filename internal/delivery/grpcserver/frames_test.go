@@ -148,18 +148,18 @@ func TestNextFrame(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			if test.bad != nil {
-				if _, err := nextFrame(test.whole); !errors.Is(err, test.bad) {
+				if _, _, err := nextFrame(test.whole); !errors.Is(err, test.bad) {
 					t.Fatalf("%v, want %v", err, test.bad)
 				}
 				return
 			}
 			for n := range test.whole {
-				if f, err := nextFrame(test.whole[:n]); len(f) > 0 || err != nil {
-					t.Fatalf("after %d of %d bytes: %d, %v", n, len(test.whole), len(f), err)
+				if f, need, err := nextFrame(test.whole[:n]); len(f) > 0 || need <= n || need > len(test.whole) || err != nil {
+					t.Fatalf("after %d of %d bytes: %d, need %d, %v", n, len(test.whole), len(f), need, err)
 				}
 			}
 			for _, behind := range [][]byte{nil, ping, {0}} {
-				if f, err := nextFrame(join(test.whole, behind)); !bytes.Equal(f, test.whole) || err != nil {
+				if f, _, err := nextFrame(join(test.whole, behind)); !bytes.Equal(f, test.whole) || err != nil {
 					t.Errorf("%d bytes, want %d, %v", len(f), len(test.whole), err)
 				}
 			}

@@ -16,10 +16,10 @@ var chunks = sync.Pool{New: func() any { return new(chunk) }}
 // partialMessage buffers the beginning of a message with its prefix.
 type partialMessage struct {
 	prefix     [messagePrefixLen]byte
-	prefixSize int          // received bytes of the prefix
-	size       int          // received bytes after the prefix
-	short      partialInput // a message of up to chunkSize
-	long       []*chunk     // a longer one
+	prefixSize int      // received bytes of the prefix
+	size       int      // received bytes after the prefix
+	short      []byte   // a message of up to chunkSize
+	long       []*chunk // a longer one
 }
 
 func (p *partialMessage) empty() bool { return p.prefixSize == 0 }
@@ -37,7 +37,10 @@ func (p *partialMessage) messageSize() int { return int(binary.BigEndian.Uint32(
 // capacityFor returns the capacity after n more bytes.
 func (p *partialMessage) capacityFor(n int) int {
 	if p.messageSize() <= chunkSize {
-		return p.short.capacityFor(n, p.messageSize())
+		if need := len(p.short) + n; need > cap(p.short) {
+			return max(need, min(2*need, p.messageSize()))
+		}
+		return cap(p.short)
 	}
 	return (p.size + n + chunkSize - 1) / chunkSize * chunkSize
 }
@@ -45,8 +48,11 @@ func (p *partialMessage) capacityFor(n int) int {
 // add adds data, which is not longer than the rest of the message.
 func (p *partialMessage) add(data []byte) {
 	if p.messageSize() <= chunkSize {
+		if n := p.capacityFor(len(data)); n > cap(p.short) {
+			p.short = append(make([]byte, 0, n), p.short...)
+		}
 		p.size += len(data)
-		p.short.append(data, p.messageSize())
+		p.short = append(p.short, data...)
 		return
 	}
 	for len(data) > 0 {
@@ -62,7 +68,7 @@ func (p *partialMessage) add(data []byte) {
 
 // take returns the message, and empties the buffer.
 func (p *partialMessage) take() []byte {
-	message := []byte(p.short)
+	message := p.short
 	if len(p.long) > 0 {
 		message = make([]byte, 0, p.size)
 		for _, c := range p.long {

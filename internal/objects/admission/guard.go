@@ -134,7 +134,13 @@ func readBody(w http.ResponseWriter, r *http.Request, own *review) ([]byte, erro
 	if err := own.takeBody(r.Context(), length); err != nil {
 		return nil, err
 	}
-	return io.ReadAll(http.MaxBytesReader(w, r.Body, limit))
+	from := http.MaxBytesReader(w, r.Body, limit)
+	if r.ContentLength < 0 {
+		return io.ReadAll(from)
+	}
+	body := make([]byte, r.ContentLength)
+	_, err := io.ReadFull(from, body)
+	return body, err
 }
 
 func (g *guard) refuseInvalid(w http.ResponseWriter, reason, text string) {
