@@ -46,12 +46,18 @@ func limits() string {
 	agentRefused := func(reason string) string { return `anymesh_agent_refused_total{reason="` + reason + `"}` }
 	row("MaxConnectionsPerSource", fmt.Sprint(controlplane.MaxConnectionsPerSource),
 		"Connections of one address to one HTTP server of the control plane: signing, webhooks, metrics. A further one is reset.", reset("source_connections"))
+	row("MaxConnectionsPerSecond", fmt.Sprint(controlplane.MaxConnectionsPerSecond),
+		"Average number of new connections of one address per second. A further one is reset.", reset("source_rate"))
+	row("MaxConnectionBurst", fmt.Sprint(controlplane.MaxConnectionBurst), "New connections beyond the average.", reset("source_rate"))
 	row("MaxConnections", fmt.Sprint(controlplane.MaxConnections), "Such connections of all addresses.", reset("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(controlplane.MaxNodeConnections), "Such connections of the node of the pod.", reset("total_connections"))
 	row("MaxServerConnections", fmt.Sprint(controlplane.MaxServerConnections),
 		"Connections of API servers, and of the node, to the webhooks.", reset("total_connections"))
 	row("MaxConnectionsPerSource", fmt.Sprint(agent.MaxConnectionsPerSource),
 		"Connections of one address to the agent of a pod. A further one is reset.", agentRefused("source_connections"))
+	row("MaxConnectionsPerSecond", fmt.Sprint(agent.MaxConnectionsPerSecond),
+		"Average number of new connections of one address per second. A further one is reset.", agentRefused("source_rate"))
+	row("MaxConnectionBurst", fmt.Sprint(agent.MaxConnectionBurst), "New connections beyond the average.", agentRefused("source_rate"))
 	row("MaxConnections", fmt.Sprint(agent.MaxConnections), "Such connections of all addresses.", agentRefused("total_connections"))
 	row("MaxNodeConnections", fmt.Sprint(agent.MaxNodeConnections), "Such connections of the node of the pod.", agentRefused("total_connections"))
 	row("MaxScrapesPerSource", fmt.Sprint(agent.MaxScrapesPerSource), "Concurrent requests for the metrics of a pod from one address. A further one gets status 429.", agentRefused("scrapes"))

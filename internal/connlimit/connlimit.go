@@ -5,15 +5,21 @@
 package connlimit
 
 import (
+	"context"
 	"net"
 	"net/netip"
 	"sync"
+
+	"anymesh.dev/anymesh/internal/ratelimit"
 )
 
-// Limits are numbers of open connections. A zero limit means no limit.
+// Limits limit connections. A zero limit means no limit.
 type Limits struct {
-	// PerSource limits those of one address. Addresses of IPv6 are limited one by one, too: a /64 is a whole node.
+	// PerSource limits the open ones of one address. Addresses of IPv6 are limited one by one, too: a /64 is a whole node.
 	PerSource int
+	// PerSecond limits the average number of new ones of one address per second, Burst those beyond it.
+	PerSecond float64
+	Burst     int
 	// Total limits those of all addresses.
 	Total int
 	// Exempt selects addresses that neither limit applies to, such as those of the node; nil selects none. They have the
@@ -30,12 +36,17 @@ type Reason string
 // Reasons.
 const (
 	Source Reason = "source_connections"
+	Rate   Reason = "source_rate"
 	Total  Reason = "total_connections"
 )
+
+// maxSources is the number of addresses whose rate is known.
+const maxSources = 4096
 
 // Limiter counts open connections.
 type Limiter struct {
 	limits Limits
+	rates  *ratelimit.PerSource // nil without a limit
 
 	mu      sync.Mutex
 	sources map[netip.Addr]int
@@ -45,7 +56,11 @@ type Limiter struct {
 
 // New returns a limiter.
 func New(limits Limits) *Limiter {
-	return &Limiter{limits: limits, sources: map[netip.Addr]int{}}
+	l := &Limiter{limits: limits, sources: map[netip.Addr]int{}}
+	if limits.PerSecond > 0 {
+		l.rates = ratelimit.New(limits.PerSecond, limits.Burst, maxSources)
+	}
+	return l
 }
 
 // Acquire counts a connection. It reports false if the connection exceeds a limit. release ends the count; it may be
@@ -91,6 +106,8 @@ func (l *Limiter) add(source netip.Addr, exempt bool) Reason {
 		return Source
 	case exceeded(l.total, l.limits.Total):
 		return Total
+	case l.rates != nil && !l.rates.Of(source.String()).Allow():
+		return Rate
 	}
 	l.sources[source]++
 	l.total++
@@ -108,6 +125,14 @@ func (l *Limiter) remove(source netip.Addr, exempt bool) {
 	if l.sources[source]--; l.sources[source] == 0 {
 		delete(l.sources, source)
 	}
+}
+
+// ListenTCP listens on an address, such that connections cost little until they are refused: without keepalive, since
+// all servers have timeouts for idle connections, and without Multipath TCP.
+func ListenTCP(ctx context.Context, address string) (net.Listener, error) {
+	config := net.ListenConfig{KeepAlive: -1}
+	config.SetMultipathTCP(false)
+	return config.Listen(ctx, "tcp", address)
 }
 
 // Listen returns a listener that closes connections beyond the limits, with a reset.

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/netip"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -50,6 +51,32 @@ func TestLimits(t *testing.T) {
 		if refused[i] != want[i] {
 			t.Errorf("refused %v, want %v", refused, want)
 		}
+	}
+}
+
+// New connections of an address are limited by their rate, too, but not those that are exempt.
+func TestRate(t *testing.T) {
+	var refused []Reason
+	node := netip.MustParseAddr("10.0.0.1")
+	l := New(Limits{
+		PerSecond: 1e-9, Burst: 2, Exempt: func(a netip.Addr) bool { return a == node },
+		OnRefused: func(r Reason) { refused = append(refused, r) },
+	})
+	for i, step := range []struct {
+		from string
+		ok   bool
+	}{
+		{"10.0.0.2:1", true}, {"10.0.0.2:2", true}, {"10.0.0.2:3", false}, {"[::ffff:10.0.0.2]:4", false}, {"10.0.0.3:1", true},
+		{"10.0.0.1:1", true}, {"10.0.0.1:2", true}, {"10.0.0.1:3", true},
+	} {
+		release, ok := l.Acquire(address(step.from))
+		if ok != step.ok {
+			t.Errorf("connection %d: got %v, want %v", i, ok, step.ok)
+		}
+		release()
+	}
+	if !slices.Equal(refused, []Reason{Rate, Rate}) {
+		t.Errorf("refused for %v", refused)
 	}
 }
 

@@ -14,7 +14,10 @@ import (
 // with many requests each.
 const (
 	// MaxConnectionsPerSource limits those of one address.
-	MaxConnectionsPerSource = 64
+	MaxConnectionsPerSource = 32
+	// MaxConnectionsPerSecond limits the average number of new ones of one address, MaxConnectionBurst those beyond it.
+	MaxConnectionsPerSecond = 20
+	MaxConnectionBurst      = 100
 	// MaxConnections limits those of all addresses.
 	MaxConnections = 1024
 	// MaxNodeConnections limits those of the node of the control plane's pod.
@@ -52,7 +55,8 @@ func newConnections(limits connectionLimits, registerer prometheus.Registerer) c
 		node:   connlimit.Node(),
 		refused: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_refused_connections_total",
-			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, total_connections.",
+			Help: "Connections to HTTP servers of the control plane that were reset, by server and reason: source_connections, " +
+				"source_rate, total_connections.",
 		}, []string{"server", "reason"}),
 		errors: prometheus.NewCounterVec(prometheus.CounterOpts{
 			Name: "anymesh_http_connection_errors_total",
@@ -76,7 +80,7 @@ func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Li
 // limitExcept returns the limiter of a server in which some addresses have a limit of their own.
 func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{
-		PerSource: c.limits.perSource, Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
+		PerSource: c.limits.perSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst, Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
 	})
 }

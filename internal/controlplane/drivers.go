@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"slices"
 	"strings"
 
 	"github.com/prometheus/client_golang/prometheus"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/delivery"
 	"anymesh.dev/anymesh/internal/delivery/socket"
 	"anymesh.dev/anymesh/internal/delivery/xds"
@@ -112,7 +112,7 @@ func (cp *controlPlane) startDriver(ctx context.Context, d *driver) error {
 
 // serveXDS runs the xDS server of a driver.
 func (cp *controlPlane) serveXDS(ctx context.Context, d *driver) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", fmt.Sprintf(":%d", d.port()))
+	listener, err := connlimit.ListenTCP(ctx, fmt.Sprintf(":%d", d.port()))
 	if err != nil {
 		return fmt.Errorf("xDS server of sidecar driver %s: %w", d.Name, err)
 	}

@@ -27,7 +27,7 @@ const maxHeader = 32 << 10
 func (cp *controlPlane) serve(
 	ctx context.Context, what, address string, limit *connlimit.Limiter, handler http.Handler, config *tls.Config,
 ) error {
-	listener, err := (&net.ListenConfig{}).Listen(ctx, "tcp", address)
+	listener, err := connlimit.ListenTCP(ctx, address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", what, err)
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"net/url"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 	"time"
 
+	"anymesh.dev/anymesh/internal/connlimit"
 	"anymesh.dev/anymesh/internal/identity"
 )
 
@@ -161,7 +161,7 @@ func Run(ctx context.Context, cfg Config) error {
 	if a.names, err = a.startDNS(ctx, wg.Go); err != nil {
 		return err
 	}
-	l, err := net.Listen("tcp", cfg.Listen)
+	l, err := connlimit.ListenTCP(ctx, cfg.Listen)
 	if err != nil {
 		return fmt.Errorf("agent: %w", err)
 	}

@@ -32,7 +32,7 @@ func localClient() *http.Client {
 // serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
 	l = connlimit.New(connlimit.Limits{
-		PerSource: MaxConnectionsPerSource, Total: MaxConnections,
+		PerSource: MaxConnectionsPerSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst, Total: MaxConnections,
 		Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
 		OnRefused: func(why connlimit.Reason) { a.metrics.refused.WithLabelValues(string(why)).Inc() },
 	}).Listen(l)

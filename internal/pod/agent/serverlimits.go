@@ -16,6 +16,9 @@ const (
 	MaxConnections = 64
 	// MaxConnectionsPerSource limits those of one address.
 	MaxConnectionsPerSource = 8
+	// MaxConnectionsPerSecond limits the average number of new ones of one address, MaxConnectionBurst those beyond it.
+	MaxConnectionsPerSecond = 5
+	MaxConnectionBurst      = 50
 	// MaxNodeConnections limits those of the node.
 	MaxNodeConnections = 64
 	// MaxScrapesPerSource limits the requests for metrics of one address at once: they cost the proxy time.
