@@ -11,13 +11,14 @@ import (
 // The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
 // long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
 // many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low
-// percentage doubles the CPU time. It may then not grow by more than busyGrowth, unless that is less than
-// leastBusyGCPercent: clients that send much make much garbage, too.
+// percentage doubles the CPU time. A heap of up to largeHeap may then not grow by more than busyGrowth: clients that send
+// much make much garbage, too. A larger one grows by leastBusyGCPercent.
 const (
 	quietGCPercent            = 25
 	leastBusyGCPercent        = 50
 	busyGCPercent             = 100
-	busyGrowth         uint64 = 32 << 20 // bytes
+	busyGrowth         uint64 = 32 << 20  // bytes
+	largeHeap          uint64 = 128 << 20 // bytes
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
 )
@@ -92,7 +93,10 @@ type gcFrequency struct {
 func (f *gcFrequency) collected(now time.Time, live uint64) {
 	frequent := now.Sub(f.last) < quietAfter
 	f.last, f.percent = now, quietGCPercent
-	if frequent {
-		f.percent = max(leastBusyGCPercent, int(min(busyGCPercent, 100*busyGrowth/max(1, live))))
+	switch {
+	case frequent && live > largeHeap:
+		f.percent = leastBusyGCPercent
+	case frequent:
+		f.percent = int(min(busyGCPercent, 100*busyGrowth/max(1, live)))
 	}
 }

@@ -21,13 +21,11 @@ process_at() {
 
 # Short periods: the rest of the machine is used evenly.
 if [ -d /sys/fs/cgroup/cpu ]; then # version 1
-	group=/sys/fs/cgroup/cpu/attacker-$$
-	mkdir "$group"
+	group=$(mktemp -d /sys/fs/cgroup/cpu/attacker-XXXXXX)
 	echo 10000 >"$group/cpu.cfs_period_us"
 	echo 5000 >"$group/cpu.cfs_quota_us"
 else
-	group=/sys/fs/cgroup/attacker-$$
-	mkdir "$group"
+	group=$(mktemp -d /sys/fs/cgroup/attacker-XXXXXX)
 	echo "5000 10000" >"$group/cpu.max"
 fi
 trap 'rmdir "$group"' EXIT

@@ -18,7 +18,7 @@ const (
 	MaxServerBody = 7 << 20
 	// MaxValues is the maximum number of JSON values in a review, as shapeOf counts them. The decoder makes structures of
 	// up to 1 KiB from two characters.
-	MaxValues       = 16 << 10
+	MaxValues       = 8 << 10
 	MaxServerValues = 192 << 10
 	// MaxReviews is the maximum number of reviews that are read, handled or waiting at once. Further ones are refused.
 	MaxReviews          = 256
