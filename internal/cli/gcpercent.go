@@ -17,8 +17,8 @@ const (
 	quietGCPercent            = 25
 	leastBusyGCPercent        = 50
 	busyGCPercent             = 100
-	busyGrowth         uint64 = 32 << 20  // bytes
-	largeHeap          uint64 = 128 << 20 // bytes
+	busyGrowth         uint64 = 20 << 20 // bytes
+	largeHeap          uint64 = 128 << 20
 	// quietAfter is the time without a collection after which they are no longer frequent.
 	quietAfter = 5 * time.Second
 )
@@ -97,6 +97,6 @@ func (f *gcFrequency) collected(now time.Time, live uint64) {
 	case frequent && live > largeHeap:
 		f.percent = leastBusyGCPercent
 	case frequent:
-		f.percent = int(min(busyGCPercent, 100*busyGrowth/max(1, live)))
+		f.percent = max(quietGCPercent, int(min(busyGCPercent, 100*busyGrowth/max(1, live))))
 	}
 }

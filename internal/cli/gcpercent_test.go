@@ -19,7 +19,7 @@ func TestGCPercent(t *testing.T) {
 		{0, 20 << 20, quietGCPercent},
 		{quietAfter, 20 << 20, quietGCPercent},
 		{quietAfter + time.Second, 20 << 20, busyGCPercent},
-		{quietAfter + 2*time.Second, 50 << 20, 64},
+		{quietAfter + 2*time.Second, 50 << 20, 40},
 		{quietAfter + 2*time.Second, 128 << 20, 25},
 		{quietAfter + 3*time.Second, 200 << 20, leastBusyGCPercent},
 		{quietAfter + 4*time.Second, 0, busyGCPercent},
