@@ -18,7 +18,7 @@ import (
 // Pauses between two changes, and between two requests for the endpoints of a sidecar.
 const (
 	changePause = 100 * time.Millisecond
-	pollPause   = 2 * time.Millisecond
+	pollPause   = 5 * time.Millisecond
 	// changeTimeout limits how long one change may take.
 	changeTimeout = 30 * time.Second
 )
@@ -73,7 +73,7 @@ func (m *mesh) waitEndpoints(sidecar string, service, want int) error {
 	defer cancel()
 	filter := fmt.Sprintf(`^cluster[.].*%s_%s_http_%d[.]membership_total$`, serviceName(service), namespace, port)
 	for {
-		got, err := request(ctx, http.MethodGet, "http://"+sidecar+":9901/stats?filter="+url.QueryEscape(filter))
+		got, err := request(ctx, http.MethodGet, "http://"+sidecar+":9901/stats?type=Gauges&filter="+url.QueryEscape(filter))
 		if err != nil {
 			return err
 		}

@@ -11,8 +11,8 @@ import (
 // The heap of the control plane may grow by quietGCPercent between collections: most of it is the mesh, which is
 // long-lived. With Go's default of 100 the process uses a third more memory. While collections are frequent, as when
 // many clients connect at once, the heap may grow by up to busyGCPercent: the garbage is gone soon, and a low
-// percentage doubles the CPU time. A heap of up to largeHeap may then not grow by more than busyGrowth: clients that send
-// much make much garbage, too. A larger one grows by leastBusyGCPercent.
+// percentage doubles the CPU time. A heap of up to largeHeap may then not grow by more than busyGrowth: clients that
+// send much make much garbage, too. A larger one grows by leastBusyGCPercent.
 const (
 	quietGCPercent            = 25
 	leastBusyGCPercent        = 50

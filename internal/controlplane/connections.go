@@ -80,7 +80,8 @@ func (c connections) limitWebhooks(isServer func(netip.Addr) bool) *connlimit.Li
 // limitExcept returns the limiter of a server in which some addresses have a limit of their own.
 func (c connections) limitExcept(server string, exempt func(netip.Addr) bool, exemptTotal int) *connlimit.Limiter {
 	return connlimit.New(connlimit.Limits{
-		PerSource: c.limits.perSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst, Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
+		PerSource: c.limits.perSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst,
+		Total: c.limits.total, Exempt: exempt, ExemptTotal: exemptTotal,
 		OnRefused: func(why connlimit.Reason) { c.refused.WithLabelValues(server, string(why)).Inc() },
 	})
 }

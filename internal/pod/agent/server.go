@@ -32,8 +32,8 @@ func localClient() *http.Client {
 // serve starts the HTTP server, and returns a function that stops it.
 func (a *agent) serve(l net.Listener) (stop func()) {
 	l = connlimit.New(connlimit.Limits{
-		PerSource: MaxConnectionsPerSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst, Total: MaxConnections,
-		Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
+		PerSource: MaxConnectionsPerSource, PerSecond: MaxConnectionsPerSecond, Burst: MaxConnectionBurst,
+		Total: MaxConnections, Exempt: connlimit.Node(), ExemptTotal: MaxNodeConnections,
 		OnRefused: func(why connlimit.Reason) { a.metrics.refused.WithLabelValues(string(why)).Inc() },
 	}).Listen(l)
 	srv := &http.Server{
